@@ -1,0 +1,1 @@
+//! Typed events, shared by guests and hosts.
