@@ -1,1 +1,1 @@
-//! Stub.
+extern crate proc_macro;

@@ -1,2 +1,56 @@
-//! Stub.
-fn main() {}
+//! The `pointwork` command line: builds controllers into components and serves them.
+//!
+//! This is the only crate of the workspace that prints. What a command was asked for goes to standard output, everything
+//! else (logs, progress, errors) to standard error, and all of it through [`ui::Terminal`], so that a test can read it.
+//!
+//! An error is one line, `error: …`, followed by its causes and, where somebody can do something about it, by a line that
+//! says what. The exit codes are those of [`exit::Exit`]; `pointwork --help` lists them.
+
+mod build;
+mod cli;
+#[allow(dead_code)]
+mod config;
+#[allow(dead_code)]
+mod drivers;
+mod error;
+mod exit;
+mod logging;
+mod new;
+mod suggest;
+mod ui;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::cli::{Cli, Command};
+use crate::exit::Exit;
+use crate::ui::Terminal;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version come as errors too; clap prints them to standard output.
+            let exit = if error.use_stderr() { Exit::Usage } else { Exit::Success };
+            // Nobody is left to be told that the message about the command line could not be written.
+            let _ = error.print();
+            return exit.into();
+        }
+    };
+    cli.color.write_global();
+    logging::init(&cli.log);
+
+    let mut terminal = Terminal::standard();
+    let result = match &cli.command {
+        Command::Build(args) => build::run(args, &mut terminal),
+        Command::New(args) => new::run(args, &mut terminal),
+    };
+    match result.and_then(|()| terminal.finish()) {
+        Ok(()) => Exit::Success.into(),
+        Err(error) => {
+            terminal.error(&error);
+            error.exit().into()
+        }
+    }
+}

@@ -1,0 +1,71 @@
+use std::fmt::Display;
+use std::ops::Deref;
+use std::str::FromStr;
+
+use super::FromRequest;
+use crate::{Request, Throw};
+
+/// The path parameter that has the argument's name, parsed.
+///
+/// A handler whose path has no parameter of that name does not compile. A value that does not parse is 400 with a message
+/// that names the parameter. `Option<Path<T>>` is for a handler with several paths: `None` where the path that matched
+/// has no such parameter.
+///
+/// ```
+/// use pointwork_guest::{Path, controller};
+///
+/// struct Products;
+///
+/// #[controller("products")]
+/// impl Products {
+///     #[get(":id")]
+///     fn show(id: Path<u64>) -> String {
+///         format!("product {}", *id)
+///     }
+/// }
+/// ```
+///
+/// ```compile_fail
+/// # use pointwork_guest::{Path, controller};
+/// # struct Products;
+/// #[controller("products")]
+/// impl Products {
+///     #[get(":number")]
+///     fn show(id: Path<u64>) -> String {
+///         format!("product {}", *id)
+///     }
+/// }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Path<T>(pub T);
+
+impl<T> Deref for Path<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T: FromStr<Err: Display>> FromRequest for Path<T> {
+    const IS_PATH_PARAM: bool = true;
+
+    fn from_request(request: &Request, argument: &'static str) -> Result<Self, Throw> {
+        let text = request.param(argument).unwrap_or_default();
+        parse(&text, argument).map(Self)
+    }
+}
+
+impl<T: FromStr<Err: Display>> FromRequest for Option<Path<T>> {
+    fn from_request(request: &Request, argument: &'static str) -> Result<Self, Throw> {
+        request.param(argument).map(|text| parse(&text, argument).map(Path)).transpose()
+    }
+}
+
+fn parse<T: FromStr<Err: Display>>(text: &str, name: &str) -> Result<T, Throw> {
+    text.parse().map_err(|error: T::Err| unreadable(name, text, &error))
+}
+
+fn unreadable(name: &str, text: &str, error: &dyn Display) -> Throw {
+    Throw::bad_request(format!("path parameter `{name}`: {error}, got `{text}`"))
+}

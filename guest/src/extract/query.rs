@@ -1,0 +1,52 @@
+use std::ops::Deref;
+
+use serde::de::DeserializeOwned;
+
+use super::FromRequest;
+use crate::{Request, Throw, payload};
+
+/// The query, read into a type of yours.
+///
+/// Fields that may be missing are `Option` or have `#[serde(default)]`; a name that occurs several times goes into a
+/// `Vec`. What does not fit is 400 with a message that names the field.
+///
+/// ```
+/// use pointwork_guest::{Query, controller};
+/// use serde::Deserialize;
+///
+/// #[derive(Deserialize)]
+/// struct Search {
+///     text: String,
+///     #[serde(default)]
+///     page: u32,
+/// }
+///
+/// struct Products;
+///
+/// #[controller("products")]
+/// impl Products {
+///     #[get("search")]
+///     fn search(search: Query<Search>) -> String {
+///         format!("page {} of {}", search.page, search.text)
+///     }
+/// }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Query<T>(pub T);
+
+impl<T> Deref for Query<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T: DeserializeOwned> FromRequest for Query<T> {
+    fn from_request(request: &Request, _argument: &'static str) -> Result<Self, Throw> {
+        let text = request.query().unwrap_or_default();
+        serde_path_to_error::deserialize(serde_html_form::Deserializer::from_bytes(text.as_bytes()))
+            .map(Self)
+            .map_err(|error| Throw::bad_request(format!("query: {}", payload::at_field(error))))
+    }
+}

@@ -1,0 +1,135 @@
+//! What there is to build: `cargo metadata` looked at with the eyes of `pointwork build`.
+
+use std::path::{Path, PathBuf};
+
+use cargo_metadata::{CrateType, Metadata, MetadataCommand, Package, PackageId};
+
+use crate::error::{Error, Result};
+use crate::suggest;
+
+/// The package to build.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) id: PackageId,
+    pub(super) name: String,
+    pub(super) manifest: PathBuf,
+    /// Where the compiler is asked about its target, so that a toolchain file of the project counts.
+    pub(super) directory: PathBuf,
+    pub(super) workspace_root: PathBuf,
+}
+
+/// Finds the package at `path`, a directory or a Cargo.toml, and checks that it builds a `cdylib`.
+pub(super) fn find(path: &Path, wanted: Option<&str>) -> Result<Found> {
+    let manifest = manifest(path)?;
+    let metadata = metadata(&manifest)?;
+    let package = match wanted {
+        Some(name) => named(&metadata, name)?,
+        None => only(&metadata, &manifest)?,
+    };
+    if !builds_cdylib(package) {
+        return Err(Error::failed(format!(
+            "package `{}` builds no `cdylib`, the kind of library that becomes a component",
+            package.name
+        ))
+        .with_hint(format!("add to {}:\n\n{CDYLIB_LINES}", package.manifest_path)));
+    }
+    let directory = package.manifest_path.parent().unwrap_or(&package.manifest_path);
+    Ok(Found {
+        id: package.id.clone(),
+        name: package.name.to_string(),
+        manifest: package.manifest_path.clone().into_std_path_buf(),
+        directory: directory.to_owned().into_std_path_buf(),
+        workspace_root: metadata.workspace_root.clone().into_std_path_buf(),
+    })
+}
+
+/// `rlib` beside it keeps `cargo test` and doctests working.
+const CDYLIB_LINES: &str = "[lib]\ncrate-type = [\"cdylib\", \"rlib\"]";
+
+/// The Cargo.toml at `path`, absolute. Directories above it are not searched: what is built is what was named.
+fn manifest(path: &Path) -> Result<PathBuf> {
+    let absolute = path
+        .canonicalize()
+        .map_err(|error| Error::failed(format!("cannot find `{}`", path.display())).with_source(error))?;
+    let manifest = if absolute.is_dir() {
+        absolute.join("Cargo.toml")
+    } else {
+        absolute
+    };
+    if manifest.file_name().is_some_and(|name| name == "Cargo.toml") && manifest.is_file() {
+        return Ok(manifest);
+    }
+    Err(Error::failed(format!(
+        "`{}` is not a cargo package: expected a Cargo.toml there",
+        path.display()
+    ))
+    .with_hint("name the package's directory, or create a project with `pointwork new NAME`"))
+}
+
+fn metadata(manifest: &Path) -> Result<Metadata> {
+    let mut command = MetadataCommand::new();
+    command.manifest_path(manifest).no_deps();
+    command.exec().map_err(|error| match error {
+        cargo_metadata::Error::Io(error) => super::compile::cannot_run_cargo(error),
+        cargo_metadata::Error::CargoMetadata { stderr } => {
+            let reason = stderr.trim().trim_start_matches("error: ").to_owned();
+            Error::failed(format!("cargo cannot read `{}`", manifest.display())).with_source(reason)
+        }
+        other => Error::failed(format!(
+            "cannot understand what cargo says about `{}`",
+            manifest.display()
+        ))
+        .with_source(other),
+    })
+}
+
+fn named<'a>(metadata: &'a Metadata, name: &str) -> Result<&'a Package> {
+    let packages = metadata.workspace_packages();
+    if let Some(package) = packages.iter().find(|package| package.name.as_str() == name) {
+        return Ok(package);
+    }
+    let names = || packages.iter().map(|package| package.name.as_str());
+    let error = Error::failed(format!(
+        "no package `{name}` in the workspace `{}`",
+        metadata.workspace_root
+    ));
+    Err(match suggest::nearest(name, names()) {
+        Some(near) => error.with_hint(format!("did you mean `{near}`?")),
+        None => error.with_hint(format!("it has {}", suggest::list(names()))),
+    })
+}
+
+/// The package whose own Cargo.toml was named, or else the only one of the workspace that builds a `cdylib`.
+fn only<'a>(metadata: &'a Metadata, manifest: &Path) -> Result<&'a Package> {
+    let packages = metadata.workspace_packages();
+    if let Some(package) = packages
+        .iter()
+        .find(|package| package.manifest_path.as_std_path() == manifest)
+    {
+        return Ok(package);
+    }
+    let candidates: Vec<&Package> = packages.into_iter().filter(|package| builds_cdylib(package)).collect();
+    match candidates.as_slice() {
+        [package] => Ok(package),
+        [] => Err(Error::failed(format!(
+            "no package of the workspace `{}` builds a `cdylib`",
+            metadata.workspace_root
+        ))
+        .with_hint(format!(
+            "add to the Cargo.toml of the package to build:\n\n{CDYLIB_LINES}"
+        ))),
+        several => Err(Error::failed(format!(
+            "the workspace `{}` has several packages to build: {}",
+            metadata.workspace_root,
+            suggest::list(several.iter().map(|package| package.name.as_str()))
+        ))
+        .with_hint(format!("choose one, as in `pointwork build -p {}`", several[0].name))),
+    }
+}
+
+fn builds_cdylib(package: &Package) -> bool {
+    package
+        .targets
+        .iter()
+        .any(|target| target.crate_types.contains(&CrateType::CDyLib))
+}

@@ -1,0 +1,64 @@
+//! What can be said on the command line.
+
+use clap::builder::Styles;
+use clap::builder::styling::AnsiColor;
+use clap::{Parser, Subcommand};
+
+use crate::logging::LogArgs;
+use crate::{build, exit, new};
+
+/// Write HTTP controllers once, compile them to sandboxed WebAssembly components, serve them on the HTTP server you run
+#[derive(Debug, Parser)]
+#[command(
+    name = "pointwork",
+    version,
+    propagate_version = true,
+    arg_required_else_help = true,
+    max_term_width = 100,
+    styles = STYLES,
+    after_help = exit::HELP,
+    after_long_help = format!("{EXAMPLES}\n\n{}", exit::HELP),
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) color: colorchoice_clap::Color,
+
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What `pointwork` does.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Compile a controller project into a component
+    Build(build::Args),
+    /// Create a controller project
+    New(new::Args),
+}
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default().bold())
+    .placeholder(AnsiColor::Cyan.on_default());
+
+const EXAMPLES: &str = "\
+Examples:
+  pointwork new shop                 a project that builds and serves as it comes
+  cd shop
+  pointwork build                    compile it to target/pointwork/shop.wasm";
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

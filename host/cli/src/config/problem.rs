@@ -1,0 +1,127 @@
+//! What is wrong with a configuration, and where.
+
+use std::fmt;
+use std::ops::Range;
+use std::path::Path;
+
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::suggest;
+
+/// A place in the file, both numbers counted from 1, the column in characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Position {
+    line: usize,
+    column: usize,
+}
+
+impl Position {
+    /// The place of a byte in the text.
+    pub(super) fn of(text: &str, offset: usize) -> Self {
+        let before = &text[..text.floor_char_boundary(offset)];
+        let start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        Self {
+            line: before.matches('\n').count() + 1,
+            column: before[start..].chars().count() + 1,
+        }
+    }
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.line, self.column)
+    }
+}
+
+/// One thing that is wrong.
+#[derive(Debug)]
+pub(super) struct Problem {
+    message: String,
+    hint: Option<String>,
+    span: Option<Range<usize>>,
+}
+
+impl Problem {
+    pub(super) fn new(span: Range<usize>, message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            hint: None,
+            span: Some(span),
+        }
+    }
+
+    pub(super) fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// A word that is none of those expected, with the nearest of them.
+    pub(super) fn unknown(span: Range<usize>, what: &str, given: &str, expected: &[&str]) -> Self {
+        let problem = Self::new(span, format!("unknown {what} `{given}`"));
+        match suggest::nearest(given, expected.iter().copied()) {
+            Some(near) => problem.with_hint(format!("did you mean `{near}`?")),
+            None => problem.with_hint(format!("expected {}", suggest::list_or(expected.iter().copied()))),
+        }
+    }
+
+    /// Puts the place into the sentence.
+    pub(super) fn into_error(self, text: &str, file: &Path) -> Error {
+        let file = file.display();
+        let message = match self.span {
+            Some(span) => format!("{} in {file}:{}", self.message, Position::of(text, span.start)),
+            None => format!("{} in {file}", self.message),
+        };
+        let error = Error::new(Exit::Config, message);
+        match self.hint {
+            Some(hint) => error.with_hint(hint),
+            None => error,
+        }
+    }
+}
+
+impl From<toml::de::Error> for Problem {
+    fn from(error: toml::de::Error) -> Self {
+        let span = error.span();
+        // serde hands on what it expected as a sentence only. A test holds its wording; should it change, the sentence
+        // itself is what the user gets to read.
+        for (prefix, what) in [("unknown field ", "key"), ("unknown variant ", "value")] {
+            if let Some((given, expected)) = error.message().strip_prefix(prefix).and_then(words) {
+                return Self::unknown(span.unwrap_or_default(), what, given, &expected);
+            }
+        }
+        if let Some(key) = error.message().strip_prefix("missing field ") {
+            return Self {
+                message: format!("missing key {key}"),
+                hint: None,
+                span,
+            };
+        }
+        let message = error.message().lines().map(str::trim).collect::<Vec<_>>().join("; ");
+        Self {
+            message,
+            hint: None,
+            span,
+        }
+    }
+}
+
+/// The words in backticks: the first, and those after it.
+fn words(sentence: &str) -> Option<(&str, Vec<&str>)> {
+    let mut words = sentence.split('`').skip(1).step_by(2);
+    Some((words.next()?, words.collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn position_counts_lines_and_characters_from_one() {
+        let text = "a = 1\nä = ü\n";
+        let at = |needle: &str| Position::of(text, text.find(needle).expect("there")).to_string();
+        assert_eq!(at("a"), "1:1");
+        assert_eq!(at("ä"), "2:1");
+        assert_eq!(at("ü"), "2:5");
+        assert_eq!(Position::of(text, 1000).to_string(), "3:1");
+    }
+}

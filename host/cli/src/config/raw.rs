@@ -1,0 +1,113 @@
+//! The file as it is written, and the way from there to a [`Config`].
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use toml::Spanned;
+use toml::de::{DeTable, Deserializer};
+
+use super::problem::Problem;
+use super::values::{Listen, Size, Time};
+use super::{Adapter, Config, Instances, Limits, Module, channels};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct RawConfig {
+    listen: Option<Listen>,
+    adapter: Option<Adapter>,
+    prefix: Option<String>,
+    #[serde(default)]
+    module: Vec<RawModule>,
+    #[serde(default)]
+    limits: RawLimits,
+    /// Read by [`channels`], each table by the rules of its driver.
+    #[serde(rename = "channels")]
+    _channels: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct RawModule {
+    name: Option<Spanned<String>>,
+    path: Spanned<PathBuf>,
+    build: Option<PathBuf>,
+    instances: Option<Instances>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct RawLimits {
+    request_deadline: Option<Time>,
+    body: Option<Size>,
+    memory: Option<Size>,
+    instances: Option<std::num::NonZeroU32>,
+    header_timeout: Option<Time>,
+    body_timeout: Option<Time>,
+    shutdown_grace: Option<Time>,
+}
+
+/// Reads the text of a file that stands in `base`.
+pub(super) fn read(text: &str, base: &Path) -> Result<Config, Problem> {
+    let table = DeTable::parse(text)?;
+    let channels = channels::read(table.get_ref().get("channels"), text, base)?;
+    let raw = RawConfig::deserialize(Deserializer::from(table))?;
+    Ok(Config {
+        listen: raw.listen,
+        adapter: raw.adapter,
+        prefix: raw.prefix,
+        modules: modules(raw.module, base)?,
+        limits: raw.limits.into(),
+        channels,
+    })
+}
+
+fn modules(raw: Vec<RawModule>, base: &Path) -> Result<Vec<Module>, Problem> {
+    let mut modules: Vec<Module> = Vec::with_capacity(raw.len());
+    for module in raw {
+        let (name, span) = match module.name {
+            Some(name) => {
+                let span = name.span();
+                (name.into_inner(), span)
+            }
+            None => (
+                module
+                    .path
+                    .get_ref()
+                    .file_stem()
+                    .unwrap_or_default()
+                    .to_string_lossy()
+                    .into_owned(),
+                module.path.span(),
+            ),
+        };
+        if name.is_empty() {
+            return Err(Problem::new(span, "a module without a name").with_hint("give it one: name = \"…\""));
+        }
+        if modules.iter().any(|other| other.name == name) {
+            return Err(Problem::new(span, format!("a second module `{name}`"))
+                .with_hint("each module has a name of its own: name = \"…\""));
+        }
+        modules.push(Module {
+            name,
+            path: base.join(module.path.into_inner()),
+            build: module.build.map(|package| base.join(package)),
+            instances: module.instances,
+        });
+    }
+    Ok(modules)
+}
+
+impl From<RawLimits> for Limits {
+    fn from(raw: RawLimits) -> Self {
+        Self {
+            request_deadline: raw.request_deadline.map(|time| time.0),
+            body: raw.body.map(|size| size.0),
+            memory: raw.memory.map(|size| size.0),
+            instances: raw.instances.map(std::num::NonZeroU32::get),
+            header_timeout: raw.header_timeout.map(|time| time.0),
+            body_timeout: raw.body_timeout.map(|time| time.0),
+            shutdown_grace: raw.shutdown_grace.map(|time| time.0),
+        }
+    }
+}

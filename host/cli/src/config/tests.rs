@@ -1,0 +1,279 @@
+use std::time::Duration;
+
+use super::*;
+
+fn parse(text: &str) -> Result<Config> {
+    Config::parse(text, Path::new("shop/pointwork.toml"))
+}
+
+/// The error as the user sees it: the sentence, and the hint behind a bar.
+fn refusal(text: &str) -> String {
+    let error = parse(text).expect_err("the configuration is wrong");
+    assert_eq!(error.exit(), Exit::Config);
+    match error.hint() {
+        Some(hint) => format!("{error} | {hint}"),
+        None => error.to_string(),
+    }
+}
+
+#[test]
+fn empty_file_is_a_configuration() {
+    let config = parse("").expect("nothing is required");
+    assert_eq!(config.listen, None);
+    assert_eq!(config.modules, []);
+    assert_eq!(config.limits, Limits::default());
+    assert!(config.channels.is_empty());
+}
+
+#[test]
+fn every_key_is_read() {
+    let config = parse(
+        r#"
+        listen = "127.0.0.1:8080"
+        adapter = "hyper"
+        prefix = "/api"
+
+        [[module]]
+        name = "products"
+        path = "target/pointwork/products.wasm"
+        build = "controllers"
+        instances = "exclusive"
+
+        [[module]]
+        path = "/srv/health.wasm"
+
+        [limits]
+        request-deadline = "1m 30s"
+        body = "2MiB"
+        memory = 65536
+        instances = 8
+        header-timeout = "10s"
+        body-timeout = "500ms"
+        shutdown-grace = "5s"
+
+        [channels.db]
+        driver = "sqlite"
+        path = "products.sqlite"
+        schema = "schema.sql"
+        [channels.db.on."product:all"]
+        query = "SELECT 1"
+        [channels.db.on."product:one"]
+        query-one = "SELECT 2"
+        [channels.db.on."product:add"]
+        execute = "DELETE FROM products"
+
+        [channels.response]
+        driver = "response"
+        "#,
+    )
+    .expect("all of it is known");
+
+    assert_eq!(config.listen.as_ref().map(Listen::as_str), Some("127.0.0.1:8080"));
+    assert_eq!(config.adapter, Some(Adapter::Hyper));
+    assert_eq!(config.prefix.as_deref(), Some("/api"));
+    let products = Module {
+        name: "products".to_owned(),
+        path: "shop/target/pointwork/products.wasm".into(),
+        build: Some("shop/controllers".into()),
+        instances: Some(Instances::Exclusive),
+    };
+    let health = Module {
+        name: "health".to_owned(),
+        path: "/srv/health.wasm".into(),
+        build: None,
+        instances: None,
+    };
+    assert_eq!(config.modules, [products, health]);
+    assert_eq!(
+        config.limits,
+        Limits {
+            request_deadline: Some(Duration::from_secs(90)),
+            body: Some(2 * 1024 * 1024),
+            memory: Some(65536),
+            instances: Some(8),
+            header_timeout: Some(Duration::from_secs(10)),
+            body_timeout: Some(Duration::from_millis(500)),
+            shutdown_grace: Some(Duration::from_secs(5)),
+        }
+    );
+    let Driver::Sqlite(db) = &config.channels["db"] else {
+        panic!("`db` is an sqlite channel");
+    };
+    assert_eq!(db.path, Path::new("shop/products.sqlite"));
+    assert_eq!(db.schema.as_deref(), Some(Path::new("shop/schema.sql")));
+    let kinds: Vec<_> = db
+        .on
+        .iter()
+        .map(|(event, statement)| (event.as_str(), statement.kind))
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            ("product:add", StatementKind::Execute),
+            ("product:all", StatementKind::Rows),
+            ("product:one", StatementKind::Row)
+        ]
+    );
+    assert_eq!(db.on["product:all"].position.to_string(), "31:17");
+    let send = ResponseChannel {
+        on: BTreeMap::from([("send".to_owned(), 200)]),
+    };
+    assert_eq!(config.channels["response"], Driver::Response(send));
+}
+
+#[test]
+fn unknown_key_names_the_place_and_the_nearest_key() {
+    assert_eq!(
+        refusal("\n\nprefx = \"/api\"\n"),
+        "unknown key `prefx` in shop/pointwork.toml:3:1 | did you mean `prefix`?"
+    );
+    assert_eq!(
+        refusal("[limits]\n  bodi = \"2MiB\""),
+        "unknown key `bodi` in shop/pointwork.toml:2:3 | did you mean `body`?"
+    );
+    assert_eq!(
+        refusal("[channels.db]\ndriver = \"sqlite\"\npath = \"a\"\nshema = \"b\""),
+        "unknown key `shema` in shop/pointwork.toml:4:1 | did you mean `schema`?"
+    );
+    assert_eq!(
+        refusal("[channels.db]\ndriver = \"sqlite\"\npath = \"a\"\n[channels.db.on.x]\nquery_one = \"SELECT 1\""),
+        "unknown key `query_one` in shop/pointwork.toml:5:1 | did you mean `query-one`?"
+    );
+}
+
+#[test]
+fn unknown_key_far_from_all_lists_them() {
+    assert_eq!(
+        refusal("[[module]]\npath = \"a.wasm\"\nzzz = 1"),
+        "unknown key `zzz` in shop/pointwork.toml:3:1 | expected `name`, `path`, `build` or `instances`"
+    );
+}
+
+#[test]
+fn unknown_word_is_refused_like_an_unknown_key() {
+    assert_eq!(
+        refusal("adapter = \"hyperr\""),
+        "unknown value `hyperr` in shop/pointwork.toml:1:11 | did you mean `hyper`?"
+    );
+    assert_eq!(
+        refusal("[channels.db]\ndriver = \"sqlit\""),
+        "unknown driver `sqlit` in shop/pointwork.toml:2:10 | did you mean `sqlite`?"
+    );
+}
+
+#[test]
+fn missing_key_is_named() {
+    assert_eq!(
+        refusal("[[module]]\nname = \"a\""),
+        "missing key `path` in shop/pointwork.toml:1:1"
+    );
+    assert_eq!(
+        refusal("[channels.db]\npath = \"a\""),
+        "channel `db` has no `driver` in shop/pointwork.toml:1:11 | expected `response` or `sqlite`"
+    );
+}
+
+#[test]
+fn wrong_type_says_what_was_expected() {
+    assert_eq!(
+        refusal("prefix = 5"),
+        "invalid type: integer `5`, expected a string in shop/pointwork.toml:1:10"
+    );
+    assert_eq!(
+        refusal("[limits]\nrequest-deadline = 30"),
+        "invalid type: integer `30`, expected a time with its unit, as in \"30s\" or \"1m 30s\" in shop/pointwork.toml:2:20"
+    );
+    assert_eq!(
+        refusal("channels = 1"),
+        "`channels` is no table; expected tables like `[channels.db]` in shop/pointwork.toml:1:12"
+    );
+}
+
+#[test]
+fn time_and_size_that_do_not_parse_say_how_they_are_written() {
+    assert_eq!(
+        refusal("limits.request-deadline = \"30\""),
+        "`30` is no time; expected a time with its unit, as in \"30s\" or \"1m 30s\" in shop/pointwork.toml:1:27"
+    );
+    assert_eq!(
+        refusal("limits.request-deadline = \"0s\""),
+        "`0s` is no limit; expected a time with its unit, as in \"30s\" or \"1m 30s\" in shop/pointwork.toml:1:27"
+    );
+    assert_eq!(
+        refusal("limits.body = \"2 potatoes\""),
+        "`2 potatoes` is no size; expected a size, as in \"2MiB\", or a number of bytes in shop/pointwork.toml:1:15"
+    );
+    assert_eq!(
+        refusal("limits.body = -1"),
+        "invalid value: integer `-1`, expected a size, as in \"2MiB\", or a number of bytes in shop/pointwork.toml:1:15"
+    );
+}
+
+#[test]
+fn listen_without_port_says_how_it_is_written() {
+    assert_eq!(
+        refusal("listen = \"8080\""),
+        "`8080` has no port; expected host and port, as in `127.0.0.1:8080`, `[::1]:8080` or `localhost:0` \
+         in shop/pointwork.toml:1:10"
+    );
+}
+
+#[test]
+fn text_that_is_no_toml_names_the_place() {
+    let refusal = refusal("listen = \"127.0.0.1:0\"\nprefix = \n");
+    assert!(refusal.ends_with("in shop/pointwork.toml:2:10"), "{refusal}");
+}
+
+#[test]
+fn second_module_of_a_name_is_refused() {
+    assert_eq!(
+        refusal("[[module]]\npath = \"a/shop.wasm\"\n[[module]]\npath = \"b/shop.wasm\""),
+        "a second module `shop` in shop/pointwork.toml:4:8 | each module has a name of its own: name = \"…\""
+    );
+}
+
+#[test]
+fn channel_with_a_colon_in_its_name_is_refused() {
+    assert_eq!(
+        refusal("[channels.\"a:b\"]\ndriver = \"response\""),
+        "`a:b` cannot be the name of a channel in shop/pointwork.toml:1:11 | \
+         a name is not empty and has no `:`, which stands between channel and event"
+    );
+}
+
+#[test]
+fn event_runs_exactly_one_statement() {
+    let head = "[channels.db]\ndriver = \"sqlite\"\npath = \"a\"\n";
+    for body in [
+        "[channels.db.on.x]\n",
+        "[channels.db.on.x]\nquery = \"SELECT 1\"\nexecute = \"DELETE FROM a\"\n",
+    ] {
+        let refusal = refusal(&format!("{head}{body}"));
+        assert!(
+            refusal.starts_with("event `x` does not name one statement in shop/pointwork.toml:4:"),
+            "{refusal}"
+        );
+        assert!(
+            refusal.ends_with("exactly one of `query`, `query-one` and `execute`"),
+            "{refusal}"
+        );
+    }
+}
+
+#[test]
+fn status_outside_a_reply_is_refused() {
+    assert_eq!(
+        refusal("[channels.r]\ndriver = \"response\"\non.send.status = 100"),
+        "`100` is no status of a reply in shop/pointwork.toml:3:18 | expected 200 to 599"
+    );
+}
+
+#[test]
+fn file_that_is_not_there_is_named() {
+    let error = Config::load(Some(Path::new("no/such/pointwork.toml"))).expect_err("it is not there");
+    assert_eq!(
+        error.to_string(),
+        "cannot read the configuration `no/such/pointwork.toml`"
+    );
+    assert_eq!(error.exit(), Exit::Config);
+}

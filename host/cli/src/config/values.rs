@@ -1,0 +1,161 @@
+//! Values that are written as text: addresses, times, sizes.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use bytesize::ByteSize;
+use serde::de::{self, Deserialize, Deserializer, Visitor};
+
+/// An address to listen on: host and port.
+///
+/// The host is a name, an IPv4 address or an IPv6 address in brackets; names are looked up when the server starts. Port 0
+/// takes a free one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Listen(String);
+
+impl Listen {
+    /// The text that `std::net::ToSocketAddrs` and its kin take.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Listen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for Listen {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = "expected host and port, as in `127.0.0.1:8080`, `[::1]:8080` or `localhost:0`";
+        let refuse = |reason: &str| Err(format!("`{text}` {reason}; {expected}"));
+        let Some((host, port)) = text.rsplit_once(':') else {
+            return refuse("has no port");
+        };
+        if host.is_empty() {
+            return refuse("has no host");
+        }
+        if port.parse::<u16>().is_err() {
+            return refuse("does not end in a port from 0 to 65535");
+        }
+        let bracketed = host.starts_with('[') && host.ends_with(']');
+        if text.parse::<std::net::SocketAddr>().is_err() && (bracketed || host.contains([':', '/', '[', ']', ' '])) {
+            return refuse("is no address");
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl<'de> Deserialize<'de> for Listen {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}
+
+/// A time with its unit.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Time(pub(super) Duration);
+
+impl<'de> Deserialize<'de> for Time {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Text;
+
+        impl Visitor<'_> for Text {
+            type Value = Time;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a time with its unit, as in \"30s\" or \"1m 30s\"")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Time, E> {
+                let time = humantime::parse_duration(text)
+                    .map_err(|_| E::custom(format_args!("`{text}` is no time; expected {}", de_expected(&self))))?;
+                if time.is_zero() {
+                    return Err(E::custom(format_args!(
+                        "`{text}` is no limit; expected {}",
+                        de_expected(&self)
+                    )));
+                }
+                Ok(Time(time))
+            }
+        }
+
+        deserializer.deserialize_any(Text)
+    }
+}
+
+/// A number of bytes, with or without a unit.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Size(pub(super) u64);
+
+impl<'de> Deserialize<'de> for Size {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Text;
+
+        impl Visitor<'_> for Text {
+            type Value = Size;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a size, as in \"2MiB\", or a number of bytes")
+            }
+
+            fn visit_i64<E: de::Error>(self, bytes: i64) -> Result<Size, E> {
+                u64::try_from(bytes)
+                    .map(Size)
+                    .map_err(|_| E::invalid_value(de::Unexpected::Signed(bytes), &self))
+            }
+
+            fn visit_u64<E: de::Error>(self, bytes: u64) -> Result<Size, E> {
+                Ok(Size(bytes))
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Size, E> {
+                text.parse::<ByteSize>()
+                    .map(|size| Size(size.as_u64()))
+                    .map_err(|_| E::custom(format_args!("`{text}` is no size; expected {}", de_expected(&self))))
+            }
+        }
+
+        deserializer.deserialize_any(Text)
+    }
+}
+
+/// What a visitor expects, as text.
+fn de_expected<'de>(visitor: &impl Visitor<'de>) -> String {
+    (visitor as &dyn de::Expected).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn listen_takes_host_and_port() {
+        for text in ["127.0.0.1:8080", "[::1]:0", "localhost:80", "0.0.0.0:65535"] {
+            assert_eq!(
+                text.parse::<Listen>().map(|listen| listen.to_string()),
+                Ok(text.to_owned())
+            );
+        }
+    }
+
+    #[test]
+    fn listen_says_what_is_missing() {
+        for (text, part) in [
+            ("8080", "no port"),
+            (":8080", "no host"),
+            ("localhost:http", "port from 0 to 65535"),
+            ("localhost:70000", "port from 0 to 65535"),
+            ("::1:8080", "is no address"),
+            ("[nonsense]:8080", "is no address"),
+            ("http://localhost:8080", "is no address"),
+        ] {
+            let error = text.parse::<Listen>().expect_err(text);
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+}

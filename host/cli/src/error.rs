@@ -1,0 +1,70 @@
+//! The error of the command line.
+
+use std::error::Error as StdError;
+use std::fmt;
+
+use crate::exit::Exit;
+
+pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a command did not do what it was asked: one sentence, the cause below it, and what to do about it.
+///
+/// `Display` is the sentence alone; [`Terminal::error`](crate::ui::Terminal::error) prints the whole.
+#[derive(Debug)]
+pub(crate) struct Error {
+    exit: Exit,
+    message: String,
+    hint: Option<String>,
+    source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+impl Error {
+    /// An error with the given exit code.
+    pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self {
+            exit,
+            message: message.into(),
+            hint: None,
+            source: None,
+        }
+    }
+
+    /// What was asked for failed: [`Exit::Failed`].
+    pub(crate) fn failed(message: impl Into<String>) -> Self {
+        Self::new(Exit::Failed, message)
+    }
+
+    /// Adds what the reader can do about it: a sentence or a command. It may have several lines.
+    pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Adds the cause.
+    pub(crate) fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// The code that the process ends with.
+    pub(crate) fn exit(&self) -> Exit {
+        self.exit
+    }
+
+    /// What the reader can do about it.
+    pub(crate) fn hint(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.source.as_deref().map(|source| source as &(dyn StdError + 'static))
+    }
+}

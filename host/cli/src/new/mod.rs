@@ -1,0 +1,114 @@
+//! `pointwork new`: a controller project that builds and serves as it comes.
+
+mod name;
+mod sdk;
+
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+use crate::exit::Exit;
+use crate::ui::{DONE, STRONG, Terminal, styled};
+
+const EXAMPLES: &str = "\
+Examples:
+  pointwork new shop
+  pointwork new shop --path services/shop
+  pointwork new shop --sdk-path ../pointwork/guest
+
+The project depends on pointwork-guest in the version of this program. A program that was built in a
+checkout of Pointwork, or installed from one with `cargo install --path`, takes the SDK of that
+checkout by path instead; so does --sdk-path.";
+
+/// The options of `pointwork new`.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The project's name: of its package and of its module
+    #[arg(value_name = "NAME")]
+    name: String,
+
+    /// The directory to create it in; it may exist if it is empty
+    ///
+    /// By default a directory with the project's name below the current one.
+    #[arg(long, value_name = "DIR")]
+    path: Option<PathBuf>,
+
+    /// Take pointwork-guest from this folder
+    #[arg(long, env = "POINTWORK_SDK_PATH", value_name = "DIR")]
+    sdk_path: Option<PathBuf>,
+}
+
+/// The files of a project: where each goes, and its text with the places to fill in.
+const TEMPLATE: &[(&str, &str)] = &[
+    ("Cargo.toml", include_str!("template/Cargo.toml.in")),
+    ("src/lib.rs", include_str!("template/lib.rs.in")),
+    ("pointwork.toml", include_str!("template/pointwork.toml.in")),
+    ("README.md", include_str!("template/README.md.in")),
+    (".gitignore", include_str!("template/gitignore.in")),
+];
+
+/// Runs `pointwork new`.
+pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<()> {
+    check_name(&args.name)?;
+    let directory = args.path.clone().unwrap_or_else(|| PathBuf::from(&args.name));
+    check_vacant(&directory)?;
+    let source = sdk::source(args.sdk_path.as_deref())?;
+    create(&directory, &args.name, &source)?;
+
+    terminal.line(format_args!(
+        "{} {}",
+        styled(DONE, "created"),
+        styled(STRONG, directory.display())
+    ));
+    if let sdk::Source::Path(path) = &source {
+        terminal.note(format_args!("it takes pointwork-guest from {}", path.display()));
+    }
+    terminal.note(format_args!("next: cd {} && pointwork build", directory.display()));
+    Ok(())
+}
+
+fn check_name(name: &str) -> Result<()> {
+    name::check(name).map_err(|reason| {
+        let error = Error::new(
+            Exit::Usage,
+            format!("`{name}` cannot be the name of a project: it {reason}"),
+        );
+        match name::suggestion(name) {
+            Some(near) => error.with_hint(format!("try `pointwork new {near}`")),
+            None => error,
+        }
+    })
+}
+
+/// Refuses a directory with anything in it: a project is never mixed with what was there.
+fn check_vacant(directory: &Path) -> Result<()> {
+    let refuse = |what: &str| {
+        Error::failed(format!("`{}` {what}", directory.display()))
+            .with_hint("choose another directory with `--path DIR`")
+    };
+    match std::fs::read_dir(directory) {
+        Ok(mut entries) => match entries.next() {
+            None => Ok(()),
+            Some(_) => Err(refuse("is not empty")),
+        },
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => Err(refuse("is a file")),
+        Err(error) => Err(Error::failed(format!("cannot look into `{}`", directory.display())).with_source(error)),
+    }
+}
+
+fn create(directory: &Path, name: &str, source: &sdk::Source) -> Result<()> {
+    for (file, text) in TEMPLATE {
+        let path = directory.join(file);
+        let text = text
+            .replace("@NAME@", name)
+            .replace("@CRATE@", &name.replace('-', "_"))
+            .replace("@SDK@", &source.dependency(&[]))
+            .replace("@SDK_TESTING@", &source.dependency(&["testing"]));
+        path.parent()
+            .map_or(Ok(()), std::fs::create_dir_all)
+            .and_then(|()| std::fs::write(&path, text))
+            .map_err(|error| Error::failed(format!("cannot write `{}`", path.display())).with_source(error))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,123 @@
+//! Names that a project may have.
+
+/// Names that cargo, the compiler or an operating system has taken.
+const KEYWORDS: &[&str] = &[
+    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn", "else",
+    "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro", "match", "mod",
+    "move", "mut", "override", "priv", "pub", "ref", "return", "self", "static", "struct", "super", "trait", "true",
+    "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
+];
+const CRATES: &[&str] = &["alloc", "core", "proc-macro", "proc_macro", "std", "test"];
+const BUILD_FOLDERS: &[&str] = &["build", "deps", "examples", "incremental"];
+const DEVICES: &[&str] = &["aux", "con", "nul", "prn"];
+
+/// Checks that `name` works as the name of a cargo package, of its library and of a module.
+///
+/// # Errors
+///
+/// The rule that it breaks, as the end of a sentence that begins with the name.
+pub(super) fn check(name: &str) -> Result<(), String> {
+    let lower = name.to_ascii_lowercase();
+    let numbered = |prefix: &str| {
+        lower
+            .strip_prefix(prefix)
+            .is_some_and(|rest| rest.len() == 1 && rest != "0" && rest.as_bytes()[0].is_ascii_digit())
+    };
+    let Some(first) = name.chars().next() else {
+        return Err("is empty".to_owned());
+    };
+    if !first.is_ascii_alphabetic() {
+        return Err(format!("begins with `{first}`; expected an ASCII letter"));
+    }
+    if let Some(other) = name
+        .chars()
+        .find(|c| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_'))
+    {
+        return Err(format!(
+            "contains `{}`; expected ASCII letters, digits, `-` and `_`",
+            other.escape_debug()
+        ));
+    }
+    if name.len() > 64 {
+        return Err("is longer than 64 characters".to_owned());
+    }
+    if KEYWORDS.contains(&lower.as_str()) {
+        return Err("is a word of the Rust language".to_owned());
+    }
+    if CRATES.contains(&lower.as_str()) || lower == "pointwork-guest" || lower == "pointwork_guest" {
+        return Err("is the name of a crate that the project uses".to_owned());
+    }
+    if BUILD_FOLDERS.contains(&lower.as_str()) {
+        return Err("is a folder of cargo's own target directory".to_owned());
+    }
+    if DEVICES.contains(&lower.as_str()) || numbered("com") || numbered("lpt") {
+        return Err("is the name of a device on Windows".to_owned());
+    }
+    Ok(())
+}
+
+/// A name near `name` that passes [`check`], if there is one.
+pub(super) fn suggestion(name: &str) -> Option<String> {
+    let mut near = String::new();
+    for c in name.trim().chars() {
+        match c.to_ascii_lowercase() {
+            c if c.is_ascii_alphanumeric() || c == '_' => near.push(c),
+            _ if !near.is_empty() && !near.ends_with('-') => near.push('-'),
+            _ => {}
+        }
+    }
+    near.truncate(64);
+    let near = near
+        .trim_start_matches(|c: char| !c.is_ascii_alphabetic())
+        .trim_end_matches(['-', '_']);
+    [near.to_owned(), format!("{near}-api")]
+        .into_iter()
+        .find(|near| check(near).is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ordinary_names_pass() {
+        for name in ["shop", "shop-api", "shop_api", "Shop2", "a"] {
+            assert_eq!(check(name), Ok(()), "{name}");
+        }
+    }
+
+    #[test]
+    fn refusal_says_which_rule_and_where() {
+        for (name, part) in [
+            ("", "empty"),
+            ("2shop", "begins with `2`"),
+            ("-shop", "begins with `-`"),
+            ("shop api", "contains ` `"),
+            ("a/b", "contains `/`"),
+            ("läden", "contains `ä`"),
+            ("match", "word of the Rust language"),
+            ("std", "crate"),
+            ("pointwork-guest", "crate"),
+            ("deps", "target directory"),
+            ("NUL", "device"),
+            ("com1", "device"),
+        ] {
+            let reason = check(name).expect_err(name);
+            assert!(reason.contains(part), "{name}: {reason}");
+        }
+    }
+
+    #[test]
+    fn suggestion_passes_the_check_itself() {
+        for (name, near) in [
+            ("My Shop!", Some("my-shop")),
+            ("2shop", Some("shop")),
+            ("match", Some("match-api")),
+            ("a/b", Some("a-b")),
+            ("42", None),
+            ("", None),
+        ] {
+            assert_eq!(suggestion(name).as_deref(), near, "{name}");
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Where a new project gets `pointwork-guest` from.
+//!
+//! A released `pointwork` takes the version that was released with it. One that was built from a checkout takes the SDK
+//! of that checkout, since the two may belong together in ways that no version number tells. Which it is, is found out at
+//! run time from where the program lies; the path of the machine that built it is not in the program, so that a binary
+//! that was handed on does not look for folders of somebody else.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::error::{Error, Result};
+
+/// The SDK's package.
+const PACKAGE: &str = "pointwork-guest";
+
+/// Where `pointwork-guest` comes from.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    /// The registry, in this version.
+    Version(&'static str),
+    /// A folder, absolute.
+    Path(PathBuf),
+}
+
+impl Source {
+    /// The right-hand side of a dependency line, with the features given.
+    pub(super) fn dependency(&self, features: &[&str]) -> String {
+        let mut table = toml::Table::new();
+        match self {
+            Self::Version(version) => table.insert("version".to_owned(), (*version).into()),
+            Self::Path(path) => table.insert("path".to_owned(), path.to_string_lossy().into_owned().into()),
+        };
+        if !features.is_empty() {
+            let features = features.iter().map(|feature| toml::Value::from(*feature)).collect();
+            table.insert("features".to_owned(), toml::Value::Array(features));
+        }
+        toml::Value::Table(table).to_string()
+    }
+}
+
+/// Decides on the source: what the user says, then the checkout that this program was built in or installed from, then
+/// the registry.
+pub(super) fn source(said: Option<&Path>) -> Result<Source> {
+    if let Some(path) = said {
+        let absolute = path
+            .canonicalize()
+            .map_err(|error| Error::failed(format!("cannot find the SDK `{}`", path.display())).with_source(error))?;
+        if !is_sdk(&absolute) {
+            return Err(
+                Error::failed(format!("`{}` is not the package `{PACKAGE}`", path.display()))
+                    .with_hint("name the folder `guest` of a checkout of Pointwork"),
+            );
+        }
+        return Ok(Source::Path(absolute));
+    }
+    let program = env::current_exe().and_then(|path| path.canonicalize()).ok();
+    let found = program
+        .as_deref()
+        .and_then(|program| checkout_around(program).or_else(|| installed_from(program)));
+    Ok(found.map_or(Source::Version(env!("CARGO_PKG_VERSION")), Source::Path))
+}
+
+/// The SDK of the checkout whose target directory holds the program.
+fn checkout_around(program: &Path) -> Option<PathBuf> {
+    program
+        .ancestors()
+        .skip(1)
+        .map(|folder| folder.join("guest"))
+        .find(|folder| is_sdk(folder))
+}
+
+/// The SDK of the checkout that `cargo install --path` took the program from. Cargo keeps a record of it beside the
+/// folder of the installed programs.
+fn installed_from(program: &Path) -> Option<PathBuf> {
+    let record = std::fs::read_to_string(program.parent()?.parent()?.join(".crates.toml")).ok()?;
+    let package = installed_package(&record, program.file_name()?.to_str()?)?;
+    checkout_around(&package.join("Cargo.toml"))
+}
+
+/// Cargo's record of installed programs: `"name version (source)" = ["program"]`.
+#[derive(Deserialize)]
+struct Record {
+    v1: std::collections::BTreeMap<String, Vec<String>>,
+}
+
+fn installed_package(record: &str, program: &str) -> Option<PathBuf> {
+    let record: Record = toml::from_str(record).ok()?;
+    let (package, _) = record
+        .v1
+        .iter()
+        .find(|(_, programs)| programs.iter().any(|name| name == program))?;
+    let source = package.split_once("(path+file://")?.1.strip_suffix(')')?;
+    Some(PathBuf::from(source))
+}
+
+fn is_sdk(folder: &Path) -> bool {
+    #[derive(Deserialize)]
+    struct Manifest {
+        package: Package,
+    }
+    #[derive(Deserialize)]
+    struct Package {
+        name: String,
+    }
+    std::fs::read_to_string(folder.join("Cargo.toml"))
+        .ok()
+        .and_then(|text| toml::from_str::<Manifest>(&text).ok())
+        .is_some_and(|manifest| manifest.package.name == PACKAGE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checkout() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().expect("a directory");
+        std::fs::create_dir_all(folder.path().join("guest")).expect("created");
+        std::fs::create_dir_all(folder.path().join("target/release")).expect("created");
+        std::fs::write(
+            folder.path().join("guest/Cargo.toml"),
+            "[package]\nname = \"pointwork-guest\"\n",
+        )
+        .expect("written");
+        folder
+    }
+
+    #[test]
+    fn program_in_a_checkout_finds_its_sdk() {
+        let folder = checkout();
+        let found = checkout_around(&folder.path().join("target/release/pointwork"));
+        assert_eq!(found, Some(folder.path().join("guest")));
+    }
+
+    #[test]
+    fn program_elsewhere_finds_none() {
+        let folder = tempfile::tempdir().expect("a directory");
+        assert_eq!(checkout_around(&folder.path().join("bin/pointwork")), None);
+        assert_eq!(installed_from(&folder.path().join("bin/pointwork")), None);
+    }
+
+    #[test]
+    fn program_installed_from_a_checkout_finds_its_sdk() {
+        let folder = checkout();
+        let home = tempfile::tempdir().expect("a directory");
+        let record = format!(
+            "[v1]\n\"ripgrep 14.0.0 (registry+https://github.com/rust-lang/crates.io-index)\" = [\"rg\"]\n\
+             \"pointwork-cli 0.1.0 (path+file://{}/host/cli)\" = [\"pointwork\"]\n",
+            folder.path().display()
+        );
+        std::fs::write(home.path().join(".crates.toml"), record).expect("written");
+        assert_eq!(
+            installed_from(&home.path().join("bin/pointwork")),
+            Some(folder.path().join("guest"))
+        );
+    }
+
+    #[test]
+    fn folder_that_is_no_sdk_is_refused() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let error = source(Some(folder.path())).expect_err("an empty folder");
+        assert!(
+            error.to_string().contains("is not the package `pointwork-guest`"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn dependency_is_one_line_of_toml() {
+        assert_eq!(Source::Version("0.1.0").dependency(&[]), r#"{ version = "0.1.0" }"#);
+        assert_eq!(
+            Source::Path("/a \"b\"".into()).dependency(&["testing"]),
+            r#"{ features = ["testing"], path = '/a "b"' }"#
+        );
+    }
+}

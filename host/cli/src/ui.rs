@@ -1,0 +1,180 @@
+//! Everything that the command line prints.
+
+use std::error::Error as _;
+use std::fmt;
+use std::io::{self, Write};
+
+use anstream::AutoStream;
+use anstyle::{AnsiColor, Style};
+
+use crate::error::{Error, Result};
+
+/// What stands before an error.
+pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
+/// What stands before a remark.
+pub(crate) const NOTE: Style = AnsiColor::Cyan.on_default().bold();
+/// A step that was taken.
+pub(crate) const DONE: Style = AnsiColor::Green.on_default().bold();
+/// A name that the eye looks for in a line.
+pub(crate) const STRONG: Style = Style::new().bold();
+
+/// `text` in a style.
+pub(crate) fn styled(style: Style, text: impl fmt::Display) -> impl fmt::Display {
+    fmt::from_fn(move |f| write!(f, "{style}{text}{style:#}"))
+}
+
+/// The two streams of a command.
+///
+/// A failed write does not interrupt the command: the first one is kept and comes back from [`finish`](Self::finish).
+pub(crate) struct Terminal {
+    out: Box<dyn Write + Send>,
+    err: Box<dyn Write + Send>,
+    failed: Option<io::Error>,
+}
+
+impl Terminal {
+    /// The streams of the process. Colours follow `--color`, `NO_COLOR` and whether the stream is a terminal.
+    pub(crate) fn standard() -> Self {
+        Self {
+            out: Box::new(AutoStream::auto(io::stdout())),
+            err: Box::new(AutoStream::auto(io::stderr())),
+            failed: None,
+        }
+    }
+
+    /// One line of what the command was asked for, to standard output.
+    pub(crate) fn line(&mut self, text: impl fmt::Display) {
+        if let Err(error) = writeln!(self.out, "{text}") {
+            self.failed.get_or_insert(error);
+        }
+    }
+
+    /// One remark about what the command does, to standard error.
+    pub(crate) fn note(&mut self, text: impl fmt::Display) {
+        self.remark(NOTE, "note", &text);
+    }
+
+    /// An error, its causes and its hint, to standard error.
+    pub(crate) fn error(&mut self, error: &Error) {
+        self.remark(ERROR, "error", error);
+        let mut cause = error.source();
+        while let Some(source) = cause {
+            self.remark(Style::new().bold(), "  caused by", &source);
+            cause = source.source();
+        }
+        if let Some(hint) = error.hint() {
+            self.remark(NOTE, "hint", &hint);
+        }
+    }
+
+    /// Flushes both streams and says whether everything was written.
+    ///
+    /// A reader that closed the pipe early (`pointwork routes | head -1`) got what it wanted: that is no error.
+    pub(crate) fn finish(&mut self) -> Result<()> {
+        if let Err(error) = self.out.flush() {
+            self.failed.get_or_insert(error);
+        }
+        match self.failed.take() {
+            Some(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                Err(Error::failed("cannot write to standard output").with_source(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// `label: text`, with the lines after the first indented to stand below the text.
+    fn remark(&mut self, style: Style, label: &str, text: &dyn fmt::Display) {
+        let indent = " ".repeat(label.len() + 2);
+        let text = text.to_string();
+        let mut lines = text.trim_end().lines();
+        let first = lines.next().unwrap_or_default();
+        // Standard error is the last resort: when it is closed, the exit code alone has to tell.
+        let _ = writeln!(self.err, "{} {first}", styled(style, format_args!("{label}:")));
+        for line in lines {
+            let _ = if line.is_empty() {
+                writeln!(self.err)
+            } else {
+                writeln!(self.err, "{indent}{line}")
+            };
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) use capture::Captured;
+
+#[cfg(test)]
+mod capture {
+    use std::io::{self, Write};
+    use std::sync::{Arc, Mutex};
+
+    use anstream::StripStream;
+
+    use super::Terminal;
+
+    /// A terminal's streams as a test reads them, without colours.
+    #[derive(Clone, Default)]
+    pub(crate) struct Captured {
+        out: Buffer,
+        err: Buffer,
+    }
+
+    #[derive(Clone, Default)]
+    struct Buffer(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Buffer {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().expect("no writer panicked").write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Captured {
+        pub(crate) fn terminal(&self) -> Terminal {
+            Terminal {
+                out: Box::new(StripStream::new(Box::new(self.out.clone()) as Box<dyn Write + Send>)),
+                err: Box::new(StripStream::new(Box::new(self.err.clone()) as Box<dyn Write + Send>)),
+                failed: None,
+            }
+        }
+
+        pub(crate) fn out(&self) -> String {
+            String::from_utf8(self.out.0.lock().expect("no writer panicked").clone()).expect("text")
+        }
+
+        pub(crate) fn err(&self) -> String {
+            String::from_utf8(self.err.0.lock().expect("no writer panicked").clone()).expect("text")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn error_shows_causes_and_hint_below_each_other() {
+        let captured = Captured::default();
+        let cause = Error::failed("the disk is full").with_source(io::Error::other("no space left"));
+        let error = Error::failed("cannot write `a.wasm`")
+            .with_source(cause)
+            .with_hint("free some space\nor buy a disk");
+        captured.terminal().error(&error);
+        assert_eq!(
+            captured.err(),
+            "error: cannot write `a.wasm`\n  caused by: the disk is full\n  caused by: no space left\n\
+             hint: free some space\n      or buy a disk\n"
+        );
+        assert_eq!(captured.out(), "");
+    }
+
+    #[test]
+    fn captured_text_has_no_colours() {
+        let captured = Captured::default();
+        captured.terminal().line(styled(DONE, "built"));
+        assert_eq!(captured.out(), "built\n");
+    }
+}

@@ -1,0 +1,337 @@
+//! Request and reply bodies.
+
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context as TaskContext, Poll, ready};
+
+use bytes::Bytes;
+use futures_channel::mpsc;
+use futures_util::{SinkExt, StreamExt};
+use http::StatusCode;
+use http_body::{Body as HttpBody, Frame, SizeHint};
+use http_body_util::BodyExt;
+
+use crate::{BoxFuture, Failure, FailureCode};
+
+/// Why a body broke off.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum BodyError {
+    /// It is longer than the limit, in bytes.
+    TooLarge {
+        /// The limit, in bytes.
+        limit: u64,
+    },
+    /// It stopped before its end: the client went away, or the writer was dropped without
+    /// [`finish`](BodyWriter::finish).
+    Incomplete,
+    /// The client took longer than the adapter waits.
+    Timeout,
+    /// Anything else that the adapter met.
+    Transport(Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl fmt::Display for BodyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooLarge { limit } => write!(f, "the body is longer than {limit} bytes"),
+            Self::Incomplete => f.write_str("the body broke off before its end"),
+            Self::Timeout => f.write_str("the body did not arrive in time"),
+            Self::Transport(_) => f.write_str("the body could not be read"),
+        }
+    }
+}
+
+impl std::error::Error for BodyError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Transport(source) => Some(&**source),
+            _ => None,
+        }
+    }
+}
+
+impl From<&BodyError> for Failure {
+    fn from(error: &BodyError) -> Self {
+        let (code, status) = match error {
+            BodyError::TooLarge { .. } => (FailureCode::TOO_LARGE, StatusCode::PAYLOAD_TOO_LARGE),
+            BodyError::Timeout => (FailureCode::DEADLINE, StatusCode::REQUEST_TIMEOUT),
+            BodyError::Incomplete | BodyError::Transport(_) => (FailureCode::GONE, StatusCode::BAD_REQUEST),
+        };
+        Failure::with_code(code, status, error.to_string())
+    }
+}
+
+/// A body, whole or piece by piece. Every adapter turns its own kind into this one, and this one into its own.
+///
+/// It is an [`http_body::Body`] with `Bytes` as data; trailers pass through.
+#[derive(Default)]
+pub struct Body(Inner);
+
+#[derive(Default)]
+enum Inner {
+    #[default]
+    Empty,
+    Full(Bytes),
+    Stream(Pin<Box<dyn HttpBody<Data = Bytes, Error = BodyError> + Send>>),
+}
+
+impl Body {
+    /// No bytes.
+    pub fn empty() -> Self {
+        Self::default()
+    }
+
+    /// Any body that can be read from another thread.
+    pub fn stream(body: impl HttpBody<Data = Bytes, Error = BodyError> + Send + 'static) -> Self {
+        Self(Inner::Stream(Box::pin(body)))
+    }
+
+    /// A body that is written piece by piece, with room for one piece that was not yet read.
+    pub fn channel() -> (BodyWriter, Self) {
+        let (sender, receiver) = mpsc::channel(0);
+        (BodyWriter { sender }, Self::stream(Channel { receiver, ended: false }))
+    }
+
+    /// The same body, breaking off with [`BodyError::TooLarge`] after `limit` bytes.
+    ///
+    /// # Errors
+    /// At once, if the body says beforehand that it is longer.
+    pub fn limited(self, limit: u64) -> Result<Self, BodyError> {
+        if self.size_hint().lower() > limit {
+            return Err(BodyError::TooLarge { limit });
+        }
+        match self.0 {
+            Inner::Stream(inner) => Ok(Self::stream(Limited {
+                inner,
+                limit,
+                left: limit,
+            })),
+            whole => Ok(Self(whole)),
+        }
+    }
+
+    /// The length in bytes, if it is known beforehand.
+    pub fn known_length(&self) -> Option<u64> {
+        self.size_hint().exact()
+    }
+
+    /// Reads to the end.
+    ///
+    /// # Errors
+    /// As the body's own: it broke off, or went over its limit.
+    ///
+    /// # Cancel safety
+    /// Not cancel safe: what was read is lost.
+    pub async fn bytes(self) -> Result<Bytes, BodyError> {
+        match self.0 {
+            Inner::Empty => Ok(Bytes::new()),
+            Inner::Full(bytes) => Ok(bytes),
+            Inner::Stream(stream) => Ok(stream.collect().await?.to_bytes()),
+        }
+    }
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hint = self.size_hint();
+        f.debug_struct("Body")
+            .field("at_least", &hint.lower())
+            .field("exactly", &hint.exact())
+            .finish()
+    }
+}
+
+impl<T: Into<Bytes>> From<T> for Body {
+    fn from(bytes: T) -> Self {
+        let bytes = bytes.into();
+        if bytes.is_empty() {
+            Self::empty()
+        } else {
+            Self(Inner::Full(bytes))
+        }
+    }
+}
+
+impl HttpBody for Body {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        match &mut self.0 {
+            Inner::Empty => Poll::Ready(None),
+            Inner::Full(bytes) => {
+                let bytes = std::mem::take(bytes);
+                self.0 = Inner::Empty;
+                Poll::Ready(Some(Ok(Frame::data(bytes))))
+            }
+            Inner::Stream(stream) => stream.as_mut().poll_frame(cx),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.0 {
+            Inner::Empty => true,
+            Inner::Full(_) => false,
+            Inner::Stream(stream) => stream.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.0 {
+            Inner::Empty => SizeHint::with_exact(0),
+            Inner::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Inner::Stream(stream) => stream.size_hint(),
+        }
+    }
+}
+
+struct Limited {
+    inner: Pin<Box<dyn HttpBody<Data = Bytes, Error = BodyError> + Send>>,
+    limit: u64,
+    left: u64,
+}
+
+impl HttpBody for Limited {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let frame = ready!(self.inner.as_mut().poll_frame(cx));
+        if let Some(data) = frame
+            .as_ref()
+            .and_then(|frame| frame.as_ref().ok())
+            .and_then(Frame::data_ref)
+        {
+            match self.left.checked_sub(data.len() as u64) {
+                Some(left) => self.left = left,
+                None => return Poll::Ready(Some(Err(BodyError::TooLarge { limit: self.limit }))),
+            }
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
+    }
+}
+
+enum Piece {
+    Data(Bytes),
+    End,
+}
+
+struct Channel {
+    receiver: mpsc::Receiver<Piece>,
+    ended: bool,
+}
+
+impl HttpBody for Channel {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        if self.ended {
+            return Poll::Ready(None);
+        }
+        let piece = ready!(self.receiver.poll_next_unpin(cx));
+        if let Some(Piece::Data(data)) = piece {
+            return Poll::Ready(Some(Ok(Frame::data(data))));
+        }
+        self.ended = true;
+        Poll::Ready(piece.is_none().then_some(Err(BodyError::Incomplete)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.ended
+    }
+}
+
+/// Writes a reply body piece by piece.
+///
+/// Dropping it without [`finish`](Self::finish) breaks the reply off, so that the client can tell that it is not whole.
+#[derive(Debug)]
+pub struct BodyWriter {
+    sender: mpsc::Sender<Piece>,
+}
+
+impl BodyWriter {
+    /// Writes a piece, waiting while the client is slower than the writer. An empty piece is nothing.
+    ///
+    /// # Errors
+    /// [`GONE`](FailureCode::GONE) when nobody reads any more.
+    ///
+    /// # Cancel safety
+    /// Cancelled while it waits, it has written nothing.
+    pub async fn write(&mut self, data: impl Into<Bytes>) -> Result<(), Failure> {
+        let data = data.into();
+        if data.is_empty() {
+            return Ok(());
+        }
+        self.send(Piece::Data(data)).await
+    }
+
+    /// Ends the body.
+    ///
+    /// # Errors
+    /// [`GONE`](FailureCode::GONE) when nobody reads any more.
+    ///
+    /// # Cancel safety
+    /// Cancelled, the body counts as broken off.
+    pub async fn finish(mut self) -> Result<(), Failure> {
+        self.send(Piece::End).await
+    }
+
+    async fn send(&mut self, piece: Piece) -> Result<(), Failure> {
+        self.sender
+            .send(piece)
+            .await
+            .map_err(|_| Failure::internal(FailureCode::GONE, "nobody reads the reply any more"))
+    }
+}
+
+/// Reads a request body piece by piece, in pieces of a size that the reader chooses.
+#[derive(Debug)]
+pub struct BodyReader {
+    body: Body,
+    rest: Bytes,
+}
+
+impl BodyReader {
+    pub(crate) fn new(body: Body) -> Self {
+        Self {
+            body,
+            rest: Bytes::new(),
+        }
+    }
+
+    /// The next piece, 1 to `max` bytes, or `None` at the end. A `max` of 0 counts as 1.
+    ///
+    /// # Errors
+    /// As the body's own: it broke off, or went over its limit.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: a piece that was not returned comes with the next call.
+    pub async fn read(&mut self, max: usize) -> Result<Option<Bytes>, Failure> {
+        while self.rest.is_empty() {
+            let Some(frame) = self.body.frame().await else {
+                return Ok(None);
+            };
+            let frame = frame.map_err(|error| Failure::from(&error))?;
+            if let Ok(data) = frame.into_data() {
+                self.rest = data;
+            }
+        }
+        let length = self.rest.len().min(max.max(1));
+        Ok(Some(self.rest.split_to(length)))
+    }
+}
+
+/// Reads a whole body and turns what went wrong into the failure that the client gets.
+pub(crate) fn read_all(body: Body) -> BoxFuture<'static, Result<Bytes, Failure>> {
+    Box::pin(async move { body.bytes().await.map_err(|error| Failure::from(&error)) })
+}

@@ -1,0 +1,156 @@
+//! Failures of the server itself, as told to the application.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+
+use crate::{Bus, Payload};
+
+/// The channel on which the server reports about itself. Only the server emits on it.
+pub const SERVER_CHANNEL: &str = "server";
+
+/// The event that carries a [`Crash`], within [`SERVER_CHANNEL`].
+pub const CRASHED: &str = "crashed";
+
+/// The payload of `server:crashed` (spec E1).
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub struct Crash {
+    /// The adapter that served the request, or failed.
+    #[serde(default)]
+    pub adapter: Option<String>,
+    /// What happened.
+    pub kind: CrashKind,
+    /// The whole story for the log: a trap's backtrace, a panic's message, an error with its causes.
+    pub message: String,
+    /// The module whose code ran.
+    #[serde(default)]
+    pub module: Option<String>,
+    /// The route: method and full pattern.
+    #[serde(default)]
+    pub route: Option<String>,
+    /// The request's id.
+    #[serde(default)]
+    pub request_id: Option<String>,
+    /// When, in milliseconds since 1970-01-01 UTC.
+    pub time: u64,
+}
+
+/// What kind of failure a [`Crash`] is.
+///
+/// Read it as a word from an open list: kinds that this version does not know arrive as [`CrashKind::Other`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum CrashKind {
+    /// A socket, a listener, a port in use.
+    Adapter,
+    /// A native handler or listener panicked.
+    Panic,
+    /// A guest trapped.
+    Trap,
+    /// A deadline passed.
+    Deadline,
+    /// A limit other than time was hit.
+    Limit,
+    /// The last holder of the context went without a reply (spec H7).
+    NoReply,
+    /// A handler's reply was refused: it was the second, or no valid reply.
+    Reply,
+    /// A listener failed on an emitted event.
+    Listener,
+    /// A kind that this version does not know.
+    #[serde(other)]
+    Other,
+}
+
+impl CrashKind {
+    /// The status that the client gets when this ends its request.
+    pub fn status(self) -> StatusCode {
+        match self {
+            Self::Deadline => StatusCode::GATEWAY_TIMEOUT,
+            Self::Limit => StatusCode::SERVICE_UNAVAILABLE,
+            _ => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    /// What the client is told: nothing that the log has to itself.
+    pub(crate) fn public_message(self) -> &'static str {
+        match self {
+            Self::Deadline => "the request took too long",
+            Self::Limit => "the server is busy",
+            _ => "internal error",
+        }
+    }
+}
+
+impl Crash {
+    /// A crash of this moment.
+    pub fn new(kind: CrashKind, message: impl Into<String>) -> Self {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self {
+            adapter: None,
+            kind,
+            message: message.into(),
+            module: None,
+            route: None,
+            request_id: None,
+            time: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
+        }
+    }
+
+    /// The same, naming the module whose code ran.
+    #[must_use]
+    pub fn in_module(mut self, module: impl Into<String>) -> Self {
+        self.module = Some(module.into());
+        self
+    }
+}
+
+/// Reports failures of one adapter: one line in the log and one `server:crashed` each, never an error at the route
+/// (spec E1).
+///
+/// An adapter gets its reporter with [`Transport::attach`](crate::Transport::attach).
+#[derive(Clone, Debug)]
+pub struct Reporter {
+    adapter: &'static str,
+    bus: Bus,
+}
+
+impl Reporter {
+    /// Reports a failure of the adapter itself: a socket error, a port in use.
+    pub fn adapter_failed(&self, message: impl Into<String>) {
+        self.report(Crash::new(CrashKind::Adapter, message));
+    }
+
+    /// Reports any crash; the adapter's name is filled in.
+    pub fn report(&self, mut crash: Crash) {
+        crash.adapter = Some(self.adapter.to_owned());
+        self.bus.report(crash);
+    }
+}
+
+impl Bus {
+    /// A reporter for the adapter of that name.
+    pub fn reporter(&self, adapter: &'static str) -> Reporter {
+        Reporter { adapter, bus: self.clone() }
+    }
+
+    /// Logs a crash and emits it as `server:crashed`.
+    pub fn report(&self, crash: Crash) {
+        tracing::error!(
+            kind = ?crash.kind,
+            adapter = crash.adapter,
+            module = crash.module,
+            route = crash.route,
+            request_id = crash.request_id,
+            "{}",
+            crash.message
+        );
+        match Payload::json(&crash) {
+            Ok(payload) => self.emit_as_server(CRASHED, payload),
+            Err(failure) => tracing::error!("`{SERVER_CHANNEL}:{CRASHED}` was not emitted: {failure}"),
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Runs one handler until its request has a reply.
+
+use std::any::Any;
+use std::future::{Future, ready};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context as TaskContext, Poll};
+use std::time::Instant;
+
+use http::Response;
+
+use crate::bus::panic_message;
+use crate::context::check_reply;
+use crate::router::HandlerFuture;
+use crate::slot::{Arrival, ReplySlot};
+use crate::{Body, BoxFuture, Crash, CrashKind, Executor, Failure, Outcome};
+
+/// What became of a request.
+#[derive(Debug)]
+pub(crate) enum End {
+    Reply(Response<Body>),
+    Crashed(Crash),
+}
+
+/// Polls the handler where the request is polled, and looks after everything that may end it: its value, a reply from
+/// elsewhere, the last holder's end, the deadline, a panic.
+///
+/// A handler that is done at the first poll costs no timer. One that replied and goes on working moves to the executor.
+/// Dropping the drive, because the client went away, drops the handler and refuses later replies.
+pub(crate) struct Drive<'a> {
+    handler: Option<HandlerFuture>,
+    slot: Arc<ReplySlot>,
+    deadline: Option<Instant>,
+    timer: Option<BoxFuture<'static, ()>>,
+    executor: &'a Arc<dyn Executor>,
+    span: tracing::Span,
+    ended: bool,
+}
+
+impl<'a> Drive<'a> {
+    /// Calls the handler, which may panic before there is a future to poll.
+    pub(crate) fn start(
+        call: impl FnOnce() -> HandlerFuture,
+        slot: Arc<ReplySlot>,
+        deadline: Option<Instant>,
+        executor: &'a Arc<dyn Executor>,
+        span: &tracing::Span,
+    ) -> Self {
+        let handler = catch_unwind(AssertUnwindSafe(|| span.in_scope(call)))
+            .unwrap_or_else(|panic| Box::pin(ready(Outcome::Crashed(Box::new(panicked(&*panic))))));
+        Self {
+            handler: Some(handler),
+            slot,
+            deadline,
+            timer: None,
+            executor,
+            span: span.clone(),
+            ended: false,
+        }
+    }
+
+    /// `Some` if the handler's end is the request's end.
+    fn poll_handler(&mut self, cx: &mut TaskContext<'_>) -> Option<Crash> {
+        let handler = self.handler.as_mut()?;
+        let span = self.span.clone();
+        let polled = catch_unwind(AssertUnwindSafe(|| span.in_scope(|| handler.as_mut().poll(cx))));
+        let outcome = match polled {
+            Ok(Poll::Pending) => return None,
+            Ok(Poll::Ready(outcome)) => outcome,
+            Err(panic) => {
+                // What panicked is not polled again, and its own drop may panic too.
+                let broken = self.handler.take();
+                let _ = catch_unwind(AssertUnwindSafe(|| drop(broken)));
+                return self.unless_replied(panicked(&*panic));
+            }
+        };
+        self.handler = None;
+        match outcome {
+            Outcome::Deferred => None,
+            Outcome::Crashed(crash) => self.unless_replied(*crash),
+            Outcome::Reply(reply) => {
+                let refused = check_reply(&reply).and_then(|()| self.slot.fill(reply)).err()?;
+                self.unless_replied(Crash::new(
+                    CrashKind::Reply,
+                    format!("the handler's reply was refused: {refused}"),
+                ))
+            }
+        }
+    }
+
+    /// A crash after the reply cannot change what the client gets.
+    fn unless_replied(&self, crash: Crash) -> Option<Crash> {
+        if self.slot.has_reply() {
+            tracing::error!(parent: &self.span, kind = ?crash.kind, "after the reply: {}", crash.message);
+            return None;
+        }
+        Some(crash)
+    }
+
+    fn poll_timer(&mut self, cx: &mut TaskContext<'_>) -> Poll<()> {
+        let Some(deadline) = self.deadline else {
+            return Poll::Pending;
+        };
+        self.timer
+            .get_or_insert_with(|| self.executor.sleep_until(deadline))
+            .as_mut()
+            .poll(cx)
+    }
+
+    fn end(&mut self, end: End) -> Poll<End> {
+        self.ended = true;
+        Poll::Ready(end)
+    }
+
+    /// A handler may go on after it replied: it writes the body piece by piece, or tidies up.
+    fn let_the_handler_finish(&mut self) {
+        if let Some(handler) = self.handler.take() {
+            let span = self.span.clone();
+            self.executor.spawn(Box::pin(finish(handler, span)));
+        }
+    }
+}
+
+impl Future for Drive<'_> {
+    type Output = End;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<End> {
+        if let Some(crash) = self.poll_handler(cx) {
+            self.slot.close();
+            return self.end(End::Crashed(crash));
+        }
+        match self.slot.poll(cx) {
+            Poll::Ready(Arrival::Reply(reply)) => {
+                self.let_the_handler_finish();
+                return self.end(End::Reply(reply));
+            }
+            // A handler may let go of its context and return a value all the same.
+            Poll::Ready(Arrival::Abandoned) if self.handler.is_none() => {
+                let message = "every holder of the context is gone and nobody replied";
+                return self.end(End::Crashed(Crash::new(CrashKind::NoReply, message)));
+            }
+            Poll::Ready(Arrival::Abandoned) | Poll::Pending => {}
+        }
+        if self.poll_timer(cx).is_ready() {
+            self.slot.close();
+            self.handler = None;
+            let crash = Crash::new(CrashKind::Deadline, "the deadline of the request passed");
+            return self.end(End::Crashed(crash));
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for Drive<'_> {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.slot.close();
+            tracing::debug!(parent: &self.span, "the client went away before the reply");
+        }
+    }
+}
+
+fn panicked(panic: &(dyn Any + Send)) -> Crash {
+    Crash::new(
+        CrashKind::Panic,
+        format!("the handler panicked: {}", panic_message(panic)),
+    )
+}
+
+async fn finish(handler: HandlerFuture, span: tracing::Span) {
+    use futures_util::FutureExt;
+    match AssertUnwindSafe(handler).catch_unwind().await {
+        Ok(Outcome::Deferred) => {}
+        Ok(Outcome::Reply(_)) => {
+            tracing::error!(parent: &span, "the handler's value was refused: {}", Failure::already_replied());
+        }
+        Ok(Outcome::Crashed(crash)) => {
+            tracing::error!(parent: &span, kind = ?crash.kind, "after the reply: {}", crash.message);
+        }
+        Err(panic) => {
+            tracing::error!(parent: &span, "after the reply the handler panicked: {}", panic_message(&*panic));
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Why something did not happen, in a form that crosses every boundary: to a client, to a guest, between channels.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use http::StatusCode;
+
+/// What kind of failure it is: a word from an open list, so that a new one breaks no module that was built before it.
+///
+/// The words are those of the contract's `types.failure`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FailureCode(Cow<'static, str>);
+
+impl FailureCode {
+    /// No listener has the event's name.
+    pub const UNKNOWN_EVENT: Self = Self(Cow::Borrowed("unknown-event"));
+    /// Two channels listen to the plain name.
+    pub const AMBIGUOUS_EVENT: Self = Self(Cow::Borrowed("ambiguous-event"));
+    /// A payload or a body is not of the declared type.
+    pub const BAD_PAYLOAD: Self = Self(Cow::Borrowed("bad-payload"));
+    /// The request has its reply.
+    pub const ALREADY_REPLIED: Self = Self(Cow::Borrowed("already-replied"));
+    /// A status or a header that cannot stand in a reply.
+    pub const INVALID_REPLY: Self = Self(Cow::Borrowed("invalid-reply"));
+    /// A body or a payload is over its limit.
+    pub const TOO_LARGE: Self = Self(Cow::Borrowed("too-large"));
+    /// A chain of calls is over its depth, or turns back on itself.
+    pub const TOO_DEEP: Self = Self(Cow::Borrowed("too-deep"));
+    /// The deadline passed.
+    pub const DEADLINE: Self = Self(Cow::Borrowed("deadline"));
+    /// A bounded queue or pool is full.
+    pub const OVERLOADED: Self = Self(Cow::Borrowed("overloaded"));
+    /// The other end is closed: the client went away, or a body was taken before.
+    pub const GONE: Self = Self(Cow::Borrowed("gone"));
+    /// Anything else.
+    pub const FAILED: Self = Self(Cow::Borrowed("failed"));
+
+    /// A code by its word; for codes that come from a guest or from an application.
+    pub fn new(word: impl Into<Cow<'static, str>>) -> Self {
+        Self(word.into())
+    }
+
+    /// The word.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for FailureCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// An error that may end a request: the client gets [`status`](Self::status) and the body `{"message": …}` (spec H4).
+///
+/// Listeners return it to their callers, and a handler that returns `Err(Failure)` ends its request with it. The message
+/// reaches the client; keep secrets out of it.
+///
+/// ```
+/// use pointwork_core::{Failure, http::StatusCode};
+///
+/// let failure = Failure::new(StatusCode::NOT_FOUND, "no product has the id `7`");
+/// assert_eq!(failure.to_string(), "no product has the id `7`");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    code: FailureCode,
+    status: StatusCode,
+    message: String,
+}
+
+impl Failure {
+    /// A failure of the code [`FailureCode::FAILED`].
+    ///
+    /// A status that is no error (below 400) becomes 500: a failure must not look like a success.
+    pub fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        Self::with_code(FailureCode::FAILED, status, message)
+    }
+
+    /// A failure with a code of its own.
+    pub fn with_code(code: FailureCode, status: StatusCode, message: impl Into<String>) -> Self {
+        let is_error = status.is_client_error() || status.is_server_error();
+        let status = if is_error {
+            status
+        } else {
+            StatusCode::INTERNAL_SERVER_ERROR
+        };
+        Self {
+            code,
+            status,
+            message: message.into(),
+        }
+    }
+
+    pub(crate) fn internal(code: FailureCode, message: impl Into<String>) -> Self {
+        Self::with_code(code, StatusCode::INTERNAL_SERVER_ERROR, message)
+    }
+
+    /// A payload or a body that is not what was declared: 400.
+    pub fn bad_payload(message: impl Into<String>) -> Self {
+        Self::with_code(FailureCode::BAD_PAYLOAD, StatusCode::BAD_REQUEST, message)
+    }
+
+    /// The request already has its reply (spec H7).
+    pub fn already_replied() -> Self {
+        Self::internal(FailureCode::ALREADY_REPLIED, "the request already has its reply")
+    }
+
+    /// What kind of failure it is.
+    pub fn code(&self) -> &FailureCode {
+        &self.code
+    }
+
+    /// The status that the client gets if the failure ends the request; 400 to 599.
+    pub fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// One sentence for people.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}

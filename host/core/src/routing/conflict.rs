@@ -1,0 +1,108 @@
+//! Routes that cannot stand in one table.
+
+use std::fmt;
+
+use super::method::MethodFilter;
+use super::owner::Owner;
+use super::pattern::Pattern;
+use super::table::Entry;
+
+/// One side of a [`Conflict`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Party {
+    /// The route's pattern, with its own names.
+    pub pattern: Pattern,
+    /// Whose the route is.
+    pub owner: Owner,
+}
+
+impl Party {
+    pub(super) fn of<T>(entry: &Entry<T>) -> Self {
+        Self {
+            pattern: entry.pattern.clone(),
+            owner: entry.owner.clone(),
+        }
+    }
+}
+
+/// Two routes with the same method and the same shape (spec P7).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conflict {
+    filter: MethodFilter,
+    later: Party,
+    earlier: Party,
+}
+
+impl Conflict {
+    pub(super) fn new(filter: MethodFilter, later: Party, earlier: Party) -> Self {
+        Self { filter, later, earlier }
+    }
+
+    /// The method that both answer.
+    pub fn filter(&self) -> &MethodFilter {
+        &self.filter
+    }
+
+    /// The route that was declared second.
+    pub fn later(&self) -> &Party {
+        &self.later
+    }
+
+    /// The route that was declared first.
+    pub fn earlier(&self) -> &Party {
+        &self.earlier
+    }
+}
+
+impl fmt::Display for Conflict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { filter, later, earlier } = self;
+        let same_module = match (&later.owner, &earlier.owner) {
+            (Owner::Module { module: later, .. }, Owner::Module { module: earlier, .. }) => later == earlier,
+            _ => false,
+        };
+        write!(f, "route {filter} {} of ", later.pattern)?;
+        if same_module {
+            // The module alone would not tell the two apart.
+            write!(
+                f,
+                "{:#} conflicts with {} of {:#}",
+                later.owner, earlier.pattern, earlier.owner
+            )
+        } else {
+            write!(
+                f,
+                "{} conflicts with {} of {}",
+                later.owner, earlier.pattern, earlier.owner
+            )
+        }
+    }
+}
+
+impl std::error::Error for Conflict {}
+
+/// Every conflict of one set of routes; at least one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conflicts {
+    list: Vec<Conflict>,
+}
+
+impl Conflicts {
+    pub(super) fn new(list: Vec<Conflict>) -> Self {
+        Self { list }
+    }
+
+    /// The conflicts, in the order of the later route's declaration.
+    pub fn list(&self) -> &[Conflict] {
+        &self.list
+    }
+}
+
+/// One line for each conflict.
+impl fmt::Display for Conflicts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        super::text::lines(f, &self.list)
+    }
+}
+
+impl std::error::Error for Conflicts {}

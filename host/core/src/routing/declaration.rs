@@ -1,0 +1,250 @@
+//! What a module declares, and the check that it passes before any of it is believed.
+
+mod error;
+
+use std::sync::Arc;
+
+pub use error::{DeclarationError, DeclarationErrorKind, DeclarationErrors};
+
+use super::method::MethodFilter;
+use super::owner::Owner;
+use super::pattern::Pattern;
+
+/// The most routes that a module may declare, each path of a list counted.
+pub const MAX_ROUTES: usize = 10_000;
+
+/// The most bytes in the full path of one route.
+pub const MAX_PATTERN_BYTES: usize = 4 * 1024;
+
+/// The most bytes in the full paths of all routes of a module together: 1 MiB. It bounds the memory of the table, which
+/// grows with their segments.
+pub const MAX_TOTAL_PATTERN_BYTES: usize = 1024 * 1024;
+
+/// The most bytes in a method, or in the name of a controller or handler.
+pub const MAX_NAME_BYTES: usize = 255;
+
+/// A controller as a module declares it. Nothing in it has been checked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ControllerDeclaration {
+    /// The controller's name in the source.
+    pub name: String,
+    /// The path before those of the routes; `/` or nothing where there is none (spec D1).
+    pub prefix: String,
+    /// The routes, in the order of declaration.
+    pub routes: Vec<RouteDeclaration>,
+}
+
+/// One way to reach a handler, as a module declares it. Nothing in it has been checked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RouteDeclaration {
+    /// The number by which the module knows the handler.
+    pub handler: u32,
+    /// The handler's name in the source.
+    pub name: String,
+    /// The method, or `None` for every method.
+    pub method: Option<String>,
+    /// The paths, each a route of its own (spec D3). An empty list is the prefix itself.
+    pub paths: Vec<String>,
+}
+
+/// One route of a module that passed [`validate`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeclaredRoute {
+    /// The controller's name.
+    pub controller: Arc<str>,
+    /// The handler's name.
+    pub handler_name: Arc<str>,
+    /// The number by which the module knows the handler.
+    pub handler: u32,
+    /// The methods that it answers.
+    pub filter: MethodFilter,
+    /// The controller's prefix joined with one path.
+    pub pattern: Pattern,
+}
+
+impl DeclaredRoute {
+    /// Whose the route is, once it stands in a table.
+    pub fn owner(&self, module: impl Into<Arc<str>>) -> Owner {
+        Owner::module(module, Arc::clone(&self.controller), Arc::clone(&self.handler_name))
+    }
+}
+
+/// Checks the declarations of one module and lays them out as routes: controllers in the module's order, routes in the
+/// order of declaration, paths in the order of their list (spec D3, D9). The same input gives the same routes.
+///
+/// Whether routes conflict shows only once they stand in a [`Table`](super::Table) with those of other modules.
+///
+/// # Errors
+///
+/// Everything that is wrong, at once: a method that is no token (spec D10), a prefix or path that is no pattern, a name
+/// that is empty, too long or holds a control character, and what goes beyond [`MAX_ROUTES`], [`MAX_PATTERN_BYTES`],
+/// [`MAX_TOTAL_PATTERN_BYTES`] or [`MAX_NAME_BYTES`]. Each error names module, controller, handler and the text.
+///
+/// ```
+/// use pointwork_core::routing::{ControllerDeclaration, RouteDeclaration, validate};
+///
+/// let mut controller = ControllerDeclaration {
+///     name: "products".into(),
+///     prefix: "products".into(),
+///     routes: vec![RouteDeclaration {
+///         handler: 0,
+///         name: "show".into(),
+///         method: Some("GET".into()),
+///         paths: vec![":id".into(), "by-id/:id".into()],
+///     }],
+/// };
+/// let routes = validate("shop", &[controller.clone()]).unwrap();
+/// assert_eq!(routes.iter().map(|route| route.pattern.as_str()).collect::<Vec<_>>(), [
+///     "/products/:id",
+///     "/products/by-id/:id",
+/// ]);
+///
+/// controller.routes[0].method = Some("GET IT".into());
+/// assert!(
+///     validate("shop", &[controller])
+///         .unwrap_err()
+///         .to_string()
+///         .starts_with("handler `show` of controller `products` of module `shop`: method `GET IT` is not an HTTP token")
+/// );
+/// ```
+pub fn validate(module: &str, controllers: &[ControllerDeclaration]) -> Result<Vec<DeclaredRoute>, DeclarationErrors> {
+    let mut check = Check {
+        module,
+        routes: Vec::new(),
+        pattern_bytes: 0,
+        errors: Vec::new(),
+    };
+    let declared = controllers
+        .iter()
+        .flat_map(|controller| &controller.routes)
+        .map(|route| route.paths.len().max(1));
+    let count = declared.fold(0, usize::saturating_add);
+    if count > MAX_ROUTES {
+        check.refuse(None, None, DeclarationErrorKind::TooManyRoutes { count });
+        return Err(DeclarationErrors::new(check.errors));
+    }
+    for controller in controllers {
+        check.controller(controller);
+    }
+    if check.pattern_bytes > MAX_TOTAL_PATTERN_BYTES {
+        check.refuse(
+            None,
+            None,
+            DeclarationErrorKind::TooMuchPatternText {
+                bytes: check.pattern_bytes,
+            },
+        );
+    }
+    if check.errors.is_empty() {
+        Ok(check.routes)
+    } else {
+        Err(DeclarationErrors::new(check.errors))
+    }
+}
+
+struct Check<'a> {
+    module: &'a str,
+    routes: Vec<DeclaredRoute>,
+    pattern_bytes: usize,
+    errors: Vec<DeclarationError>,
+}
+
+impl Check<'_> {
+    fn refuse(&mut self, controller: Option<&str>, handler: Option<&str>, kind: DeclarationErrorKind) {
+        self.errors
+            .push(DeclarationError::new(self.module, controller, handler, kind));
+    }
+
+    fn controller(&mut self, controller: &ControllerDeclaration) {
+        let name = controller.name.as_str();
+        if let Some(kind) = bad_name(name) {
+            self.refuse(Some(name), None, kind);
+        }
+        // A bad prefix is one error of the controller, not one of each of its paths.
+        let prefix = match read(&controller.prefix, "") {
+            Ok(_) => Some(controller.prefix.as_str()),
+            Err(kind) => {
+                self.refuse(Some(name), None, kind);
+                None
+            }
+        };
+        let shared_name: Arc<str> = name.into();
+        for route in &controller.routes {
+            self.route(&shared_name, prefix, route);
+        }
+    }
+
+    fn route(&mut self, controller: &Arc<str>, prefix: Option<&str>, route: &RouteDeclaration) {
+        let handler = route.name.as_str();
+        if let Some(kind) = bad_name(handler) {
+            self.refuse(Some(controller), Some(handler), kind);
+        }
+        let filter = match read_method(route.method.as_deref()) {
+            Ok(filter) => Some(filter),
+            Err(kind) => {
+                self.refuse(Some(controller), Some(handler), kind);
+                None
+            }
+        };
+        let handler_name: Arc<str> = handler.into();
+        let itself = [String::new()];
+        let paths = if route.paths.is_empty() {
+            &itself[..]
+        } else {
+            &route.paths
+        };
+        for path in paths {
+            let pattern = match read(prefix.unwrap_or_default(), path) {
+                Ok(pattern) => pattern,
+                Err(kind) => {
+                    self.refuse(Some(controller), Some(handler), kind);
+                    continue;
+                }
+            };
+            self.pattern_bytes += pattern.as_str().len();
+            if let (Some(filter), true) = (&filter, self.pattern_bytes <= MAX_TOTAL_PATTERN_BYTES) {
+                self.routes.push(DeclaredRoute {
+                    controller: Arc::clone(controller),
+                    handler_name: Arc::clone(&handler_name),
+                    handler: route.handler,
+                    filter: filter.clone(),
+                    pattern,
+                });
+            }
+        }
+    }
+}
+
+fn read(prefix: &str, path: &str) -> Result<Pattern, DeclarationErrorKind> {
+    let bytes = prefix.len().saturating_add(path.len());
+    if bytes > MAX_PATTERN_BYTES {
+        let text = if prefix.len() > path.len() { prefix } else { path };
+        return Err(DeclarationErrorKind::PatternTooLong {
+            text: text.to_owned(),
+            bytes,
+        });
+    }
+    Pattern::join(prefix, path).map_err(DeclarationErrorKind::Pattern)
+}
+
+fn read_method(text: Option<&str>) -> Result<MethodFilter, DeclarationErrorKind> {
+    match text {
+        Some(text) if text.len() > MAX_NAME_BYTES => Err(DeclarationErrorKind::MethodTooLong { text: text.to_owned() }),
+        _ => MethodFilter::parse(text).map_err(DeclarationErrorKind::Method),
+    }
+}
+
+fn bad_name(name: &str) -> Option<DeclarationErrorKind> {
+    if name.is_empty() {
+        return Some(DeclarationErrorKind::EmptyName);
+    }
+    if name.len() > MAX_NAME_BYTES {
+        return Some(DeclarationErrorKind::NameTooLong { bytes: name.len() });
+    }
+    name.char_indices()
+        .find(|(_, character)| character.is_control())
+        .map(|(position, found)| DeclarationErrorKind::NameCharacter { position, found })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,174 @@
+//! Why the declarations of a module are refused.
+
+use std::error::Error;
+use std::fmt;
+
+use super::{MAX_NAME_BYTES, MAX_PATTERN_BYTES, MAX_ROUTES, MAX_TOTAL_PATTERN_BYTES};
+use crate::routing::method::MethodError;
+use crate::routing::pattern::PatternError;
+use crate::routing::text::{excerpt, lines};
+
+/// One thing wrong with the declarations of a module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeclarationError {
+    module: String,
+    controller: Option<String>,
+    handler: Option<String>,
+    kind: DeclarationErrorKind,
+}
+
+/// What is wrong with a declaration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DeclarationErrorKind {
+    /// The method is not an HTTP token (spec D10).
+    Method(MethodError),
+    /// The prefix or the path is no pattern.
+    Pattern(PatternError),
+    /// The controller or handler has no name.
+    EmptyName,
+    /// The name of the controller or handler is too long.
+    NameTooLong {
+        /// How many bytes it has.
+        bytes: usize,
+    },
+    /// The name of the controller or handler holds a control character.
+    NameCharacter {
+        /// Its byte offset.
+        position: usize,
+        /// The character.
+        found: char,
+    },
+    /// The method is too long.
+    MethodTooLong {
+        /// The method.
+        text: String,
+    },
+    /// Prefix and path together are too long.
+    PatternTooLong {
+        /// The longer one of the two.
+        text: String,
+        /// How many bytes the two have.
+        bytes: usize,
+    },
+    /// The module has too many routes.
+    TooManyRoutes {
+        /// How many it declares.
+        count: usize,
+    },
+    /// The full paths of the module's routes are too long taken together.
+    TooMuchPatternText {
+        /// How many bytes they have.
+        bytes: usize,
+    },
+}
+
+impl DeclarationError {
+    pub(super) fn new(
+        module: &str,
+        controller: Option<&str>,
+        handler: Option<&str>,
+        kind: DeclarationErrorKind,
+    ) -> Self {
+        Self {
+            module: module.to_owned(),
+            controller: controller.map(str::to_owned),
+            handler: handler.map(str::to_owned),
+            kind,
+        }
+    }
+
+    /// The module's name.
+    pub fn module(&self) -> &str {
+        &self.module
+    }
+
+    /// The controller's name, unless the error is of the module as a whole.
+    pub fn controller(&self) -> Option<&str> {
+        self.controller.as_deref()
+    }
+
+    /// The handler's name, unless the error is of the controller or the module as a whole.
+    pub fn handler(&self) -> Option<&str> {
+        self.handler.as_deref()
+    }
+
+    /// What is wrong.
+    pub fn kind(&self) -> &DeclarationErrorKind {
+        &self.kind
+    }
+}
+
+impl fmt::Display for DeclarationError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use DeclarationErrorKind as Kind;
+
+        if let Some(handler) = &self.handler {
+            write!(f, "handler `{}` of ", excerpt(handler))?;
+        }
+        if let Some(controller) = &self.controller {
+            write!(f, "controller `{}` of ", excerpt(controller))?;
+        }
+        write!(f, "module `{}`: ", excerpt(&self.module))?;
+        match &self.kind {
+            Kind::Method(error) => error.fmt(f),
+            Kind::Pattern(error) => error.fmt(f),
+            Kind::EmptyName => f.write_str("the name is empty, expected the one in the source"),
+            Kind::NameTooLong { bytes } => {
+                write!(f, "the name has {bytes} bytes, expected no more than {MAX_NAME_BYTES}")
+            }
+            Kind::NameCharacter { position, found } => write!(
+                f,
+                "the name has `{}` at byte {position}, expected no control character",
+                found.escape_debug()
+            ),
+            Kind::MethodTooLong { text } => write!(
+                f,
+                "method `{}` has {} bytes, expected no more than {MAX_NAME_BYTES}",
+                excerpt(text),
+                text.len()
+            ),
+            Kind::PatternTooLong { text, bytes } => write!(
+                f,
+                "prefix and path have {bytes} bytes, expected no more than {MAX_PATTERN_BYTES}: `{}`",
+                excerpt(text)
+            ),
+            Kind::TooManyRoutes { count } => {
+                write!(f, "it declares {count} routes, expected no more than {MAX_ROUTES}")
+            }
+            Kind::TooMuchPatternText { bytes } => write!(
+                f,
+                "its paths have {bytes} bytes taken together, expected no more than {MAX_TOTAL_PATTERN_BYTES}"
+            ),
+        }
+    }
+}
+
+/// The text of the cause is part of the message: it is of no use without it, and it never has a cause of its own.
+impl Error for DeclarationError {}
+
+/// Everything wrong with the declarations of one module; at least one error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeclarationErrors {
+    list: Vec<DeclarationError>,
+}
+
+impl DeclarationErrors {
+    pub(super) fn new(list: Vec<DeclarationError>) -> Self {
+        Self { list }
+    }
+
+    /// The errors, in the order of declaration; those of the module as a whole come last.
+    pub fn list(&self) -> &[DeclarationError] {
+        &self.list
+    }
+}
+
+/// One line for each error, at most 20; what is left out is counted.
+impl fmt::Display for DeclarationErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        lines(f, &self.list)
+    }
+}
+
+impl Error for DeclarationErrors {}

@@ -1,0 +1,203 @@
+//! The request guard: what HTTP servers let through differently is refused here, alike on every adapter.
+
+use std::fmt;
+
+use http::header::{CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
+use http::request::Parts;
+use http::uri::Authority;
+use http::{HeaderName, HeaderValue, StatusCode, Version};
+
+/// Why the head of a request is refused before any route is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// HTTP/1.1 or later, and neither a `Host` header nor an authority in the target.
+    NoHost,
+    /// More than one `Host` header, whether they agree or not.
+    SeveralHosts,
+    /// The `Host` header is no host with or without a port.
+    BadHost,
+    /// HTTP/2 or later, and `Host` names another authority than the target.
+    HostMismatch,
+    /// A `Content-Length` that is not a decimal number of bytes, or is one beyond 64 bits.
+    BadContentLength,
+    /// Several `Content-Length` that differ.
+    ContentLengthMismatch,
+    /// `Content-Length` and `Transfer-Encoding` at once, the seed of request smuggling.
+    LengthAndEncoding,
+    /// `Transfer-Encoding` in a version that does not have it: HTTP/1.0 or HTTP/2 and later.
+    MisplacedEncoding,
+    /// `Transfer-Encoding` does not end in `chunked`, so nobody can tell where the body ends.
+    UnframedBody,
+    /// A transfer coding beside `chunked`. No server here undoes it, and a handler would get the coded bytes.
+    UnknownCoding,
+    /// HTTP/2 or later with a header that belongs to a connection, such as `Connection` or `Keep-Alive`.
+    ConnectionHeader,
+}
+
+impl Refusal {
+    /// The status to answer with.
+    pub fn status(self) -> StatusCode {
+        match self {
+            Self::UnknownCoding => StatusCode::NOT_IMPLEMENTED,
+            _ => StatusCode::BAD_REQUEST,
+        }
+    }
+
+    /// The reason in one sentence, fit for the client: it quotes nothing that the client sent.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::NoHost => "the request has no host, expected one `host` header",
+            Self::SeveralHosts => "the request has several `host` headers, expected one",
+            Self::BadHost => "the `host` header is malformed, expected a host with or without a port",
+            Self::HostMismatch => "the `host` header differs from the authority of the request target",
+            Self::BadContentLength => "the `content-length` header is malformed, expected a decimal number of bytes",
+            Self::ContentLengthMismatch => "the request has several `content-length` headers that differ",
+            Self::LengthAndEncoding => "the request has both `content-length` and `transfer-encoding`",
+            Self::MisplacedEncoding => "the request has `transfer-encoding`, which its HTTP version does not have",
+            Self::UnframedBody => "the `transfer-encoding` header does not end in `chunked`",
+            Self::UnknownCoding => "the request has a transfer coding other than `chunked`",
+            Self::ConnectionHeader => "the request has a header of the connection, which HTTP/2 and later do not have",
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.reason())
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// Checks the head of a request as the server received it.
+///
+/// Of the target only the authority is looked at. Control characters, spaces and bytes that are not UTF-8 cannot stand
+/// in a [`Uri`](http::Uri): an adapter whose framework has a type of its own answers 400 if the conversion fails.
+/// Escapes are [`resolve`](super::Table::resolve)'s.
+///
+/// # Errors
+///
+/// The first thing wrong. The request must not reach a handler, and since its end may be uncertain, the connection
+/// should be closed after the answer.
+pub fn check(head: &Parts) -> Result<(), Refusal> {
+    check_host(head)?;
+    check_framing(head)
+}
+
+/// RFC 9112, section 3.2, and RFC 9113, section 8.3.1. In HTTP/1.1 an authority in the target replaces `Host`, as the
+/// former says; it also stands in for a missing one.
+fn check_host(head: &Parts) -> Result<(), Refusal> {
+    let mut hosts = head.headers.get_all(HOST).iter();
+    let host = hosts.next();
+    if hosts.next().is_some() {
+        return Err(Refusal::SeveralHosts);
+    }
+    let authority = head.uri.authority();
+    let Some(host) = host else {
+        let needed = head.version >= Version::HTTP_11 && authority.is_none();
+        return if needed { Err(Refusal::NoHost) } else { Ok(()) };
+    };
+    // An empty one is right for a target without an authority.
+    if host.is_empty() && authority.is_none() {
+        return Ok(());
+    }
+    let host = Authority::try_from(host.as_bytes()).map_err(|_| Refusal::BadHost)?;
+    if host.as_str().contains('@') {
+        return Err(Refusal::BadHost);
+    }
+    match authority {
+        Some(authority)
+            if head.version >= Version::HTTP_2 && !same_authority(head.uri.scheme_str(), authority, &host) =>
+        {
+            Err(Refusal::HostMismatch)
+        }
+        _ => Ok(()),
+    }
+}
+
+fn same_authority(scheme: Option<&str>, one: &Authority, other: &Authority) -> bool {
+    let default = match scheme {
+        Some("http") => Some(80),
+        Some("https") => Some(443),
+        _ => None,
+    };
+    let port = |authority: &Authority| authority.port_u16().or(default);
+    one.host().eq_ignore_ascii_case(other.host()) && port(one) == port(other)
+}
+
+/// RFC 9112, section 6, and RFC 9113, section 8.2.2.
+fn check_framing(head: &Parts) -> Result<(), Refusal> {
+    let has_encoding = head.headers.contains_key(TRANSFER_ENCODING);
+    let mut lengths = head.headers.get_all(CONTENT_LENGTH).iter();
+    if let Some(first) = lengths.next() {
+        let length = read_length(first)?;
+        for other in lengths {
+            if read_length(other)? != length {
+                return Err(Refusal::ContentLengthMismatch);
+            }
+        }
+        if has_encoding {
+            return Err(Refusal::LengthAndEncoding);
+        }
+    }
+    if head.version >= Version::HTTP_2 {
+        const CONNECTION: [HeaderName; 4] = [
+            http::header::CONNECTION,
+            HeaderName::from_static("keep-alive"),
+            HeaderName::from_static("proxy-connection"),
+            http::header::UPGRADE,
+        ];
+        if CONNECTION.iter().any(|name| head.headers.contains_key(name)) {
+            return Err(Refusal::ConnectionHeader);
+        }
+    }
+    if !has_encoding {
+        return Ok(());
+    }
+    if head.version != Version::HTTP_11 {
+        return Err(Refusal::MisplacedEncoding);
+    }
+    check_codings(head)
+}
+
+/// One header may list the same number several times, as a gateway that folds headers leaves it.
+fn read_length(value: &HeaderValue) -> Result<u64, Refusal> {
+    let text = value.to_str().map_err(|_| Refusal::BadContentLength)?;
+    let mut read = text.split(',').map(|part| {
+        let part = part.trim_matches([' ', '\t']);
+        // `u64::from_str` alone would take a sign.
+        let digits = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        digits
+            .then(|| part.parse::<u64>().ok())
+            .flatten()
+            .ok_or(Refusal::BadContentLength)
+    });
+    let first = read.next().unwrap_or(Err(Refusal::BadContentLength))?;
+    for other in read {
+        if other? != first {
+            return Err(Refusal::ContentLengthMismatch);
+        }
+    }
+    Ok(first)
+}
+
+fn check_codings(head: &Parts) -> Result<(), Refusal> {
+    let mut last_is_chunked = false;
+    let mut others = false;
+    for value in head.headers.get_all(TRANSFER_ENCODING) {
+        let text = value.to_str().map_err(|_| Refusal::UnframedBody)?;
+        for coding in text.split(',').map(|coding| coding.trim_matches([' ', '\t'])) {
+            others |= last_is_chunked || !coding.eq_ignore_ascii_case("chunked");
+            last_is_chunked = coding.eq_ignore_ascii_case("chunked");
+        }
+    }
+    match (last_is_chunked, others) {
+        (false, _) => Err(Refusal::UnframedBody),
+        (true, true) => Err(Refusal::UnknownCoding),
+        (true, false) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,144 @@
+use http::Request;
+
+use super::*;
+
+fn head(version: Version, target: &str, headers: &[(&str, &str)]) -> Parts {
+    let mut request = Request::builder().method("POST").uri(target).version(version);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    request.body(()).unwrap().into_parts().0
+}
+
+fn one(headers: &[(&str, &str)]) -> Result<(), Refusal> {
+    let mut all = vec![("host", "shop.example")];
+    all.extend(headers);
+    check(&head(Version::HTTP_11, "/", &all))
+}
+
+fn two(target: &str, headers: &[(&str, &str)]) -> Result<(), Refusal> {
+    check(&head(Version::HTTP_2, target, headers))
+}
+
+#[test]
+fn http_1_1_needs_one_host() {
+    let with = |target, headers| check(&head(Version::HTTP_11, target, headers));
+    assert_eq!(with("/", &[("host", "shop.example:8080")]), Ok(()));
+    assert_eq!(with("/", &[("host", "[::1]:80")]), Ok(()));
+    assert_eq!(with("/", &[("host", "")]), Ok(()));
+    assert_eq!(with("/", &[]), Err(Refusal::NoHost));
+    assert_eq!(with("/", &[("host", "a"), ("host", "b")]), Err(Refusal::SeveralHosts));
+    assert_eq!(with("/", &[("host", "a"), ("host", "a")]), Err(Refusal::SeveralHosts));
+    assert_eq!(
+        with("http://a/", &[("host", "a"), ("host", "a")]),
+        Err(Refusal::SeveralHosts)
+    );
+}
+
+#[test]
+fn an_authority_in_the_target_replaces_the_host() {
+    let with = |headers| check(&head(Version::HTTP_11, "http://shop.example/a", headers));
+    assert_eq!(with(&[]), Ok(()));
+    assert_eq!(with(&[("host", "other.example")]), Ok(()));
+    assert_eq!(check(&head(Version::HTTP_2, "https://shop.example/a", &[])), Ok(()));
+}
+
+#[test]
+fn http_1_0_needs_no_host_but_takes_only_one() {
+    assert_eq!(check(&head(Version::HTTP_10, "/", &[])), Ok(()));
+    assert_eq!(
+        check(&head(Version::HTTP_10, "/", &[("host", "a"), ("host", "b")])),
+        Err(Refusal::SeveralHosts)
+    );
+}
+
+#[test]
+fn a_malformed_host_is_refused() {
+    for host in ["a b", "a/b", "user@a", "a?b", "a:b:c", "a#", "http://a", "a\tb", "[::1"] {
+        assert_eq!(
+            check(&head(Version::HTTP_11, "/", &[("host", host)])),
+            Err(Refusal::BadHost),
+            "{host}"
+        );
+    }
+}
+
+#[test]
+fn http_2_takes_host_or_authority_if_they_agree() {
+    assert_eq!(two("https://shop.example/a", &[("host", "Shop.Example:443")]), Ok(()));
+    assert_eq!(two("http://shop.example:80/a", &[("host", "shop.example")]), Ok(()));
+    assert_eq!(two("/a", &[("host", "shop.example")]), Ok(()));
+    assert_eq!(two("/a", &[]), Err(Refusal::NoHost));
+    for host in ["other.example", "shop.example:80", ""] {
+        assert!(two("https://shop.example/a", &[("host", host)]).is_err(), "{host}");
+    }
+}
+
+#[test]
+fn http_2_has_no_headers_of_the_connection() {
+    for name in ["connection", "keep-alive", "proxy-connection", "upgrade"] {
+        assert_eq!(
+            two("http://a/", &[(name, "x")]),
+            Err(Refusal::ConnectionHeader),
+            "{name}"
+        );
+        assert_eq!(one(&[(name, "x")]), Ok(()), "{name}");
+    }
+    assert_eq!(two("http://a/", &[("te", "trailers")]), Ok(()));
+}
+
+#[test]
+fn a_length_is_one_decimal_number() {
+    for good in ["0", "12", "18446744073709551615", "5, 5"] {
+        assert_eq!(one(&[("content-length", good)]), Ok(()), "{good}");
+    }
+    for bad in ["", "+1", "-1", "1 2", "0x1", "1.0", "5,", "18446744073709551616", "é"] {
+        assert_eq!(one(&[("content-length", bad)]), Err(Refusal::BadContentLength), "{bad}");
+    }
+    assert_eq!(one(&[("content-length", "5"), ("content-length", "5")]), Ok(()));
+    assert_eq!(
+        one(&[("content-length", "5"), ("content-length", "6")]),
+        Err(Refusal::ContentLengthMismatch)
+    );
+    assert_eq!(one(&[("content-length", "5, 6")]), Err(Refusal::ContentLengthMismatch));
+}
+
+#[test]
+fn a_body_is_framed_one_way_only() {
+    let chunked = ("transfer-encoding", "chunked");
+    assert_eq!(one(&[chunked]), Ok(()));
+    assert_eq!(one(&[("transfer-encoding", "Chunked")]), Ok(()));
+    assert_eq!(
+        one(&[chunked, ("content-length", "5")]),
+        Err(Refusal::LengthAndEncoding)
+    );
+    assert_eq!(
+        check(&head(Version::HTTP_10, "/", &[chunked])),
+        Err(Refusal::MisplacedEncoding)
+    );
+    assert_eq!(two("http://a/", &[chunked]), Err(Refusal::MisplacedEncoding));
+    for bad in ["gzip", "chunked, gzip", "", "chunked;x", "identity", "xchunked"] {
+        assert_eq!(one(&[("transfer-encoding", bad)]), Err(Refusal::UnframedBody), "{bad}");
+    }
+    assert_eq!(
+        one(&[("transfer-encoding", "gzip, chunked")]),
+        Err(Refusal::UnknownCoding)
+    );
+    assert_eq!(
+        one(&[("transfer-encoding", "gzip"), chunked]),
+        Err(Refusal::UnknownCoding)
+    );
+    assert_eq!(one(&[chunked, chunked]), Err(Refusal::UnknownCoding));
+    assert_eq!(Refusal::UnknownCoding.status(), StatusCode::NOT_IMPLEMENTED);
+    assert_eq!(Refusal::UnframedBody.status(), StatusCode::BAD_REQUEST);
+}
+
+/// What the guard relies on instead of looking itself.
+#[test]
+fn the_type_of_the_target_holds_no_control_character() {
+    for byte in (0..=b' ').chain([0x7f, 0xff]) {
+        for target in [[b'/', b'a', byte, b'b'], [b'/', b'?', byte, b'b']] {
+            assert!(http::Uri::try_from(&target[..]).is_err(), "{byte:#x}");
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Which methods a route answers.
+
+use std::fmt;
+
+use http::Method;
+
+/// The methods that have an attribute of their own in the guest SDK and an operation of their own on the app
+/// (spec D2, M1), in upper case and in the order of the specification. `all` is not among them: it is no method.
+///
+/// Nothing treats these specially. A route may name any other HTTP token, and it works the same.
+pub const ATTRIBUTE_METHODS: [&str; 20] = [
+    "GET",
+    "POST",
+    "PUT",
+    "PATCH",
+    "DELETE",
+    "HEAD",
+    "OPTIONS",
+    "TRACE",
+    "CONNECT",
+    "PURGE",
+    "SEARCH",
+    "PROPFIND",
+    "PROPPATCH",
+    "MKCOL",
+    "COPY",
+    "MOVE",
+    "LOCK",
+    "UNLOCK",
+    "ACL",
+    "REPORT",
+];
+
+/// The methods that one route answers: every method, or exactly one.
+///
+/// The filter itself knows nothing of the answers that the table gives on a route's behalf, such as HEAD from a GET
+/// route; see the [module docs](super) for those.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum MethodFilter {
+    /// Every method, extension methods included (spec A7). A route for the very method wins over it.
+    All,
+    /// This method and no other. Methods are case-sensitive: `get` is not `GET`.
+    Only(Method),
+}
+
+impl MethodFilter {
+    /// Reads a method as it stands in a declaration; `None` is every method (spec D10).
+    ///
+    /// # Errors
+    ///
+    /// The text is not an HTTP token: it is empty, or holds something other than ASCII letters, digits and
+    /// ``!#$%&'*+-.^_`|~``.
+    ///
+    /// ```
+    /// use pointwork_core::routing::MethodFilter;
+    ///
+    /// assert_eq!(MethodFilter::parse(None).unwrap(), MethodFilter::All);
+    /// assert_eq!(MethodFilter::parse(Some("PURGE")).unwrap().to_string(), "PURGE");
+    /// assert_eq!(
+    ///     MethodFilter::parse(Some("GET IT")).unwrap_err().to_string(),
+    ///     "method `GET IT` is not an HTTP token: ` ` at byte 3, expected a letter, a digit or one of !#$%&'*+-.^_`|~",
+    /// );
+    /// ```
+    pub fn parse(text: Option<&str>) -> Result<Self, MethodError> {
+        let Some(text) = text else {
+            return Ok(Self::All);
+        };
+        let found = text
+            .char_indices()
+            .find(|(_, character)| !is_token_character(*character));
+        match Method::from_bytes(text.as_bytes()) {
+            Ok(method) if found.is_none() => Ok(Self::Only(method)),
+            _ => Err(MethodError {
+                text: text.to_owned(),
+                found,
+            }),
+        }
+    }
+
+    /// Whether a request with this method is for this filter.
+    pub fn accepts(&self, method: &Method) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(only) => only == method,
+        }
+    }
+}
+
+impl fmt::Display for MethodFilter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::All => "ALL",
+            Self::Only(method) => method.as_str(),
+        })
+    }
+}
+
+impl From<Method> for MethodFilter {
+    fn from(method: Method) -> Self {
+        Self::Only(method)
+    }
+}
+
+/// The text of a method is not an HTTP token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MethodError {
+    text: String,
+    found: Option<(usize, char)>,
+}
+
+impl MethodError {
+    /// The offending text, whole.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The byte offset of the first character that no token may hold; `None` if the text is empty.
+    pub fn position(&self) -> Option<usize> {
+        self.found.map(|(at, _)| at)
+    }
+}
+
+impl fmt::Display for MethodError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.found {
+            Some((at, character)) => write!(
+                f,
+                "method `{}` is not an HTTP token: `{}` at byte {at}, expected a letter, a digit or one of \
+                 !#$%&'*+-.^_`|~",
+                super::text::excerpt(&self.text),
+                character.escape_debug(),
+            ),
+            None => f.write_str("method is empty, expected an HTTP token such as `GET`"),
+        }
+    }
+}
+
+impl std::error::Error for MethodError {}
+
+fn is_token_character(character: char) -> bool {
+    character.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(character)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_is_every_method() {
+        let all = MethodFilter::parse(None).unwrap();
+        assert_eq!(all, MethodFilter::All);
+        assert_eq!(all.to_string(), "ALL");
+        assert!(all.accepts(&Method::GET));
+        assert!(all.accepts(&Method::from_bytes(b"MKWORKSPACE").unwrap()));
+    }
+
+    #[test]
+    fn any_token_is_a_method() {
+        for text in ATTRIBUTE_METHODS.iter().chain(&[
+            "M-SEARCH",
+            "NOTIFY",
+            "!#$%&'*+-.^_`|~",
+            "1",
+            "VERSION-CONTROL-LONG-NAME",
+        ]) {
+            let filter = MethodFilter::parse(Some(text)).unwrap();
+            assert_eq!(filter.to_string(), *text);
+            assert!(filter.accepts(&Method::from_bytes(text.as_bytes()).unwrap()));
+        }
+    }
+
+    #[test]
+    fn a_method_is_compared_with_its_case() {
+        assert!(!MethodFilter::parse(Some("get")).unwrap().accepts(&Method::GET));
+    }
+
+    #[test]
+    fn text_that_is_no_token_is_refused_where_it_stops_being_one() {
+        for (text, at) in [
+            ("GET ", 3),
+            ("GE\tT", 2),
+            ("é", 0),
+            ("GET/", 3),
+            ("\u{0}", 0),
+            ("A(B)", 1),
+            ("GET\r\nX", 3),
+        ] {
+            let error = MethodFilter::parse(Some(text)).unwrap_err();
+            assert_eq!(error.position(), Some(at), "{text:?}");
+            assert_eq!(error.text(), text);
+        }
+        let error = MethodFilter::parse(Some("")).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "method is empty, expected an HTTP token such as `GET`"
+        );
+    }
+
+    #[test]
+    fn an_error_escapes_control_characters() {
+        let error = MethodFilter::parse(Some("A\r\nB")).unwrap_err().to_string();
+        assert!(
+            error.starts_with(r"method `A\r\nB` is not an HTTP token: `\r` at byte 1"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,273 @@
+//! Path patterns: what a route's path is made of, how it is written and how two of them compare.
+
+mod error;
+mod parse;
+
+use std::cmp::Ordering;
+use std::fmt::{self, Write as _};
+use std::sync::Arc;
+
+pub use error::{PatternError, PatternErrorKind};
+
+use super::text::encode_literal;
+
+/// One segment of a [`Pattern`].
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Segment {
+    /// This very text, percent-decoded. It may hold any character, `/` included, where the pattern wrote an escape.
+    Literal(Box<str>),
+    /// `:name`: one segment that is not empty.
+    Param(Arc<str>),
+    /// `*name`: the rest of the path, slashes included, at least one byte. Always the last segment.
+    Rest(Arc<str>),
+}
+
+impl Segment {
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Literal(_) => 0,
+            Self::Param(_) => 1,
+            Self::Rest(_) => 2,
+        }
+    }
+}
+
+/// The full path of a route, in the normal form of spec P2: it starts with `/` and does not end with one, the root
+/// aside.
+///
+/// # Grammar
+///
+/// A pattern is `/`, or segments with a `/` before each:
+///
+/// - `:name` captures one segment; `*name`, as the last segment only, captures the rest (spec P4, P6). A name is an
+///   ASCII letter or `_`, then ASCII letters, digits, `_` and `-`, and stands once in a pattern.
+/// - Anything else is a literal. It is compared percent-decoded, so `/café` and `/caf%C3%A9` are one pattern. `:` and
+///   `*` have to be escaped in a literal (`%3A`, `%2A`), and so have white space, `?` and `#`.
+///
+/// One slash at the beginning and one at the end may be there or not (spec P3).
+///
+/// # Equality
+///
+/// Two patterns are equal if they capture the same names from the same paths. What decides a conflict is
+/// [`canonical`](Self::canonical), which leaves the names out.
+#[derive(Clone)]
+pub struct Pattern {
+    text: Arc<str>,
+    canonical: Arc<str>,
+    segments: Arc<[Segment]>,
+    names: Arc<[Arc<str>]>,
+}
+
+impl Pattern {
+    /// Reads a full path. The empty text is the root.
+    ///
+    /// # Errors
+    ///
+    /// The text breaks the grammar; the error tells where, what was found and what was expected.
+    ///
+    /// ```
+    /// use pointwork_core::routing::Pattern;
+    ///
+    /// let pattern = Pattern::parse("products/:id/").unwrap();
+    /// assert_eq!(pattern.as_str(), "/products/:id");
+    ///
+    /// let error = Pattern::parse("/files/*rest/size").unwrap_err();
+    /// assert_eq!(
+    ///     error.to_string(),
+    ///     "path `/files/*rest/size` is no pattern: found `/` at byte 12, expected the end, since `*rest` captures \
+    ///      the rest of the path",
+    /// );
+    /// ```
+    pub fn parse(text: &str) -> Result<Self, PatternError> {
+        Self::join("", text)
+    }
+
+    /// Joins a prefix and a path (spec P1, P3, P5). Either may be empty, and each may have a slash at either end.
+    ///
+    /// # Errors
+    ///
+    /// Prefix or path break the grammar, or the two together do: a name that stands in both, a path after `*rest`. The
+    /// error quotes the one that is at fault.
+    ///
+    /// ```
+    /// use pointwork_core::routing::Pattern;
+    ///
+    /// assert_eq!(Pattern::join("api/v1", "/health").unwrap().as_str(), "/api/v1/health");
+    /// assert_eq!(Pattern::join("products", "").unwrap().as_str(), "/products");
+    /// assert_eq!(Pattern::join("/", "").unwrap().as_str(), "/");
+    /// ```
+    pub fn join(prefix: &str, path: &str) -> Result<Self, PatternError> {
+        let mut parser = parse::Parser::default();
+        parser.read(prefix)?;
+        parser.read(path)?;
+        Ok(Self::new(parser.text, parser.segments))
+    }
+
+    /// This pattern behind a prefix, as for a global prefix (spec G2). It is joined as often as this is called; that a
+    /// global prefix is applied once (spec G4) is up to the caller.
+    ///
+    /// # Errors
+    ///
+    /// As for [`join`](Self::join).
+    pub fn prefixed(&self, prefix: &str) -> Result<Self, PatternError> {
+        Self::join(prefix, &self.text)
+    }
+
+    fn new(mut text: String, segments: Vec<Segment>) -> Self {
+        if text.is_empty() {
+            text.push('/');
+        }
+        let names: Arc<[_]> = segments
+            .iter()
+            .filter_map(|segment| match segment {
+                Segment::Literal(_) => None,
+                Segment::Param(name) | Segment::Rest(name) => Some(Arc::clone(name)),
+            })
+            .collect();
+        let canonical = canonical_text(&segments);
+        let canonical = if canonical == text {
+            Arc::from(text.as_str())
+        } else {
+            Arc::from(canonical)
+        };
+        Self {
+            text: text.into(),
+            canonical,
+            segments: segments.into(),
+            names,
+        }
+    }
+
+    /// The pattern as it was written, with the slashes of the normal form.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The segments, none for the root.
+    pub fn segments(&self) -> &[Segment] {
+        &self.segments
+    }
+
+    /// The names of the parameters, from left to right.
+    pub fn param_names(&self) -> &[Arc<str>] {
+        &self.names
+    }
+
+    pub(super) fn shared_names(&self) -> &Arc<[Arc<str>]> {
+        &self.names
+    }
+
+    /// The pattern with its parameters named by position and its literals escaped one way: `/a/:p1/*p2`.
+    ///
+    /// Two patterns match the same paths exactly if this is equal: it is the key that tells a conflict (spec P7), and
+    /// what an adapter registers with its framework. It parses back.
+    ///
+    /// ```
+    /// use pointwork_core::routing::Pattern;
+    ///
+    /// assert_eq!(Pattern::parse("/café/:id/*path").unwrap().canonical(), "/caf%C3%A9/:p1/*p2");
+    /// ```
+    pub fn canonical(&self) -> &str {
+        &self.canonical
+    }
+
+    /// This pattern with the names of [`canonical`](Self::canonical).
+    pub(super) fn to_canonical(&self) -> Self {
+        let mut position = 0;
+        let mut name = || {
+            position += 1;
+            Arc::from(format!("p{position}"))
+        };
+        let segments = self
+            .segments
+            .iter()
+            .map(|segment| match segment {
+                Segment::Literal(text) => Segment::Literal(text.clone()),
+                Segment::Param(_) => Segment::Param(name()),
+                Segment::Rest(_) => Segment::Rest(name()),
+            })
+            .collect();
+        Self::new(self.canonical.to_string(), segments)
+    }
+
+    /// Orders by precedence (spec P6): what is less is tried first.
+    ///
+    /// Segments are compared from left to right, a literal before a parameter before a rest. Where that does not decide,
+    /// no path matches both, or the two have the same shape; then literals go by their text and the shorter pattern goes
+    /// first, so that the order never depends on that of declaration. Patterns of the same shape are `Equal` whatever
+    /// their names.
+    pub fn cmp_precedence(&self, other: &Self) -> Ordering {
+        let pairs = self.segments.iter().zip(other.segments.iter());
+        for (mine, others) in pairs {
+            let order = match (mine, others) {
+                (Segment::Literal(mine), Segment::Literal(others)) => mine.cmp(others),
+                _ => mine.rank().cmp(&others.rank()),
+            };
+            if order.is_ne() {
+                return order;
+            }
+        }
+        self.segments.len().cmp(&other.segments.len())
+    }
+}
+
+fn canonical_text(segments: &[Segment]) -> String {
+    if segments.is_empty() {
+        return "/".to_owned();
+    }
+    let mut text = String::new();
+    let mut position = 0;
+    for segment in segments {
+        // Writing to a String cannot fail.
+        let _ = match segment {
+            Segment::Literal(literal) => write!(text, "/{}", encode_literal(literal)),
+            Segment::Param(_) => {
+                position += 1;
+                write!(text, "/:p{position}")
+            }
+            Segment::Rest(_) => {
+                position += 1;
+                write!(text, "/*p{position}")
+            }
+        };
+    }
+    text
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.segments == other.segments
+    }
+}
+
+impl Eq for Pattern {}
+
+impl std::hash::Hash for Pattern {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.segments.hash(state);
+    }
+}
+
+impl std::str::FromStr for Pattern {
+    type Err = PatternError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::parse(text)
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl fmt::Debug for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Pattern({:?})", self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests;

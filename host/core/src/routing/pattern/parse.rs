@@ -1,0 +1,96 @@
+//! The pattern grammar.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::{PatternError, PatternErrorKind as Kind, Segment};
+use crate::routing::text::{BadText, decode};
+
+/// Reads one part after the other, each appended to what is there.
+#[derive(Default)]
+pub(super) struct Parser {
+    /// The normal form so far, except that the root is still empty.
+    pub(super) text: String,
+    pub(super) segments: Vec<Segment>,
+    names: HashSet<Arc<str>>,
+}
+
+impl Parser {
+    pub(super) fn read(&mut self, part: &str) -> Result<(), PatternError> {
+        let inner = part.strip_prefix('/').unwrap_or(part);
+        let mut at = part.len() - inner.len();
+        if inner.is_empty() {
+            return Ok(());
+        }
+        // A slash that is all there is left closes nothing: `//` is an empty segment, not the root.
+        let inner = inner
+            .strip_suffix('/')
+            .filter(|inner| !inner.is_empty())
+            .unwrap_or(inner);
+        for segment in inner.split('/') {
+            if let Some(Segment::Rest(name)) = self.segments.last() {
+                // The slash before this segment, or its beginning where the seam has none.
+                return Err(PatternError::new(
+                    part,
+                    at.saturating_sub(1),
+                    Kind::AfterRest(name.to_string()),
+                ));
+            }
+            let segment_read = self
+                .segment(segment)
+                .map_err(|(offset, kind)| PatternError::new(part, at + offset, kind))?;
+            self.segments.push(segment_read);
+            self.text.push('/');
+            self.text.push_str(segment);
+            at += segment.len() + 1;
+        }
+        Ok(())
+    }
+
+    fn segment(&mut self, segment: &str) -> Result<Segment, (usize, Kind)> {
+        if segment.is_empty() {
+            return Err((0, Kind::EmptySegment));
+        }
+        if let Some(name) = segment.strip_prefix(':') {
+            return self.name(name).map(Segment::Param);
+        }
+        if let Some(name) = segment.strip_prefix('*') {
+            return self.name(name).map(Segment::Rest);
+        }
+        for (at, character) in segment.char_indices() {
+            match character {
+                ':' | '*' => return Err((at, Kind::MarkerInLiteral(character))),
+                '?' | '#' => return Err((at, Kind::Character(character))),
+                _ if character.is_control() || character.is_whitespace() => {
+                    return Err((at, Kind::Character(character)));
+                }
+                _ => {}
+            }
+        }
+        match decode(segment) {
+            Ok(literal) => Ok(Segment::Literal(literal.into())),
+            Err(BadText::Escape(at)) => Err((at, Kind::Escape)),
+            Err(BadText::Utf8) => Err((0, Kind::Utf8)),
+        }
+    }
+
+    /// A name that begins one byte into its segment.
+    fn name(&mut self, name: &str) -> Result<Arc<str>, (usize, Kind)> {
+        if name.is_empty() {
+            return Err((1, Kind::EmptyName));
+        }
+        let bad = name.char_indices().find(|(at, character)| match character {
+            '_' => false,
+            '-' | '0'..='9' => *at == 0,
+            _ => !character.is_ascii_alphabetic(),
+        });
+        if let Some((at, character)) = bad {
+            return Err((1 + at, Kind::NameCharacter(character)));
+        }
+        let name: Arc<str> = name.into();
+        if !self.names.insert(Arc::clone(&name)) {
+            return Err((1, Kind::DuplicateName(name.to_string())));
+        }
+        Ok(name)
+    }
+}

@@ -1,0 +1,127 @@
+//! The routes that share a shape, and which of them answers a method.
+
+use http::{HeaderValue, Method};
+
+use super::matcher::NodeId;
+use super::method::{ATTRIBUTE_METHODS, MethodFilter};
+use super::pattern::Pattern;
+
+/// Names a [`Shape`] within one [`Table`](super::Table), for the hint of
+/// [`resolve`](super::Table::resolve). It means nothing to another table, and does no harm there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ShapeId(pub(super) u32);
+
+impl ShapeId {
+    /// The shape's place in [`Table::shapes`](super::Table::shapes).
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// All routes that match the same paths, names of parameters aside: what an adapter registers as one native route.
+#[derive(Clone, Debug)]
+pub struct Shape {
+    pub(super) id: ShapeId,
+    pub(super) pattern: Pattern,
+    /// Indices into the table's routes, in the order of declaration.
+    pub(super) routes: Vec<usize>,
+    /// Sorted by the text of the method.
+    pub(super) by_method: Vec<(Method, usize)>,
+    pub(super) all: Option<usize>,
+    pub(super) allow: HeaderValue,
+    /// The nodes from the root to this shape, for the check of a hint.
+    pub(super) nodes: Box<[NodeId]>,
+}
+
+/// The route within a shape that answers a method.
+pub(super) struct Selected {
+    pub(super) route: usize,
+    pub(super) head_of_get: bool,
+}
+
+impl Shape {
+    pub(super) fn new(id: ShapeId, pattern: Pattern, routes: Vec<(usize, &MethodFilter)>) -> Self {
+        let mut by_method = Vec::new();
+        let mut all = None;
+        for (route, filter) in &routes {
+            match filter {
+                MethodFilter::All => all = Some(*route),
+                MethodFilter::Only(method) => by_method.push((method.clone(), *route)),
+            }
+        }
+        by_method.sort_by(|(one, _), (other, _)| one.as_str().cmp(other.as_str()));
+        let mut shape = Self {
+            id,
+            pattern,
+            routes: routes.into_iter().map(|(route, _)| route).collect(),
+            by_method,
+            all,
+            allow: HeaderValue::from_static("OPTIONS"),
+            nodes: Box::default(),
+        };
+        shape.allow = allow([&shape]);
+        shape
+    }
+
+    /// Names this shape to [`resolve`](super::Table::resolve).
+    pub fn id(&self) -> ShapeId {
+        self.id
+    }
+
+    /// The pattern in its canonical form, parameters renamed by position: `/a/:p1/*p2`.
+    pub fn pattern(&self) -> &Pattern {
+        &self.pattern
+    }
+
+    /// The routes of this shape, as indices into [`Table::routes`](super::Table::routes), in the order of declaration.
+    /// There is at least one.
+    pub fn routes(&self) -> &[usize] {
+        &self.routes
+    }
+
+    fn exact(&self, method: &str) -> Option<usize> {
+        let found = self
+            .by_method
+            .binary_search_by(|(known, _)| known.as_str().cmp(method))
+            .ok()?;
+        Some(self.by_method[found].1)
+    }
+
+    pub(super) fn select(&self, method: &Method) -> Option<Selected> {
+        let as_it_is = |route| Selected {
+            route,
+            head_of_get: false,
+        };
+        if let Some(route) = self.exact(method.as_str()) {
+            return Some(as_it_is(route));
+        }
+        if *method == Method::HEAD
+            && let Some(route) = self.exact("GET")
+        {
+            return Some(Selected {
+                route,
+                head_of_get: true,
+            });
+        }
+        self.all.map(as_it_is)
+    }
+}
+
+/// The value of `Allow` for these shapes together: every method that one of them declares, HEAD where there is GET,
+/// and OPTIONS, sorted. A route for every method stands for those of [`ATTRIBUTE_METHODS`].
+pub(super) fn allow<'s>(shapes: impl IntoIterator<Item = &'s Shape>) -> HeaderValue {
+    let mut methods = vec!["OPTIONS"];
+    for shape in shapes {
+        methods.extend(shape.by_method.iter().map(|(method, _)| method.as_str()));
+        if shape.exact("GET").is_some() {
+            methods.push("HEAD");
+        }
+        if shape.all.is_some() {
+            methods.extend(ATTRIBUTE_METHODS);
+        }
+    }
+    methods.sort_unstable();
+    methods.dedup();
+    // A token is always a header value; the fallback is there because the types cannot say so.
+    HeaderValue::try_from(methods.join(", ")).unwrap_or(HeaderValue::from_static("OPTIONS"))
+}

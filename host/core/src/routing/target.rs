@@ -1,0 +1,167 @@
+//! The path of one request, checked and ready to be matched.
+
+use std::fmt;
+
+use http::uri::PathAndQuery;
+use http::{Method, Uri};
+
+use super::params::Source;
+use super::text::{BadText, decode};
+
+/// The target of a request is no path that could be routed. The answer is 400 (spec P8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BadTarget {
+    /// A `%` that is not followed by two hexadecimal digits, at this byte offset of the path.
+    Escape(usize),
+    /// The path, percent-decoded, is not UTF-8.
+    Utf8,
+    /// There is no path, or one that does not begin with `/`: `*` is for OPTIONS alone, a bare authority for CONNECT.
+    NotAPath,
+}
+
+impl fmt::Display for BadTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Escape(at) => {
+                write!(
+                    f,
+                    "the path has a `%` at byte {at}, expected two hexadecimal digits after it"
+                )
+            }
+            Self::Utf8 => f.write_str("the path is not UTF-8 once it is percent-decoded"),
+            Self::NotAPath => f.write_str("the request target is no path, expected one that begins with `/`"),
+        }
+    }
+}
+
+impl std::error::Error for BadTarget {}
+
+/// What a request asks for.
+pub(super) enum Target<'u> {
+    /// `OPTIONS *`: the server as a whole.
+    Server,
+    Path(Path<'u>),
+}
+
+impl<'u> Target<'u> {
+    /// Checks the whole path, so that a bad one gets the same answer whatever routes there are.
+    pub(super) fn of(method: &Method, uri: &'u Uri) -> Result<Self, BadTarget> {
+        let path = uri.path();
+        match path {
+            "*" if method == Method::OPTIONS => return Ok(Self::Server),
+            "" if method == Method::CONNECT => {
+                return Ok(Self::Path(Path {
+                    text: Text::Raw("/", None),
+                    end: 1,
+                }));
+            }
+            _ if !path.starts_with('/') => return Err(BadTarget::NotAPath),
+            _ => {}
+        }
+        if !path.as_bytes().contains(&b'%') {
+            return Ok(Self::Path(Path {
+                end: path.len(),
+                text: Text::Raw(path, uri.path_and_query()),
+            }));
+        }
+        let mut decoded = String::with_capacity(path.len());
+        let mut slashes = Vec::new();
+        let mut at = 0;
+        for segment in path[1..].split('/') {
+            slashes.push(decoded.len());
+            decoded.push('/');
+            at += 1;
+            decoded.push_str(&decode(segment).map_err(|bad| match bad {
+                BadText::Escape(offset) => BadTarget::Escape(at + offset),
+                BadText::Utf8 => BadTarget::Utf8,
+            })?);
+            at += segment.len();
+        }
+        Ok(Self::Path(Path {
+            end: decoded.len(),
+            text: Text::Decoded(decoded, slashes),
+        }))
+    }
+}
+
+/// A path, of which the matcher sees decoded segments.
+pub(super) struct Path<'u> {
+    text: Text<'u>,
+    /// Where the path ends for the matcher; short of the text's end if a trailing slash does not count.
+    end: usize,
+}
+
+/// Both forms begin with `/`, and a place in them is a byte offset.
+enum Text<'u> {
+    /// A path without escapes, which is decoded as it stands.
+    Raw(&'u str, Option<&'u PathAndQuery>),
+    /// A path that was decoded, with the offsets of the slashes that part segments: any other came from `%2F`.
+    Decoded(String, Vec<usize>),
+}
+
+impl Path<'_> {
+    pub(super) fn is_raw(&self) -> bool {
+        matches!(self.text, Text::Raw(..))
+    }
+
+    /// Lets one slash at the end not count, if there is a segment before it.
+    pub(super) fn ignore_trailing_slash(&mut self) {
+        let last = self.end - 1;
+        let (ends, doubled) = match &self.text {
+            Text::Raw(text, _) => (text.ends_with('/'), text.ends_with("//")),
+            Text::Decoded(_, slashes) => (
+                slashes.last() == Some(&last),
+                slashes.iter().rev().nth(1) == Some(&last.wrapping_sub(1)),
+            ),
+        };
+        if ends && !doubled && last > 0 {
+            self.end = last;
+        }
+    }
+
+    /// Where the segments begin: `None` for the root, which has none.
+    pub(super) fn start(&self) -> Option<usize> {
+        (self.end > 1).then_some(1)
+    }
+
+    /// The segment at this place, and the place of the next one if there is one.
+    pub(super) fn segment(&self, at: usize) -> (&str, Option<usize>) {
+        let (text, slash) = match &self.text {
+            Text::Raw(text, _) => (
+                *text,
+                text.as_bytes()[at..self.end]
+                    .iter()
+                    .position(|byte| *byte == b'/')
+                    .map(|slash| at + slash),
+            ),
+            Text::Decoded(text, slashes) => {
+                let next = slashes.partition_point(|slash| *slash < at);
+                (
+                    text.as_str(),
+                    slashes.get(next).copied().filter(|slash| *slash < self.end),
+                )
+            }
+        };
+        let end = slash.unwrap_or(self.end);
+        (&text[at..end], slash.map(|slash| slash + 1))
+    }
+
+    /// Whether there is something for a rest segment at this place.
+    pub(super) fn has_rest(&self, at: usize) -> bool {
+        at < self.end
+    }
+
+    pub(super) fn end(&self) -> usize {
+        self.end
+    }
+
+    /// The text that captured ranges point into, kept alive for the parameters.
+    pub(super) fn into_source(self) -> Source {
+        match self.text {
+            Text::Raw(_, Some(path)) => Source::Path(path.clone()),
+            Text::Raw(path, None) => Source::Decoded(path.into()),
+            Text::Decoded(path, _) => Source::Decoded(path.into()),
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Text from modules and clients: how it is decoded, and how it is shown in errors.
+
+use std::fmt;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
+/// Everything but what RFC 3986 lets stand in a path segment, less `:` and `*`, which mean something in a pattern.
+const NOT_IN_A_LITERAL: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~')
+    .remove(b'!')
+    .remove(b'$')
+    .remove(b'&')
+    .remove(b'\'')
+    .remove(b'(')
+    .remove(b')')
+    .remove(b'+')
+    .remove(b',')
+    .remove(b';')
+    .remove(b'=')
+    .remove(b'@');
+
+/// What is wrong with percent-encoded text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BadText {
+    /// A `%` at this byte offset is not followed by two hexadecimal digits.
+    Escape(usize),
+    /// The decoded bytes are not UTF-8.
+    Utf8,
+}
+
+/// Decodes each escape once. All of the text must be right; nothing is replaced or left as it was.
+pub(super) fn decode(text: &str) -> Result<String, BadText> {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while let Some(found) = bytes[at..].iter().position(|byte| *byte == b'%') {
+        at += found;
+        match bytes.get(at + 1..at + 3) {
+            Some(digits) if digits.iter().all(u8::is_ascii_hexdigit) => at += 3,
+            _ => return Err(BadText::Escape(at)),
+        }
+    }
+    percent_decode_str(text)
+        .decode_utf8()
+        .map(|text| text.into_owned())
+        .map_err(|_| BadText::Utf8)
+}
+
+/// Writes a decoded literal the one way that [`decode`] and the pattern grammar both read back.
+pub(super) fn encode_literal(text: &str) -> impl fmt::Display + '_ {
+    utf8_percent_encode(text, NOT_IN_A_LITERAL)
+}
+
+/// Untrusted text, fit for one line of an error: control characters escaped, cut after 128 characters.
+pub(super) fn excerpt(text: &str) -> impl fmt::Display + '_ {
+    Excerpt(text)
+}
+
+/// Line breaks outside ASCII, and what turns the direction of the text after it.
+fn rearranges(character: char) -> bool {
+    matches!(character, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+struct Excerpt<'a>(&'a str);
+
+impl fmt::Display for Excerpt<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut characters = self.0.chars();
+        for character in characters.by_ref().take(128) {
+            // Not escape_debug for all: it would also put a backslash before quotes.
+            if character.is_control() || rearranges(character) {
+                write!(f, "{}", character.escape_default())?;
+            } else {
+                fmt::Write::write_char(f, character)?;
+            }
+        }
+        if characters.next().is_some() {
+            f.write_str("…")?;
+        }
+        Ok(())
+    }
+}
+
+/// One line for each item, at most 20; what is left out is counted.
+pub(super) fn lines(f: &mut fmt::Formatter<'_>, items: &[impl fmt::Display]) -> fmt::Result {
+    const SHOWN: usize = 20;
+    for (index, item) in items.iter().take(SHOWN).enumerate() {
+        if index > 0 {
+            f.write_str("\n")?;
+        }
+        write!(f, "{item}")?;
+    }
+    match items.len().saturating_sub(SHOWN) {
+        0 => Ok(()),
+        more => write!(f, "\nand {more} more"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_are_decoded_once() {
+        assert_eq!(decode("a%2541").unwrap(), "a%41");
+        assert_eq!(decode("caf%C3%A9").unwrap(), "café");
+        assert_eq!(decode("caf%c3%a9").unwrap(), "café");
+        assert_eq!(decode("a+b").unwrap(), "a+b");
+    }
+
+    #[test]
+    fn a_bad_escape_is_found_where_it_is() {
+        for (text, at) in [("%", 0), ("a%2", 1), ("%41%zz", 3), ("%%41", 0), ("%é1", 0)] {
+            assert_eq!(decode(text), Err(BadText::Escape(at)), "{text}");
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_not_utf8_are_refused() {
+        for text in ["%ff", "%C3", "%C0%AF", "%ED%A0%80", "%C3/%A9"] {
+            assert_eq!(decode(text), Err(BadText::Utf8), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_written_literal_reads_back() {
+        let literal = "a/b:c*d e%f?g#hé{}\u{0}";
+        let written = encode_literal(literal).to_string();
+        assert!(!written.contains(['/', ':', '*', ' ', '?', '#', '{']), "{written}");
+        assert_eq!(decode(&written).unwrap(), literal);
+    }
+
+    #[test]
+    fn an_excerpt_is_short_and_on_one_line() {
+        assert_eq!(excerpt("a\u{202e}b").to_string(), "a\\u{202e}b");
+        assert_eq!(excerpt("a\nb\u{1b}[31m").to_string(), "a\\nb\\u{1b}[31m");
+        assert_eq!(excerpt("it's \"é\"").to_string(), "it's \"é\"");
+        assert_eq!(excerpt(&"x".repeat(5_000)).to_string().chars().count(), 129);
+    }
+}

@@ -1,0 +1,107 @@
+//! The place where a request's one reply lands.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context as TaskContext, Poll, Waker};
+
+use http::Response;
+
+use crate::{Body, Failure, FailureCode};
+
+/// One reply at most, and the news that none will come (spec H7).
+///
+/// The dispatcher holds it beside the context's holders, so that it sees both the reply and the last holder's end.
+#[derive(Debug, Default)]
+pub(crate) struct ReplySlot(Mutex<State>);
+
+#[derive(Debug, Default)]
+enum State {
+    #[default]
+    Waiting,
+    Watched(Waker),
+    Replied(Box<Response<Body>>),
+    /// The reply was taken by the dispatcher.
+    Taken,
+    /// Every holder of the context is gone. The handler's own value may still come.
+    Abandoned,
+    /// The dispatcher is gone: the client went away, or the deadline passed.
+    Closed,
+}
+
+/// What the dispatcher finds.
+#[derive(Debug)]
+pub(crate) enum Arrival {
+    Reply(Response<Body>),
+    Abandoned,
+}
+
+impl ReplySlot {
+    /// Stores the reply.
+    pub(crate) fn fill(&self, reply: Response<Body>) -> Result<(), Failure> {
+        let mut state = self.lock();
+        match &*state {
+            State::Waiting | State::Watched(_) | State::Abandoned => {
+                wake(std::mem::replace(&mut *state, State::Replied(Box::new(reply))), state);
+                Ok(())
+            }
+            State::Closed => Err(Failure::internal(
+                FailureCode::GONE,
+                "nobody waits for the reply any more",
+            )),
+            State::Replied(_) | State::Taken => Err(Failure::already_replied()),
+        }
+    }
+
+    /// Says that no holder of the context will reply any more; nothing if one did.
+    pub(crate) fn abandon(&self) {
+        self.end(State::Abandoned);
+    }
+
+    /// Refuses every later reply; nothing if there is one.
+    pub(crate) fn close(&self) {
+        self.end(State::Closed);
+    }
+
+    pub(crate) fn has_reply(&self) -> bool {
+        matches!(&*self.lock(), State::Replied(_) | State::Taken)
+    }
+
+    pub(crate) fn poll(&self, cx: &mut TaskContext<'_>) -> Poll<Arrival> {
+        let mut state = self.lock();
+        match std::mem::replace(&mut *state, State::Taken) {
+            State::Replied(reply) => Poll::Ready(Arrival::Reply(*reply)),
+            State::Waiting => {
+                *state = State::Watched(cx.waker().clone());
+                Poll::Pending
+            }
+            State::Watched(mut waker) => {
+                waker.clone_from(cx.waker());
+                *state = State::Watched(waker);
+                Poll::Pending
+            }
+            ended @ (State::Taken | State::Abandoned | State::Closed) => {
+                *state = ended;
+                Poll::Ready(Arrival::Abandoned)
+            }
+        }
+    }
+
+    fn end(&self, end: State) {
+        let mut state = self.lock();
+        if matches!(&*state, State::Waiting | State::Watched(_)) {
+            wake(std::mem::replace(&mut *state, end), state);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing panics while it holds the lock, so the state is whole even if the mutex says otherwise.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Wakes outside the lock: a waker may run the dispatcher at once.
+fn wake(previous: State, guard: MutexGuard<'_, State>) {
+    drop(guard);
+    if let State::Watched(waker) = previous {
+        waker.wake();
+    }
+}

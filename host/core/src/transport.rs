@@ -1,0 +1,57 @@
+//! What the application and an adapter ask of each other.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::routing::MethodFilter;
+use crate::{Error, Reporter, Router};
+
+/// Binds routes to one HTTP server framework: what every adapter implements.
+///
+/// The application calls [`attach`](Self::attach) once, then [`stage`](Self::stage) for the table of that moment and
+/// again for every later one. The adapter answers each request with [`Router::respond`] on the router that it published
+/// last; it pins that router for the whole request, so that a request ends on the table it began on (spec S1).
+pub trait Transport: Send + Sync + 'static {
+    /// The adapter's name in logs, in `server:crashed` and on the command line: `hyper`, `axum`, ….
+    fn name(&self) -> &'static str;
+
+    /// Runs once, before the first table. The reporter is for failures of the adapter itself; it may be kept.
+    fn attach(&self, reporter: Reporter);
+
+    /// Whether the framework can serve routes of that method at all; runs for every route of every table, and must not
+    /// block. A route that it cannot serve is shown as unavailable and warned of once (spec A3). Most adapters can
+    /// serve every method, which is the default.
+    fn serves(&self, method: &MethodFilter) -> bool {
+        let _ = method;
+        true
+    }
+
+    /// Prepares a table off-line. Nothing of it may be visible to requests until the result is published, which cannot
+    /// fail any more: so several adapters change together, or none does. May take its time, but not wait for requests.
+    ///
+    /// # Errors
+    /// [`Adapter`](crate::ErrorKind::Adapter) if the framework refuses the table.
+    fn stage(&self, router: Arc<Router>) -> Result<Staged, Error>;
+}
+
+/// A table that an adapter has prepared; dropping it changes nothing.
+#[must_use = "a staged table serves nobody until it is published"]
+pub struct Staged(Box<dyn FnOnce() + Send>);
+
+impl Staged {
+    /// Wraps the one store that makes the table visible.
+    pub fn new(publish: impl FnOnce() + Send + 'static) -> Self {
+        Self(Box::new(publish))
+    }
+
+    /// Makes the table visible: the next request sees the whole of it.
+    pub fn publish(self) {
+        (self.0)();
+    }
+}
+
+impl fmt::Debug for Staged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Staged")
+    }
+}

@@ -1,0 +1,84 @@
+//! The threads that the application brings along.
+
+use std::future::Future;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::Instant;
+
+use pointwork_core::{BoxFuture, Executor};
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::task::JoinHandle;
+
+use crate::{Error, ErrorKind};
+
+/// Two sets of threads beside those of the server framework: one for the application's own work (emitted events, what
+/// handlers do after their reply), one for guests that take long. A guest in an endless loop then shares its threads
+/// with other such guests, never with a server's workers or a listener.
+#[derive(Debug)]
+pub(crate) struct Threads {
+    work: Owned,
+    guests: Owned,
+}
+
+#[derive(Debug)]
+struct Owned {
+    handle: Handle,
+    runtime: Mutex<Option<Runtime>>,
+}
+
+impl Owned {
+    fn new(runtime: Runtime) -> Self {
+        Self { handle: runtime.handle().clone(), runtime: Mutex::new(Some(runtime)) }
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        let runtime = self.runtime.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(runtime) = runtime {
+            // An application may be dropped inside an async function, where waiting for threads would panic.
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Threads {
+    pub(crate) fn start() -> Result<Self, Error> {
+        let failed = |error| Error::new(ErrorKind::Engine, "the application's threads do not start").with_source(error);
+        let work = Builder::new_multi_thread().thread_name("pointwork-work").enable_all().build().map_err(failed)?;
+        let guests = Builder::new_multi_thread()
+            .thread_name("pointwork-guest")
+            .enable_all()
+            // A guest that yields must let timers and sockets of its thread have their turn at once.
+            .event_interval(1)
+            .build()
+            .map_err(failed)?;
+        Ok(Self { work: Owned::new(work), guests: Owned::new(guests) })
+    }
+
+    /// Runs guest code.
+    pub(crate) fn spawn_guest<T: Send + 'static>(
+        &self,
+        future: impl Future<Output = T> + Send + 'static,
+    ) -> JoinHandle<T> {
+        self.guests.handle.spawn(future)
+    }
+
+    /// Runs what blocks: compiling a component.
+    pub(crate) fn spawn_blocking<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+        self.work.handle.spawn_blocking(work)
+    }
+}
+
+impl Executor for Threads {
+    fn spawn(&self, future: BoxFuture<'static, ()>) {
+        self.work.handle.spawn(future);
+    }
+
+    fn sleep_until(&self, instant: Instant) -> BoxFuture<'static, ()> {
+        let handle = self.work.handle.clone();
+        // The timer registers with whichever runtime is entered when it is made; the caller's may have none.
+        let _entered = handle.enter();
+        Box::pin(tokio::time::sleep_until(instant.into()))
+    }
+}

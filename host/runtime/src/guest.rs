@@ -1,0 +1,308 @@
+//! What one instance of a module holds, and the functions of the contract that it may call.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use bytes::Bytes;
+use http::StatusCode;
+use pointwork_core::{Body, BodyReader, BodyWriter, Context, Failure, FailureCode, Payload};
+use tokio::sync::Mutex;
+use wasmtime::component::{Accessor, HasSelf, Resource, ResourceTable};
+use wasmtime::{Result, StoreLimits};
+
+use crate::bindings::{context, context_async, log, types};
+use crate::reply::{failure_out, headers_in, reply_in};
+
+/// The longest log line that is taken from a guest, in bytes; the rest is cut off.
+const MAX_LOG_LINE: usize = 8 * 1024;
+
+/// The data of a store: everything that belongs to one instance.
+pub(crate) struct Guest {
+    pub(crate) table: ResourceTable,
+    pub(crate) limits: StoreLimits,
+    module: Arc<str>,
+    /// What the guest said before it trapped.
+    panic: Option<String>,
+    /// How many times the epoch passed within the current call.
+    pub(crate) slices: Arc<AtomicU32>,
+}
+
+/// The request body of a guest that reads it piece by piece. Shared with the reads that are under way, which must not
+/// hold the store.
+pub struct Reader(Arc<Mutex<BodyReader>>);
+
+/// The reply body of a guest that writes it piece by piece; `None` once it is finished.
+pub struct Writer(Arc<Mutex<Option<BodyWriter>>>);
+
+impl Guest {
+    pub(crate) fn new(module: Arc<str>, limits: StoreLimits) -> Self {
+        Self { table: ResourceTable::new(), limits, module, panic: None, slices: Arc::default() }
+    }
+
+    pub(crate) fn begin_call(&mut self) {
+        self.slices.store(0, Ordering::Relaxed);
+        self.panic = None;
+    }
+
+    /// What the guest said before it trapped, if it did.
+    pub(crate) fn take_panic(&mut self) -> Option<String> {
+        self.panic.take()
+    }
+
+    fn context(&self, context: &Resource<Context>) -> Result<&Context> {
+        Ok(self.table.get(context)?)
+    }
+}
+
+fn payload_in(payload: types::Payload) -> Payload {
+    Payload::new(payload.content_type, payload.data)
+}
+
+fn payload_out(payload: Payload) -> types::Payload {
+    let (content_type, data) = payload.into_parts();
+    types::Payload { content_type: content_type.into_owned(), data: data.into() }
+}
+
+fn bytes_out(result: Result<Bytes, Failure>) -> Result<Vec<u8>, types::Failure> {
+    result.map(Vec::from).map_err(failure_out)
+}
+
+async fn read(reader: Arc<Mutex<BodyReader>>, max: u32) -> Result<Option<Vec<u8>>, types::Failure> {
+    let piece = reader.lock().await.read(max as usize).await;
+    piece.map(|piece| piece.map(Vec::from)).map_err(failure_out)
+}
+
+async fn write(writer: Arc<Mutex<Option<BodyWriter>>>, chunk: Vec<u8>) -> Result<(), types::Failure> {
+    match &mut *writer.lock().await {
+        Some(writer) => writer.write(chunk).await.map_err(failure_out),
+        None => Err(finished()),
+    }
+}
+
+fn finished() -> types::Failure {
+    let message = "the reply is finished";
+    failure_out(Failure::with_code(FailureCode::GONE, StatusCode::INTERNAL_SERVER_ERROR, message))
+}
+
+impl types::Host for Guest {}
+
+impl context::Host for Guest {
+    fn hand_over(
+        &mut self,
+        event: String,
+        context: Resource<Context>,
+        payload: types::Payload,
+    ) -> Result<Result<(), types::Failure>> {
+        let context = self.table.delete(context)?;
+        Ok(context.hand_over(&event, payload_in(payload)).map_err(failure_out))
+    }
+}
+
+impl context::HostContext for Guest {
+    fn method(&mut self, this: Resource<Context>) -> Result<String> {
+        Ok(self.context(&this)?.method().as_str().to_owned())
+    }
+
+    fn path(&mut self, this: Resource<Context>) -> Result<String> {
+        Ok(self.context(&this)?.path().to_owned())
+    }
+
+    fn query(&mut self, this: Resource<Context>) -> Result<Option<String>> {
+        Ok(self.context(&this)?.query().map(str::to_owned))
+    }
+
+    fn param(&mut self, this: Resource<Context>, name: String) -> Result<Option<String>> {
+        Ok(self.context(&this)?.param(&name).map(str::to_owned))
+    }
+
+    fn params(&mut self, this: Resource<Context>) -> Result<Vec<(String, String)>> {
+        let params = self.context(&this)?.params();
+        Ok(params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
+    }
+
+    fn header(&mut self, this: Resource<Context>, name: String) -> Result<Option<Vec<u8>>> {
+        Ok(self.context(&this)?.headers().get(name.as_str()).map(|value| value.as_bytes().to_vec()))
+    }
+
+    fn headers(&mut self, this: Resource<Context>) -> Result<Vec<types::Header>> {
+        let headers = self.context(&this)?.headers();
+        let header = |(name, value): (&http::HeaderName, &http::HeaderValue)| types::Header {
+            name: name.as_str().to_owned(),
+            value: value.as_bytes().to_vec(),
+        };
+        Ok(headers.iter().map(header).collect())
+    }
+
+    fn request_id(&mut self, this: Resource<Context>) -> Result<String> {
+        Ok(self.context(&this)?.request_id().to_string())
+    }
+
+    fn route(&mut self, this: Resource<Context>) -> Result<String> {
+        Ok(self.context(&this)?.route().path.clone())
+    }
+
+    fn extension(&mut self, this: Resource<Context>, key: String) -> Result<Option<String>> {
+        Ok(self.context(&this)?.extension(&key))
+    }
+
+    fn set_extension(&mut self, this: Resource<Context>, key: String, value: String) -> Result<()> {
+        self.context(&this)?.set_extension(&key, value);
+        Ok(())
+    }
+
+    async fn body(&mut self, this: Resource<Context>) -> Result<Result<Vec<u8>, types::Failure>> {
+        Ok(bytes_out(self.context(&this)?.bytes().await))
+    }
+
+    fn open_body(&mut self, this: Resource<Context>) -> Result<Result<Resource<Reader>, types::Failure>> {
+        match self.context(&this)?.open_body() {
+            Ok(reader) => Ok(Ok(self.table.push(Reader(Arc::new(Mutex::new(reader))))?)),
+            Err(failure) => Ok(Err(failure_out(failure))),
+        }
+    }
+
+    async fn call(
+        &mut self,
+        this: Resource<Context>,
+        event: String,
+        payload: types::Payload,
+    ) -> Result<Result<types::Payload, types::Failure>> {
+        let result = self.context(&this)?.call_raw(&event, payload_in(payload)).await;
+        Ok(result.map(payload_out).map_err(failure_out))
+    }
+
+    fn emit(&mut self, this: Resource<Context>, event: String, payload: types::Payload) -> Result<()> {
+        self.context(&this)?.emit_raw(&event, payload_in(payload));
+        Ok(())
+    }
+
+    fn send(&mut self, this: Resource<Context>, reply: types::Reply) -> Result<Result<(), types::Failure>> {
+        let context = self.context(&this)?;
+        Ok(reply_in(reply).and_then(|response| context.send(response)).map_err(failure_out))
+    }
+
+    fn throw(&mut self, this: Resource<Context>, status: u16, message: String) -> Result<Result<(), types::Failure>> {
+        let context = self.context(&this)?;
+        Ok(crate::reply::thrown_in(status, message).and_then(|thrown| context.send(thrown)).map_err(failure_out))
+    }
+
+    fn open_reply(
+        &mut self,
+        this: Resource<Context>,
+        status: u16,
+        headers: Vec<types::Header>,
+    ) -> Result<Result<Resource<Writer>, types::Failure>> {
+        let context = self.context(&this)?;
+        match headers_in(status, headers).and_then(|head| context.open_reply(head)) {
+            Ok(writer) => Ok(Ok(self.table.push(Writer(Arc::new(Mutex::new(Some(writer)))))?)),
+            Err(failure) => Ok(Err(failure_out(failure))),
+        }
+    }
+
+    fn drop(&mut self, this: Resource<Context>) -> Result<()> {
+        self.table.delete(this)?;
+        Ok(())
+    }
+}
+
+impl context::HostBodyReader for Guest {
+    async fn read(&mut self, this: Resource<Reader>, max: u32) -> Result<Result<Option<Vec<u8>>, types::Failure>> {
+        let reader = self.table.get(&this)?.0.clone();
+        Ok(read(reader, max).await)
+    }
+
+    fn drop(&mut self, this: Resource<Reader>) -> Result<()> {
+        self.table.delete(this)?;
+        Ok(())
+    }
+}
+
+impl context::HostBodyWriter for Guest {
+    async fn write(&mut self, this: Resource<Writer>, chunk: Vec<u8>) -> Result<Result<(), types::Failure>> {
+        let writer = self.table.get(&this)?.0.clone();
+        Ok(write(writer, chunk).await)
+    }
+
+    async fn finish(&mut self, this: Resource<Writer>) -> Result<Result<(), types::Failure>> {
+        let writer = self.table.get(&this)?.0.clone();
+        let writer = writer.lock().await.take();
+        match writer {
+            Some(writer) => Ok(writer.finish().await.map_err(failure_out)),
+            None => Ok(Err(finished())),
+        }
+    }
+
+    fn drop(&mut self, this: Resource<Writer>) -> Result<()> {
+        self.table.delete(this)?;
+        Ok(())
+    }
+}
+
+impl log::Host for Guest {
+    fn write(&mut self, level: log::Level, target: String, mut message: String) -> Result<()> {
+        cut(&mut message);
+        let module = &*self.module;
+        match level {
+            log::Level::Trace => tracing::trace!(module, from = target, "{message}"),
+            log::Level::Debug => tracing::debug!(module, from = target, "{message}"),
+            log::Level::Info => tracing::info!(module, from = target, "{message}"),
+            log::Level::Warn => tracing::warn!(module, from = target, "{message}"),
+            log::Level::Error => tracing::error!(module, from = target, "{message}"),
+        }
+        Ok(())
+    }
+
+    fn panicked(&mut self, mut message: String) -> Result<()> {
+        cut(&mut message);
+        self.panic = Some(message);
+        Ok(())
+    }
+}
+
+/// Bounds what a guest can put into a log.
+fn cut(line: &mut String) {
+    if line.len() > MAX_LOG_LINE {
+        line.truncate(line.floor_char_boundary(MAX_LOG_LINE));
+        line.push('…');
+    }
+}
+
+impl context_async::Host for Guest {}
+
+impl context_async::HostWithStore for HasSelf<Guest> {
+    async fn body<T>(
+        accessor: &Accessor<T, Self>,
+        context: Resource<Context>,
+    ) -> Result<Result<Vec<u8>, types::Failure>> {
+        let context = accessor.with(|mut access| access.get().context(&context).cloned())?;
+        Ok(bytes_out(context.bytes().await))
+    }
+
+    async fn call<T>(
+        accessor: &Accessor<T, Self>,
+        context: Resource<Context>,
+        event: String,
+        payload: types::Payload,
+    ) -> Result<Result<types::Payload, types::Failure>> {
+        let caller = accessor.with(|mut access| access.get().context(&context).map(|c| c.caller().clone()))?;
+        Ok(caller.call_raw(&event, payload_in(payload)).await.map(payload_out).map_err(failure_out))
+    }
+
+    async fn read<T>(
+        accessor: &Accessor<T, Self>,
+        reader: Resource<Reader>,
+        max: u32,
+    ) -> Result<Result<Option<Vec<u8>>, types::Failure>> {
+        let reader = accessor.with(|mut access| Ok::<_, wasmtime::Error>(access.get().table.get(&reader)?.0.clone()))?;
+        Ok(read(reader, max).await)
+    }
+
+    async fn write<T>(
+        accessor: &Accessor<T, Self>,
+        writer: Resource<Writer>,
+        chunk: Vec<u8>,
+    ) -> Result<Result<(), types::Failure>> {
+        let writer = accessor.with(|mut access| Ok::<_, wasmtime::Error>(access.get().table.get(&writer)?.0.clone()))?;
+        Ok(write(writer, chunk).await)
+    }
+}

@@ -1,0 +1,141 @@
+// Two controllers in plain JavaScript, synchronous form (world `controller-module`).
+//
+// The host calls a handler by its number, which here is the position in `table`, so that a route and its handler cannot
+// drift apart.
+import log from "pointwork:module/log@0.1.0";
+
+import { bytes, deferred, failureOf, json, payload, sendable, string, text, thrown, value } from "./outcomes.js";
+
+const table = [
+  {
+    controller: { name: "Greetings", prefix: "js" },
+    name: "hello",
+    method: "GET",
+    paths: ["hello/:name"],
+    run: (ctx) => text(`hello ${ctx.param("name")}`),
+  },
+  {
+    name: "echo",
+    method: "POST",
+    paths: ["echo"],
+    run: (ctx) => {
+      let received;
+      try {
+        received = JSON.parse(string(ctx.body()));
+      } catch (error) {
+        if (!(error instanceof SyntaxError)) throw error;
+        return thrown(400, `the body is no JSON: ${error.message}`);
+      }
+      return json({ received });
+    },
+  },
+  {
+    name: "viaChannel",
+    method: "GET",
+    paths: ["call/:text"],
+    run: (ctx) => {
+      try {
+        return json(value(ctx.call("echo:say", payload({ text: ctx.param("text") }))));
+      } catch (error) {
+        const { status, code, message } = failureOf(error);
+        return thrown(status, `${code}: ${message}`);
+      }
+    },
+  },
+  {
+    name: "missing",
+    method: "GET",
+    paths: ["missing"],
+    run: () => thrown(404, "no such greeting"),
+  },
+  {
+    name: "header",
+    method: "GET",
+    paths: ["header/:name"],
+    run: (ctx) => {
+      const one = ctx.header(ctx.param("name"));
+      const all = ctx.headers().map(({ name, value }) => [name, string(value)]);
+      return json({ one: one ? string(one) : null, all });
+    },
+  },
+  {
+    name: "request",
+    method: null,
+    paths: ["request/*rest"],
+    run: (ctx) =>
+      json({
+        method: ctx.method(),
+        path: ctx.path(),
+        query: ctx.query() ?? null,
+        route: ctx.route(),
+        params: ctx.params(),
+      }),
+  },
+  {
+    name: "sends",
+    method: "GET",
+    paths: ["sends"],
+    run: (ctx) => {
+      ctx.send(sendable("sent", 201));
+      try {
+        ctx.send(sendable("sent again"));
+      } catch (error) {
+        log.write("info", "js", `the second reply is refused: ${failureOf(error).code}`);
+      }
+      return deferred();
+    },
+  },
+  {
+    name: "silent",
+    method: "GET",
+    paths: ["silent"],
+    run: () => deferred(),
+  },
+  {
+    name: "headers",
+    method: "GET",
+    paths: ["with-headers"],
+    run: () =>
+      text("two cookies", 200, [
+        { name: "set-cookie", value: bytes("a=1") },
+        { name: "set-cookie", value: bytes("b=2") },
+      ]),
+  },
+  {
+    name: "breaks",
+    method: "GET",
+    paths: ["breaks"],
+    run: () => {
+      throw new Error("broken on purpose");
+    },
+  },
+  {
+    controller: { name: "Reports", prefix: "/js/reports/" },
+    name: "report",
+    method: "REPORT",
+    paths: ["", "/latest"],
+    run: (ctx) => text(`report at ${ctx.path()}`),
+  },
+];
+
+export const routes = {
+  declareRoutes() {
+    const controllers = [];
+    table.forEach(({ controller, name, method, paths }, handler) => {
+      if (controller) controllers.push({ ...controller, routes: [] });
+      controllers.at(-1).routes.push({ handler, name, method, paths });
+    });
+    return controllers;
+  },
+};
+
+export const handlers = {
+  handle(handler, context) {
+    try {
+      return table[handler].run(context);
+    } finally {
+      // Not left to the collector: dropping the context is how the host learns that nobody else will reply.
+      context[Symbol.dispose]();
+    }
+  },
+};

@@ -1,0 +1,53 @@
+// The shapes of `outcome` in pointwork:module/types, and the conversions every handler needs.
+//
+// The engine has the language and nothing else: no TextEncoder, no console, no URL.
+
+/** A reply of plain text. */
+export const text = (value, status = 200, headers = []) => reply(status, headers, { tag: "text", val: value });
+
+/** A reply of JSON. */
+export const json = (value, status = 200) => reply(status, [], { tag: "json", val: JSON.stringify(value) });
+
+/** Ends the request with an error. */
+export const thrown = (status, message) => ({ tag: "throw", val: { status, message } });
+
+/** Leaves the reply to whoever sends it. */
+export const deferred = () => ({ tag: "deferred" });
+
+/** The reply that `context.send` takes. */
+export const sendable = (value, status = 200) => ({ status, headers: [], body: { tag: "text", val: value } });
+
+/** An event payload in JSON. */
+export const payload = (value) => ({ contentType: "application/json", data: bytes(JSON.stringify(value)) });
+
+/** The value of an event payload in JSON. */
+export const value = ({ data }) => JSON.parse(string(data));
+
+/** The `failure` of a refused call: the bindings throw an error that carries it. Any other error goes on its way. */
+export const failureOf = (error) => {
+  if (error.payload?.code === undefined) throw error;
+  return error.payload;
+};
+
+/** UTF-8 to text. Throws a URIError where the bytes are no UTF-8. */
+export const string = (data) =>
+  decodeURIComponent(Array.from(data, (byte) => "%" + byte.toString(16).padStart(2, "0")).join(""));
+
+/** Text to UTF-8. */
+export const bytes = (text) => {
+  const escaped = encodeURIComponent(text);
+  const out = [];
+  for (let at = 0; at < escaped.length; at += 1) {
+    if (escaped[at] === "%") {
+      out.push(parseInt(escaped.slice(at + 1, at + 3), 16));
+      at += 2;
+    } else {
+      out.push(escaped.charCodeAt(at));
+    }
+  }
+  return new Uint8Array(out);
+};
+
+function reply(status, headers, body) {
+  return { tag: "reply", val: { status, headers, body } };
+}

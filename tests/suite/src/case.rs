@@ -1,0 +1,159 @@
+//! Cases: behaviours, written once, run on every subject.
+
+use std::fmt;
+use std::future::Future;
+use std::ops::Deref;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use anyhow::{Result, anyhow};
+use futures_util::FutureExt as _;
+use pointwork_core::BoxFuture;
+
+use crate::client::Client;
+use crate::crashes::Crashes;
+use crate::fixtures::{Fixture, Fixtures};
+use crate::logs::Logs;
+use crate::subject::{AppSpec, Control, Refusal, Subject};
+
+/// One behaviour.
+#[derive(Clone, Copy)]
+pub struct Case {
+    /// The behaviour, as a sentence in snake case.
+    pub name: &'static str,
+    /// The rows of the specification that it proves.
+    pub rows: &'static [&'static str],
+    /// The guests from `tests/guests` that it uses.
+    pub fixtures: &'static [Fixture],
+    pub(crate) run: fn(Stage) -> BoxFuture<'static, Result<()>>,
+}
+
+impl fmt::Debug for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Case({})", self.name)
+    }
+}
+
+impl Case {
+    /// Runs the case; a panic is a failure like any other.
+    ///
+    /// # Errors
+    /// What was not as expected.
+    pub async fn run(&self, subject: Arc<dyn Subject>, fixtures: Fixtures) -> Result<()> {
+        let stage = Stage { subject, fixtures, declared: self.fixtures, logs: Logs::begin() };
+        match AssertUnwindSafe((self.run)(stage)).catch_unwind().await {
+            Ok(verdict) => verdict,
+            Err(panic) => {
+                let text = panic.downcast_ref::<String>().map(String::as_str);
+                let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+                Err(anyhow!("{}", text.unwrap_or("a panic without a message")))
+            }
+        }
+    }
+}
+
+/// Registers cases: `cases![name: P6, P7; other [Js]: A1]`.
+macro_rules! cases {
+    ($($name:ident $([$($fixture:ident),+])? : $($row:ident),+;)+) => {
+        /// The cases of this file.
+        pub(crate) fn all() -> Vec<$crate::case::Case> {
+            vec![$($crate::case::Case {
+                name: stringify!($name),
+                rows: &[$(stringify!($row)),+],
+                fixtures: &[$($($crate::fixtures::Fixture::$fixture),+)?],
+                run: |stage| Box::pin($name(stage)),
+            }),+]
+        }
+    };
+}
+pub(crate) use cases;
+
+/// What a case works with.
+pub struct Stage {
+    subject: Arc<dyn Subject>,
+    fixtures: Fixtures,
+    declared: &'static [Fixture],
+    logs: Logs,
+}
+
+impl Stage {
+    /// Starts an application on the subject.
+    ///
+    /// # Errors
+    /// If the application refuses a step.
+    pub async fn start(&self, app: AppSpec) -> Result<Live, Refusal> {
+        let crashes = Crashes::default();
+        let control = self.subject.start(app.recording(&crashes)).await?;
+        Ok(Live { client: Client::new(control.address()), control, crashes })
+    }
+
+    /// Starts an application that has to be refused, and returns why it was.
+    ///
+    /// # Errors
+    /// If it starts.
+    pub async fn refusal(&self, app: AppSpec) -> Result<String> {
+        match self.start(app).await {
+            Err(refusal) => Ok(refusal.text().to_owned()),
+            Ok(live) => {
+                live.shutdown().await;
+                Err(anyhow!("the application started; expected it to be refused"))
+            }
+        }
+    }
+
+    /// A guest from `tests/guests`. The case has to be registered with it.
+    ///
+    /// # Errors
+    /// If it cannot be built; the error says what to install.
+    pub async fn fixture(&self, fixture: Fixture) -> Result<Arc<[u8]>> {
+        assert!(self.declared.contains(&fixture), "register the case with the fixture {fixture:?}");
+        self.fixtures.build(fixture).await
+    }
+
+    /// What was logged since the case began.
+    pub fn logs(&self) -> Logs {
+        self.logs
+    }
+
+    /// The name of the adapter.
+    pub fn adapter(&self) -> &'static str {
+        self.subject.name()
+    }
+}
+
+/// A serving application. It is a [`Client`] of itself.
+pub struct Live {
+    client: Client,
+    control: Box<dyn Control>,
+    crashes: Crashes,
+}
+
+impl Deref for Live {
+    type Target = Client;
+
+    fn deref(&self) -> &Client {
+        &self.client
+    }
+}
+
+impl Live {
+    /// The control of the application.
+    pub fn control(&self) -> &dyn Control {
+        &*self.control
+    }
+
+    /// What it reported as `server:crashed`.
+    pub fn crashes(&self) -> &Crashes {
+        &self.crashes
+    }
+
+    /// Its routes as `METHOD path`, in order.
+    pub fn routes(&self) -> Vec<String> {
+        self.control.routes().iter().map(|route| format!("{} {}", route.method, route.path)).collect()
+    }
+
+    /// Ends it.
+    pub fn shutdown(self) -> impl Future<Output = ()> {
+        self.control.shutdown()
+    }
+}

@@ -1,0 +1,106 @@
+//! A client that hides nothing: it sends the bytes that it is given, and reads replies strictly.
+//!
+//! Ordinary clients repair, reorder and pool. A behaviour suite needs the reply as it came: headers in order with their
+//! duplicates, the framing, and whatever follows the end. Everything ends after [`PATIENCE`].
+
+mod error;
+mod http1;
+mod http2;
+mod message;
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+pub use error::ClientError;
+pub use http1::Connection;
+pub use http2::Http2;
+pub use message::{Framing, Request, Response};
+
+/// How long the client waits for anything: 10 s.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A client of one address.
+#[derive(Clone, Copy, Debug)]
+pub struct Client {
+    address: SocketAddr,
+}
+
+impl Client {
+    /// A client of that address.
+    pub fn new(address: SocketAddr) -> Self {
+        Self { address }
+    }
+
+    /// The address.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Opens an HTTP/1.1 connection.
+    ///
+    /// # Errors
+    /// If the connection is refused or takes too long.
+    pub async fn connect(&self) -> Result<Connection, ClientError> {
+        Connection::open(self.address).await
+    }
+
+    /// Opens an HTTP/2 connection, with prior knowledge and without TLS.
+    ///
+    /// # Errors
+    /// If the connection is refused, takes too long, or does not speak HTTP/2.
+    pub async fn connect_http2(&self) -> Result<Http2, ClientError> {
+        Http2::open(self.address).await
+    }
+
+    /// Sends one request on a connection of its own and reads the reply.
+    ///
+    /// # Errors
+    /// If there is no whole reply, or bytes follow it.
+    pub async fn send(&self, request: Request) -> Result<Response, ClientError> {
+        let told = request.to_string();
+        let exchange = async {
+            let mut connection = self.connect().await?;
+            let request = request.header("connection", "close");
+            connection.write(&request.to_bytes(&self.address.to_string())).await?;
+            let response = connection.read_response(request.method()).await?;
+            connection.expect_end().await?;
+            Ok(response)
+        };
+        exchange.await.map_err(|error: ClientError| error.during(&told))
+    }
+
+    /// Sends one request of exactly these bytes and reads the reply, as to a GET. What follows it stays unread.
+    ///
+    /// # Errors
+    /// If there is no whole reply.
+    pub async fn send_bytes(&self, bytes: impl AsRef<[u8]>) -> Result<Response, ClientError> {
+        let mut connection = self.connect().await?;
+        connection.write(bytes.as_ref()).await?;
+        connection.read_response("GET").await
+    }
+
+    /// GETs a target.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub async fn get(&self, target: &str) -> Result<Response, ClientError> {
+        self.send(Request::new("GET", target)).await
+    }
+
+    /// Sends a request of any method without a body.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub async fn call(&self, method: &str, target: &str) -> Result<Response, ClientError> {
+        self.send(Request::new(method, target)).await
+    }
+
+    /// POSTs a body as JSON.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub async fn post_json(&self, target: &str, body: &str) -> Result<Response, ClientError> {
+        let request = Request::new("POST", target).header("content-type", "application/json").body(body);
+        self.send(request).await
+    }
+}

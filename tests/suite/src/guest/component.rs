@@ -1,0 +1,144 @@
+//! From a core module to a component, and the malformed relatives of a good one.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, ensure};
+use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
+use wit_parser::{Resolve, WorldId};
+
+use super::{Guest, module};
+
+/// The folder of the contract.
+pub fn wit_dir() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit")
+}
+
+/// The contract, and its world of that name.
+///
+/// # Errors
+/// If the contract does not parse or has no such world.
+pub fn contract(world: &str) -> Result<(Resolve, WorldId)> {
+    let mut resolve = Resolve::default();
+    let (package, _) = resolve.push_dir(wit_dir())?;
+    let world = resolve.select_world(&[package], Some(world))?;
+    Ok((resolve, world))
+}
+
+/// Turns a core module written for a world of the contract into a component.
+///
+/// # Errors
+/// If the module does not fit the world.
+pub fn componentize(mut module: Vec<u8>, world: &str) -> Result<Vec<u8>> {
+    let (resolve, world) = contract(world)?;
+    embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8)?;
+    encode(&module)
+}
+
+pub(crate) fn encode(module: &[u8]) -> Result<Vec<u8>> {
+    ComponentEncoder::default().validate(true).module(module)?.encode()
+}
+
+pub(super) fn build(guest: &Guest) -> Result<Vec<u8>> {
+    let own = own_version()?;
+    let version = guest.contract_version.as_deref().unwrap_or(&own);
+    let world = if guest.asynchronous { "controller-module-async" } else { "controller-module" };
+    let mut module = wat::parse_str(module::text(guest, version))?;
+    if guest.contract_version.is_none() && guest.foreign_import.is_none() {
+        return componentize(module, world);
+    }
+    let mut resolve = Resolve::default();
+    let mut text = contract_text()?.replace(&own, version);
+    let mut chosen = world.to_owned();
+    if let Some(foreign) = &guest.foreign_import {
+        resolve.push_str("foreign.wit", &foreign_package(foreign)?)?;
+        chosen = "probe".to_owned();
+        text.push_str(&format!("world {chosen} {{ include {world}; import {foreign}; }}\n"));
+    }
+    let package = resolve.push_str("contract.wit", &text)?;
+    let world = resolve.select_world(&[package], Some(&chosen))?;
+    embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8)?;
+    encode(&module)
+}
+
+/// The version of the contract in this repository.
+fn own_version() -> Result<String> {
+    let mut resolve = Resolve::default();
+    let (package, _) = resolve.push_dir(wit_dir())?;
+    let version = resolve.packages[package].name.version.as_ref().context("the contract has no version")?;
+    Ok(version.to_string())
+}
+
+/// All files of the contract as one.
+fn contract_text() -> Result<String> {
+    let mut files: Vec<_> = std::fs::read_dir(wit_dir())?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "wit"));
+    files.sort();
+    let mut header = None;
+    let mut text = String::new();
+    for file in files {
+        for line in std::fs::read_to_string(&file)?.lines() {
+            if line.starts_with("package ") {
+                header = Some(line.to_owned());
+            } else if !line.trim_start().starts_with("///") {
+                text.push_str(line);
+                text.push('\n');
+            }
+        }
+    }
+    Ok(format!("{}\n{text}", header.context("no file of the contract has a package line")?))
+}
+
+/// A package with the one interface that `foreign` names, and one function in it.
+fn foreign_package(foreign: &str) -> Result<String> {
+    let (package, rest) = foreign.split_once('/').context("expected `namespace:package/interface@version`")?;
+    let (interface, version) = rest.split_once('@').context("expected `namespace:package/interface@version`")?;
+    Ok(format!("package {package}@{version};\ninterface {interface} {{ probe: func(); }}\n"))
+}
+
+/// A core module: valid WebAssembly, but no component.
+pub fn core_module() -> Vec<u8> {
+    wat::parse_str("(module (memory (export \"memory\") 1))").expect("the module is valid")
+}
+
+/// A component of another world, which has nothing to do with the contract.
+pub fn foreign_component() -> Vec<u8> {
+    let build = || -> Result<Vec<u8>> {
+        let mut resolve = Resolve::default();
+        let package = resolve.push_str("other.wit", "package other:thing;\nworld thing { export run: func(); }\n")?;
+        let world = resolve.select_world(&[package], Some("thing"))?;
+        let mut module = wat::parse_str("(module (func (export \"run\")))")?;
+        embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8)?;
+        encode(&module)
+    };
+    build().unwrap_or_else(|error| panic!("the foreign component does not build: {error:#}"))
+}
+
+/// The longest proper prefix of a component that still validates: what a broken download can look like.
+///
+/// # Errors
+/// If no prefix validates.
+pub fn truncated_component(component: &[u8]) -> Result<Vec<u8>> {
+    let mut validator_features = wasmparser::WasmFeatures::default();
+    validator_features.insert(wasmparser::WasmFeatures::CM_ASYNC);
+    let mut ends = Vec::new();
+    let mut depth = 0usize;
+    for payload in wasmparser::Parser::new(0).parse_all(component) {
+        let payload = payload?;
+        match &payload {
+            wasmparser::Payload::ModuleSection { .. } | wasmparser::Payload::ComponentSection { .. } => depth += 1,
+            wasmparser::Payload::End(_) => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        // A cut may fall only where a section of the outermost component ends.
+        if let (0, Some((_, range))) = (depth, payload.as_section()) {
+            ends.push(range.end);
+        }
+    }
+    let valid = |end: usize| {
+        let mut validator = wasmparser::Validator::new_with_features(validator_features);
+        validator.validate_all(&component[..end]).is_ok()
+    };
+    let cut = ends.into_iter().rev().find(|&end| end < component.len() && valid(end));
+    ensure!(cut.is_some(), "no prefix of the component validates");
+    Ok(component[..cut.unwrap_or_default()].to_vec())
+}

@@ -1,0 +1,141 @@
+//! Synthetic guests: modules put together in a test, without a compiler for any guest language.
+//!
+//! A [`Guest`] lists controllers and routes, and each route has a [`Program`]: a few steps that read the request into one
+//! text, and an end. The guest becomes a WebAssembly core module written with the canonical ABI by hand, and then a
+//! component, in milliseconds. What the declarations say is not checked here: a method that is no token and a pattern
+//! that does not parse reach the host as they are.
+
+mod component;
+mod layout;
+mod module;
+mod program;
+mod steps;
+
+pub use component::{
+    componentize, contract, core_module, foreign_component, truncated_component, wit_dir,
+};
+pub use program::{End, Program, ReplyBody, Step};
+
+/// A module to be built.
+#[derive(Clone, Debug, Default)]
+pub struct Guest {
+    pub(crate) controllers: Vec<Controller>,
+    pub(crate) asynchronous: bool,
+    pub(crate) contract_version: Option<String>,
+    pub(crate) foreign_import: Option<String>,
+    pub(crate) discovery: Discovery,
+}
+
+/// A controller of a [`Guest`].
+#[derive(Clone, Debug)]
+pub struct Controller {
+    pub(crate) name: String,
+    pub(crate) prefix: String,
+    pub(crate) routes: Vec<Route>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Route {
+    pub(crate) name: String,
+    pub(crate) method: Option<String>,
+    pub(crate) paths: Vec<String>,
+    pub(crate) program: Program,
+}
+
+/// What the guest does when it is asked for its routes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Discovery {
+    /// It returns them.
+    #[default]
+    Declares,
+    /// It traps.
+    Traps,
+    /// It never returns.
+    Loops,
+}
+
+impl Guest {
+    /// A guest without controllers.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A guest with one controller.
+    pub fn of(controller: Controller) -> Self {
+        Self::new().controller(controller)
+    }
+
+    /// Lists one more controller.
+    #[must_use]
+    pub fn controller(mut self, controller: Controller) -> Self {
+        self.controllers.push(controller);
+        self
+    }
+
+    /// Targets the asynchronous world. The code stays synchronous, as that of a language without async does.
+    #[must_use]
+    pub fn asynchronous(mut self) -> Self {
+        self.asynchronous = true;
+        self
+    }
+
+    /// Builds against another version of the contract, such as `9.0.0`.
+    #[must_use]
+    pub fn contract_version(mut self, version: &str) -> Self {
+        self.contract_version = Some(version.to_owned());
+        self
+    }
+
+    /// Imports an interface from outside the contract, such as `wasi:filesystem/types@0.2.6`.
+    #[must_use]
+    pub fn importing(mut self, interface: &str) -> Self {
+        self.foreign_import = Some(interface.to_owned());
+        self
+    }
+
+    /// Behaves otherwise than usual when asked for its routes.
+    #[must_use]
+    pub fn discovery(mut self, discovery: Discovery) -> Self {
+        self.discovery = discovery;
+        self
+    }
+
+    /// The bytes of the component.
+    ///
+    /// # Panics
+    /// If the guest cannot be built: a test that asks for it is wrong.
+    pub fn build(&self) -> Vec<u8> {
+        component::build(self).unwrap_or_else(|error| panic!("a synthetic guest does not build: {error:#}"))
+    }
+}
+
+impl Controller {
+    /// A controller with a prefix, as its author would write it.
+    pub fn new(name: &str, prefix: &str) -> Self {
+        Self { name: name.to_owned(), prefix: prefix.to_owned(), routes: Vec::new() }
+    }
+
+    /// A route of any method; `None` is every method. A list of no paths is the prefix itself.
+    #[must_use]
+    pub fn route(mut self, name: &str, method: Option<&str>, paths: &[&str], program: Program) -> Self {
+        self.routes.push(Route {
+            name: name.to_owned(),
+            method: method.map(str::to_owned),
+            paths: paths.iter().map(|&path| path.to_owned()).collect(),
+            program,
+        });
+        self
+    }
+
+    /// A GET route with one path, named after it.
+    #[must_use]
+    pub fn get(self, path: &str, program: Program) -> Self {
+        self.route(path, Some("GET"), &[path], program)
+    }
+
+    /// A POST route with one path, named after it.
+    #[must_use]
+    pub fn post(self, path: &str, program: Program) -> Self {
+        self.route(path, Some("POST"), &[path], program)
+    }
+}

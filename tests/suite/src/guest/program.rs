@@ -1,0 +1,185 @@
+//! What the handlers of a synthetic guest do.
+
+/// The steps of one handler and its end.
+///
+/// There is one text, empty at first. Reading steps append to it; [`call`](Self::call) sends it and is left with the
+/// result; the end makes it the reply.
+///
+/// ```
+/// use pointwork_suite::guest::Program;
+///
+/// let greets = Program::new().say("hello ").param("name");
+/// let creates = Program::text("created").status(201).header("location", "/things/7");
+/// ```
+#[derive(Clone, Debug)]
+pub struct Program {
+    pub(crate) steps: Vec<Step>,
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, Vec<u8>)>,
+    pub(crate) end: End,
+}
+
+/// One step of a [`Program`].
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// Appends a text.
+    Say(String),
+    /// Appends the method.
+    Method,
+    /// Appends the path as the client sent it.
+    Path,
+    /// Appends the query, or `(none)`.
+    Query,
+    /// Appends a path parameter, or `(none)`.
+    Param(String),
+    /// Appends `name=value` and a line end for each path parameter.
+    Params,
+    /// Appends the first header of that name, or `(none)`.
+    Header(String),
+    /// Appends `name=value` and a line end for each header.
+    Headers,
+    /// Appends the request's id.
+    RequestId,
+    /// Appends the pattern of the route.
+    Route,
+    /// Appends an extension of the request, or `(none)`.
+    Extension(String),
+    /// Makes the text an extension of the request, and empties it.
+    SetExtension(String),
+    /// Appends the whole request body, or `failed <code>`.
+    Body,
+    /// Appends how often a handler of this instance ran.
+    Count,
+    /// Makes the text the payload of a call; the text is the result then, or `failed <code>: <message>`.
+    Call(String),
+    /// Makes the text the payload of an event, and empties it.
+    Emit(String),
+    /// Gives the context away with the text as payload, and empties the text; `failed <code>` if it is refused.
+    HandOver(String),
+    /// Sends the text as the reply; the text is `sent` then, or `failed <code>`.
+    Send(u16),
+    /// Sends an error with the text as its message; the text is `sent` then, or `failed <code>`.
+    ThrowNow(u16),
+    /// Opens a reply of that status and writes each of the pieces.
+    Stream(u16, Vec<String>),
+    /// Ends the reply that [`Stream`](Self::Stream) opened. Without it the reply breaks off.
+    Finish,
+    /// Writes the text to the log at level info, and empties it.
+    Log,
+    /// Tells the host the text as the message of a panic, and empties it.
+    Panicked,
+}
+
+/// The form in which the text becomes the reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplyBody {
+    /// No body.
+    Empty,
+    /// Text.
+    Text,
+    /// JSON; the program has to make the text one.
+    Json,
+    /// Bytes.
+    Bytes,
+}
+
+/// How a handler ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The text is the reply.
+    Reply(ReplyBody),
+    /// The request ends with an error, the text is its message.
+    Throw(u16),
+    /// The context is dropped; nobody replies unless a step did.
+    Deferred,
+    /// The context is kept for ever.
+    Keep,
+    /// Trap.
+    Trap,
+    /// An endless loop.
+    Loop,
+    /// Memory grows without end.
+    Hog,
+}
+
+impl Default for Program {
+    fn default() -> Self {
+        Self { steps: Vec::new(), status: 200, headers: Vec::new(), end: End::Reply(ReplyBody::Text) }
+    }
+}
+
+impl Program {
+    /// A program without steps, which replies with an empty text.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A program that replies with a fixed text.
+    pub fn text(text: &str) -> Self {
+        Self::new().say(text)
+    }
+
+    /// Appends a step.
+    #[must_use]
+    pub fn step(mut self, step: Step) -> Self {
+        self.steps.push(step);
+        self
+    }
+
+    /// See [`Step::Say`].
+    #[must_use]
+    pub fn say(self, text: &str) -> Self {
+        self.step(Step::Say(text.to_owned()))
+    }
+
+    /// See [`Step::Param`].
+    #[must_use]
+    pub fn param(self, name: &str) -> Self {
+        self.step(Step::Param(name.to_owned()))
+    }
+
+    /// See [`Step::Header`].
+    #[must_use]
+    pub fn header_of_request(self, name: &str) -> Self {
+        self.step(Step::Header(name.to_owned()))
+    }
+
+    /// See [`Step::Call`].
+    #[must_use]
+    pub fn call(self, event: &str) -> Self {
+        self.step(Step::Call(event.to_owned()))
+    }
+
+    /// See [`Step::Emit`].
+    #[must_use]
+    pub fn emit(self, event: &str) -> Self {
+        self.step(Step::Emit(event.to_owned()))
+    }
+
+    /// The status of the reply; 200 unless told.
+    #[must_use]
+    pub fn status(mut self, status: u16) -> Self {
+        self.status = status;
+        self
+    }
+
+    /// Adds a header to the reply.
+    #[must_use]
+    pub fn header(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
+        self.headers.push((name.to_owned(), value.as_ref().to_vec()));
+        self
+    }
+
+    /// Replies with the text in that form.
+    #[must_use]
+    pub fn replies(self, body: ReplyBody) -> Self {
+        self.ends(End::Reply(body))
+    }
+
+    /// Ends in that way.
+    #[must_use]
+    pub fn ends(mut self, end: End) -> Self {
+        self.end = end;
+        self
+    }
+}

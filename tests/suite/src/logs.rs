@@ -1,0 +1,90 @@
+//! What was logged while a case ran.
+
+use std::fmt::{self, Write as _};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::thread::{self, ThreadId};
+
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::{Context, SubscriberExt as _};
+
+/// One log line.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// How much it matters.
+    pub level: Level,
+    /// The message, and each field as ` name=value` behind it.
+    pub text: String,
+    thread: ThreadId,
+}
+
+/// The log from the start of one case on.
+///
+/// Cases run side by side in one process, so a case that looks at [`everywhere`](Self::everywhere) has to look for a name
+/// that no other case uses.
+#[derive(Clone, Copy, Debug)]
+pub struct Logs {
+    from: usize,
+    thread: ThreadId,
+}
+
+static LINES: Mutex<Vec<Line>> = Mutex::new(Vec::new());
+static INSTALL: Once = Once::new();
+
+fn lines() -> MutexGuard<'static, Vec<Line>> {
+    LINES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Logs {
+    /// Begins to listen, on this thread and on all others.
+    pub(crate) fn begin() -> Self {
+        INSTALL.call_once(|| {
+            let subscriber = tracing_subscriber::registry().with(Recorder);
+            // Fails if the process has a subscriber already; then there is nothing to see, and the cases say so.
+            let _ = tracing::subscriber::set_global_default(subscriber);
+        });
+        Self { from: lines().len(), thread: thread::current().id() }
+    }
+
+    /// The lines of all threads.
+    pub fn everywhere(&self) -> Vec<Line> {
+        lines()[self.from..].to_vec()
+    }
+
+    /// The lines of the thread that runs the case: what the application logged while it was put together.
+    pub fn here(&self) -> Vec<Line> {
+        self.everywhere().into_iter().filter(|line| line.thread == self.thread).collect()
+    }
+}
+
+struct Recorder;
+
+impl<S: Subscriber> Layer<S> for Recorder {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        // Other crates' chatter would fill the memory of a long run.
+        if *event.metadata().level() > Level::INFO || !event.metadata().target().starts_with("pointwork") {
+            return;
+        }
+        let mut text = Text::default();
+        event.record(&mut text);
+        let text = format!("{}{}", text.message, text.fields);
+        lines().push(Line { level: *event.metadata().level(), text, thread: thread::current().id() });
+    }
+}
+
+#[derive(Default)]
+struct Text {
+    message: String,
+    fields: String,
+}
+
+impl Visit for Text {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        // Writing to a string cannot fail.
+        let _ = match field.name() {
+            "message" => write!(self.message, "{value:?}"),
+            name => write!(self.fields, " {name}={value:?}"),
+        };
+    }
+}
