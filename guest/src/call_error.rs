@@ -18,15 +18,30 @@ pub struct CallError {
 
 impl CallError {
     pub(crate) fn new(what: &'static str, failure: Failure) -> Self {
-        Self { what, code: failure.code, status: failure.status, message: failure.message }
+        Self {
+            what,
+            code: failure.code,
+            status: failure.status,
+            message: failure.message,
+        }
     }
 
     pub(crate) fn unwritable(what: &'static str, error: &serde_json::Error) -> Self {
-        Self { what, code: "bad-payload".into(), status: 500, message: format!("the payload is no JSON: {error}") }
+        Self {
+            what,
+            code: "bad-payload".into(),
+            status: 500,
+            message: format!("the payload is no JSON: {error}"),
+        }
     }
 
     pub(crate) fn unreadable(what: &'static str, message: String) -> Self {
-        Self { what, code: "bad-payload".into(), status: 500, message: format!("the result does not fit: {message}") }
+        Self {
+            what,
+            code: "bad-payload".into(),
+            status: 500,
+            message: format!("the result does not fit: {message}"),
+        }
     }
 
     /// The kind of failure, a word from an open list: `unknown-event`, `ambiguous-event`, `bad-payload`,

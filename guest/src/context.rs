@@ -60,8 +60,12 @@ impl<F> Deref for Context<F> {
 }
 
 impl<F> Context<F> {
+    #[cfg(any(target_arch = "wasm32", feature = "testing"))]
     pub(crate) fn new(raw: backend::Context) -> Self {
-        Self { request: Request { raw }, form: PhantomData }
+        Self {
+            request: Request { raw },
+            form: PhantomData,
+        }
     }
 
     /// Puts an event into its listener's queue and returns the context at once (spec H3).
@@ -159,7 +163,10 @@ impl<F> Context<F> {
     ///
     /// `gone` if the body was taken before: it can be taken once, whole or piece by piece.
     pub fn open_body(&self) -> Result<BodyReader<F>, CallError> {
-        self.raw.open_body().map(BodyReader::new).map_err(|failure| CallError::new("open_body", failure))
+        self.raw
+            .open_body()
+            .map(BodyReader::new)
+            .map_err(|failure| CallError::new("open_body", failure))
     }
 }
 
@@ -172,7 +179,10 @@ impl Context<Blocking> {
     /// [`CallError`].
     pub fn call<E: IoEvent>(&self, payload: E::Payload) -> Result<E::Output, CallError> {
         let payload = payload::encode(&payload).map_err(|error| CallError::unwritable(E::NAME, &error))?;
-        let answer = self.raw.call(E::NAME, &payload).map_err(|failure| CallError::new(E::NAME, failure))?;
+        let answer = self
+            .raw
+            .call(E::NAME, &payload)
+            .map_err(|failure| CallError::new(E::NAME, failure))?;
         payload::decode(&answer).map_err(|message| CallError::unreadable(E::NAME, message))
     }
 
@@ -218,7 +228,9 @@ impl Context<Async> {
     ///
     /// Dropping the future loses the body.
     pub async fn body(&self) -> Result<Vec<u8>, CallError> {
-        self.read_body().await.map_err(|failure| CallError::new("body", failure))
+        self.read_body()
+            .await
+            .map_err(|failure| CallError::new("body", failure))
     }
 
     pub(crate) async fn read_body(&self) -> Result<Vec<u8>, Failure> {
@@ -226,6 +238,9 @@ impl Context<Async> {
     }
 
     pub(crate) fn into_blocking(self) -> Context<Blocking> {
-        Context { request: self.request, form: PhantomData }
+        Context {
+            request: self.request,
+            form: PhantomData,
+        }
     }
 }

@@ -8,7 +8,10 @@ use crate::bindings::types::Payload;
 pub(crate) const JSON: &str = "application/json";
 
 pub(crate) fn encode<T: Serialize>(value: &T) -> Result<Payload, serde_json::Error> {
-    serde_json::to_vec(value).map(|data| Payload { content_type: JSON.into(), data })
+    serde_json::to_vec(value).map(|data| Payload {
+        content_type: JSON.into(),
+        data,
+    })
 }
 
 pub(crate) fn decode<T: DeserializeOwned>(payload: &Payload) -> Result<T, String> {

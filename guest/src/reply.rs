@@ -33,7 +33,11 @@ pub struct Reply(types::Reply);
 impl Reply {
     /// An empty reply. `status` is 200 to 599; the host refuses any other.
     pub fn new(status: impl Into<u16>) -> Self {
-        Self(types::Reply { status: status.into(), headers: Vec::new(), body: types::Body::Empty })
+        Self(types::Reply {
+            status: status.into(),
+            headers: Vec::new(),
+            body: types::Body::Empty,
+        })
     }
 
     /// Sets the status.
@@ -45,7 +49,10 @@ impl Reply {
     /// Adds a header; one of that name that is there already stays. `content-type` replaces the one that the body would
     /// pick. Headers that frame the message or belong to the connection are the host's alone: it drops them.
     pub fn header(mut self, name: impl Into<String>, value: impl Into<Vec<u8>>) -> Self {
-        self.0.headers.push(types::Header { name: name.into(), value: value.into() });
+        self.0.headers.push(types::Header {
+            name: name.into(),
+            value: value.into(),
+        });
         self
     }
 

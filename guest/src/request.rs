@@ -49,7 +49,11 @@ impl Request {
 
     /// All headers in the order received, names in lower case. A header that occurs twice is there twice.
     pub fn headers(&self) -> Vec<(String, Vec<u8>)> {
-        self.raw.headers().into_iter().map(|header| (header.name, header.value)).collect()
+        self.raw
+            .headers()
+            .into_iter()
+            .map(|header| (header.name, header.value))
+            .collect()
     }
 
     /// The id of the request, which stands in every log line of the host about it: `x-request-id` as the client sent it

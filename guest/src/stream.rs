@@ -42,7 +42,9 @@ impl BodyReader<Async> {
     ///
     /// Dropping the future may lose a piece.
     pub async fn read(&self, max: u32) -> Result<Option<Vec<u8>>, CallError> {
-        backend::waiting::read(&self.raw, max).await.map_err(|failure| CallError::new("read", failure))
+        backend::waiting::read(&self.raw, max)
+            .await
+            .map_err(|failure| CallError::new("read", failure))
     }
 }
 
@@ -79,7 +81,9 @@ impl BodyWriter<Blocking> {
     ///
     /// The client went away (`gone`).
     pub fn write(&self, chunk: impl AsRef<[u8]>) -> Result<(), CallError> {
-        self.raw.write(chunk.as_ref()).map_err(|failure| CallError::new("write", failure))
+        self.raw
+            .write(chunk.as_ref())
+            .map_err(|failure| CallError::new("write", failure))
     }
 }
 
@@ -94,6 +98,8 @@ impl BodyWriter<Async> {
     ///
     /// Dropping the future leaves open whether the piece was written; do not write on.
     pub async fn write(&self, chunk: impl Into<Vec<u8>>) -> Result<(), CallError> {
-        backend::waiting::write(&self.raw, chunk.into()).await.map_err(|failure| CallError::new("write", failure))
+        backend::waiting::write(&self.raw, chunk.into())
+            .await
+            .map_err(|failure| CallError::new("write", failure))
     }
 }

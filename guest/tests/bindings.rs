@@ -25,8 +25,16 @@ struct Bindings {
 }
 
 const BINDINGS: &[Bindings] = &[
-    Bindings { module: "imports", world: "imports", shared: &[] },
-    Bindings { module: "controller_module", world: "controller-module", shared: &["types", "context", "log"] },
+    Bindings {
+        module: "imports",
+        world: "imports",
+        shared: &[],
+    },
+    Bindings {
+        module: "controller_module",
+        world: "controller-module",
+        shared: &["types", "context", "log"],
+    },
     Bindings {
         module: "controller_module_async",
         world: "controller-module-async",
@@ -103,8 +111,11 @@ fn generate(bindings: &Bindings, wit: &Path) -> Result<String, Box<dyn Error>> {
 fn adapt(bindings: &Bindings, source: &str) -> Result<String, Box<dyn Error>> {
     // The section that describes the imports would reach every module, and with it the asynchronous imports the
     // synchronous one. The export macro carries a section of its own, which describes the whole world.
-    let section = "\n#[rustfmt::skip]\n#[cfg(target_arch = \"wasm32\")]\n#[unsafe(\n    link_section = \"component-type:";
-    let (code, _) = source.rsplit_once(section).ok_or("no section that describes the imports")?;
+    let section =
+        "\n#[rustfmt::skip]\n#[cfg(target_arch = \"wasm32\")]\n#[unsafe(\n    link_section = \"component-type:";
+    let (code, _) = source
+        .rsplit_once(section)
+        .ok_or("no section that describes the imports")?;
     if code.contains(section) {
         return Err("more than one section that describes the imports".into());
     }

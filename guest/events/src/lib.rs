@@ -41,13 +41,12 @@ pub trait Event {
     const NAME: &'static str;
     /// What the event carries; `()` if nothing.
     type Payload: Serialize + DeserializeOwned;
-}
-
-/// An event whose listener returns a value, so that it can be called as well as emitted (spec H8).
-pub trait IoEvent: Event {
-    /// What the listener returns.
+    /// What the listener returns; `()` for an event that is only ever emitted.
     type Output: Serialize + DeserializeOwned;
 }
+
+/// An event that was declared with an output, so that it can be called as well as emitted (spec H8).
+pub trait IoEvent: Event {}
 
 /// Declares the event map: one line for each event, `pub Name = "channel:event": Payload => Output;`.
 ///
@@ -73,11 +72,10 @@ macro_rules! events {
         impl $crate::Event for $event {
             const NAME: &'static str = $name;
             type Payload = $payload;
+            type Output = $crate::__output!($($output)?);
         }
 
-        $(impl $crate::IoEvent for $event {
-            type Output = $output;
-        })?
+        $crate::__callable!($event $($output)?);
 
         const _: () = ::core::assert!(
             $crate::is_event_name($name),
@@ -87,4 +85,24 @@ macro_rules! events {
             ),
         );
     )*};
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __output {
+    () => {
+        ()
+    };
+    ($output:ty) => {
+        $output
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __callable {
+    ($event:ident) => {};
+    ($event:ident $output:ty) => {
+        impl $crate::IoEvent for $event {}
+    };
 }

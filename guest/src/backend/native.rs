@@ -29,7 +29,7 @@ pub(crate) struct Exchange {
 }
 
 /// How the exchange was answered.
-#[derive(Clone)]
+#[derive(Debug)]
 pub(crate) enum Answer {
     Reply(Reply),
     Thrown(Thrown),
@@ -40,21 +40,42 @@ impl Exchange {
     pub(crate) fn answer(&self, answer: Answer) -> Result<(), Failure> {
         let mut slot = self.answer.borrow_mut();
         if slot.is_some() {
-            return Err(failure("already-replied", 500, "the request has been replied to already"));
+            return Err(failure(
+                "already-replied",
+                500,
+                "the request has been replied to already",
+            ));
         }
         *slot = Some(answer);
         Ok(())
     }
 
+    pub(crate) fn extension(&self, key: &str) -> Option<String> {
+        self.extensions
+            .borrow()
+            .iter()
+            .rev()
+            .find(|(name, _)| name == key)
+            .map(|(_, value)| value.clone())
+    }
+
     fn write(&self, chunk: Vec<u8>) {
-        if let Some(Answer::Reply(Reply { body: Body::Bytes(bytes), .. })) = &mut *self.answer.borrow_mut() {
+        if let Some(Answer::Reply(Reply {
+            body: Body::Bytes(bytes),
+            ..
+        })) = &mut *self.answer.borrow_mut()
+        {
             bytes.extend(chunk);
         }
     }
 }
 
 fn failure(code: &str, status: u16, message: &str) -> Failure {
-    Failure { code: code.into(), status, message: message.into() }
+    Failure {
+        code: code.into(),
+        status,
+        message: message.into(),
+    }
 }
 
 #[derive(Debug)]
@@ -62,7 +83,10 @@ pub(crate) struct Context(Rc<Exchange>);
 
 impl std::fmt::Debug for Exchange {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Exchange").field("method", &self.method).field("path", &self.path).finish_non_exhaustive()
+        f.debug_struct("Exchange")
+            .field("method", &self.method)
+            .field("path", &self.path)
+            .finish_non_exhaustive()
     }
 }
 
@@ -84,7 +108,11 @@ impl Context {
     }
 
     pub(crate) fn param(&self, name: &str) -> Option<String> {
-        self.0.params.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone())
+        self.0
+            .params
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.clone())
     }
 
     pub(crate) fn params(&self) -> Vec<(String, String)> {
@@ -92,7 +120,11 @@ impl Context {
     }
 
     pub(crate) fn header(&self, name: &str) -> Option<Vec<u8>> {
-        self.0.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name)).map(|header| header.value.clone())
+        self.0
+            .headers
+            .iter()
+            .find(|header| header.name.eq_ignore_ascii_case(name))
+            .map(|header| header.value.clone())
     }
 
     pub(crate) fn headers(&self) -> Vec<Header> {
@@ -110,7 +142,7 @@ impl Context {
     }
 
     pub(crate) fn extension(&self, key: &str) -> Option<String> {
-        self.0.extensions.borrow().iter().rev().find(|(name, _)| name == key).map(|(_, value)| value.clone())
+        self.0.extension(key)
     }
 
     pub(crate) fn set_extension(&self, key: &str, value: &str) {
@@ -118,7 +150,10 @@ impl Context {
     }
 
     pub(crate) fn body(&self) -> Result<Vec<u8>, Failure> {
-        self.0.body.take().ok_or_else(|| failure("gone", 500, "the body has been taken already"))
+        self.0
+            .body
+            .take()
+            .ok_or_else(|| failure("gone", 500, "the body has been taken already"))
     }
 
     pub(crate) fn open_body(&self) -> Result<BodyReader, Failure> {
@@ -141,11 +176,18 @@ impl Context {
     }
 
     pub(crate) fn throw(&self, status: u16, message: &str) -> Result<(), Failure> {
-        self.0.answer(Answer::Thrown(Thrown { status, message: message.into() }))
+        self.0.answer(Answer::Thrown(Thrown {
+            status,
+            message: message.into(),
+        }))
     }
 
     pub(crate) fn open_reply(&self, status: u16, headers: &[Header]) -> Result<BodyWriter, Failure> {
-        self.0.answer(Answer::Reply(Reply { status, headers: headers.to_vec(), body: Body::Bytes(Vec::new()) }))?;
+        self.0.answer(Answer::Reply(Reply {
+            status,
+            headers: headers.to_vec(),
+            body: Body::Bytes(Vec::new()),
+        }))?;
         Ok(BodyWriter(Rc::clone(&self.0)))
     }
 }

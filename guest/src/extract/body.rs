@@ -80,6 +80,8 @@ impl<T: DeserializeOwned> FromBody for Json<T> {
             let message = format!("body: expected `content-type: {}`, got `{content_type}`", payload::JSON);
             return Err(Throw::new(415_u16, message));
         }
-        payload::from_json(&body).map(Self).map_err(|error| Throw::bad_request(format!("body: {error}")))
+        payload::from_json(&body)
+            .map(Self)
+            .map_err(|error| Throw::bad_request(format!("body: {error}")))
     }
 }

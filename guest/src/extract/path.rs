@@ -58,7 +58,10 @@ impl<T: FromStr<Err: Display>> FromRequest for Path<T> {
 
 impl<T: FromStr<Err: Display>> FromRequest for Option<Path<T>> {
     fn from_request(request: &Request, argument: &'static str) -> Result<Self, Throw> {
-        request.param(argument).map(|text| parse(&text, argument).map(Path)).transpose()
+        request
+            .param(argument)
+            .map(|text| parse(&text, argument).map(Path))
+            .transpose()
     }
 }
 

@@ -47,7 +47,11 @@ pub trait Argument<F, Marker>: Sized {
 }
 
 impl<F, T: FromRequest> Argument<F, ByRequest> for T {
-    const KIND: Kind = if T::IS_PATH_PARAM { Kind::PathParam } else { Kind::Request };
+    const KIND: Kind = if T::IS_PATH_PARAM {
+        Kind::PathParam
+    } else {
+        Kind::Request
+    };
     type Ready = T;
 
     fn read(request: &Request, _body: Vec<u8>, argument: &'static str) -> Result<T, Throw> {

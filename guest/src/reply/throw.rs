@@ -29,7 +29,10 @@ pub struct Throw {
 impl Throw {
     /// An error with a status of 400 to 599 (the host refuses any other) and a message that the client may read.
     pub fn new(status: impl Into<u16>, message: impl Into<String>) -> Self {
-        Self { status: status.into(), message: message.into() }
+        Self {
+            status: status.into(),
+            message: message.into(),
+        }
     }
 
     /// The status.
@@ -46,6 +49,7 @@ impl Throw {
         Self { status: 400, message }
     }
 
+    #[cfg(any(target_arch = "wasm32", feature = "testing"))]
     pub(crate) fn into_parts(self) -> (u16, String) {
         (self.status, self.message)
     }

@@ -8,13 +8,15 @@
 
 mod build;
 mod cli;
-#[allow(dead_code)]
+#[allow(dead_code, unused_imports, reason = "for the commands that serve")]
 mod config;
-#[allow(dead_code)]
+#[allow(dead_code, unused_imports, reason = "for the commands that serve")]
 mod drivers;
 mod error;
 mod exit;
 mod logging;
+#[allow(dead_code, reason = "for the commands that serve")]
+mod modules;
 mod new;
 mod suggest;
 mod ui;

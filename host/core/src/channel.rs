@@ -5,6 +5,7 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
+use std::time::Instant;
 
 use pointwork_events::{Event, IoEvent};
 
@@ -71,6 +72,11 @@ pub struct Caller {
 }
 
 impl Caller {
+    /// When what runs in this chain is cut off; `None` if never.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.chain.deadline()
+    }
+
     /// Calls an event by its type and waits for the result (spec H3, H8).
     ///
     /// # Errors

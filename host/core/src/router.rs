@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http::request::Parts;
-use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Version, header};
 use serde::Serialize;
 
 use crate::channel::Caller;
@@ -209,6 +209,14 @@ impl Router {
     /// Dropping the future tells the handler that the client went away: it is cancelled.
     pub async fn respond(&self, hint: Option<ShapeId>, request: Request<Body>) -> Response<Body> {
         let (parts, body) = request.into_parts();
+        if let Err(refusal) = guard::check(&parts) {
+            let mut reply = finish(&parts.method, answer(&parts, refusal.status(), refusal.reason()));
+            if parts.version <= Version::HTTP_11 {
+                // Where the refused message ends is uncertain, so nothing after it may be read as another.
+                reply.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            }
+            return reply;
+        }
         let method = parts.method.clone();
         let reply = match self.route(hint, parts, body) {
             Routed::Handler(running) => running.run(self).await,
@@ -218,9 +226,6 @@ impl Router {
     }
 
     fn route(&self, hint: Option<ShapeId>, parts: Parts, body: Body) -> Routed<'_> {
-        if let Err(refusal) = guard::check(&parts) {
-            return Routed::Answer(answer(&parts, refusal.status(), refusal.reason()));
-        }
         let reply = match self.shared.table.resolve(hint, &parts.method, &parts.uri) {
             Resolution::Matched { entry, params, .. } => return self.arrive(entry, params, parts, body),
             Resolution::NotFound => {
@@ -397,7 +402,7 @@ fn finish(method: &Method, reply: Response<Body>) -> Response<Body> {
         Ok(sanitized) => sanitized,
         Err(bad) => {
             tracing::error!("a reply was refused: {bad}");
-            return error_reply(StatusCode::INTERNAL_SERVER_ERROR, "internal error");
+            return finish(method, error_reply(StatusCode::INTERNAL_SERVER_ERROR, "internal error"));
         }
     };
     if !sanitized.stripped.is_empty() {

@@ -50,6 +50,12 @@ impl Error {
         self
     }
 
+    /// The same, one level further out: which module it is about.
+    pub(crate) fn in_module(self, name: &str) -> Self {
+        let (kind, hint) = (self.kind, self.hint.clone());
+        Self { kind, message: format!("module `{name}` is refused"), hint, source: Some(Box::new(self)) }
+    }
+
     /// What kind of error it is.
     pub fn kind(&self) -> ErrorKind {
         self.kind

@@ -1,11 +1,10 @@
 //! What one instance of a module holds, and the functions of the contract that it may call.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytes::Bytes;
 use http::StatusCode;
-use pointwork_core::{Body, BodyReader, BodyWriter, Context, Failure, FailureCode, Payload};
+use pointwork_core::{BodyReader, BodyWriter, Context, Failure, FailureCode, Payload};
 use tokio::sync::Mutex;
 use wasmtime::component::{Accessor, HasSelf, Resource, ResourceTable};
 use wasmtime::{Result, StoreLimits};
@@ -23,24 +22,27 @@ pub(crate) struct Guest {
     module: Arc<str>,
     /// What the guest said before it trapped.
     panic: Option<String>,
-    /// How many times the epoch passed within the current call.
-    pub(crate) slices: Arc<AtomicU32>,
+    /// How many slices the current call used up.
+    pub(crate) slices: u32,
+    /// Whether the current call may yield.
+    pub(crate) on_fiber: bool,
 }
 
 /// The request body of a guest that reads it piece by piece. Shared with the reads that are under way, which must not
 /// hold the store.
-pub struct Reader(Arc<Mutex<BodyReader>>);
+pub(crate) struct Reader(Arc<Mutex<BodyReader>>);
 
 /// The reply body of a guest that writes it piece by piece; `None` once it is finished.
-pub struct Writer(Arc<Mutex<Option<BodyWriter>>>);
+pub(crate) struct Writer(Arc<Mutex<Option<BodyWriter>>>);
 
 impl Guest {
     pub(crate) fn new(module: Arc<str>, limits: StoreLimits) -> Self {
-        Self { table: ResourceTable::new(), limits, module, panic: None, slices: Arc::default() }
+        Self { table: ResourceTable::new(), limits, module, panic: None, slices: 0, on_fiber: true }
     }
 
-    pub(crate) fn begin_call(&mut self) {
-        self.slices.store(0, Ordering::Relaxed);
+    pub(crate) fn begin_call(&mut self, on_fiber: bool) {
+        self.slices = 0;
+        self.on_fiber = on_fiber;
         self.panic = None;
     }
 
@@ -269,8 +271,8 @@ fn cut(line: &mut String) {
 
 impl context_async::Host for Guest {}
 
-impl context_async::HostWithStore for HasSelf<Guest> {
-    async fn body<T>(
+impl<T: Send + 'static> context_async::HostWithStore<T> for HasSelf<Guest> {
+    async fn body(
         accessor: &Accessor<T, Self>,
         context: Resource<Context>,
     ) -> Result<Result<Vec<u8>, types::Failure>> {
@@ -278,7 +280,7 @@ impl context_async::HostWithStore for HasSelf<Guest> {
         Ok(bytes_out(context.bytes().await))
     }
 
-    async fn call<T>(
+    async fn call(
         accessor: &Accessor<T, Self>,
         context: Resource<Context>,
         event: String,
@@ -288,7 +290,7 @@ impl context_async::HostWithStore for HasSelf<Guest> {
         Ok(caller.call_raw(&event, payload_in(payload)).await.map(payload_out).map_err(failure_out))
     }
 
-    async fn read<T>(
+    async fn read(
         accessor: &Accessor<T, Self>,
         reader: Resource<Reader>,
         max: u32,
@@ -297,7 +299,7 @@ impl context_async::HostWithStore for HasSelf<Guest> {
         Ok(read(reader, max).await)
     }
 
-    async fn write<T>(
+    async fn write(
         accessor: &Accessor<T, Self>,
         writer: Resource<Writer>,
         chunk: Vec<u8>,

@@ -1,1 +1,34 @@
-//! Stub.
+//! Serve HTTP controllers compiled to sandboxed WebAssembly components.
+//!
+//! An [`App`] holds modules, native channels and manual routes, and is served by the adapters that it is connected to:
+//! `pointwork-hyper` and its siblings. The router's rules are in [`routing`], the contract with modules in the WIT
+//! package `pointwork:module`.
+
+mod app;
+mod binder;
+mod bindings;
+mod channel;
+mod concurrent;
+mod engine;
+mod error;
+mod executor;
+mod guest;
+mod inspect;
+mod module;
+mod offload;
+mod options;
+mod reply;
+mod sequential;
+
+pub use app::{App, ConnectOptions, Settings};
+pub use channel::Channel;
+pub use error::{Error, ErrorKind};
+pub use inspect::{Fit, Form, Inspection, inspect};
+pub use module::ModuleInfo;
+pub use options::{AppOptions, ModuleLimits};
+
+pub use pointwork_core::{
+    Body, BodyError, BodyReader, BodyWriter, Bus, BusOptions, Caller, Context, Crash, CrashKind, Delivery, Extensions,
+    Failure, FailureCode, Handler, HandlerFuture, IntoReply, Json, Listener, Origin, Outcome, Payload, RequestId,
+    RouteRecord, RouterOptions, Staged, Subscription, Transport, bytes, events, http, routing,
+};

@@ -107,6 +107,8 @@ fn hint(text: &str) -> Option<&'static str> {
         )
     } else if text.contains("wasi_snapshot_preview1") {
         Some("the module uses WASI 0.1; build it with `--target wasm32-wasip2`")
+    } else if text.contains("requires an import interface") {
+        Some("a controller imports nothing but `pointwork:module`; look for the dependency that declares the import")
     } else if text.contains("export") {
         Some(FORGOT_MODULE)
     } else {

@@ -31,7 +31,10 @@ pub(super) fn find(path: &Path, wanted: Option<&str>) -> Result<Found> {
             "package `{}` builds no `cdylib`, the kind of library that becomes a component",
             package.name
         ))
-        .with_hint(format!("add to {}:\n\n{CDYLIB_LINES}", package.manifest_path)));
+        .with_hint(format!(
+            "add to {}:\n\n{CDYLIB_LINES}",
+            super::relative(package.manifest_path.as_std_path()).display()
+        )));
     }
     let directory = package.manifest_path.parent().unwrap_or(&package.manifest_path);
     Ok(Found {

@@ -9,7 +9,6 @@
 //! name = "products"             # by default the file's name without `.wasm`
 //! path = "target/pointwork/products.wasm"
 //! build = "controllers"         # a cargo package to build it from
-//! instances = "shared"          # or "exclusive", or "fresh"
 //!
 //! [limits]
 //! request-deadline = "30s"
@@ -40,7 +39,6 @@ use std::time::Duration;
 use serde::Deserialize;
 
 pub(crate) use self::channels::{Driver, ResponseChannel, SqliteChannel, SqliteStatement, StatementKind};
-pub(crate) use self::problem::Position;
 pub(crate) use self::values::Listen;
 use crate::error::{Error, Result};
 use crate::exit::Exit;
@@ -49,7 +47,7 @@ use crate::exit::Exit;
 pub(crate) const FILE_NAME: &str = "pointwork.toml";
 
 /// A configuration, with its paths resolved. What the file leaves out is `None`, for the runtime's default.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Default, PartialEq)]
 pub(crate) struct Config {
     /// Where to listen.
     pub(crate) listen: Option<Listen>,
@@ -74,8 +72,6 @@ pub(crate) struct Module {
     pub(crate) path: PathBuf,
     /// The cargo package that it is built from.
     pub(crate) build: Option<PathBuf>,
-    /// How requests share its instances.
-    pub(crate) instances: Option<Instances>,
 }
 
 /// The HTTP server to run on.
@@ -84,18 +80,6 @@ pub(crate) struct Module {
 pub(crate) enum Adapter {
     /// Bare hyper
     Hyper,
-}
-
-/// How many requests may share an instance of a module.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Instances {
-    /// Several at a time.
-    Shared,
-    /// One at a time, one after the other.
-    Exclusive,
-    /// One, then it is thrown away.
-    Fresh,
 }
 
 /// What a request and an instance may take. Times are written `30s` or `1m 30s`, sizes `2MiB` (2,097,152 bytes) or `2MB`
@@ -109,7 +93,11 @@ pub(crate) struct Limits {
     /// The memory of one instance, in bytes.
     pub(crate) memory: Option<u64>,
     /// The instances of one module at a time.
-    pub(crate) instances: Option<u32>,
+    pub(crate) instances: Option<usize>,
+    /// The requests that share an instance of an asynchronous module.
+    pub(crate) in_flight: Option<usize>,
+    /// The time that a request waits for an instance before it is refused with 503.
+    pub(crate) queue_wait: Option<Duration>,
     /// The time that a client has for the first byte of a request on a new connection, and for the head from then on.
     pub(crate) header_timeout: Option<Duration>,
     /// The time that a client may leave between two pieces of a body.

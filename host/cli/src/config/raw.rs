@@ -1,5 +1,6 @@
 //! The file as it is written, and the way from there to a [`Config`].
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -9,7 +10,7 @@ use toml::de::{DeTable, Deserializer};
 
 use super::problem::Problem;
 use super::values::{Listen, Size, Time};
-use super::{Adapter, Config, Instances, Limits, Module, channels};
+use super::{Adapter, Config, Limits, Module, channels};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -32,7 +33,6 @@ struct RawModule {
     name: Option<Spanned<String>>,
     path: Spanned<PathBuf>,
     build: Option<PathBuf>,
-    instances: Option<Instances>,
 }
 
 #[derive(Default, Deserialize)]
@@ -41,7 +41,9 @@ struct RawLimits {
     request_deadline: Option<Time>,
     body: Option<Size>,
     memory: Option<Size>,
-    instances: Option<std::num::NonZeroU32>,
+    instances: Option<NonZeroUsize>,
+    in_flight: Option<NonZeroUsize>,
+    queue_wait: Option<Time>,
     header_timeout: Option<Time>,
     body_timeout: Option<Time>,
     shutdown_grace: Option<Time>,
@@ -92,7 +94,6 @@ fn modules(raw: Vec<RawModule>, base: &Path) -> Result<Vec<Module>, Problem> {
             name,
             path: base.join(module.path.into_inner()),
             build: module.build.map(|package| base.join(package)),
-            instances: module.instances,
         });
     }
     Ok(modules)
@@ -104,7 +105,9 @@ impl From<RawLimits> for Limits {
             request_deadline: raw.request_deadline.map(|time| time.0),
             body: raw.body.map(|size| size.0),
             memory: raw.memory.map(|size| size.0),
-            instances: raw.instances.map(std::num::NonZeroU32::get),
+            instances: raw.instances.map(NonZeroUsize::get),
+            in_flight: raw.in_flight.map(NonZeroUsize::get),
+            queue_wait: raw.queue_wait.map(|time| time.0),
             header_timeout: raw.header_timeout.map(|time| time.0),
             body_timeout: raw.body_timeout.map(|time| time.0),
             shutdown_grace: raw.shutdown_grace.map(|time| time.0),

@@ -37,7 +37,6 @@ fn every_key_is_read() {
         name = "products"
         path = "target/pointwork/products.wasm"
         build = "controllers"
-        instances = "exclusive"
 
         [[module]]
         path = "/srv/health.wasm"
@@ -47,6 +46,8 @@ fn every_key_is_read() {
         body = "2MiB"
         memory = 65536
         instances = 8
+        in-flight = 16
+        queue-wait = "250ms"
         header-timeout = "10s"
         body-timeout = "500ms"
         shutdown-grace = "5s"
@@ -75,13 +76,11 @@ fn every_key_is_read() {
         name: "products".to_owned(),
         path: "shop/target/pointwork/products.wasm".into(),
         build: Some("shop/controllers".into()),
-        instances: Some(Instances::Exclusive),
     };
     let health = Module {
         name: "health".to_owned(),
         path: "/srv/health.wasm".into(),
         build: None,
-        instances: None,
     };
     assert_eq!(config.modules, [products, health]);
     assert_eq!(
@@ -91,6 +90,8 @@ fn every_key_is_read() {
             body: Some(2 * 1024 * 1024),
             memory: Some(65536),
             instances: Some(8),
+            in_flight: Some(16),
+            queue_wait: Some(Duration::from_millis(250)),
             header_timeout: Some(Duration::from_secs(10)),
             body_timeout: Some(Duration::from_millis(500)),
             shutdown_grace: Some(Duration::from_secs(5)),
@@ -114,7 +115,7 @@ fn every_key_is_read() {
             ("product:one", StatementKind::Row)
         ]
     );
-    assert_eq!(db.on["product:all"].position.to_string(), "31:17");
+    assert_eq!(db.on["product:all"].position.to_string(), "30:17");
     let send = ResponseChannel {
         on: BTreeMap::from([("send".to_owned(), 200)]),
     };
@@ -145,7 +146,7 @@ fn unknown_key_names_the_place_and_the_nearest_key() {
 fn unknown_key_far_from_all_lists_them() {
     assert_eq!(
         refusal("[[module]]\npath = \"a.wasm\"\nzzz = 1"),
-        "unknown key `zzz` in shop/pointwork.toml:3:1 | expected `name`, `path`, `build` or `instances`"
+        "unknown key `zzz` in shop/pointwork.toml:3:1 | expected `name`, `path` or `build`"
     );
 }
 
@@ -206,6 +207,14 @@ fn time_and_size_that_do_not_parse_say_how_they_are_written() {
     assert_eq!(
         refusal("limits.body = -1"),
         "invalid value: integer `-1`, expected a size, as in \"2MiB\", or a number of bytes in shop/pointwork.toml:1:15"
+    );
+}
+
+#[test]
+fn count_of_none_is_refused() {
+    assert_eq!(
+        refusal("limits.instances = 0"),
+        "invalid value: integer `0`, expected a nonzero usize in shop/pointwork.toml:1:20"
     );
 }
 

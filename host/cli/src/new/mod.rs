@@ -102,9 +102,8 @@ fn create(directory: &Path, name: &str, source: &sdk::Source) -> Result<()> {
         let path = directory.join(file);
         let text = text
             .replace("@NAME@", name)
-            .replace("@CRATE@", &name.replace('-', "_"))
-            .replace("@SDK@", &source.dependency(&[]))
-            .replace("@SDK_TESTING@", &source.dependency(&["testing"]));
+            .replace("@SDK@", &source.dependency(None))
+            .replace("@SDK_TESTING@", &source.dependency(Some("testing")));
         path.parent()
             .map_or(Ok(()), std::fs::create_dir_all)
             .and_then(|()| std::fs::write(&path, text))

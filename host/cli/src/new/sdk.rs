@@ -25,18 +25,16 @@ pub(super) enum Source {
 }
 
 impl Source {
-    /// The right-hand side of a dependency line, with the features given.
-    pub(super) fn dependency(&self, features: &[&str]) -> String {
-        let mut table = toml::Table::new();
-        match self {
-            Self::Version(version) => table.insert("version".to_owned(), (*version).into()),
-            Self::Path(path) => table.insert("path".to_owned(), path.to_string_lossy().into_owned().into()),
+    /// The right-hand side of a dependency line, with a feature or without.
+    pub(super) fn dependency(&self, feature: Option<&str>) -> String {
+        let (key, value) = match self {
+            Self::Version(version) => ("version", (*version).to_owned()),
+            Self::Path(path) => ("path", path.to_string_lossy().into_owned()),
         };
-        if !features.is_empty() {
-            let features = features.iter().map(|feature| toml::Value::from(*feature)).collect();
-            table.insert("features".to_owned(), toml::Value::Array(features));
-        }
-        toml::Value::Table(table).to_string()
+        let features = feature
+            .map(|feature| format!(", features = [\"{feature}\"]"))
+            .unwrap_or_default();
+        format!("{{ {key} = {}{features} }}", toml::Value::String(value))
     }
 }
 
@@ -168,10 +166,10 @@ mod tests {
 
     #[test]
     fn dependency_is_one_line_of_toml() {
-        assert_eq!(Source::Version("0.1.0").dependency(&[]), r#"{ version = "0.1.0" }"#);
+        assert_eq!(Source::Version("0.1.0").dependency(None), r#"{ version = "0.1.0" }"#);
         assert_eq!(
-            Source::Path("/a \"b\"".into()).dependency(&["testing"]),
-            r#"{ features = ["testing"], path = '/a "b"' }"#
+            Source::Path("/a \"b\"".into()).dependency(Some("testing")),
+            r#"{ path = '/a "b"', features = ["testing"] }"#
         );
     }
 }

@@ -41,7 +41,8 @@
 //! # Cost
 //!
 //! A lookup costs one step for each segment and pattern that may still match, however many routes there are. A path
-//! without escapes is matched without an allocation; up to four captured parameters need none either.
+//! without escapes is matched without an allocation, as long as there are no more than eight ways left to try at a time
+//! and four parameters to capture.
 //!
 //! # Examples
 //!

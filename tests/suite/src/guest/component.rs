@@ -34,7 +34,15 @@ pub fn componentize(mut module: Vec<u8>, world: &str) -> Result<Vec<u8>> {
     encode(&module)
 }
 
-pub(crate) fn encode(module: &[u8]) -> Result<Vec<u8>> {
+/// Turns a core module that carries its world within itself into a component.
+///
+/// # Errors
+/// If the module does not fit that world.
+pub fn finish(module: &[u8]) -> Result<Vec<u8>> {
+    encode(module)
+}
+
+fn encode(module: &[u8]) -> Result<Vec<u8>> {
     ComponentEncoder::default().validate(true).module(module)?.encode()
 }
 
@@ -131,7 +139,7 @@ pub fn truncated_component(component: &[u8]) -> Result<Vec<u8>> {
         }
         // A cut may fall only where a section of the outermost component ends.
         if let (0, Some((_, range))) = (depth, payload.as_section()) {
-            ends.push(range.end);
+            ends.push(usize::try_from(range.end)?);
         }
     }
     let valid = |end: usize| {

@@ -12,7 +12,7 @@ mod program;
 mod steps;
 
 pub use component::{
-    componentize, contract, core_module, foreign_component, truncated_component, wit_dir,
+    componentize, contract, core_module, finish, foreign_component, truncated_component, wit_dir,
 };
 pub use program::{End, Program, ReplyBody, Step};
 

@@ -4,7 +4,8 @@
 //!
 //! A statement's parameters are `:name`. The payload of an event is a JSON object, and each parameter takes the field of
 //! its name. A field that is missing is the failure `bad-payload`; one that is null is NULL. Fields that no parameter
-//! asks for are ignored. JSON becomes SQLite like this:
+//! asks for are ignored. A payload that is no object is the value of a statement's only parameter; null is no payload at
+//! all, which does for statements without parameters. JSON becomes SQLite like this:
 //!
 //! | JSON | SQLite |
 //! |---|---|

@@ -108,32 +108,32 @@ impl Prepared {
 
     /// The values for the parameters, out of a payload.
     pub(super) fn parameters(&self, payload: &Value) -> Result<Vec<SqlValue>, Failure> {
+        let bad = |message| Failure::new(Code::BadPayload, message);
         let none = Map::new();
-        let fields = match payload {
-            Value::Object(fields) => fields,
-            _ if self.parameters.is_empty() => &none,
-            other => {
-                return Err(Failure::new(
-                    Code::BadPayload,
-                    format!(
-                        "the payload is {}; expected an object with {}",
-                        value::kind(other),
-                        self.expected()
-                    ),
-                ));
+        let fields = match (payload, self.parameters.as_slice()) {
+            (Value::Object(fields), _) => fields,
+            (_, []) => &none,
+            (Value::Null, _) | (_, [_, _, ..]) => {
+                let given = value::kind(payload);
+                return Err(bad(format!(
+                    "the payload is {given}; expected an object with {}",
+                    self.expected()
+                )));
+            }
+            (only, [_]) => {
+                return Ok(vec![
+                    value::to_sql(only).map_err(|reason| bad(format!("the payload {reason}")))?,
+                ]);
             }
         };
-        self.parameters
-            .iter()
-            .map(|name| match fields.get(name) {
-                Some(field) => value::to_sql(field)
-                    .map_err(|reason| Failure::new(Code::BadPayload, format!("the payload's field `{name}` {reason}"))),
-                None => Err(Failure::new(
-                    Code::BadPayload,
-                    format!("the payload has no field `{name}`; expected {}", self.expected()),
-                )),
-            })
-            .collect()
+        let field = |name: &String| match fields.get(name) {
+            Some(field) => value::to_sql(field).map_err(|reason| bad(format!("the payload's field `{name}` {reason}"))),
+            None => Err(bad(format!(
+                "the payload has no field `{name}`; expected {}",
+                self.expected()
+            ))),
+        };
+        self.parameters.iter().map(field).collect()
     }
 
     fn expected(&self) -> String {

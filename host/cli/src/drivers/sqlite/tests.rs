@@ -209,6 +209,30 @@ fn missing_field_is_named() {
 }
 
 #[test]
+fn payload_that_is_no_object_is_the_only_parameter() {
+    let db = open(&[
+        ADD,
+        ONE,
+        (
+            "among",
+            "query",
+            "SELECT sku FROM products WHERE id IN (SELECT value FROM json_each(:ids))",
+        ),
+    ]);
+    ok(&db, "add", product("tea"));
+    assert_eq!(ok(&db, "one", json!("tea")), json!({"id": 1, "sku": "tea"}));
+    assert_eq!(ok(&db, "among", json!([1, 2])), json!([{"sku": "tea"}]));
+    assert_eq!(
+        failure(&db, "one", json!(null)),
+        (
+            "bad-payload",
+            400,
+            "the payload is null; expected an object with `sku`".to_owned()
+        )
+    );
+}
+
+#[test]
 fn integer_beyond_64_bits_signed_is_a_bad_payload() {
     let db = open(&[ADD]);
     let (code, _, message) = failure(&db, "add", json!({"sku": "tea", "price": u64::MAX, "shop": null}));

@@ -1,0 +1,155 @@
+use std::future::Future;
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::{Context as Task, Poll, Waker};
+
+use pointwork_events::IoEvent;
+use serde::Serialize;
+
+use super::Answer;
+use super::routing::find;
+use crate::backend::native::{self, Exchange};
+use crate::bindings::types::{Failure, Header};
+use crate::{AsyncContext, Controller, payload};
+
+/// A request to one controller, with the answers to its events; see the [module's docs](super).
+#[derive(Debug)]
+#[must_use = "a request does nothing until `run`"]
+pub struct TestRequest(Exchange);
+
+impl TestRequest {
+    /// A request with any method. `target` is a path, percent-encoded as in a request line, with or without a query.
+    pub fn new(method: &str, target: &str) -> Self {
+        let (path, query) = match target.split_once('?') {
+            Some((path, query)) => (path, Some(query.to_owned())),
+            None => (target, None),
+        };
+        Self(Exchange {
+            method: method.into(),
+            path: path.into(),
+            query,
+            ..Exchange::default()
+        })
+    }
+
+    /// `GET`.
+    pub fn get(target: &str) -> Self {
+        Self::new("GET", target)
+    }
+
+    /// `POST`.
+    pub fn post(target: &str) -> Self {
+        Self::new("POST", target)
+    }
+
+    /// `PUT`.
+    pub fn put(target: &str) -> Self {
+        Self::new("PUT", target)
+    }
+
+    /// `PATCH`.
+    pub fn patch(target: &str) -> Self {
+        Self::new("PATCH", target)
+    }
+
+    /// `DELETE`.
+    pub fn delete(target: &str) -> Self {
+        Self::new("DELETE", target)
+    }
+
+    /// Adds a header.
+    pub fn header(mut self, name: &str, value: impl Into<Vec<u8>>) -> Self {
+        self.0.headers.push(Header {
+            name: name.to_ascii_lowercase(),
+            value: value.into(),
+        });
+        self
+    }
+
+    /// Sets the body.
+    pub fn body(self, body: impl Into<Vec<u8>>) -> Self {
+        self.0.body.replace(Some(body.into()));
+        self
+    }
+
+    /// Sets the body to the value as JSON, with its `content-type`.
+    ///
+    /// # Panics
+    ///
+    /// The value cannot be written as JSON.
+    pub fn json<T: Serialize + ?Sized>(self, value: &T) -> Self {
+        let body = serde_json::to_vec(value).expect("the body can be written as JSON");
+        self.header("content-type", payload::JSON).body(body)
+    }
+
+    /// Sets a request extension, as the middleware of a host application would.
+    pub fn extension(self, key: &str, value: &str) -> Self {
+        self.0.extensions.borrow_mut().push((key.into(), value.into()));
+        self
+    }
+
+    /// Answers the event whenever the handler calls it. Without this, a call fails with `unknown-event`.
+    pub fn on<E: IoEvent>(mut self, listener: impl Fn(E::Payload) -> E::Output + 'static) -> Self {
+        let answer = move |payload: &_| {
+            let output = listener(payload::decode(payload)?);
+            payload::encode(&output).map_err(|error| error.to_string())
+        };
+        let listener: native::Listener = Box::new(move |payload| {
+            answer(&payload).map_err(|message| Failure {
+                code: "bad-payload".into(),
+                status: 500,
+                message,
+            })
+        });
+        self.0.listeners.insert(E::NAME.into(), listener);
+        self
+    }
+
+    /// Fails the event whenever the handler calls it, with a code of [`CallError::code`](crate::CallError::code).
+    pub fn fail<E: IoEvent>(mut self, code: &str, status: u16, message: &str) -> Self {
+        let failure = Failure {
+            code: code.into(),
+            status,
+            message: message.into(),
+        };
+        self.0
+            .listeners
+            .insert(E::NAME.into(), Box::new(move |_| Err(failure.clone())));
+        self
+    }
+
+    /// Runs the handler of `C` that the request reaches.
+    ///
+    /// # Panics
+    ///
+    /// No route of the controller matches; the message lists those that there are. An `async` handler waits for something
+    /// that is not of this crate, and so would wait for ever.
+    pub fn run<C: Controller>(mut self) -> Answer {
+        let found = match find::<C>(&self.0.method, &self.0.path) {
+            Ok(found) => found,
+            Err(routes) => panic!(
+                "no route of `{}` matches `{} {}`, expected one of:\n{routes}",
+                C::NAME,
+                self.0.method,
+                self.0.path
+            ),
+        };
+        self.0.params = found.params;
+        self.0.route = found.pattern;
+        // A request without a body has an empty one, which can be taken once as well.
+        self.0.body.get_mut().get_or_insert_default();
+        let exchange = Rc::new(self.0);
+        let context = AsyncContext::new(native::Context::new(Rc::clone(&exchange)));
+        let outcome = block_on(C::handle_async(found.handler, context));
+        Answer::new(exchange, outcome)
+    }
+}
+
+/// Nothing of this crate waits natively, so a future is ready at once or never.
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let mut task = Task::from_waker(Waker::noop());
+    match pin!(future).poll(&mut task) {
+        Poll::Ready(value) => value,
+        Poll::Pending => panic!("the handler waits for something other than its context, and nothing here wakes it"),
+    }
+}

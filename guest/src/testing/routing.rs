@@ -1,0 +1,136 @@
+//! Finds the handler of a test request, by the rules of the host (spec P1 to P6, P8) as far as one controller goes.
+
+use std::fmt::Write as _;
+
+use crate::Controller;
+
+pub(super) struct Found {
+    pub(super) handler: u32,
+    pub(super) pattern: String,
+    pub(super) params: Vec<(String, String)>,
+}
+
+/// The best route, or the list of all there are.
+pub(super) fn find<C: Controller>(method: &str, path: &str) -> Result<Found, String> {
+    let mut best: Option<((Vec<u8>, bool), Found)> = None;
+    let mut all = String::new();
+    for (route, pattern) in patterns::<C>() {
+        let _ = writeln!(all, "  {} {pattern}", route.method.unwrap_or("any method"));
+        if route.method.is_some_and(|expected| expected != method) {
+            continue;
+        }
+        let Some((ranks, params)) = capture(&pattern, path) else {
+            continue;
+        };
+        // A literal beats a parameter, a parameter a rest, and a route for the very method one for all.
+        let rank = (ranks, route.method.is_none());
+        if best.as_ref().is_none_or(|(other, _)| rank < *other) {
+            best = Some((
+                rank,
+                Found {
+                    handler: route.handler,
+                    pattern,
+                    params,
+                },
+            ));
+        }
+    }
+    best.map(|(_, found)| found).ok_or(all)
+}
+
+fn patterns<C: Controller>() -> impl Iterator<Item = (&'static crate::Route, String)> {
+    C::ROUTES.iter().flat_map(|route| {
+        let paths = if route.paths.is_empty() { &[""] } else { route.paths };
+        paths.iter().map(move |path| (route, join(C::PREFIX, path)))
+    })
+}
+
+fn join(prefix: &str, path: &str) -> String {
+    let joined = format!("{}/{}", prefix.trim_matches('/'), path.trim_matches('/'));
+    format!("/{}", joined.trim_matches('/'))
+}
+
+type Params = Vec<(String, String)>;
+
+/// The rank of each segment, lower being more exact, and the parameters.
+fn capture(pattern: &str, path: &str) -> Option<(Vec<u8>, Params)> {
+    let (mut pattern, mut path) = (pattern.strip_prefix('/')?, Some(path.strip_prefix('/')?));
+    let (mut ranks, mut params) = (Vec::new(), Params::new());
+    loop {
+        let (expected, pattern_rest) = split(pattern);
+        if let Some(name) = expected.strip_prefix('*') {
+            let rest = path.filter(|rest| !rest.is_empty())?;
+            ranks.push(2);
+            params.push((name.into(), decode(rest)?));
+            return Some((ranks, params));
+        }
+        let (segment, path_rest) = split(path?);
+        match expected.strip_prefix(':') {
+            Some(name) if !segment.is_empty() => {
+                ranks.push(1);
+                params.push((name.into(), decode(segment)?));
+            }
+            None if decode(expected)? == decode(segment)? => ranks.push(0),
+            _ => return None,
+        }
+        path = path_rest;
+        match pattern_rest {
+            Some(rest) => pattern = rest,
+            None => return path.is_none().then_some((ranks, params)),
+        }
+    }
+}
+
+fn split(text: &str) -> (&str, Option<&str>) {
+    text.split_once('/')
+        .map_or((text, None), |(segment, rest)| (segment, Some(rest)))
+}
+
+fn decode(text: &str) -> Option<String> {
+    let mut bytes = text.bytes();
+    let mut decoded = Vec::with_capacity(text.len());
+    while let Some(byte) = bytes.next() {
+        decoded.push(match byte {
+            b'%' => hex(bytes.next()?)? << 4 | hex(bytes.next()?)?,
+            other => other,
+        });
+    }
+    String::from_utf8(decoded).ok()
+}
+
+fn hex(digit: u8) -> Option<u8> {
+    char::from(digit)
+        .to_digit(16)
+        .and_then(|value| u8::try_from(value).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{capture, join};
+
+    fn params(pattern: &str, path: &str) -> Option<Vec<(String, String)>> {
+        capture(pattern, path).map(|(_, params)| params)
+    }
+
+    #[test]
+    fn prefix_and_path_are_joined_with_or_without_slashes() {
+        assert_eq!(join("products", ":id"), "/products/:id");
+        assert_eq!(join("/", "/health"), "/health");
+        assert_eq!(join("/", ""), "/");
+    }
+
+    #[test]
+    fn parameters_are_decoded_after_the_split() {
+        assert_eq!(params("/a/:x", "/a/b%2Fc"), Some(vec![("x".into(), "b/c".into())]));
+        assert_eq!(params("/a/*rest", "/a/b/c"), Some(vec![("rest".into(), "b/c".into())]));
+        assert_eq!(params("/a/:x", "/a/%ff"), None);
+    }
+
+    #[test]
+    fn another_number_of_segments_does_not_match() {
+        assert_eq!(params("/a/:x", "/a"), None);
+        assert_eq!(params("/a/:x", "/a/"), None);
+        assert_eq!(params("/a", "/a/"), None);
+        assert_eq!(params("/a/*rest", "/a/"), None);
+    }
+}

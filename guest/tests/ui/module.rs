@@ -1,0 +1,9 @@
+use pointwork_guest::module;
+
+struct NoController;
+
+module! {}
+
+module! { NoController }
+
+fn main() {}

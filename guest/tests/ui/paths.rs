@@ -1,0 +1,29 @@
+use pointwork_guest::controller;
+
+struct Files;
+
+#[controller("a//b")]
+impl Files {
+    #[get("files/{name}")]
+    fn braces() {}
+
+    #[get(":1st")]
+    fn name() {}
+
+    #[get("*rest/size")]
+    fn rest() {}
+
+    #[get(":id/:id")]
+    fn twice() {}
+
+    #[get(["fine", "search?q=1"])]
+    fn query() {}
+
+    #[get("two words")]
+    fn space() {}
+
+    #[get("v:version")]
+    fn inside() {}
+}
+
+fn main() {}

@@ -1,0 +1,114 @@
+//! Help, colours, exit codes.
+
+use snapbox::str;
+
+use crate::{folder, pointwork, stderr};
+
+#[test]
+fn help_lists_commands_and_exit_codes() {
+    let folder = folder();
+    pointwork(folder.path())
+        .arg("-h")
+        .assert()
+        .success()
+        .stdout_eq(str![[r#"
+Write HTTP controllers once, compile them to sandboxed WebAssembly components, serve them on the
+HTTP server you run
+
+Usage: pointwork [OPTIONS] <COMMAND>
+
+Commands:
+  build  Compile a controller project into a component
+  new    Create a controller project
+  help   Print this message or the help of the given subcommand(s)
+
+Options:
+      --color <WHEN>  Controls when to use color [default: auto] [possible values: auto, always,
+                      never]
+  -h, --help          Print help (see more with '--help')
+  -V, --version       Print version
+
+Logging:
+      --log-format <FORMAT>  How log lines are written [default: text] [possible values: text, json]
+      --log-level <FILTER>   What is logged: a level, or directives as in `info,pointwork=debug`
+                             [env: RUST_LOG] [default: info]
+
+Exit codes:
+  0  done
+  1  what was asked for failed
+  2  the command line is wrong
+  3  the configuration, or a file that it names, is wrong or missing
+  4  a tool is missing: cargo, or the compiler's WebAssembly target
+
+"#]]);
+}
+
+#[test]
+fn nothing_said_is_answered_with_help_and_a_usage_error() {
+    let text = stderr(pointwork(folder().path()), 2);
+    assert!(text.contains("Usage: pointwork"), "{text}");
+}
+
+#[test]
+fn unknown_command_is_a_usage_error_that_suggests() {
+    let text = stderr(pointwork(folder().path()).arg("biuld"), 2);
+    assert!(
+        text.contains("unrecognized subcommand 'biuld'") && text.contains("'build'"),
+        "{text}"
+    );
+}
+
+#[test]
+fn wrong_log_filter_is_a_usage_error() {
+    let text = stderr(
+        pointwork(folder().path()).args(["--log-level", "pointwork=loud", "build"]),
+        2,
+    );
+    assert!(text.contains("expected a level"), "{text}");
+    let text = stderr(
+        pointwork(folder().path())
+            .env("RUST_LOG", "pointwork=loud")
+            .arg("build"),
+        2,
+    );
+    assert!(text.contains("expected a level"), "{text}");
+}
+
+#[test]
+fn version_is_that_of_the_package() {
+    let expected = format!("pointwork {}\n", env!("CARGO_PKG_VERSION"));
+    pointwork(folder().path())
+        .arg("--version")
+        .assert()
+        .success()
+        .stdout_eq(expected);
+}
+
+#[test]
+fn colours_are_off_when_nobody_sees_them_and_on_when_asked_for() {
+    let folder = folder();
+    let escape = '\u{1b}';
+    assert!(!stderr(pointwork(folder.path()).arg("build"), 1).contains(escape));
+    assert!(stderr(pointwork(folder.path()).args(["build", "--color", "always"]), 1).contains(escape));
+    let never = pointwork(folder.path())
+        .args(["--color", "never", "build"])
+        .env("CLICOLOR_FORCE", "1");
+    assert!(!stderr(never, 1).contains(escape));
+    let unwanted = pointwork(folder.path()).env("NO_COLOR", "1").arg("build");
+    assert!(!stderr(unwanted, 1).contains(escape));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn output_that_cannot_be_written_is_a_failure() {
+    let folder = folder();
+    let full = std::fs::File::create("/dev/full").expect("Linux has it");
+    let status = std::process::Command::new(snapbox::cmd::cargo_bin!("pointwork"))
+        .args(["new", "shop"])
+        .current_dir(folder.path())
+        .stdout(full)
+        .stderr(std::process::Stdio::null())
+        .status()
+        .expect("it runs");
+    assert_eq!(status.code(), Some(1));
+}

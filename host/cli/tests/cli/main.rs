@@ -1,0 +1,44 @@
+//! The command line, run as its users run it.
+
+mod build;
+mod general;
+mod new;
+
+use std::path::Path;
+use std::process::Output;
+
+use snapbox::cmd::{Command, cargo_bin};
+
+/// `pointwork` in a folder, without what the environment of the tests would tell it.
+fn pointwork(folder: &Path) -> Command {
+    let mut command = Command::new(cargo_bin!("pointwork")).current_dir(folder);
+    for variable in [
+        "RUST_LOG",
+        "NO_COLOR",
+        "CLICOLOR",
+        "CLICOLOR_FORCE",
+        "POINTWORK_SDK_PATH",
+        "RUSTC",
+    ] {
+        command = command.env_remove(variable);
+    }
+    command
+}
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a directory")
+}
+
+fn write(folder: &Path, file: &str, text: &str) {
+    let path = folder.join(file);
+    std::fs::create_dir_all(path.parent().expect("below the folder")).expect("created");
+    std::fs::write(path, text).expect("written");
+}
+
+/// Runs a command that has to end with `code`; what it wrote to standard error.
+fn stderr(command: Command, code: i32) -> String {
+    let output: Output = command.output().expect("it runs");
+    let text = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(output.status.code(), Some(code), "{text}");
+    text
+}

@@ -1,0 +1,365 @@
+//! What an embedder holds.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pointwork_core::routing::{MethodFilter, Pattern};
+use pointwork_core::{Bus, Caller, Executor, Handler, RouteRecord, Transport};
+
+use crate::binder::{Binder, Means};
+use crate::channel::Channel;
+use crate::engine::Engines;
+use crate::executor::Threads;
+use crate::module::{Module, ModuleInfo};
+use crate::options::{AppOptions, ModuleLimits};
+use crate::{Error, ErrorKind};
+
+/// An application: modules, channels and manual routes, served by the adapters that it is connected to.
+///
+/// Cheap to clone; all clones are one application. It serves until the last clone and the last adapter are dropped.
+///
+/// ```
+/// use pointwork::{App, Context};
+///
+/// # fn main() -> Result<(), pointwork::Error> {
+/// let app = App::new()?;
+/// app.get("/health", |_: Context| async { "ok" })?;
+/// assert_eq!(app.settings().route_count, 1);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct App(Arc<Inner>);
+
+struct Inner {
+    options: AppOptions,
+    engines: Arc<Engines>,
+    threads: Arc<Threads>,
+    means: Means,
+    state: Mutex<State>,
+}
+
+struct State {
+    binder: Binder,
+    records: Vec<Arc<RouteRecord>>,
+}
+
+/// How an adapter is connected.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct ConnectOptions {
+    /// The global prefix, as [`App::set_global_prefix`] sets it.
+    pub prefix: Option<String>,
+}
+
+impl ConnectOptions {
+    /// No prefix.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the global prefix.
+    #[must_use]
+    pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.prefix = Some(prefix.into());
+        self
+    }
+}
+
+/// Figures of an application (spec M5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Settings {
+    /// The number of registered routes.
+    pub route_count: usize,
+}
+
+impl App {
+    /// An application with the default options. Starts its threads.
+    ///
+    /// # Errors
+    /// [`Engine`](ErrorKind::Engine) if the threads do not start.
+    pub fn new() -> Result<Self, Error> {
+        Self::with_options(AppOptions::default())
+    }
+
+    /// An application with options of its own.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_options(options: AppOptions) -> Result<Self, Error> {
+        let threads = Arc::new(Threads::start()?);
+        let executor: Arc<dyn Executor> = threads.clone();
+        let bus = Bus::new(executor.clone(), options.bus.clone());
+        let means = Means { options: options.router.clone(), bus, executor };
+        let engines = Arc::new(Engines::new(&options)?);
+        let state = Mutex::new(State { binder: Binder::default(), records: Vec::new() });
+        Ok(Self(Arc::new(Inner { options, engines, threads, means, state })))
+    }
+
+    /// Registers a route by hand, for any method (spec M2): an HTTP token, or `None` for every method.
+    ///
+    /// # Errors
+    /// [`Refused`](ErrorKind::Refused) if the method is no token, the path no pattern, or the route in conflict with
+    /// another (spec P7).
+    pub fn register_route(
+        &self,
+        method: impl Into<Option<&'static str>>,
+        path: &str,
+        handler: impl Handler,
+    ) -> Result<&Self, Error> {
+        let refused = |what: String| Error::new(ErrorKind::Refused, what);
+        let method = method.into();
+        let filter = MethodFilter::parse(method)
+            .map_err(|error| refused(format!("the route for `{path}` is refused")).with_source(error))?;
+        let shown = filter.to_string();
+        self.change(|binder| {
+            binder
+                .add_manual(filter, path, Arc::new(handler))
+                .map_err(|error| refused(format!("route {shown} `{path}` is refused")).with_source(error))
+        })?;
+        Ok(self)
+    }
+
+    /// A channel of the host application, to bind listeners to (spec C1, C3).
+    pub fn channel(&self, name: impl Into<String>) -> Channel {
+        Channel::new(self.0.means.bus.clone(), name.into())
+    }
+
+    /// The door to the application's events for code outside any request.
+    pub fn caller(&self) -> Caller {
+        self.0.means.bus.caller()
+    }
+
+    /// The bus that carries the application's events.
+    pub fn bus(&self) -> &Bus {
+        &self.0.means.bus
+    }
+
+    /// Loads a module under a name that no other has, with the application's limits.
+    ///
+    /// The component is checked, compiled and asked for its routes before anything changes; then the whole new table is
+    /// published at once. Compiling takes from milliseconds to seconds, on a thread of its own.
+    ///
+    /// # Errors
+    /// A refusal names the module and the reason; [`ErrorKind`] tells them apart. The application is as it was before.
+    ///
+    /// # Cancel safety
+    /// Cancelled, the module is not loaded.
+    pub async fn load(&self, name: &str, component: impl Into<Vec<u8>>) -> Result<ModuleInfo, Error> {
+        if self.modules().iter().any(|module| module.name == name) {
+            let message = format!("a module `{name}` is loaded already");
+            return Err(Error::new(ErrorKind::Refused, message).with_hint("`App::swap` replaces it"));
+        }
+        self.install(name, component.into(), self.0.options.limits.clone()).await
+    }
+
+    /// Loads a module from a file; see [`load`](Self::load).
+    ///
+    /// # Errors
+    /// As [`load`](Self::load), and [`Read`](ErrorKind::Read).
+    ///
+    /// # Cancel safety
+    /// Cancelled, the module is not loaded.
+    pub async fn load_file(&self, name: &str, path: impl AsRef<Path>) -> Result<ModuleInfo, Error> {
+        let path = path.as_ref().to_owned();
+        let read = path.clone();
+        let bytes = self.0.threads.spawn_blocking(move || std::fs::read(read)).await;
+        let failed = || Error::new(ErrorKind::Read, format!("module `{name}` cannot be read from `{}`", path.display()));
+        let bytes = bytes.map_err(|error| failed().with_source(error))?.map_err(|error| failed().with_source(error))?;
+        self.load(name, bytes).await
+    }
+
+    /// Puts another component in the place of a module, with changed routes if need be: requests in flight end on the old
+    /// one, the next request sees the whole new table (spec S1).
+    ///
+    /// # Errors
+    /// As [`load`](Self::load), and [`Refused`](ErrorKind::Refused) if there is no module of that name. The old module
+    /// keeps serving (spec S2).
+    ///
+    /// # Cancel safety
+    /// Cancelled, the old module keeps serving.
+    pub async fn swap(&self, name: &str, component: impl Into<Vec<u8>>) -> Result<ModuleInfo, Error> {
+        self.expect_module(name)?;
+        self.install(name, component.into(), self.0.options.limits.clone()).await
+    }
+
+    /// Takes a module and its routes out. Requests in flight end on it.
+    ///
+    /// # Errors
+    /// [`Refused`](ErrorKind::Refused) if there is no module of that name.
+    pub fn remove(&self, name: &str) -> Result<(), Error> {
+        self.expect_module(name)?;
+        self.change(|binder| {
+            binder.remove_module(name);
+            Ok(())
+        })
+    }
+
+    /// Connects an adapter: every route declared so far is replayed to it, and later ones follow (spec M4).
+    ///
+    /// An adapter that finds no declared route logs one loud error, since it would answer 404 to everything (spec E3).
+    /// Do not also mount the adapter's router at the prefix: its routes would be served at the doubled path (spec G6).
+    ///
+    /// # Errors
+    /// [`Refused`](ErrorKind::Refused) if the prefix is no path, or the adapter refuses the table.
+    pub fn connect_to(&self, transport: impl Transport, options: ConnectOptions) -> Result<&Self, Error> {
+        let transport: Arc<dyn Transport> = Arc::new(transport);
+        if let Some(prefix) = &options.prefix {
+            check_prefix(prefix)?;
+        }
+        let name = transport.name();
+        transport.attach(self.0.means.bus.reporter(name));
+        let mut replayed = false;
+        self.change(|binder| {
+            if options.prefix.is_some() {
+                binder.prefix.clone_from(&options.prefix);
+            }
+            replayed = binder.attach(transport);
+            Ok(())
+        })?;
+        if !replayed {
+            tracing::error!(
+                adapter = name,
+                "the route replay to adapter `{name}` is missing: it received no route, and answers 404 until one is \
+                 registered. Likely causes: no module is loaded; a module lists no controllers; a component was built \
+                 against an older version of the WIT package"
+            );
+        }
+        Ok(self)
+    }
+
+    /// Sets the global prefix: routes that are registered from now on stand under it, earlier ones stay where they are.
+    /// It is applied once, also if it is set twice (spec G2, G4).
+    ///
+    /// A module counts as registered when it first meets an adapter: at [`connect_to`](Self::connect_to), or at its load
+    /// if an adapter is connected by then.
+    ///
+    /// # Errors
+    /// [`Refused`](ErrorKind::Refused) if the prefix is no path.
+    pub fn set_global_prefix(&self, prefix: &str) -> Result<&Self, Error> {
+        check_prefix(prefix)?;
+        self.change(|binder| {
+            binder.prefix = Some(prefix.to_owned());
+            Ok(())
+        })?;
+        Ok(self)
+    }
+
+    /// Every registered route, in the order of registration (spec M3, D9).
+    ///
+    /// Routes of a module that has not met an adapter yet have the origin `decorator`; the adapter makes it `replay`.
+    pub fn routes(&self) -> Vec<RouteRecord> {
+        self.state().records.iter().map(|record| RouteRecord::clone(record)).collect()
+    }
+
+    /// Figures of the application.
+    pub fn settings(&self) -> Settings {
+        Settings { route_count: self.state().records.len() }
+    }
+
+    /// Every loaded module, in the order loaded.
+    pub fn modules(&self) -> Vec<ModuleInfo> {
+        self.state().binder.modules().map(|module| module.info.clone()).collect()
+    }
+
+    /// Waits until every emitted event was heard; for the end of a program, after its adapters have stopped.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: bound it with a timeout.
+    pub async fn drained(&self) {
+        self.0.means.bus.drained().await;
+    }
+
+    async fn install(&self, name: &str, bytes: Vec<u8>, limits: ModuleLimits) -> Result<ModuleInfo, Error> {
+        let refused = |error: Error| error.in_module(name);
+        let module =
+            Module::load(name, bytes, limits, &self.0.engines, &self.0.threads).await.map_err(refused)?;
+        let info = module.info.clone();
+        self.change(|binder| {
+            binder.put_module(Arc::new(module));
+            Ok(())
+        })
+        .map_err(refused)?;
+        tracing::info!(
+            module = name,
+            form = %info.form,
+            routes = info.routes,
+            bytes = info.size,
+            digest = info.digest,
+            "module loaded"
+        );
+        Ok(info)
+    }
+
+    fn expect_module(&self, name: &str) -> Result<(), Error> {
+        let known: Vec<_> = self.modules().into_iter().map(|module| format!("`{}`", module.name)).collect();
+        if known.contains(&format!("`{name}`")) {
+            return Ok(());
+        }
+        let known = if known.is_empty() { "none is loaded".to_owned() } else { format!("loaded: {}", known.join(", ")) };
+        Err(Error::new(ErrorKind::Refused, format!("there is no module `{name}`; {known}")))
+    }
+
+    /// Changes the binder whole or not at all.
+    fn change(&self, change: impl FnOnce(&mut Binder) -> Result<(), Error>) -> Result<(), Error> {
+        let mut state = self.state();
+        let mut binder = state.binder.clone();
+        change(&mut binder)?;
+        let table = binder.stage(&self.0.means)?;
+        state.binder = binder;
+        state.records = table.publish();
+        Ok(())
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A change is made on a copy, so a panic within one leaves the state whole.
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn check_prefix(prefix: &str) -> Result<(), Error> {
+    Pattern::parse(prefix).map(drop).map_err(|error| {
+        Error::new(ErrorKind::Refused, format!("the global prefix `{prefix}` is refused")).with_source(error)
+    })
+}
+
+macro_rules! verbs {
+    ($($verb:ident $method:literal),* $(,)?) => {
+        /// One operation for each attribute of the guest SDK (spec M1). Each registers a route by hand, as
+        /// [`register_route`](App::register_route) does, with its errors.
+        impl App {$(
+            #[doc = concat!("Registers a route for ", $method, ".")]
+            ///
+            /// # Errors
+            /// As [`register_route`](App::register_route).
+            pub fn $verb(&self, path: &str, handler: impl Handler) -> Result<&Self, Error> {
+                self.register_route($method, path, handler)
+            }
+        )*
+
+            /// Registers a route for every method, extension methods included (spec A7).
+            ///
+            /// # Errors
+            /// As [`register_route`](App::register_route).
+            pub fn all(&self, path: &str, handler: impl Handler) -> Result<&Self, Error> {
+                self.register_route(None, path, handler)
+            }
+        }
+    };
+}
+
+verbs! {
+    get "GET", post "POST", put "PUT", patch "PATCH", delete "DELETE", head "HEAD", options "OPTIONS", trace "TRACE",
+    connect "CONNECT", purge "PURGE", search "SEARCH", propfind "PROPFIND", proppatch "PROPPATCH", mkcol "MKCOL",
+    copy "COPY", r#move "MOVE", lock "LOCK", unlock "UNLOCK", acl "ACL", report "REPORT",
+}
+
+impl fmt::Debug for App {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.state();
+        let modules: Vec<_> = state.binder.modules().map(|module| &module.info.name).collect();
+        f.debug_struct("App").field("modules", &modules).field("routes", &state.records.len()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,95 @@
+//! Channels in the host application.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+
+use pointwork_core::{Bus, Delivery, Failure, Listener, Payload, Subscription};
+use pointwork_events::Event;
+
+use crate::{Error, ErrorKind};
+
+/// A channel of the host application, to bind listeners to (spec C1). [`App::channel`](crate::App::channel) makes it; it
+/// can be dropped when its listeners are bound.
+///
+/// ```
+/// use pointwork::{App, Failure, events::events};
+///
+/// events! {
+///     /// The name of the product of that id.
+///     pub ProductName = "db:product:name": u64 => String;
+///     /// Somebody looked at the product of that id.
+///     pub ProductViewed = "db:product:viewed": u64;
+/// }
+///
+/// # fn main() -> Result<(), pointwork::Error> {
+/// let app = App::new()?;
+/// app.channel("db")
+///     .on(ProductName, |id| async move { Ok::<_, Failure>(format!("product {id}")) })?
+///     .on(ProductViewed, |id| async move { Ok::<_, Failure>(println!("{id} was viewed")) })?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Channel {
+    bus: Bus,
+    name: String,
+}
+
+impl Channel {
+    pub(crate) fn new(bus: Bus, name: String) -> Self {
+        Self { bus, name }
+    }
+
+    /// Binds a listener to an event by its type. What the listener returns goes to the caller of `call`; for an emitted
+    /// event an error is reported as `server:crashed`.
+    ///
+    /// The event's declared name may begin with this channel's name or be the plain name. A payload that is not of the
+    /// event's type is refused to the caller before the listener runs (spec H8).
+    ///
+    /// # Errors
+    /// [`Refused`](ErrorKind::Refused) if the event's name names another channel, or has a listener here already.
+    pub fn on<E, F, Fut>(&self, event: E, listener: F) -> Result<&Self, Error>
+    where
+        E: Event,
+        F: Fn(E::Payload) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<E::Output, Failure>> + Send + 'static,
+    {
+        let _ = event;
+        let name = self.own_name(E::NAME);
+        let listener = move |_: Delivery, payload: Payload| {
+            let heard = payload.to::<E::Payload>().map(&listener);
+            async move { Payload::json(&heard?.await?) }
+        };
+        self.subscribe(name, Arc::new(listener))
+    }
+
+    /// Binds a listener to an event by its name within the channel. The listener sees the payload as it came, and the
+    /// delivery with the context if one was handed over (spec H6).
+    ///
+    /// # Errors
+    /// As [`on`](Self::on), and for a name that cannot be one.
+    pub fn on_raw(&self, event: &str, listener: impl Listener) -> Result<&Self, Error> {
+        self.subscribe(event, Arc::new(listener))
+    }
+
+    fn own_name<'a>(&self, name: &'a str) -> &'a str {
+        name.strip_prefix(&self.name).and_then(|rest| rest.strip_prefix(':')).unwrap_or(name)
+    }
+
+    fn subscribe(&self, event: &str, listener: Arc<dyn Listener>) -> Result<&Self, Error> {
+        let subscription =
+            Subscription { channel: self.name.clone(), event: event.to_owned(), module: None, listener };
+        self.bus.subscribe([subscription]).map_err(|error| {
+            let message = format!("the listener of `{event}` on channel `{}` is refused", self.name);
+            Error::new(ErrorKind::Refused, message).with_source(error)
+        })?;
+        Ok(self)
+    }
+}
+
+impl fmt::Display for Channel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}

@@ -1,0 +1,220 @@
+//! Modules of the asynchronous form: an instance may have several requests in flight.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use pointwork_core::{Context, Crash, CrashKind, HandlerFuture, Outcome};
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::time::{sleep, sleep_until, timeout};
+use wasmtime::component::{Accessor, Resource, TypedFunc};
+
+use crate::bindings::types;
+use crate::executor::Threads;
+use crate::guest::Guest;
+use crate::module::{Run, Template, overloaded, trapped};
+use crate::reply::outcome_in;
+
+type Handle = TypedFunc<(u32, Resource<Context>), (types::Outcome,)>;
+
+/// How long the other requests of an instance may take to end once it is to be given up.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// The instances of a module of the asynchronous form, each driven by a task among the guests' threads.
+pub(crate) struct Concurrent {
+    template: Arc<Template>,
+    threads: Arc<Threads>,
+    workers: Mutex<Vec<Arc<Worker>>>,
+    /// Tells those who wait for an instance that one has room.
+    room: Notify,
+}
+
+struct Worker {
+    jobs: mpsc::UnboundedSender<Job>,
+    in_flight: AtomicUsize,
+    /// Calls that nobody waits for any more, and that the guest has not ended.
+    forsaken: AtomicUsize,
+    retired: AtomicBool,
+    give_up: Notify,
+    fate: OnceLock<String>,
+}
+
+struct Job {
+    handler: u32,
+    context: Context,
+    done: oneshot::Sender<Outcome>,
+}
+
+impl Concurrent {
+    pub(crate) fn new(template: Arc<Template>, threads: Arc<Threads>) -> Self {
+        Self { template, threads, workers: Mutex::default(), room: Notify::new() }
+    }
+
+    /// An instance with room, made if need be; `None` when all are full.
+    fn worker(self: &Arc<Self>) -> Option<Arc<Worker>> {
+        let limits = &self.template.limits;
+        let mut workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
+        workers.retain(|worker| !worker.retired.load(Ordering::Relaxed));
+        let least = workers.iter().min_by_key(|worker| worker.in_flight.load(Ordering::Relaxed));
+        let worker = match least {
+            Some(worker) if worker.in_flight.load(Ordering::Relaxed) < limits.in_flight => worker.clone(),
+            _ if workers.len() < limits.instances => {
+                let worker = self.start();
+                workers.push(worker.clone());
+                worker
+            }
+            _ => return None,
+        };
+        worker.in_flight.fetch_add(1, Ordering::Relaxed);
+        Some(worker)
+    }
+
+    async fn wait_for_worker(self: &Arc<Self>) -> Option<Arc<Worker>> {
+        let wait = async {
+            loop {
+                let room = self.room.notified();
+                if let Some(worker) = self.worker() {
+                    return worker;
+                }
+                room.await;
+            }
+        };
+        timeout(self.template.limits.queue_wait, wait).await.ok()
+    }
+
+    fn start(&self) -> Arc<Worker> {
+        let (jobs, queue) = mpsc::unbounded_channel();
+        let worker = Arc::new(Worker {
+            jobs,
+            in_flight: AtomicUsize::new(0),
+            forsaken: AtomicUsize::new(0),
+            retired: AtomicBool::new(false),
+            give_up: Notify::new(),
+            fate: OnceLock::new(),
+        });
+        self.threads.spawn_guest(drive(self.template.clone(), worker.clone(), queue));
+        worker
+    }
+
+    async fn serve(self: Arc<Self>, handler: u32, context: Context) -> Outcome {
+        let worker = match self.worker() {
+            Some(worker) => worker,
+            None => match self.wait_for_worker().await {
+                Some(worker) => worker,
+                None => return overloaded(&self.template),
+            },
+        };
+        let deadline = context.caller().deadline();
+        let (done, outcome) = oneshot::channel();
+        let mut place = Place { owner: self.clone(), worker: worker.clone(), deadline, ended: false };
+        // A worker that is gone drops the job, and with it the sender.
+        let _ = worker.jobs.send(Job { handler, context, done });
+        let outcome = outcome.await;
+        place.ended = true;
+        outcome.unwrap_or_else(|_| {
+            let fate = worker.fate.get().map_or("the instance ended", String::as_str);
+            Outcome::Crashed(Box::new(Crash::new(CrashKind::Trap, fate).in_module(&*self.template.name)))
+        })
+    }
+}
+
+/// A request's place in an instance.
+struct Place {
+    owner: Arc<Concurrent>,
+    worker: Arc<Worker>,
+    deadline: Option<Instant>,
+    ended: bool,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.worker.in_flight.fetch_sub(1, Ordering::Relaxed);
+        self.owner.room.notify_one();
+        if !self.ended {
+            // A call of the guest is cancelled only by dropping its store. Its neighbours live there too, so it gets
+            // until its deadline to end by itself.
+            let worker = self.worker.clone();
+            worker.forsaken.fetch_add(1, Ordering::Relaxed);
+            let by = self.deadline.unwrap_or_else(|| Instant::now() + GRACE);
+            self.owner.threads.spawn_guest(async move { worker.give_up_after(by).await });
+        }
+    }
+}
+
+impl Worker {
+    async fn give_up_after(&self, deadline: Instant) {
+        sleep_until(deadline.into()).await;
+        if self.forsaken.load(Ordering::Relaxed) == 0 || self.retired.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let patience = Instant::now() + GRACE;
+        while self.in_flight.load(Ordering::Relaxed) > 0 && Instant::now() < patience {
+            sleep(Duration::from_millis(50)).await;
+        }
+        let _ = self.fate.set("the instance was given up: a call in it did not end by its deadline".to_owned());
+        self.give_up.notify_one();
+    }
+}
+
+impl Run for Concurrent {
+    fn run(self: Arc<Self>, handler: u32, context: Context) -> HandlerFuture {
+        Box::pin(self.serve(handler, context))
+    }
+}
+
+/// Runs one instance until it traps, is given up, or the module is gone.
+async fn drive(template: Arc<Template>, worker: Arc<Worker>, queue: mpsc::UnboundedReceiver<Job>) {
+    let mut store = template.store();
+    store.epoch_deadline_async_yield_and_update(1);
+    let given_up = worker.give_up.notified();
+    let ended = tokio::select! {
+        ended = run(&template, &worker, &mut store, queue) => ended,
+        () = given_up => Ok(()),
+    };
+    worker.retired.store(true, Ordering::Relaxed);
+    if let Err(error) = ended
+        && let Outcome::Crashed(crash) = trapped(&template, &error, store.data_mut().take_panic())
+    {
+        let _ = worker.fate.set(crash.message);
+    }
+}
+
+async fn run(
+    template: &Template,
+    worker: &Worker,
+    store: &mut wasmtime::Store<Guest>,
+    mut queue: mpsc::UnboundedReceiver<Job>,
+) -> wasmtime::Result<()> {
+    let instance = template.pre.instantiate_async(&mut *store).await?;
+    let handle: Handle = instance.get_typed_func(&mut *store, template.handle)?;
+    store
+        .run_concurrent(async |accessor| {
+            let mut running = FuturesUnordered::new();
+            loop {
+                tokio::select! {
+                    Some(ended) = running.next(), if !running.is_empty() => ended?,
+                    job = queue.recv() => match job {
+                        Some(job) => running.push(call(accessor, &handle, worker, job)),
+                        None => break,
+                    },
+                }
+            }
+            while let Some(ended) = running.next().await {
+                ended?;
+            }
+            Ok(())
+        })
+        .await?
+}
+
+async fn call(accessor: &Accessor<Guest>, handle: &Handle, worker: &Worker, job: Job) -> wasmtime::Result<()> {
+    let Job { handler, context, done } = job;
+    let context = accessor.with(|mut access| access.get().table.push(context))?;
+    let (outcome,) = handle.call_concurrent(accessor, (handler, context)).await?;
+    if done.send(outcome_in(outcome)).is_err() {
+        worker.forsaken.fetch_sub(1, Ordering::Relaxed);
+    }
+    Ok(())
+}

@@ -1,0 +1,149 @@
+//! The WebAssembly engines of an application.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use wasmtime::component::{HasSelf, Linker};
+use wasmtime::{Config, Engine, EngineWeak, InstanceAllocationStrategy, PoolingAllocationConfig};
+
+use crate::bindings::{context, context_async, log};
+use crate::guest::Guest;
+use crate::inspect::Form;
+use crate::options::AppOptions;
+use crate::{Error, ErrorKind};
+
+/// How long a guest runs before it is interrupted, to yield or to be ended.
+pub(crate) const SLICE: Duration = Duration::from_millis(10);
+
+/// The largest stack of a guest, in bytes.
+const WASM_STACK: usize = 512 * 1024;
+
+/// The stack of a fiber, in bytes: the guest's, and what host functions need on top.
+const FIBER_STACK: usize = 1024 * 1024;
+
+/// How many core modules, memories and tables a component may bring on average. Engines of scripting languages bring
+/// several.
+const PARTS: u32 = 4;
+
+/// One engine for each form of module, made when the first module of that form is loaded.
+///
+/// Two engines, because one with concurrency support is slower even for synchronous functions: `cargo bench` in
+/// `tests/bench` shows the ratio.
+pub(crate) struct Engines {
+    options: AppOptions,
+    synchronous: OnceLock<Shared>,
+    asynchronous: OnceLock<Shared>,
+    ticker: Ticker,
+}
+
+/// An engine with everything that a module may import.
+#[derive(Clone)]
+pub(crate) struct Shared {
+    pub(crate) engine: Engine,
+    pub(crate) linker: Linker<Guest>,
+}
+
+impl Engines {
+    pub(crate) fn new(options: &AppOptions) -> Result<Self, Error> {
+        Ok(Self {
+            options: options.clone(),
+            synchronous: OnceLock::new(),
+            asynchronous: OnceLock::new(),
+            ticker: Ticker::start()?,
+        })
+    }
+
+    pub(crate) fn of(&self, form: Form) -> Result<&Shared, Error> {
+        let place = match form {
+            Form::Synchronous => &self.synchronous,
+            Form::Asynchronous => &self.asynchronous,
+        };
+        if let Some(shared) = place.get() {
+            return Ok(shared);
+        }
+        let made = Shared::new(form, &self.options)
+            .map_err(|error| Error::new(ErrorKind::Engine, "the WebAssembly engine does not start").with_source(error))?;
+        self.ticker.add(&made.engine);
+        // Two loads at once may both make one; the first stays.
+        Ok(place.get_or_init(|| made))
+    }
+}
+
+impl Shared {
+    fn new(form: Form, options: &AppOptions) -> wasmtime::Result<Self> {
+        let concurrent = form == Form::Asynchronous;
+        let mut pool = PoolingAllocationConfig::new();
+        pool.total_component_instances(options.max_instances)
+            .total_core_instances(options.max_instances * PARTS)
+            .total_memories(options.max_instances * 2)
+            .total_tables(options.max_instances * PARTS)
+            .total_stacks(options.max_instances)
+            .max_memory_size(options.max_memory)
+            .table_elements(options.limits.table_elements)
+            .max_component_instance_size(4 * 1024 * 1024)
+            .max_core_instance_size(4 * 1024 * 1024);
+        let mut config = Config::new();
+        config
+            .concurrency_support(concurrent)
+            .wasm_component_model_async(concurrent)
+            .wasm_memory64(false)
+            .epoch_interruption(true)
+            .max_wasm_stack(WASM_STACK)
+            .async_stack_size(FIBER_STACK)
+            .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+        let engine = Engine::new(&config)?;
+        let mut linker = Linker::new(&engine);
+        context::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
+        log::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
+        if concurrent {
+            context_async::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
+        }
+        Ok(Self { engine, linker })
+    }
+}
+
+/// Moves the epoch on, from a thread of its own: a timer on an executor would stand still when all its threads are busy
+/// with guests, which is when it is needed.
+struct Ticker {
+    engines: Arc<Mutex<Vec<EngineWeak>>>,
+    stop: Arc<AtomicBool>,
+    thread: thread::Thread,
+}
+
+impl Ticker {
+    fn start() -> Result<Self, Error> {
+        let engines = Arc::new(Mutex::new(Vec::<EngineWeak>::new()));
+        let stop = Arc::new(AtomicBool::new(false));
+        let (watched, stopped) = (engines.clone(), stop.clone());
+        let work = move || {
+            while !stopped.load(Ordering::Relaxed) {
+                thread::park_timeout(SLICE);
+                for engine in watched.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+                    if let Some(engine) = engine.upgrade() {
+                        engine.increment_epoch();
+                    }
+                }
+            }
+        };
+        let thread = thread::Builder::new()
+            .name("pointwork-epoch".to_owned())
+            .spawn(work)
+            .map_err(|error| Error::new(ErrorKind::Engine, "the epoch thread does not start").with_source(error))?
+            .thread()
+            .clone();
+        Ok(Self { engines, stop, thread })
+    }
+
+    fn add(&self, engine: &Engine) {
+        self.engines.lock().unwrap_or_else(PoisonError::into_inner).push(engine.weak());
+    }
+}
+
+impl Drop for Ticker {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.unpark();
+    }
+}

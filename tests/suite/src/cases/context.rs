@@ -1,0 +1,148 @@
+//! What a handler sees of the request (spec H2, H9).
+
+use anyhow::Result;
+
+use super::at_root;
+use crate::case::{Stage, cases};
+use crate::client::Request;
+use crate::guest::{Program, Step};
+use crate::subject::AppSpec;
+
+cases![
+    parameters_are_there_before_the_handler_runs: H2;
+    a_parameter_that_the_pattern_lacks_is_none: H2;
+    the_query_arrives_as_it_was_sent: H9;
+    an_empty_query_is_not_an_absent_one: H9;
+    duplicate_headers_arrive_as_two: H9;
+    a_header_is_found_whatever_its_case: H9;
+    header_values_need_not_be_text: H9;
+    the_body_arrives_whole: H9;
+    a_chunked_body_arrives_whole: H9;
+    the_body_can_be_taken_once: H9;
+    the_request_id_of_the_client_is_kept: H9;
+    a_request_without_an_id_gets_one: H9;
+    an_extension_lasts_for_the_request: H9;
+];
+
+async fn parameters_are_there_before_the_handler_runs(stage: Stage) -> Result<()> {
+    let module = at_root(|t| t.get("a/:x/:y", Program::new().param("y").say("-").param("x")));
+    let live = stage.start(AppSpec::new().load("m", module)).await?;
+    assert_eq!(live.get("/a/1/2").await?.text(), "2-1");
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn a_parameter_that_the_pattern_lacks_is_none(stage: Stage) -> Result<()> {
+    let live = stage.start(AppSpec::new().load("m", at_root(|t| t.get("a/:x", Program::new().param("y"))))).await?;
+    assert_eq!(live.get("/a/1").await?.text(), "(none)");
+    live.shutdown().await;
+    Ok(())
+}
+
+fn telling(step: Step) -> AppSpec {
+    AppSpec::new().load("m", at_root(|t| t.route("it", None, &["it"], Program::new().step(step))))
+}
+
+async fn the_query_arrives_as_it_was_sent(stage: Stage) -> Result<()> {
+    let live = stage.start(telling(Step::Query)).await?;
+    assert_eq!(live.get("/it?a=1&b=%20x+y&a=2").await?.text(), "a=1&b=%20x+y&a=2");
+    assert_eq!(live.get("/it?x?y").await?.text(), "x?y");
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn an_empty_query_is_not_an_absent_one(stage: Stage) -> Result<()> {
+    let live = stage.start(telling(Step::Query)).await?;
+    assert_eq!(live.get("/it").await?.text(), "(none)");
+    assert_eq!(live.get("/it?").await?.text(), "");
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn duplicate_headers_arrive_as_two(stage: Stage) -> Result<()> {
+    let live = stage.start(telling(Step::Headers)).await?;
+    let request = Request::new("GET", "/it").header("X-Two", "one").header("x-other", "o").header("x-two", "two");
+    let response = live.send(request).await?;
+    let text = response.text();
+    let twos: Vec<_> = text.lines().filter(|line| line.starts_with("x-two=")).collect();
+    assert_eq!(twos, ["x-two=one", "x-two=two"]);
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn a_header_is_found_whatever_its_case(stage: Stage) -> Result<()> {
+    let live = stage.start(telling(Step::Header("X-oNe".to_owned()))).await?;
+    assert_eq!(live.send(Request::new("GET", "/it").header("x-ONE", "found")).await?.text(), "found");
+    assert_eq!(live.get("/it").await?.text(), "(none)");
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn header_values_need_not_be_text(stage: Stage) -> Result<()> {
+    let program = Program::new().header_of_request("x-raw").replies(crate::guest::ReplyBody::Bytes);
+    let live = stage.start(AppSpec::new().load("m", at_root(|t| t.get("it", program)))).await?;
+    let response = live.send(Request::new("GET", "/it").header("x-raw", [b'a', 0xff, b'z'])).await?;
+    assert_eq!(response.body, [b'a', 0xff, b'z']);
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn the_body_arrives_whole(stage: Stage) -> Result<()> {
+    let live = stage.start(telling(Step::Body)).await?;
+    let long = "0123456789".repeat(20_000);
+    for body in ["", "short", &long] {
+        let response = live.send(Request::new("POST", "/it").body(body)).await?;
+        assert_eq!(response.status, 200);
+        assert!(response.text() == body, "{} bytes came back of {}", response.body.len(), body.len());
+    }
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn a_chunked_body_arrives_whole(stage: Stage) -> Result<()> {
+    let live = stage.start(telling(Step::Body)).await?;
+    let request = Request::new("POST", "/it").header("transfer-encoding", "chunked").body("3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n");
+    assert_eq!(live.send(request).await?.text(), "abcde");
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn the_body_can_be_taken_once(stage: Stage) -> Result<()> {
+    let program = Program::new().step(Step::Body).step(Step::Body);
+    let live = stage.start(AppSpec::new().load("m", at_root(|t| t.post("it", program)))).await?;
+    assert_eq!(live.send(Request::new("POST", "/it").body("once")).await?.text(), "failed gone");
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn the_request_id_of_the_client_is_kept(stage: Stage) -> Result<()> {
+    let live = stage.start(telling(Step::RequestId)).await?;
+    let request = Request::new("GET", "/it").header("x-request-id", "abc-123");
+    assert_eq!(live.send(request).await?.text(), "abc-123");
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn a_request_without_an_id_gets_one(stage: Stage) -> Result<()> {
+    let live = stage.start(telling(Step::RequestId)).await?;
+    let (first, second) = (live.get("/it").await?.text(), live.get("/it").await?.text());
+    assert!(!first.is_empty() && first != second, "`{first}` and `{second}`");
+    let insane = Request::new("GET", "/it").header("x-request-id", "a b\"c");
+    assert_ne!(live.send(insane).await?.text(), "a b\"c", "an id that is no sane token is replaced");
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn an_extension_lasts_for_the_request(stage: Stage) -> Result<()> {
+    let program = Program::new()
+        .step(Step::Extension("tenant".to_owned()))
+        .step(Step::SetExtension("tenant".to_owned()))
+        .step(Step::Extension("tenant".to_owned()))
+        .say("!");
+    let live = stage.start(AppSpec::new().load("m", at_root(|t| t.get("it", program)))).await?;
+    for _ in 0..2 {
+        assert_eq!(live.get("/it").await?.text(), "(none)!");
+    }
+    live.shutdown().await;
+    Ok(())
+}

@@ -1,0 +1,79 @@
+//! Limits that hold by default, and what a client sees at them (spec A1, E1).
+
+use std::time::Duration;
+
+use anyhow::Result;
+use futures_util::future::join_all;
+
+use super::at_root;
+use crate::case::{Stage, cases};
+use crate::client::Request;
+use crate::guest::{Program, Step};
+use crate::subject::{AppSpec, Limits};
+
+cases![
+    a_body_over_the_limit_is_413: A1;
+    a_chunked_body_over_the_limit_is_413: A1;
+    a_body_at_the_limit_passes: A1;
+    instances_are_reused: A1;
+    many_requests_at_once_are_all_answered: A1;
+];
+
+fn limited() -> AppSpec {
+    let module = at_root(|t| t.post("it", Program::new().step(Step::Body)));
+    AppSpec::new().load("m", module).limits(Limits { body: Some(1000), ..Limits::default() })
+}
+
+async fn a_body_over_the_limit_is_413(stage: Stage) -> Result<()> {
+    let live = stage.start(limited()).await?;
+    let response = live.send(Request::new("POST", "/it").body("x".repeat(1001))).await?;
+    assert_eq!(response.status, 413);
+    assert!(response.message().is_some_and(|message| message.contains("1000")), "{}", response.text());
+    live.crashes().expect_none().await?;
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn a_chunked_body_over_the_limit_is_413(stage: Stage) -> Result<()> {
+    let live = stage.start(limited()).await?;
+    let body = format!("3e9\r\n{}\r\n0\r\n\r\n", "x".repeat(1001));
+    let request = Request::new("POST", "/it").header("transfer-encoding", "chunked").body(body);
+    let response = live.send(request).await?;
+    // The guest learns of it while it reads, and tells.
+    assert_eq!(response.text(), "failed too-large");
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn a_body_at_the_limit_passes(stage: Stage) -> Result<()> {
+    let live = stage.start(limited()).await?;
+    let body = "x".repeat(1000);
+    assert_eq!(live.send(Request::new("POST", "/it").body(body.clone())).await?.text(), body);
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn instances_are_reused(stage: Stage) -> Result<()> {
+    let live = stage.start(AppSpec::new().load("m", at_root(|t| t.get("it", Program::new().step(Step::Count))))).await?;
+    for run in 1..=5 {
+        assert_eq!(live.get("/it").await?.text(), run.to_string());
+    }
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn many_requests_at_once_are_all_answered(stage: Stage) -> Result<()> {
+    let module = at_root(|t| t.get("it/:n", Program::new().say("\"").param("n").say("\"").call("db:wait")));
+    let app = AppSpec::new().load("m", module).listen("db", "wait", |_, payload| async move {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        Ok(payload)
+    });
+    let live = stage.start(app).await?;
+    let client = *live;
+    let replies = join_all((0..64).map(|n| async move { client.get(&format!("/it/{n}")).await })).await;
+    for (n, reply) in replies.into_iter().enumerate() {
+        assert_eq!(reply?.text(), format!("\"{n}\""));
+    }
+    live.shutdown().await;
+    Ok(())
+}

@@ -1,0 +1,175 @@
+//! Methods: what is answered by whom, and what happens to those that nobody declared (spec A5 to A8).
+
+use anyhow::Result;
+
+use super::{at_root, fixed};
+use crate::case::{Stage, cases};
+use crate::guest::{Program, Step};
+use crate::subject::{AppSpec, Limits};
+
+cases![
+    a_webdav_route_is_a_real_route: A6;
+    all_answers_every_method: A7, D2;
+    a_route_of_the_very_method_beats_all: A7;
+    a_path_without_a_route_is_404: A8;
+    a_path_without_that_method_is_405_with_allow: A8;
+    allow_lists_head_where_there_is_get: A8;
+    head_is_answered_by_get: A8;
+    a_declared_head_is_its_own: A8;
+    options_is_answered_with_allow: A8;
+    a_declared_options_is_its_own: A8;
+    a_trailing_slash_is_another_path: A8;
+    a_switch_lets_a_trailing_slash_match: A8;
+    the_answers_of_the_server_are_json_messages: A8;
+    a_more_specific_path_of_another_method_does_not_hide: A8, P6;
+];
+
+async fn a_webdav_route_is_a_real_route(stage: Stage) -> Result<()> {
+    let program = Program::new().step(Step::Method).say(" ").param("path").status(207);
+    let live = stage.start(AppSpec::new().load("m", at_root(|t| t.route("find", Some("PROPFIND"), &["dav/*path"], program)))).await?;
+    let response = live.call("PROPFIND", "/dav/a/b").await?;
+    assert_eq!((response.status, response.text().as_str()), (207, "PROPFIND a/b"));
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn all_answers_every_method(stage: Stage) -> Result<()> {
+    let live = stage.start(AppSpec::new().load("m", at_root(|t| t.route("it", None, &["it"], Program::new().step(Step::Method))))).await?;
+    for method in ["GET", "POST", "DELETE", "OPTIONS", "TRACE", "REPORT", "MKWORKSPACE", "x-own"] {
+        assert_eq!(live.call(method, "/it").await?.text(), method);
+    }
+    assert_eq!(live.call("HEAD", "/it").await?.status, 200);
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn a_route_of_the_very_method_beats_all(stage: Stage) -> Result<()> {
+    let module = at_root(|t| {
+        t.route("any", None, &["it"], Program::text("all"))
+            .route("put", Some("PUT"), &["it"], Program::text("put"))
+            .route("own", Some("x-own"), &["it"], Program::text("own"))
+    });
+    let live = stage.start(AppSpec::new().load("m", module)).await?;
+    for (method, text) in [("GET", "all"), ("PUT", "put"), ("x-own", "own"), ("X-OWN", "all")] {
+        assert_eq!(live.call(method, "/it").await?.text(), text, "{method}");
+    }
+    live.shutdown().await;
+    Ok(())
+}
+
+fn get_and_put() -> AppSpec {
+    AppSpec::new().load("m", at_root(|t| t.get("it/:x", Program::text("got")).route("put", Some("PUT"), &["it/:x"], Program::text("put"))))
+}
+
+fn methods(allow: Option<String>) -> Vec<String> {
+    let mut methods: Vec<_> =
+        allow.unwrap_or_default().split(',').map(|method| method.trim().to_owned()).filter(|m| !m.is_empty()).collect();
+    methods.sort();
+    methods
+}
+
+async fn a_path_without_a_route_is_404(stage: Stage) -> Result<()> {
+    let live = stage.start(get_and_put()).await?;
+    for method in ["GET", "POST", "PROPFIND", "OPTIONS", "x-own"] {
+        assert_eq!(live.call(method, "/other").await?.status, 404, "{method}");
+    }
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn a_path_without_that_method_is_405_with_allow(stage: Stage) -> Result<()> {
+    let live = stage.start(get_and_put()).await?;
+    for method in ["POST", "DELETE", "PROPFIND", "x-own"] {
+        let response = live.call(method, "/it/1").await?;
+        assert_eq!(response.status, 405, "{method}");
+        let allow = methods(response.header("allow"));
+        assert!(allow.contains(&"GET".to_owned()) && allow.contains(&"PUT".to_owned()), "{allow:?}");
+        assert!(!allow.contains(&method.to_owned()), "{allow:?}");
+    }
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn allow_lists_head_where_there_is_get(stage: Stage) -> Result<()> {
+    let live = stage.start(get_and_put()).await?;
+    let allow = methods(live.call("POST", "/it/1").await?.header("allow"));
+    assert_eq!(allow, ["GET", "HEAD", "OPTIONS", "PUT"]);
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn head_is_answered_by_get(stage: Stage) -> Result<()> {
+    let live = stage.start(get_and_put()).await?;
+    let response = live.call("HEAD", "/it/1").await?;
+    assert_eq!((response.status, response.body.len()), (200, 0));
+    assert_eq!(response.header("content-length").as_deref(), Some("3"), "the length of what GET would send");
+    assert_eq!(live.call("HEAD", "/other").await?.status, 404);
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn a_declared_head_is_its_own(stage: Stage) -> Result<()> {
+    let module = at_root(|t| {
+        t.get("it", Program::text("got")).route("head", Some("HEAD"), &["it"], Program::new().header("x-own", "head"))
+    });
+    let live = stage.start(AppSpec::new().load("m", module)).await?;
+    assert_eq!(live.call("HEAD", "/it").await?.header("x-own").as_deref(), Some("head"));
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn options_is_answered_with_allow(stage: Stage) -> Result<()> {
+    let live = stage.start(get_and_put()).await?;
+    let response = live.call("OPTIONS", "/it/1").await?;
+    assert_eq!((response.status, response.body.len()), (204, 0));
+    assert_eq!(methods(response.header("allow")), ["GET", "HEAD", "OPTIONS", "PUT"]);
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn a_declared_options_is_its_own(stage: Stage) -> Result<()> {
+    let module = at_root(|t| t.get("it", Program::text("got")).route("o", Some("OPTIONS"), &["it"], Program::text("own")));
+    let live = stage.start(AppSpec::new().load("m", module)).await?;
+    assert_eq!(live.call("OPTIONS", "/it").await?.text(), "own");
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn a_trailing_slash_is_another_path(stage: Stage) -> Result<()> {
+    let live = stage.start(AppSpec::new().load("m", fixed("a/b", "x"))).await?;
+    assert_eq!(live.get("/a/b").await?.status, 200);
+    assert_eq!(live.get("/a/b/").await?.status, 404);
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn a_switch_lets_a_trailing_slash_match(stage: Stage) -> Result<()> {
+    let limits = Limits { ignore_trailing_slash: true, ..Limits::default() };
+    let live = stage.start(AppSpec::new().load("m", fixed("a/b", "x")).limits(limits)).await?;
+    assert_eq!(live.get("/a/b/").await?.text(), "x");
+    assert_eq!(live.get("/a/b").await?.text(), "x");
+    assert_eq!(live.get("/a/b//").await?.status, 404, "one slash, not several");
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn the_answers_of_the_server_are_json_messages(stage: Stage) -> Result<()> {
+    let live = stage.start(get_and_put()).await?;
+    for (method, path, status) in [("GET", "/other", 404), ("POST", "/it/1", 405), ("GET", "/it/%ff", 400)] {
+        let response = live.call(method, path).await?;
+        assert_eq!(response.status, status);
+        assert_eq!(response.header("content-type").as_deref(), Some("application/json"));
+        assert!(response.message().is_some_and(|message| !message.is_empty()), "{}", response.text());
+    }
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn a_more_specific_path_of_another_method_does_not_hide(stage: Stage) -> Result<()> {
+    let module = at_root(|t| t.get("a/:x", Program::new().say("get ").param("x")).post("a/new", Program::text("post new")));
+    let live = stage.start(AppSpec::new().load("m", module)).await?;
+    assert_eq!(live.get("/a/new").await?.text(), "get new");
+    assert_eq!(live.call("POST", "/a/new").await?.text(), "post new");
+    live.shutdown().await;
+    Ok(())
+}

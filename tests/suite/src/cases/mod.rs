@@ -1,0 +1,61 @@
+//! The cases, by subject matter.
+
+mod channels;
+mod context;
+mod crashes;
+mod declarations;
+mod guests;
+mod limits;
+mod manual;
+mod methods;
+mod origins;
+mod paths;
+mod prefix;
+mod refusals;
+mod replies;
+mod wire;
+
+use std::sync::Arc;
+
+use crate::case::Case;
+use crate::guest::{Controller, Guest, Program};
+
+/// All cases, in the order of the files and within them.
+pub fn all() -> Vec<Case> {
+    let files = [
+        declarations::all,
+        paths::all,
+        manual::all,
+        origins::all,
+        prefix::all,
+        context::all,
+        replies::all,
+        channels::all,
+        crashes::all,
+        methods::all,
+        wire::all,
+        limits::all,
+        refusals::all,
+        guests::all,
+    ];
+    files.into_iter().flat_map(|file| file()).collect()
+}
+
+/// The case of that name.
+///
+/// # Panics
+/// If there is none.
+pub fn named(name: &str) -> Case {
+    let found = all().into_iter().find(|case| case.name == name);
+    found.unwrap_or_else(|| panic!("no case is named `{name}`"))
+}
+
+/// A module with one controller at the root.
+fn at_root(routes: impl FnOnce(Controller) -> Controller) -> Arc<[u8]> {
+    Guest::of(routes(Controller::new("Things", "/"))).build().into()
+}
+
+/// A module with one GET route that replies with a fixed text.
+fn fixed(path: &str, text: &str) -> Arc<[u8]> {
+    at_root(|things| things.get(path, Program::text(text)))
+}

@@ -1,0 +1,117 @@
+//! The list of routes and where each comes from (spec M3, M4, M5, E3).
+
+use anyhow::{Context as _, Result};
+use pointwork_core::{Context, Origin};
+use tracing::Level;
+
+use super::fixed;
+use crate::case::{Stage, cases};
+use crate::guest::{Controller, Guest, Program};
+use crate::subject::{AppSpec, Step};
+
+cases![
+    records_name_module_controller_and_handler: M3;
+    routes_loaded_before_the_adapter_are_replayed: M4;
+    a_module_loaded_while_serving_answers: M4;
+    a_module_loaded_while_serving_leaves_the_others_alone: M4;
+    the_route_count_is_the_length_of_the_list: M5;
+    an_adapter_without_routes_logs_one_error: E3;
+    an_adapter_with_only_manual_routes_logs_the_error_too: E3;
+    an_adapter_with_replayed_routes_logs_no_error: E3;
+];
+
+async fn native(_: Context) -> &'static str {
+    "native"
+}
+
+async fn records_name_module_controller_and_handler(stage: Stage) -> Result<()> {
+    let things = Controller::new("Things", "things").route("show", Some("GET"), &[":id"], Program::text("t"));
+    let app = AppSpec::new().load("shop", Guest::of(things).build()).register("POST", "/by-hand", native);
+    let live = stage.start(app).await?;
+    let routes = live.control().routes();
+    let [declared, manual] = routes.as_slice() else { panic!("expected two routes, got {routes:?}") };
+    assert_eq!((declared.method.as_str(), declared.path.as_str()), ("GET", "/things/:id"));
+    assert_eq!(declared.module.as_deref(), Some("shop"));
+    assert_eq!(declared.controller.as_deref(), Some("Things"));
+    assert_eq!(declared.handler.as_deref(), Some("show"));
+    assert_eq!((manual.method.as_str(), manual.path.as_str()), ("POST", "/by-hand"));
+    assert_eq!((manual.origin, manual.module.as_deref()), (Origin::Manual, None));
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn routes_loaded_before_the_adapter_are_replayed(stage: Stage) -> Result<()> {
+    let live = stage.start(AppSpec::new().load("m", fixed("early", "early"))).await?;
+    assert_eq!(live.control().routes()[0].origin, Origin::Replay);
+    assert_eq!(live.get("/early").await?.text(), "early");
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn a_module_loaded_while_serving_answers(stage: Stage) -> Result<()> {
+    let live = stage.start(AppSpec::new().load("m", fixed("early", "early"))).await?;
+    assert_eq!(live.get("/late").await?.status, 404);
+    live.control().apply(Step::Load("late".to_owned(), fixed("late", "late"))).await?;
+    assert_eq!(live.get("/late").await?.text(), "late");
+    let origins: Vec<_> = live.control().routes().iter().map(|route| route.origin).collect();
+    assert_eq!(origins, [Origin::Replay, Origin::Decorator]);
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn a_module_loaded_while_serving_leaves_the_others_alone(stage: Stage) -> Result<()> {
+    let live = stage.start(AppSpec::new().load("m", fixed("early", "early"))).await?;
+    let mut connection = live.connect().await?;
+    for step in 0..3 {
+        let get = crate::client::Request::new("GET", "/early").to_bytes("localhost");
+        connection.write(&get).await?;
+        assert_eq!(connection.read_response("GET").await?.text(), "early");
+        let name = format!("late-{step}");
+        let module = fixed(&name, "late");
+        live.control().apply(Step::Load(name, module)).await?;
+    }
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn the_route_count_is_the_length_of_the_list(stage: Stage) -> Result<()> {
+    let live = stage.start(AppSpec::new().load("m", fixed("a", "a")).register("GET", "/b", native)).await?;
+    assert_eq!(live.control().route_count(), 2);
+    live.control().apply(Step::Load("late".to_owned(), fixed("c", "c"))).await?;
+    assert_eq!(live.control().route_count(), 3);
+    assert_eq!(live.control().routes().len(), 3);
+    live.shutdown().await;
+    Ok(())
+}
+
+fn replay_errors(stage: &Stage) -> Vec<String> {
+    let errors = stage.logs().here().into_iter().filter(|line| line.level == Level::ERROR);
+    errors.map(|line| line.text).filter(|text| text.contains("replay")).collect()
+}
+
+async fn an_adapter_without_routes_logs_one_error(stage: Stage) -> Result<()> {
+    let live = stage.start(AppSpec::new()).await?;
+    let errors = replay_errors(&stage);
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    let error = errors.first().context("just counted")?;
+    for cause in [stage.adapter(), "no module", "no controllers", "older"] {
+        assert!(error.contains(cause), "`{cause}` is not in: {error}");
+    }
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn an_adapter_with_only_manual_routes_logs_the_error_too(stage: Stage) -> Result<()> {
+    let live = stage.start(AppSpec::new().register("GET", "/b", native)).await?;
+    assert_eq!(replay_errors(&stage).len(), 1);
+    assert_eq!(live.get("/b").await?.text(), "native");
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn an_adapter_with_replayed_routes_logs_no_error(stage: Stage) -> Result<()> {
+    let live = stage.start(AppSpec::new().load("m", fixed("a", "a"))).await?;
+    assert_eq!(replay_errors(&stage), [""; 0]);
+    live.shutdown().await;
+    Ok(())
+}

@@ -1,0 +1,98 @@
+//! The global prefix (spec G).
+
+use anyhow::Result;
+use pointwork_core::Context;
+
+use super::{at_root, fixed};
+use crate::case::{Stage, cases};
+use crate::guest::{Program, Step};
+use crate::subject::AppSpec;
+
+cases![
+    connect_to_takes_a_prefix: G1;
+    set_global_prefix_prefixes_what_comes_afterwards: G1, G2;
+    what_came_before_the_prefix_has_none: G2;
+    one_module_serves_under_any_prefix: G3, D4;
+    a_prefix_that_is_set_twice_applies_once: G4;
+    a_prefix_of_both_calls_applies_once: G4;
+    the_context_shows_the_path_with_the_prefix: G5;
+    the_route_is_the_full_pattern: G5, P1;
+];
+
+async fn connect_to_takes_a_prefix(stage: Stage) -> Result<()> {
+    let live = stage.start(AppSpec::new().load("m", fixed("a", "a")).attach(Some("api"))).await?;
+    assert_eq!(live.get("/api/a").await?.text(), "a");
+    assert_eq!(live.get("/a").await?.status, 404);
+    assert_eq!(live.routes(), ["GET /api/a"]);
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn set_global_prefix_prefixes_what_comes_afterwards(stage: Stage) -> Result<()> {
+    let app = AppSpec::new()
+        .prefix("/api/v1/")
+        .load("m", fixed("a", "a"))
+        .register("GET", "/native", |_: Context| async { "native" });
+    let live = stage.start(app).await?;
+    assert_eq!(live.get("/api/v1/a").await?.text(), "a");
+    assert_eq!(live.get("/api/v1/native").await?.text(), "native");
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn what_came_before_the_prefix_has_none(stage: Stage) -> Result<()> {
+    let app = AppSpec::new()
+        .register("GET", "/before", |_: Context| async { "before" })
+        .prefix("api")
+        .register("GET", "/after", |_: Context| async { "after" });
+    let live = stage.start(app).await?;
+    assert_eq!(live.get("/before").await?.text(), "before");
+    assert_eq!(live.get("/api/after").await?.text(), "after");
+    assert_eq!(live.get("/api/before").await?.status, 404);
+    assert_eq!(live.get("/after").await?.status, 404);
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn one_module_serves_under_any_prefix(stage: Stage) -> Result<()> {
+    let module = fixed("a", "a");
+    for prefix in ["one", "two/deep"] {
+        let live = stage.start(AppSpec::new().prefix(prefix).load("m", module.clone())).await?;
+        assert_eq!(live.get(&format!("/{prefix}/a")).await?.text(), "a");
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_prefix_that_is_set_twice_applies_once(stage: Stage) -> Result<()> {
+    let live = stage.start(AppSpec::new().prefix("api").prefix("api").load("m", fixed("a", "a"))).await?;
+    assert_eq!(live.routes(), ["GET /api/a"]);
+    assert_eq!(live.get("/api/a").await?.text(), "a");
+    assert_eq!(live.get("/api/api/a").await?.status, 404);
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn a_prefix_of_both_calls_applies_once(stage: Stage) -> Result<()> {
+    let live = stage.start(AppSpec::new().prefix("api").load("m", fixed("a", "a")).attach(Some("/api"))).await?;
+    assert_eq!(live.get("/api/a").await?.text(), "a");
+    assert_eq!(live.get("/api/api/a").await?.status, 404);
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn the_context_shows_the_path_with_the_prefix(stage: Stage) -> Result<()> {
+    let module = at_root(|t| t.get("a/:x", Program::new().step(Step::Path)));
+    let live = stage.start(AppSpec::new().prefix("api").load("m", module)).await?;
+    assert_eq!(live.get("/api/a/b%20c?q=1").await?.text(), "/api/a/b%20c");
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn the_route_is_the_full_pattern(stage: Stage) -> Result<()> {
+    let module = at_root(|t| t.get("a/:x", Program::new().step(Step::Route)));
+    let live = stage.start(AppSpec::new().prefix("api").load("m", module)).await?;
+    assert_eq!(live.get("/api/a/b").await?.text(), "/api/a/:x");
+    live.shutdown().await;
+    Ok(())
+}
