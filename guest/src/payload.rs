@@ -1,7 +1,10 @@
 //! Payloads as JSON, both ways.
 
+use std::fmt::Display;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_path_to_error::Segment;
 
 use crate::bindings::types::Payload;
 
@@ -30,10 +33,12 @@ pub(crate) fn from_json<T: DeserializeOwned>(text: &[u8]) -> Result<T, String> {
 }
 
 /// The error with the path of the field before it, unless the value as a whole is at fault.
-pub(crate) fn at_field<E: std::fmt::Display>(error: serde_path_to_error::Error<E>) -> String {
-    match error.path().iter().next() {
-        None => error.inner().to_string(),
-        Some(_) => format!("`{}`: {}", error.path(), error.inner()),
+pub(crate) fn at_field<E: Display>(error: serde_path_to_error::Error<E>) -> String {
+    let whole = error.path().iter().all(|segment| matches!(segment, Segment::Unknown));
+    if whole {
+        error.inner().to_string()
+    } else {
+        format!("`{}`: {}", error.path(), error.inner())
     }
 }
 

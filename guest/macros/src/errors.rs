@@ -1,6 +1,5 @@
 use proc_macro2::{Span, TokenStream};
-use quote::quote;
-use syn::spanned::Spanned;
+use quote::{ToTokens, quote};
 
 /// Collects errors, so that an author sees all of them at once.
 #[derive(Default)]
@@ -8,8 +7,8 @@ pub(crate) struct Errors(Vec<syn::Error>);
 
 impl Errors {
     /// Notes an error at the tokens of `at`.
-    pub(crate) fn at(&mut self, at: &impl Spanned, message: impl std::fmt::Display) {
-        self.0.push(syn::Error::new(at.span(), message));
+    pub(crate) fn at(&mut self, at: &impl ToTokens, message: impl std::fmt::Display) {
+        self.0.push(syn::Error::new_spanned(at, message));
     }
 
     /// Keeps the value, or notes the error.
@@ -29,14 +28,5 @@ impl Errors {
 /// The item as it is, and an error at the attribute that led here.
 pub(crate) fn beside(item: TokenStream, message: &str) -> TokenStream {
     let error = syn::Error::new(Span::call_site(), message).to_compile_error();
-    // An error is an item; inside an impl block only a constant may stand for one.
-    if syn::parse2::<syn::Item>(item.clone()).is_ok_and(|item| !has_receiver(&item)) {
-        quote!(#error #item)
-    } else {
-        quote!(const _: () = { #error }; #item)
-    }
-}
-
-fn has_receiver(item: &syn::Item) -> bool {
-    matches!(item, syn::Item::Fn(function) if function.sig.receiver().is_some())
+    quote!(#error #item)
 }

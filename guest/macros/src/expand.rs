@@ -1,7 +1,7 @@
 //! From what was read to Rust.
 
-use proc_macro2::{Ident, TokenStream};
-use quote::{format_ident, quote, quote_spanned};
+use proc_macro2::{Group, Ident, TokenStream, TokenTree};
+use quote::{ToTokens as _, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{LitStr, Type};
 
@@ -16,9 +16,11 @@ pub(crate) fn controller(ty: &Type, name: &str, prefix: Option<&LitStr>, handler
         .flat_map(|(index, handler)| routes(number(index), handler));
     let is_async = handlers.iter().any(|handler| handler.is_async);
     let form = if is_async { quote!(Async) } else { quote!(Blocking) };
+    let form = quote!(::pointwork_guest::form::#form);
+    let checks = handlers.iter().map(|handler| checks(ty, handler, &prefix, &form));
     let arms = handlers.iter().enumerate().map(|(index, handler)| {
         let index = number(index);
-        let body = call(handler, &prefix, is_async, &form);
+        let body = call(handler, is_async, &form);
         quote!(#index => { #body })
     });
     let dispatch = quote! {
@@ -60,6 +62,8 @@ pub(crate) fn controller(ty: &Type, name: &str, prefix: Option<&LitStr>, handler
         }
 
         #blocking
+
+        #(#checks)*
     }
 }
 
@@ -79,9 +83,7 @@ fn routes(index: u32, handler: &Handler) -> Vec<TokenStream> {
 }
 
 /// Reads the arguments, runs the handler and makes the outcome.
-fn call(handler: &Handler, prefix: &str, is_async: bool, form: &TokenStream) -> TokenStream {
-    let form = quote!(::pointwork_guest::form::#form);
-    let checks = checks(handler, prefix, &form);
+fn call(handler: &Handler, is_async: bool, form: &TokenStream) -> TokenStream {
     let mut reads = TokenStream::new();
     let mut passed = Vec::new();
     let mut borrows = false;
@@ -104,7 +106,7 @@ fn call(handler: &Handler, prefix: &str, is_async: bool, form: &TokenStream) -> 
                 ::core::result::Result::Err(throw) => return ::pointwork_guest::Outcome::Throw(throw),
             };
         });
-        passed.push(finish(ty, &ready, &form));
+        passed.push(finish(ty, &ready, form));
     }
     let holder = if borrows {
         quote!(::core::option::Option::None)
@@ -115,7 +117,6 @@ fn call(handler: &Handler, prefix: &str, is_async: bool, form: &TokenStream) -> 
     let wait = handler.is_async.then(|| quote!(.await));
     let outcome = quote_spanned!(handler.output=> ::pointwork_guest::IntoOutcome::into_outcome(value));
     quote! {
-        #checks
         #reads
         #[allow(unused_mut, unused_variables)]
         let mut holder: ::core::option::Option<::pointwork_guest::Context<#form>> = #holder;
@@ -125,54 +126,63 @@ fn call(handler: &Handler, prefix: &str, is_async: bool, form: &TokenStream) -> 
 }
 
 fn finish(ty: &Type, ready: &Ident, form: &TokenStream) -> TokenStream {
-    quote! {
+    quote_spanned! {ty.span()=>
         <#ty as ::pointwork_guest::__private::Argument<#form, _>>::finish(#ready, &mut holder)
     }
 }
 
-/// What tokens do not show and types do, checked at compile time.
-fn checks(handler: &Handler, prefix: &str, form: &TokenStream) -> TokenStream {
+/// What tokens do not show and types do, as constants, which every build evaluates.
+fn checks(controller: &Type, handler: &Handler, prefix: &str, form: &TokenStream) -> TokenStream {
     let name = syn::ext::IdentExt::unraw(&handler.ident).to_string();
     let mut checks = TokenStream::new();
-    let mut bodies = quote!(0);
-    let mut contexts = quote!(0);
+    let (mut bodies, mut contexts) = (quote!(0), quote!(0));
     for argument in &handler.arguments {
-        let ty = &argument.ty;
         if argument.is_reference() {
             contexts.extend(quote!(+ 1));
             continue;
         }
-        let kind = quote_spanned! {ty.span()=> <#ty as ::pointwork_guest::__private::Argument<#form, _>>::KIND };
+        let span = argument.ty.span();
+        // A constant is an item of its own and does not know the `Self` around it.
+        let ty = without_self(argument.ty.to_token_stream(), controller);
+        let kind = quote_spanned!(span=> <#ty as ::pointwork_guest::__private::Argument<#form, _>>::KIND);
         bodies.extend(quote!(+ ::core::matches!(#kind, ::pointwork_guest::__private::Kind::Body) as u8));
         contexts.extend(quote!(+ ::core::matches!(#kind, ::pointwork_guest::__private::Kind::Context) as u8));
+        let parameter = &argument.name;
         for path in paths(handler) {
-            let parameter = &argument.name;
             let message = format!(
                 "handler `{name}` takes a path parameter `{parameter}`, but its path `{}` has no `:{parameter}`; name the \
                  argument like the parameter",
                 shown(prefix, &path)
             );
-            checks.extend(quote_spanned! {ty.span()=>
-                const {
-                    ::core::assert!(
-                        !::core::matches!(#kind, ::pointwork_guest::__private::Kind::PathParam)
-                            || ::pointwork_guest::__private::has_param(#prefix, #path, #parameter),
-                        #message
-                    );
-                }
+            checks.extend(quote_spanned! {span=>
+                const _: () = ::core::assert!(
+                    !::core::matches!(#kind, ::pointwork_guest::__private::Kind::PathParam)
+                        || ::pointwork_guest::__private::has_param(#prefix, #path, #parameter),
+                    #message
+                );
             });
         }
     }
     let two_bodies = format!("handler `{name}` takes the body twice, expected one argument that is read from it");
     let two_contexts = format!("handler `{name}` takes the context twice, expected one argument");
-    let span = handler.ident.span();
-    quote_spanned! {span=>
-        #checks
-        const {
-            ::core::assert!(#bodies <= 1, #two_bodies);
-            ::core::assert!(#contexts <= 1, #two_contexts);
+    checks.extend(quote_spanned! {handler.ident.span()=>
+        const _: () = ::core::assert!(#bodies <= 1u8, #two_bodies);
+        const _: () = ::core::assert!(#contexts <= 1u8, #two_contexts);
+    });
+    checks
+}
+
+fn without_self(tokens: TokenStream, controller: &Type) -> TokenStream {
+    let replace = |token| match token {
+        TokenTree::Ident(ident) if ident == "Self" => controller.to_token_stream(),
+        TokenTree::Group(group) => {
+            let mut inner = Group::new(group.delimiter(), without_self(group.stream(), controller));
+            inner.set_span(group.span());
+            TokenTree::Group(inner).into()
         }
-    }
+        other => other.into(),
+    };
+    tokens.into_iter().flat_map(replace).collect()
 }
 
 fn paths(handler: &Handler) -> Vec<String> {

@@ -39,7 +39,18 @@ pub trait Argument<F, Marker>: Sized {
     const KIND: Kind;
     type Ready;
 
-    /// First step. `body` is there for `Kind::Body` only.
+    /// Reads the body, if the argument is made of it. Being a function of its own, it keeps the reading of bodies out of
+    /// modules that have no use for it.
+    fn body(_context: &Context) -> Result<Vec<u8>, Throw> {
+        Ok(Vec::new())
+    }
+
+    /// The same in the asynchronous form.
+    fn body_async(_context: &Context<Async>) -> impl Future<Output = Result<Vec<u8>, Throw>> {
+        std::future::ready(Ok(Vec::new()))
+    }
+
+    /// First step. `body` is empty except for `Kind::Body`.
     fn read(request: &Request, body: Vec<u8>, argument: &'static str) -> Result<Self::Ready, Throw>;
 
     /// Second step. `context` is there for the first that takes it.
@@ -66,6 +77,14 @@ impl<F, T: FromRequest> Argument<F, ByRequest> for T {
 impl<F, T: FromBody> Argument<F, ByBody> for T {
     const KIND: Kind = Kind::Body;
     type Ready = T;
+
+    fn body(context: &Context) -> Result<Vec<u8>, Throw> {
+        context.read_body().map_err(unread)
+    }
+
+    async fn body_async(context: &Context<Async>) -> Result<Vec<u8>, Throw> {
+        context.read_body().await.map_err(unread)
+    }
 
     fn read(request: &Request, body: Vec<u8>, argument: &'static str) -> Result<T, Throw> {
         T::from_body(body, request, argument)
@@ -97,11 +116,7 @@ pub fn ready_blocking<T, M>(context: &Context, argument: &'static str) -> Result
 where
     T: Argument<Blocking, M>,
 {
-    let body = match T::KIND {
-        Kind::Body => context.read_body().map_err(unread)?,
-        _ => Vec::new(),
-    };
-    T::read(context, body, argument)
+    T::read(context, T::body(context)?, argument)
 }
 
 /// Reads one argument in the asynchronous form.
@@ -109,11 +124,7 @@ pub async fn ready<T, M>(context: &Context<Async>, argument: &'static str) -> Re
 where
     T: Argument<Async, M>,
 {
-    let body = match T::KIND {
-        Kind::Body => context.read_body().await.map_err(unread)?,
-        _ => Vec::new(),
-    };
-    T::read(context, body, argument)
+    T::read(context, T::body_async(context).await?, argument)
 }
 
 fn unread(failure: Failure) -> Throw {

@@ -30,10 +30,12 @@ pub(crate) struct Guest {
 
 /// The request body of a guest that reads it piece by piece. Shared with the reads that are under way, which must not
 /// hold the store.
-pub(crate) struct Reader(Arc<Mutex<BodyReader>>);
+#[allow(unreachable_pub, reason = "the generated bindings re-export it")]
+pub struct Reader(Arc<Mutex<BodyReader>>);
 
 /// The reply body of a guest that writes it piece by piece; `None` once it is finished.
-pub(crate) struct Writer(Arc<Mutex<Option<BodyWriter>>>);
+#[allow(unreachable_pub, reason = "the generated bindings re-export it")]
+pub struct Writer(Arc<Mutex<Option<BodyWriter>>>);
 
 impl Guest {
     pub(crate) fn new(module: Arc<str>, limits: StoreLimits) -> Self {

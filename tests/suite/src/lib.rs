@@ -1,8 +1,23 @@
-pub mod client;
-pub mod guest;
+//! Pointwork's behaviour suite.
+//!
+//! The suite is a library that sees a running subject: an application on one adapter, reached over sockets, and a control
+//! handle. A [`case`](case::Case) states one behaviour and the rows of the specification that it proves; it is written
+//! once and runs on every adapter. `tests/behaviour.rs` runs them all, one test for each case and adapter:
+//!
+//! ```text
+//! cargo test -p pointwork-suite --test behaviour -- hyper::literal_beats_parameter
+//! ```
+//!
+//! Which case proves which row on which adapter stands in `golden.txt`, so that a lost case shows.
+
+pub mod adapters;
+pub mod broken;
 pub mod case;
 pub mod cases;
+pub mod client;
 pub mod crashes;
 pub mod fixtures;
+pub mod guest;
 pub mod logs;
+pub mod rows;
 pub mod subject;

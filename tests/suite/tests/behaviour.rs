@@ -1,1 +1,45 @@
-fn main(){}
+//! Every case on every adapter, and every broken subject against the case that has to catch it.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use pointwork_suite::adapters::{self, OnAdapter};
+use pointwork_suite::broken::{self, Broken};
+use pointwork_suite::case::Case;
+use pointwork_suite::cases;
+use pointwork_suite::fixtures::Fixtures;
+use pointwork_suite::subject::Subject;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    let fixtures = Fixtures::new(env!("CARGO_TARGET_TMPDIR"));
+    let mut trials = Vec::new();
+    for adapter in adapters::subjects() {
+        for case in cases::all() {
+            let (subject, fixtures) = (Arc::new(adapter), fixtures.clone());
+            let name = format!("{}::{}", adapter.name(), case.name);
+            trials.push(Trial::test(name, move || run(case, subject, fixtures)));
+        }
+        for broken in broken::ALL {
+            let fixtures = fixtures.clone();
+            let name = format!("{}::broken::{}", adapter.name(), broken.name);
+            trials.push(Trial::test(name, move || is_caught(broken, adapter, fixtures)));
+        }
+    }
+    assert!(!trials.is_empty(), "there is no subject to run the cases on");
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+fn run(case: Case, subject: Arc<dyn Subject>, fixtures: Fixtures) -> Result<(), Failed> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    runtime.block_on(case.run(subject, fixtures)).map_err(|error| Failed::from(format!("{error:#}")))
+}
+
+fn is_caught(broken: &'static Broken, adapter: OnAdapter, fixtures: Fixtures) -> Result<(), Failed> {
+    let subject = broken.subject(Arc::new(adapter), |wrap| Arc::new(adapter.wrapped(wrap)));
+    match run(cases::named(broken.caught_by), subject, fixtures) {
+        Err(_) => Ok(()),
+        Ok(()) => Err(format!("`{}` passes on a subject that {}", broken.caught_by, broken.name).into()),
+    }
+}

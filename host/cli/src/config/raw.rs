@@ -1,6 +1,5 @@
 //! The file as it is written, and the way from there to a [`Config`].
 
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -9,7 +8,7 @@ use toml::Spanned;
 use toml::de::{DeTable, Deserializer};
 
 use super::problem::Problem;
-use super::values::{Listen, Size, Time};
+use super::values::{Count, Listen, Size, Time};
 use super::{Adapter, Config, Limits, Module, channels};
 
 #[derive(Deserialize)]
@@ -41,8 +40,8 @@ struct RawLimits {
     request_deadline: Option<Time>,
     body: Option<Size>,
     memory: Option<Size>,
-    instances: Option<NonZeroUsize>,
-    in_flight: Option<NonZeroUsize>,
+    instances: Option<Count>,
+    in_flight: Option<Count>,
     queue_wait: Option<Time>,
     header_timeout: Option<Time>,
     body_timeout: Option<Time>,
@@ -105,8 +104,8 @@ impl From<RawLimits> for Limits {
             request_deadline: raw.request_deadline.map(|time| time.0),
             body: raw.body.map(|size| size.0),
             memory: raw.memory.map(|size| size.0),
-            instances: raw.instances.map(NonZeroUsize::get),
-            in_flight: raw.in_flight.map(NonZeroUsize::get),
+            instances: raw.instances.map(|count| count.0),
+            in_flight: raw.in_flight.map(|count| count.0),
             queue_wait: raw.queue_wait.map(|time| time.0),
             header_timeout: raw.header_timeout.map(|time| time.0),
             body_timeout: raw.body_timeout.map(|time| time.0),

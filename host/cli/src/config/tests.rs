@@ -214,7 +214,7 @@ fn time_and_size_that_do_not_parse_say_how_they_are_written() {
 fn count_of_none_is_refused() {
     assert_eq!(
         refusal("limits.instances = 0"),
-        "invalid value: integer `0`, expected a nonzero usize in shop/pointwork.toml:1:20"
+        "invalid value: integer `0`, expected a whole number above 0 in shop/pointwork.toml:1:20"
     );
 }
 

@@ -73,11 +73,11 @@ impl<'de> Deserialize<'de> for Time {
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Time, E> {
                 let time = humantime::parse_duration(text)
-                    .map_err(|_| E::custom(format_args!("`{text}` is no time; expected {}", de_expected(&self))))?;
+                    .map_err(|_| E::custom(format_args!("`{text}` is no time; expected {}", expected(&self))))?;
                 if time.is_zero() {
                     return Err(E::custom(format_args!(
                         "`{text}` is no limit; expected {}",
-                        de_expected(&self)
+                        expected(&self)
                     )));
                 }
                 Ok(Time(time))
@@ -116,7 +116,7 @@ impl<'de> Deserialize<'de> for Size {
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Size, E> {
                 text.parse::<ByteSize>()
                     .map(|size| Size(size.as_u64()))
-                    .map_err(|_| E::custom(format_args!("`{text}` is no size; expected {}", de_expected(&self))))
+                    .map_err(|_| E::custom(format_args!("`{text}` is no size; expected {}", expected(&self))))
             }
         }
 
@@ -124,8 +124,42 @@ impl<'de> Deserialize<'de> for Size {
     }
 }
 
+/// A number of things, one at least.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Count(pub(super) usize);
+
+impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Number;
+
+        impl Visitor<'_> for Number {
+            type Value = Count;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a whole number above 0")
+            }
+
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Count, E> {
+                let count = usize::try_from(number).ok().filter(|count| *count > 0);
+                count
+                    .map(Count)
+                    .ok_or_else(|| E::invalid_value(de::Unexpected::Signed(number), &self))
+            }
+
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Count, E> {
+                let count = usize::try_from(number).ok().filter(|count| *count > 0);
+                count
+                    .map(Count)
+                    .ok_or_else(|| E::invalid_value(de::Unexpected::Unsigned(number), &self))
+            }
+        }
+
+        deserializer.deserialize_any(Number)
+    }
+}
+
 /// What a visitor expects, as text.
-fn de_expected<'de>(visitor: &impl Visitor<'de>) -> String {
+fn expected<'de>(visitor: &impl Visitor<'de>) -> String {
     (visitor as &dyn de::Expected).to_string()
 }
 

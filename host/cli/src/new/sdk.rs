@@ -90,7 +90,9 @@ fn installed_package(record: &str, program: &str) -> Option<PathBuf> {
         .iter()
         .find(|(_, programs)| programs.iter().any(|name| name == program))?;
     let source = package.split_once("(path+file://")?.1.strip_suffix(')')?;
-    Some(PathBuf::from(source))
+    // It is the path of a URL.
+    let path = percent_encoding::percent_decode_str(source).decode_utf8().ok()?;
+    Some(PathBuf::from(path.into_owned()))
 }
 
 fn is_sdk(folder: &Path) -> bool {

@@ -73,7 +73,14 @@ impl Products {
 
     #[post]
     fn create(Json(new): Json<NewProduct>) -> (HttpStatus, Json<Product>) {
-        (HttpStatus::CREATED, Json(Product { id: 7, name: new.name, price: new.price }))
+        (
+            HttpStatus::CREATED,
+            Json(Product {
+                id: 7,
+                name: new.name,
+                price: new.price,
+            }),
+        )
     }
 
     #[delete([":id", ":id/all"])]
@@ -107,7 +114,11 @@ impl Replies {
 
     #[get("headers")]
     fn headers() -> Reply {
-        Reply::new(HttpStatus::ACCEPTED).header("x-one", "1").header("x-two", "2").header("x-two", "3").text("headers")
+        Reply::new(HttpStatus::ACCEPTED)
+            .header("x-one", "1")
+            .header("x-two", "2")
+            .header("x-two", "3")
+            .text("headers")
     }
 
     #[get("none")]
@@ -160,8 +171,12 @@ impl Replies {
 
     #[post("echo")]
     fn echo(ctx: &Context, body: Vec<u8>) -> Reply {
-        let content_type = ctx.header("content-type").unwrap_or_else(|| "application/octet-stream".into());
-        Reply::new(HttpStatus::OK).header("content-type", content_type).bytes(body)
+        let content_type = ctx
+            .header("content-type")
+            .unwrap_or_else(|| "application/octet-stream".into());
+        Reply::new(HttpStatus::OK)
+            .header("content-type", content_type)
+            .bytes(body)
     }
 
     #[post("count")]

@@ -1,0 +1,86 @@
+//! HTTP/1.0 and HTTP/1.1.
+
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Poll, ready};
+
+use http::{Request, Version};
+use hyper::body::Incoming;
+use hyper::server::conn::http1::Builder;
+use hyper::service::service_fn;
+
+use crate::HyperOptions;
+use crate::adapter::Inner;
+use crate::connection::linger;
+use crate::head_timer::HeadTimer;
+use crate::io::Io;
+use crate::link::Link;
+use crate::options::DEFAULT_MAX_HEADERS;
+use crate::watch::{Alarm, Watch};
+
+/// hyper takes no smaller one.
+const MIN_BUFFER: usize = 8192;
+
+fn builder(options: &HyperOptions, link: &Arc<Link>) -> Builder {
+    let max_head = usize::try_from(options.max_header_bytes).unwrap_or(usize::MAX);
+    let mut builder = Builder::new();
+    builder
+        .keep_alive(options.keep_alive)
+        .max_header_size(max_head)
+        .max_buf_size(max_head.max(MIN_BUFFER))
+        .timer(HeadTimer(link.clone()))
+        .header_read_timeout(options.header_timeout);
+    if options.max_headers != DEFAULT_MAX_HEADERS {
+        builder.max_headers(options.max_headers);
+    }
+    // `pipeline_flush` stays off. With it, a reply waits while any byte of a later request is in the buffer, and replies to
+    // a client that never reads pile up without bound.
+    builder
+}
+
+pub(crate) async fn serve(server: Arc<Inner>, io: Io, mut watch: Watch) {
+    let link = watch.link().clone();
+    let builder = builder(&server.options, &link);
+    let respond = service_fn(|request: Request<Incoming>| {
+        if request.version() == Version::HTTP_10 {
+            link.saw_http_10();
+        }
+        let server = server.clone();
+        async move { Ok::<_, Infallible>(server.respond(request).await) }
+    });
+    let mut connection = builder.serve_connection(io, respond);
+    let end = poll_fn(|cx| {
+        loop {
+            if let Poll::Ready(result) = Pin::new(&mut connection).poll(cx) {
+                return Poll::Ready(Some(result));
+            }
+            match ready!(watch.poll(cx)) {
+                Alarm::Drain => Pin::new(&mut connection).graceful_shutdown(),
+                // hyper finds it when it is polled next.
+                Alarm::HeadLate => link.head_is_late(),
+                Alarm::Cut | Alarm::WriteLate => return Poll::Ready(None),
+            }
+        }
+    })
+    .await;
+    let Some(result) = end else {
+        tracing::debug!("a connection was cut");
+        return;
+    };
+    let stream = connection.into_parts().io.into_stream();
+    match result {
+        Ok(()) => linger(stream, watch).await,
+        Err(error) => {
+            tracing::debug!("a connection ended: {error}");
+            if error.is_parse() {
+                linger(stream, watch).await;
+            } else if error.is_user() && link.is_http_10() {
+                // The end of the connection alone would look like the end of the reply.
+                let _ = stream.set_zero_linger();
+            }
+        }
+    }
+}
+

@@ -1,0 +1,122 @@
+//! HTTP/2 in clear text.
+
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+use http_body::{Body as HttpBody, Frame, SizeHint};
+use hyper::body::Incoming;
+use hyper::server::conn::http2::Builder;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use pointwork_core::{Body, BodyError};
+
+use crate::HyperOptions;
+use crate::adapter::Inner;
+use crate::io::Io;
+use crate::link::Link;
+use crate::watch::{Alarm, Watch};
+
+fn builder(options: &HyperOptions) -> Builder<TokioExecutor> {
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder
+        .timer(TokioTimer::new())
+        .max_header_list_size(options.max_header_bytes)
+        .max_concurrent_streams(options.http2.max_streams)
+        .max_pending_accept_reset_streams(options.http2.max_pending_resets)
+        .max_local_error_reset_streams(options.http2.max_faulty_streams)
+        .keep_alive_interval(options.http2.ping_interval)
+        .keep_alive_timeout(options.http2.ping_timeout);
+    builder
+}
+
+pub(crate) async fn serve(server: Arc<Inner>, io: Io, mut watch: Watch) {
+    let link = watch.link().clone();
+    let respond = service_fn(|request| {
+        let stream = Stream::open(link.clone());
+        let server = server.clone();
+        async move { Ok::<_, Infallible>(respond(&server, request).await.map(|body| Held { body, stream })) }
+    });
+    let mut connection = pin!(builder(&server.options).serve_connection(io, respond));
+    let mut idle = false;
+    let end = poll_fn(|cx| {
+        loop {
+            if let Poll::Ready(result) = connection.as_mut().poll(cx) {
+                return Poll::Ready(Some(result));
+            }
+            match ready!(watch.poll(cx)) {
+                Alarm::Drain => connection.as_mut().graceful_shutdown(),
+                Alarm::HeadLate if link.has_streams() => link.await_nothing(),
+                // First the client is asked to close, as HTTP/2 wants it. One that does not answer is cut.
+                Alarm::HeadLate if !idle => {
+                    idle = true;
+                    connection.as_mut().graceful_shutdown();
+                    link.await_head();
+                }
+                Alarm::HeadLate | Alarm::Cut | Alarm::WriteLate => return Poll::Ready(None),
+            }
+        }
+    })
+    .await;
+    match end {
+        Some(Ok(())) => {}
+        Some(Err(error)) => tracing::debug!("a connection ended: {error}"),
+        None => tracing::debug!("a connection was cut"),
+    }
+}
+
+async fn respond(server: &Inner, request: Request<Incoming>) -> Response<Body> {
+    // HTTP/1 has this limit in its parser.
+    if request.headers().len() > server.options.max_headers {
+        let mut reply = Response::new(Body::empty());
+        *reply.status_mut() = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+        return reply;
+    }
+    server.respond(request).await
+}
+
+/// A request in flight, its reply's body included: the connection is not idle.
+struct Stream(Arc<Link>);
+
+impl Stream {
+    fn open(link: Arc<Link>) -> Self {
+        link.stream_opened();
+        Self(link)
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.0.stream_closed();
+    }
+}
+
+pin_project_lite::pin_project! {
+    /// A reply's body that holds its [`Stream`].
+    struct Held {
+        #[pin]
+        body: Body,
+        stream: Stream,
+    }
+}
+
+impl HttpBody for Held {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        self.project().body.poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

@@ -1,0 +1,121 @@
+//! The adapter as a service, for servers that already exist.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body::Body as HttpBody;
+use pointwork_core::{Body, BoxFuture};
+
+use crate::adapter::Inner;
+use crate::body::BoxError;
+
+/// The adapter as a [`tower_service::Service`] and a [`hyper::service::Service`] (spec A9).
+///
+/// Made by [`Hyper::service`](crate::Hyper::service). It takes requests with any body of [`Bytes`] and never fails:
+/// what goes wrong is a reply. It is always ready, cheap to clone, and sees later routes as they are published.
+///
+/// The request must be as the client sent it. A router around it that takes a prefix off the path changes what the routes
+/// match; one that keeps it, while the application has a global prefix too, makes the path double (spec G6). Call it
+/// within a tokio runtime with time enabled. Of the [options](crate::HyperOptions), only the body timeout counts here:
+/// the rest is the server's around it.
+///
+/// ```
+/// use std::convert::Infallible;
+/// use http::{HeaderValue, Response};
+/// use pointwork_core::Body;
+/// use pointwork_hyper::Hyper;
+/// use tower::ServiceExt;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Infallible> {
+/// let hyper = Hyper::new();
+/// // Any tower layer will do in place of the one closure.
+/// let service = hyper.service().map_response(|mut reply: Response<Body>| {
+///     reply.headers_mut().insert("x-served-by", HeaderValue::from_static("me"));
+///     reply
+/// });
+/// let reply = service.oneshot(http::Request::new(Body::empty())).await?;
+/// assert_eq!(reply.status(), 503, "nothing is published yet");
+/// assert_eq!(reply.headers()["x-served-by"], "me");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct HyperService(Arc<Inner>);
+
+impl HyperService {
+    pub(crate) fn new(inner: Arc<Inner>) -> Self {
+        Self(inner)
+    }
+
+    fn answer<B>(&self, request: Request<B>) -> Replying
+    where
+        B: HttpBody<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let inner = self.0.clone();
+        Replying(Box::pin(async move { inner.respond(request).await }))
+    }
+}
+
+impl fmt::Debug for HyperService {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("HyperService")
+    }
+}
+
+impl<B> tower_service::Service<Request<B>> for HyperService
+where
+    B: HttpBody<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Replying;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Replying {
+        self.answer(request)
+    }
+}
+
+impl<B> hyper::service::Service<Request<B>> for HyperService
+where
+    B: HttpBody<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Replying;
+
+    fn call(&self, request: Request<B>) -> Replying {
+        self.answer(request)
+    }
+}
+
+/// The reply that a [`HyperService`] works on. Dropping it cancels the handler.
+#[must_use = "futures do nothing unless polled"]
+pub struct Replying(BoxFuture<'static, Response<Body>>);
+
+impl Future for Replying {
+    type Output = Result<Response<Body>, Infallible>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        self.0.as_mut().poll(cx).map(Ok)
+    }
+}
+
+impl fmt::Debug for Replying {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Replying")
+    }
+}

@@ -1,0 +1,201 @@
+//! Accepting connections, and the end of it.
+
+use std::fmt;
+use std::future::{Future, pending};
+use std::io;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures_util::future::{Either, select};
+use pointwork_core::BoxFuture;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::time::{sleep, timeout};
+
+use crate::adapter::Inner;
+use crate::connection;
+use crate::connections::{Connections, Phase};
+use crate::link::Link;
+
+/// The shortest and the longest wait after the operating system refused to accept.
+const BACKOFF: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
+
+/// How long connections that were cut may take to let go of their sockets.
+const CUT_TIME: Duration = Duration::from_secs(1);
+
+/// A server at work: await it, or spawn it on a tokio runtime.
+///
+/// Made by [`Hyper::serve`](crate::Hyper::serve). Without a signal it never completes: neither a broken connection nor
+/// a system out of file descriptors ends it. The latter is reported as `server:crashed` once, and tried again (spec E1).
+///
+/// # Cancel safety
+/// Dropping it closes the listener and cuts every connection.
+#[must_use = "nothing is served until it is awaited or spawned"]
+pub struct Serving(State);
+
+enum State {
+    Fresh(Option<Start>),
+    Running(BoxFuture<'static, ()>),
+}
+
+struct Start {
+    server: Arc<Inner>,
+    listener: TcpListener,
+    signal: BoxFuture<'static, ()>,
+}
+
+impl Serving {
+    pub(crate) fn new(server: Arc<Inner>, listener: TcpListener) -> Self {
+        Self(State::Fresh(Some(Start {
+            server,
+            listener,
+            signal: Box::pin(pending()),
+        })))
+    }
+
+    /// Serves until the signal completes.
+    ///
+    /// Then no connection is accepted any more, idle ones close, and each request in flight gets its reply, the last of
+    /// its connection. What is not done after
+    /// [`shutdown_grace`](crate::HyperOptions::shutdown_grace) is cut, its handlers are cancelled, and `Serving`
+    /// completes. Once serving began, a signal set here comes too late and is ignored.
+    ///
+    /// ```no_run
+    /// # async fn example(shutdown: tokio::sync::oneshot::Receiver<()>) -> Result<(), pointwork_core::Error> {
+    /// let hyper = pointwork_hyper::Hyper::new();
+    /// let listener = hyper.bind("127.0.0.1:8080").await?;
+    /// hyper
+    ///     .serve(listener)
+    ///     .with_graceful_shutdown(async {
+    ///         let _ = shutdown.await;
+    ///     })
+    ///     .await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn with_graceful_shutdown(mut self, signal: impl Future<Output = ()> + Send + 'static) -> Self {
+        if let State::Fresh(Some(start)) = &mut self.0 {
+            start.signal = Box::pin(signal);
+        }
+        self
+    }
+}
+
+impl Future for Serving {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            match &mut self.0 {
+                State::Running(running) => return running.as_mut().poll(cx),
+                State::Fresh(start) => {
+                    let Some(start) = start.take() else {
+                        return Poll::Ready(());
+                    };
+                    self.0 = State::Running(Box::pin(run(start)));
+                }
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Serving {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Serving")
+    }
+}
+
+/// Cuts every connection when the server is dropped, in whatever state it is.
+struct CutOnDrop(Arc<Connections>);
+
+impl Drop for CutOnDrop {
+    fn drop(&mut self) {
+        self.0.advance(Phase::Cut);
+    }
+}
+
+async fn run(start: Start) {
+    let Start {
+        server,
+        listener,
+        signal,
+    } = start;
+    let connections = Arc::new(Connections::new());
+    let cut = CutOnDrop(connections.clone());
+    {
+        let accepting = pin!(accept_all(&server, &listener, &connections));
+        // The signal first: a server under load must see it too.
+        match select(signal, accepting).await {
+            Either::Left(((), _)) => {}
+            Either::Right((never, _)) => match never {},
+        }
+    }
+    drop(listener);
+    connections.advance(Phase::Draining);
+    let grace = server.options.shutdown_grace;
+    if timeout(grace, connections.emptied()).await.is_err() {
+        tracing::warn!(
+            adapter = "hyper",
+            connections = connections.count(),
+            "requests were still in flight {grace:?} after the signal to shut down, and are cut"
+        );
+        drop(cut);
+        let _ = timeout(CUT_TIME, connections.emptied()).await;
+    }
+}
+
+async fn accept_all(
+    server: &Arc<Inner>,
+    listener: &TcpListener,
+    connections: &Arc<Connections>,
+) -> std::convert::Infallible {
+    let options = &server.options;
+    let slots = Arc::new(Semaphore::new(options.max_connections));
+    loop {
+        // It waits here, before it accepts, so that the backlog of the operating system holds the rest.
+        let Ok(slot) = slots.clone().acquire_owned().await else {
+            // Nobody closes the semaphore.
+            return pending().await;
+        };
+        let stream = accept(server, listener).await;
+        // Replies are written whole, so waiting for more to send along only costs time.
+        let _ = stream.set_nodelay(true);
+        let entry = connections.enter(Link::new(options.header_timeout, options.write_timeout));
+        let server = server.clone();
+        tokio::spawn(async move {
+            connection::serve(server, stream, entry).await;
+            drop(slot);
+        });
+    }
+}
+
+/// The next connection, however long the operating system has none to give.
+async fn accept(server: &Inner, listener: &TcpListener) -> TcpStream {
+    let (mut wait, longest) = BACKOFF;
+    let mut reported = false;
+    loop {
+        let error = match listener.accept().await {
+            Ok((stream, _)) => return stream,
+            Err(error) => error,
+        };
+        if is_of_the_client(&error) {
+            continue;
+        }
+        if !reported {
+            reported = true;
+            server.report(format!("no connection can be accepted, trying again: {error}"));
+        }
+        sleep(wait).await;
+        wait = (wait * 2).min(longest);
+    }
+}
+
+/// The client went away between its arrival and our turn.
+fn is_of_the_client(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionRefused
+    )
+}

@@ -1,0 +1,104 @@
+//! The contract in `wit/`: documented throughout, and of one version.
+
+use pointwork_rules::{root, texts_ending};
+use wit_parser::{Docs, Resolve, TypeDefKind};
+
+fn contract() -> (Resolve, wit_parser::PackageId) {
+    let mut resolve = Resolve::default();
+    let (package, _) = resolve.push_dir(root().join("wit")).expect("the contract parses");
+    (resolve, package)
+}
+
+/// Collects what has no documentation.
+#[derive(Default)]
+struct Missing(Vec<String>);
+
+impl Missing {
+    fn look(&mut self, docs: &Docs, what: impl FnOnce() -> String) {
+        if docs.contents.as_ref().is_none_or(|text| text.trim().is_empty()) {
+            self.0.push(what());
+        }
+    }
+}
+
+/// The fields of a record and the cases of a variant.
+fn parts(kind: &TypeDefKind) -> Vec<(&str, &Docs)> {
+    match kind {
+        TypeDefKind::Record(record) => record.fields.iter().map(|field| (field.name.as_str(), &field.docs)).collect(),
+        TypeDefKind::Variant(variant) => variant.cases.iter().map(|case| (case.name.as_str(), &case.docs)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+#[test]
+fn every_item_of_the_contract_is_documented() {
+    let (resolve, package) = contract();
+    let mut missing = Missing::default();
+    for (name, &world) in &resolve.packages[package].worlds {
+        missing.look(&resolve.worlds[world].docs, || format!("world {name}"));
+    }
+    for (interface_name, &id) in &resolve.packages[package].interfaces {
+        let interface = &resolve.interfaces[id];
+        missing.look(&interface.docs, || format!("interface {interface_name}"));
+        for (name, function) in &interface.functions {
+            missing.look(&function.docs, || format!("{interface_name}.{name}"));
+        }
+        for (name, &id) in &interface.types {
+            let item = &resolve.types[id];
+            // A type that comes in through `use` is documented where it is from.
+            if matches!(item.kind, TypeDefKind::Type(_)) {
+                continue;
+            }
+            missing.look(&item.docs, || format!("{interface_name}.{name}"));
+            let of_type = item.docs.contents.as_deref().unwrap_or_default().to_lowercase();
+            for (part, docs) in parts(&item.kind) {
+                // A small type may explain its parts in its own text.
+                if !of_type.contains(part) {
+                    missing.look(docs, || format!("{interface_name}.{name}.{part}"));
+                }
+            }
+        }
+    }
+    assert!(missing.0.is_empty(), "without documentation: {}", missing.0.join(", "));
+}
+
+#[test]
+fn every_world_of_a_controller_imports_this_package_alone() {
+    let (resolve, package) = contract();
+    for (name, &world) in &resolve.packages[package].worlds {
+        for (key, item) in &resolve.worlds[world].imports {
+            let wit_parser::WorldItem::Interface { id, .. } = item else { panic!("world {name} imports a bare item") };
+            let from = resolve.interfaces[*id].package;
+            assert_eq!(from, Some(package), "world {name} imports {}", resolve.name_world_key(key));
+        }
+    }
+}
+
+#[test]
+fn the_contract_has_one_version() {
+    let (resolve, package) = contract();
+    let version = resolve.packages[package].name.version.as_ref().expect("the contract has a version").to_string();
+    let mentions = |text: &str| -> Vec<String> {
+        let versions = text.match_indices("pointwork:module").filter_map(|(at, _)| {
+            let rest = text[at..].split_once('@')?;
+            let between = rest.0.trim_start_matches("pointwork:module");
+            let plain = |c: char| c.is_ascii_lowercase() || matches!(c, '/' | '-');
+            let version: String = rest.1.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
+            (between.chars().all(plain) && !version.is_empty()).then(|| version.trim_end_matches('.').to_owned())
+        });
+        versions.collect()
+    };
+    // The suite names versions that there are not, on purpose.
+    let exempt = ["tests/suite/", "tests/rules/", "CHANGELOG.md"];
+    for end in [".rs", ".wit", ".wat", ".js", ".md", ".toml"] {
+        for text in texts_ending(end).unwrap() {
+            if exempt.iter().any(|start| text.path.starts_with(start)) {
+                continue;
+            }
+            for mentioned in mentions(&text.text) {
+                // Exports are named by the compatible part of the version as well.
+                assert!(mentioned == version || version.starts_with(&format!("{mentioned}.")), "{} names version {mentioned} of the contract, which is at {version}", text.path);
+            }
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Which crate may depend on which, and what every crate has.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
+use pointwork_rules::root;
+
+fn metadata() -> Metadata {
+    MetadataCommand::new().manifest_path(root().join("Cargo.toml")).exec().expect("`cargo metadata` runs")
+}
+
+/// The crates that tests alone are made of.
+const TESTS: [&str; 2] = ["pointwork-suite", "pointwork-rules"];
+
+/// What each crate of the workspace may depend on within the workspace, tests aside. A crate that is not here has to be
+/// put here first.
+fn may_depend_on() -> BTreeMap<&'static str, &'static [&'static str]> {
+    const ADAPTER: &[&str] = &["pointwork-core"];
+    BTreeMap::from([
+        ("pointwork-events", &[][..]),
+        ("pointwork-guest-macros", &[]),
+        ("pointwork-guest", &["pointwork-events", "pointwork-guest-macros"]),
+        ("pointwork-core", &["pointwork-events"]),
+        ("pointwork", &["pointwork-core", "pointwork-events"]),
+        ("pointwork-axum", ADAPTER),
+        ("pointwork-trillium", ADAPTER),
+        ("pointwork-actix", ADAPTER),
+        ("pointwork-salvo", ADAPTER),
+        ("pointwork-hyper", ADAPTER),
+        (
+            "pointwork-cli",
+            &[
+                "pointwork",
+                "pointwork-core",
+                "pointwork-events",
+                "pointwork-axum",
+                "pointwork-trillium",
+                "pointwork-actix",
+                "pointwork-salvo",
+                "pointwork-hyper",
+            ],
+        ),
+    ])
+}
+
+/// What a crate must not reach, however indirectly: who, whom, why.
+const OUT_OF_REACH: &[(&str, &[&str], &str)] = &[
+    ("pointwork-events", &["tokio", "wasmtime", "hyper", "http"], "guests are built for wasm32"),
+    ("pointwork-guest", &["tokio", "wasmtime", "hyper", "pointwork-core", "pointwork"], "guests are built for wasm32"),
+    (
+        "pointwork-core",
+        &["tokio", "wasmtime", "hyper", "hyper-util", "axum", "actix-web", "salvo", "trillium"],
+        "the core knows no executor, no server and no WebAssembly runtime",
+    ),
+    ("pointwork", &["hyper", "axum", "actix-web", "salvo", "trillium"], "the runtime knows no adapter"),
+    ("pointwork-hyper", &["wasmtime", "axum", "actix-web", "salvo", "trillium"], "an adapter knows its framework only"),
+];
+
+fn ours(metadata: &Metadata) -> BTreeMap<String, &Package> {
+    metadata.workspace_packages().into_iter().map(|package| (package.name.to_string(), package)).collect()
+}
+
+#[test]
+fn arrows_point_from_the_adapters_and_the_runtime_to_the_core() {
+    let metadata = metadata();
+    let packages = ours(&metadata);
+    let allowed = may_depend_on();
+    let mut wrong = Vec::new();
+    for (name, package) in &packages {
+        if TESTS.contains(&name.as_str()) {
+            continue;
+        }
+        let Some(allowed) = allowed.get(name.as_str()) else {
+            wrong.push(format!("`{name}` is in no room; give it one in this test"));
+            continue;
+        };
+        for dependency in &package.dependencies {
+            let is_ours = packages.contains_key(&dependency.name);
+            if is_ours && dependency.kind != DependencyKind::Development && !allowed.contains(&dependency.name.as_str()) {
+                wrong.push(format!("`{name}` must not depend on `{}`", dependency.name));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn nothing_depends_on_the_command_line() {
+    let metadata = metadata();
+    for (name, package) in ours(&metadata) {
+        let depends = package.dependencies.iter().any(|dependency| dependency.name == "pointwork-cli");
+        assert!(!depends, "`{name}` depends on `pointwork-cli`");
+    }
+}
+
+#[test]
+fn what_must_be_out_of_reach_is() {
+    let metadata = metadata();
+    let resolve = metadata.resolve.as_ref().expect("the metadata has a graph");
+    let names: BTreeMap<_, _> = metadata.packages.iter().map(|package| (&package.id, package.name.as_str())).collect();
+    let nodes: BTreeMap<_, _> = resolve.nodes.iter().map(|node| (&node.id, node)).collect();
+    for (name, package) in ours(&metadata) {
+        for (_, forbidden, why) in OUT_OF_REACH.iter().filter(|(who, ..)| *who == name) {
+            let mut reached = BTreeSet::new();
+            let mut next = vec![&package.id];
+            while let Some(id) = next.pop() {
+                for dependency in &nodes[id].deps {
+                    // What tests use is not part of the crate.
+                    let normal = dependency.dep_kinds.iter().any(|kind| kind.kind == DependencyKind::Normal);
+                    if normal && reached.insert(&dependency.pkg) {
+                        next.push(&dependency.pkg);
+                    }
+                }
+            }
+            for id in reached {
+                assert!(!forbidden.contains(&names[id]), "`{name}` reaches `{}`: {why}", names[id]);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_crate_takes_the_lints_of_the_workspace() {
+    let metadata = metadata();
+    for (name, package) in ours(&metadata) {
+        let manifest = std::fs::read_to_string(&package.manifest_path).expect("the manifest is there");
+        let manifest: toml::Table = manifest.parse().expect("the manifest is TOML");
+        let inherits = manifest.get("lints").and_then(|lints| lints.get("workspace")).and_then(toml::Value::as_bool);
+        assert_eq!(inherits, Some(true), "`{name}` lacks `[lints] workspace = true`");
+    }
+}
+
+#[test]
+fn every_crate_says_what_it_is() {
+    let metadata = metadata();
+    for (name, package) in ours(&metadata) {
+        assert!(package.description.as_ref().is_some_and(|text| text.len() > 20), "`{name}` has no description");
+        assert_eq!(package.license.as_deref(), Some("MIT"), "`{name}`");
+    }
+}

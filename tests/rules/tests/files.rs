@@ -1,0 +1,96 @@
+//! What lies where, and what no file says.
+
+use pointwork_rules::{Text, offenders, root, texts, texts_ending};
+
+/// All that may stand at the top of the repository, hidden names aside.
+const TOP: &[&str] = &[
+    "ARCHITECTURE.md", "CHANGELOG.md", "Cargo.lock", "Cargo.toml", "LICENSE", "README.md", "adapters", "clippy.toml",
+    "examples", "guest", "host", "rustfmt.toml", "tests", "wit",
+];
+
+#[test]
+fn the_top_level_holds_what_it_should() {
+    let mut texts: Vec<_> = texts().unwrap().into_iter().map(|text| text.path).collect();
+    texts.retain(|path| !path.starts_with('.'));
+    for path in texts {
+        let top = path.split('/').next().unwrap_or_default();
+        assert!(TOP.contains(&top), "`{top}` stands at the top level");
+    }
+}
+
+/// Sources, this crate aside: it has to name what it forbids.
+fn sources() -> Vec<Text> {
+    let mut sources = texts_ending(".rs").unwrap();
+    sources.retain(|source| !source.path.starts_with("tests/rules/"));
+    sources
+}
+
+#[track_caller]
+fn nobody(texts: &[Text], what: &str, wrong: impl Fn(&str) -> bool) {
+    let offenders = offenders(texts, wrong);
+    assert!(offenders.is_empty(), "{what}:\n{}", offenders.join("\n"));
+}
+
+#[test]
+fn nothing_is_left_to_do() {
+    nobody(&sources(), "unfinished code", |line| line.contains("todo!") || line.contains("unimplemented!"));
+    nobody(&sources(), "a note of what is left to do", |line| line.contains("TODO") || line.contains("FIXME"));
+}
+
+#[test]
+fn no_test_is_skipped() {
+    nobody(&sources(), "a test that does not run", |line| {
+        let line = line.trim_start();
+        line.starts_with("#[ignore") || line.contains(", ignore)]") || line.contains("```ignore")
+    });
+}
+
+#[test]
+fn no_crate_waives_a_rule_of_documentation() {
+    nobody(&sources(), "documentation waived", |line| {
+        (line.contains("allow(") || line.contains("expect(")) && line.contains("missing_docs")
+    });
+    nobody(&sources(), "a whole crate that waives a lint", |line| line.trim_start().starts_with("#![allow"));
+}
+
+#[test]
+fn a_waived_lint_has_a_reason() {
+    let offenders: Vec<_> = sources()
+        .iter()
+        .flat_map(|source| {
+            let attributes = source.text.split("#[allow(").skip(1).chain(source.text.split("#[expect(").skip(1));
+            attributes
+                .filter_map(|rest| rest.split(")]").next())
+                .filter(|attribute| !attribute.contains("reason"))
+                .map(|attribute| format!("{}: {attribute}", source.path))
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    assert!(offenders.is_empty(), "a lint waived without `reason`:\n{}", offenders.join("\n"));
+}
+
+#[test]
+fn no_file_names_a_place_of_one_machine() {
+    let mut texts = texts().unwrap();
+    texts.retain(|text| !text.path.starts_with("tests/rules/") && text.path != ".gitignore");
+    let places = ["/home/", "/root/", "/Users/", "C:\\Users", "/work/", "/tmp/t-"];
+    nobody(&texts, "the path of one machine", |line| places.iter().any(|place| line.contains(place)));
+}
+
+#[test]
+fn locks_name_no_registry() {
+    for lock in texts_ending("package-lock.json").unwrap() {
+        assert!(!lock.text.contains("\"resolved\""), "{} holds addresses of a registry", lock.path);
+    }
+}
+
+#[test]
+fn no_built_component_is_kept() {
+    let kept: Vec<_> = walk_names().into_iter().filter(|name| name.ends_with(".wasm")).collect();
+    assert!(kept.is_empty(), "{kept:?}");
+}
+
+fn walk_names() -> Vec<String> {
+    let walk = ignore::WalkBuilder::new(root()).build();
+    walk.filter_map(Result::ok).map(|entry| entry.path().display().to_string()).collect()
+}

@@ -1,0 +1,67 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pointwork_core::routing::MethodFilter;
+use pointwork_core::{Error, Reporter, Router, Staged, Transport};
+
+/// Loses the first table: what the core published before the adapter attached.
+pub struct ForgetsReplay {
+    inner: Arc<dyn Transport>,
+    begun: AtomicBool,
+}
+
+/// Serves its first table for ever.
+pub struct Stale {
+    inner: Arc<dyn Transport>,
+    begun: AtomicBool,
+}
+
+impl ForgetsReplay {
+    /// Breaks a transport.
+    pub fn new(inner: Arc<dyn Transport>) -> Self {
+        Self { inner, begun: AtomicBool::new(false) }
+    }
+}
+
+impl Stale {
+    /// Breaks a transport.
+    pub fn new(inner: Arc<dyn Transport>) -> Self {
+        Self { inner, begun: AtomicBool::new(false) }
+    }
+}
+
+impl Transport for ForgetsReplay {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
+    fn attach(&self, reporter: Reporter) {
+        self.inner.attach(reporter);
+    }
+
+    fn serves(&self, method: &MethodFilter) -> bool {
+        self.inner.serves(method)
+    }
+
+    fn stage(&self, router: Arc<Router>) -> Result<Staged, Error> {
+        if self.begun.swap(true, Ordering::Relaxed) { self.inner.stage(router) } else { Ok(Staged::new(|| ())) }
+    }
+}
+
+impl Transport for Stale {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
+    fn attach(&self, reporter: Reporter) {
+        self.inner.attach(reporter);
+    }
+
+    fn serves(&self, method: &MethodFilter) -> bool {
+        self.inner.serves(method)
+    }
+
+    fn stage(&self, router: Arc<Router>) -> Result<Staged, Error> {
+        if self.begun.swap(true, Ordering::Relaxed) { Ok(Staged::new(|| ())) } else { self.inner.stage(router) }
+    }
+}

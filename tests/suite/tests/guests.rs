@@ -1,0 +1,123 @@
+//! The suite's own guests: they are components of the contract, and the malformed ones are malformed as meant.
+
+use pointwork_suite::fixtures::{Fixture, Fixtures};
+use pointwork_suite::guest::{
+    Controller, End, Guest, Program, ReplyBody, Step, core_module, foreign_component, truncated_component,
+};
+use wit_component::DecodedWasm;
+
+/// Imports and exports of a component, sorted.
+fn interfaces(component: &[u8]) -> (Vec<String>, Vec<String>) {
+    let DecodedWasm::Component(resolve, world) = wit_component::decode(component).expect("a component") else {
+        panic!("a WIT package instead of a component");
+    };
+    let names = |items: Vec<_>| {
+        let mut names: Vec<_> = items.into_iter().map(|key| resolve.name_world_key(key)).collect();
+        names.sort();
+        names
+    };
+    let world = &resolve.worlds[world];
+    (names(world.imports.keys().collect()), names(world.exports.keys().collect()))
+}
+
+const IMPORTS: [&str; 3] =
+    ["pointwork:module/context@0.1.0", "pointwork:module/log@0.1.0", "pointwork:module/types@0.1.0"];
+const EXPORTS: [&str; 2] = ["pointwork:module/handlers@0.1.0", "pointwork:module/routes@0.1.0"];
+
+fn everything() -> Guest {
+    let steps = Program::new()
+        .say("text")
+        .param("p")
+        .header_of_request("h")
+        .step(Step::Method)
+        .step(Step::Path)
+        .step(Step::Query)
+        .step(Step::Params)
+        .step(Step::Headers)
+        .step(Step::RequestId)
+        .step(Step::Route)
+        .step(Step::Extension("e".to_owned()))
+        .step(Step::SetExtension("e".to_owned()))
+        .step(Step::Body)
+        .step(Step::Count)
+        .call("a:b")
+        .emit("a:b")
+        .step(Step::Send(200))
+        .step(Step::ThrowNow(400))
+        .step(Step::Stream(200, vec!["one".to_owned()]))
+        .step(Step::Finish)
+        .step(Step::Log)
+        .step(Step::Panicked)
+        .step(Step::HandOver("a:b".to_owned()))
+        .header("x-one", "1");
+    let ends = [
+        End::Reply(ReplyBody::Empty),
+        End::Reply(ReplyBody::Json),
+        End::Throw(404),
+        End::Deferred,
+        End::Keep,
+        End::Trap,
+        End::Loop,
+        End::Hog,
+    ];
+    let things = ends.iter().fold(Controller::new("Things", "things"), |things, end| {
+        things.route(&format!("{end:?}"), None, &[&format!("{end:?}"), "*rest"], steps.clone().ends(*end))
+    });
+    Guest::of(things)
+}
+
+#[test]
+fn a_synthetic_guest_is_a_controller_module() {
+    assert_eq!(interfaces(&everything().build()), (IMPORTS.map(String::from).to_vec(), EXPORTS.map(String::from).to_vec()));
+}
+
+#[test]
+fn the_asynchronous_form_exports_its_own_handlers() {
+    let (_, exports) = interfaces(&everything().asynchronous().build());
+    assert_eq!(exports, ["pointwork:module/handlers-async@0.1.0", "pointwork:module/routes@0.1.0"]);
+}
+
+#[test]
+fn a_guest_may_be_of_another_contract_version() {
+    let (_, exports) = interfaces(&everything().contract_version("9.0.0").build());
+    assert_eq!(exports, ["pointwork:module/handlers@9.0.0", "pointwork:module/routes@9.0.0"]);
+}
+
+#[test]
+fn a_guest_may_import_what_it_must_not() {
+    let (imports, _) = interfaces(&everything().importing("wasi:filesystem/types@0.2.6").build());
+    assert!(imports.contains(&"wasi:filesystem/types@0.2.6".to_owned()), "{imports:?}");
+}
+
+#[test]
+fn a_truncated_component_validates_and_lacks_exports() {
+    let whole = everything().build();
+    let cut = truncated_component(&whole).unwrap();
+    assert!(cut.len() < whole.len());
+    let (_, exports) = interfaces(&cut);
+    assert!(exports.len() < EXPORTS.len(), "{exports:?}");
+}
+
+#[test]
+fn the_malformed_ones_are_malformed_as_meant() {
+    assert!(wasmparser::Parser::is_core_wasm(&core_module()));
+    assert_eq!(interfaces(&foreign_component()).1, ["run"]);
+}
+
+async fn fixture(fixture: Fixture) -> Vec<u8> {
+    Fixtures::new(env!("CARGO_TARGET_TMPDIR")).build(fixture).await.expect("the fixture builds").to_vec()
+}
+
+#[tokio::test]
+async fn the_hand_written_guest_is_a_controller_module() {
+    let (imports, exports) = interfaces(&fixture(Fixture::Wat).await);
+    assert!(imports.iter().all(|import| IMPORTS.contains(&import.as_str())), "{imports:?}");
+    assert_eq!(exports, EXPORTS);
+}
+
+#[tokio::test]
+async fn the_javascript_guest_is_a_controller_module() {
+    let (imports, exports) = interfaces(&fixture(Fixture::Js).await);
+    assert_eq!(imports, IMPORTS, "no WASI import is left");
+    assert!(EXPORTS.iter().all(|export| exports.contains(&(*export).to_owned())), "{exports:?}");
+}
