@@ -28,7 +28,9 @@ fn describe(name: &str, kind: io::ErrorKind) -> String {
              privileges, choose a higher one"
         ),
         io::ErrorKind::AddrNotAvailable => {
-            format!("the address `{name}` is not of this machine, expected one of its own, such as `127.0.0.1` or `0.0.0.0`")
+            format!(
+                "the address `{name}` is not of this machine, expected one of its own, such as `127.0.0.1` or `0.0.0.0`"
+            )
         }
         io::ErrorKind::InvalidInput => {
             format!("the address `{name}` does not parse, expected a host and a port, such as `127.0.0.1:8080`")

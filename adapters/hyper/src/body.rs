@@ -93,7 +93,10 @@ fn body_error(error: BoxError) -> BodyError {
             if known.is_timeout() {
                 return BodyError::Timeout;
             }
-            if known.is_incomplete_message() || known.is_closed() || known.is_canceled() || known.is_body_write_aborted()
+            if known.is_incomplete_message()
+                || known.is_closed()
+                || known.is_canceled()
+                || known.is_body_write_aborted()
             {
                 return BodyError::Incomplete;
             }

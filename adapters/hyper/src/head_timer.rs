@@ -34,7 +34,11 @@ impl Future for HeadSleep {
 
     fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
         // Whoever sets it polls the connection afterwards, so there is no waker to keep.
-        if self.0.is_head_late() { Poll::Ready(()) } else { Poll::Pending }
+        if self.0.is_head_late() {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
     }
 }
 

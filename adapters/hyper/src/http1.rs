@@ -83,4 +83,3 @@ pub(crate) async fn serve(server: Arc<Inner>, io: Io, mut watch: Watch) {
         }
     }
 }
-

@@ -166,8 +166,8 @@ fn checks(controller: &Type, handler: &Handler, prefix: &str, form: &TokenStream
     let two_bodies = format!("handler `{name}` takes the body twice, expected one argument that is read from it");
     let two_contexts = format!("handler `{name}` takes the context twice, expected one argument");
     checks.extend(quote_spanned! {handler.ident.span()=>
-        const _: () = ::core::assert!(#bodies <= 1u8, #two_bodies);
-        const _: () = ::core::assert!(#contexts <= 1u8, #two_contexts);
+        const _: () = ::core::assert!(2u8 > #bodies, #two_bodies);
+        const _: () = ::core::assert!(2u8 > #contexts, #two_contexts);
     });
     checks
 }

@@ -10,7 +10,9 @@ use anyhow::{Context as _, Result};
 /// If this crate is not two folders below it.
 pub fn root() -> &'static Path {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.ancestors().nth(2).expect("the crate lies two folders below the root")
+    here.ancestors()
+        .nth(2)
+        .expect("the crate lies two folders below the root")
 }
 
 /// A text file of the repository.
@@ -28,7 +30,10 @@ pub struct Text {
 /// If a file cannot be read.
 pub fn texts() -> Result<Vec<Text>> {
     let mut texts = Vec::new();
-    let walk = ignore::WalkBuilder::new(root()).hidden(false).filter_entry(|entry| entry.file_name() != ".git").build();
+    let walk = ignore::WalkBuilder::new(root())
+        .hidden(false)
+        .filter_entry(|entry| entry.file_name() != ".git")
+        .build();
     for entry in walk {
         let entry = entry?;
         if !entry.file_type().is_some_and(|kind| kind.is_file()) {
@@ -36,7 +41,10 @@ pub fn texts() -> Result<Vec<Text>> {
         }
         // What is no UTF-8 is no text.
         if let Ok(text) = String::from_utf8(std::fs::read(entry.path())?) {
-            texts.push(Text { path: from_root(entry.path())?, text });
+            texts.push(Text {
+                path: from_root(entry.path())?,
+                text,
+            });
         }
     }
     texts.sort_by(|a, b| a.path.cmp(&b.path));
@@ -54,14 +62,21 @@ pub fn texts_ending(end: &str) -> Result<Vec<Text>> {
 }
 
 fn from_root(path: &Path) -> Result<String> {
-    let relative: PathBuf = path.strip_prefix(root()).context("a file outside the repository")?.to_owned();
+    let relative: PathBuf = path
+        .strip_prefix(root())
+        .context("a file outside the repository")?
+        .to_owned();
     let parts: Vec<_> = relative.iter().map(|part| part.to_string_lossy()).collect();
     Ok(parts.join("/"))
 }
 
 /// The lines of all texts that a test says are wrong, as `path:line: text`.
 pub fn offenders(texts: &[Text], wrong: impl Fn(&str) -> bool) -> Vec<String> {
-    let lines = texts.iter().flat_map(|text| (1..).zip(text.text.lines()).map(move |(number, line)| (text, number, line)));
+    let lines = texts.iter().flat_map(|text| {
+        (1..)
+            .zip(text.text.lines())
+            .map(move |(number, line)| (text, number, line))
+    });
     lines
         .filter(|(_, _, line)| wrong(line))
         .map(|(text, number, line): (_, u32, _)| format!("{}:{number}: {}", text.path, line.trim()))

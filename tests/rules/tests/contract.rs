@@ -1,6 +1,6 @@
 //! The contract in `wit/`: documented throughout, and of one version.
 
-use pointwork_rules::{root, texts_ending};
+use pointwork_rules::{root, texts};
 use wit_parser::{Docs, Resolve, TypeDefKind};
 
 fn contract() -> (Resolve, wit_parser::PackageId) {
@@ -24,8 +24,16 @@ impl Missing {
 /// The fields of a record and the cases of a variant.
 fn parts(kind: &TypeDefKind) -> Vec<(&str, &Docs)> {
     match kind {
-        TypeDefKind::Record(record) => record.fields.iter().map(|field| (field.name.as_str(), &field.docs)).collect(),
-        TypeDefKind::Variant(variant) => variant.cases.iter().map(|case| (case.name.as_str(), &case.docs)).collect(),
+        TypeDefKind::Record(record) => record
+            .fields
+            .iter()
+            .map(|field| (field.name.as_str(), &field.docs))
+            .collect(),
+        TypeDefKind::Variant(variant) => variant
+            .cases
+            .iter()
+            .map(|case| (case.name.as_str(), &case.docs))
+            .collect(),
         _ => Vec::new(),
     }
 }
@@ -67,9 +75,16 @@ fn every_world_of_a_controller_imports_this_package_alone() {
     let (resolve, package) = contract();
     for (name, &world) in &resolve.packages[package].worlds {
         for (key, item) in &resolve.worlds[world].imports {
-            let wit_parser::WorldItem::Interface { id, .. } = item else { panic!("world {name} imports a bare item") };
+            let wit_parser::WorldItem::Interface { id, .. } = item else {
+                panic!("world {name} imports a bare item")
+            };
             let from = resolve.interfaces[*id].package;
-            assert_eq!(from, Some(package), "world {name} imports {}", resolve.name_world_key(key));
+            assert_eq!(
+                from,
+                Some(package),
+                "world {name} imports {}",
+                resolve.name_world_key(key)
+            );
         }
     }
 }
@@ -77,7 +92,12 @@ fn every_world_of_a_controller_imports_this_package_alone() {
 #[test]
 fn the_contract_has_one_version() {
     let (resolve, package) = contract();
-    let version = resolve.packages[package].name.version.as_ref().expect("the contract has a version").to_string();
+    let version = resolve.packages[package]
+        .name
+        .version
+        .as_ref()
+        .expect("the contract has a version")
+        .to_string();
     let mentions = |text: &str| -> Vec<String> {
         let versions = text.match_indices("pointwork:module").filter_map(|(at, _)| {
             let rest = text[at..].split_once('@')?;
@@ -90,15 +110,19 @@ fn the_contract_has_one_version() {
     };
     // The suite names versions that there are not, on purpose.
     let exempt = ["tests/suite/", "tests/rules/", "CHANGELOG.md"];
-    for end in [".rs", ".wit", ".wat", ".js", ".md", ".toml"] {
-        for text in texts_ending(end).unwrap() {
-            if exempt.iter().any(|start| text.path.starts_with(start)) {
-                continue;
-            }
-            for mentioned in mentions(&text.text) {
-                // Exports are named by the compatible part of the version as well.
-                assert!(mentioned == version || version.starts_with(&format!("{mentioned}.")), "{} names version {mentioned} of the contract, which is at {version}", text.path);
-            }
+    let read = [".rs", ".wit", ".wat", ".js", ".md", ".toml"];
+    for text in texts().unwrap() {
+        if !read.iter().any(|end| text.path.ends_with(end)) || exempt.iter().any(|start| text.path.starts_with(start)) {
+            continue;
+        }
+        for mentioned in mentions(&text.text) {
+            // Generated code names exports by the compatible part of the version as well.
+            let same = mentioned == version || version.starts_with(&format!("{mentioned}."));
+            assert!(
+                same,
+                "{} names version {mentioned} of the contract, which is at {version}",
+                text.path
+            );
         }
     }
 }

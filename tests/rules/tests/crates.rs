@@ -6,7 +6,10 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 use pointwork_rules::root;
 
 fn metadata() -> Metadata {
-    MetadataCommand::new().manifest_path(root().join("Cargo.toml")).exec().expect("`cargo metadata` runs")
+    MetadataCommand::new()
+        .manifest_path(root().join("Cargo.toml"))
+        .exec()
+        .expect("`cargo metadata` runs")
 }
 
 /// The crates that tests alone are made of.
@@ -45,19 +48,48 @@ fn may_depend_on() -> BTreeMap<&'static str, &'static [&'static str]> {
 
 /// What a crate must not reach, however indirectly: who, whom, why.
 const OUT_OF_REACH: &[(&str, &[&str], &str)] = &[
-    ("pointwork-events", &["tokio", "wasmtime", "hyper", "http"], "guests are built for wasm32"),
-    ("pointwork-guest", &["tokio", "wasmtime", "hyper", "pointwork-core", "pointwork"], "guests are built for wasm32"),
+    (
+        "pointwork-events",
+        &["tokio", "wasmtime", "hyper", "http"],
+        "guests are built for wasm32",
+    ),
+    (
+        "pointwork-guest",
+        &["tokio", "wasmtime", "hyper", "pointwork-core", "pointwork"],
+        "guests are built for wasm32",
+    ),
     (
         "pointwork-core",
-        &["tokio", "wasmtime", "hyper", "hyper-util", "axum", "actix-web", "salvo", "trillium"],
+        &[
+            "tokio",
+            "wasmtime",
+            "hyper",
+            "hyper-util",
+            "axum",
+            "actix-web",
+            "salvo",
+            "trillium",
+        ],
         "the core knows no executor, no server and no WebAssembly runtime",
     ),
-    ("pointwork", &["hyper", "axum", "actix-web", "salvo", "trillium"], "the runtime knows no adapter"),
-    ("pointwork-hyper", &["wasmtime", "axum", "actix-web", "salvo", "trillium"], "an adapter knows its framework only"),
+    (
+        "pointwork",
+        &["hyper", "axum", "actix-web", "salvo", "trillium"],
+        "the runtime knows no adapter",
+    ),
+    (
+        "pointwork-hyper",
+        &["wasmtime", "axum", "actix-web", "salvo", "trillium"],
+        "an adapter knows its framework only",
+    ),
 ];
 
 fn ours(metadata: &Metadata) -> BTreeMap<String, &Package> {
-    metadata.workspace_packages().into_iter().map(|package| (package.name.to_string(), package)).collect()
+    metadata
+        .workspace_packages()
+        .into_iter()
+        .map(|package| (package.name.to_string(), package))
+        .collect()
 }
 
 #[test]
@@ -76,7 +108,8 @@ fn arrows_point_from_the_adapters_and_the_runtime_to_the_core() {
         };
         for dependency in &package.dependencies {
             let is_ours = packages.contains_key(&dependency.name);
-            if is_ours && dependency.kind != DependencyKind::Development && !allowed.contains(&dependency.name.as_str()) {
+            if is_ours && dependency.kind != DependencyKind::Development && !allowed.contains(&dependency.name.as_str())
+            {
                 wrong.push(format!("`{name}` must not depend on `{}`", dependency.name));
             }
         }
@@ -88,7 +121,10 @@ fn arrows_point_from_the_adapters_and_the_runtime_to_the_core() {
 fn nothing_depends_on_the_command_line() {
     let metadata = metadata();
     for (name, package) in ours(&metadata) {
-        let depends = package.dependencies.iter().any(|dependency| dependency.name == "pointwork-cli");
+        let depends = package
+            .dependencies
+            .iter()
+            .any(|dependency| dependency.name == "pointwork-cli");
         assert!(!depends, "`{name}` depends on `pointwork-cli`");
     }
 }
@@ -97,7 +133,11 @@ fn nothing_depends_on_the_command_line() {
 fn what_must_be_out_of_reach_is() {
     let metadata = metadata();
     let resolve = metadata.resolve.as_ref().expect("the metadata has a graph");
-    let names: BTreeMap<_, _> = metadata.packages.iter().map(|package| (&package.id, package.name.as_str())).collect();
+    let names: BTreeMap<_, _> = metadata
+        .packages
+        .iter()
+        .map(|package| (&package.id, package.name.as_str()))
+        .collect();
     let nodes: BTreeMap<_, _> = resolve.nodes.iter().map(|node| (&node.id, node)).collect();
     for (name, package) in ours(&metadata) {
         for (_, forbidden, why) in OUT_OF_REACH.iter().filter(|(who, ..)| *who == name) {
@@ -106,14 +146,21 @@ fn what_must_be_out_of_reach_is() {
             while let Some(id) = next.pop() {
                 for dependency in &nodes[id].deps {
                     // What tests use is not part of the crate.
-                    let normal = dependency.dep_kinds.iter().any(|kind| kind.kind == DependencyKind::Normal);
+                    let normal = dependency
+                        .dep_kinds
+                        .iter()
+                        .any(|kind| kind.kind == DependencyKind::Normal);
                     if normal && reached.insert(&dependency.pkg) {
                         next.push(&dependency.pkg);
                     }
                 }
             }
             for id in reached {
-                assert!(!forbidden.contains(&names[id]), "`{name}` reaches `{}`: {why}", names[id]);
+                assert!(
+                    !forbidden.contains(&names[id]),
+                    "`{name}` reaches `{}`: {why}",
+                    names[id]
+                );
             }
         }
     }
@@ -125,7 +172,10 @@ fn every_crate_takes_the_lints_of_the_workspace() {
     for (name, package) in ours(&metadata) {
         let manifest = std::fs::read_to_string(&package.manifest_path).expect("the manifest is there");
         let manifest: toml::Table = manifest.parse().expect("the manifest is TOML");
-        let inherits = manifest.get("lints").and_then(|lints| lints.get("workspace")).and_then(toml::Value::as_bool);
+        let inherits = manifest
+            .get("lints")
+            .and_then(|lints| lints.get("workspace"))
+            .and_then(toml::Value::as_bool);
         assert_eq!(inherits, Some(true), "`{name}` lacks `[lints] workspace = true`");
     }
 }
@@ -134,7 +184,10 @@ fn every_crate_takes_the_lints_of_the_workspace() {
 fn every_crate_says_what_it_is() {
     let metadata = metadata();
     for (name, package) in ours(&metadata) {
-        assert!(package.description.as_ref().is_some_and(|text| text.len() > 20), "`{name}` has no description");
+        assert!(
+            package.description.as_ref().is_some_and(|text| text.len() > 20),
+            "`{name}` has no description"
+        );
         assert_eq!(package.license.as_deref(), Some("MIT"), "`{name}`");
     }
 }

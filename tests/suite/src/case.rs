@@ -40,7 +40,12 @@ impl Case {
     /// # Errors
     /// What was not as expected.
     pub async fn run(&self, subject: Arc<dyn Subject>, fixtures: Fixtures) -> Result<()> {
-        let stage = Stage { subject, fixtures, declared: self.fixtures, logs: Logs::begin() };
+        let stage = Stage {
+            subject,
+            fixtures,
+            declared: self.fixtures,
+            logs: Logs::begin(),
+        };
         match AssertUnwindSafe((self.run)(stage)).catch_unwind().await {
             Ok(verdict) => verdict,
             Err(panic) => {
@@ -84,7 +89,11 @@ impl Stage {
     pub async fn start(&self, app: AppSpec) -> Result<Live, Refusal> {
         let crashes = Crashes::default();
         let control = self.subject.start(app.recording(&crashes)).await?;
-        Ok(Live { client: Client::new(control.address()), control, crashes })
+        Ok(Live {
+            client: Client::new(control.address()),
+            control,
+            crashes,
+        })
     }
 
     /// Starts an application that has to be refused, and returns why it was.
@@ -106,7 +115,10 @@ impl Stage {
     /// # Errors
     /// If it cannot be built; the error says what to install.
     pub async fn fixture(&self, fixture: Fixture) -> Result<Arc<[u8]>> {
-        assert!(self.declared.contains(&fixture), "register the case with the fixture {fixture:?}");
+        assert!(
+            self.declared.contains(&fixture),
+            "register the case with the fixture {fixture:?}"
+        );
         self.fixtures.build(fixture).await
     }
 
@@ -149,7 +161,11 @@ impl Live {
 
     /// Its routes as `METHOD path`, in order.
     pub fn routes(&self) -> Vec<String> {
-        self.control.routes().iter().map(|route| format!("{} {}", route.method, route.path)).collect()
+        self.control
+            .routes()
+            .iter()
+            .map(|route| format!("{} {}", route.method, route.path))
+            .collect()
     }
 
     /// Ends it.

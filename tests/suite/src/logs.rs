@@ -44,7 +44,10 @@ impl Logs {
             // Fails if the process has a subscriber already; then there is nothing to see, and the cases say so.
             let _ = tracing::subscriber::set_global_default(subscriber);
         });
-        Self { from: lines().len(), thread: thread::current().id() }
+        Self {
+            from: lines().len(),
+            thread: thread::current().id(),
+        }
     }
 
     /// The lines of all threads.
@@ -54,7 +57,10 @@ impl Logs {
 
     /// The lines of the thread that runs the case: what the application logged while it was put together.
     pub fn here(&self) -> Vec<Line> {
-        self.everywhere().into_iter().filter(|line| line.thread == self.thread).collect()
+        self.everywhere()
+            .into_iter()
+            .filter(|line| line.thread == self.thread)
+            .collect()
     }
 }
 
@@ -69,7 +75,11 @@ impl<S: Subscriber> Layer<S> for Recorder {
         let mut text = Text::default();
         event.record(&mut text);
         let text = format!("{}{}", text.message, text.fields);
-        lines().push(Line { level: *event.metadata().level(), text, thread: thread::current().id() });
+        lines().push(Line {
+            level: *event.metadata().level(),
+            text,
+            thread: thread::current().id(),
+        });
     }
 }
 

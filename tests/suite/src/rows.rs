@@ -56,7 +56,10 @@ impl Rows {
                 if known.contains(row) {
                     proven.insert(*row);
                 } else {
-                    complaints.push(format!("case `{}` names row {row}, which rows.toml does not have", case.name));
+                    complaints.push(format!(
+                        "case `{}` names row {row}, which rows.toml does not have",
+                        case.name
+                    ));
                 }
             }
         }
@@ -66,12 +69,18 @@ impl Rows {
             }
         }
         for row in &self.all {
-            let places = [proven.contains(row.as_str()), self.open.contains_key(row), self.elsewhere.contains_key(row)];
+            let places = [
+                proven.contains(row.as_str()),
+                self.open.contains_key(row),
+                self.elsewhere.contains_key(row),
+            ];
             match places {
                 [false, false, false] => {
                     complaints.push(format!("row {row} is named by no case, and is not in open-rows.toml"));
                 }
-                [true, true, _] | [_, true, true] => complaints.push(format!("row {row} is proven and still listed as open")),
+                [true, true, _] | [_, true, true] => {
+                    complaints.push(format!("row {row} is proven and still listed as open"))
+                }
                 _ => {}
             }
         }
@@ -93,7 +102,11 @@ impl Rows {
             if let Some(file) = self.elsewhere.get(row) {
                 table.push_str(&format!("{row}: elsewhere, {}\n", file.display()));
             }
-            let names: Vec<_> = cases.iter().filter(|case| case.rows.contains(&row.as_str())).map(|c| c.name).collect();
+            let names: Vec<_> = cases
+                .iter()
+                .filter(|case| case.rows.contains(&row.as_str()))
+                .map(|c| c.name)
+                .collect();
             if !names.is_empty() {
                 for adapter in adapters {
                     table.push_str(&format!("{row} {adapter}: {}\n", names.join(", ")));
@@ -106,7 +119,8 @@ impl Rows {
 
 /// Whether a file of the repository names a row as `(spec …)`.
 fn names(file: &Path, row: &str) -> Result<()> {
-    let text = std::fs::read_to_string(folder().join("../..").join(file)).with_context(|| file.display().to_string())?;
+    let text =
+        std::fs::read_to_string(folder().join("../..").join(file)).with_context(|| file.display().to_string())?;
     let named = text.split("(spec ").skip(1).filter_map(|rest| rest.split(')').next());
     if named.flat_map(|rows| rows.split([',', ' '])).any(|named| named == row) {
         return Ok(());
@@ -117,5 +131,8 @@ fn names(file: &Path, row: &str) -> Result<()> {
 /// The order of the specification: D, P, M, G, H, C, E, A, S, X, and by number within each.
 fn order(row: &str) -> (usize, u32) {
     let (letter, number) = row.split_at(row.len().min(1));
-    ("DPMGHCEASX".find(letter).unwrap_or(usize::MAX), number.parse().unwrap_or(u32::MAX))
+    (
+        "DPMGHCEASX".find(letter).unwrap_or(usize::MAX),
+        number.parse().unwrap_or(u32::MAX),
+    )
 }

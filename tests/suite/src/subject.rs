@@ -87,7 +87,7 @@ pub enum Step {
     Load(String, Arc<[u8]>),
     /// Registers a handler: an attribute's method by its own operation (spec M1), any other with `register_route`
     /// (spec M2), and `None` with `all`.
-    Register(Option<String>, String, Arc<dyn Handler>),
+    Register(Option<&'static str>, String, Arc<dyn Handler>),
     /// Adds a native listener.
     Listen(Subscription),
     /// Sets the global prefix.
@@ -151,8 +151,8 @@ impl AppSpec {
 
     /// See [`Step::Register`].
     #[must_use]
-    pub fn register(self, method: &str, path: &str, handler: impl Handler) -> Self {
-        self.step(Step::Register(Some(method.to_owned()), path.to_owned(), Arc::new(handler)))
+    pub fn register(self, method: &'static str, path: &str, handler: impl Handler) -> Self {
+        self.step(Step::Register(Some(method), path.to_owned(), Arc::new(handler)))
     }
 
     /// Registers a handler for every method.

@@ -32,8 +32,13 @@ fn main() -> ExitCode {
 }
 
 fn run(case: Case, subject: Arc<dyn Subject>, fixtures: Fixtures) -> Result<(), Failed> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    runtime.block_on(case.run(subject, fixtures)).map_err(|error| Failed::from(format!("{error:#}")))
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?;
+    runtime
+        .block_on(case.run(subject, fixtures))
+        .map_err(|error| Failed::from(format!("{error:#}")))
 }
 
 fn is_caught(broken: &'static Broken, adapter: OnAdapter, fixtures: Fixtures) -> Result<(), Failed> {

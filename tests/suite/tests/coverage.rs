@@ -24,7 +24,10 @@ fn the_golden_table_is_up_to_date() {
     let expected = std::fs::read_to_string(&golden).unwrap_or_default();
     let (lost, new): (Vec<_>, Vec<_>) = {
         let (expected, table): (BTreeSet<_>, BTreeSet<_>) = (expected.lines().collect(), table.lines().collect());
-        (expected.difference(&table).copied().collect(), table.difference(&expected).copied().collect())
+        (
+            expected.difference(&table).copied().collect(),
+            table.difference(&expected).copied().collect(),
+        )
     };
     assert!(
         expected == table,
@@ -47,7 +50,9 @@ fn every_guest_folder_is_a_fixture() {
     let known: BTreeSet<_> = Fixture::ALL.iter().map(|fixture| fixture.folder().to_owned()).collect();
     let entries = std::fs::read_dir(guests_dir()).unwrap().map(Result::unwrap);
     let folders = entries.filter(|entry| entry.file_type().unwrap().is_dir());
-    let found: BTreeSet<_> = folders.map(|folder| folder.file_name().into_string().unwrap()).collect();
+    let found: BTreeSet<_> = folders
+        .map(|folder| folder.file_name().into_string().unwrap())
+        .collect();
     assert_eq!(found, known, "tests/guests on the left, Fixture::ALL on the right");
 }
 

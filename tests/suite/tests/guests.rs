@@ -17,11 +17,17 @@ fn interfaces(component: &[u8]) -> (Vec<String>, Vec<String>) {
         names
     };
     let world = &resolve.worlds[world];
-    (names(world.imports.keys().collect()), names(world.exports.keys().collect()))
+    (
+        names(world.imports.keys().collect()),
+        names(world.exports.keys().collect()),
+    )
 }
 
-const IMPORTS: [&str; 3] =
-    ["pointwork:module/context@0.1.0", "pointwork:module/log@0.1.0", "pointwork:module/types@0.1.0"];
+const IMPORTS: [&str; 3] = [
+    "pointwork:module/context@0.1.0",
+    "pointwork:module/log@0.1.0",
+    "pointwork:module/types@0.1.0",
+];
 const EXPORTS: [&str; 2] = ["pointwork:module/handlers@0.1.0", "pointwork:module/routes@0.1.0"];
 
 fn everything() -> Guest {
@@ -61,32 +67,49 @@ fn everything() -> Guest {
         End::Hog,
     ];
     let things = ends.iter().fold(Controller::new("Things", "things"), |things, end| {
-        things.route(&format!("{end:?}"), None, &[&format!("{end:?}"), "*rest"], steps.clone().ends(*end))
+        things.route(
+            &format!("{end:?}"),
+            None,
+            &[&format!("{end:?}"), "*rest"],
+            steps.clone().ends(*end),
+        )
     });
     Guest::of(things)
 }
 
 #[test]
 fn a_synthetic_guest_is_a_controller_module() {
-    assert_eq!(interfaces(&everything().build()), (IMPORTS.map(String::from).to_vec(), EXPORTS.map(String::from).to_vec()));
+    assert_eq!(
+        interfaces(&everything().build()),
+        (IMPORTS.map(String::from).to_vec(), EXPORTS.map(String::from).to_vec())
+    );
 }
 
 #[test]
 fn the_asynchronous_form_exports_its_own_handlers() {
     let (_, exports) = interfaces(&everything().asynchronous().build());
-    assert_eq!(exports, ["pointwork:module/handlers-async@0.1.0", "pointwork:module/routes@0.1.0"]);
+    assert_eq!(
+        exports,
+        ["pointwork:module/handlers-async@0.1.0", "pointwork:module/routes@0.1.0"]
+    );
 }
 
 #[test]
 fn a_guest_may_be_of_another_contract_version() {
     let (_, exports) = interfaces(&everything().contract_version("9.0.0").build());
-    assert_eq!(exports, ["pointwork:module/handlers@9.0.0", "pointwork:module/routes@9.0.0"]);
+    assert_eq!(
+        exports,
+        ["pointwork:module/handlers@9.0.0", "pointwork:module/routes@9.0.0"]
+    );
 }
 
 #[test]
 fn a_guest_may_import_what_it_must_not() {
     let (imports, _) = interfaces(&everything().importing("wasi:filesystem/types@0.2.6").build());
-    assert!(imports.contains(&"wasi:filesystem/types@0.2.6".to_owned()), "{imports:?}");
+    assert!(
+        imports.contains(&"wasi:filesystem/types@0.2.6".to_owned()),
+        "{imports:?}"
+    );
 }
 
 #[test]
@@ -105,13 +128,20 @@ fn the_malformed_ones_are_malformed_as_meant() {
 }
 
 async fn fixture(fixture: Fixture) -> Vec<u8> {
-    Fixtures::new(env!("CARGO_TARGET_TMPDIR")).build(fixture).await.expect("the fixture builds").to_vec()
+    Fixtures::new(env!("CARGO_TARGET_TMPDIR"))
+        .build(fixture)
+        .await
+        .expect("the fixture builds")
+        .to_vec()
 }
 
 #[tokio::test]
 async fn the_hand_written_guest_is_a_controller_module() {
     let (imports, exports) = interfaces(&fixture(Fixture::Wat).await);
-    assert!(imports.iter().all(|import| IMPORTS.contains(&import.as_str())), "{imports:?}");
+    assert!(
+        imports.iter().all(|import| IMPORTS.contains(&import.as_str())),
+        "{imports:?}"
+    );
     assert_eq!(exports, EXPORTS);
 }
 
@@ -119,5 +149,8 @@ async fn the_hand_written_guest_is_a_controller_module() {
 async fn the_javascript_guest_is_a_controller_module() {
     let (imports, exports) = interfaces(&fixture(Fixture::Js).await);
     assert_eq!(imports, IMPORTS, "no WASI import is left");
-    assert!(EXPORTS.iter().all(|export| exports.contains(&(*export).to_owned())), "{exports:?}");
+    assert!(
+        EXPORTS.iter().all(|export| exports.contains(&(*export).to_owned())),
+        "{exports:?}"
+    );
 }

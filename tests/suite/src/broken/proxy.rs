@@ -31,10 +31,16 @@ impl Subject for Rewriting {
     fn start(&self, app: AppSpec) -> BoxFuture<'_, Result<Box<dyn Control>, Refusal>> {
         Box::pin(async move {
             let control = self.inner.start(app).await?;
-            let front = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(|error| Refusal::of(&error))?;
+            let front = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+                .await
+                .map_err(|error| Refusal::of(&error))?;
             let address = front.local_addr().map_err(|error| Refusal::of(&error))?;
             let proxy = tokio::spawn(serve(front, control.address(), self.rewrite));
-            Ok(Box::new(Behind { control, address, proxy }) as Box<dyn Control>)
+            Ok(Box::new(Behind {
+                control,
+                address,
+                proxy,
+            }) as Box<dyn Control>)
         })
     }
 }
@@ -92,7 +98,10 @@ async fn forward(mut client: TcpStream, back: SocketAddr, rewrite: fn(Vec<String
             return server.write_all(&read).await;
         }
     };
-    let head = String::from_utf8_lossy(&read[..end]).split("\r\n").map(str::to_owned).collect();
+    let head = String::from_utf8_lossy(&read[..end])
+        .split("\r\n")
+        .map(str::to_owned)
+        .collect();
     let head = rewrite(head).join("\r\n");
     server.write_all(head.as_bytes()).await?;
     server.write_all(&read[end..]).await?;
@@ -102,7 +111,10 @@ async fn forward(mut client: TcpStream, back: SocketAddr, rewrite: fn(Vec<String
 
 pub(super) fn drop_query(mut head: Vec<String>) -> Vec<String> {
     if let Some(line) = head.first_mut() {
-        let parts: Vec<_> = line.split(' ').map(|part| part.split('?').next().unwrap_or_default()).collect();
+        let parts: Vec<_> = line
+            .split(' ')
+            .map(|part| part.split('?').next().unwrap_or_default())
+            .collect();
         *line = parts.join(" ");
     }
     head
@@ -121,8 +133,15 @@ pub(super) fn merge_headers(head: Vec<String>) -> Vec<String> {
     let mut values: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for line in lines {
         let (name, value) = line.split_once(':').unwrap_or((&line, ""));
-        values.entry(name.to_lowercase()).or_default().push(value.trim().to_owned());
+        values
+            .entry(name.to_lowercase())
+            .or_default()
+            .push(value.trim().to_owned());
     }
-    merged.extend(values.into_iter().map(|(name, values)| format!("{name}: {}", values.join(", "))));
+    merged.extend(
+        values
+            .into_iter()
+            .map(|(name, values)| format!("{name}: {}", values.join(", "))),
+    );
     merged
 }

@@ -19,14 +19,20 @@ pub struct Stale {
 impl ForgetsReplay {
     /// Breaks a transport.
     pub fn new(inner: Arc<dyn Transport>) -> Self {
-        Self { inner, begun: AtomicBool::new(false) }
+        Self {
+            inner,
+            begun: AtomicBool::new(false),
+        }
     }
 }
 
 impl Stale {
     /// Breaks a transport.
     pub fn new(inner: Arc<dyn Transport>) -> Self {
-        Self { inner, begun: AtomicBool::new(false) }
+        Self {
+            inner,
+            begun: AtomicBool::new(false),
+        }
     }
 }
 
@@ -44,7 +50,11 @@ impl Transport for ForgetsReplay {
     }
 
     fn stage(&self, router: Arc<Router>) -> Result<Staged, Error> {
-        if self.begun.swap(true, Ordering::Relaxed) { self.inner.stage(router) } else { Ok(Staged::new(|| ())) }
+        if self.begun.swap(true, Ordering::Relaxed) {
+            self.inner.stage(router)
+        } else {
+            Ok(Staged::new(|| ()))
+        }
     }
 }
 
@@ -62,6 +72,10 @@ impl Transport for Stale {
     }
 
     fn stage(&self, router: Arc<Router>) -> Result<Staged, Error> {
-        if self.begun.swap(true, Ordering::Relaxed) { Ok(Staged::new(|| ())) } else { self.inner.stage(router) }
+        if self.begun.swap(true, Ordering::Relaxed) {
+            Ok(Staged::new(|| ()))
+        } else {
+            self.inner.stage(router)
+        }
     }
 }

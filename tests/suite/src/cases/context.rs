@@ -33,14 +33,19 @@ async fn parameters_are_there_before_the_handler_runs(stage: Stage) -> Result<()
 }
 
 async fn a_parameter_that_the_pattern_lacks_is_none(stage: Stage) -> Result<()> {
-    let live = stage.start(AppSpec::new().load("m", at_root(|t| t.get("a/:x", Program::new().param("y"))))).await?;
+    let live = stage
+        .start(AppSpec::new().load("m", at_root(|t| t.get("a/:x", Program::new().param("y")))))
+        .await?;
     assert_eq!(live.get("/a/1").await?.text(), "(none)");
     live.shutdown().await;
     Ok(())
 }
 
 fn telling(step: Step) -> AppSpec {
-    AppSpec::new().load("m", at_root(|t| t.route("it", None, &["it"], Program::new().step(step))))
+    AppSpec::new().load(
+        "m",
+        at_root(|t| t.route("it", None, &["it"], Program::new().step(step))),
+    )
 }
 
 async fn the_query_arrives_as_it_was_sent(stage: Stage) -> Result<()> {
@@ -61,7 +66,10 @@ async fn an_empty_query_is_not_an_absent_one(stage: Stage) -> Result<()> {
 
 async fn duplicate_headers_arrive_as_two(stage: Stage) -> Result<()> {
     let live = stage.start(telling(Step::Headers)).await?;
-    let request = Request::new("GET", "/it").header("X-Two", "one").header("x-other", "o").header("x-two", "two");
+    let request = Request::new("GET", "/it")
+        .header("X-Two", "one")
+        .header("x-other", "o")
+        .header("x-two", "two");
     let response = live.send(request).await?;
     let text = response.text();
     let twos: Vec<_> = text.lines().filter(|line| line.starts_with("x-two=")).collect();
@@ -72,16 +80,27 @@ async fn duplicate_headers_arrive_as_two(stage: Stage) -> Result<()> {
 
 async fn a_header_is_found_whatever_its_case(stage: Stage) -> Result<()> {
     let live = stage.start(telling(Step::Header("X-oNe".to_owned()))).await?;
-    assert_eq!(live.send(Request::new("GET", "/it").header("x-ONE", "found")).await?.text(), "found");
+    assert_eq!(
+        live.send(Request::new("GET", "/it").header("x-ONE", "found"))
+            .await?
+            .text(),
+        "found"
+    );
     assert_eq!(live.get("/it").await?.text(), "(none)");
     live.shutdown().await;
     Ok(())
 }
 
 async fn header_values_need_not_be_text(stage: Stage) -> Result<()> {
-    let program = Program::new().header_of_request("x-raw").replies(crate::guest::ReplyBody::Bytes);
-    let live = stage.start(AppSpec::new().load("m", at_root(|t| t.get("it", program)))).await?;
-    let response = live.send(Request::new("GET", "/it").header("x-raw", [b'a', 0xff, b'z'])).await?;
+    let program = Program::new()
+        .header_of_request("x-raw")
+        .replies(crate::guest::ReplyBody::Bytes);
+    let live = stage
+        .start(AppSpec::new().load("m", at_root(|t| t.get("it", program))))
+        .await?;
+    let response = live
+        .send(Request::new("GET", "/it").header("x-raw", [b'a', 0xff, b'z']))
+        .await?;
     assert_eq!(response.body, [b'a', 0xff, b'z']);
     live.shutdown().await;
     Ok(())
@@ -93,7 +112,12 @@ async fn the_body_arrives_whole(stage: Stage) -> Result<()> {
     for body in ["", "short", &long] {
         let response = live.send(Request::new("POST", "/it").body(body)).await?;
         assert_eq!(response.status, 200);
-        assert!(response.text() == body, "{} bytes came back of {}", response.body.len(), body.len());
+        assert!(
+            response.text() == body,
+            "{} bytes came back of {}",
+            response.body.len(),
+            body.len()
+        );
     }
     live.shutdown().await;
     Ok(())
@@ -101,7 +125,9 @@ async fn the_body_arrives_whole(stage: Stage) -> Result<()> {
 
 async fn a_chunked_body_arrives_whole(stage: Stage) -> Result<()> {
     let live = stage.start(telling(Step::Body)).await?;
-    let request = Request::new("POST", "/it").header("transfer-encoding", "chunked").body("3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n");
+    let request = Request::new("POST", "/it")
+        .header("transfer-encoding", "chunked")
+        .body("3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n");
     assert_eq!(live.send(request).await?.text(), "abcde");
     live.shutdown().await;
     Ok(())
@@ -109,8 +135,13 @@ async fn a_chunked_body_arrives_whole(stage: Stage) -> Result<()> {
 
 async fn the_body_can_be_taken_once(stage: Stage) -> Result<()> {
     let program = Program::new().step(Step::Body).step(Step::Body);
-    let live = stage.start(AppSpec::new().load("m", at_root(|t| t.post("it", program)))).await?;
-    assert_eq!(live.send(Request::new("POST", "/it").body("once")).await?.text(), "failed gone");
+    let live = stage
+        .start(AppSpec::new().load("m", at_root(|t| t.post("it", program))))
+        .await?;
+    assert_eq!(
+        live.send(Request::new("POST", "/it").body("once")).await?.text(),
+        "failed gone"
+    );
     live.shutdown().await;
     Ok(())
 }
@@ -128,7 +159,11 @@ async fn a_request_without_an_id_gets_one(stage: Stage) -> Result<()> {
     let (first, second) = (live.get("/it").await?.text(), live.get("/it").await?.text());
     assert!(!first.is_empty() && first != second, "`{first}` and `{second}`");
     let insane = Request::new("GET", "/it").header("x-request-id", "a b\"c");
-    assert_ne!(live.send(insane).await?.text(), "a b\"c", "an id that is no sane token is replaced");
+    assert_ne!(
+        live.send(insane).await?.text(),
+        "a b\"c",
+        "an id that is no sane token is replaced"
+    );
     live.shutdown().await;
     Ok(())
 }
@@ -139,7 +174,9 @@ async fn an_extension_lasts_for_the_request(stage: Stage) -> Result<()> {
         .step(Step::SetExtension("tenant".to_owned()))
         .step(Step::Extension("tenant".to_owned()))
         .say("!");
-    let live = stage.start(AppSpec::new().load("m", at_root(|t| t.get("it", program)))).await?;
+    let live = stage
+        .start(AppSpec::new().load("m", at_root(|t| t.get("it", program))))
+        .await?;
     for _ in 0..2 {
         assert_eq!(live.get("/it").await?.text(), "(none)!");
     }

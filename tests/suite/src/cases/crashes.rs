@@ -32,7 +32,10 @@ async fn a_trap_is_500_and_reported(stage: Stage) -> Result<()> {
     let live = stage.start(trapping()).await?;
     let request = Request::new("GET", "/trap").header("x-request-id", "trap-1");
     assert_eq!(live.send(request).await?.status, 500);
-    let crash = live.crashes().expect("the trap", |crash| crash.kind == CrashKind::Trap).await?;
+    let crash = live
+        .crashes()
+        .expect("the trap", |crash| crash.kind == CrashKind::Trap)
+        .await?;
     assert_eq!(crash.adapter.as_deref(), Some(stage.adapter()));
     assert_eq!(crash.module.as_deref(), Some("shaky"));
     assert_eq!(crash.route.as_deref(), Some("GET /trap"));
@@ -67,26 +70,40 @@ async fn a_trap_tells_the_client_nothing(stage: Stage) -> Result<()> {
 
 async fn the_message_of_a_guests_panic_is_reported(stage: Stage) -> Result<()> {
     let program = Program::text("index 7 of 3").step(Step::Panicked).ends(End::Trap);
-    let live = stage.start(AppSpec::new().load("m", at_root(|t| t.get("it", program)))).await?;
+    let live = stage
+        .start(AppSpec::new().load("m", at_root(|t| t.get("it", program))))
+        .await?;
     let response = live.get("/it").await?;
     assert_eq!(response.status, 500);
     assert!(!response.text().contains("index 7"), "{}", response.text());
-    let crash = live.crashes().expect("the panic", |crash| crash.kind == CrashKind::Trap).await?;
+    let crash = live
+        .crashes()
+        .expect("the panic", |crash| crash.kind == CrashKind::Trap)
+        .await?;
     assert!(crash.message.contains("index 7 of 3"), "{}", crash.message);
     live.shutdown().await;
     Ok(())
 }
 
 fn looping() -> AppSpec {
-    let module = at_root(|t| t.get("loop", Program::new().ends(End::Loop)).get("ok", Program::text("ok")));
-    let limits = Limits { deadline: Some(Duration::from_millis(500)), ..Limits::default() };
+    let module = at_root(|t| {
+        t.get("loop", Program::new().ends(End::Loop))
+            .get("ok", Program::text("ok"))
+    });
+    let limits = Limits {
+        deadline: Some(Duration::from_millis(500)),
+        ..Limits::default()
+    };
     AppSpec::new().load("m", module).limits(limits)
 }
 
 async fn an_endless_loop_ends_at_the_deadline(stage: Stage) -> Result<()> {
     let live = stage.start(looping()).await?;
     assert_eq!(live.get("/loop").await?.status, 504);
-    let crash = live.crashes().expect("the deadline", |crash| crash.kind == CrashKind::Deadline).await?;
+    let crash = live
+        .crashes()
+        .expect("the deadline", |crash| crash.kind == CrashKind::Deadline)
+        .await?;
     assert_eq!(crash.route.as_deref(), Some("GET /loop"));
     assert_eq!(live.get("/ok").await?.text(), "ok");
     live.shutdown().await;
@@ -106,12 +123,22 @@ async fn an_endless_loop_does_not_hold_up_others(stage: Stage) -> Result<()> {
 }
 
 async fn a_memory_hog_ends_at_its_limit(stage: Stage) -> Result<()> {
-    let module = at_root(|t| t.get("hog", Program::new().ends(End::Hog)).get("ok", Program::text("ok")));
-    let limits = Limits { memory: Some(4 * 1024 * 1024), ..Limits::default() };
+    let module = at_root(|t| {
+        t.get("hog", Program::new().ends(End::Hog))
+            .get("ok", Program::text("ok"))
+    });
+    let limits = Limits {
+        memory: Some(4 * 1024 * 1024),
+        ..Limits::default()
+    };
     let live = stage.start(AppSpec::new().load("m", module).limits(limits)).await?;
     let status = live.get("/hog").await?.status;
     assert!(matches!(status, 500 | 503), "{status}");
-    live.crashes().expect("the trap", |crash| matches!(crash.kind, CrashKind::Trap | CrashKind::Limit)).await?;
+    live.crashes()
+        .expect("the trap", |crash| {
+            matches!(crash.kind, CrashKind::Trap | CrashKind::Limit)
+        })
+        .await?;
     assert_eq!(live.get("/ok").await?.text(), "ok");
     live.shutdown().await;
     Ok(())
@@ -124,7 +151,10 @@ async fn a_native_handler_that_panics_is_500_and_reported(stage: Stage) -> Resul
     };
     let live = stage.start(AppSpec::new().register("GET", "/it", panics)).await?;
     assert_eq!(live.get("/it?x").await?.status, 500);
-    let crash = live.crashes().expect("the panic", |crash| crash.kind == CrashKind::Panic).await?;
+    let crash = live
+        .crashes()
+        .expect("the panic", |crash| crash.kind == CrashKind::Panic)
+        .await?;
     assert!(crash.message.contains("a panic on purpose"), "{}", crash.message);
     assert_eq!(live.get("/it").await?.text(), "calm");
     live.shutdown().await;
@@ -138,8 +168,14 @@ async fn a_port_in_use_is_an_error_and_reported(stage: Stage) -> Result<()> {
         Err(refusal) => refusal.to_string(),
         Ok(()) => panic!("{address} was bound twice"),
     };
-    assert!(refusal.contains(&address.to_string()), "the error names the address: {refusal}");
-    let crash = live.crashes().expect("the port in use", |crash| crash.kind == CrashKind::Adapter).await?;
+    assert!(
+        refusal.contains(&address.to_string()),
+        "the error names the address: {refusal}"
+    );
+    let crash = live
+        .crashes()
+        .expect("the port in use", |crash| crash.kind == CrashKind::Adapter)
+        .await?;
     assert_eq!(crash.adapter.as_deref(), Some(stage.adapter()));
     assert_eq!(live.get("/a").await?.text(), "a");
     live.shutdown().await;

@@ -16,13 +16,30 @@ cases![
     discovery_runs_no_handler: D5;
     routes_stand_in_the_order_of_modules_and_declarations: D9;
     two_starts_list_the_same_routes: D9;
-    two_controllers_of_a_module_are_both_served: D1, D6;
+    two_controllers_of_a_module_are_both_served: D1;
 ];
 
 /// The methods of the attributes, `all` aside.
 pub(super) const ATTRIBUTES: [&str; 19] = [
-    "GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE", "PURGE", "SEARCH", "PROPFIND", "PROPPATCH",
-    "MKCOL", "COPY", "MOVE", "LOCK", "UNLOCK", "ACL", "REPORT",
+    "GET",
+    "POST",
+    "PUT",
+    "PATCH",
+    "DELETE",
+    "HEAD",
+    "OPTIONS",
+    "TRACE",
+    "PURGE",
+    "SEARCH",
+    "PROPFIND",
+    "PROPPATCH",
+    "MKCOL",
+    "COPY",
+    "MOVE",
+    "LOCK",
+    "UNLOCK",
+    "ACL",
+    "REPORT",
 ];
 
 async fn a_prefix_of_a_slash_is_the_root(stage: Stage) -> Result<()> {
@@ -36,7 +53,12 @@ async fn every_attribute_method_has_routes(stage: Stage) -> Result<()> {
     let module = at_root(|mut things| {
         for method in ATTRIBUTES {
             let program = Program::new().step(Step::Method).header("x-answered", method);
-            things = things.route(method, Some(method), &[&format!("on-{}", method.to_lowercase())], program);
+            things = things.route(
+                method,
+                Some(method),
+                &[&format!("on-{}", method.to_lowercase())],
+                program,
+            );
         }
         things
     });
@@ -82,7 +104,9 @@ async fn each_path_of_a_list_is_a_route_of_its_own(stage: Stage) -> Result<()> {
 async fn no_path_is_the_prefix_itself(stage: Stage) -> Result<()> {
     let things = Controller::new("Things", "things").route("list", Some("GET"), &[], Program::text("list"));
     let root = Controller::new("Root", "/").route("home", Some("GET"), &[], Program::text("home"));
-    let live = stage.start(AppSpec::new().load("m", Guest::of(things).controller(root).build())).await?;
+    let live = stage
+        .start(AppSpec::new().load("m", Guest::of(things).controller(root).build()))
+        .await?;
     assert_eq!(live.get("/things").await?.text(), "list");
     assert_eq!(live.get("/").await?.text(), "home");
     live.shutdown().await;
@@ -90,20 +114,32 @@ async fn no_path_is_the_prefix_itself(stage: Stage) -> Result<()> {
 }
 
 async fn discovery_runs_no_handler(stage: Stage) -> Result<()> {
-    let module = at_root(|things| things.get("count", Program::new().step(Step::Count)).get("trap", Program::new().ends(crate::guest::End::Trap)));
+    let module = at_root(|things| {
+        things
+            .get("count", Program::new().step(Step::Count))
+            .get("trap", Program::new().ends(crate::guest::End::Trap))
+    });
     let live = stage.start(AppSpec::new().load("m", module)).await?;
     live.crashes().expect_none().await?;
-    assert_eq!(live.get("/count").await?.text(), "1", "the first run of a handler is the request's");
+    assert_eq!(
+        live.get("/count").await?.text(),
+        "1",
+        "the first run of a handler is the request's"
+    );
     live.shutdown().await;
     Ok(())
 }
 
 fn several() -> AppSpec {
     let first = Guest::of(
-        Controller::new("B", "b").get("2", Program::text("b2")).get("1", Program::text("b1")),
+        Controller::new("B", "b")
+            .get("2", Program::text("b2"))
+            .get("1", Program::text("b1")),
     )
     .controller(Controller::new("A", "a").route("both", Some("PUT"), &["z", "y"], Program::text("a")));
-    AppSpec::new().load("second", fixed("second", "s")).load("first", first.build())
+    AppSpec::new()
+        .load("second", fixed("second", "s"))
+        .load("first", first.build())
 }
 
 const SEVERAL: [&str; 5] = ["GET /second", "GET /b/2", "GET /b/1", "PUT /a/z", "PUT /a/y"];

@@ -18,7 +18,9 @@ cases![
 ];
 
 async fn a_hand_written_component_answers(stage: Stage) -> Result<()> {
-    let live = stage.start(AppSpec::new().load("wat", stage.fixture(crate::fixtures::Fixture::Wat).await?)).await?;
+    let live = stage
+        .start(AppSpec::new().load("wat", stage.fixture(crate::fixtures::Fixture::Wat).await?))
+        .await?;
     assert_eq!(live.get("/wat").await?.text(), "hello from text");
     assert_eq!(live.get("/wat/w%C3%B6rld").await?.text(), "hello wörld");
     assert_eq!(live.routes(), ["GET /wat", "GET /wat/:name"]);
@@ -34,20 +36,34 @@ async fn a_javascript_controller_answers(stage: Stage) -> Result<()> {
     let live = stage.start(javascript(&stage).await?).await?;
     assert_eq!(live.get("/js/hello/w%C3%B6rld").await?.text(), "hello wörld");
     let echo = live.post_json("/js/echo", r#"{"é":[1,2]}"#).await?;
-    assert_eq!((echo.text().as_str(), echo.header("content-type").as_deref()), (r#"{"received":{"é":[1,2]}}"#, Some("application/json")));
+    assert_eq!(
+        (echo.text().as_str(), echo.header("content-type").as_deref()),
+        (r#"{"received":{"é":[1,2]}}"#, Some("application/json"))
+    );
     let bad = live.post_json("/js/echo", "{").await?;
     assert_eq!(bad.status, 400);
     let missing = live.get("/js/missing").await?;
-    assert_eq!((missing.status, missing.message().as_deref()), (404, Some("no such greeting")));
+    assert_eq!(
+        (missing.status, missing.message().as_deref()),
+        (404, Some("no such greeting"))
+    );
     assert_eq!(live.get("/js/with-headers").await?.all("set-cookie"), ["a=1", "b=2"]);
-    assert_eq!(live.call("REPORT", "/js/reports").await?.text(), "report at /js/reports");
-    assert_eq!(live.call("REPORT", "/js/reports/latest").await?.text(), "report at /js/reports/latest");
+    assert_eq!(
+        live.call("REPORT", "/js/reports").await?.text(),
+        "report at /js/reports"
+    );
+    assert_eq!(
+        live.call("REPORT", "/js/reports/latest").await?.text(),
+        "report at /js/reports/latest"
+    );
     live.shutdown().await;
     Ok(())
 }
 
 async fn a_javascript_controller_uses_the_context(stage: Stage) -> Result<()> {
-    let app = javascript(&stage).await?.answers("echo", "say", |payload: Payload| Ok(payload));
+    let app = javascript(&stage)
+        .await?
+        .answers("echo", "say", |payload: Payload| Ok(payload));
     let live = stage.start(app).await?;
     assert_eq!(live.get("/js/call/hi").await?.text(), r#"{"text":"hi"}"#);
     let request = Request::new("GET", "/js/header/x-one").header("x-one", "1");
@@ -62,7 +78,9 @@ async fn a_javascript_controller_uses_the_context(stage: Stage) -> Result<()> {
     let sent = live.get("/js/sends").await?;
     assert_eq!((sent.status, sent.text().as_str()), (201, "sent"));
     assert_eq!(live.get("/js/silent").await?.status, 500);
-    live.crashes().expect("no reply", |crash| crash.kind == CrashKind::NoReply).await?;
+    live.crashes()
+        .expect("no reply", |crash| crash.kind == CrashKind::NoReply)
+        .await?;
     live.shutdown().await;
     Ok(())
 }
@@ -70,7 +88,9 @@ async fn a_javascript_controller_uses_the_context(stage: Stage) -> Result<()> {
 async fn an_exception_in_javascript_is_a_trap(stage: Stage) -> Result<()> {
     let live = stage.start(javascript(&stage).await?).await?;
     assert_eq!(live.get("/js/breaks").await?.status, 500);
-    live.crashes().expect("the trap", |crash| crash.kind == CrashKind::Trap).await?;
+    live.crashes()
+        .expect("the trap", |crash| crash.kind == CrashKind::Trap)
+        .await?;
     assert_eq!(live.get("/js/hello/again").await?.text(), "hello again");
     live.shutdown().await;
     Ok(())
@@ -79,7 +99,11 @@ async fn an_exception_in_javascript_is_a_trap(stage: Stage) -> Result<()> {
 async fn the_asynchronous_form_answers_too(stage: Stage) -> Result<()> {
     let things = Controller::new("Things", "/").get("it/:x", Program::new().param("x").say(" ").step(Step::Path));
     let live = stage
-        .start(AppSpec::new().load("async", Guest::of(things).asynchronous().build()).load("sync", at_root(|t| t.get("sync", Program::text("s")))))
+        .start(
+            AppSpec::new()
+                .load("async", Guest::of(things).asynchronous().build())
+                .load("sync", at_root(|t| t.get("sync", Program::text("s")))),
+        )
         .await?;
     assert_eq!(live.get("/it/7").await?.text(), "7 /it/7");
     assert_eq!(live.get("/sync").await?.text(), "s");

@@ -21,14 +21,21 @@ cases![
 
 fn limited() -> AppSpec {
     let module = at_root(|t| t.post("it", Program::new().step(Step::Body)));
-    AppSpec::new().load("m", module).limits(Limits { body: Some(1000), ..Limits::default() })
+    AppSpec::new().load("m", module).limits(Limits {
+        body: Some(1000),
+        ..Limits::default()
+    })
 }
 
 async fn a_body_over_the_limit_is_413(stage: Stage) -> Result<()> {
     let live = stage.start(limited()).await?;
     let response = live.send(Request::new("POST", "/it").body("x".repeat(1001))).await?;
     assert_eq!(response.status, 413);
-    assert!(response.message().is_some_and(|message| message.contains("1000")), "{}", response.text());
+    assert!(
+        response.message().is_some_and(|message| message.contains("1000")),
+        "{}",
+        response.text()
+    );
     live.crashes().expect_none().await?;
     live.shutdown().await;
     Ok(())
@@ -37,7 +44,9 @@ async fn a_body_over_the_limit_is_413(stage: Stage) -> Result<()> {
 async fn a_chunked_body_over_the_limit_is_413(stage: Stage) -> Result<()> {
     let live = stage.start(limited()).await?;
     let body = format!("3e9\r\n{}\r\n0\r\n\r\n", "x".repeat(1001));
-    let request = Request::new("POST", "/it").header("transfer-encoding", "chunked").body(body);
+    let request = Request::new("POST", "/it")
+        .header("transfer-encoding", "chunked")
+        .body(body);
     let response = live.send(request).await?;
     // The guest learns of it while it reads, and tells.
     assert_eq!(response.text(), "failed too-large");
@@ -48,13 +57,18 @@ async fn a_chunked_body_over_the_limit_is_413(stage: Stage) -> Result<()> {
 async fn a_body_at_the_limit_passes(stage: Stage) -> Result<()> {
     let live = stage.start(limited()).await?;
     let body = "x".repeat(1000);
-    assert_eq!(live.send(Request::new("POST", "/it").body(body.clone())).await?.text(), body);
+    assert_eq!(
+        live.send(Request::new("POST", "/it").body(body.clone())).await?.text(),
+        body
+    );
     live.shutdown().await;
     Ok(())
 }
 
 async fn instances_are_reused(stage: Stage) -> Result<()> {
-    let live = stage.start(AppSpec::new().load("m", at_root(|t| t.get("it", Program::new().step(Step::Count))))).await?;
+    let live = stage
+        .start(AppSpec::new().load("m", at_root(|t| t.get("it", Program::new().step(Step::Count)))))
+        .await?;
     for run in 1..=5 {
         assert_eq!(live.get("/it").await?.text(), run.to_string());
     }
@@ -64,10 +78,12 @@ async fn instances_are_reused(stage: Stage) -> Result<()> {
 
 async fn many_requests_at_once_are_all_answered(stage: Stage) -> Result<()> {
     let module = at_root(|t| t.get("it/:n", Program::new().say("\"").param("n").say("\"").call("db:wait")));
-    let app = AppSpec::new().load("m", module).listen("db", "wait", |_, payload| async move {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-        Ok(payload)
-    });
+    let app = AppSpec::new()
+        .load("m", module)
+        .listen("db", "wait", |_, payload| async move {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            Ok(payload)
+        });
     let live = stage.start(app).await?;
     let client = *live;
     let replies = join_all((0..64).map(|n| async move { client.get(&format!("/it/{n}")).await })).await;

@@ -22,7 +22,9 @@ cases![
 async fn every_attribute_has_its_operation(stage: Stage) -> Result<()> {
     let app = ATTRIBUTES.iter().fold(AppSpec::new(), |app, method| {
         let told = *method;
-        app.register(method, "/it", move |_: Context| async move { (StatusCode::OK, told).into_reply() })
+        app.register(method, "/it", move |_: Context| async move {
+            (StatusCode::OK, told).into_reply()
+        })
     });
     let app = app.register_all("/it", |_: Context| async { "all" });
     let live = stage.start(app).await?;
@@ -36,7 +38,9 @@ async fn every_attribute_has_its_operation(stage: Stage) -> Result<()> {
 }
 
 async fn register_route_takes_any_method(stage: Stage) -> Result<()> {
-    let live = stage.start(AppSpec::new().register("MKWORKSPACE", "it", |_: Context| async { "made" })).await?;
+    let live = stage
+        .start(AppSpec::new().register("MKWORKSPACE", "it", |_: Context| async { "made" }))
+        .await?;
     assert_eq!(live.call("MKWORKSPACE", "/it").await?.text(), "made");
     assert_eq!(live.get("/it").await?.status, 405);
     live.shutdown().await;
@@ -46,7 +50,12 @@ async fn register_route_takes_any_method(stage: Stage) -> Result<()> {
 async fn a_native_handler_sees_the_request(stage: Stage) -> Result<()> {
     let tells = |ctx: Context| async move {
         let body = ctx.bytes().await?;
-        let header = ctx.headers().get("x-one").and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
+        let header = ctx
+            .headers()
+            .get("x-one")
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default()
+            .to_owned();
         Ok::<_, pointwork_core::Failure>(format!(
             "{} {} {:?} {:?} {header} {}",
             ctx.method(),
@@ -57,8 +66,13 @@ async fn a_native_handler_sees_the_request(stage: Stage) -> Result<()> {
         ))
     };
     let live = stage.start(AppSpec::new().register("PUT", "/a/:id", tells)).await?;
-    let request = Request::new("PUT", "/a/x%20y?q=1&q=2").header("x-one", "1").body("body");
-    assert_eq!(live.send(request).await?.text(), "PUT /a/x%20y Some(\"q=1&q=2\") Some(\"x y\") 1 body");
+    let request = Request::new("PUT", "/a/x%20y?q=1&q=2")
+        .header("x-one", "1")
+        .body("body");
+    assert_eq!(
+        live.send(request).await?.text(),
+        "PUT /a/x%20y Some(\"q=1&q=2\") Some(\"x y\") 1 body"
+    );
     live.shutdown().await;
     Ok(())
 }
@@ -72,11 +86,20 @@ async fn a_native_handler_may_return_any_reply(stage: Stage) -> Result<()> {
         .register("GET", "/status", |_: Context| async { (StatusCode::CREATED, "made") });
     let live = stage.start(app).await?;
     let text = live.get("/text").await?;
-    assert_eq!((text.text().as_str(), text.header("content-type").as_deref()), ("text", Some("text/plain; charset=utf-8")));
+    assert_eq!(
+        (text.text().as_str(), text.header("content-type").as_deref()),
+        ("text", Some("text/plain; charset=utf-8"))
+    );
     let json = live.get("/json").await?;
-    assert_eq!((json.text().as_str(), json.header("content-type").as_deref()), ("[1,2]", Some("application/json")));
+    assert_eq!(
+        (json.text().as_str(), json.header("content-type").as_deref()),
+        ("[1,2]", Some("application/json"))
+    );
     let bytes = live.get("/bytes").await?;
-    assert_eq!((bytes.body.as_slice(), bytes.header("content-type").as_deref()), (&[0, 255][..], Some("application/octet-stream")));
+    assert_eq!(
+        (bytes.body.as_slice(), bytes.header("content-type").as_deref()),
+        (&[0, 255][..], Some("application/octet-stream"))
+    );
     assert_eq!(live.get("/none").await?.status, 404);
     assert_eq!(live.get("/status").await?.status, 201);
     live.shutdown().await;
@@ -95,7 +118,9 @@ async fn a_native_handler_may_wait(stage: Stage) -> Result<()> {
 }
 
 async fn manual_and_declared_routes_stand_side_by_side(stage: Stage) -> Result<()> {
-    let app = AppSpec::new().load("m", fixed("declared", "declared")).register("GET", "/manual", |_: Context| async { "manual" });
+    let app = AppSpec::new()
+        .load("m", fixed("declared", "declared"))
+        .register("GET", "/manual", |_: Context| async { "manual" });
     let live = stage.start(app).await?;
     assert_eq!(live.get("/declared").await?.text(), "declared");
     assert_eq!(live.get("/manual").await?.text(), "manual");

@@ -26,7 +26,12 @@ cases![
 
 async fn a_webdav_route_is_a_real_route(stage: Stage) -> Result<()> {
     let program = Program::new().step(Step::Method).say(" ").param("path").status(207);
-    let live = stage.start(AppSpec::new().load("m", at_root(|t| t.route("find", Some("PROPFIND"), &["dav/*path"], program)))).await?;
+    let live = stage
+        .start(AppSpec::new().load(
+            "m",
+            at_root(|t| t.route("find", Some("PROPFIND"), &["dav/*path"], program)),
+        ))
+        .await?;
     let response = live.call("PROPFIND", "/dav/a/b").await?;
     assert_eq!((response.status, response.text().as_str()), (207, "PROPFIND a/b"));
     live.shutdown().await;
@@ -34,8 +39,22 @@ async fn a_webdav_route_is_a_real_route(stage: Stage) -> Result<()> {
 }
 
 async fn all_answers_every_method(stage: Stage) -> Result<()> {
-    let live = stage.start(AppSpec::new().load("m", at_root(|t| t.route("it", None, &["it"], Program::new().step(Step::Method))))).await?;
-    for method in ["GET", "POST", "DELETE", "OPTIONS", "TRACE", "REPORT", "MKWORKSPACE", "x-own"] {
+    let live = stage
+        .start(AppSpec::new().load(
+            "m",
+            at_root(|t| t.route("it", None, &["it"], Program::new().step(Step::Method))),
+        ))
+        .await?;
+    for method in [
+        "GET",
+        "POST",
+        "DELETE",
+        "OPTIONS",
+        "TRACE",
+        "REPORT",
+        "MKWORKSPACE",
+        "x-own",
+    ] {
         assert_eq!(live.call(method, "/it").await?.text(), method);
     }
     assert_eq!(live.call("HEAD", "/it").await?.status, 200);
@@ -58,12 +77,22 @@ async fn a_route_of_the_very_method_beats_all(stage: Stage) -> Result<()> {
 }
 
 fn get_and_put() -> AppSpec {
-    AppSpec::new().load("m", at_root(|t| t.get("it/:x", Program::text("got")).route("put", Some("PUT"), &["it/:x"], Program::text("put"))))
+    AppSpec::new().load(
+        "m",
+        at_root(|t| {
+            t.get("it/:x", Program::text("got"))
+                .route("put", Some("PUT"), &["it/:x"], Program::text("put"))
+        }),
+    )
 }
 
 fn methods(allow: Option<String>) -> Vec<String> {
-    let mut methods: Vec<_> =
-        allow.unwrap_or_default().split(',').map(|method| method.trim().to_owned()).filter(|m| !m.is_empty()).collect();
+    let mut methods: Vec<_> = allow
+        .unwrap_or_default()
+        .split(',')
+        .map(|method| method.trim().to_owned())
+        .filter(|m| !m.is_empty())
+        .collect();
     methods.sort();
     methods
 }
@@ -83,7 +112,10 @@ async fn a_path_without_that_method_is_405_with_allow(stage: Stage) -> Result<()
         let response = live.call(method, "/it/1").await?;
         assert_eq!(response.status, 405, "{method}");
         let allow = methods(response.header("allow"));
-        assert!(allow.contains(&"GET".to_owned()) && allow.contains(&"PUT".to_owned()), "{allow:?}");
+        assert!(
+            allow.contains(&"GET".to_owned()) && allow.contains(&"PUT".to_owned()),
+            "{allow:?}"
+        );
         assert!(!allow.contains(&method.to_owned()), "{allow:?}");
     }
     live.shutdown().await;
@@ -102,7 +134,11 @@ async fn head_is_answered_by_get(stage: Stage) -> Result<()> {
     let live = stage.start(get_and_put()).await?;
     let response = live.call("HEAD", "/it/1").await?;
     assert_eq!((response.status, response.body.len()), (200, 0));
-    assert_eq!(response.header("content-length").as_deref(), Some("3"), "the length of what GET would send");
+    assert_eq!(
+        response.header("content-length").as_deref(),
+        Some("3"),
+        "the length of what GET would send"
+    );
     assert_eq!(live.call("HEAD", "/other").await?.status, 404);
     live.shutdown().await;
     Ok(())
@@ -110,7 +146,8 @@ async fn head_is_answered_by_get(stage: Stage) -> Result<()> {
 
 async fn a_declared_head_is_its_own(stage: Stage) -> Result<()> {
     let module = at_root(|t| {
-        t.get("it", Program::text("got")).route("head", Some("HEAD"), &["it"], Program::new().header("x-own", "head"))
+        t.get("it", Program::text("got"))
+            .route("head", Some("HEAD"), &["it"], Program::new().header("x-own", "head"))
     });
     let live = stage.start(AppSpec::new().load("m", module)).await?;
     assert_eq!(live.call("HEAD", "/it").await?.header("x-own").as_deref(), Some("head"));
@@ -128,7 +165,10 @@ async fn options_is_answered_with_allow(stage: Stage) -> Result<()> {
 }
 
 async fn a_declared_options_is_its_own(stage: Stage) -> Result<()> {
-    let module = at_root(|t| t.get("it", Program::text("got")).route("o", Some("OPTIONS"), &["it"], Program::text("own")));
+    let module = at_root(|t| {
+        t.get("it", Program::text("got"))
+            .route("o", Some("OPTIONS"), &["it"], Program::text("own"))
+    });
     let live = stage.start(AppSpec::new().load("m", module)).await?;
     assert_eq!(live.call("OPTIONS", "/it").await?.text(), "own");
     live.shutdown().await;
@@ -144,8 +184,13 @@ async fn a_trailing_slash_is_another_path(stage: Stage) -> Result<()> {
 }
 
 async fn a_switch_lets_a_trailing_slash_match(stage: Stage) -> Result<()> {
-    let limits = Limits { ignore_trailing_slash: true, ..Limits::default() };
-    let live = stage.start(AppSpec::new().load("m", fixed("a/b", "x")).limits(limits)).await?;
+    let limits = Limits {
+        ignore_trailing_slash: true,
+        ..Limits::default()
+    };
+    let live = stage
+        .start(AppSpec::new().load("m", fixed("a/b", "x")).limits(limits))
+        .await?;
     assert_eq!(live.get("/a/b/").await?.text(), "x");
     assert_eq!(live.get("/a/b").await?.text(), "x");
     assert_eq!(live.get("/a/b//").await?.status, 404, "one slash, not several");
@@ -159,14 +204,21 @@ async fn the_answers_of_the_server_are_json_messages(stage: Stage) -> Result<()>
         let response = live.call(method, path).await?;
         assert_eq!(response.status, status);
         assert_eq!(response.header("content-type").as_deref(), Some("application/json"));
-        assert!(response.message().is_some_and(|message| !message.is_empty()), "{}", response.text());
+        assert!(
+            response.message().is_some_and(|message| !message.is_empty()),
+            "{}",
+            response.text()
+        );
     }
     live.shutdown().await;
     Ok(())
 }
 
 async fn a_more_specific_path_of_another_method_does_not_hide(stage: Stage) -> Result<()> {
-    let module = at_root(|t| t.get("a/:x", Program::new().say("get ").param("x")).post("a/new", Program::text("post new")));
+    let module = at_root(|t| {
+        t.get("a/:x", Program::new().say("get ").param("x"))
+            .post("a/new", Program::text("post new"))
+    });
     let live = stage.start(AppSpec::new().load("m", module)).await?;
     assert_eq!(live.get("/a/new").await?.text(), "get new");
     assert_eq!(live.call("POST", "/a/new").await?.text(), "post new");

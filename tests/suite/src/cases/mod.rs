@@ -13,6 +13,7 @@ mod paths;
 mod prefix;
 mod refusals;
 mod replies;
+mod rust_guests;
 mod wire;
 
 use std::sync::Arc;
@@ -37,6 +38,7 @@ pub fn all() -> Vec<Case> {
         limits::all,
         refusals::all,
         guests::all,
+        rust_guests::all,
     ];
     files.into_iter().flat_map(|file| file()).collect()
 }

@@ -26,11 +26,18 @@ async fn native(_: Context) -> &'static str {
 
 async fn records_name_module_controller_and_handler(stage: Stage) -> Result<()> {
     let things = Controller::new("Things", "things").route("show", Some("GET"), &[":id"], Program::text("t"));
-    let app = AppSpec::new().load("shop", Guest::of(things).build()).register("POST", "/by-hand", native);
+    let app = AppSpec::new()
+        .load("shop", Guest::of(things).build())
+        .register("POST", "/by-hand", native);
     let live = stage.start(app).await?;
     let routes = live.control().routes();
-    let [declared, manual] = routes.as_slice() else { panic!("expected two routes, got {routes:?}") };
-    assert_eq!((declared.method.as_str(), declared.path.as_str()), ("GET", "/things/:id"));
+    let [declared, manual] = routes.as_slice() else {
+        panic!("expected two routes, got {routes:?}")
+    };
+    assert_eq!(
+        (declared.method.as_str(), declared.path.as_str()),
+        ("GET", "/things/:id")
+    );
     assert_eq!(declared.module.as_deref(), Some("shop"));
     assert_eq!(declared.controller.as_deref(), Some("Things"));
     assert_eq!(declared.handler.as_deref(), Some("show"));
@@ -51,7 +58,9 @@ async fn routes_loaded_before_the_adapter_are_replayed(stage: Stage) -> Result<(
 async fn a_module_loaded_while_serving_answers(stage: Stage) -> Result<()> {
     let live = stage.start(AppSpec::new().load("m", fixed("early", "early"))).await?;
     assert_eq!(live.get("/late").await?.status, 404);
-    live.control().apply(Step::Load("late".to_owned(), fixed("late", "late"))).await?;
+    live.control()
+        .apply(Step::Load("late".to_owned(), fixed("late", "late")))
+        .await?;
     assert_eq!(live.get("/late").await?.text(), "late");
     let origins: Vec<_> = live.control().routes().iter().map(|route| route.origin).collect();
     assert_eq!(origins, [Origin::Replay, Origin::Decorator]);
@@ -75,9 +84,13 @@ async fn a_module_loaded_while_serving_leaves_the_others_alone(stage: Stage) -> 
 }
 
 async fn the_route_count_is_the_length_of_the_list(stage: Stage) -> Result<()> {
-    let live = stage.start(AppSpec::new().load("m", fixed("a", "a")).register("GET", "/b", native)).await?;
+    let live = stage
+        .start(AppSpec::new().load("m", fixed("a", "a")).register("GET", "/b", native))
+        .await?;
     assert_eq!(live.control().route_count(), 2);
-    live.control().apply(Step::Load("late".to_owned(), fixed("c", "c"))).await?;
+    live.control()
+        .apply(Step::Load("late".to_owned(), fixed("c", "c")))
+        .await?;
     assert_eq!(live.control().route_count(), 3);
     assert_eq!(live.control().routes().len(), 3);
     live.shutdown().await;
@@ -85,8 +98,15 @@ async fn the_route_count_is_the_length_of_the_list(stage: Stage) -> Result<()> {
 }
 
 fn replay_errors(stage: &Stage) -> Vec<String> {
-    let errors = stage.logs().here().into_iter().filter(|line| line.level == Level::ERROR);
-    errors.map(|line| line.text).filter(|text| text.contains("replay")).collect()
+    let errors = stage
+        .logs()
+        .here()
+        .into_iter()
+        .filter(|line| line.level == Level::ERROR);
+    errors
+        .map(|line| line.text)
+        .filter(|text| text.contains("replay"))
+        .collect()
 }
 
 async fn an_adapter_without_routes_logs_one_error(stage: Stage) -> Result<()> {

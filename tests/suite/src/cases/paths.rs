@@ -35,11 +35,26 @@ async fn prefix_and_path_join_as_the_table_says(stage: Stage) -> Result<()> {
             .get("search", route()),
     )
     .controller(Controller::new("Api", "api/v1").get("/health", route()))
-    .controller(Controller::new("Root", "/").route("home", Some("GET"), &[], route()).get("/health", route()));
+    .controller(
+        Controller::new("Root", "/")
+            .route("home", Some("GET"), &[], route())
+            .get("/health", route()),
+    );
     let live = stage.start(AppSpec::new().load("m", guest.build())).await?;
-    let table = ["/products", "/products/:id", "/products/search", "/api/v1/health", "/", "/health"];
+    let table = [
+        "/products",
+        "/products/:id",
+        "/products/search",
+        "/api/v1/health",
+        "/",
+        "/health",
+    ];
     assert_eq!(live.routes(), table.map(|path| format!("GET {path}")));
-    for (request, route) in [("/products/9", "/products/:id"), ("/products/search", "/products/search"), ("/", "/")] {
+    for (request, route) in [
+        ("/products/9", "/products/:id"),
+        ("/products/search", "/products/search"),
+        ("/", "/"),
+    ] {
         assert_eq!(live.get(request).await?.text(), route);
     }
     for path in ["/products", "/api/v1/health", "/health"] {
@@ -63,7 +78,9 @@ async fn slashes_at_the_seam_change_nothing(stage: Stage) -> Result<()> {
 }
 
 async fn a_parameter_captures_one_segment(stage: Stage) -> Result<()> {
-    let live = stage.start(AppSpec::new().load("m", at_root(|t| t.get("a/:id", Program::new().param("id"))))).await?;
+    let live = stage
+        .start(AppSpec::new().load("m", at_root(|t| t.get("a/:id", Program::new().param("id")))))
+        .await?;
     assert_eq!(live.get("/a/17").await?.text(), "17");
     assert_eq!(live.get("/a/x.y~z").await?.text(), "x.y~z");
     assert_eq!(live.get("/a/17/b").await?.status, 404);
@@ -82,8 +99,9 @@ async fn several_parameters_stand_in_the_order_of_the_pattern(stage: Stage) -> R
 }
 
 async fn a_rest_segment_captures_slashes(stage: Stage) -> Result<()> {
-    let live =
-        stage.start(AppSpec::new().load("m", at_root(|t| t.get("files/*path", Program::new().param("path"))))).await?;
+    let live = stage
+        .start(AppSpec::new().load("m", at_root(|t| t.get("files/*path", Program::new().param("path")))))
+        .await?;
     assert_eq!(live.get("/files/a").await?.text(), "a");
     assert_eq!(live.get("/files/a/b/c.txt").await?.text(), "a/b/c.txt");
     live.shutdown().await;
@@ -93,8 +111,11 @@ async fn a_rest_segment_captures_slashes(stage: Stage) -> Result<()> {
 /// Runs the same expectations for two orders of declaration.
 async fn in_any_order(stage: Stage, paths: [&str; 2], expected: &[(&str, &str)]) -> Result<()> {
     for order in [[0, 1], [1, 0]] {
-        let module =
-            at_root(|things| order.iter().fold(things, |t, &at| t.get(paths[at], Program::new().step(Step::Route))));
+        let module = at_root(|things| {
+            order
+                .iter()
+                .fold(things, |t, &at| t.get(paths[at], Program::new().step(Step::Route)))
+        });
         let live = stage.start(AppSpec::new().load("m", module)).await?;
         for (request, route) in expected {
             assert_eq!(live.get(request).await?.text(), *route, "{request}");
@@ -109,7 +130,12 @@ async fn literal_beats_parameter(stage: Stage) -> Result<()> {
 }
 
 async fn parameter_beats_rest(stage: Stage) -> Result<()> {
-    in_any_order(stage, ["a/*rest", "a/:id"], &[("/a/x", "/a/:id"), ("/a/x/y", "/a/*rest")]).await
+    in_any_order(
+        stage,
+        ["a/*rest", "a/:id"],
+        &[("/a/x", "/a/:id"), ("/a/x/y", "/a/*rest")],
+    )
+    .await
 }
 
 async fn a_longer_literal_wins_deeper_in_the_path(stage: Stage) -> Result<()> {
@@ -118,11 +144,19 @@ async fn a_longer_literal_wins_deeper_in_the_path(stage: Stage) -> Result<()> {
 }
 
 async fn precedence_falls_back_when_the_better_branch_ends(stage: Stage) -> Result<()> {
-    in_any_order(stage, ["a/b/c", ":x/b/d"], &[("/a/b/c", "/a/b/c"), ("/a/b/d", "/:x/b/d")]).await
+    in_any_order(
+        stage,
+        ["a/b/c", ":x/b/d"],
+        &[("/a/b/c", "/a/b/c"), ("/a/b/d", "/:x/b/d")],
+    )
+    .await
 }
 
 async fn parameters_of_different_routes_may_differ_in_name(stage: Stage) -> Result<()> {
-    let module = at_root(|t| t.get("a/:x/b", Program::new().step(Step::Params)).get("a/:y/c", Program::new().step(Step::Params)));
+    let module = at_root(|t| {
+        t.get("a/:x/b", Program::new().step(Step::Params))
+            .get("a/:y/c", Program::new().step(Step::Params))
+    });
     let live = stage.start(AppSpec::new().load("m", module)).await?;
     assert_eq!(live.get("/a/1/b").await?.text(), "x=1\n");
     assert_eq!(live.get("/a/1/c").await?.text(), "y=1\n");
@@ -132,7 +166,8 @@ async fn parameters_of_different_routes_may_differ_in_name(stage: Stage) -> Resu
 
 async fn different_methods_do_not_conflict(stage: Stage) -> Result<()> {
     let module = at_root(|t| {
-        t.get("a/:x", Program::new().say("get ").param("x")).post("a/:y", Program::new().say("post ").param("y"))
+        t.get("a/:x", Program::new().say("get ").param("x"))
+            .post("a/:y", Program::new().say("post ").param("y"))
     });
     let live = stage.start(AppSpec::new().load("m", module)).await?;
     assert_eq!(live.get("/a/1").await?.text(), "get 1");
@@ -142,12 +177,24 @@ async fn different_methods_do_not_conflict(stage: Stage) -> Result<()> {
 }
 
 fn echo() -> AppSpec {
-    AppSpec::new().load("m", at_root(|t| t.get("p/:v", Program::new().param("v")).get("r/*v", Program::new().param("v"))))
+    AppSpec::new().load(
+        "m",
+        at_root(|t| {
+            t.get("p/:v", Program::new().param("v"))
+                .get("r/*v", Program::new().param("v"))
+        }),
+    )
 }
 
 async fn parameters_are_decoded_once(stage: Stage) -> Result<()> {
     let live = stage.start(echo()).await?;
-    for (sent, expected) in [("a%20b", "a b"), ("%C3%A9", "é"), ("%2541", "%41"), ("a+b", "a+b"), ("%3a", ":")] {
+    for (sent, expected) in [
+        ("a%20b", "a b"),
+        ("%C3%A9", "é"),
+        ("%2541", "%41"),
+        ("a+b", "a+b"),
+        ("%3a", ":"),
+    ] {
         assert_eq!(live.get(&format!("/p/{sent}")).await?.text(), expected, "{sent}");
         assert_eq!(live.get(&format!("/r/{sent}")).await?.text(), expected, "{sent}");
     }
@@ -158,7 +205,11 @@ async fn parameters_are_decoded_once(stage: Stage) -> Result<()> {
 async fn an_encoded_slash_stays_in_its_segment(stage: Stage) -> Result<()> {
     let live = stage.start(echo()).await?;
     assert_eq!(live.get("/p/a%2Fb").await?.text(), "a/b");
-    assert_eq!(live.get("/p%2Fa").await?.status, 404, "an encoded slash separates nothing");
+    assert_eq!(
+        live.get("/p%2Fa").await?.status,
+        404,
+        "an encoded slash separates nothing"
+    );
     live.shutdown().await;
     Ok(())
 }

@@ -20,7 +20,9 @@ cases![
 ];
 
 async fn connect_to_takes_a_prefix(stage: Stage) -> Result<()> {
-    let live = stage.start(AppSpec::new().load("m", fixed("a", "a")).attach(Some("api"))).await?;
+    let live = stage
+        .start(AppSpec::new().load("m", fixed("a", "a")).attach(Some("api")))
+        .await?;
     assert_eq!(live.get("/api/a").await?.text(), "a");
     assert_eq!(live.get("/a").await?.status, 404);
     assert_eq!(live.routes(), ["GET /api/a"]);
@@ -29,10 +31,11 @@ async fn connect_to_takes_a_prefix(stage: Stage) -> Result<()> {
 }
 
 async fn set_global_prefix_prefixes_what_comes_afterwards(stage: Stage) -> Result<()> {
-    let app = AppSpec::new()
-        .prefix("/api/v1/")
-        .load("m", fixed("a", "a"))
-        .register("GET", "/native", |_: Context| async { "native" });
+    let app =
+        AppSpec::new()
+            .prefix("/api/v1/")
+            .load("m", fixed("a", "a"))
+            .register("GET", "/native", |_: Context| async { "native" });
     let live = stage.start(app).await?;
     assert_eq!(live.get("/api/v1/a").await?.text(), "a");
     assert_eq!(live.get("/api/v1/native").await?.text(), "native");
@@ -57,7 +60,9 @@ async fn what_came_before_the_prefix_has_none(stage: Stage) -> Result<()> {
 async fn one_module_serves_under_any_prefix(stage: Stage) -> Result<()> {
     let module = fixed("a", "a");
     for prefix in ["one", "two/deep"] {
-        let live = stage.start(AppSpec::new().prefix(prefix).load("m", module.clone())).await?;
+        let live = stage
+            .start(AppSpec::new().prefix(prefix).load("m", module.clone()))
+            .await?;
         assert_eq!(live.get(&format!("/{prefix}/a")).await?.text(), "a");
         live.shutdown().await;
     }
@@ -65,7 +70,9 @@ async fn one_module_serves_under_any_prefix(stage: Stage) -> Result<()> {
 }
 
 async fn a_prefix_that_is_set_twice_applies_once(stage: Stage) -> Result<()> {
-    let live = stage.start(AppSpec::new().prefix("api").prefix("api").load("m", fixed("a", "a"))).await?;
+    let live = stage
+        .start(AppSpec::new().prefix("api").prefix("api").load("m", fixed("a", "a")))
+        .await?;
     assert_eq!(live.routes(), ["GET /api/a"]);
     assert_eq!(live.get("/api/a").await?.text(), "a");
     assert_eq!(live.get("/api/api/a").await?.status, 404);
@@ -74,7 +81,14 @@ async fn a_prefix_that_is_set_twice_applies_once(stage: Stage) -> Result<()> {
 }
 
 async fn a_prefix_of_both_calls_applies_once(stage: Stage) -> Result<()> {
-    let live = stage.start(AppSpec::new().prefix("api").load("m", fixed("a", "a")).attach(Some("/api"))).await?;
+    let live = stage
+        .start(
+            AppSpec::new()
+                .prefix("api")
+                .load("m", fixed("a", "a"))
+                .attach(Some("/api")),
+        )
+        .await?;
     assert_eq!(live.get("/api/a").await?.text(), "a");
     assert_eq!(live.get("/api/api/a").await?.status, 404);
     live.shutdown().await;

@@ -5,9 +5,7 @@ use pointwork_core::Context;
 
 use super::{at_root, fixed};
 use crate::case::{Stage, cases};
-use crate::guest::{
-    Controller, Discovery, Guest, Program, core_module, foreign_component, truncated_component,
-};
+use crate::guest::{Controller, Discovery, Guest, Program, core_module, foreign_component, truncated_component};
 use crate::subject::{AppSpec, Limits, Step};
 
 cases![
@@ -95,7 +93,12 @@ async fn a_conflict_within_a_module_names_both_handlers(stage: Stage) -> Result<
     let things = Controller::new("Things", "/")
         .route("first", Some("GET"), &["a/:x"], Program::new())
         .route("second", Some("GET"), &["a/:y"], Program::new());
-    is_refused(&stage, Guest::of(things).build(), &["first", "second", "/a/:x", "/a/:y"]).await?;
+    is_refused(
+        &stage,
+        Guest::of(things).build(),
+        &["first", "second", "/a/:x", "/a/:y"],
+    )
+    .await?;
     Ok(())
 }
 
@@ -122,11 +125,22 @@ async fn a_conflict_with_a_manual_route_names_both(stage: Stage) -> Result<()> {
 }
 
 async fn a_refused_load_leaves_the_table_as_it_was(stage: Stage) -> Result<()> {
-    let live = stage.start(AppSpec::new().load("shop", at_root(|t| t.get("a", Program::text("old"))))).await?;
+    let live = stage
+        .start(AppSpec::new().load("shop", at_root(|t| t.get("a", Program::text("old")))))
+        .await?;
     let rival = at_root(|t| t.get("b", Program::text("new")).get("a", Program::text("new")));
-    assert!(live.control().apply(Step::Load("rival".to_owned(), rival)).await.is_err());
+    assert!(
+        live.control()
+            .apply(Step::Load("rival".to_owned(), rival))
+            .await
+            .is_err()
+    );
     assert_eq!(live.get("/a").await?.text(), "old");
-    assert_eq!(live.get("/b").await?.status, 404, "no part of a refused module is served");
+    assert_eq!(
+        live.get("/b").await?.status,
+        404,
+        "no part of a refused module is served"
+    );
     assert_eq!(live.routes(), ["GET /a"]);
     live.shutdown().await;
     Ok(())
@@ -140,8 +154,13 @@ async fn a_module_that_traps_in_discovery_is_refused(stage: Stage) -> Result<()>
 
 async fn a_module_that_loops_in_discovery_is_refused(stage: Stage) -> Result<()> {
     let guest = Guest::of(Controller::new("Things", "/")).discovery(Discovery::Loops);
-    let limits = Limits { deadline: Some(std::time::Duration::from_millis(500)), ..Limits::default() };
-    let refusal = stage.refusal(AppSpec::new().load("suspect", guest.build()).limits(limits)).await?;
+    let limits = Limits {
+        deadline: Some(std::time::Duration::from_millis(500)),
+        ..Limits::default()
+    };
+    let refusal = stage
+        .refusal(AppSpec::new().load("suspect", guest.build()).limits(limits))
+        .await?;
     assert!(refusal.contains("suspect"), "{refusal}");
     Ok(())
 }

@@ -47,7 +47,11 @@ async fn a_returned_value_is_the_reply(stage: Stage) -> Result<()> {
     for (path, status, text, content_type) in cases {
         let response = live.get(path).await?;
         let got = (response.status, response.text(), response.header("content-type"));
-        assert_eq!(got, (status, text.to_owned(), content_type.map(str::to_owned)), "{path}");
+        assert_eq!(
+            got,
+            (status, text.to_owned(), content_type.map(str::to_owned)),
+            "{path}"
+        );
         assert_eq!(response.framing, Framing::Length, "{path}: a whole reply has a length");
     }
     live.shutdown().await;
@@ -55,8 +59,13 @@ async fn a_returned_value_is_the_reply(stage: Stage) -> Result<()> {
 }
 
 async fn headers_of_a_reply_keep_their_order_and_duplicates(stage: Stage) -> Result<()> {
-    let program = Program::text("x").header("set-cookie", "a=1").header("x-one", "1").header("set-cookie", "b=2");
-    let live = stage.start(AppSpec::new().load("m", at_root(|t| t.get("it", program)))).await?;
+    let program = Program::text("x")
+        .header("set-cookie", "a=1")
+        .header("x-one", "1")
+        .header("set-cookie", "b=2");
+    let live = stage
+        .start(AppSpec::new().load("m", at_root(|t| t.get("it", program))))
+        .await?;
     let response = live.get("/it").await?;
     assert_eq!(response.all("set-cookie"), ["a=1", "b=2"]);
     assert_eq!(response.all("x-one"), ["1"]);
@@ -66,17 +75,27 @@ async fn headers_of_a_reply_keep_their_order_and_duplicates(stage: Stage) -> Res
 
 async fn a_reply_may_name_its_own_content_type(stage: Stage) -> Result<()> {
     let program = Program::text("<p>").header("content-type", "text/html");
-    let live = stage.start(AppSpec::new().load("m", at_root(|t| t.get("it", program)))).await?;
+    let live = stage
+        .start(AppSpec::new().load("m", at_root(|t| t.get("it", program))))
+        .await?;
     assert_eq!(live.get("/it").await?.all("content-type"), ["text/html"]);
     live.shutdown().await;
     Ok(())
 }
 
 async fn a_thrown_error_is_its_status_and_message(stage: Stage) -> Result<()> {
-    let module = at_root(|t| t.get("it/:id", Program::new().say("no thing ").param("id").ends(End::Throw(404))));
+    let module = at_root(|t| {
+        t.get(
+            "it/:id",
+            Program::new().say("no thing ").param("id").ends(End::Throw(404)),
+        )
+    });
     let live = stage.start(AppSpec::new().load("m", module)).await?;
     let response = live.get("/it/7").await?;
-    assert_eq!((response.status, response.text().as_str()), (404, r#"{"message":"no thing 7"}"#));
+    assert_eq!(
+        (response.status, response.text().as_str()),
+        (404, r#"{"message":"no thing 7"}"#)
+    );
     assert_eq!(response.header("content-type").as_deref(), Some("application/json"));
     live.crashes().expect_none().await?;
     live.shutdown().await;
@@ -85,7 +104,9 @@ async fn a_thrown_error_is_its_status_and_message(stage: Stage) -> Result<()> {
 
 async fn send_replies_at_once(stage: Stage) -> Result<()> {
     let program = Program::text("sent").step(Step::Send(202)).ends(End::Deferred);
-    let live = stage.start(AppSpec::new().load("m", at_root(|t| t.get("it", program)))).await?;
+    let live = stage
+        .start(AppSpec::new().load("m", at_root(|t| t.get("it", program))))
+        .await?;
     let response = live.get("/it").await?;
     assert_eq!((response.status, response.text().as_str()), (202, "sent"));
     live.crashes().expect_none().await?;
@@ -95,7 +116,9 @@ async fn send_replies_at_once(stage: Stage) -> Result<()> {
 
 async fn throw_on_the_context_ends_the_request(stage: Stage) -> Result<()> {
     let program = Program::text("teapot").step(Step::ThrowNow(418)).ends(End::Deferred);
-    let live = stage.start(AppSpec::new().load("m", at_root(|t| t.get("it", program)))).await?;
+    let live = stage
+        .start(AppSpec::new().load("m", at_root(|t| t.get("it", program))))
+        .await?;
     let response = live.get("/it").await?;
     assert_eq!((response.status, response.message().as_deref()), (418, Some("teapot")));
     live.shutdown().await;
@@ -103,12 +126,17 @@ async fn throw_on_the_context_ends_the_request(stage: Stage) -> Result<()> {
 }
 
 async fn a_second_reply_is_refused(stage: Stage) -> Result<()> {
-    let second = Program::text("first").step(Step::Send(200)).step(Step::Send(500)).emit("seen:second");
+    let second = Program::text("first")
+        .step(Step::Send(200))
+        .step(Step::Send(500))
+        .emit("seen:second");
     let (seen, mut heard) = tokio::sync::mpsc::unbounded_channel();
-    let app = AppSpec::new().load("m", at_root(|t| t.get("it", second.ends(End::Deferred)))).answers("seen", "second", move |payload| {
-        let _ = seen.send(payload.data().clone());
-        Ok(Payload::null())
-    });
+    let app = AppSpec::new()
+        .load("m", at_root(|t| t.get("it", second.ends(End::Deferred))))
+        .answers("seen", "second", move |payload| {
+            let _ = seen.send(payload.data().clone());
+            Ok(Payload::null())
+        });
     let live = stage.start(app).await?;
     assert_eq!(live.get("/it").await?.text(), "first");
     let told = tokio::time::timeout(crate::client::PATIENCE, heard.recv()).await?;
@@ -119,48 +147,74 @@ async fn a_second_reply_is_refused(stage: Stage) -> Result<()> {
 
 async fn a_value_after_a_send_is_refused_and_reported(stage: Stage) -> Result<()> {
     let program = Program::text("first").step(Step::Send(200)).say(" second");
-    let live = stage.start(AppSpec::new().load("m", at_root(|t| t.get("it", program)))).await?;
+    let live = stage
+        .start(AppSpec::new().load("m", at_root(|t| t.get("it", program))))
+        .await?;
     let response = live.get("/it").await?;
     assert_eq!((response.status, response.text().as_str()), (200, "first"));
-    let crash = live.crashes().expect("the second reply", |crash| crash.kind == CrashKind::Reply).await?;
+    let crash = live
+        .crashes()
+        .expect("the second reply", |crash| crash.kind == CrashKind::Reply)
+        .await?;
     assert_eq!(crash.route.as_deref(), Some("GET /it"));
     live.shutdown().await;
     Ok(())
 }
 
 async fn nobody_replying_is_500_at_once(stage: Stage) -> Result<()> {
-    let live = stage.start(AppSpec::new().load("m", at_root(|t| t.get("it", Program::new().ends(End::Deferred))))).await?;
+    let live = stage
+        .start(AppSpec::new().load("m", at_root(|t| t.get("it", Program::new().ends(End::Deferred)))))
+        .await?;
     let began = std::time::Instant::now();
     assert_eq!(live.get("/it").await?.status, 500);
     assert!(began.elapsed().as_secs() < 3, "it waited for the deadline");
-    let crash = live.crashes().expect("no reply", |crash| crash.kind == CrashKind::NoReply).await?;
-    assert_eq!((crash.route.as_deref(), crash.module.as_deref()), (Some("GET /it"), Some("m")));
+    let crash = live
+        .crashes()
+        .expect("no reply", |crash| crash.kind == CrashKind::NoReply)
+        .await?;
+    assert_eq!(
+        (crash.route.as_deref(), crash.module.as_deref()),
+        (Some("GET /it"), Some("m"))
+    );
     live.shutdown().await;
     Ok(())
 }
 
 async fn a_kept_context_ends_at_the_deadline(stage: Stage) -> Result<()> {
-    let limits = Limits { deadline: Some(std::time::Duration::from_millis(300)), ..Limits::default() };
+    let limits = Limits {
+        deadline: Some(std::time::Duration::from_millis(300)),
+        ..Limits::default()
+    };
     let module = at_root(|t| t.get("it", Program::new().ends(End::Keep)));
     let live = stage.start(AppSpec::new().load("m", module).limits(limits)).await?;
     assert_eq!(live.get("/it").await?.status, 504);
-    live.crashes().expect("the deadline", |crash| crash.kind == CrashKind::Deadline).await?;
+    live.crashes()
+        .expect("the deadline", |crash| crash.kind == CrashKind::Deadline)
+        .await?;
     live.shutdown().await;
     Ok(())
 }
 
 async fn a_channel_may_reply_in_the_handlers_stead(stage: Stage) -> Result<()> {
-    let program = Program::new().say("\"for ").param("id").say("\"").step(Step::HandOver("response:send".to_owned()));
-    let app = AppSpec::new().load("m", at_root(|t| t.get("it/:id", program.ends(End::Deferred)))).listen(
-        "response",
-        "send",
-        |mut delivery: Delivery, payload: Payload| async move {
-            let context = delivery.take_context().ok_or_else(|| Failure::bad_payload("no context came along"))?;
-            let text: String = payload.to()?;
-            context.send(format!("channel replies {text} at {}", context.path()))?;
-            Ok(Payload::null())
-        },
-    );
+    let program = Program::new()
+        .say("\"for ")
+        .param("id")
+        .say("\"")
+        .step(Step::HandOver("response:send".to_owned()));
+    let app = AppSpec::new()
+        .load("m", at_root(|t| t.get("it/:id", program.ends(End::Deferred))))
+        .listen(
+            "response",
+            "send",
+            |mut delivery: Delivery, payload: Payload| async move {
+                let context = delivery
+                    .take_context()
+                    .ok_or_else(|| Failure::bad_payload("no context came along"))?;
+                let text: String = payload.to()?;
+                context.send(format!("channel replies {text} at {}", context.path()))?;
+                Ok(Payload::null())
+            },
+        );
     let live = stage.start(app).await?;
     assert_eq!(live.get("/it/7").await?.text(), "channel replies for 7 at /it/7");
     live.crashes().expect_none().await?;
@@ -169,8 +223,12 @@ async fn a_channel_may_reply_in_the_handlers_stead(stage: Stage) -> Result<()> {
 }
 
 async fn a_hand_over_to_nobody_is_500(stage: Stage) -> Result<()> {
-    let program = Program::new().step(Step::HandOver("nobody:home".to_owned())).ends(End::Deferred);
-    let live = stage.start(AppSpec::new().load("m", at_root(|t| t.get("it", program)))).await?;
+    let program = Program::new()
+        .step(Step::HandOver("nobody:home".to_owned()))
+        .ends(End::Deferred);
+    let live = stage
+        .start(AppSpec::new().load("m", at_root(|t| t.get("it", program))))
+        .await?;
     assert_eq!(live.get("/it").await?.status, 500);
     live.shutdown().await;
     Ok(())
@@ -178,8 +236,13 @@ async fn a_hand_over_to_nobody_is_500(stage: Stage) -> Result<()> {
 
 async fn a_streamed_reply_arrives_whole(stage: Stage) -> Result<()> {
     let pieces = vec!["one ".to_owned(), "two ".to_owned(), "three".to_owned()];
-    let program = Program::new().step(Step::Stream(203, pieces)).step(Step::Finish).ends(End::Deferred);
-    let live = stage.start(AppSpec::new().load("m", at_root(|t| t.get("it", program)))).await?;
+    let program = Program::new()
+        .step(Step::Stream(203, pieces))
+        .step(Step::Finish)
+        .ends(End::Deferred);
+    let live = stage
+        .start(AppSpec::new().load("m", at_root(|t| t.get("it", program))))
+        .await?;
     let response = live.get("/it").await?;
     assert_eq!((response.status, response.text().as_str()), (203, "one two three"));
     live.crashes().expect_none().await?;
@@ -188,9 +251,16 @@ async fn a_streamed_reply_arrives_whole(stage: Stage) -> Result<()> {
 }
 
 async fn a_streamed_reply_without_an_end_breaks_off(stage: Stage) -> Result<()> {
-    let program = Program::new().step(Step::Stream(200, vec!["begun".to_owned()])).ends(End::Trap);
-    let live = stage.start(AppSpec::new().load("m", at_root(|t| t.get("it", program)))).await?;
-    let error = live.get("/it").await.expect_err("a client must be able to tell that the reply is not whole");
+    let program = Program::new()
+        .step(Step::Stream(200, vec!["begun".to_owned()]))
+        .ends(End::Trap);
+    let live = stage
+        .start(AppSpec::new().load("m", at_root(|t| t.get("it", program))))
+        .await?;
+    let error = live
+        .get("/it")
+        .await
+        .expect_err("a client must be able to tell that the reply is not whole");
     assert!(error.to_string().contains("GET /it"), "{error}");
     live.shutdown().await;
     Ok(())
@@ -198,10 +268,15 @@ async fn a_streamed_reply_without_an_end_breaks_off(stage: Stage) -> Result<()> 
 
 async fn an_invalid_status_is_refused(stage: Stage) -> Result<()> {
     for status in [0, 101, 199, 600, 65535] {
-        let module = at_root(|t| t.get("it", Program::text("x").status(status)).get("ok", Program::text("ok")));
+        let module = at_root(|t| {
+            t.get("it", Program::text("x").status(status))
+                .get("ok", Program::text("ok"))
+        });
         let live = stage.start(AppSpec::new().load("m", module)).await?;
         assert_eq!(live.get("/it").await?.status, 500, "{status}");
-        live.crashes().expect("the invalid reply", |crash| crash.kind == CrashKind::Reply).await?;
+        live.crashes()
+            .expect("the invalid reply", |crash| crash.kind == CrashKind::Reply)
+            .await?;
         assert_eq!(live.get("/ok").await?.text(), "ok");
         live.shutdown().await;
     }
@@ -212,7 +287,9 @@ async fn json_that_is_none_is_refused(stage: Stage) -> Result<()> {
     let module = at_root(|t| t.get("it", Program::text("{\"a\":").replies(ReplyBody::Json)));
     let live = stage.start(AppSpec::new().load("m", module)).await?;
     assert_eq!(live.get("/it").await?.status, 500);
-    live.crashes().expect("the invalid reply", |crash| crash.kind == CrashKind::Reply).await?;
+    live.crashes()
+        .expect("the invalid reply", |crash| crash.kind == CrashKind::Reply)
+        .await?;
     live.shutdown().await;
     Ok(())
 }

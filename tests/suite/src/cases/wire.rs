@@ -35,7 +35,10 @@ async fn a_connection_serves_request_after_request(stage: Stage) -> Result<()> {
         let request = Request::new(method, &format!("/it/{n}")).body(if method == "POST" { "body unread" } else { "" });
         connection.write(&request.to_bytes("localhost")).await?;
         let response = connection.read_response(method).await?;
-        assert_eq!(response.text(), if method == "HEAD" { String::new() } else { n.to_string() });
+        assert_eq!(
+            response.text(),
+            if method == "HEAD" { String::new() } else { n.to_string() }
+        );
         assert!(!connection.has_unread(), "bytes behind the end of reply {n}");
     }
     live.shutdown().await;
@@ -46,7 +49,9 @@ async fn pipelined_requests_are_answered_in_order(stage: Stage) -> Result<()> {
     let module = at_root(|t| t.get("it/:n", Program::new().param("n")));
     let live = stage.start(AppSpec::new().load("m", module)).await?;
     let mut connection = live.connect().await?;
-    let requests: Vec<u8> = (0..4).flat_map(|n| Request::new("GET", &format!("/it/{n}")).to_bytes("localhost")).collect();
+    let requests: Vec<u8> = (0..4)
+        .flat_map(|n| Request::new("GET", &format!("/it/{n}")).to_bytes("localhost"))
+        .collect();
     connection.write(&requests).await?;
     for n in 0..4 {
         assert_eq!(connection.read_response("GET").await?.text(), n.to_string());
@@ -56,7 +61,19 @@ async fn pipelined_requests_are_answered_in_order(stage: Stage) -> Result<()> {
 }
 
 async fn http2_gives_the_same_answers(stage: Stage) -> Result<()> {
-    let module = at_root(|t| t.route("it", None, &["it/:x"], Program::new().param("x").say(" ").step(Step::Query).say(" ").step(Step::Body)));
+    let module = at_root(|t| {
+        t.route(
+            "it",
+            None,
+            &["it/:x"],
+            Program::new()
+                .param("x")
+                .say(" ")
+                .step(Step::Query)
+                .say(" ")
+                .step(Step::Body),
+        )
+    });
     let live = stage.start(AppSpec::new().load("m", module)).await?;
     let http2 = live.connect_http2().await?;
     let request = || Request::new("POST", "/it/a%20b?q").body("body");
@@ -69,7 +86,10 @@ async fn http2_gives_the_same_answers(stage: Stage) -> Result<()> {
 }
 
 async fn http2_requests_run_side_by_side(stage: Stage) -> Result<()> {
-    let module = at_root(|t| t.get("slow", Program::new().call("db:slow")).get("fast", Program::text("fast")));
+    let module = at_root(|t| {
+        t.get("slow", Program::new().call("db:slow"))
+            .get("fast", Program::text("fast"))
+    });
     let app = AppSpec::new().load("m", module).listen("db", "slow", |_, _| async {
         tokio::time::sleep(Duration::from_millis(300)).await;
         pointwork_core::Payload::json("slow")
@@ -82,7 +102,11 @@ async fn http2_requests_run_side_by_side(stage: Stage) -> Result<()> {
     });
     assert_eq!(slow?.text(), "\"slow\"");
     assert_eq!(fast.0?.text(), "fast");
-    assert!(fast.1 < Duration::from_millis(250), "the fast request waited {:?} for the slow one", fast.1);
+    assert!(
+        fast.1 < Duration::from_millis(250),
+        "the fast request waited {:?} for the slow one",
+        fast.1
+    );
     live.shutdown().await;
     Ok(())
 }
@@ -93,7 +117,9 @@ async fn framing_headers_of_a_guest_are_dropped(stage: Stage) -> Result<()> {
         .header("transfer-encoding", "chunked")
         .header("connection", "upgrade")
         .header("x-kept", "yes");
-    let live = stage.start(AppSpec::new().load("m", at_root(|t| t.get("it", program)))).await?;
+    let live = stage
+        .start(AppSpec::new().load("m", at_root(|t| t.get("it", program))))
+        .await?;
     let response = live.get("/it").await?;
     assert_eq!(response.text(), "12345");
     assert_eq!(response.header("x-kept").as_deref(), Some("yes"));
@@ -103,7 +129,10 @@ async fn framing_headers_of_a_guest_are_dropped(stage: Stage) -> Result<()> {
 }
 
 async fn a_body_with_204_or_304_is_dropped(stage: Stage) -> Result<()> {
-    let module = at_root(|t| t.get("204", Program::text("body").status(204)).get("304", Program::text("body").status(304)));
+    let module = at_root(|t| {
+        t.get("204", Program::text("body").status(204))
+            .get("304", Program::text("body").status(304))
+    });
     let live = stage.start(AppSpec::new().load("m", module)).await?;
     for status in [204, 304] {
         assert_eq!(live.get(&format!("/{status}")).await?.status, status);
@@ -136,18 +165,38 @@ async fn a_request_without_a_host_is_refused(stage: Stage) -> Result<()> {
 }
 
 async fn a_request_with_two_hosts_is_refused(stage: Stage) -> Result<()> {
-    refused(stage, &["GET /it HTTP/1.1\r\nhost: a\r\nhost: b\r\n\r\n", "GET /it HTTP/1.1\r\nhost: a\r\nHost: a\r\n\r\n"]).await
+    refused(
+        stage,
+        &[
+            "GET /it HTTP/1.1\r\nhost: a\r\nhost: b\r\n\r\n",
+            "GET /it HTTP/1.1\r\nhost: a\r\nHost: a\r\n\r\n",
+        ],
+    )
+    .await
 }
 
 async fn a_request_that_is_no_http_is_refused(stage: Stage) -> Result<()> {
-    refused(stage, &["G=T= /it HTTP/1.1\r\n =\r\n\r\n", "GET /i t HTTP/1.1\r\nhost: a\r\n\r\n"]).await
+    refused(
+        stage,
+        &[
+            "G=T= /it HTTP/1.1\r\n =\r\n\r\n",
+            "GET /i t HTTP/1.1\r\nhost: a\r\n\r\n",
+        ],
+    )
+    .await
 }
 
 async fn a_header_with_a_line_break_is_refused(stage: Stage) -> Result<()> {
-    let module = at_root(|t| t.get("it", Program::text("x").header("x-split", "a\r\nx-injected: b")).get("ok", Program::text("ok")));
+    let module = at_root(|t| {
+        t.get("it", Program::text("x").header("x-split", "a\r\nx-injected: b"))
+            .get("ok", Program::text("ok"))
+    });
     let live = stage.start(AppSpec::new().load("m", module)).await?;
     let response = live.get("/it").await?;
-    assert_eq!(response.status, 500, "a reply that cannot be sent is the module's fault");
+    assert_eq!(
+        response.status, 500,
+        "a reply that cannot be sent is the module's fault"
+    );
     assert!(response.all("x-injected").is_empty());
     assert_eq!(live.get("/ok").await?.text(), "ok");
     live.shutdown().await;
@@ -155,10 +204,12 @@ async fn a_header_with_a_line_break_is_refused(stage: Stage) -> Result<()> {
 }
 
 async fn shutdown_lets_the_request_in_flight_end(stage: Stage) -> Result<()> {
-    let app = AppSpec::new().load("m", at_root(|t| t.get("slow", Program::new().call("db:slow")))).listen("db", "slow", |_, _| async {
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        pointwork_core::Payload::json("slow")
-    });
+    let app = AppSpec::new()
+        .load("m", at_root(|t| t.get("slow", Program::new().call("db:slow"))))
+        .listen("db", "slow", |_, _| async {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            pointwork_core::Payload::json("slow")
+        });
     let live = stage.start(app).await?;
     let client = *live;
     let slow = tokio::spawn(async move { client.get("/slow").await });
@@ -169,7 +220,10 @@ async fn shutdown_lets_the_request_in_flight_end(stage: Stage) -> Result<()> {
 }
 
 async fn after_shutdown_nobody_listens(stage: Stage) -> Result<()> {
-    let module = at_root(|t| t.get("it", Program::new().ends(End::Deferred)).get("ok", Program::text("ok")));
+    let module = at_root(|t| {
+        t.get("it", Program::new().ends(End::Deferred))
+            .get("ok", Program::text("ok"))
+    });
     let live = stage.start(AppSpec::new().load("m", module)).await?;
     let client = *live;
     assert_eq!(client.get("/ok").await?.text(), "ok");

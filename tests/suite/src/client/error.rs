@@ -10,14 +10,20 @@ pub struct ClientError {
 
 impl ClientError {
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), source: None }
+        Self {
+            message: message.into(),
+            source: None,
+        }
     }
 
     pub(crate) fn caused(
         message: impl Into<String>,
         source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
     ) -> Self {
-        Self { message: message.into(), source: Some(source.into()) }
+        Self {
+            message: message.into(),
+            source: Some(source.into()),
+        }
     }
 
     pub(crate) fn during(self, what: &str) -> Self {

@@ -20,7 +20,10 @@ pub struct Connection {
 async fn patient<T>(what: &str, future: impl Future<Output = Result<T, ClientError>>) -> Result<T, ClientError> {
     match tokio::time::timeout(PATIENCE, future).await {
         Ok(done) => done,
-        Err(_) => Err(ClientError::new(format!("{what} took more than {} s", PATIENCE.as_secs()))),
+        Err(_) => Err(ClientError::new(format!(
+            "{what} took more than {} s",
+            PATIENCE.as_secs()
+        ))),
     }
 }
 
@@ -28,7 +31,10 @@ impl Connection {
     pub(super) async fn open(address: SocketAddr) -> Result<Self, ClientError> {
         let stream = patient("connecting", async { Ok(TcpStream::connect(address).await?) }).await?;
         stream.set_nodelay(true)?;
-        Ok(Self { stream, buffer: Vec::new() })
+        Ok(Self {
+            stream,
+            buffer: Vec::new(),
+        })
     }
 
     /// Sends bytes as they are.
@@ -108,7 +114,9 @@ impl Connection {
                 continue;
             }
             if self.buffer.len() > MAX_HEAD {
-                return Err(ClientError::new(format!("the head of the reply is longer than {MAX_HEAD} bytes")));
+                return Err(ClientError::new(format!(
+                    "the head of the reply is longer than {MAX_HEAD} bytes"
+                )));
             }
             self.need("the head of the reply").await?;
         }
@@ -171,13 +179,19 @@ fn parse_head(bytes: &[u8]) -> Result<Option<(Response, usize)>, ClientError> {
         Ok(httparse::Status::Complete(length)) => length,
         Ok(httparse::Status::Partial) => return Ok(None),
         Err(error) => {
-            let head = String::from_utf8_lossy(&bytes[..bytes.len().min(200)]).escape_debug().to_string();
+            let head = String::from_utf8_lossy(&bytes[..bytes.len().min(200)])
+                .escape_debug()
+                .to_string();
             return Err(ClientError::caused(format!("not a reply in HTTP/1.1: `{head}`"), error));
         }
     };
     let response = Response {
         status: parsed.code.unwrap_or_default(),
-        headers: parsed.headers.iter().map(|header| (header.name.to_owned(), header.value.to_vec())).collect(),
+        headers: parsed
+            .headers
+            .iter()
+            .map(|header| (header.name.to_owned(), header.value.to_vec()))
+            .collect(),
         body: Vec::new(),
         framing: Framing::None,
     };
@@ -189,10 +203,15 @@ fn framing(response: &Response, method: &str) -> Result<Framing, ClientError> {
     let lengths = response.all("content-length");
     let codings = response.all("transfer-encoding");
     if !lengths.is_empty() && !codings.is_empty() {
-        return Err(ClientError::new("the reply has both `content-length` and `transfer-encoding`"));
+        return Err(ClientError::new(
+            "the reply has both `content-length` and `transfer-encoding`",
+        ));
     }
     if lengths.len() > 1 {
-        return Err(ClientError::new(format!("the reply has {} `content-length` headers", lengths.len())));
+        return Err(ClientError::new(format!(
+            "the reply has {} `content-length` headers",
+            lengths.len()
+        )));
     }
     if response.status == 204 && !(lengths.is_empty() && codings.is_empty()) {
         return Err(ClientError::new("a reply of status 204 must not frame a body"));
@@ -206,7 +225,9 @@ fn framing(response: &Response, method: &str) -> Result<Framing, ClientError> {
         }
         (Some(length), _) => Err(ClientError::new(format!("`{length}` is no content-length"))),
         (None, Some(coding)) if coding.eq_ignore_ascii_case("chunked") => Ok(Framing::Chunked),
-        (None, Some(coding)) => Err(ClientError::new(format!("transfer-encoding `{coding}` was not asked for"))),
+        (None, Some(coding)) => Err(ClientError::new(format!(
+            "transfer-encoding `{coding}` was not asked for"
+        ))),
         (None, None) => Ok(Framing::Close),
     }
 }

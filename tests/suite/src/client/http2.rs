@@ -38,7 +38,11 @@ impl Http2 {
             // A broken connection shows in the requests that were on it.
             let _ = connection.await;
         });
-        Ok(Self { address, sender, driver })
+        Ok(Self {
+            address,
+            sender,
+            driver,
+        })
     }
 
     /// Sends one request and reads the reply.
@@ -60,7 +64,10 @@ impl Http2 {
             let failed = |error| ClientError::caused("the stream failed", error);
             sender.ready().await.map_err(failed)?;
             let (parts, body) = sender.send_request(built).await.map_err(failed)?.into_parts();
-            let headers = parts.headers.iter().map(|(name, value)| (name.to_string(), value.as_bytes().to_vec()));
+            let headers = parts
+                .headers
+                .iter()
+                .map(|(name, value)| (name.to_string(), value.as_bytes().to_vec()));
             Ok(Response {
                 status: parts.status.as_u16(),
                 headers: headers.collect(),
@@ -70,7 +77,10 @@ impl Http2 {
         };
         match tokio::time::timeout(PATIENCE, exchange).await {
             Ok(done) => done.map_err(|error: ClientError| error.during(&told)),
-            Err(_) => Err(ClientError::new(format!("{told} took more than {} s", PATIENCE.as_secs()))),
+            Err(_) => Err(ClientError::new(format!(
+                "{told} took more than {} s",
+                PATIENCE.as_secs()
+            ))),
         }
     }
 }

@@ -16,7 +16,12 @@ pub struct Request {
 impl Request {
     /// A request without headers and body.
     pub fn new(method: &str, target: &str) -> Self {
-        Self { method: method.to_owned(), target: target.to_owned(), headers: Vec::new(), body: Vec::new() }
+        Self {
+            method: method.to_owned(),
+            target: target.to_owned(),
+            headers: Vec::new(),
+            body: Vec::new(),
+        }
     }
 
     /// Adds a header behind the others; a second of the same name is a second line.
@@ -113,8 +118,13 @@ pub struct Response {
 impl Response {
     /// The values of all headers of that name, in order; `?` stands for bytes that are no UTF-8.
     pub fn all(&self, name: &str) -> Vec<String> {
-        let of_name = self.headers.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name));
-        of_name.map(|(_, value)| String::from_utf8_lossy(value).into_owned()).collect()
+        let of_name = self
+            .headers
+            .iter()
+            .filter(|(known, _)| known.eq_ignore_ascii_case(name));
+        of_name
+            .map(|(_, value)| String::from_utf8_lossy(value).into_owned())
+            .collect()
     }
 
     /// The value of the only header of that name; `None` if there is none or more than one.

@@ -100,7 +100,9 @@ impl Client {
     /// # Errors
     /// As [`send`](Self::send).
     pub async fn post_json(&self, target: &str, body: &str) -> Result<Response, ClientError> {
-        let request = Request::new("POST", target).header("content-type", "application/json").body(body);
+        let request = Request::new("POST", target)
+            .header("content-type", "application/json")
+            .body(body);
         self.send(request).await
     }
 }

@@ -49,7 +49,11 @@ fn encode(module: &[u8]) -> Result<Vec<u8>> {
 pub(super) fn build(guest: &Guest) -> Result<Vec<u8>> {
     let own = own_version()?;
     let version = guest.contract_version.as_deref().unwrap_or(&own);
-    let world = if guest.asynchronous { "controller-module-async" } else { "controller-module" };
+    let world = if guest.asynchronous {
+        "controller-module-async"
+    } else {
+        "controller-module"
+    };
     let mut module = wat::parse_str(module::text(guest, version))?;
     if guest.contract_version.is_none() && guest.foreign_import.is_none() {
         return componentize(module, world);
@@ -72,13 +76,19 @@ pub(super) fn build(guest: &Guest) -> Result<Vec<u8>> {
 fn own_version() -> Result<String> {
     let mut resolve = Resolve::default();
     let (package, _) = resolve.push_dir(wit_dir())?;
-    let version = resolve.packages[package].name.version.as_ref().context("the contract has no version")?;
+    let version = resolve.packages[package]
+        .name
+        .version
+        .as_ref()
+        .context("the contract has no version")?;
     Ok(version.to_string())
 }
 
 /// All files of the contract as one.
 fn contract_text() -> Result<String> {
-    let mut files: Vec<_> = std::fs::read_dir(wit_dir())?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
+    let mut files: Vec<_> = std::fs::read_dir(wit_dir())?
+        .map(|entry| Ok(entry?.path()))
+        .collect::<Result<_>>()?;
     files.retain(|file| file.extension().is_some_and(|extension| extension == "wit"));
     files.sort();
     let mut header = None;
@@ -93,14 +103,23 @@ fn contract_text() -> Result<String> {
             }
         }
     }
-    Ok(format!("{}\n{text}", header.context("no file of the contract has a package line")?))
+    Ok(format!(
+        "{}\n{text}",
+        header.context("no file of the contract has a package line")?
+    ))
 }
 
 /// A package with the one interface that `foreign` names, and one function in it.
 fn foreign_package(foreign: &str) -> Result<String> {
-    let (package, rest) = foreign.split_once('/').context("expected `namespace:package/interface@version`")?;
-    let (interface, version) = rest.split_once('@').context("expected `namespace:package/interface@version`")?;
-    Ok(format!("package {package}@{version};\ninterface {interface} {{ probe: func(); }}\n"))
+    let (package, rest) = foreign
+        .split_once('/')
+        .context("expected `namespace:package/interface@version`")?;
+    let (interface, version) = rest
+        .split_once('@')
+        .context("expected `namespace:package/interface@version`")?;
+    Ok(format!(
+        "package {package}@{version};\ninterface {interface} {{ probe: func(); }}\n"
+    ))
 }
 
 /// A core module: valid WebAssembly, but no component.
@@ -112,7 +131,10 @@ pub fn core_module() -> Vec<u8> {
 pub fn foreign_component() -> Vec<u8> {
     let build = || -> Result<Vec<u8>> {
         let mut resolve = Resolve::default();
-        let package = resolve.push_str("other.wit", "package other:thing;\nworld thing { export run: func(); }\n")?;
+        let package = resolve.push_str(
+            "other.wit",
+            "package other:thing;\nworld thing { export run: func(); }\n",
+        )?;
         let world = resolve.select_world(&[package], Some("thing"))?;
         let mut module = wat::parse_str("(module (func (export \"run\")))")?;
         embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8)?;
@@ -121,7 +143,7 @@ pub fn foreign_component() -> Vec<u8> {
     build().unwrap_or_else(|error| panic!("the foreign component does not build: {error:#}"))
 }
 
-/// The longest proper prefix of a component that still validates: what a broken download can look like.
+/// The longest prefix of a component that still validates and lacks an export: what a broken download can look like.
 ///
 /// # Errors
 /// If no prefix validates.
@@ -129,6 +151,7 @@ pub fn truncated_component(component: &[u8]) -> Result<Vec<u8>> {
     let mut validator_features = wasmparser::WasmFeatures::default();
     validator_features.insert(wasmparser::WasmFeatures::CM_ASYNC);
     let mut ends = Vec::new();
+    let mut last_export = 0;
     let mut depth = 0usize;
     for payload in wasmparser::Parser::new(0).parse_all(component) {
         let payload = payload?;
@@ -140,13 +163,16 @@ pub fn truncated_component(component: &[u8]) -> Result<Vec<u8>> {
         // A cut may fall only where a section of the outermost component ends.
         if let (0, Some((_, range))) = (depth, payload.as_section()) {
             ends.push(usize::try_from(range.end)?);
+            if matches!(payload, wasmparser::Payload::ComponentExportSection(_)) {
+                last_export = usize::try_from(range.start)?;
+            }
         }
     }
     let valid = |end: usize| {
         let mut validator = wasmparser::Validator::new_with_features(validator_features);
         validator.validate_all(&component[..end]).is_ok()
     };
-    let cut = ends.into_iter().rev().find(|&end| end < component.len() && valid(end));
+    let cut = ends.into_iter().rev().find(|&end| end < last_export && valid(end));
     ensure!(cut.is_some(), "no prefix of the component validates");
     Ok(component[..cut.unwrap_or_default()].to_vec())
 }

@@ -26,7 +26,10 @@ impl Data {
         let bytes = bytes.as_ref();
         // Every record in here has alignment 4 at most.
         self.0.resize(self.0.len().next_multiple_of(4), 0);
-        let span = Span { at: self.end(), len: number(bytes.len()) };
+        let span = Span {
+            at: self.end(),
+            len: number(bytes.len()),
+        };
         self.0.extend_from_slice(bytes);
         span
     }
@@ -34,7 +37,10 @@ impl Data {
     /// Adds a list of records.
     pub(crate) fn list(&mut self, records: &[Record]) -> Span {
         let bytes: Vec<u8> = records.iter().flat_map(|record| record.0.iter().copied()).collect();
-        Span { len: number(records.len()), ..self.bytes(bytes) }
+        Span {
+            len: number(records.len()),
+            ..self.bytes(bytes)
+        }
     }
 
     /// The first address behind the data.

@@ -11,9 +11,7 @@ mod module;
 mod program;
 mod steps;
 
-pub use component::{
-    componentize, contract, core_module, finish, foreign_component, truncated_component, wit_dir,
-};
+pub use component::{componentize, contract, core_module, finish, foreign_component, truncated_component, wit_dir};
 pub use program::{End, Program, ReplyBody, Step};
 
 /// A module to be built.
@@ -112,7 +110,11 @@ impl Guest {
 impl Controller {
     /// A controller with a prefix, as its author would write it.
     pub fn new(name: &str, prefix: &str) -> Self {
-        Self { name: name.to_owned(), prefix: prefix.to_owned(), routes: Vec::new() }
+        Self {
+            name: name.to_owned(),
+            prefix: prefix.to_owned(),
+            routes: Vec::new(),
+        }
     }
 
     /// A route of any method; `None` is every method. A list of no paths is the prefix itself.

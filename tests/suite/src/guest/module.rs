@@ -53,7 +53,12 @@ pub(crate) fn text(guest: &Guest, version: &str) -> String {
             import(&interface("log"), "write", "log", 5),
             import(&interface("log"), "panicked", "panicked", 2),
         ])
-        .chain(guest.foreign_import.iter().map(|foreign| import(foreign, "probe", "probe", 0)))
+        .chain(
+            guest
+                .foreign_import
+                .iter()
+                .map(|foreign| import(foreign, "probe", "probe", 0)),
+        )
         .collect();
     let declare = match guest.discovery {
         Discovery::Declares => format!(
@@ -65,7 +70,11 @@ pub(crate) fn text(guest: &Guest, version: &str) -> String {
         Discovery::Traps => "unreachable".to_owned(),
         Discovery::Loops => "(loop $forever (br $forever)) unreachable".to_owned(),
     };
-    let handlers = interface(if guest.asynchronous { "handlers-async" } else { "handlers" });
+    let handlers = interface(if guest.asynchronous {
+        "handlers-async"
+    } else {
+        "handlers"
+    });
     let routes = interface("routes");
     let heap = data.end();
     let pages = heap / 65536 + 2;
@@ -105,8 +114,11 @@ fn declarations(guest: &Guest, data: &mut Data) -> Span {
                 .routes
                 .iter()
                 .map(|route| {
-                    let paths: Vec<_> =
-                        route.paths.iter().map(|path| Record::default().span(data.bytes(path))).collect();
+                    let paths: Vec<_> = route
+                        .paths
+                        .iter()
+                        .map(|path| Record::default().span(data.bytes(path)))
+                        .collect();
                     let record = Record::default()
                         .number(number)
                         .span(data.bytes(&route.name))

@@ -104,7 +104,12 @@ pub enum End {
 
 impl Default for Program {
     fn default() -> Self {
-        Self { steps: Vec::new(), status: 200, headers: Vec::new(), end: End::Reply(ReplyBody::Text) }
+        Self {
+            steps: Vec::new(),
+            status: 200,
+            headers: Vec::new(),
+            end: End::Reply(ReplyBody::Text),
+        }
     }
 }
 

@@ -14,7 +14,11 @@ const TEXT: &str = "(global.get $text) (global.get $text_len)";
 /// The code of a whole handler.
 pub(crate) fn handler(number: u32, program: &Program, data: &mut Data) -> String {
     let steps: Vec<_> = program.steps.iter().map(|step| code(step, data)).collect();
-    format!("(func $handler_{number} (param $ctx i32) (result i32)\n{}\n{})\n", steps.join("\n"), end(program, data))
+    format!(
+        "(func $handler_{number} (param $ctx i32) (result i32)\n{}\n{})\n",
+        steps.join("\n"),
+        end(program, data)
+    )
 }
 
 fn code(step: &Step, data: &mut Data) -> String {
@@ -25,18 +29,31 @@ fn code(step: &Step, data: &mut Data) -> String {
         Step::Path => string("path"),
         Step::RequestId => string("request_id"),
         Step::Route => string("route"),
-        Step::Query => format!("(call $query (local.get $ctx) (i32.const {RESULT})) {}", say_option(data)),
+        Step::Query => format!(
+            "(call $query (local.get $ctx) (i32.const {RESULT})) {}",
+            say_option(data)
+        ),
         Step::Param(name) => named("param", name, data),
         Step::Header(name) => named("header", name, data),
         Step::Extension(key) => named("extension", key, data),
         Step::Params => pairs("params", data),
         Step::Headers => pairs("headers", data),
         Step::SetExtension(key) => {
-            format!("(call $set_extension (local.get $ctx) {} {TEXT}) (call $clear)", push(data.bytes(key)))
+            format!(
+                "(call $set_extension (local.get $ctx) {} {TEXT}) (call $clear)",
+                push(data.bytes(key))
+            )
         }
         Step::Body => {
             let read = format!("(call $body (local.get $ctx) (i32.const {RESULT}))");
-            format!("{read} {}", if_failed(data, false, "(call $say (i32.load (i32.const 68)) (i32.load (i32.const 72)))"))
+            format!(
+                "{read} {}",
+                if_failed(
+                    data,
+                    false,
+                    "(call $say (i32.load (i32.const 68)) (i32.load (i32.const 72)))"
+                )
+            )
         }
         Step::Count => "(call $say_number (global.get $count))".to_owned(),
         Step::Call(event) => {
@@ -49,7 +66,11 @@ fn code(step: &Step, data: &mut Data) -> String {
             format!("{call} {}", if_failed(data, true, take))
         }
         Step::Emit(event) => {
-            format!("(call $emit (local.get $ctx) {} {}) (call $clear)", push(data.bytes(event)), payload(data))
+            format!(
+                "(call $emit (local.get $ctx) {} {}) (call $clear)",
+                push(data.bytes(event)),
+                payload(data)
+            )
         }
         Step::HandOver(event) => {
             let give = format!(
@@ -73,10 +94,13 @@ fn code(step: &Step, data: &mut Data) -> String {
         }
         Step::Stream(status, pieces) => stream(*status, pieces, data),
         Step::Finish => format!(
-            "(call $finish (global.get $writer) (i32.const {RESULT})) (call $drop_writer (global.get $writer)) \
-             (global.set $writer (i32.const 0))"
+            "(if (global.get $writer) (then (call $finish (global.get $writer) (i32.const {RESULT})) \
+             (call $drop_writer (global.get $writer)) (global.set $writer (i32.const 0))))"
         ),
-        Step::Log => format!("(call $log (i32.const 2) {} {TEXT}) (call $clear)", push(data.bytes("synthetic"))),
+        Step::Log => format!(
+            "(call $log (i32.const 2) {} {TEXT}) (call $clear)",
+            push(data.bytes("synthetic"))
+        ),
         Step::Panicked => format!("(call $panicked {TEXT}) (call $clear)"),
     }
 }
@@ -87,7 +111,10 @@ fn say_option(data: &mut Data) -> String {
 
 fn named(import: &str, name: &str, data: &mut Data) -> String {
     let name = push(data.bytes(name));
-    format!("(call ${import} (local.get $ctx) {name} (i32.const {RESULT})) {}", say_option(data))
+    format!(
+        "(call ${import} (local.get $ctx) {name} (i32.const {RESULT})) {}",
+        say_option(data)
+    )
 }
 
 fn pairs(import: &str, data: &mut Data) -> String {
@@ -123,15 +150,17 @@ fn sent(data: &mut Data) -> String {
 
 fn stream(status: u16, pieces: &[String], data: &mut Data) -> String {
     let open = format!(
-        "(call $open_reply (local.get $ctx) (i32.const {status}) (i32.const 0) (i32.const 0) (i32.const {RESULT})) \
-         (global.set $writer (i32.load (i32.const 68)))"
+        "(call $open_reply (local.get $ctx) (i32.const {status}) (i32.const 0) (i32.const 0) (i32.const {RESULT}))"
     );
     let write = |piece: &String| {
-        format!("(call $write (global.get $writer) {} (i32.const {RESULT}))", push(data.bytes(piece)))
+        format!(
+            "(call $write (global.get $writer) {} (i32.const {RESULT}))",
+            push(data.bytes(piece))
+        )
     };
     let writes: Vec<_> = pieces.iter().map(write).collect();
-    let failed = if_failed(data, false, &writes.join(" "));
-    format!("{open} {failed}")
+    let write = format!("(global.set $writer (i32.load (i32.const 68))) {}", writes.join(" "));
+    format!("{open} {}", if_failed(data, false, &write))
 }
 
 fn end(program: &Program, data: &mut Data) -> String {

@@ -1,0 +1,15 @@
+//! Adapter E seen from the wire: native handlers behind a real socket.
+
+#![allow(missing_docs, unreachable_pub)]
+
+mod client;
+mod closing;
+mod exactness;
+mod http2;
+mod keep_alive;
+mod limits;
+mod mounting;
+mod serving;
+mod streams;
+mod subject;
+mod timeouts;

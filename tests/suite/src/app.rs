@@ -1,0 +1,203 @@
+//! The shared part of all subjects: an application of the crate `pointwork`, put together step by step.
+
+use std::future::Future;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pointwork::{App, AppOptions, ConnectOptions};
+use pointwork_core::routing::{MethodFilter, TrailingSlash};
+use pointwork_core::{
+    BoxFuture, Context, Delivery, Error, Failure, Handler, HandlerFuture, Listener, Payload, Reporter, RouteRecord,
+    Router, Staged, Transport,
+};
+
+use crate::adapters::Adapter;
+use crate::subject::{AppSpec, Control, Limits, Refusal, Step};
+
+/// Puts something between an application and its adapter.
+pub type Wrap = fn(Arc<dyn Transport>) -> Arc<dyn Transport>;
+
+/// A server that runs.
+pub struct Serving {
+    address: SocketAddr,
+    stop: BoxFuture<'static, ()>,
+}
+
+impl Serving {
+    /// A server at that address; `stop` ends it in good order.
+    pub fn new(address: SocketAddr, stop: impl Future<Output = ()> + Send + 'static) -> Self {
+        Self {
+            address,
+            stop: Box::pin(stop),
+        }
+    }
+}
+
+/// Puts the application together on an adapter and serves it.
+pub(crate) async fn start(
+    adapter: Arc<dyn Adapter>,
+    wrap: Option<Wrap>,
+    spec: AppSpec,
+) -> Result<Box<dyn Control>, Refusal> {
+    let (steps, limits) = spec.into_parts();
+    let app = App::with_options(options(&limits)).map_err(|error| Refusal::of(&error))?;
+    let transport = adapter.transport();
+    let transport = wrap.map_or(transport.clone(), |wrap| wrap(transport));
+    for step in steps {
+        apply(&app, &transport, step).await?;
+    }
+    let serving = adapter.serve(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
+    Ok(Box::new(Running {
+        app,
+        adapter,
+        transport,
+        address: serving.address,
+        stop: Stop(Mutex::new(serving.stop)),
+    }))
+}
+
+fn options(limits: &Limits) -> AppOptions {
+    let mut options = AppOptions::default();
+    if let Some(deadline) = limits.deadline {
+        options.router.deadline = Some(deadline);
+        options.limits.probe = deadline;
+    }
+    if let Some(body) = limits.body {
+        options.router.body_limit = body;
+    }
+    if let Some(memory) = limits.memory {
+        options.limits.memory = memory;
+    }
+    if let Some(instances) = limits.instances {
+        options.limits.instances = instances;
+    }
+    if limits.ignore_trailing_slash {
+        options.router.table = options.router.table.trailing_slash(TrailingSlash::Match);
+    }
+    options
+}
+
+async fn apply(app: &App, transport: &Arc<dyn Transport>, step: Step) -> Result<(), Refusal> {
+    let done = match step {
+        Step::Load(name, component) => app.load(&name, component.to_vec()).await.map(drop),
+        Step::Register(method, path, handler) => register(app, method, &path, Shared(handler)),
+        Step::Listen(subscription) => app
+            .channel(subscription.channel)
+            .on_raw(&subscription.event, Shared(subscription.listener))
+            .map(drop),
+        Step::Prefix(prefix) => app.set_global_prefix(&prefix).map(drop),
+        Step::Attach(prefix) => {
+            let options = prefix.into_iter().fold(ConnectOptions::new(), ConnectOptions::prefix);
+            app.connect_to(Shared(transport.clone()), options).map(drop)
+        }
+    };
+    done.map_err(|error| Refusal::of(&error))
+}
+
+/// Registers through the operation of the method's own, if it has one.
+fn register(
+    app: &App,
+    method: Option<&'static str>,
+    path: &str,
+    handler: Shared<dyn Handler>,
+) -> Result<(), pointwork::Error> {
+    let done = match method {
+        None => app.all(path, handler),
+        Some("GET") => app.get(path, handler),
+        Some("POST") => app.post(path, handler),
+        Some("PUT") => app.put(path, handler),
+        Some("PATCH") => app.patch(path, handler),
+        Some("DELETE") => app.delete(path, handler),
+        Some("HEAD") => app.head(path, handler),
+        Some("OPTIONS") => app.options(path, handler),
+        Some("TRACE") => app.trace(path, handler),
+        Some("CONNECT") => app.connect(path, handler),
+        Some("PURGE") => app.purge(path, handler),
+        Some("SEARCH") => app.search(path, handler),
+        Some("PROPFIND") => app.propfind(path, handler),
+        Some("PROPPATCH") => app.proppatch(path, handler),
+        Some("MKCOL") => app.mkcol(path, handler),
+        Some("COPY") => app.copy(path, handler),
+        Some("MOVE") => app.r#move(path, handler),
+        Some("LOCK") => app.lock(path, handler),
+        Some("UNLOCK") => app.unlock(path, handler),
+        Some("ACL") => app.acl(path, handler),
+        Some("REPORT") => app.report(path, handler),
+        Some(other) => app.register_route(other, path, handler),
+    };
+    done.map(drop)
+}
+
+struct Running {
+    app: App,
+    adapter: Arc<dyn Adapter>,
+    transport: Arc<dyn Transport>,
+    address: SocketAddr,
+    stop: Stop,
+}
+
+/// A future that is only ever taken whole, so that sharing a reference to it is harmless.
+struct Stop(Mutex<BoxFuture<'static, ()>>);
+
+impl Control for Running {
+    fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    fn apply(&self, step: Step) -> BoxFuture<'_, Result<(), Refusal>> {
+        Box::pin(apply(&self.app, &self.transport, step))
+    }
+
+    fn routes(&self) -> Vec<RouteRecord> {
+        self.app.routes()
+    }
+
+    fn route_count(&self) -> usize {
+        self.app.settings().route_count
+    }
+
+    fn bind_again(&self, address: SocketAddr) -> BoxFuture<'_, Result<(), Refusal>> {
+        Box::pin(async move { self.adapter.serve(address).await.map(drop) })
+    }
+
+    fn shutdown(self: Box<Self>) -> BoxFuture<'static, ()> {
+        let Self { app, stop, .. } = *self;
+        Box::pin(async move {
+            stop.0.into_inner().unwrap_or_else(PoisonError::into_inner).await;
+            app.drained().await;
+        })
+    }
+}
+
+/// Passes what is shared where the application wants a value of its own.
+struct Shared<T: ?Sized>(Arc<T>);
+
+impl Handler for Shared<dyn Handler> {
+    fn call(&self, context: Context) -> HandlerFuture {
+        self.0.call(context)
+    }
+}
+
+impl Listener for Shared<dyn Listener> {
+    fn deliver(&self, delivery: Delivery, payload: Payload) -> BoxFuture<'static, Result<Payload, Failure>> {
+        self.0.deliver(delivery, payload)
+    }
+}
+
+impl Transport for Shared<dyn Transport> {
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    fn attach(&self, reporter: Reporter) {
+        self.0.attach(reporter);
+    }
+
+    fn serves(&self, method: &MethodFilter) -> bool {
+        self.0.serves(method)
+    }
+
+    fn stage(&self, router: Arc<Router>) -> Result<Staged, Error> {
+        self.0.stage(router)
+    }
+}

@@ -1,0 +1,280 @@
+//! Controllers written with the Rust SDK, in both forms (spec D, H, M).
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use futures_util::future::join_all;
+use pointwork_core::{CrashKind, Delivery, Failure, Payload};
+use serde_json::{Value, json};
+
+use crate::case::{Stage, cases};
+use crate::client::Request;
+use crate::fixtures::Fixture;
+use crate::subject::AppSpec;
+
+cases![
+    the_rust_sdk_declares_what_its_attributes_say [RustBasic]: D1, D2, D3, D9;
+    items_without_an_attribute_are_no_routes [RustBasic]: D8;
+    typed_parts_of_the_request_arrive [RustBasic]: H2, H9, D4;
+    a_typed_part_that_does_not_fit_is_400 [RustBasic]: H8, H9;
+    every_kind_of_reply_arrives [RustBasic]: H1, H4, H5;
+    typed_events_cross_the_boundary [RustBasic]: H3, H8, C1;
+    a_result_of_the_wrong_type_is_a_decode_error [RustBasic]: H8;
+    a_rust_controller_gives_its_context_away [RustBasic, RustAsync]: H6;
+    a_panic_in_rust_is_told_with_its_message [RustBasic, RustAsync]: E1;
+    the_asynchronous_sdk_answers_alike [RustAsync]: H1, H3, D4;
+    asynchronous_handlers_wait_side_by_side [RustAsync]: H1, H3;
+];
+
+fn products() -> Value {
+    json!([{"id": 1, "name": "lamp", "price": 9.5}, {"id": 2, "name": "chair", "price": 20.0}])
+}
+
+/// The fixture with the channels that it calls.
+async fn shop(stage: &Stage, fixture: Fixture) -> Result<AppSpec> {
+    let module = stage.fixture(fixture).await?;
+    Ok(AppSpec::new()
+        .load("shop", module)
+        .answers("db", "product:all", |_| Payload::json(&products()))
+        .answers("db", "product:by-id", |payload| {
+            let id: u64 = payload.to()?;
+            Payload::json(
+                &products()
+                    .as_array()
+                    .and_then(|all| all.iter().find(|product| product["id"] == id).cloned()),
+            )
+        })
+        .answers("product", "viewed", |_| Ok(Payload::null()))
+        .listen("clock", "wait", |_: Delivery, payload: Payload| async move {
+            tokio::time::sleep(Duration::from_millis(payload.to()?)).await;
+            Ok(Payload::null())
+        })
+        .listen(
+            "response",
+            "send",
+            |mut delivery: Delivery, payload: Payload| async move {
+                let context = delivery
+                    .take_context()
+                    .ok_or_else(|| Failure::bad_payload("no context came along"))?;
+                context.send(payload.to::<String>()?)?;
+                Ok(Payload::null())
+            },
+        ))
+}
+
+async fn the_rust_sdk_declares_what_its_attributes_say(stage: Stage) -> Result<()> {
+    let live = stage.start(shop(&stage, Fixture::RustBasic).await?).await?;
+    let routes = live.routes();
+    let declared = [
+        "GET /products",
+        "GET /products/:id",
+        "GET /products/:id/id",
+        "GET /products/search",
+        "SEARCH /products",
+        "POST /products",
+        "DELETE /products/:id",
+        "DELETE /products/:id/all",
+    ];
+    let mut at = 0;
+    for route in declared {
+        let found = routes.iter().position(|known| known == route);
+        let found = found.unwrap_or_else(|| panic!("`{route}` is not in {routes:?}"));
+        assert!(
+            route.starts_with("SEARCH") || found >= at,
+            "`{route}` is out of order in {routes:?}"
+        );
+        at = found.max(at);
+    }
+    for method in ["PROPFIND", "LOCK", "NOTIFY"] {
+        assert_eq!(live.call(method, "/products/4").await?.text(), format!("{method} 4"));
+    }
+    for (method, path, text) in [
+        ("MOVE", "/health/moved", "moved"),
+        ("MOVE", "/health/moved-too", "moved too"),
+        ("BREW", "/health", "up"),
+    ] {
+        assert_eq!(live.call(method, path).await?.text(), text);
+    }
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn items_without_an_attribute_are_no_routes(stage: Stage) -> Result<()> {
+    let live = stage.start(shop(&stage, Fixture::RustBasic).await?).await?;
+    let handlers: Vec<_> = live
+        .control()
+        .routes()
+        .into_iter()
+        .filter_map(|route| route.handler)
+        .collect();
+    assert!(!handlers.iter().any(|handler| handler == "helper"), "{handlers:?}");
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn typed_parts_of_the_request_arrive(stage: Stage) -> Result<()> {
+    let live = stage.start(shop(&stage, Fixture::RustBasic).await?).await?;
+    assert_eq!(live.get("/products/42/id").await?.text(), "42");
+    let found = live.get("/products/search?text=l%C3%A4mp+x&page=3&tag=a&tag=b").await?;
+    assert_eq!(found.text(), "lämp x, page 3, tags a+b");
+    let made = live.post_json("/products", r#"{"name":"desk","price":3.5}"#).await?;
+    assert_eq!(
+        (made.status, made.json::<Value>()?),
+        (201, json!({"id": 7, "name": "desk", "price": 3.5}))
+    );
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn a_typed_part_that_does_not_fit_is_400(stage: Stage) -> Result<()> {
+    let live = stage.start(shop(&stage, Fixture::RustBasic).await?).await?;
+    for body in ["{", "[]", r#"{"name":7,"price":1}"#, r#"{"name":"desk"}"#, ""] {
+        let response = live.post_json("/products", body).await?;
+        let message = response.message().unwrap_or_default();
+        assert_eq!(response.status, 400, "{body}: {message}");
+        assert!(
+            message.contains("line") && message.contains("column"),
+            "the message says where: {message}"
+        );
+    }
+    let path = live.get("/products/seven").await?;
+    assert!(
+        path.status == 400 && path.message().is_some_and(|text| text.contains("id")),
+        "{}",
+        path.text()
+    );
+    let query = live.get("/products/search?page=x").await?;
+    assert_eq!(query.status, 400, "{}", query.text());
+    live.crashes().expect_none().await?;
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn every_kind_of_reply_arrives(stage: Stage) -> Result<()> {
+    let live = stage.start(shop(&stage, Fixture::RustBasic).await?).await?;
+    let replies: [(&str, u16, &[u8]); 7] = [
+        ("text", 200, b"text"),
+        ("bytes", 200, &[0, 1, 254, 255]),
+        ("headers", 202, b"headers"),
+        ("sent", 202, b"sent"),
+        ("twice", 200, b"first"),
+        ("streamed", 200, b"one two three"),
+        ("thrown/418", 418, br#"{"message":"thrown"}"#),
+    ];
+    for (path, status, body) in replies {
+        let response = live.get(&format!("/replies/{path}")).await?;
+        assert_eq!((response.status, response.body.as_slice()), (status, body), "{path}");
+    }
+    assert_eq!(live.get("/replies/none").await?.status, 404);
+    assert_eq!(live.get("/replies/nothing").await?.status, 500, "nobody replied");
+    assert_eq!(live.get("/replies/headers").await?.all("x-two"), ["2", "3"]);
+    let long = vec![7; 50_000];
+    assert_eq!(
+        live.send(Request::new("POST", "/replies/echo").body(long.clone()))
+            .await?
+            .body,
+        long
+    );
+    assert_eq!(
+        live.send(Request::new("POST", "/replies/count").body(long))
+            .await?
+            .text(),
+        "50000"
+    );
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn typed_events_cross_the_boundary(stage: Stage) -> Result<()> {
+    let live = stage.start(shop(&stage, Fixture::RustBasic).await?).await?;
+    assert_eq!(live.get("/products").await?.json::<Value>()?, products());
+    assert_eq!(live.get("/products/2").await?.json::<Value>()?, products()[1]);
+    let missing = live.get("/products/3").await?;
+    assert_eq!(
+        (missing.status, missing.message().as_deref()),
+        (404, Some("no such product"))
+    );
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn a_result_of_the_wrong_type_is_a_decode_error(stage: Stage) -> Result<()> {
+    let module = stage.fixture(Fixture::RustBasic).await?;
+    let app = AppSpec::new()
+        .load("shop", module)
+        .answers("db", "product:all", |_| Payload::json("no list"));
+    let live = stage.start(app).await?;
+    let response = live.get("/products").await?;
+    assert_eq!(response.status, 500, "{}", response.text());
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn a_rust_controller_gives_its_context_away(stage: Stage) -> Result<()> {
+    for (fixture, path) in [
+        (Fixture::RustBasic, "/replies/given-away"),
+        (Fixture::RustAsync, "/waits/given-away"),
+    ] {
+        let live = stage.start(shop(&stage, fixture).await?).await?;
+        assert_eq!(live.get(path).await?.text(), "by the channel");
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_panic_in_rust_is_told_with_its_message(stage: Stage) -> Result<()> {
+    for (fixture, path) in [
+        (Fixture::RustBasic, "/replies/panic"),
+        (Fixture::RustAsync, "/waits/panic"),
+    ] {
+        let live = stage.start(shop(&stage, fixture).await?).await?;
+        assert_eq!(live.get(path).await?.status, 500);
+        let crash = live
+            .crashes()
+            .expect("the panic", |crash| crash.kind == CrashKind::Trap)
+            .await?;
+        assert!(
+            crash.message.contains("this handler panics on purpose"),
+            "{}",
+            crash.message
+        );
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn the_asynchronous_sdk_answers_alike(stage: Stage) -> Result<()> {
+    let live = stage.start(shop(&stage, Fixture::RustAsync).await?).await?;
+    assert_eq!(live.get("/products").await?.json::<Value>()?, products());
+    assert_eq!(live.get("/products/2").await?.json::<Value>()?, products()[1]);
+    assert_eq!(live.get("/products/3").await?.status, 404);
+    assert_eq!(live.get("/products/42/id").await?.text(), "42");
+    assert_eq!(live.get("/health").await?.text(), "up, GET");
+    assert_eq!(live.get("/waits/streamed").await?.text(), "one two three");
+    assert_eq!(
+        live.send(Request::new("POST", "/waits/count").body(vec![7; 50_000]))
+            .await?
+            .text(),
+        "50000"
+    );
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn asynchronous_handlers_wait_side_by_side(stage: Stage) -> Result<()> {
+    let live = stage.start(shop(&stage, Fixture::RustAsync).await?).await?;
+    assert_eq!(live.get("/waits/1").await?.text(), "waited");
+    let client = *live;
+    let began = Instant::now();
+    let replies = join_all((0..50).map(|_| async move { client.get("/waits/100").await })).await;
+    for reply in replies {
+        assert_eq!(reply?.text(), "waited");
+    }
+    let took = began.elapsed();
+    assert!(
+        took < Duration::from_millis(2500),
+        "50 waits of 100 ms took {took:?}, one after the other it seems"
+    );
+    live.shutdown().await;
+    Ok(())
+}
