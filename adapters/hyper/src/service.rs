@@ -31,12 +31,13 @@ use crate::body::BoxError;
 /// use pointwork_core::Body;
 /// use pointwork_hyper::Hyper;
 /// use tower::ServiceExt;
+/// use tower::util::MapResponse;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Infallible> {
 /// let hyper = Hyper::new();
 /// // Any tower layer will do in place of the one closure.
-/// let service = hyper.service().map_response(|mut reply: Response<Body>| {
+/// let service = MapResponse::new(hyper.service(), |mut reply: Response<Body>| {
 ///     reply.headers_mut().insert("x-served-by", HeaderValue::from_static("me"));
 ///     reply
 /// });

@@ -12,7 +12,7 @@ use futures_util::future::{Either, select};
 use pointwork_core::BoxFuture;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::adapter::Inner;
 use crate::connection;
@@ -21,6 +21,9 @@ use crate::link::Link;
 
 /// The shortest and the longest wait after the operating system refused to accept.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
+
+/// How often at most the log says that there are too many connections.
+const FULL_WARNING: Duration = Duration::from_secs(10);
 
 /// How long connections that were cut may take to let go of their sockets.
 const CUT_TIME: Duration = Duration::from_secs(1);
@@ -153,7 +156,16 @@ async fn accept_all(
 ) -> std::convert::Infallible {
     let options = &server.options;
     let slots = Arc::new(Semaphore::new(options.max_connections));
+    let mut warned = None::<Instant>;
     loop {
+        if slots.available_permits() == 0 && warned.is_none_or(|time| time.elapsed() >= FULL_WARNING) {
+            warned = Some(Instant::now());
+            let most = options.max_connections;
+            tracing::warn!(
+                adapter = "hyper",
+                "all {most} connections are in use, further ones wait"
+            );
+        }
         // It waits here, before it accepts, so that the backlog of the operating system holds the rest.
         let Ok(slot) = slots.clone().acquire_owned().await else {
             // Nobody closes the semaphore.

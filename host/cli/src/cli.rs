@@ -5,7 +5,7 @@ use clap::builder::styling::AnsiColor;
 use clap::{Parser, Subcommand};
 
 use crate::logging::LogArgs;
-use crate::{build, exit, new};
+use crate::{build, check, exit, new, routes, serve};
 
 /// Write HTTP controllers once, compile them to sandboxed WebAssembly components, serve them on the HTTP server you run
 #[derive(Debug, Parser)]
@@ -33,10 +33,16 @@ pub(crate) struct Cli {
 /// What `pointwork` does.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Compile a controller project into a component
-    Build(build::Args),
     /// Create a controller project
     New(new::Args),
+    /// Compile a controller project into a component
+    Build(build::Args),
+    /// Serve components and channels over HTTP
+    Serve(serve::Args),
+    /// List the routes of components
+    Routes(routes::Args),
+    /// Tell whether a component fits the contract, and what it is
+    Check(check::Args),
 }
 
 const STYLES: Styles = Styles::styled()
@@ -49,7 +55,10 @@ const EXAMPLES: &str = "\
 Examples:
   pointwork new shop                 a project that builds and serves as it comes
   cd shop
-  pointwork build                    compile it to target/pointwork/shop.wasm";
+  pointwork build                    compile it to target/pointwork/shop.wasm
+  pointwork check target/pointwork/shop.wasm
+  pointwork routes                   what it answers
+  pointwork serve                    answer on http://127.0.0.1:8080, as pointwork.toml says";
 
 #[cfg(test)]
 mod tests {

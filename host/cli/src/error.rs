@@ -3,6 +3,8 @@
 use std::error::Error as StdError;
 use std::fmt;
 
+use pointwork::ErrorKind;
+
 use crate::exit::Exit;
 
 pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;
@@ -32,6 +34,28 @@ impl Error {
     /// What was asked for failed: [`Exit::Failed`].
     pub(crate) fn failed(message: impl Into<String>) -> Self {
         Self::new(Exit::Failed, message)
+    }
+
+    /// A component is refused, said in words of one's own in the place of the runtime's sentence; its causes and its hint
+    /// are kept.
+    pub(crate) fn refused(message: impl Into<String>, error: pointwork::Error) -> Self {
+        let refused = Self {
+            hint: error.hint().map(str::to_owned),
+            ..Self::new(exit_of(error.kind()), message)
+        };
+        match error.source() {
+            Some(_) => refused.with_source(Below(error)),
+            None => refused,
+        }
+    }
+
+    /// A component is refused, with the runtime's sentence as the cause.
+    pub(crate) fn refused_because(message: impl Into<String>, error: pointwork::Error) -> Self {
+        Self {
+            hint: error.hint().map(str::to_owned),
+            ..Self::new(exit_of(error.kind()), message)
+        }
+        .with_source(error)
     }
 
     /// Adds what the reader can do about it: a sentence or a command. It may have several lines.
@@ -66,5 +90,43 @@ impl fmt::Display for Error {
 impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         self.source.as_deref().map(|source| source as &(dyn StdError + 'static))
+    }
+}
+
+impl From<pointwork::Error> for Error {
+    fn from(error: pointwork::Error) -> Self {
+        Self::refused(error.to_string(), error)
+    }
+}
+
+fn exit_of(kind: ErrorKind) -> Exit {
+    match kind {
+        ErrorKind::NotAComponent
+        | ErrorKind::WrongWorld
+        | ErrorKind::WrongVersion
+        | ErrorKind::ForbiddenImport
+        | ErrorKind::Compile
+        | ErrorKind::Probe
+        | ErrorKind::Refused => Exit::Refused,
+        _ => Exit::Failed,
+    }
+}
+
+/// The causes of an error whose own sentence stands elsewhere.
+#[derive(Debug)]
+struct Below(pointwork::Error);
+
+impl fmt::Display for Below {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.source() {
+            Some(cause) => cause.fmt(f),
+            None => self.0.fmt(f),
+        }
+    }
+}
+
+impl StdError for Below {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.0.source()?.source()
     }
 }

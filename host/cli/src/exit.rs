@@ -18,6 +18,11 @@ pub(crate) enum Exit {
     Config = 3,
     /// A tool of the machine is missing: cargo, or the WebAssembly target of the compiler.
     MissingTool = 4,
+    /// A component is refused: it is none, it does not fit the contract, it fails while it is loaded, or its routes are
+    /// in conflict.
+    Refused = 5,
+    /// The address cannot be listened on: it is in use, or not for this user or machine.
+    Address = 6,
 }
 
 /// The table that the help prints. A test holds it against [`Exit`].
@@ -27,7 +32,9 @@ Exit codes:
   1  what was asked for failed
   2  the command line is wrong
   3  the configuration, or a file that it names, is wrong or missing
-  4  a tool is missing: cargo, or the compiler's WebAssembly target";
+  4  a tool is missing: cargo, or the compiler's WebAssembly target
+  5  a component is refused
+  6  the address cannot be listened on";
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
@@ -47,6 +54,8 @@ mod tests {
             Exit::Usage,
             Exit::Config,
             Exit::MissingTool,
+            Exit::Refused,
+            Exit::Address,
         ];
         let listed: Vec<u8> = HELP
             .lines()

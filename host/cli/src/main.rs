@@ -6,19 +6,23 @@
 //! An error is one line, `error: …`, followed by its causes and, where somebody can do something about it, by a line that
 //! says what. The exit codes are those of [`exit::Exit`]; `pointwork --help` lists them.
 
+mod adapters;
+mod app;
 mod build;
+mod channels;
+mod check;
 mod cli;
-#[allow(dead_code, unused_imports, reason = "for the commands that serve")]
 mod config;
-#[allow(dead_code, unused_imports, reason = "for the commands that serve")]
 mod drivers;
 mod error;
 mod exit;
 mod logging;
-#[allow(dead_code, reason = "for the commands that serve")]
 mod modules;
 mod new;
+mod routes;
+mod serve;
 mod suggest;
+mod table;
 mod ui;
 
 use std::process::ExitCode;
@@ -46,7 +50,10 @@ fn main() -> ExitCode {
     let mut terminal = Terminal::standard();
     let result = match &cli.command {
         Command::Build(args) => build::run(args, &mut terminal),
+        Command::Check(args) => check::run(args, &mut terminal),
         Command::New(args) => new::run(args, &mut terminal),
+        Command::Routes(args) => routes::run(args, &mut terminal),
+        Command::Serve(args) => serve::run(args, &mut terminal),
     };
     match result.and_then(|()| terminal.finish()) {
         Ok(()) => Exit::Success.into(),

@@ -11,6 +11,8 @@ use crate::error::{Error, Result};
 
 /// What stands before an error.
 pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
+/// What stands before a warning.
+pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 /// What stands before a remark.
 pub(crate) const NOTE: Style = AnsiColor::Cyan.on_default().bold();
 /// A step that was taken.
@@ -52,6 +54,11 @@ impl Terminal {
     /// One remark about what the command does, to standard error.
     pub(crate) fn note(&mut self, text: impl fmt::Display) {
         self.remark(NOTE, "note", &text);
+    }
+
+    /// One thing that is surely not meant, to standard error.
+    pub(crate) fn warning(&mut self, text: impl fmt::Display) {
+        self.remark(WARNING, "warning", &text);
     }
 
     /// An error, its causes and its hint, to standard error.

@@ -3,6 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use http::StatusCode;
+use pointwork_events::Event;
 use serde::{Deserialize, Serialize};
 
 use crate::{Bus, Payload};
@@ -35,6 +36,16 @@ pub struct Crash {
     pub request_id: Option<String>,
     /// When, in milliseconds since 1970-01-01 UTC.
     pub time: u64,
+}
+
+/// The event `server:crashed` by its type, for whoever listens to it in native code (spec E2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ServerCrashed;
+
+impl Event for ServerCrashed {
+    const NAME: &'static str = "server:crashed";
+    type Payload = Crash;
+    type Output = ();
 }
 
 /// What kind of failure a [`Crash`] is.

@@ -31,7 +31,7 @@ pub use bus::{Bus, BusOptions};
 pub use chain::{Chain, MAX_DEPTH};
 pub use channel::{Caller, Delivery, Listener, Subscription};
 pub use context::{Context, Extensions};
-pub use crash::{CRASHED, Crash, CrashKind, Reporter, SERVER_CHANNEL};
+pub use crash::{CRASHED, Crash, CrashKind, Reporter, SERVER_CHANNEL, ServerCrashed};
 pub use error::{Error, ErrorKind};
 pub use executor::{BoxFuture, Executor};
 pub use failure::{Failure, FailureCode};

@@ -98,26 +98,24 @@ impl App {
         Ok(Self(Arc::new(Inner { options, engines, threads, means, state })))
     }
 
-    /// Registers a route by hand, for any method (spec M2): an HTTP token, or `None` for every method.
+    /// Registers a route by hand, for any method (spec M2): an HTTP token, in the case in which clients send it.
     ///
     /// # Errors
     /// [`Refused`](ErrorKind::Refused) if the method is no token, the path no pattern, or the route in conflict with
     /// another (spec P7).
-    pub fn register_route(
-        &self,
-        method: impl Into<Option<&'static str>>,
-        path: &str,
-        handler: impl Handler,
-    ) -> Result<&Self, Error> {
-        let refused = |what: String| Error::new(ErrorKind::Refused, what);
-        let method = method.into();
-        let filter = MethodFilter::parse(method)
-            .map_err(|error| refused(format!("the route for `{path}` is refused")).with_source(error))?;
+    pub fn register_route(&self, method: &str, path: &str, handler: impl Handler) -> Result<&Self, Error> {
+        let filter = MethodFilter::parse(Some(method)).map_err(|error| {
+            Error::new(ErrorKind::Refused, format!("the route for `{path}` is refused")).with_source(error)
+        })?;
+        self.register(filter, path, Arc::new(handler))
+    }
+
+    fn register(&self, filter: MethodFilter, path: &str, handler: Arc<dyn Handler>) -> Result<&Self, Error> {
         let shown = filter.to_string();
         self.change(|binder| {
-            binder
-                .add_manual(filter, path, Arc::new(handler))
-                .map_err(|error| refused(format!("route {shown} `{path}` is refused")).with_source(error))
+            binder.add_manual(filter, path, handler).map_err(|error| {
+                Error::new(ErrorKind::Refused, format!("route {shown} `{path}` is refused")).with_source(error)
+            })
         })?;
         Ok(self)
     }
@@ -290,6 +288,9 @@ impl App {
             digest = info.digest,
             "module loaded"
         );
+        for warning in &info.warnings {
+            tracing::warn!(module = name, "{warning}");
+        }
         Ok(info)
     }
 
@@ -344,7 +345,7 @@ macro_rules! verbs {
             /// # Errors
             /// As [`register_route`](App::register_route).
             pub fn all(&self, path: &str, handler: impl Handler) -> Result<&Self, Error> {
-                self.register_route(None, path, handler)
+                self.register(MethodFilter::All, path, Arc::new(handler))
             }
         }
     };

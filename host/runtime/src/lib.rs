@@ -14,6 +14,7 @@ mod error;
 mod executor;
 mod guest;
 mod inspect;
+mod lint;
 mod module;
 mod offload;
 mod options;
@@ -30,5 +31,5 @@ pub use options::{AppOptions, ModuleLimits};
 pub use pointwork_core::{
     Body, BodyError, BodyReader, BodyWriter, Bus, BusOptions, Caller, Context, Crash, CrashKind, Delivery, Extensions,
     Failure, FailureCode, Handler, HandlerFuture, IntoReply, Json, Listener, Origin, Outcome, Payload, RequestId,
-    RouteRecord, RouterOptions, Staged, Subscription, Transport, bytes, events, http, routing,
+    RouteRecord, RouterOptions, ServerCrashed, Staged, Subscription, Transport, bytes, events, http, routing,
 };

@@ -36,6 +36,8 @@ pub struct ModuleInfo {
     pub size: usize,
     /// How many routes it declares.
     pub routes: usize,
+    /// What it declares but hardly means, a sentence each: a method in lower case, a method `ALL`. Logged at load too.
+    pub warnings: Vec<String>,
 }
 
 /// A module that can make instances of itself: what both forms share.
@@ -130,6 +132,7 @@ impl Module {
             digest,
             size,
             routes: routes.len(),
+            warnings: crate::lint::warnings(&routes),
         };
         Ok(Self { info, routes, runner })
     }

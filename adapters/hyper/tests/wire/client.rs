@@ -39,7 +39,10 @@ impl Reply {
     /// All values of a header.
     pub fn all(&self, name: &str) -> Vec<&str> {
         let lines = self.head.lines().skip(1).filter_map(|line| line.split_once(": "));
-        lines.filter(|(known, _)| *known == name).map(|(_, value)| value).collect()
+        lines
+            .filter(|(known, _)| *known == name)
+            .map(|(_, value)| value)
+            .collect()
     }
 }
 
@@ -47,7 +50,10 @@ impl Client {
     pub async fn connect(address: SocketAddr) -> Self {
         let stream = within("connecting", TcpStream::connect(address)).await.unwrap();
         stream.set_nodelay(true).unwrap();
-        Self { stream, read: Vec::new() }
+        Self {
+            stream,
+            read: Vec::new(),
+        }
     }
 
     pub async fn send(&mut self, bytes: impl AsRef<[u8]>) {
@@ -76,7 +82,12 @@ impl Client {
                 return String::from_utf8(head).unwrap();
             }
             let got = self.more().await.unwrap();
-            assert_ne!(got, 0, "closed within a head: {:?}", String::from_utf8_lossy(&self.read));
+            assert_ne!(
+                got,
+                0,
+                "closed within a head: {:?}",
+                String::from_utf8_lossy(&self.read)
+            );
         }
     }
 
@@ -94,8 +105,14 @@ impl Client {
 
     pub async fn reply(&mut self) -> Reply {
         let head = self.head().await;
-        let mut reply = Reply { head, body: String::new() };
-        let length = reply.all("content-length").first().map_or(0, |length| length.parse().unwrap());
+        let mut reply = Reply {
+            head,
+            body: String::new(),
+        };
+        let length = reply
+            .all("content-length")
+            .first()
+            .map_or(0, |length| length.parse().unwrap());
         reply.body = String::from_utf8(self.exactly(length).await).unwrap();
         reply
     }

@@ -9,7 +9,9 @@ use crate::subject::{Subject, route, routes};
 /// The reply to one request with `connection: close`, without the line of the date.
 async fn exchange(subject: &Subject, begin: &str) -> String {
     let mut client = subject.client().await;
-    client.send(format!("{begin}host: a\r\nconnection: close\r\n\r\n")).await;
+    client
+        .send(format!("{begin}host: a\r\nconnection: close\r\n\r\n"))
+        .await;
     let text = client.rest().await.unwrap();
     let lines = text.split_inclusive("\r\n").filter(|line| !line.starts_with("date: "));
     lines.collect()
@@ -94,7 +96,10 @@ async fn a_streamed_reply_to_head_has_no_length_and_no_body() {
 async fn the_target_arrives_as_it_was_sent() {
     let subject = Subject::plain().await;
     for (target, seen) in [
-        ("/seen/a%2Fb%20c/../d//e?q=%41&r", "/seen/a%2Fb%20c/../d//e Some(\"q=%41&r\")"),
+        (
+            "/seen/a%2Fb%20c/../d//e?q=%41&r",
+            "/seen/a%2Fb%20c/../d//e Some(\"q=%41&r\")",
+        ),
         ("http://other/seen/x?", "/seen/x Some(\"\")"),
         ("/seen/~!$&'()*+,;=:@", "/seen/~!$&'()*+,;=:@ None"),
     ] {
@@ -116,7 +121,9 @@ async fn every_form_of_target_is_answered() {
 async fn connect_opens_no_tunnel() {
     let subject = of_status().await;
     let mut client = subject.client().await;
-    client.send("CONNECT /status/200 HTTP/1.1\r\nhost: a\r\n\r\nGET /hello HTTP/1.1\r\nhost: a\r\n\r\n").await;
+    client
+        .send("CONNECT /status/200 HTTP/1.1\r\nhost: a\r\n\r\nGET /hello HTTP/1.1\r\nhost: a\r\n\r\n")
+        .await;
     let reply = client.rest().await.unwrap();
     assert!(reply.starts_with("HTTP/1.1 200 OK\r\n"), "{reply}");
     assert!(reply.ends_with("\r\n\r\n"), "{reply}");
@@ -156,7 +163,10 @@ async fn what_is_no_request_gets_400() {
     ] {
         let reply = raw(&subject, bytes).await;
         let shown = String::from_utf8_lossy(bytes);
-        assert!(reply.starts_with("HTTP/1.1 400 Bad Request\r\n"), "{shown:?}: {reply:?}");
+        assert!(
+            reply.starts_with("HTTP/1.1 400 Bad Request\r\n"),
+            "{shown:?}: {reply:?}"
+        );
         assert!(reply.contains("\r\nconnection: close\r\n"), "{shown:?}: {reply:?}");
     }
 }
@@ -180,7 +190,10 @@ async fn what_hyper_lets_through_is_refused_by_the_router() {
 #[tokio::test]
 async fn length_and_chunks_together_are_read_as_chunks_and_end_the_connection() {
     let subject = Subject::plain().await;
-    for framing in ["content-length: 3\r\ntransfer-encoding: chunked", "transfer-encoding: chunked\r\ncontent-length: 3"] {
+    for framing in [
+        "content-length: 3\r\ntransfer-encoding: chunked",
+        "transfer-encoding: chunked\r\ncontent-length: 3",
+    ] {
         let request = format!(
             "POST /body HTTP/1.1\r\nhost: a\r\n{framing}\r\n\r\n1\r\nx\r\n0\r\n\r\nGET /hello HTTP/1.1\r\nhost: a\r\n\r\n"
         );

@@ -29,7 +29,9 @@ async fn without_keep_alive_the_connection_closes_after_the_reply() {
 async fn http_1_0_closes_unless_asked_to_stay() {
     let subject = Subject::plain().await;
     let mut client = subject.client().await;
-    client.send("GET /hello HTTP/1.0\r\nconnection: keep-alive\r\n\r\n").await;
+    client
+        .send("GET /hello HTTP/1.0\r\nconnection: keep-alive\r\n\r\n")
+        .await;
     assert_eq!(client.reply().await.body, "hello");
     client.send("GET /hello HTTP/1.0\r\n\r\n").await;
     assert!(client.rest().await.unwrap().ends_with("\r\n\r\nhello"));
@@ -74,7 +76,9 @@ async fn a_head_may_come_byte_by_byte() {
 async fn an_unread_body_does_not_disturb_the_next_request() {
     let subject = Subject::plain().await;
     let mut client = subject.client().await;
-    client.send("POST /unread HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\nGET ").await;
+    client
+        .send("POST /unread HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\nGET ")
+        .await;
     assert_eq!(client.reply().await.body, "not read");
     assert_eq!(client.get("/echo/7").await.body, "7");
 }

@@ -15,9 +15,12 @@ async fn with_body_limit(limit: u64) -> Subject {
 async fn a_body_of_exactly_the_limit_is_taken() {
     let subject = with_body_limit(10).await;
     let mut client = subject.client().await;
-    client.send("POST /body HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\n0123456789").await;
+    client
+        .send("POST /body HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\n0123456789")
+        .await;
     assert_eq!(client.reply().await.body, "10 bytes");
-    let chunks = "POST /body HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n5\r\n01234\r\n5\r\n56789\r\n0\r\n\r\n";
+    let chunks =
+        "POST /body HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n5\r\n01234\r\n5\r\n56789\r\n0\r\n\r\n";
     client.send(chunks).await;
     assert_eq!(client.reply().await.body, "10 bytes");
 }
@@ -38,7 +41,9 @@ async fn a_declared_length_beyond_the_limit_gets_413_before_the_body_is_sent() {
 async fn chunks_beyond_the_limit_get_413() {
     let subject = with_body_limit(10).await;
     let mut client = subject.client().await;
-    client.send("POST /body HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n8\r\n01234567\r\n").await;
+    client
+        .send("POST /body HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n8\r\n01234567\r\n")
+        .await;
     client.send("8\r\n01234567\r\n").await;
     assert_eq!(client.reply().await.status(), 413);
 }
@@ -47,9 +52,14 @@ async fn chunks_beyond_the_limit_get_413() {
 async fn a_client_that_uploads_far_too_much_still_sees_its_413() {
     let subject = with_body_limit(10).await;
     let long = vec![b'x'; 8 * 1024 * 1024];
-    for framing in [format!("content-length: {}", long.len()), "transfer-encoding: chunked".to_owned()] {
+    for framing in [
+        format!("content-length: {}", long.len()),
+        "transfer-encoding: chunked".to_owned(),
+    ] {
         let mut client = subject.client().await;
-        client.send(format!("POST /body HTTP/1.1\r\nhost: a\r\n{framing}\r\n\r\n")).await;
+        client
+            .send(format!("POST /body HTTP/1.1\r\nhost: a\r\n{framing}\r\n\r\n"))
+            .await;
         if framing.starts_with('t') {
             client.send(format!("{:x}\r\n", long.len())).await;
         }
@@ -62,7 +72,9 @@ async fn a_client_that_uploads_far_too_much_still_sees_its_413() {
 async fn a_client_that_expects_100_is_told_to_go_on_when_the_handler_reads() {
     let subject = Subject::plain().await;
     let mut client = subject.client().await;
-    client.send("POST /body HTTP/1.1\r\nhost: a\r\nexpect: 100-continue\r\ncontent-length: 2\r\n\r\n").await;
+    client
+        .send("POST /body HTTP/1.1\r\nhost: a\r\nexpect: 100-continue\r\ncontent-length: 2\r\n\r\n")
+        .await;
     assert_eq!(client.head().await, "HTTP/1.1 100 Continue\r\n\r\n");
     client.send("ok").await;
     assert_eq!(client.reply().await.body, "2 bytes");

@@ -56,7 +56,9 @@ where
 pub fn routes() -> Vec<Route> {
     vec![
         route("GET", "/hello", async |_: Context| "hello"),
-        route("GET", "/echo/:id", async |context: Context| context.param("id").unwrap_or("?").to_owned()),
+        route("GET", "/echo/:id", async |context: Context| {
+            context.param("id").unwrap_or("?").to_owned()
+        }),
         route("GET", "/seen/*rest", async |context: Context| {
             format!("{} {:?}", context.path(), context.query())
         }),
@@ -68,18 +70,24 @@ pub fn routes() -> Vec<Route> {
             tokio::time::sleep(Duration::from_millis(400)).await;
             "slow"
         }),
-        route("GET", "/forever", async |_: Context| std::future::pending::<&str>().await),
+        route("GET", "/forever", async |_: Context| {
+            std::future::pending::<&str>().await
+        }),
     ]
 }
 
+pub fn executor() -> Arc<dyn Executor> {
+    Arc::new(OnTokio)
+}
+
 pub fn bus() -> Bus {
-    Bus::new(Arc::new(OnTokio), BusOptions::default())
+    Bus::new(executor(), BusOptions::default())
 }
 
 pub fn publish(hyper: &Hyper, routes: Vec<Route>, options: RouterOptions) {
     let bus = bus();
     let reporter = bus.reporter(hyper.name());
-    let router = Router::new(routes, options, bus, Arc::new(OnTokio)).unwrap();
+    let router = Router::new(routes, options, bus, executor()).unwrap();
     let staged = hyper.stage(Arc::new(router.for_adapter(reporter))).unwrap();
     staged.publish();
 }

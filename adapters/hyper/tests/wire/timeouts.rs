@@ -66,14 +66,20 @@ async fn an_idle_connection_is_closed_and_a_busy_one_is_not() {
     assert_eq!(client.get("/slow").await.body, "slow");
     let begun = Instant::now();
     assert_eq!(client.rest().await.unwrap(), "");
-    assert!(begun.elapsed() >= SHORT - Duration::from_millis(20), "{:?}", begun.elapsed());
+    assert!(
+        begun.elapsed() >= SHORT - Duration::from_millis(20),
+        "{:?}",
+        begun.elapsed()
+    );
 }
 
 #[tokio::test]
 async fn a_body_that_stops_coming_gets_408() {
     let subject = subject(|options| options.body_timeout = Some(SHORT)).await;
     let mut client = subject.client().await;
-    client.send("POST /body HTTP/1.1\r\nhost: a\r\ncontent-length: 12\r\n\r\n").await;
+    client
+        .send("POST /body HTTP/1.1\r\nhost: a\r\ncontent-length: 12\r\n\r\n")
+        .await;
     for _ in 0..4 {
         client.send("xx").await;
         sleep(SHORT / 2).await;
@@ -125,5 +131,9 @@ async fn a_client_that_takes_its_reply_slowly_is_not_cut() {
         left -= got;
         sleep(SHORT / 4).await;
     }
-    assert!(begun.elapsed() > SHORT * 2, "too fast to prove anything: {:?}", begun.elapsed());
+    assert!(
+        begun.elapsed() > SHORT * 2,
+        "too fast to prove anything: {:?}",
+        begun.elapsed()
+    );
 }

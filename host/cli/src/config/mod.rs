@@ -4,6 +4,7 @@
 //! listen = "127.0.0.1:8080"     # port 0 takes a free one
 //! adapter = "hyper"
 //! prefix = "/api"               # before every path
+//! trailing-slash = "distinct"   # or "match": /products/ is /products
 //!
 //! [[module]]                    # in the order in which their routes are listed
 //! name = "products"             # by default the file's name without `.wasm`
@@ -39,7 +40,8 @@ use std::time::Duration;
 use serde::Deserialize;
 
 pub(crate) use self::channels::{Driver, ResponseChannel, SqliteChannel, SqliteStatement, StatementKind};
-pub(crate) use self::values::Listen;
+pub(crate) use self::values::{Listen, Prefix};
+use crate::adapters::Adapter;
 use crate::error::{Error, Result};
 use crate::exit::Exit;
 
@@ -49,18 +51,32 @@ pub(crate) const FILE_NAME: &str = "pointwork.toml";
 /// A configuration, with its paths resolved. What the file leaves out is `None`, for the runtime's default.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Config {
+    /// The file it stands in, for errors; empty if it comes from the command line alone.
+    pub(crate) file: PathBuf,
     /// Where to listen.
     pub(crate) listen: Option<Listen>,
     /// The HTTP server to run on.
     pub(crate) adapter: Option<Adapter>,
     /// The global prefix, as written (spec G1).
-    pub(crate) prefix: Option<String>,
+    pub(crate) prefix: Option<Prefix>,
+    /// Whether `/a/` is `/a` (spec A8).
+    pub(crate) trailing_slash: Option<TrailingSlash>,
     /// The modules, in their order (spec D9).
     pub(crate) modules: Vec<Module>,
     /// What a request and an instance may take.
     pub(crate) limits: Limits,
     /// The native channels by name.
     pub(crate) channels: BTreeMap<String, Driver>,
+}
+
+/// What a slash at the end of a request's path is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum TrailingSlash {
+    /// Part of the path: `/a/` is another path than `/a`.
+    Distinct,
+    /// Nothing: `/a/` is `/a`.
+    Match,
 }
 
 /// A module to load.
@@ -72,14 +88,6 @@ pub(crate) struct Module {
     pub(crate) path: PathBuf,
     /// The cargo package that it is built from.
     pub(crate) build: Option<PathBuf>,
-}
-
-/// The HTTP server to run on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Adapter {
-    /// Bare hyper
-    Hyper,
 }
 
 /// What a request and an instance may take. Times are written `30s` or `1m 30s`, sizes `2MiB` (2,097,152 bytes) or `2MB`
@@ -136,7 +144,9 @@ impl Config {
     /// It is no configuration.
     pub(crate) fn parse(text: &str, file: &Path) -> Result<Self> {
         let base = file.parent().unwrap_or(Path::new(""));
-        raw::read(text, base).map_err(|problem| problem.into_error(text, file))
+        let mut config = raw::read(text, base).map_err(|problem| problem.into_error(text, file))?;
+        config.file = file.to_owned();
+        Ok(config)
     }
 }
 

@@ -8,15 +8,17 @@ use toml::Spanned;
 use toml::de::{DeTable, Deserializer};
 
 use super::problem::Problem;
-use super::values::{Count, Listen, Size, Time};
-use super::{Adapter, Config, Limits, Module, channels};
+use super::values::{Count, Listen, Prefix, Size, Time};
+use super::{Config, Limits, Module, TrailingSlash, channels};
+use crate::adapters::Adapter;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct RawConfig {
     listen: Option<Listen>,
     adapter: Option<Adapter>,
-    prefix: Option<String>,
+    prefix: Option<Prefix>,
+    trailing_slash: Option<TrailingSlash>,
     #[serde(default)]
     module: Vec<RawModule>,
     #[serde(default)]
@@ -54,9 +56,11 @@ pub(super) fn read(text: &str, base: &Path) -> Result<Config, Problem> {
     let channels = channels::read(table.get_ref().get("channels"), text, base)?;
     let raw = RawConfig::deserialize(Deserializer::from(table))?;
     Ok(Config {
+        file: PathBuf::new(),
         listen: raw.listen,
         adapter: raw.adapter,
         prefix: raw.prefix,
+        trailing_slash: raw.trailing_slash,
         modules: modules(raw.module, base)?,
         limits: raw.limits.into(),
         channels,

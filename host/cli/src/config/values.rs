@@ -56,6 +56,33 @@ impl<'de> Deserialize<'de> for Listen {
     }
 }
 
+/// A path that stands before every route's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Prefix(String);
+
+impl Prefix {
+    /// As it was written.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for Prefix {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        pointwork::routing::Pattern::parse(text)
+            .map(|_| Self(text.to_owned()))
+            .map_err(|error| format!("`{text}` is no prefix: {error}"))
+    }
+}
+
+impl<'de> Deserialize<'de> for Prefix {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}
+
 /// A time with its unit.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Time(pub(super) Duration);

@@ -1,0 +1,40 @@
+//! Events that reply to the request whose context came with them (spec H6).
+
+use pointwork::http::header::{CONTENT_TYPE, HeaderValue};
+use pointwork::http::{Response, StatusCode};
+use pointwork::{Body, Delivery, Failure, Listener, Payload};
+use serde_json::Value;
+
+/// Replies with the payload under the given status. Text (a JSON string) is sent as `text/plain`, as if the handler had
+/// returned it; anything else as it came.
+pub(super) fn listener(status: u16) -> impl Listener {
+    move |mut delivery: Delivery, payload: Payload| async move {
+        let Some(context) = delivery.take_context() else {
+            let message = format!(
+                "event `{}` came without a context to reply to; hand it over with the event",
+                delivery.event()
+            );
+            return Err(Failure::new(StatusCode::INTERNAL_SERVER_ERROR, message));
+        };
+        context.send(reply(status, payload)?)?;
+        Ok(Payload::null())
+    }
+}
+
+fn reply(status: u16, payload: Payload) -> Result<Response<Body>, Failure> {
+    let wrong = |what: &str| Failure::new(StatusCode::INTERNAL_SERVER_ERROR, format!("{what} cannot stand in a reply"));
+    let status = StatusCode::from_u16(status).map_err(|_| wrong(&format!("status {status}")))?;
+    let (content_type, body) = match payload.to() {
+        Ok(Value::String(text)) => (HeaderValue::from_static("text/plain; charset=utf-8"), Body::from(text)),
+        _ => {
+            let (content_type, data) = payload.into_parts();
+            let value = HeaderValue::from_str(&content_type);
+            let value = value.map_err(|_| wrong(&format!("the content type `{}`", content_type.escape_debug())))?;
+            (value, Body::from(data))
+        }
+    };
+    let mut reply = Response::new(body);
+    *reply.status_mut() = status;
+    reply.headers_mut().insert(CONTENT_TYPE, content_type);
+    Ok(reply)
+}

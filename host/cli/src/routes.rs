@@ -1,0 +1,50 @@
+//! `pointwork routes`: the table of routes, without a server.
+
+use futures_executor::block_on;
+
+use crate::app;
+use crate::error::{Error, Result};
+use crate::modules::ModuleArgs;
+use crate::table;
+use crate::ui::Terminal;
+
+const EXAMPLES: &str = "\
+Examples:
+  pointwork routes                              the routes of pointwork.toml's modules
+  pointwork routes shop.wasm                    those of a component
+  pointwork routes --json | jq '.[].path'
+
+Each route has method, path, origin, module, controller and handler, in the order of registration.
+Without a server the origin is `decorator`: the module declares it. A server that picks the route up
+shows it as `replay`.";
+
+/// The options of `pointwork routes`.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    modules: ModuleArgs,
+
+    /// One JSON array of all routes
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs `pointwork routes`.
+pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<()> {
+    let config = args.modules.config()?;
+    args.modules.prepare(&config, terminal)?;
+    let app = app::create(&config)?;
+    block_on(app::load(&app, &config.modules))?;
+    let routes = app.routes();
+    if args.json {
+        let json = serde_json::to_string_pretty(&routes)
+            .map_err(|error| Error::failed("cannot write the routes as JSON").with_source(error))?;
+        terminal.line(json);
+    } else if routes.is_empty() {
+        terminal.note("there are no routes");
+    } else {
+        terminal.line(table::routes(&routes));
+    }
+    Ok(())
+}

@@ -1,0 +1,62 @@
+//! Columns of text.
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{ContentArrangement, Table};
+use pointwork::RouteRecord;
+
+/// Aligned columns below their titles, without lines and without white space at the ends. Nothing is cut or broken: a
+/// table can be searched line by line.
+pub(crate) fn columns<const N: usize>(titles: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
+    let mut table = Table::new();
+    table
+        .load_preset(NOTHING)
+        .set_content_arrangement(ContentArrangement::Disabled)
+        .set_header(titles);
+    for row in rows {
+        table.add_row(row);
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    table.trim_fmt()
+}
+
+/// The table of routes (spec M3).
+pub(crate) fn routes(records: &[RouteRecord]) -> String {
+    columns(
+        ["METHOD", "PATH", "ORIGIN", "MODULE", "HANDLER"],
+        records.iter().map(|record| {
+            [
+                record.method.clone(),
+                record.path.clone(),
+                record.origin.to_string(),
+                record.module.clone().unwrap_or_default(),
+                handler(record),
+            ]
+        }),
+    )
+}
+
+/// `Products.show`, and where it is not available.
+fn handler(record: &RouteRecord) -> String {
+    let names = [record.controller.as_deref(), record.handler.as_deref()];
+    let mut text = names.into_iter().flatten().collect::<Vec<_>>().join(".");
+    if !record.unavailable_on.is_empty() {
+        text.push_str(&format!(" (not available on {})", record.unavailable_on.join(", ")));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_aligned_and_lines_end_with_their_text() {
+        let rows = [["GET", "/"], ["PROPFIND", "/größe/:id"]].map(|row| row.map(str::to_owned));
+        assert_eq!(
+            columns(["METHOD", "PATH"], rows),
+            "METHOD    PATH\nGET       /\nPROPFIND  /größe/:id"
+        );
+    }
+}

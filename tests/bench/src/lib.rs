@@ -1,0 +1,90 @@
+//! The application that both benchmarks measure: one handler in native code and in each way that a module can run it.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+
+use anyhow::{Context as _, Result, ensure};
+use pointwork::{App, Context, Delivery, Payload, Staged, Transport};
+use pointwork_core::{Reporter, Router};
+use wit_component::ComponentEncoder;
+
+/// Each subject with its path: `GET` answers the last segment as text.
+pub const SUBJECTS: [(&str, &str); 4] = [
+    ("native handler", "/native/42"),
+    ("wasm, plain call", "/plain/42"),
+    ("wasm, on a fiber", "/calls/42"),
+    ("wasm, asynchronous", "/waits/42"),
+];
+
+/// The application with the native handler and the three modules.
+///
+/// # Errors
+/// If a guest does not build or load.
+pub async fn app() -> Result<App> {
+    let app = App::new()?;
+    app.get("/native/:id", |ctx: Context| async move { ctx.param("id").map(str::to_owned) })?;
+    app.get("/native/:id/call", |ctx: Context| async move {
+        let payload = Payload::json(ctx.param("id").unwrap_or_default())?;
+        ctx.call_raw("bench:echo", payload).await?.to::<String>()
+    })?;
+    app.channel("bench")
+        .on_raw("echo", |_: Delivery, payload: Payload| async move { Ok(payload) })?
+        .on_raw("heard", |_: Delivery, _: Payload| async move { Ok(Payload::null()) })?;
+    for guest in ["plain", "calls", "waits"] {
+        app.load(guest, component(guest)?).await?;
+    }
+    Ok(app)
+}
+
+/// Builds one of the guests beside this file.
+///
+/// # Errors
+/// If cargo, or the target `wasm32-unknown-unknown`, is missing or fails.
+pub fn component(guest: &str) -> Result<Vec<u8>> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let target = here.join("target/guests");
+    let built = Command::new(env!("CARGO"))
+        .args(["build", "--release", "--target", "wasm32-unknown-unknown", "--target-dir"])
+        .arg(&target)
+        .current_dir(here.join("guests").join(guest))
+        .status()
+        .context("cargo does not start")?;
+    ensure!(built.success(), "the guest `{guest}` does not build; is the target there? rustup target add wasm32-unknown-unknown");
+    let module = std::fs::read(target.join(format!("wasm32-unknown-unknown/release/bench_{guest}.wasm")))?;
+    ComponentEncoder::default().validate(true).module(&module)?.encode()
+}
+
+/// An adapter without a server: requests are handed to its router.
+#[derive(Clone, Default)]
+pub struct Direct(Arc<Mutex<Option<Arc<Router>>>>);
+
+impl Direct {
+    /// The router that was published last.
+    pub fn router(&self) -> Option<Arc<Router>> {
+        self.0.lock().ok()?.clone()
+    }
+}
+
+impl Transport for Direct {
+    fn name(&self) -> &'static str {
+        "direct"
+    }
+
+    fn attach(&self, _: Reporter) {}
+
+    fn stage(&self, router: Arc<Router>) -> Result<Staged, pointwork_core::Error> {
+        let place = self.0.clone();
+        Ok(Staged::new(move || {
+            if let Ok(mut place) = place.lock() {
+                *place = Some(router);
+            }
+        }))
+    }
+}
+
+/// The median of what was measured.
+pub fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
