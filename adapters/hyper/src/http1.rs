@@ -31,6 +31,7 @@ fn builder(options: &HyperOptions, link: &Arc<Link>) -> Builder {
         .max_header_size(max_head)
         .max_buf_size(max_head.max(MIN_BUFFER))
         .timer(HeadTimer(link.clone()))
+        .pipeline_flush(true)
         .header_read_timeout(options.header_timeout);
     if options.max_headers != DEFAULT_MAX_HEADERS {
         builder.max_headers(options.max_headers);

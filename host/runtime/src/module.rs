@@ -8,7 +8,7 @@ use pointwork_core::{Context, Crash, CrashKind, Handler, HandlerFuture, Outcome}
 use sha2::{Digest, Sha256};
 use wasmtime::component::types::ComponentItem;
 use wasmtime::component::{Component, ComponentExportIndex, Instance, InstancePre};
-use wasmtime::{Store, StoreLimitsBuilder, Trap};
+use wasmtime::{PoolConcurrencyLimitError, Store, StoreLimitsBuilder, Trap};
 
 use crate::bindings::exports::pointwork::module::routes::Controller;
 use crate::concurrent::Concurrent;
@@ -263,6 +263,8 @@ pub(crate) fn trapped(template: &Template, error: &wasmtime::Error, said: Option
     let message = format!("the guest {what}: {error:?}");
     let kind = match error.downcast_ref::<Trap>() {
         Some(Trap::Interrupt) => CrashKind::Deadline,
+        // Other modules have the whole pool; this one did nothing wrong.
+        None if error.is::<PoolConcurrencyLimitError>() => CrashKind::Limit,
         _ => CrashKind::Trap,
     };
     Outcome::Crashed(Box::new(Crash::new(kind, message).in_module(&*template.name)))

@@ -93,10 +93,7 @@ impl Adapter for Hyper {
             let listener = self.bind(address).await.map_err(|error| Refusal::of(&error))?;
             let address = listener.local_addr().map_err(|error| Refusal::of(&error))?;
             let server = Hyper::serve(self, listener);
-            Ok(until_stopped(address, |signal| {
-                let serving = server.with_graceful_shutdown(signal);
-                async move { drop(serving.await) }
-            }))
+            Ok(until_stopped(address, |signal| server.with_graceful_shutdown(signal)))
         })
     }
 }

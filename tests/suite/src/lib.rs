@@ -11,7 +11,7 @@
 //! Which case proves which row on which adapter stands in `golden.txt`, so that a lost case shows.
 
 pub mod adapters;
-mod app;
+pub mod app;
 pub mod broken;
 pub mod case;
 pub mod cases;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pointwork_core::{Context, Route};
+use pointwork_core::{Context, Failure, Route};
 use pointwork_hyper::HyperOptions;
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
@@ -27,12 +27,10 @@ pub fn observed(method: &str) -> (Route, Arc<Notify>, Arc<Notify>) {
             let (began, dropped) = (began.clone(), OnDrop(dropped.clone()));
             async move {
                 began.notify_one();
-                if let Err(failure) = context.bytes().await {
-                    return Err(failure);
-                }
+                context.bytes().await?;
                 std::future::pending::<()>().await;
                 drop(dropped);
-                Ok(())
+                Ok::<_, Failure>(())
             }
         }
     };

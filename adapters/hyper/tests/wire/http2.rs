@@ -130,9 +130,14 @@ async fn a_body_that_stops_coming_gets_408() {
     let subject = Subject::with(options, routes()).await;
     let mut client = Client::connect(&subject).await;
     let (mut writer, body) = Body::channel();
-    writer.write("x").await.unwrap();
+    let writing = tokio::spawn(async move {
+        writer.write("x").await.unwrap();
+        // Neither another piece nor an end.
+        std::future::pending::<()>().await;
+        drop(writer);
+    });
     assert_eq!(client.text("POST", "/body", body).await.0, StatusCode::REQUEST_TIMEOUT);
-    drop(writer);
+    writing.abort();
 }
 
 #[tokio::test]
