@@ -8,7 +8,7 @@ use std::task::{Poll, ready};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use tokio::io::{AsyncRead, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
 use crate::adapter::Inner;
@@ -86,11 +86,15 @@ fn tell(protocols: Protocols, bytes: &[u8]) -> Option<Protocol> {
     }
 }
 
-/// Reads and forgets what the client still sends, after the server ended its own direction.
+/// Ends the server's own direction, then reads and forgets what the client still sends.
 ///
 /// Closing a socket with unread bytes in it makes the operating system reset the connection, and the reset may overtake
 /// the last reply: a client that uploads too much would never see its 413.
 pub(crate) async fn linger(mut stream: TcpStream, mut watch: Watch) {
+    // hyper did so already, except after a successful CONNECT and some errors; twice does no harm.
+    if poll_fn(|cx| Pin::new(&mut stream).poll_shutdown(cx)).await.is_err() {
+        return;
+    }
     let mut scratch = vec![0; 8 * 1024];
     let mut end = pin!(tokio::time::sleep(LINGER));
     poll_fn(|cx| {

@@ -31,7 +31,6 @@ fn builder(options: &HyperOptions, link: &Arc<Link>) -> Builder {
         .max_header_size(max_head)
         .max_buf_size(max_head.max(MIN_BUFFER))
         .timer(HeadTimer(link.clone()))
-        .pipeline_flush(true)
         .header_read_timeout(options.header_timeout);
     if options.max_headers != DEFAULT_MAX_HEADERS {
         builder.max_headers(options.max_headers);
@@ -52,13 +51,17 @@ pub(crate) async fn serve(server: Arc<Inner>, io: Io, mut watch: Watch) {
         async move { Ok::<_, Infallible>(server.respond(request).await) }
     });
     let mut connection = builder.serve_connection(io, respond);
+    let mut drained_idle = false;
     let end = poll_fn(|cx| {
         loop {
             if let Poll::Ready(result) = Pin::new(&mut connection).poll(cx) {
                 return Poll::Ready(Some(result));
             }
             match ready!(watch.poll(cx)) {
-                Alarm::Drain => Pin::new(&mut connection).graceful_shutdown(),
+                Alarm::Drain => {
+                    drained_idle = link.awaits_head();
+                    Pin::new(&mut connection).graceful_shutdown();
+                }
                 // hyper finds it when it is polled next.
                 Alarm::HeadLate => link.head_is_late(),
                 Alarm::Cut | Alarm::WriteLate => return Poll::Ready(None),
@@ -72,6 +75,8 @@ pub(crate) async fn serve(server: Arc<Inner>, io: Io, mut watch: Watch) {
     };
     let stream = connection.into_parts().io.into_stream();
     match result {
+        // Nothing was under way that a reset could destroy, and the shutdown need not wait for the client.
+        Ok(()) if drained_idle => {}
         Ok(()) => linger(stream, watch).await,
         Err(error) => {
             tracing::debug!("a connection ended: {error}");

@@ -79,6 +79,11 @@ impl Link {
         self.head_due.fetch_min(self.millis(deadline), Relaxed);
     }
 
+    /// Whether a head is waited for; with no timeout for heads nobody notes it, and the answer is no.
+    pub(crate) fn awaits_head(&self) -> bool {
+        self.head_due.load(Relaxed) != NEVER
+    }
+
     pub(crate) fn await_nothing(&self) {
         self.head_due.store(NEVER, Relaxed);
     }
@@ -100,11 +105,12 @@ impl Link {
         }
     }
 
-    /// The client took bytes. It could not be asked for the next request before that.
+    /// The client took bytes. While it did not, it was not idle: in HTTP/2 a request is over for its handler long before the
+    /// client has the reply.
     pub(crate) fn write_moved(&self) {
         if self.stalled.load(Relaxed) {
             self.stalled.store(false, Relaxed);
-            if self.head_due.load(Relaxed) != NEVER {
+            if self.awaits_head() {
                 self.await_head();
             }
         }

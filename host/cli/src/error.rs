@@ -58,6 +58,11 @@ impl Error {
         .with_source(error)
     }
 
+    /// The same with another exit code.
+    pub(crate) fn with_exit(self, exit: Exit) -> Self {
+        Self { exit, ..self }
+    }
+
     /// Adds what the reader can do about it: a sentence or a command. It may have several lines.
     pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
@@ -119,8 +124,8 @@ struct Below(pointwork::Error);
 impl fmt::Display for Below {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.source() {
-            Some(cause) => cause.fmt(f),
-            None => self.0.fmt(f),
+            Some(cause) => fmt::Display::fmt(cause, f),
+            None => fmt::Display::fmt(&self.0, f),
         }
     }
 }

@@ -9,7 +9,7 @@ use pointwork::RouteRecord;
 pub(crate) fn columns<const N: usize>(titles: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
     let mut table = Table::new();
     table
-        .load_preset(NOTHING)
+        .load_style(NOTHING)
         .set_content_arrangement(ContentArrangement::Disabled)
         .set_header(titles);
     for row in rows {

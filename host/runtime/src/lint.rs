@@ -48,20 +48,32 @@ mod tests {
             method: method.map(str::to_owned),
             paths: vec!["a".into(), "b".into()],
         };
-        let controller = ControllerDeclaration { name: "shop".into(), prefix: String::new(), routes: vec![route] };
+        let controller = ControllerDeclaration {
+            name: "shop".into(),
+            prefix: String::new(),
+            routes: vec![route],
+        };
         warnings(&validate("m", &[controller]).expect("a legal declaration"))
     }
 
     #[test]
     fn method_in_lower_case_is_warned_of_once_per_handler() {
-        assert_eq!(warned(Some("get")), ["handler `show` of controller `shop` answers the method `get` and no other; \
-             methods are case-sensitive, and clients send `GET`"]);
+        assert_eq!(
+            warned(Some("get")),
+            [
+                "handler `show` of controller `shop` answers the method `get` and no other; \
+             methods are case-sensitive, and clients send `GET`"
+            ]
+        );
     }
 
     #[test]
     fn words_for_every_method_are_no_such_thing() {
         for word in ["ALL", "any", "*"] {
-            assert!(warned(Some(word))[0].ends_with("a declaration without a method answers every method"), "{word}");
+            assert!(
+                warned(Some(word))[0].ends_with("a declaration without a method answers every method"),
+                "{word}"
+            );
         }
     }
 

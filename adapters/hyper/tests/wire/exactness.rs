@@ -122,6 +122,7 @@ async fn every_form_of_target_is_answered() {
 #[tokio::test]
 async fn connect_opens_no_tunnel() {
     let subject = of_status().await;
+    let begun = std::time::Instant::now();
     let mut client = subject.client().await;
     client
         .send("CONNECT /status/200 HTTP/1.1\r\nhost: a\r\n\r\nGET /hello HTTP/1.1\r\nhost: a\r\n\r\n")
@@ -130,6 +131,11 @@ async fn connect_opens_no_tunnel() {
     assert!(reply.starts_with("HTTP/1.1 200 OK\r\n"), "{reply}");
     assert!(reply.ends_with("\r\n\r\n"), "{reply}");
     assert!(!reply.contains("hello"), "{reply}");
+    assert!(
+        begun.elapsed() < std::time::Duration::from_secs(1),
+        "closed late: {:?}",
+        begun.elapsed()
+    );
 }
 
 #[tokio::test]

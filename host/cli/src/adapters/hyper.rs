@@ -8,12 +8,7 @@ use super::Boxed;
 use crate::config::Limits;
 use crate::error::Result;
 
-pub(super) fn serve(
-    app: &App,
-    listener: TcpListener,
-    limits: &Limits,
-    stop: Boxed<()>,
-) -> Result<Boxed<Result<()>>> {
+pub(super) fn serve(app: &App, listener: TcpListener, limits: &Limits, stop: Boxed<()>) -> Result<Boxed<Result<()>>> {
     let hyper = Hyper::with_options(options(limits));
     app.connect_to(hyper.clone(), ConnectOptions::new())?;
     let serving = hyper.serve(listener).with_graceful_shutdown(stop);

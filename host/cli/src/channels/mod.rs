@@ -10,7 +10,8 @@ use tokio::runtime::Handle;
 
 use crate::config::{Config, Driver, ResponseChannel};
 use crate::drivers::sqlite::Sqlite;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::exit::Exit;
 
 /// Channels whose drivers are ready.
 #[derive(Debug)]
@@ -54,17 +55,20 @@ impl Channels {
     ///
     /// An event's name cannot be one.
     pub(crate) fn bind(&self, app: &App, blocking: &Handle) -> Result<()> {
+        let wrong = |error| Error::from(error).with_exit(Exit::Config);
         for Channel { name, driver } in &self.0 {
             let channel = app.channel(name);
             match driver {
                 Ready::Sqlite(sqlite) => {
                     for event in sqlite.events() {
-                        channel.on_raw(event, sqlite::listener(sqlite.clone(), blocking.clone()))?;
+                        channel
+                            .on_raw(event, sqlite::listener(sqlite.clone(), blocking.clone()))
+                            .map_err(wrong)?;
                     }
                 }
                 Ready::Response(response) => {
                     for (event, status) in &response.on {
-                        channel.on_raw(event, response::listener(*status))?;
+                        channel.on_raw(event, response::listener(*status)).map_err(wrong)?;
                     }
                 }
             }

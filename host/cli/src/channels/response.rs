@@ -22,7 +22,12 @@ pub(super) fn listener(status: u16) -> impl Listener {
 }
 
 fn reply(status: u16, payload: Payload) -> Result<Response<Body>, Failure> {
-    let wrong = |what: &str| Failure::new(StatusCode::INTERNAL_SERVER_ERROR, format!("{what} cannot stand in a reply"));
+    let wrong = |what: &str| {
+        Failure::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            format!("{what} cannot stand in a reply"),
+        )
+    };
     let status = StatusCode::from_u16(status).map_err(|_| wrong(&format!("status {status}")))?;
     let (content_type, body) = match payload.to() {
         Ok(Value::String(text)) => (HeaderValue::from_static("text/plain; charset=utf-8"), Body::from(text)),

@@ -26,7 +26,10 @@ pub(super) fn listener(sqlite: Arc<Sqlite>, blocking: Handle) -> impl Listener {
                 Ok(Err(failure)) => Err(told(&delivery, &failure)),
                 Err(panic) => {
                     tracing::error!(event = delivery.event(), "the database's driver panicked: {panic}");
-                    Err(Failure::new(StatusCode::INTERNAL_SERVER_ERROR, "the database could not do it"))
+                    Err(Failure::new(
+                        StatusCode::INTERNAL_SERVER_ERROR,
+                        "the database could not do it",
+                    ))
                 }
             }
         }

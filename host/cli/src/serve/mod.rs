@@ -133,7 +133,10 @@ async fn serve(config: &Config, channels: &Channels, terminal: &mut Terminal) ->
 async fn drain(app: &App, grace: Duration) {
     if tokio::time::timeout(grace, app.drained()).await.is_err() {
         let events = app.bus().waiting();
-        tracing::warn!(events, "emitted events were not heard within {grace:?} after the last request, and are lost");
+        tracing::warn!(
+            events,
+            "emitted events were not heard within {grace:?} after the last request, and are lost"
+        );
     }
 }
 
@@ -143,7 +146,9 @@ async fn listen(address: Option<&Listen>) -> Result<TcpListener> {
         use std::io::ErrorKind;
         let hint = match error.kind() {
             ErrorKind::AddrInUse => "another program listens there; `--listen 127.0.0.1:0` takes a free port",
-            ErrorKind::PermissionDenied => "ports below 1024 often need privileges; choose a higher one with `--listen`",
+            ErrorKind::PermissionDenied => {
+                "ports below 1024 often need privileges; choose a higher one with `--listen`"
+            }
             _ => "name an address of this machine, as in `--listen 127.0.0.1:0`, which takes a free port",
         };
         Error::new(Exit::Address, format!("cannot listen on `{address}`"))
@@ -154,13 +159,19 @@ async fn listen(address: Option<&Listen>) -> Result<TcpListener> {
 
 fn banner(adapter: Adapter, app: &App, channels: &Channels, terminal: &mut Terminal) {
     let version = env!("CARGO_PKG_VERSION");
-    terminal.line(format_args!("{} on {adapter}\n", styled(STRONG, format_args!("pointwork {version}"))));
+    terminal.line(format_args!(
+        "{} on {adapter}\n",
+        styled(STRONG, format_args!("pointwork {version}"))
+    ));
     let routes = app.routes();
     if !routes.is_empty() {
         terminal.line(format_args!("{}\n", table::routes(&routes)));
     }
     let channels = channels.rows();
     if !channels.is_empty() {
-        terminal.line(format_args!("{}\n", table::columns(["CHANNEL", "DRIVER", "EVENTS"], channels)));
+        terminal.line(format_args!(
+            "{}\n",
+            table::columns(["CHANNEL", "DRIVER", "EVENTS"], channels)
+        ));
     }
 }

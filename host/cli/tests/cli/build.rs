@@ -175,6 +175,15 @@ fn new_project_builds_and_passes_its_tests_as_it_comes() {
     let component = std::fs::read(project.join("target/pointwork/shop.wasm")).expect("it is there");
     assert_eq!(component[..8], *b"\0asm\x0d\0\x01\0", "the header of a component");
 
+    let tests = std::process::Command::new(env!("CARGO"))
+        .args(["test", "--quiet"])
+        .current_dir(&project)
+        .env("CARGO_TARGET_DIR", target_dir())
+        .output()
+        .expect("it runs");
+    let errors = String::from_utf8_lossy(&tests.stderr);
+    assert!(tests.status.success(), "{errors}");
+
     let elsewhere = pointwork(folder.path())
         .args(["build", "shop", "--out", "dist", "--target-dir"])
         .arg(target_dir())

@@ -18,9 +18,12 @@ HTTP server you run
 Usage: pointwork [OPTIONS] <COMMAND>
 
 Commands:
-  build  Compile a controller project into a component
-  new    Create a controller project
-  help   Print this message or the help of the given subcommand(s)
+  new     Create a controller project
+  build   Compile a controller project into a component
+  serve   Serve components and channels over HTTP
+  routes  List the routes of components
+  check   Tell whether a component fits the contract, and what it is
+  help    Print this message or the help of the given subcommand(s)
 
 Options:
       --color <WHEN>  Controls when to use color [default: auto] [possible values: auto, always,
@@ -39,6 +42,8 @@ Exit codes:
   2  the command line is wrong
   3  the configuration, or a file that it names, is wrong or missing
   4  a tool is missing: cargo, or the compiler's WebAssembly target
+  5  a component is refused
+  6  the address cannot be listened on
 
 "#]]);
 }

@@ -1,25 +1,33 @@
 //! The command line, run as its users run it.
 
 mod build;
+mod check;
 mod general;
 mod new;
+mod products;
+mod routes;
+mod serve;
+mod server;
 
 use std::path::Path;
 use std::process::Output;
 
 use snapbox::cmd::{Command, cargo_bin};
 
+/// What the environment of the tests might tell the command line.
+const VARIABLES: [&str; 6] = [
+    "RUST_LOG",
+    "NO_COLOR",
+    "CLICOLOR",
+    "CLICOLOR_FORCE",
+    "POINTWORK_SDK_PATH",
+    "RUSTC",
+];
+
 /// `pointwork` in a folder, without what the environment of the tests would tell it.
 fn pointwork(folder: &Path) -> Command {
     let mut command = Command::new(cargo_bin!("pointwork")).current_dir(folder);
-    for variable in [
-        "RUST_LOG",
-        "NO_COLOR",
-        "CLICOLOR",
-        "CLICOLOR_FORCE",
-        "POINTWORK_SDK_PATH",
-        "RUSTC",
-    ] {
+    for variable in VARIABLES {
         command = command.env_remove(variable);
     }
     command

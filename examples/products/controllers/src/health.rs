@@ -1,0 +1,32 @@
+//! `/health`
+
+use pointwork_guest::{Context, HttpStatus, Json, Throw, controller, log};
+use serde::Serialize;
+
+use crate::events::CountProducts;
+
+#[derive(Serialize)]
+struct Report {
+    status: &'static str,
+    products: u64,
+}
+
+pub struct Health;
+
+#[controller("health")]
+impl Health {
+    /// `GET /health`: 200 if the database answers, 503 if not
+    #[get]
+    fn show(ctx: &Context) -> Result<Json<Report>, Throw> {
+        match ctx.call::<CountProducts>(()) {
+            Ok(size) => Ok(Json(Report {
+                status: "up",
+                products: size.products,
+            })),
+            Err(error) => {
+                log::error!("{error}");
+                ctx.throw(HttpStatus::SERVICE_UNAVAILABLE, "the database does not answer")
+            }
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! What the shop's clients and its database exchange.
+
+use pointwork_guest::{HttpStatus, Throw};
+use serde::{Deserialize, Serialize};
+
+/// A product of the shop.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Product {
+    pub id: u64,
+    /// The number on the shelf; no two products share one.
+    pub sku: String,
+    pub name: String,
+    pub price_cents: i64,
+    pub description: String,
+}
+
+/// A product as a client sends it, without an id.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewProduct {
+    pub sku: String,
+    pub name: String,
+    pub price_cents: i64,
+    #[serde(default)]
+    pub description: String,
+}
+
+/// What a client wants changed in a product: the fields that are there.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fields {
+    pub sku: Option<String>,
+    pub name: Option<String>,
+    pub price_cents: Option<i64>,
+    pub description: Option<String>,
+}
+
+/// A change of the product of that id; what is `None` stays as it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    pub id: u64,
+    pub sku: Option<String>,
+    pub name: Option<String>,
+    pub price_cents: Option<i64>,
+    pub description: Option<String>,
+}
+
+/// One page of the catalogue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Page {
+    pub products: Vec<Product>,
+    /// Counted from 1.
+    pub page: u32,
+    pub per_page: u32,
+    /// The number of products on all pages.
+    pub total: u64,
+}
+
+/// The size of the catalogue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Size {
+    pub products: u64,
+}
+
+/// How often a product was looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Views {
+    pub id: u64,
+    pub views: u64,
+}
+
+/// The longest SKU or name, in characters.
+const LONGEST: usize = 200;
+
+impl Fields {
+    /// Makes them a change, if a shop can have such a product.
+    ///
+    /// # Errors
+    ///
+    /// 422 with the field and what was expected of it.
+    pub fn change(self, id: u64) -> Result<Change, Throw> {
+        self.check()?;
+        let Self {
+            sku,
+            name,
+            price_cents,
+            description,
+        } = self;
+        Ok(Change {
+            id,
+            sku,
+            name,
+            price_cents,
+            description,
+        })
+    }
+
+    /// Whether a shop can have such a product.
+    ///
+    /// # Errors
+    ///
+    /// As [`change`](Self::change).
+    pub fn check(&self) -> Result<(), Throw> {
+        for (field, text) in [("sku", &self.sku), ("name", &self.name)] {
+            let Some(text) = text else { continue };
+            if text.trim().is_empty() || text.chars().count() > LONGEST {
+                return Err(unfit(field, &format!("1 to {LONGEST} characters")));
+            }
+        }
+        if let Some(price) = self.price_cents.filter(|price| *price < 0) {
+            return Err(unfit("price_cents", &format!("0 or more, got {price}")));
+        }
+        Ok(())
+    }
+}
+
+impl From<NewProduct> for Fields {
+    fn from(new: NewProduct) -> Self {
+        Self {
+            sku: Some(new.sku),
+            name: Some(new.name),
+            price_cents: Some(new.price_cents),
+            description: Some(new.description),
+        }
+    }
+}
+
+fn unfit(field: &str, expected: &str) -> Throw {
+    Throw::new(
+        HttpStatus::UNPROCESSABLE_ENTITY,
+        format!("body: `{field}`: expected {expected}"),
+    )
+}

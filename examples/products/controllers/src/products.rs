@@ -1,0 +1,156 @@
+//! `/products`
+
+use pointwork_guest::{CallError, Context, Deferred, HttpStatus, Json, Path, Query, Reply, Throw, controller};
+use serde::Deserialize;
+
+use crate::events::{
+    AllProducts, CountProducts, CreateProduct, DeleteProduct, Needle, OneProduct, ProductViewed, ProductViews,
+    SearchProducts, Send, UpdateProduct, Window,
+};
+use crate::model::{Fields, NewProduct, Page, Product, Views};
+
+/// The most products in one reply.
+const MOST: u32 = 100;
+
+#[derive(Deserialize)]
+struct Paging {
+    #[serde(default = "first")]
+    page: u32,
+    #[serde(default = "usual")]
+    per_page: u32,
+}
+
+fn first() -> u32 {
+    1
+}
+
+fn usual() -> u32 {
+    20
+}
+
+#[derive(Deserialize)]
+struct Search {
+    q: String,
+}
+
+pub struct Products;
+
+#[controller("products")]
+impl Products {
+    /// `GET /products?page=1&per_page=20`
+    #[get]
+    fn list(ctx: &Context, paging: Query<Paging>) -> Result<Json<Page>, Throw> {
+        let Paging { page, per_page } = paging.0;
+        if page == 0 || !(1..=MOST).contains(&per_page) {
+            let message = format!("query: expected a `page` of 1 or more and a `per_page` of 1 to {MOST}");
+            return ctx.throw(HttpStatus::BAD_REQUEST, message);
+        }
+        let offset = u64::from(page - 1) * u64::from(per_page);
+        let products = ctx.call::<AllProducts>(Window {
+            limit: per_page,
+            offset,
+        })?;
+        let total = ctx.call::<CountProducts>(())?.products;
+        Ok(Json(Page {
+            products,
+            page,
+            per_page,
+            total,
+        }))
+    }
+
+    /// `GET /products/search?q=tea`
+    #[get("search")]
+    fn search(ctx: &Context, search: Query<Search>) -> Result<Json<Vec<Product>>, CallError> {
+        let text = search.0.q;
+        ctx.call::<SearchProducts>(Needle { text, limit: MOST }).map(Json)
+    }
+
+    /// `GET /products/:id`, which counts as a view
+    #[get(":id")]
+    fn show(ctx: &Context, id: Path<u64>) -> Result<Json<Product>, Throw> {
+        let product = find(ctx, *id)?;
+        ctx.emit::<ProductViewed>(*id);
+        Ok(Json(product))
+    }
+
+    /// `GET /products/:id/views`
+    #[get(":id/views")]
+    fn views(ctx: &Context, id: Path<u64>) -> Result<Json<Views>, Throw> {
+        ctx.call::<ProductViews>(*id)?.map(Json).ok_or_else(|| missing(*id))
+    }
+
+    /// `GET /products/:id/label`: the text for the shelf, which the channel `response` sends
+    #[get(":id/label")]
+    fn label(ctx: Context, id: Path<u64>) -> Result<Deferred, Throw> {
+        let Product {
+            name, sku, price_cents, ..
+        } = find(&ctx, *id)?;
+        let price = format!("{}.{:02}", price_cents / 100, price_cents % 100);
+        Ok(ctx.hand_over::<Send>(format!("{name} ({sku}): {price}\n"))?)
+    }
+
+    /// `POST /products`
+    #[post]
+    fn create(ctx: &Context, new: Json<NewProduct>) -> Result<Reply, Throw> {
+        let new = new.0;
+        Fields::from(new.clone()).check()?;
+        let sku = new.sku.clone();
+        let product = ctx
+            .call::<CreateProduct>(new)
+            .map_err(|error| taken(error, Some(&sku)))?;
+        // The path as the client knows it, with whatever prefix the server has put before it.
+        let location = format!("{}/{}", ctx.path(), product.id);
+        Reply::new(HttpStatus::CREATED)
+            .header("location", location)
+            .json(&product)
+    }
+
+    /// `PUT /products/:id`: the whole product
+    #[put(":id")]
+    fn replace(ctx: &Context, id: Path<u64>, new: Json<NewProduct>) -> Result<Json<Product>, Throw> {
+        change(ctx, *id, new.0.into())
+    }
+
+    /// `PATCH /products/:id`: the fields that are there
+    #[patch(":id")]
+    fn update(ctx: &Context, id: Path<u64>, fields: Json<Fields>) -> Result<Json<Product>, Throw> {
+        change(ctx, *id, fields.0)
+    }
+
+    /// `DELETE /products/:id`
+    #[delete(":id")]
+    fn delete(ctx: &Context, id: Path<u64>) -> Result<HttpStatus, Throw> {
+        match ctx.call::<DeleteProduct>(*id)? {
+            0 => Err(missing(*id)),
+            _ => Ok(HttpStatus::NO_CONTENT),
+        }
+    }
+}
+
+fn find(ctx: &Context, id: u64) -> Result<Product, Throw> {
+    ctx.call::<OneProduct>(id)?.ok_or_else(|| missing(id))
+}
+
+fn change(ctx: &Context, id: u64, fields: Fields) -> Result<Json<Product>, Throw> {
+    let change = fields.change(id)?;
+    let sku = change.sku.clone();
+    let changed = ctx
+        .call::<UpdateProduct>(change)
+        .map_err(|error| taken(error, sku.as_deref()))?;
+    changed.map(Json).ok_or_else(|| missing(id))
+}
+
+fn missing(id: u64) -> Throw {
+    Throw::new(HttpStatus::NOT_FOUND, format!("no product has the id {id}"))
+}
+
+/// The only rule that two products can break together is that of the SKU.
+fn taken(error: CallError, sku: Option<&str>) -> Throw {
+    match sku {
+        Some(sku) if error.code() == "conflict" => {
+            Throw::new(HttpStatus::CONFLICT, format!("another product has the SKU `{sku}`"))
+        }
+        _ => error.into(),
+    }
+}

@@ -1,0 +1,49 @@
+//! `pointwork routes`.
+
+use serde_json::{Value, json};
+use snapbox::str;
+
+use crate::{folder, pointwork, products, stderr};
+
+#[test]
+fn table_lists_every_route_in_order() {
+    pointwork(folder().path())
+        .arg("routes")
+        .arg(products::component())
+        .assert()
+        .success()
+        .stdout_eq(str![[r#"
+"#]]);
+}
+
+#[test]
+fn json_is_an_array_of_records() {
+    let folder = products::built();
+    let output = pointwork(folder.path())
+        .args(["routes", "--json"])
+        .output()
+        .expect("it runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let records: Vec<Value> = serde_json::from_slice(&output.stdout).expect("an array");
+    assert_eq!(records.len(), 10);
+    assert_eq!(
+        records[2],
+        json!({
+            "method": "GET", "path": "/products/:id", "origin": "decorator",
+            "module": "products", "controller": "Products", "handler": "show",
+        })
+    );
+    assert!(
+        !folder.path().join("products.sqlite").exists(),
+        "a look changes nothing"
+    );
+}
+
+#[test]
+fn component_that_is_not_there_is_named() {
+    let text = stderr(pointwork(folder().path()).args(["routes", "shop.wasm"]), 1);
+    assert!(
+        text.starts_with("error: the component of module `shop` is not there: `shop.wasm`"),
+        "{text}"
+    );
+}

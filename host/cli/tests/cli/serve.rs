@@ -1,0 +1,213 @@
+//! `pointwork serve`.
+
+use std::net::TcpListener;
+
+use snapbox::str;
+
+use crate::server::Server;
+use crate::{folder, pointwork, products, stderr, write};
+
+#[test]
+fn banner_lists_routes_and_channels_and_ends_with_the_address() {
+    let folder = products::built();
+    let server = Server::start(folder.path(), ["--prefix", "/api"]);
+    let address = format!("listening on http://{}\n", server.address);
+    assert!(server.banner.ends_with(&address), "{}", server.banner);
+    snapbox::assert_data_eq!(
+        server.banner.replace(&address, ""),
+        str![[r#"
+"#]]
+    );
+    assert_eq!(server.get("/api/products/1").status, 200);
+    assert_eq!(server.get("/products/1").status, 404);
+}
+
+#[cfg(unix)]
+#[test]
+fn signals_end_it_with_success() {
+    for signal in ["TERM", "INT"] {
+        let end = Server::start(products::built().path(), [""; 0]).stop(signal);
+        assert_eq!(end.code, Some(0), "{signal}: {}", end.errors);
+        assert_eq!(end.output, "", "the address is the last line");
+        assert!(
+            end.errors.contains(&format!("SIG{signal}: requests in flight")),
+            "{}",
+            end.errors
+        );
+    }
+}
+
+#[test]
+fn log_is_json_when_asked_for() {
+    let folder = products::built();
+    let server = Server::start(folder.path(), ["--log-format", "json"]);
+    let log = std::fs::read_to_string(folder.path().join("errors.log")).expect("text");
+    let line: serde_json::Value = serde_json::from_str(log.lines().next().expect("a line")).expect("JSON");
+    assert_eq!(
+        (&line["message"], &line["module"]),
+        (&"module loaded".into(), &"products".into())
+    );
+    drop(server);
+}
+
+#[test]
+fn component_on_the_command_line_is_served_without_channels() {
+    let component = products::component();
+    let server = Server::start(folder().path(), [component]);
+    assert!(!server.banner.contains("CHANNEL"), "{}", server.banner);
+    // Its events go nowhere, which is the server's fault and nothing that a client may read about.
+    assert_eq!(
+        server.get("/products/1").error(),
+        (500, "the server could not answer the request".to_owned())
+    );
+    assert_eq!(server.get("/health").status, 503);
+}
+
+#[test]
+fn trailing_slash_matches_where_the_configuration_says_so() {
+    let folder = products::built();
+    let strict = Server::start(folder.path(), [""; 0]);
+    assert_eq!(strict.get("/products/1/").status, 404);
+    drop(strict);
+    let config = std::fs::read_to_string(folder.path().join("pointwork.toml")).expect("text");
+    write(
+        folder.path(),
+        "pointwork.toml",
+        &format!("trailing-slash = \"match\"\n{config}"),
+    );
+    let lenient = Server::start(folder.path(), [""; 0]);
+    assert_eq!(lenient.get("/products/1/").status, 200);
+}
+
+#[test]
+fn limits_of_the_configuration_hold() {
+    let folder = products::built();
+    let config = std::fs::read_to_string(folder.path().join("pointwork.toml")).expect("text");
+    write(
+        folder.path(),
+        "pointwork.toml",
+        &format!("{config}\n[limits]\nbody = 32\n"),
+    );
+    let server = Server::start(folder.path(), [""; 0]);
+    let body = format!("{{\"sku\": \"{}\"}}", "x".repeat(32));
+    assert_eq!(server.send("POST", "/products", Some(&body)).status, 413);
+}
+
+#[test]
+fn address_in_use_is_named_with_a_way_out() {
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = taken.local_addr().expect("bound").to_string();
+    let component = products::component();
+    let text = stderr(
+        pointwork(folder().path())
+            .args(["serve", "--listen", &address])
+            .arg(component),
+        6,
+    );
+    assert!(
+        text.contains(&format!("error: cannot listen on `{address}`\n  caused by: ")),
+        "{text}"
+    );
+    assert!(
+        text.ends_with("hint: another program listens there; `--listen 127.0.0.1:0` takes a free port\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn unknown_key_in_the_configuration_suggests_the_near_one() {
+    let folder = folder();
+    write(folder.path(), "pointwork.toml", "listn = \"127.0.0.1:0\"\n");
+    pointwork(folder.path())
+        .arg("serve")
+        .assert()
+        .code(3)
+        .stdout_eq("")
+        .stderr_eq(str![[r#"
+error: unknown key `listn` in pointwork.toml:1:1
+hint: did you mean `listen`?
+
+"#]]);
+}
+
+#[test]
+fn unknown_adapter_suggests_the_near_one() {
+    let folder = folder();
+    let text = stderr(
+        pointwork(folder.path()).args(["serve", "--adapter", "hypr", "a.wasm"]),
+        2,
+    );
+    assert!(
+        text.contains("invalid value 'hypr'") && text.contains("'hyper'"),
+        "{text}"
+    );
+    write(folder.path(), "pointwork.toml", "adapter = \"hypr\"\n");
+    let text = stderr(pointwork(folder.path()).arg("serve"), 3);
+    assert!(
+        text.contains("`hypr` in pointwork.toml:1:11") && text.contains("did you mean `hyper`?"),
+        "{text}"
+    );
+}
+
+#[test]
+fn prefix_that_is_none_is_refused_with_its_place() {
+    let folder = folder();
+    let text = stderr(
+        pointwork(folder.path()).args(["serve", "--prefix", "/a//b", "a.wasm"]),
+        2,
+    );
+    assert!(text.contains("`/a//b` is no prefix"), "{text}");
+    write(folder.path(), "pointwork.toml", "prefix = \"/a//b\"\n");
+    let text = stderr(pointwork(folder.path()).arg("serve"), 3);
+    assert!(
+        text.contains("`/a//b` is no prefix") && text.contains("pointwork.toml:1:10"),
+        "{text}"
+    );
+}
+
+#[test]
+fn component_that_is_none_is_refused() {
+    let folder = folder();
+    write(folder.path(), "shop.wasm", "no component");
+    pointwork(folder.path())
+        .args(["serve", "shop.wasm"])
+        .assert()
+        .code(5)
+        .stdout_eq("")
+        .stderr_eq(str![[r#"
+error: module `shop` from `shop.wasm` is refused
+  caused by: not a WebAssembly file: it begins with `no component`, expected `/0asm`
+
+"#]]);
+}
+
+#[test]
+fn routes_in_conflict_are_refused_with_both_owners() {
+    let folder = folder();
+    for name in ["one.wasm", "two.wasm"] {
+        std::fs::copy(products::component(), folder.path().join(name)).expect("copied");
+    }
+    let text = stderr(pointwork(folder.path()).args(["serve", "one.wasm", "two.wasm"]), 5);
+    assert!(
+        text.contains("error: module `two` from `two.wasm` is refused\n"),
+        "{text}"
+    );
+    assert!(text.contains("module `one`") && text.contains("module `two`"), "{text}");
+}
+
+#[test]
+fn wrong_statement_is_refused_before_anything_is_served() {
+    let folder = products::built();
+    let config = std::fs::read_to_string(folder.path().join("pointwork.toml")).expect("text");
+    write(
+        folder.path(),
+        "pointwork.toml",
+        &config.replace("DELETE FROM products", "DELETE FROM product"),
+    );
+    let text = stderr(pointwork(folder.path()).arg("serve"), 3);
+    assert!(
+        text.contains("event `product:delete` of channel `db` in pointwork.toml:"),
+        "{text}"
+    );
+    assert!(text.contains("no such table: product"), "{text}");
+}

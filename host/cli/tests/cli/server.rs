@@ -1,0 +1,174 @@
+//! A `pointwork serve` that runs, and just enough of a client to ask it.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use snapbox::cmd::cargo_bin;
+
+use crate::VARIABLES;
+
+/// Ends with the test, whatever becomes of it.
+pub(crate) struct Server {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+    errors: PathBuf,
+    pub(crate) banner: String,
+    pub(crate) address: SocketAddr,
+}
+
+/// How a server ended.
+pub(crate) struct End {
+    pub(crate) code: Option<i32>,
+    /// What it wrote to standard output after the banner.
+    pub(crate) output: String,
+    pub(crate) errors: String,
+}
+
+/// The limit for everything that a test waits for, a build aside.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+impl Server {
+    /// Starts `pointwork serve` on a free port and reads its banner.
+    pub(crate) fn start(folder: &Path, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
+        Self::start_with(folder, arguments, |_| {})
+    }
+
+    pub(crate) fn start_with(
+        folder: &Path,
+        arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+        change: impl FnOnce(&mut Command),
+    ) -> Self {
+        let errors = folder.join("errors.log");
+        let mut command = Command::new(cargo_bin!("pointwork"));
+        for variable in VARIABLES {
+            command.env_remove(variable);
+        }
+        change(&mut command);
+        let mut child = command
+            .args(["serve", "--listen", "127.0.0.1:0"])
+            .args(arguments)
+            .current_dir(folder)
+            .stdout(Stdio::piped())
+            .stderr(File::create(&errors).expect("created"))
+            .spawn()
+            .expect("it runs");
+        let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
+        let mut banner = String::new();
+        loop {
+            let before = banner.len();
+            if stdout.read_line(&mut banner).expect("text") == 0 {
+                let _ = child.wait();
+                panic!("it ended:\n{banner}{}", std::fs::read_to_string(&errors).expect("text"));
+            }
+            if let Some(address) = banner[before..].trim_end().strip_prefix("listening on http://") {
+                let address = address.parse().expect("an address");
+                return Self {
+                    child,
+                    stdout,
+                    errors,
+                    banner,
+                    address,
+                };
+            }
+        }
+    }
+
+    /// Sends a signal by its name and waits for the end.
+    #[cfg(unix)]
+    pub(crate) fn stop(mut self, signal: &str) -> End {
+        let id = self.child.id().to_string();
+        let sent = Command::new("kill")
+            .args(["-s", signal, &id])
+            .status()
+            .expect("POSIX has it");
+        assert!(sent.success());
+        let until = Instant::now() + PATIENCE;
+        let status = loop {
+            match self.child.try_wait().expect("it is ours") {
+                Some(status) => break status,
+                None if Instant::now() > until => panic!("{signal} did not end it"),
+                None => std::thread::sleep(Duration::from_millis(10)),
+            }
+        };
+        let mut output = String::new();
+        self.stdout.read_to_string(&mut output).expect("text");
+        End {
+            code: status.code(),
+            output,
+            errors: std::fs::read_to_string(&self.errors).expect("text"),
+        }
+    }
+
+    pub(crate) fn get(&self, target: &str) -> Reply {
+        self.send("GET", target, None)
+    }
+
+    /// One request on a connection of its own; a body is JSON.
+    pub(crate) fn send(&self, method: &str, target: &str, body: Option<&str>) -> Reply {
+        let mut stream = TcpStream::connect(self.address).expect("it listens");
+        stream.set_read_timeout(Some(PATIENCE)).expect("set");
+        let mut request = format!(
+            "{method} {target} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n",
+            self.address
+        );
+        if let Some(body) = body {
+            request.push_str(&format!(
+                "content-type: application/json\r\ncontent-length: {}\r\n",
+                body.len()
+            ));
+        }
+        request.push_str("\r\n");
+        request.push_str(body.unwrap_or_default());
+        stream.write_all(request.as_bytes()).expect("sent");
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).expect("a reply in text");
+        let (head, body) = reply.split_once("\r\n\r\n").expect("a head");
+        Reply {
+            status: head[9..12].parse().expect("a status"),
+            head: head.to_owned(),
+            body: body.to_owned(),
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    head: String,
+    pub(crate) body: String,
+}
+
+impl Reply {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let mut headers = self.head.lines().skip(1).filter_map(|line| line.split_once(": "));
+        headers
+            .find(|(found, _)| found.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value)
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// The status, and the message of an error.
+    pub(crate) fn error(&self) -> (u16, String) {
+        (
+            self.status,
+            self.json()["message"].as_str().unwrap_or_default().to_owned(),
+        )
+    }
+}
