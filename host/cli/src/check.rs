@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use bytesize::ByteSize;
 use futures_executor::block_on;
 use pointwork::{App, Inspection, ModuleInfo};
+use tracing::subscriber::NoSubscriber;
 
 use crate::error::{Error, Result};
 use crate::ui::{DONE, ERROR, STRONG, Terminal, styled};
@@ -59,7 +60,8 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<()> {
 /// Does what a server would do with it before the first request.
 fn load(name: &str, bytes: Vec<u8>) -> Result<ModuleInfo, pointwork::Error> {
     let app = App::new()?;
-    block_on(app.load(name, bytes))
+    // What the log would say is what the command prints.
+    tracing::subscriber::with_default(NoSubscriber::new(), || block_on(app.load(name, bytes)))
 }
 
 fn outline(inspection: &Inspection, terminal: &mut Terminal) {

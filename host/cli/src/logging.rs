@@ -14,20 +14,19 @@ pub(crate) struct LogArgs {
     #[arg(long, value_enum, default_value_t = LogFormat::Text, value_name = "FORMAT", global = true)]
     log_format: LogFormat,
 
-    /// What is logged: a level, or directives as in `info,pointwork=debug`
+    /// What is logged: a level, or directives as in `info,pointwork=debug` [default: info for serve, otherwise warn]
     ///
     /// Levels are error, warn, info, debug and trace. A directive names a target and its level; directives are separated
     /// by commas, and the most specific one counts.
     #[arg(
         long,
         env = "RUST_LOG",
-        default_value = "info",
         value_name = "FILTER",
         value_parser = parse_filter,
         hide_env_values = true,
         global = true
     )]
-    log_level: String,
+    log_level: Option<String>,
 }
 
 /// How a log line is written.
@@ -50,12 +49,12 @@ fn parse_filter(text: &str) -> Result<String, String> {
     }
 }
 
-/// Makes this log the one of the process. Later calls change nothing.
-pub(crate) fn init(args: &LogArgs) {
+/// Makes this log the one of the process, at the level `usual` if nobody asked for another. Later calls change nothing.
+pub(crate) fn init(args: &LogArgs, usual: &str) {
     // Colours are decided here, once: tracing-subscriber by itself looks at NO_COLOR alone.
     let colours = !matches!(AutoStream::choice(&io::stderr()), ColorChoice::Never);
     let builder = tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::new(&args.log_level))
+        .with_env_filter(EnvFilter::new(args.log_level.as_deref().unwrap_or(usual)))
         .with_writer(io::stderr)
         .with_ansi(colours);
     // The only error is that a subscriber is set already.

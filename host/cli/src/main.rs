@@ -45,7 +45,11 @@ fn main() -> ExitCode {
         }
     };
     cli.color.write_global();
-    logging::init(&cli.log);
+    let usual = match cli.command {
+        Command::Serve(_) => "info",
+        _ => "warn",
+    };
+    logging::init(&cli.log, usual);
 
     let mut terminal = Terminal::standard();
     let result = match &cli.command {

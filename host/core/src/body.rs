@@ -73,7 +73,17 @@ enum Inner {
     #[default]
     Empty,
     Full(Bytes),
-    Stream(Pin<Box<dyn HttpBody<Data = Bytes, Error = BodyError> + Send>>),
+    Stream {
+        body: Pin<Box<dyn HttpBody<Data = Bytes, Error = BodyError> + Send>>,
+        limit: Option<Limit>,
+    },
+}
+
+/// How many bytes a streamed body may have, and how many of them are left.
+#[derive(Clone, Copy)]
+struct Limit {
+    bytes: u64,
+    left: u64,
 }
 
 impl Body {
@@ -84,7 +94,10 @@ impl Body {
 
     /// Any body that can be read from another thread.
     pub fn stream(body: impl HttpBody<Data = Bytes, Error = BodyError> + Send + 'static) -> Self {
-        Self(Inner::Stream(Box::pin(body)))
+        Self(Inner::Stream {
+            body: Box::pin(body),
+            limit: None,
+        })
     }
 
     /// A body that is written piece by piece, with room for one piece that was not yet read.
@@ -102,10 +115,12 @@ impl Body {
             return Err(BodyError::TooLarge { limit });
         }
         match self.0 {
-            Inner::Stream(inner) => Ok(Self::stream(Limited {
-                inner,
-                limit,
-                left: limit,
+            Inner::Stream { body, .. } => Ok(Self(Inner::Stream {
+                body,
+                limit: Some(Limit {
+                    bytes: limit,
+                    left: limit,
+                }),
             })),
             whole => Ok(Self(whole)),
         }
@@ -127,7 +142,7 @@ impl Body {
         match self.0 {
             Inner::Empty => Ok(Bytes::new()),
             Inner::Full(bytes) => Ok(bytes),
-            Inner::Stream(stream) => Ok(stream.collect().await?.to_bytes()),
+            Inner::Stream { .. } => Ok(self.collect().await?.to_bytes()),
         }
     }
 }
@@ -165,7 +180,20 @@ impl HttpBody for Body {
                 self.0 = Inner::Empty;
                 Poll::Ready(Some(Ok(Frame::data(bytes))))
             }
-            Inner::Stream(stream) => stream.as_mut().poll_frame(cx),
+            Inner::Stream { body, limit } => {
+                let frame = ready!(body.as_mut().poll_frame(cx));
+                let data = frame
+                    .as_ref()
+                    .and_then(|frame| frame.as_ref().ok())
+                    .and_then(Frame::data_ref);
+                if let (Some(limit), Some(data)) = (limit, data) {
+                    match limit.left.checked_sub(data.len() as u64) {
+                        Some(left) => limit.left = left,
+                        None => return Poll::Ready(Some(Err(BodyError::TooLarge { limit: limit.bytes }))),
+                    }
+                }
+                Poll::Ready(frame)
+            }
         }
     }
 
@@ -173,7 +201,7 @@ impl HttpBody for Body {
         match &self.0 {
             Inner::Empty => true,
             Inner::Full(_) => false,
-            Inner::Stream(stream) => stream.is_end_stream(),
+            Inner::Stream { body, .. } => body.is_end_stream(),
         }
     }
 
@@ -181,42 +209,8 @@ impl HttpBody for Body {
         match &self.0 {
             Inner::Empty => SizeHint::with_exact(0),
             Inner::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Inner::Stream(stream) => stream.size_hint(),
+            Inner::Stream { body, .. } => body.size_hint(),
         }
-    }
-}
-
-struct Limited {
-    inner: Pin<Box<dyn HttpBody<Data = Bytes, Error = BodyError> + Send>>,
-    limit: u64,
-    left: u64,
-}
-
-impl HttpBody for Limited {
-    type Data = Bytes;
-    type Error = BodyError;
-
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        let frame = ready!(self.inner.as_mut().poll_frame(cx));
-        if let Some(data) = frame
-            .as_ref()
-            .and_then(|frame| frame.as_ref().ok())
-            .and_then(Frame::data_ref)
-        {
-            match self.left.checked_sub(data.len() as u64) {
-                Some(left) => self.left = left,
-                None => return Poll::Ready(Some(Err(BodyError::TooLarge { limit: self.limit }))),
-            }
-        }
-        Poll::Ready(frame)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.inner.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.inner.size_hint()
     }
 }
 
@@ -287,8 +281,9 @@ impl BodyWriter {
     }
 
     async fn send(&mut self, piece: Piece) -> Result<(), Failure> {
+        // Not `send`, which would go on waiting until the piece is read.
         self.sender
-            .send(piece)
+            .feed(piece)
             .await
             .map_err(|_| Failure::internal(FailureCode::GONE, "nobody reads the reply any more"))
     }

@@ -145,7 +145,10 @@ impl Reporter {
 impl Bus {
     /// A reporter for the adapter of that name.
     pub fn reporter(&self, adapter: &'static str) -> Reporter {
-        Reporter { adapter, bus: self.clone() }
+        Reporter {
+            adapter,
+            bus: self.clone(),
+        }
     }
 
     /// Logs a crash and emits it as `server:crashed`.

@@ -8,13 +8,14 @@ use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll};
 use std::time::Instant;
 
+use futures_util::FutureExt;
 use http::Response;
 
 use crate::bus::panic_message;
 use crate::context::check_reply;
-use crate::router::HandlerFuture;
+use crate::router::{Desk, HandlerFuture, Kept};
 use crate::slot::{Arrival, ReplySlot};
-use crate::{Body, BoxFuture, Crash, CrashKind, Executor, Failure, Outcome};
+use crate::{Body, BoxFuture, Crash, CrashKind, Failure, Outcome};
 
 /// What became of a request.
 #[derive(Debug)]
@@ -29,11 +30,11 @@ pub(crate) enum End {
 /// A handler that is done at the first poll costs no timer. One that replied and goes on working moves to the executor.
 /// Dropping the drive, because the client went away, drops the handler and refuses later replies.
 pub(crate) struct Drive<'a> {
+    desk: &'a Desk<'a>,
     handler: Option<HandlerFuture>,
     slot: Arc<ReplySlot>,
     deadline: Option<Instant>,
     timer: Option<BoxFuture<'static, ()>>,
-    executor: &'a Arc<dyn Executor>,
     span: tracing::Span,
     ended: bool,
 }
@@ -44,7 +45,7 @@ impl<'a> Drive<'a> {
         call: impl FnOnce() -> HandlerFuture,
         slot: Arc<ReplySlot>,
         deadline: Option<Instant>,
-        executor: &'a Arc<dyn Executor>,
+        desk: &'a Desk<'a>,
         span: &tracing::Span,
     ) -> Self {
         let handler = catch_unwind(AssertUnwindSafe(|| span.in_scope(call)))
@@ -54,7 +55,7 @@ impl<'a> Drive<'a> {
             slot,
             deadline,
             timer: None,
-            executor,
+            desk,
             span: span.clone(),
             ended: false,
         }
@@ -80,22 +81,19 @@ impl<'a> Drive<'a> {
             Outcome::Deferred => None,
             Outcome::Crashed(crash) => self.unless_replied(*crash),
             Outcome::Reply(reply) => {
-                let refused = check_reply(&reply).and_then(|()| self.slot.fill(reply)).err()?;
-                self.unless_replied(Crash::new(
-                    CrashKind::Reply,
-                    format!("the handler's reply was refused: {refused}"),
-                ))
+                let failure = check_reply(&reply).and_then(|()| self.slot.fill(reply)).err()?;
+                self.unless_replied(refused(&failure))
             }
         }
     }
 
-    /// A crash after the reply cannot change what the client gets.
+    /// A crash after the reply cannot change what the client gets; it is reported all the same.
     fn unless_replied(&self, crash: Crash) -> Option<Crash> {
-        if self.slot.has_reply() {
-            tracing::error!(parent: &self.span, kind = ?crash.kind, "after the reply: {}", crash.message);
-            return None;
+        if !self.slot.has_reply() {
+            return Some(crash);
         }
-        Some(crash)
+        self.span.in_scope(|| self.desk.report(crash));
+        None
     }
 
     fn poll_timer(&mut self, cx: &mut TaskContext<'_>) -> Poll<()> {
@@ -103,7 +101,7 @@ impl<'a> Drive<'a> {
             return Poll::Pending;
         };
         self.timer
-            .get_or_insert_with(|| self.executor.sleep_until(deadline))
+            .get_or_insert_with(|| self.desk.router.executor().sleep_until(deadline))
             .as_mut()
             .poll(cx)
     }
@@ -117,7 +115,10 @@ impl<'a> Drive<'a> {
     fn let_the_handler_finish(&mut self) {
         if let Some(handler) = self.handler.take() {
             let span = self.span.clone();
-            self.executor.spawn(Box::pin(finish(handler, span)));
+            self.desk
+                .router
+                .executor()
+                .spawn(Box::pin(finish(handler, self.desk.keep(), span)));
         }
     }
 }
@@ -168,18 +169,17 @@ fn panicked(panic: &(dyn Any + Send)) -> Crash {
     )
 }
 
-async fn finish(handler: HandlerFuture, span: tracing::Span) {
-    use futures_util::FutureExt;
-    match AssertUnwindSafe(handler).catch_unwind().await {
-        Ok(Outcome::Deferred) => {}
-        Ok(Outcome::Reply(_)) => {
-            tracing::error!(parent: &span, "the handler's value was refused: {}", Failure::already_replied());
-        }
-        Ok(Outcome::Crashed(crash)) => {
-            tracing::error!(parent: &span, kind = ?crash.kind, "after the reply: {}", crash.message);
-        }
-        Err(panic) => {
-            tracing::error!(parent: &span, "after the reply the handler panicked: {}", panic_message(&*panic));
-        }
-    }
+/// Runs a handler to its end after the reply.
+async fn finish(handler: HandlerFuture, desk: Kept, span: tracing::Span) {
+    let crash = match AssertUnwindSafe(handler).catch_unwind().await {
+        Ok(Outcome::Deferred) => return,
+        Ok(Outcome::Reply(_)) => refused(&Failure::already_replied()),
+        Ok(Outcome::Crashed(crash)) => *crash,
+        Err(panic) => panicked(&*panic),
+    };
+    span.in_scope(|| desk.report(crash));
+}
+
+fn refused(failure: &Failure) -> Crash {
+    Crash::new(CrashKind::Reply, format!("the handler's reply was refused: {failure}"))
 }

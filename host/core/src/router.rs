@@ -213,7 +213,9 @@ impl Router {
             let mut reply = finish(&parts.method, answer(&parts, refusal.status(), refusal.reason()));
             if parts.version <= Version::HTTP_11 {
                 // Where the refused message ends is uncertain, so nothing after it may be read as another.
-                reply.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+                reply
+                    .headers_mut()
+                    .insert(header::CONNECTION, HeaderValue::from_static("close"));
             }
             return reply;
         }
@@ -296,6 +298,10 @@ impl Router {
         })
     }
 
+    pub(crate) fn executor(&self) -> &Arc<dyn Executor> {
+        &self.shared.executor
+    }
+
     fn report(&self, mut crash: Crash, record: &RouteRecord, request_id: &RequestId) {
         crash.module = crash.module.or_else(|| record.module.clone());
         crash.route = Some(format!("{} {}", record.method, record.path));
@@ -304,6 +310,40 @@ impl Router {
             Some(reporter) => reporter.report(crash),
             None => self.shared.bus.report(crash),
         }
+    }
+}
+
+/// Where the crashes of one request are reported.
+pub(crate) struct Desk<'a> {
+    pub(crate) router: &'a Router,
+    record: &'a Arc<RouteRecord>,
+    request_id: RequestId,
+}
+
+/// A [`Desk`] that outlives its request.
+pub(crate) struct Kept {
+    router: Router,
+    record: Arc<RouteRecord>,
+    request_id: RequestId,
+}
+
+impl Desk<'_> {
+    pub(crate) fn report(&self, crash: Crash) {
+        self.router.report(crash, self.record, &self.request_id);
+    }
+
+    pub(crate) fn keep(&self) -> Kept {
+        Kept {
+            router: self.router.clone(),
+            record: self.record.clone(),
+            request_id: self.request_id.clone(),
+        }
+    }
+}
+
+impl Kept {
+    pub(crate) fn report(&self, crash: Crash) {
+        self.router.report(crash, &self.record, &self.request_id);
     }
 }
 
@@ -343,19 +383,18 @@ impl Running<'_> {
             extensions,
         } = self;
         let started = tracing::enabled!(tracing::Level::INFO).then(Instant::now);
-        let end = Drive::start(
-            || target.handler.call(context),
-            slot,
-            deadline,
-            &router.shared.executor,
-            &span,
-        )
-        .await;
+        let record = &target.record;
+        let desk = Desk {
+            router,
+            record,
+            request_id,
+        };
+        let end = Drive::start(|| target.handler.call(context), slot, deadline, &desk, &span).await;
         let reply = match end {
             End::Reply(reply) => reply,
             End::Crashed(crash) => {
                 let reply = crash_reply(&crash);
-                span.in_scope(|| router.report(crash, &target.record, &request_id));
+                span.in_scope(|| desk.report(crash));
                 reply
             }
         };

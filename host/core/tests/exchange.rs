@@ -79,7 +79,10 @@ impl Stand {
 
     async fn send(&self, request: Request<Body>) -> (StatusCode, String) {
         let (head, body) = self.router.respond(None, request).await.into_parts();
-        (head.status, String::from_utf8(body.bytes().await.unwrap().to_vec()).unwrap())
+        (
+            head.status,
+            String::from_utf8(body.bytes().await.unwrap().to_vec()).unwrap(),
+        )
     }
 
     async fn get(&self) -> (StatusCode, String) {
@@ -95,7 +98,12 @@ impl Stand {
 }
 
 fn request(method: Method, body: Body) -> Request<Body> {
-    Request::builder().method(method).uri("/7").header("host", "test").body(body).unwrap()
+    Request::builder()
+        .method(method)
+        .uri("/7")
+        .header("host", "test")
+        .body(body)
+        .unwrap()
 }
 
 #[tokio::test]
@@ -118,9 +126,15 @@ async fn a_handler_that_lets_go_of_its_context_may_still_return_a_value() {
 async fn nobody_replies_is_500_at_once_and_a_crash_that_names_the_route() {
     let stand = Stand::new(|_: Context| async {});
     let (status, body) = stand.get().await;
-    assert_eq!((status, body.as_str()), (StatusCode::INTERNAL_SERVER_ERROR, r#"{"message":"internal error"}"#));
+    assert_eq!(
+        (status, body.as_str()),
+        (StatusCode::INTERNAL_SERVER_ERROR, r#"{"message":"internal error"}"#)
+    );
     let crash = stand.crash().await;
-    assert_eq!((crash.kind, crash.route.as_deref()), (CrashKind::NoReply, Some("ALL /:id")));
+    assert_eq!(
+        (crash.kind, crash.route.as_deref()),
+        (CrashKind::NoReply, Some("ALL /:id"))
+    );
 }
 
 #[tokio::test]
@@ -199,8 +213,11 @@ async fn the_deadline_cancels_the_handler_with_504() {
             drop(guard);
         }
     };
-    let stand =
-        Stand::with(handler, |options| options.deadline = Some(Duration::from_millis(10)), BusOptions::default());
+    let stand = Stand::with(
+        handler,
+        |options| options.deadline = Some(Duration::from_millis(10)),
+        BusOptions::default(),
+    );
     assert_eq!(stand.get().await.0, StatusCode::GATEWAY_TIMEOUT);
     assert!(dropped.load(Ordering::SeqCst));
     assert_eq!(stand.crash().await.kind, CrashKind::Deadline);
@@ -251,8 +268,17 @@ async fn a_streamed_reply_that_breaks_off_is_an_error_to_its_reader() {
 #[tokio::test]
 async fn an_unknown_event_names_the_nearest_known_one() {
     let stand = Stand::new(|_: Context| async {});
-    stand.listen("db", "product:all", |_: Delivery, payload: Payload| async { Ok(payload) }).unwrap();
-    let failure = stand.bus.caller().call_raw("db:product:al", Payload::null()).await.unwrap_err();
+    stand
+        .listen("db", "product:all", |_: Delivery, payload: Payload| async {
+            Ok(payload)
+        })
+        .unwrap();
+    let failure = stand
+        .bus
+        .caller()
+        .call_raw("db:product:al", Payload::null())
+        .await
+        .unwrap_err();
     assert_eq!(failure.code(), &FailureCode::UNKNOWN_EVENT);
     assert!(failure.message().contains("`db:product:all`"), "{failure}");
 }
@@ -266,7 +292,10 @@ async fn a_plain_name_that_two_channels_have_is_an_error() {
     stand.listen("two", "saved", echo).unwrap();
     let failure = stand.bus.caller().call_raw("saved", Payload::null()).await.unwrap_err();
     assert_eq!(failure.code(), &FailureCode::AMBIGUOUS_EVENT);
-    assert!(failure.message().contains("`one:saved`") && failure.message().contains("`two:saved`"), "{failure}");
+    assert!(
+        failure.message().contains("`one:saved`") && failure.message().contains("`two:saved`"),
+        "{failure}"
+    );
     assert!(stand.listen("one", "saved", echo).is_err());
 }
 
@@ -275,9 +304,21 @@ async fn a_name_whose_first_part_is_a_channel_is_looked_up_there_alone() {
     let stand = Stand::new(|_: Context| async {});
     let echo = |_: Delivery, payload: Payload| async { Ok(payload) };
     stand.listen("audit", "product:viewed", echo).unwrap();
-    assert!(stand.bus.caller().call_raw("product:viewed", Payload::null()).await.is_ok());
+    assert!(
+        stand
+            .bus
+            .caller()
+            .call_raw("product:viewed", Payload::null())
+            .await
+            .is_ok()
+    );
     stand.listen("product", "sold", echo).unwrap();
-    let failure = stand.bus.caller().call_raw("product:viewed", Payload::null()).await.unwrap_err();
+    let failure = stand
+        .bus
+        .caller()
+        .call_raw("product:viewed", Payload::null())
+        .await
+        .unwrap_err();
     assert_eq!(failure.code(), &FailureCode::UNKNOWN_EVENT);
 }
 
@@ -371,7 +412,11 @@ async fn dropping_the_request_cancels_the_handler_and_refuses_its_reply() {
         std::future::pending::<Outcome>()
     });
     let responding = stand.router.respond(None, request(Method::GET, Body::empty()));
-    assert!(tokio::time::timeout(Duration::from_millis(5), responding).await.is_err());
+    assert!(
+        tokio::time::timeout(Duration::from_millis(5), responding)
+            .await
+            .is_err()
+    );
     let context = kept.lock().unwrap().take().unwrap();
     assert_eq!(context.send("too late").unwrap_err().code(), &FailureCode::GONE);
 }

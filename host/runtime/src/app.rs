@@ -92,10 +92,23 @@ impl App {
         let threads = Arc::new(Threads::start()?);
         let executor: Arc<dyn Executor> = threads.clone();
         let bus = Bus::new(executor.clone(), options.bus.clone());
-        let means = Means { options: options.router.clone(), bus, executor };
+        let means = Means {
+            options: options.router.clone(),
+            bus,
+            executor,
+        };
         let engines = Arc::new(Engines::new(&options)?);
-        let state = Mutex::new(State { binder: Binder::default(), records: Vec::new() });
-        Ok(Self(Arc::new(Inner { options, engines, threads, means, state })))
+        let state = Mutex::new(State {
+            binder: Binder::default(),
+            records: Vec::new(),
+        });
+        Ok(Self(Arc::new(Inner {
+            options,
+            engines,
+            threads,
+            means,
+            state,
+        })))
     }
 
     /// Registers a route by hand, for any method (spec M2): an HTTP token, in the case in which clients send it.
@@ -150,7 +163,8 @@ impl App {
             let message = format!("a module `{name}` is loaded already");
             return Err(Error::new(ErrorKind::Refused, message).with_hint("`App::swap` replaces it"));
         }
-        self.install(name, component.into(), self.0.options.limits.clone()).await
+        self.install(name, component.into(), self.0.options.limits.clone())
+            .await
     }
 
     /// Loads a module from a file; see [`load`](Self::load).
@@ -164,8 +178,15 @@ impl App {
         let path = path.as_ref().to_owned();
         let read = path.clone();
         let bytes = self.0.threads.spawn_blocking(move || std::fs::read(read)).await;
-        let failed = || Error::new(ErrorKind::Read, format!("module `{name}` cannot be read from `{}`", path.display()));
-        let bytes = bytes.map_err(|error| failed().with_source(error))?.map_err(|error| failed().with_source(error))?;
+        let failed = || {
+            Error::new(
+                ErrorKind::Read,
+                format!("module `{name}` cannot be read from `{}`", path.display()),
+            )
+        };
+        let bytes = bytes
+            .map_err(|error| failed().with_source(error))?
+            .map_err(|error| failed().with_source(error))?;
         self.load(name, bytes).await
     }
 
@@ -180,7 +201,8 @@ impl App {
     /// Cancelled, the old module keeps serving.
     pub async fn swap(&self, name: &str, component: impl Into<Vec<u8>>) -> Result<ModuleInfo, Error> {
         self.expect_module(name)?;
-        self.install(name, component.into(), self.0.options.limits.clone()).await
+        self.install(name, component.into(), self.0.options.limits.clone())
+            .await
     }
 
     /// Takes a module and its routes out. Requests in flight end on it.
@@ -249,17 +271,27 @@ impl App {
     ///
     /// Routes of a module that has not met an adapter yet have the origin `decorator`; the adapter makes it `replay`.
     pub fn routes(&self) -> Vec<RouteRecord> {
-        self.state().records.iter().map(|record| RouteRecord::clone(record)).collect()
+        self.state()
+            .records
+            .iter()
+            .map(|record| RouteRecord::clone(record))
+            .collect()
     }
 
     /// Figures of the application.
     pub fn settings(&self) -> Settings {
-        Settings { route_count: self.state().records.len() }
+        Settings {
+            route_count: self.state().records.len(),
+        }
     }
 
     /// Every loaded module, in the order loaded.
     pub fn modules(&self) -> Vec<ModuleInfo> {
-        self.state().binder.modules().map(|module| module.info.clone()).collect()
+        self.state()
+            .binder
+            .modules()
+            .map(|module| module.info.clone())
+            .collect()
     }
 
     /// Waits until every emitted event was heard; for the end of a program, after its adapters have stopped.
@@ -272,8 +304,9 @@ impl App {
 
     async fn install(&self, name: &str, bytes: Vec<u8>, limits: ModuleLimits) -> Result<ModuleInfo, Error> {
         let refused = |error: Error| error.in_module(name);
-        let module =
-            Module::load(name, bytes, limits, &self.0.engines, &self.0.threads).await.map_err(refused)?;
+        let module = Module::load(name, bytes, limits, &self.0.engines, &self.0.threads)
+            .await
+            .map_err(refused)?;
         let info = module.info.clone();
         self.change(|binder| {
             binder.put_module(Arc::new(module));
@@ -295,12 +328,23 @@ impl App {
     }
 
     fn expect_module(&self, name: &str) -> Result<(), Error> {
-        let known: Vec<_> = self.modules().into_iter().map(|module| format!("`{}`", module.name)).collect();
+        let known: Vec<_> = self
+            .modules()
+            .into_iter()
+            .map(|module| format!("`{}`", module.name))
+            .collect();
         if known.contains(&format!("`{name}`")) {
             return Ok(());
         }
-        let known = if known.is_empty() { "none is loaded".to_owned() } else { format!("loaded: {}", known.join(", ")) };
-        Err(Error::new(ErrorKind::Refused, format!("there is no module `{name}`; {known}")))
+        let known = if known.is_empty() {
+            "none is loaded".to_owned()
+        } else {
+            format!("loaded: {}", known.join(", "))
+        };
+        Err(Error::new(
+            ErrorKind::Refused,
+            format!("there is no module `{name}`; {known}"),
+        ))
     }
 
     /// Changes the binder whole or not at all.
@@ -361,6 +405,9 @@ impl fmt::Debug for App {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.state();
         let modules: Vec<_> = state.binder.modules().map(|module| &module.info.name).collect();
-        f.debug_struct("App").field("modules", &modules).field("routes", &state.records.len()).finish_non_exhaustive()
+        f.debug_struct("App")
+            .field("modules", &modules)
+            .field("routes", &state.records.len())
+            .finish_non_exhaustive()
     }
 }

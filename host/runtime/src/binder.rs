@@ -22,8 +22,15 @@ pub(crate) struct Binder {
 /// Where routes come from, in the order registered (spec D9).
 #[derive(Clone)]
 enum Source {
-    Manual { filter: MethodFilter, pattern: Pattern, handler: Arc<dyn Handler> },
-    Module { module: Arc<Module>, registered: Option<Registered> },
+    Manual {
+        filter: MethodFilter,
+        pattern: Pattern,
+        handler: Arc<dyn Handler>,
+    },
+    Module {
+        module: Arc<Module>,
+        registered: Option<Registered>,
+    },
 }
 
 /// How a module's routes were registered with an adapter; the first one fixes it (spec G2, M4).
@@ -62,7 +69,11 @@ impl Binder {
         handler: Arc<dyn Handler>,
     ) -> Result<(), PatternError> {
         let pattern = Pattern::join(self.prefix.as_deref().unwrap_or_default(), path)?;
-        self.sources.push(Source::Manual { filter, pattern, handler });
+        self.sources.push(Source::Manual {
+            filter,
+            pattern,
+            handler,
+        });
         Ok(())
     }
 
@@ -76,7 +87,10 @@ impl Binder {
     /// Adds a module, or puts it in the place of the one of the same name.
     pub(crate) fn put_module(&mut self, module: Arc<Module>) {
         let attached = !self.transports.is_empty();
-        let registered = attached.then(|| Registered { origin: Origin::Decorator, prefix: self.prefix.clone() });
+        let registered = attached.then(|| Registered {
+            origin: Origin::Decorator,
+            prefix: self.prefix.clone(),
+        });
         let name = &module.info.name;
         let place = self.sources.iter().position(|source| source.is_module(name));
         match place {
@@ -104,8 +118,10 @@ impl Binder {
         for source in &mut self.sources {
             if let Source::Module { module, registered } = source {
                 declared += module.routes.len();
-                registered
-                    .get_or_insert_with(|| Registered { origin: Origin::Replay, prefix: self.prefix.clone() });
+                registered.get_or_insert_with(|| Registered {
+                    origin: Origin::Replay,
+                    prefix: self.prefix.clone(),
+                });
             }
         }
         declared > 0
@@ -125,9 +141,11 @@ impl Binder {
             .map_err(|conflicts| Error::new(ErrorKind::Refused, "routes are in conflict").with_source(conflicts))?;
         let stage = |transport: &Arc<dyn Transport>| {
             let name = transport.name();
-            transport.stage(Arc::new(router.for_adapter(means.bus.reporter(name)))).map_err(|error| {
-                Error::new(ErrorKind::Refused, format!("adapter `{name}` refuses the table")).with_source(error)
-            })
+            transport
+                .stage(Arc::new(router.for_adapter(means.bus.reporter(name))))
+                .map_err(|error| {
+                    Error::new(ErrorKind::Refused, format!("adapter `{name}` refuses the table")).with_source(error)
+                })
         };
         let staged = self.transports.iter().map(stage).collect::<Result<_, _>>()?;
         Ok(Table { records, staged })
@@ -142,7 +160,10 @@ impl Binder {
             let record = Arc::make_mut(&mut route.record);
             let adapter = transport.name();
             record.unavailable_on.push(adapter.to_owned());
-            if self.warned.insert((adapter, record.method.clone(), record.path.clone())) {
+            if self
+                .warned
+                .insert((adapter, record.method.clone(), record.path.clone()))
+            {
                 tracing::warn!(
                     adapter,
                     "route {} {} is not available: `{adapter}` does not know the method",
@@ -161,14 +182,21 @@ impl Source {
 
     fn prefix(&self) -> Option<Option<String>> {
         match self {
-            Self::Module { registered: Some(registered), .. } => Some(registered.prefix.clone()),
+            Self::Module {
+                registered: Some(registered),
+                ..
+            } => Some(registered.prefix.clone()),
             _ => None,
         }
     }
 
     fn routes(&self, current_prefix: Option<&str>, routes: &mut Vec<Route>) -> Result<(), Error> {
         match self {
-            Self::Manual { filter, pattern, handler } => {
+            Self::Manual {
+                filter,
+                pattern,
+                handler,
+            } => {
                 let record = RouteRecord {
                     method: filter.to_string(),
                     path: pattern.as_str().to_owned(),
@@ -186,7 +214,9 @@ impl Source {
                 });
             }
             Self::Module { module, registered } => {
-                let origin = registered.as_ref().map_or(Origin::Decorator, |registered| registered.origin);
+                let origin = registered
+                    .as_ref()
+                    .map_or(Origin::Decorator, |registered| registered.origin);
                 let prefix = match registered {
                     Some(registered) => registered.prefix.as_deref(),
                     None => current_prefix,

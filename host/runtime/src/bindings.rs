@@ -1,6 +1,10 @@
 //! The contract as the host sees it, generated from `wit/`.
 
-#![allow(missing_docs, unreachable_pub, reason = "generated; the WIT files carry the documentation")]
+#![allow(
+    missing_docs,
+    unreachable_pub,
+    reason = "generated; the WIT files carry the documentation"
+)]
 
 wasmtime::component::bindgen!({
     path: "../../wit",

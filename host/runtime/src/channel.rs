@@ -74,12 +74,18 @@ impl Channel {
     }
 
     fn own_name<'a>(&self, name: &'a str) -> &'a str {
-        name.strip_prefix(&self.name).and_then(|rest| rest.strip_prefix(':')).unwrap_or(name)
+        name.strip_prefix(&self.name)
+            .and_then(|rest| rest.strip_prefix(':'))
+            .unwrap_or(name)
     }
 
     fn subscribe(&self, event: &str, listener: Arc<dyn Listener>) -> Result<&Self, Error> {
-        let subscription =
-            Subscription { channel: self.name.clone(), event: event.to_owned(), module: None, listener };
+        let subscription = Subscription {
+            channel: self.name.clone(),
+            event: event.to_owned(),
+            module: None,
+            listener,
+        };
         self.bus.subscribe([subscription]).map_err(|error| {
             let message = format!("the listener of `{event}` on channel `{}` is refused", self.name);
             Error::new(ErrorKind::Refused, message).with_source(error)

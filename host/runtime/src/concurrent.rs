@@ -49,7 +49,12 @@ struct Job {
 
 impl Concurrent {
     pub(crate) fn new(template: Arc<Template>, threads: Arc<Threads>) -> Self {
-        Self { template, threads, workers: Mutex::default(), room: Notify::new() }
+        Self {
+            template,
+            threads,
+            workers: Mutex::default(),
+            room: Notify::new(),
+        }
     }
 
     /// An instance with room, made if need be; `None` when all are full.
@@ -57,7 +62,9 @@ impl Concurrent {
         let limits = &self.template.limits;
         let mut workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
         workers.retain(|worker| !worker.retired.load(Ordering::Relaxed));
-        let least = workers.iter().min_by_key(|worker| worker.in_flight.load(Ordering::Relaxed));
+        let least = workers
+            .iter()
+            .min_by_key(|worker| worker.in_flight.load(Ordering::Relaxed));
         let worker = match least {
             Some(worker) if worker.in_flight.load(Ordering::Relaxed) < limits.in_flight => worker.clone(),
             _ if workers.len() < limits.instances => {
@@ -94,7 +101,8 @@ impl Concurrent {
             give_up: Notify::new(),
             fate: OnceLock::new(),
         });
-        self.threads.spawn_guest(drive(self.template.clone(), worker.clone(), queue));
+        self.threads
+            .spawn_guest(drive(self.template.clone(), worker.clone(), queue));
         worker
     }
 
@@ -108,14 +116,21 @@ impl Concurrent {
         };
         let deadline = context.caller().deadline();
         let (done, outcome) = oneshot::channel();
-        let mut place = Place { owner: self.clone(), worker: worker.clone(), deadline, ended: false };
+        let mut place = Place {
+            owner: self.clone(),
+            worker: worker.clone(),
+            deadline,
+            ended: false,
+        };
         // A worker that is gone drops the job, and with it the sender.
         let _ = worker.jobs.send(Job { handler, context, done });
         let outcome = outcome.await;
         place.ended = true;
         outcome.unwrap_or_else(|_| {
             let fate = worker.fate.get().map_or("the instance ended", String::as_str);
-            Outcome::Crashed(Box::new(Crash::new(CrashKind::Trap, fate).in_module(&*self.template.name)))
+            Outcome::Crashed(Box::new(
+                Crash::new(CrashKind::Trap, fate).in_module(&*self.template.name),
+            ))
         })
     }
 }
@@ -138,7 +153,9 @@ impl Drop for Place {
             let worker = self.worker.clone();
             worker.forsaken.fetch_add(1, Ordering::Relaxed);
             let by = self.deadline.unwrap_or_else(|| Instant::now() + GRACE);
-            self.owner.threads.spawn_guest(async move { worker.give_up_after(by).await });
+            self.owner
+                .threads
+                .spawn_guest(async move { worker.give_up_after(by).await });
         }
     }
 }
@@ -153,7 +170,9 @@ impl Worker {
         while self.in_flight.load(Ordering::Relaxed) > 0 && Instant::now() < patience {
             sleep(Duration::from_millis(50)).await;
         }
-        let _ = self.fate.set("the instance was given up: a call in it did not end by its deadline".to_owned());
+        let _ = self
+            .fate
+            .set("the instance was given up: a call in it did not end by its deadline".to_owned());
         self.give_up.notify_one();
     }
 }

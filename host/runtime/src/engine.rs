@@ -63,8 +63,9 @@ impl Engines {
         if let Some(shared) = place.get() {
             return Ok(shared);
         }
-        let made = Shared::new(form, &self.options)
-            .map_err(|error| Error::new(ErrorKind::Engine, "the WebAssembly engine does not start").with_source(error))?;
+        let made = Shared::new(form, &self.options).map_err(|error| {
+            Error::new(ErrorKind::Engine, "the WebAssembly engine does not start").with_source(error)
+        })?;
         self.ticker.add(&made.engine);
         // Two loads at once may both make one; the first stays.
         Ok(place.get_or_init(|| made))
@@ -137,7 +138,10 @@ impl Ticker {
     }
 
     fn add(&self, engine: &Engine) {
-        self.engines.lock().unwrap_or_else(PoisonError::into_inner).push(engine.weak());
+        self.engines
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(engine.weak());
     }
 }
 

@@ -37,7 +37,12 @@ pub struct Error {
 
 impl Error {
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hint: None, source: None }
+        Self {
+            kind,
+            message: message.into(),
+            hint: None,
+            source: None,
+        }
     }
 
     pub(crate) fn with_source(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
@@ -53,7 +58,12 @@ impl Error {
     /// The same, one level further out: which module it is about.
     pub(crate) fn in_module(self, name: &str) -> Self {
         let (kind, hint) = (self.kind, self.hint.clone());
-        Self { kind, message: format!("module `{name}` is refused"), hint, source: Some(Box::new(self)) }
+        Self {
+            kind,
+            message: format!("module `{name}` is refused"),
+            hint,
+            source: Some(Box::new(self)),
+        }
     }
 
     /// What kind of error it is.

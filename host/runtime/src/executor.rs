@@ -28,7 +28,10 @@ struct Owned {
 
 impl Owned {
     fn new(runtime: Runtime) -> Self {
-        Self { handle: runtime.handle().clone(), runtime: Mutex::new(Some(runtime)) }
+        Self {
+            handle: runtime.handle().clone(),
+            runtime: Mutex::new(Some(runtime)),
+        }
     }
 }
 
@@ -45,7 +48,11 @@ impl Drop for Owned {
 impl Threads {
     pub(crate) fn start() -> Result<Self, Error> {
         let failed = |error| Error::new(ErrorKind::Engine, "the application's threads do not start").with_source(error);
-        let work = Builder::new_multi_thread().thread_name("pointwork-work").enable_all().build().map_err(failed)?;
+        let work = Builder::new_multi_thread()
+            .thread_name("pointwork-work")
+            .enable_all()
+            .build()
+            .map_err(failed)?;
         let guests = Builder::new_multi_thread()
             .thread_name("pointwork-guest")
             .enable_all()
@@ -53,7 +60,10 @@ impl Threads {
             .event_interval(1)
             .build()
             .map_err(failed)?;
-        Ok(Self { work: Owned::new(work), guests: Owned::new(guests) })
+        Ok(Self {
+            work: Owned::new(work),
+            guests: Owned::new(guests),
+        })
     }
 
     /// Runs guest code.

@@ -39,7 +39,14 @@ pub struct Writer(Arc<Mutex<Option<BodyWriter>>>);
 
 impl Guest {
     pub(crate) fn new(module: Arc<str>, limits: StoreLimits) -> Self {
-        Self { table: ResourceTable::new(), limits, module, panic: None, slices: 0, on_fiber: true }
+        Self {
+            table: ResourceTable::new(),
+            limits,
+            module,
+            panic: None,
+            slices: 0,
+            on_fiber: true,
+        }
     }
 
     pub(crate) fn begin_call(&mut self, on_fiber: bool) {
@@ -64,7 +71,10 @@ fn payload_in(payload: types::Payload) -> Payload {
 
 fn payload_out(payload: Payload) -> types::Payload {
     let (content_type, data) = payload.into_parts();
-    types::Payload { content_type: content_type.into_owned(), data: data.into() }
+    types::Payload {
+        content_type: content_type.into_owned(),
+        data: data.into(),
+    }
 }
 
 fn bytes_out(result: Result<Bytes, Failure>) -> Result<Vec<u8>, types::Failure> {
@@ -85,7 +95,11 @@ async fn write(writer: Arc<Mutex<Option<BodyWriter>>>, chunk: Vec<u8>) -> Result
 
 fn finished() -> types::Failure {
     let message = "the reply is finished";
-    failure_out(Failure::with_code(FailureCode::GONE, StatusCode::INTERNAL_SERVER_ERROR, message))
+    failure_out(Failure::with_code(
+        FailureCode::GONE,
+        StatusCode::INTERNAL_SERVER_ERROR,
+        message,
+    ))
 }
 
 impl types::Host for Guest {}
@@ -121,11 +135,18 @@ impl context::HostContext for Guest {
 
     fn params(&mut self, this: Resource<Context>) -> Result<Vec<(String, String)>> {
         let params = self.context(&this)?.params();
-        Ok(params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
+        Ok(params
+            .iter()
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect())
     }
 
     fn header(&mut self, this: Resource<Context>, name: String) -> Result<Option<Vec<u8>>> {
-        Ok(self.context(&this)?.headers().get(name.as_str()).map(|value| value.as_bytes().to_vec()))
+        Ok(self
+            .context(&this)?
+            .headers()
+            .get(name.as_str())
+            .map(|value| value.as_bytes().to_vec()))
     }
 
     fn headers(&mut self, this: Resource<Context>) -> Result<Vec<types::Header>> {
@@ -182,12 +203,16 @@ impl context::HostContext for Guest {
 
     fn send(&mut self, this: Resource<Context>, reply: types::Reply) -> Result<Result<(), types::Failure>> {
         let context = self.context(&this)?;
-        Ok(reply_in(reply).and_then(|response| context.send(response)).map_err(failure_out))
+        Ok(reply_in(reply)
+            .and_then(|response| context.send(response))
+            .map_err(failure_out))
     }
 
     fn throw(&mut self, this: Resource<Context>, status: u16, message: String) -> Result<Result<(), types::Failure>> {
         let context = self.context(&this)?;
-        Ok(crate::reply::thrown_in(status, message).and_then(|thrown| context.send(thrown)).map_err(failure_out))
+        Ok(crate::reply::thrown_in(status, message)
+            .and_then(|thrown| context.send(thrown))
+            .map_err(failure_out))
     }
 
     fn open_reply(
@@ -274,10 +299,7 @@ fn cut(line: &mut String) {
 impl context_async::Host for Guest {}
 
 impl<T: Send + 'static> context_async::HostWithStore<T> for HasSelf<Guest> {
-    async fn body(
-        accessor: &Accessor<T, Self>,
-        context: Resource<Context>,
-    ) -> Result<Result<Vec<u8>, types::Failure>> {
+    async fn body(accessor: &Accessor<T, Self>, context: Resource<Context>) -> Result<Result<Vec<u8>, types::Failure>> {
         let context = accessor.with(|mut access| access.get().context(&context).cloned())?;
         Ok(bytes_out(context.bytes().await))
     }
@@ -289,7 +311,11 @@ impl<T: Send + 'static> context_async::HostWithStore<T> for HasSelf<Guest> {
         payload: types::Payload,
     ) -> Result<Result<types::Payload, types::Failure>> {
         let caller = accessor.with(|mut access| access.get().context(&context).map(|c| c.caller().clone()))?;
-        Ok(caller.call_raw(&event, payload_in(payload)).await.map(payload_out).map_err(failure_out))
+        Ok(caller
+            .call_raw(&event, payload_in(payload))
+            .await
+            .map(payload_out)
+            .map_err(failure_out))
     }
 
     async fn read(
@@ -297,7 +323,8 @@ impl<T: Send + 'static> context_async::HostWithStore<T> for HasSelf<Guest> {
         reader: Resource<Reader>,
         max: u32,
     ) -> Result<Result<Option<Vec<u8>>, types::Failure>> {
-        let reader = accessor.with(|mut access| Ok::<_, wasmtime::Error>(access.get().table.get(&reader)?.0.clone()))?;
+        let reader =
+            accessor.with(|mut access| Ok::<_, wasmtime::Error>(access.get().table.get(&reader)?.0.clone()))?;
         Ok(read(reader, max).await)
     }
 
@@ -306,7 +333,8 @@ impl<T: Send + 'static> context_async::HostWithStore<T> for HasSelf<Guest> {
         writer: Resource<Writer>,
         chunk: Vec<u8>,
     ) -> Result<Result<(), types::Failure>> {
-        let writer = accessor.with(|mut access| Ok::<_, wasmtime::Error>(access.get().table.get(&writer)?.0.clone()))?;
+        let writer =
+            accessor.with(|mut access| Ok::<_, wasmtime::Error>(access.get().table.get(&writer)?.0.clone()))?;
         Ok(write(writer, chunk).await)
     }
 }

@@ -60,22 +60,43 @@ pub struct Fit {
 /// [`NotAComponent`](ErrorKind::NotAComponent) if the bytes are something else, or broken; the message says what.
 pub fn inspect(bytes: &[u8]) -> Result<Inspection, Error> {
     if !bytes.starts_with(b"\0asm") {
-        let start = String::from_utf8_lossy(&bytes[..bytes.len().min(16)]).escape_debug().to_string();
-        let found = if bytes.is_empty() { "the file is empty".to_owned() } else { format!("it begins with `{start}`") };
-        return Err(Error::new(ErrorKind::NotAComponent, format!("not a WebAssembly file: {found}, expected `\\0asm`")));
+        let start = String::from_utf8_lossy(&bytes[..bytes.len().min(16)])
+            .escape_debug()
+            .to_string();
+        let found = if bytes.is_empty() {
+            "the file is empty".to_owned()
+        } else {
+            format!("it begins with `{start}`")
+        };
+        return Err(Error::new(
+            ErrorKind::NotAComponent,
+            format!("not a WebAssembly component: {found}, expected `\\0asm`"),
+        ));
     }
-    let mut inspection = Inspection { imports: Vec::new(), exports: Vec::new(), size: bytes.len() };
+    let mut inspection = Inspection {
+        imports: Vec::new(),
+        exports: Vec::new(),
+        size: bytes.len(),
+    };
     let mut depth = 0_usize;
     for payload in Parser::new(0).parse_all(bytes) {
         let broken = |error: wasmparser::BinaryReaderError| {
-            Error::new(ErrorKind::NotAComponent, format!("the component is broken at byte {}", error.offset()))
-                .with_source(error)
-                .with_hint("the file may be truncated; build or copy it again")
+            Error::new(
+                ErrorKind::NotAComponent,
+                format!("the component is broken at byte {}", error.offset()),
+            )
+            .with_source(error)
+            .with_hint("the file may be truncated; build or copy it again")
         };
         match payload.map_err(broken)? {
-            Payload::Version { encoding: Encoding::Module, .. } if depth == 0 => {
-                return Err(Error::new(ErrorKind::NotAComponent, "a core module, expected a component")
-                    .with_hint("`pointwork build` turns a cargo package into a component"));
+            Payload::Version {
+                encoding: Encoding::Module,
+                ..
+            } if depth == 0 => {
+                return Err(
+                    Error::new(ErrorKind::NotAComponent, "a core module, expected a component")
+                        .with_hint("`pointwork build` turns a cargo package into a component"),
+                );
             }
             Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => depth += 1,
             Payload::End(_) => depth = depth.saturating_sub(1),
@@ -102,7 +123,11 @@ impl Inspection {
     /// [`WrongVersion`](ErrorKind::WrongVersion), [`WrongWorld`](ErrorKind::WrongWorld) and
     /// [`ForbiddenImport`](ErrorKind::ForbiddenImport); each names what was found and what was expected.
     pub fn verdict(&self) -> Result<Fit, Error> {
-        let ours = self.imports.iter().chain(&self.exports).filter_map(|name| Interface::parse(name));
+        let ours = self
+            .imports
+            .iter()
+            .chain(&self.exports)
+            .filter_map(|name| Interface::parse(name));
         if let Some(foreign) = ours.into_iter().find(|interface| !interface.is_supported()) {
             return Err(Error::new(
                 ErrorKind::WrongVersion,
@@ -133,19 +158,29 @@ impl Inspection {
     }
 
     fn fit(&self) -> Result<Fit, Error> {
-        let export = |name: &str| self.exports.iter().filter_map(|e| Interface::parse(e)).find(|i| i.name == name);
+        let export = |name: &str| {
+            self.exports
+                .iter()
+                .filter_map(|e| Interface::parse(e))
+                .find(|i| i.name == name)
+        };
         let wrong = |message: String| Err(Error::new(ErrorKind::WrongWorld, message));
         let routes = export("routes");
         let form = match (export("handlers"), export("handlers-async")) {
             (Some(_), Some(_)) => {
-                return wrong(format!("exports `{PACKAGE}/handlers` and `{PACKAGE}/handlers-async`, expected one of them"));
+                return wrong(format!(
+                    "exports `{PACKAGE}/handlers` and `{PACKAGE}/handlers-async`, expected one of them"
+                ));
             }
             (Some(_), None) => Some(Form::Synchronous),
             (None, Some(_)) => Some(Form::Asynchronous),
             (None, None) => None,
         };
         match (routes, form) {
-            (Some(routes), Some(form)) => Ok(Fit { form, version: routes.version.to_owned() }),
+            (Some(routes), Some(form)) => Ok(Fit {
+                form,
+                version: routes.version.to_owned(),
+            }),
             (routes, form) => {
                 let mut missing = Vec::new();
                 if routes.is_none() {
@@ -155,9 +190,15 @@ impl Inspection {
                     missing.push(format!("`{PACKAGE}/handlers` (or `handlers-async`)"));
                 }
                 let found: Vec<_> = self.exports.iter().map(|name| format!("`{name}`")).collect();
-                let found = if found.is_empty() { "nothing".to_owned() } else { found.join(", ") };
-                let error =
-                    Error::new(ErrorKind::WrongWorld, format!("exports {found}, expected {}", missing.join(" and ")));
+                let found = if found.is_empty() {
+                    "nothing".to_owned()
+                } else {
+                    found.join(", ")
+                };
+                let error = Error::new(
+                    ErrorKind::WrongWorld,
+                    format!("exports {found}, expected {}", missing.join(" and ")),
+                );
                 Err(error.with_hint("the component is of another world, or the file is truncated"))
             }
         }

@@ -108,19 +108,21 @@ impl Module {
         engines: &Arc<Engines>,
         threads: &Arc<Threads>,
     ) -> Result<Self, Error> {
-        let digest = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest = Sha256::digest(&bytes)
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
         let size = bytes.len();
         let (outline, makers) = (engines.clone(), name.to_owned());
         let compiling = threads.spawn_blocking(move || compile(&makers, &bytes, limits, &outline));
-        let (template, pure, inspection) = compiling.await.map_err(|error| {
-            Error::new(ErrorKind::Compile, "compiling the component panicked").with_source(error)
-        })??;
+        let (template, pure, inspection) = compiling
+            .await
+            .map_err(|error| Error::new(ErrorKind::Compile, "compiling the component panicked").with_source(error))??;
         let fit = inspection.verdict()?;
         let template = Arc::new(template);
         let declared = probe(&template, threads).await?;
-        let routes = validate(name, &declared).map_err(|errors| {
-            Error::new(ErrorKind::Refused, "its declarations are refused").with_source(errors)
-        })?;
+        let routes = validate(name, &declared)
+            .map_err(|errors| Error::new(ErrorKind::Refused, "its declarations are refused").with_source(errors))?;
         let runner = match fit.form {
             Form::Synchronous => Runner::Sequential(Arc::new(Sequential::new(template, pure, threads.clone()))),
             Form::Asynchronous => Runner::Concurrent(Arc::new(Concurrent::new(template, threads.clone()))),
@@ -140,8 +142,14 @@ impl Module {
     /// The handler of that number.
     pub(crate) fn handler(&self, number: u32) -> Arc<dyn Handler> {
         match &self.runner {
-            Runner::Sequential(runner) => Arc::new(Numbered { runner: runner.clone(), number }),
-            Runner::Concurrent(runner) => Arc::new(Numbered { runner: runner.clone(), number }),
+            Runner::Sequential(runner) => Arc::new(Numbered {
+                runner: runner.clone(),
+                number,
+            }),
+            Runner::Concurrent(runner) => Arc::new(Numbered {
+                runner: runner.clone(),
+                number,
+            }),
         }
     }
 }
@@ -175,17 +183,25 @@ fn compile(
         Error::new(ErrorKind::Compile, "the component does not compile").with_source(error.into_boxed_dyn_error())
     })?;
     let pre = shared.linker.instantiate_pre(&component).map_err(|error| {
-        Error::new(ErrorKind::Compile, "the component does not link with this host's contract")
-            .with_source(error.into_boxed_dyn_error())
-            .with_hint("build the module with an SDK of this host's version")
+        Error::new(
+            ErrorKind::Compile,
+            "the component does not link with this host's contract",
+        )
+        .with_source(error.into_boxed_dyn_error())
+        .with_hint("build the module with an SDK of this host's version")
     })?;
     let export = |interface: &str, function: &str| {
         let prefix = format!("pointwork:module/{interface}@");
         let name = inspection.exports.iter().find(|name| name.starts_with(&prefix));
         let instance = name.and_then(|name| component.get_export_index(None, name));
-        instance.and_then(|instance| component.get_export_index(Some(&instance), function)).ok_or_else(|| {
-            Error::new(ErrorKind::WrongWorld, format!("`{prefix}…` has no function `{function}`"))
-        })
+        instance
+            .and_then(|instance| component.get_export_index(Some(&instance), function))
+            .ok_or_else(|| {
+                Error::new(
+                    ErrorKind::WrongWorld,
+                    format!("`{prefix}…` has no function `{function}`"),
+                )
+            })
     };
     let handlers = match fit.form {
         Form::Synchronous => "handlers",
@@ -218,12 +234,15 @@ fn is_pure(component: &Component) -> bool {
         "[method]context.extension",
     ];
     let engine = component.engine();
-    component.component_type().imports(engine).all(|(name, import)| match import.ty {
-        ComponentItem::ComponentInstance(instance) if name.contains("/context@") => {
-            instance.exports(engine).all(|(name, export)| !is_function(&export.ty) || READERS.contains(&name))
-        }
-        _ => true,
-    })
+    component
+        .component_type()
+        .imports(engine)
+        .all(|(name, import)| match import.ty {
+            ComponentItem::ComponentInstance(instance) if name.contains("/context@") => instance
+                .exports(engine)
+                .all(|(name, export)| !is_function(&export.ty) || READERS.contains(&name)),
+            _ => true,
+        })
 }
 
 fn is_function(item: &ComponentItem) -> bool {
@@ -238,10 +257,10 @@ async fn probe(template: &Arc<Template>, threads: &Threads) -> Result<Vec<Contro
     let controllers = match probing.await {
         Ok(Ok(Ok(controllers))) => controllers,
         Ok(Ok(Err(trap))) => {
-            return Err(failed("it failed while its routes were read").with_source(trap.into_boxed_dyn_error()));
+            return Err(failed("its `declare-routes` failed").with_source(trap.into_boxed_dyn_error()));
         }
-        Ok(Err(_)) => return Err(failed(&format!("it took longer than {limit:?} to tell its routes"))),
-        Err(panic) => return Err(failed("reading its routes panicked").with_source(panic)),
+        Ok(Err(_)) => return Err(failed(&format!("its `declare-routes` took longer than {limit:?}"))),
+        Err(panic) => return Err(failed("calling its `declare-routes` panicked").with_source(panic)),
     };
     Ok(controllers.into_iter().map(declaration_in).collect())
 }
@@ -253,7 +272,11 @@ fn declaration_in(controller: Controller) -> ControllerDeclaration {
         method: route.method,
         paths: route.paths,
     });
-    ControllerDeclaration { name: controller.name, prefix: controller.prefix, routes: routes.collect() }
+    ControllerDeclaration {
+        name: controller.name,
+        prefix: controller.prefix,
+        routes: routes.collect(),
+    }
 }
 
 /// What is told of a guest that broke, for the log only: the trap, what the guest said, the backtrace.
@@ -273,6 +296,11 @@ pub(crate) fn trapped(template: &Template, error: &wasmtime::Error, said: Option
 /// The answer when every instance is busy for too long.
 pub(crate) fn overloaded(template: &Template) -> Outcome {
     let limits = &template.limits;
-    let message = format!("no instance of {} became free within {:?}", limits.instances, limits.queue_wait);
-    Outcome::Crashed(Box::new(Crash::new(CrashKind::Limit, message).in_module(&*template.name)))
+    let message = format!(
+        "no instance of {} became free within {:?}",
+        limits.instances, limits.queue_wait
+    );
+    Outcome::Crashed(Box::new(
+        Crash::new(CrashKind::Limit, message).in_module(&*template.name),
+    ))
 }

@@ -32,7 +32,11 @@ pub(crate) struct Offload {
 
 impl Offload {
     pub(crate) fn new(here: HandlerFuture, threads: Arc<Threads>) -> Self {
-        Self { here: Some(here), there: None, threads }
+        Self {
+            here: Some(here),
+            there: None,
+            threads,
+        }
     }
 }
 
@@ -51,10 +55,15 @@ impl Future for Offload {
             let there = self.threads.spawn_guest(here.instrument(tracing::Span::current()));
             self.there = Some(there);
         }
-        let Some(there) = &mut self.there else { return Poll::Pending };
+        let Some(there) = &mut self.there else {
+            return Poll::Pending;
+        };
         Pin::new(there).poll(cx).map(|joined| {
             joined.unwrap_or_else(|error| {
-                Outcome::Crashed(Box::new(Crash::new(CrashKind::Panic, format!("the handler did not end: {error}"))))
+                Outcome::Crashed(Box::new(Crash::new(
+                    CrashKind::Panic,
+                    format!("the handler did not end: {error}"),
+                )))
             })
         })
     }

@@ -4,6 +4,8 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use pointwork_core::{Body, Crash, CrashKind, Failure, FailureCode, IntoReply, Outcome};
 
+use serde::de::IgnoredAny;
+
 use crate::bindings::types;
 
 pub(crate) fn failure_out(failure: Failure) -> types::Failure {
@@ -24,12 +26,19 @@ pub(crate) fn reply_in(reply: types::Reply) -> Result<Response<Body>, Failure> {
     let (content_type, body) = match body {
         types::Body::Empty => (None, Body::empty()),
         types::Body::Text(text) => (Some("text/plain; charset=utf-8"), Body::from(text)),
-        types::Body::Json(text) => (Some("application/json"), Body::from(text)),
+        types::Body::Json(text) => {
+            serde_json::from_str::<IgnoredAny>(&text)
+                .map_err(|error| invalid(format!("the body is declared as JSON and is none: {error}")))?;
+            (Some("application/json"), Body::from(text))
+        }
         types::Body::Bytes(bytes) => (Some("application/octet-stream"), Body::from(bytes)),
     };
     let mut response = headers_in(status, headers)?.map(|()| body);
     if let Some(content_type) = content_type {
-        response.headers_mut().entry(CONTENT_TYPE).or_insert(HeaderValue::from_static(content_type));
+        response
+            .headers_mut()
+            .entry(CONTENT_TYPE)
+            .or_insert(HeaderValue::from_static(content_type));
     }
     Ok(response)
 }
@@ -40,10 +49,15 @@ pub(crate) fn headers_in(status: u16, headers: Vec<types::Header>) -> Result<Res
     let mut map = HeaderMap::with_capacity(headers.len() + 1);
     for types::Header { name, value } in headers {
         let Ok(header) = HeaderName::try_from(name.as_str()) else {
-            return Err(invalid(format!("`{}` cannot be the name of a header", name.escape_debug())));
+            return Err(invalid(format!(
+                "`{}` cannot be the name of a header",
+                name.escape_debug()
+            )));
         };
         let Ok(value) = HeaderValue::try_from(value) else {
-            return Err(invalid(format!("the value of header `{header}` holds bytes that a header cannot hold")));
+            return Err(invalid(format!(
+                "the value of header `{header}` holds bytes that a header cannot hold"
+            )));
         };
         map.append(header, value);
     }
@@ -54,7 +68,10 @@ pub(crate) fn headers_in(status: u16, headers: Vec<types::Header>) -> Result<Res
 }
 
 fn status_in(status: u16) -> Result<StatusCode, Failure> {
-    let valid = (200..=599).contains(&status).then(|| StatusCode::from_u16(status).ok()).flatten();
+    let valid = (200..=599)
+        .contains(&status)
+        .then(|| StatusCode::from_u16(status).ok())
+        .flatten();
     valid.ok_or_else(|| invalid(format!("{status} cannot be the status of a reply; expected 200 to 599")))
 }
 
@@ -80,4 +97,3 @@ pub(crate) fn outcome_in(outcome: types::Outcome) -> Outcome {
         types::Outcome::Deferred => Outcome::Deferred,
     }
 }
-

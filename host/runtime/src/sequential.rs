@@ -44,7 +44,13 @@ struct Warm {
 impl Sequential {
     pub(crate) fn new(template: Arc<Template>, pure: bool, threads: Arc<Threads>) -> Self {
         let permits = Arc::new(Semaphore::new(template.limits.instances));
-        Self { template, pure, threads, idle: Mutex::default(), permits }
+        Self {
+            template,
+            pure,
+            threads,
+            idle: Mutex::default(),
+            permits,
+        }
     }
 
     fn idle(&self) -> Option<Warm> {
@@ -70,7 +76,9 @@ impl Sequential {
     }
 
     async fn run_on_fiber(self: Arc<Self>, handler: u32, context: Context) -> Outcome {
-        let Some(_permit) = self.permit().await else { return overloaded(&self.template) };
+        let Some(_permit) = self.permit().await else {
+            return overloaded(&self.template);
+        };
         let mut warm = match self.idle() {
             Some(warm) => warm,
             None => match self.make().await {
@@ -103,7 +111,10 @@ impl Sequential {
         if let Ok(permit) = self.permits.clone().try_acquire_owned() {
             return Some(permit);
         }
-        timeout(self.template.limits.queue_wait, self.permits.clone().acquire_owned()).await.ok()?.ok()
+        timeout(self.template.limits.queue_wait, self.permits.clone().acquire_owned())
+            .await
+            .ok()?
+            .ok()
     }
 
     async fn make(&self) -> wasmtime::Result<Warm> {
@@ -115,7 +126,11 @@ impl Sequential {
                 slice_used();
                 return Ok(UpdateDeadline::Yield(1));
             }
-            Ok(if guest.slices < SLICES_WITHOUT_FIBER { UpdateDeadline::Continue(1) } else { UpdateDeadline::Interrupt })
+            Ok(if guest.slices < SLICES_WITHOUT_FIBER {
+                UpdateDeadline::Continue(1)
+            } else {
+                UpdateDeadline::Interrupt
+            })
         });
         store.data_mut().begin_call(true);
         store.set_epoch_deadline(1);

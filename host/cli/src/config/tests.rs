@@ -117,7 +117,7 @@ fn every_key_is_read() {
             ("product:one", StatementKind::Row)
         ]
     );
-    assert_eq!(db.on["product:all"].position.to_string(), "30:17");
+    assert_eq!(db.on["product:all"].position.to_string(), "31:17");
     let send = ResponseChannel {
         on: BTreeMap::from([("send".to_owned(), 200)]),
     };

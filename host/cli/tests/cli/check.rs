@@ -16,6 +16,18 @@ fn component_that_fits_is_described() {
         .success()
         .stderr_eq("")
         .stdout_eq(str![[r#"
+products.wasm fits the contract
+  form     synchronous
+  contract pointwork:module@0.1.0
+  routes   10
+  digest   sha256:[..]
+  size     [..] bytes)
+  imports  pointwork:module/types@0.1.0
+           pointwork:module/context@0.1.0
+           pointwork:module/log@0.1.0
+  exports  pointwork:module/routes@0.1.0
+           pointwork:module/handlers@0.1.0
+
 "#]]);
 }
 
@@ -68,6 +80,10 @@ empty.wasm is refused
 
 "#]])
         .stderr_eq(str![[r#"
+error: `empty.wasm` is refused
+  caused by: exports nothing, expected `pointwork:module/routes` and `pointwork:module/handlers` (or `handlers-async`)
+hint: the component is of another world, or the file is truncated
+
 "#]]);
 }
 
@@ -81,7 +97,7 @@ fn file_that_is_not_there_is_named() {
 }
 
 #[test]
-fn method_in_lower_case_is_warned_of() {
+fn method_that_is_hardly_meant_is_warned_of() {
     let folder = folder();
     let sdk = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest");
     pointwork(folder.path())
@@ -91,7 +107,7 @@ fn method_in_lower_case_is_warned_of() {
         .success();
     let project = folder.path().join("slips");
     let source = std::fs::read_to_string(project.join("src/lib.rs")).expect("written");
-    let slip = source.replacen("#[get]", "#[request_mapping(path = \"\", method = \"get\")]", 1);
+    let slip = source.replacen("#[get]", "#[request_mapping(path = \"\", method = \"ALL\")]", 1);
     assert_ne!(slip, source);
     write(&project, "src/lib.rs", &slip);
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("build");
@@ -108,7 +124,7 @@ fn method_in_lower_case_is_warned_of() {
     let text = String::from_utf8(output.stderr).expect("text");
     assert_eq!(
         text,
-        "warning: handler `index` of controller `Greetings` answers the method `get` and no other; methods are \
-         case-sensitive, and clients send `GET`\n"
+        "warning: handler `index` of controller `Greetings` answers the method `ALL` and no other; a declaration \
+         without a method answers every method\n"
     );
 }

@@ -34,7 +34,7 @@ Options:
 Logging:
       --log-format <FORMAT>  How log lines are written [default: text] [possible values: text, json]
       --log-level <FILTER>   What is logged: a level, or directives as in `info,pointwork=debug`
-                             [env: RUST_LOG] [default: info]
+                             [default: info for serve, otherwise warn] [env: RUST_LOG]
 
 Exit codes:
   0  done

@@ -13,6 +13,18 @@ fn table_lists_every_route_in_order() {
         .assert()
         .success()
         .stdout_eq(str![[r#"
+METHOD  PATH                 ORIGIN     MODULE    HANDLER
+GET     /products            decorator  products  Products.list
+GET     /products/search     decorator  products  Products.search
+GET     /products/:id        decorator  products  Products.show
+GET     /products/:id/views  decorator  products  Products.views
+GET     /products/:id/label  decorator  products  Products.label
+POST    /products            decorator  products  Products.create
+PUT     /products/:id        decorator  products  Products.replace
+PATCH   /products/:id        decorator  products  Products.update
+DELETE  /products/:id        decorator  products  Products.delete
+GET     /health              decorator  products  Health.show
+
 "#]]);
 }
 

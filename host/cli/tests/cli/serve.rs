@@ -16,6 +16,25 @@ fn banner_lists_routes_and_channels_and_ends_with_the_address() {
     snapbox::assert_data_eq!(
         server.banner.replace(&address, ""),
         str![[r#"
+pointwork 0.1.0 on hyper
+
+METHOD  PATH                     ORIGIN  MODULE    HANDLER
+GET     /api/products            replay  products  Products.list
+GET     /api/products/search     replay  products  Products.search
+GET     /api/products/:id        replay  products  Products.show
+GET     /api/products/:id/views  replay  products  Products.views
+GET     /api/products/:id/label  replay  products  Products.label
+POST    /api/products            replay  products  Products.create
+PUT     /api/products/:id        replay  products  Products.replace
+PATCH   /api/products/:id        replay  products  Products.update
+DELETE  /api/products/:id        replay  products  Products.delete
+GET     /api/health              replay  products  Health.show
+
+CHANNEL   DRIVER    EVENTS
+db        sqlite    product:all, product:count, product:create, product:delete, product:one, product:search, product:update, product:viewed, product:views
+response  response  send
+
+
 "#]]
     );
     assert_eq!(server.get("/api/products/1").status, 200);

@@ -58,23 +58,29 @@ impl Server {
             .stderr(File::create(&errors).expect("created"))
             .spawn()
             .expect("it runs");
-        let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
-        let mut banner = String::new();
+        let stdout = BufReader::new(child.stdout.take().expect("piped"));
+        let mut server = Self {
+            child,
+            stdout,
+            errors,
+            banner: String::new(),
+            address: ([0, 0, 0, 0], 0).into(),
+        };
+        server.address = server.read_banner();
+        server
+    }
+
+    /// Reads up to the line with the address.
+    fn read_banner(&mut self) -> SocketAddr {
         loop {
-            let before = banner.len();
-            if stdout.read_line(&mut banner).expect("text") == 0 {
-                let _ = child.wait();
-                panic!("it ended:\n{banner}{}", std::fs::read_to_string(&errors).expect("text"));
+            let before = self.banner.len();
+            if self.stdout.read_line(&mut self.banner).expect("text") == 0 {
+                let errors = std::fs::read_to_string(&self.errors).expect("text");
+                panic!("it ended:\n{}{errors}", self.banner);
             }
-            if let Some(address) = banner[before..].trim_end().strip_prefix("listening on http://") {
-                let address = address.parse().expect("an address");
-                return Self {
-                    child,
-                    stdout,
-                    errors,
-                    banner,
-                    address,
-                };
+            let line = self.banner[before..].trim_end();
+            if let Some(address) = line.strip_prefix("listening on http://") {
+                return address.parse().expect("an address");
             }
         }
     }
