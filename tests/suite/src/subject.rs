@@ -85,6 +85,10 @@ impl std::error::Error for Refusal {}
 pub enum Step {
     /// Loads a module under a name.
     Load(String, Arc<[u8]>),
+    /// Puts another component in the place of a module.
+    Swap(String, Arc<[u8]>),
+    /// Takes a module out.
+    Remove(String),
     /// Registers a handler: an attribute's method by its own operation (spec M1), any other with `register_route`
     /// (spec M2), and `None` with `all`.
     Register(Option<&'static str>, String, Arc<dyn Handler>),
@@ -100,6 +104,8 @@ impl fmt::Debug for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Load(name, bytes) => write!(f, "Load({name:?}, {} bytes)", bytes.len()),
+            Self::Swap(name, bytes) => write!(f, "Swap({name:?}, {} bytes)", bytes.len()),
+            Self::Remove(name) => write!(f, "Remove({name:?})"),
             Self::Register(method, path, _) => write!(f, "Register({method:?}, {path:?})"),
             Self::Listen(subscription) => write!(f, "Listen({subscription:?})"),
             Self::Prefix(prefix) => write!(f, "Prefix({prefix:?})"),

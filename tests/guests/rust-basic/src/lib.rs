@@ -231,4 +231,25 @@ impl Health {
     }
 }
 
+/// What a controller inherits is not its own: the default method below is no handler of any.
+pub trait Inherited {
+    /// Would be one, if inheritance counted.
+    fn inherited() -> &'static str {
+        "inherited"
+    }
+}
+
+impl Inherited for Health {}
+
+/// A controller that the module does not list takes no part in it.
+pub struct Unlisted;
+
+#[controller("unlisted")]
+impl Unlisted {
+    #[get]
+    fn show() -> &'static str {
+        "never"
+    }
+}
+
 module! { Products, Replies, Health }

@@ -15,6 +15,9 @@ cases![
     a_module_loaded_while_serving_answers: M4;
     a_module_loaded_while_serving_leaves_the_others_alone: M4;
     the_route_count_is_the_length_of_the_list: M5;
+    a_swapped_module_answers_with_its_new_routes: M5;
+    a_refused_swap_leaves_the_old_module_serving: M5;
+    a_removed_module_answers_no_more: M5;
     an_adapter_without_routes_logs_one_error: E3;
     an_adapter_with_only_manual_routes_logs_the_error_too: E3;
     an_adapter_with_replayed_routes_logs_no_error: E3;
@@ -132,6 +135,55 @@ async fn an_adapter_with_only_manual_routes_logs_the_error_too(stage: Stage) -> 
 async fn an_adapter_with_replayed_routes_logs_no_error(stage: Stage) -> Result<()> {
     let live = stage.start(AppSpec::new().load("m", fixed("a", "a"))).await?;
     assert_eq!(replay_errors(&stage), [""; 0]);
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn a_swapped_module_answers_with_its_new_routes(stage: Stage) -> Result<()> {
+    let app = AppSpec::new()
+        .load("m", fixed("old", "old"))
+        .register("GET", "/native", native);
+    let live = stage.start(app).await?;
+    assert_eq!(live.get("/old").await?.text(), "old");
+    let two = Controller::new("Things", "/")
+        .get("one", Program::text("one"))
+        .get("two", Program::text("two"));
+    live.control()
+        .apply(Step::Swap("m".to_owned(), Guest::of(two).build().into()))
+        .await?;
+    assert_eq!(live.get("/old").await?.status, 404);
+    assert_eq!(live.get("/two").await?.text(), "two");
+    assert_eq!(live.get("/native").await?.text(), "native");
+    assert_eq!(live.control().route_count(), 3);
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn a_refused_swap_leaves_the_old_module_serving(stage: Stage) -> Result<()> {
+    let app = AppSpec::new()
+        .load("m", fixed("old", "old"))
+        .register("GET", "/native", native);
+    let live = stage.start(app).await?;
+    let conflict = fixed("native", "mine");
+    let swap = live.control().apply(Step::Swap("m".to_owned(), conflict.into())).await;
+    let refusal = swap.expect_err("the swap").text().to_owned();
+    assert!(refusal.contains("`m`") && refusal.contains("/native"), "{refusal}");
+    assert_eq!(live.get("/old").await?.text(), "old");
+    assert_eq!(live.control().route_count(), 2);
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn a_removed_module_answers_no_more(stage: Stage) -> Result<()> {
+    let app = AppSpec::new()
+        .load("m", fixed("old", "old"))
+        .register("GET", "/native", native);
+    let live = stage.start(app).await?;
+    live.control().apply(Step::Remove("m".to_owned())).await?;
+    assert_eq!(live.get("/old").await?.status, 404);
+    assert_eq!(live.control().route_count(), 1);
+    let again = live.control().apply(Step::Remove("m".to_owned())).await;
+    assert!(again.expect_err("the second removal").text().contains("`m`"));
     live.shutdown().await;
     Ok(())
 }

@@ -15,6 +15,8 @@ use crate::subject::AppSpec;
 cases![
     the_rust_sdk_declares_what_its_attributes_say [RustBasic]: D1, D2, D3, D9;
     items_without_an_attribute_are_no_routes [RustBasic]: D8;
+    what_a_controller_inherits_is_no_route [RustBasic]: D7;
+    a_controller_takes_part_only_if_its_module_lists_it [RustBasic]: D6;
     typed_parts_of_the_request_arrive [RustBasic]: H2, H9, D4;
     a_typed_part_that_does_not_fit_is_400 [RustBasic]: H8, H9;
     every_kind_of_reply_arrives [RustBasic]: H1, H4, H5;
@@ -108,6 +110,35 @@ async fn items_without_an_attribute_are_no_routes(stage: Stage) -> Result<()> {
         .filter_map(|route| route.handler)
         .collect();
     assert!(!handlers.iter().any(|handler| handler == "helper"), "{handlers:?}");
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn what_a_controller_inherits_is_no_route(stage: Stage) -> Result<()> {
+    let live = stage.start(shop(&stage, Fixture::RustBasic).await?).await?;
+    let routes = live.control().routes();
+    assert!(
+        routes.iter().any(|route| route.controller.as_deref() == Some("Health")),
+        "{routes:?}"
+    );
+    assert!(
+        !routes.iter().any(|route| route.handler.as_deref() == Some("inherited")),
+        "{routes:?}"
+    );
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn a_controller_takes_part_only_if_its_module_lists_it(stage: Stage) -> Result<()> {
+    let live = stage.start(shop(&stage, Fixture::RustBasic).await?).await?;
+    let controllers: Vec<_> = live
+        .control()
+        .routes()
+        .into_iter()
+        .filter_map(|route| route.controller)
+        .collect();
+    assert!(!controllers.iter().any(|name| name == "Unlisted"), "{controllers:?}");
+    assert_eq!(live.get("/unlisted").await?.status, 404);
     live.shutdown().await;
     Ok(())
 }
