@@ -118,7 +118,7 @@ fn call(handler: &Handler, is_async: bool, form: &TokenStream) -> TokenStream {
     let outcome = quote_spanned!(handler.output=> ::pointwork_guest::IntoOutcome::into_outcome(value));
     quote! {
         #reads
-        #[allow(unused_mut, unused_variables)]
+        #[allow(unused_mut, unused_variables, reason = "a handler need not use all that it is given")]
         let mut holder: ::core::option::Option<::pointwork_guest::Context<#form>> = #holder;
         let value = Self::#ident(#(#passed),*)#wait;
         #outcome

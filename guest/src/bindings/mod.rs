@@ -2,13 +2,13 @@
 //!
 //! `imports` is what all worlds import. Each other module exports one world and shares the types of `imports`.
 
-#[allow(missing_docs, unreachable_pub, clippy::undocumented_unsafe_blocks)]
+#[allow(missing_docs, unreachable_pub, clippy::undocumented_unsafe_blocks, reason = "generated")]
 #[rustfmt::skip]
 pub mod controller_module;
-#[allow(missing_docs, unreachable_pub, clippy::undocumented_unsafe_blocks)]
+#[allow(missing_docs, unreachable_pub, clippy::undocumented_unsafe_blocks, reason = "generated")]
 #[rustfmt::skip]
 pub mod controller_module_async;
-#[allow(missing_docs, unreachable_pub, clippy::undocumented_unsafe_blocks)]
+#[allow(missing_docs, unreachable_pub, clippy::undocumented_unsafe_blocks, reason = "generated")]
 #[rustfmt::skip]
 pub mod imports;
 

@@ -1,7 +1,7 @@
 //! `pointwork build`: a cargo package becomes a component.
 //!
 //! The steps, one module each: [`package`] finds what to build, [`toolchain`] sees to the compiler's target, [`compile`]
-//! runs cargo, [`component`] turns the core module into a component, and [`write`] puts it in its place in one move.
+//! runs cargo, [`component`] turns the core module into a component, and [`mod@write`] puts it in its place in one move.
 
 mod compile;
 mod component;

@@ -215,9 +215,7 @@ async fn a_listener_that_panics_ends_the_call_only(stage: Stage) -> Result<()> {
 
 async fn a_call_without_a_payload_is_null(stage: Stage) -> Result<()> {
     let module = at_root(|t| t.get("it", Program::new().call("db:one")));
-    let app = AppSpec::new()
-        .load("m", module)
-        .answers("db", "one", |payload| Ok(payload));
+    let app = AppSpec::new().load("m", module).answers("db", "one", Ok);
     let live = stage.start(app).await?;
     assert_eq!(live.get("/it").await?.text(), "null");
     live.shutdown().await;

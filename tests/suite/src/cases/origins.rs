@@ -165,7 +165,7 @@ async fn a_refused_swap_leaves_the_old_module_serving(stage: Stage) -> Result<()
         .register("GET", "/native", native);
     let live = stage.start(app).await?;
     let conflict = fixed("native", "mine");
-    let swap = live.control().apply(Step::Swap("m".to_owned(), conflict.into())).await;
+    let swap = live.control().apply(Step::Swap("m".to_owned(), conflict)).await;
     let refusal = swap.expect_err("the swap").text().to_owned();
     assert!(refusal.contains("`m`") && refusal.contains("/native"), "{refusal}");
     assert_eq!(live.get("/old").await?.text(), "old");
