@@ -62,7 +62,7 @@ impl<'a> Drive<'a> {
     }
 
     /// `Some` if the handler's end is the request's end.
-    fn poll_handler(&mut self, cx: &mut TaskContext<'_>) -> Option<Crash> {
+    fn poll_handler(&mut self, cx: &mut TaskContext<'_>) -> Option<End> {
         let handler = self.handler.as_mut()?;
         let span = self.span.clone();
         let polled = catch_unwind(AssertUnwindSafe(|| span.in_scope(|| handler.as_mut().poll(cx))));
@@ -80,17 +80,18 @@ impl<'a> Drive<'a> {
         match outcome {
             Outcome::Deferred => None,
             Outcome::Crashed(crash) => self.unless_replied(*crash),
-            Outcome::Reply(reply) => {
-                let failure = check_reply(&reply).and_then(|()| self.slot.fill(reply)).err()?;
-                self.unless_replied(refused(&failure))
-            }
+            // It goes straight to the client; the slot is only told.
+            Outcome::Reply(reply) => match check_reply(&reply).and_then(|()| self.slot.claim()) {
+                Ok(()) => Some(End::Reply(reply)),
+                Err(failure) => self.unless_replied(refused(&failure)),
+            },
         }
     }
 
     /// A crash after the reply cannot change what the client gets; it is reported all the same.
-    fn unless_replied(&self, crash: Crash) -> Option<Crash> {
+    fn unless_replied(&self, crash: Crash) -> Option<End> {
         if !self.slot.has_reply() {
-            return Some(crash);
+            return Some(End::Crashed(crash));
         }
         self.span.in_scope(|| self.desk.report(crash));
         None
@@ -127,9 +128,9 @@ impl Future for Drive<'_> {
     type Output = End;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<End> {
-        if let Some(crash) = self.poll_handler(cx) {
+        if let Some(end) = self.poll_handler(cx) {
             self.slot.close();
-            return self.end(End::Crashed(crash));
+            return self.end(end);
         }
         match self.slot.poll(cx) {
             Poll::Ready(Arrival::Reply(reply)) => {

@@ -51,6 +51,18 @@ impl ReplySlot {
         }
     }
 
+    /// Takes the place of the reply for a value that goes to the dispatcher by itself.
+    pub(crate) fn claim(&self) -> Result<(), Failure> {
+        let mut state = self.lock();
+        match &*state {
+            State::Replied(_) | State::Taken => Err(Failure::already_replied()),
+            _ => {
+                *state = State::Taken;
+                Ok(())
+            }
+        }
+    }
+
     /// Says that no holder of the context will reply any more; nothing if one did.
     pub(crate) fn abandon(&self) {
         self.end(State::Abandoned);

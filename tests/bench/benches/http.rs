@@ -3,6 +3,8 @@
 //!
 //! The server has core 0 to itself, the load generator `wrk` (Debian's package of that name) core 1. The subjects take
 //! turns, round after round, so that the machine's mood falls on all alike; what counts is the ratio within a round.
+//!
+//! With `-- --serve` it only serves, and tells where, for a profiler.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -40,6 +42,12 @@ fn main() -> Result<()> {
 
     let mut urls = vec![("bare hyper", format!("http://{bare}/native/42"))];
     urls.extend(SUBJECTS.map(|(name, path)| (name, format!("http://{ours}{path}"))));
+    if std::env::args().any(|argument| argument == "--serve") {
+        urls.iter().for_each(|(name, url)| println!("{name}: {url}"));
+        loop {
+            thread::park();
+        }
+    }
     let mut rates = vec![Vec::new(); urls.len()];
     for round in 0..=ROUNDS {
         for (subject, (_, url)) in urls.iter().enumerate() {
