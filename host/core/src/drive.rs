@@ -1,7 +1,7 @@
 //! Runs one handler until its request has a reply.
 
 use std::any::Any;
-use std::future::{Future, ready};
+use std::future::{Future, pending, ready};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use std::task::{Context as TaskContext, Poll};
 use std::time::Instant;
 
 use futures_util::FutureExt;
+use futures_util::future::{Either, select};
 use http::Response;
 
 use crate::bus::panic_message;
@@ -112,15 +113,17 @@ impl<'a> Drive<'a> {
         Poll::Ready(end)
     }
 
-    /// A handler may go on after it replied: it writes the body piece by piece, or tidies up.
-    fn let_the_handler_finish(&mut self) {
-        if let Some(handler) = self.handler.take() {
-            let span = self.span.clone();
-            self.desk
-                .router
-                .executor()
-                .spawn(Box::pin(finish(handler, self.desk.keep(), span)));
-        }
+    /// A handler may go on after it replied: it writes the body piece by piece, or tidies up. The body has the time that
+    /// its client gives it; anything else has to end by the request's deadline.
+    fn let_the_handler_finish(&mut self, reply: &Response<Body>) {
+        let Some(handler) = self.handler.take() else { return };
+        let executor = self.desk.router.executor();
+        let streams = reply.body().known_length().is_none();
+        let limit = self
+            .deadline
+            .filter(|_| !streams)
+            .map(|deadline| executor.sleep_until(deadline));
+        executor.spawn(Box::pin(finish(handler, limit, self.desk.keep(), self.span.clone())));
     }
 }
 
@@ -134,7 +137,7 @@ impl Future for Drive<'_> {
         }
         match self.slot.poll(cx) {
             Poll::Ready(Arrival::Reply(reply)) => {
-                self.let_the_handler_finish();
+                self.let_the_handler_finish(&reply);
                 return self.end(End::Reply(reply));
             }
             // A handler may let go of its context and return a value all the same.
@@ -170,13 +173,19 @@ fn panicked(panic: &(dyn Any + Send)) -> Crash {
     )
 }
 
-/// Runs a handler to its end after the reply.
-async fn finish(handler: HandlerFuture, desk: Kept, span: tracing::Span) {
-    let crash = match AssertUnwindSafe(handler).catch_unwind().await {
-        Ok(Outcome::Deferred) => return,
-        Ok(Outcome::Reply(_)) => refused(&Failure::already_replied()),
-        Ok(Outcome::Crashed(crash)) => *crash,
-        Err(panic) => panicked(&*panic),
+/// Runs a handler to its end after the reply, or to its limit.
+async fn finish(handler: HandlerFuture, limit: Option<BoxFuture<'static, ()>>, desk: Kept, span: tracing::Span) {
+    let limit = limit.unwrap_or_else(|| Box::pin(pending()));
+    let handler = AssertUnwindSafe(handler).catch_unwind();
+    let crash = match select(handler, limit).await {
+        Either::Left((Ok(Outcome::Deferred), _)) => return,
+        Either::Left((Ok(Outcome::Reply(_)), _)) => refused(&Failure::already_replied()),
+        Either::Left((Ok(Outcome::Crashed(crash)), _)) => *crash,
+        Either::Left((Err(panic), _)) => panicked(&*panic),
+        Either::Right(_) => Crash::new(
+            CrashKind::Deadline,
+            "the handler went on after its reply and past the deadline",
+        ),
     };
     span.in_scope(|| desk.report(crash));
 }

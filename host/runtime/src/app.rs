@@ -12,7 +12,7 @@ use crate::channel::Channel;
 use crate::engine::Engines;
 use crate::executor::Threads;
 use crate::module::{Module, ModuleInfo};
-use crate::options::{AppOptions, ModuleLimits};
+use crate::options::AppOptions;
 use crate::{Error, ErrorKind};
 
 /// An application: modules, channels and manual routes, served by the adapters that it is connected to.
@@ -159,12 +159,14 @@ impl App {
     /// # Cancel safety
     /// Cancelled, the module is not loaded.
     pub async fn load(&self, name: &str, component: impl Into<Vec<u8>>) -> Result<ModuleInfo, Error> {
-        if self.modules().iter().any(|module| module.name == name) {
-            let message = format!("a module `{name}` is loaded already");
-            return Err(Error::new(ErrorKind::Refused, message).with_hint("`App::swap` replaces it"));
-        }
-        self.install(name, component.into(), self.0.options.limits.clone())
-            .await
+        let is_new = |binder: &Binder| match binder.module(name) {
+            Some(_) => {
+                let message = format!("a module `{name}` is loaded already");
+                Err(Error::new(ErrorKind::Refused, message).with_hint("`App::swap` replaces it"))
+            }
+            None => Ok(()),
+        };
+        self.install(name, component.into(), is_new).await
     }
 
     /// Loads a module from a file; see [`load`](Self::load).
@@ -200,8 +202,7 @@ impl App {
     /// # Cancel safety
     /// Cancelled, the old module keeps serving.
     pub async fn swap(&self, name: &str, component: impl Into<Vec<u8>>) -> Result<ModuleInfo, Error> {
-        self.expect_module(name)?;
-        self.install(name, component.into(), self.0.options.limits.clone())
+        self.install(name, component.into(), |binder| expect_module(binder, name))
             .await
     }
 
@@ -210,8 +211,8 @@ impl App {
     /// # Errors
     /// [`Refused`](ErrorKind::Refused) if there is no module of that name.
     pub fn remove(&self, name: &str) -> Result<(), Error> {
-        self.expect_module(name)?;
         self.change(|binder| {
+            expect_module(binder, name)?;
             binder.remove_module(name);
             Ok(())
         })
@@ -302,14 +303,22 @@ impl App {
         self.0.means.bus.drained().await;
     }
 
-    async fn install(&self, name: &str, bytes: Vec<u8>, limits: ModuleLimits) -> Result<ModuleInfo, Error> {
+    /// Loads a component and puts it into the binder, if the name is fit for that before the work and after it.
+    async fn install(
+        &self,
+        name: &str,
+        bytes: Vec<u8>,
+        fits: impl Fn(&Binder) -> Result<(), Error>,
+    ) -> Result<ModuleInfo, Error> {
+        fits(&self.state().binder)?;
         let refused = |error: Error| error.in_module(name);
-        let module = Module::load(name, bytes, limits, &self.0.engines, &self.0.threads)
-            .await
-            .map_err(refused)?;
+        let limits = self.0.options.limits.clone();
+        let loading = Module::load(name, bytes, limits, &self.0.engines, &self.0.threads);
+        let module = Arc::new(loading.await.map_err(refused)?);
         let info = module.info.clone();
         self.change(|binder| {
-            binder.put_module(Arc::new(module));
+            fits(binder)?;
+            binder.put_module(module);
             Ok(())
         })
         .map_err(refused)?;
@@ -327,26 +336,6 @@ impl App {
         Ok(info)
     }
 
-    fn expect_module(&self, name: &str) -> Result<(), Error> {
-        let known: Vec<_> = self
-            .modules()
-            .into_iter()
-            .map(|module| format!("`{}`", module.name))
-            .collect();
-        if known.contains(&format!("`{name}`")) {
-            return Ok(());
-        }
-        let known = if known.is_empty() {
-            "none is loaded".to_owned()
-        } else {
-            format!("loaded: {}", known.join(", "))
-        };
-        Err(Error::new(
-            ErrorKind::Refused,
-            format!("there is no module `{name}`; {known}"),
-        ))
-    }
-
     /// Changes the binder whole or not at all.
     fn change(&self, change: impl FnOnce(&mut Binder) -> Result<(), Error>) -> Result<(), Error> {
         let mut state = self.state();
@@ -362,6 +351,25 @@ impl App {
         // A change is made on a copy, so a panic within one leaves the state whole.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn expect_module(binder: &Binder, name: &str) -> Result<(), Error> {
+    if binder.module(name).is_some() {
+        return Ok(());
+    }
+    let known: Vec<_> = binder
+        .modules()
+        .map(|module| format!("`{}`", module.info.name))
+        .collect();
+    let known = if known.is_empty() {
+        "none is loaded".to_owned()
+    } else {
+        format!("loaded: {}", known.join(", "))
+    };
+    Err(Error::new(
+        ErrorKind::Refused,
+        format!("there is no module `{name}`; {known}"),
+    ))
 }
 
 fn check_prefix(prefix: &str) -> Result<(), Error> {

@@ -84,6 +84,10 @@ impl Binder {
         })
     }
 
+    pub(crate) fn module(&self, name: &str) -> Option<&Arc<Module>> {
+        self.modules().find(|module| module.info.name == name)
+    }
+
     /// Adds a module, or puts it in the place of the one of the same name.
     pub(crate) fn put_module(&mut self, module: Arc<Module>) {
         let attached = !self.transports.is_empty();
@@ -104,11 +108,9 @@ impl Binder {
         }
     }
 
-    /// Takes a module out; whether there was one of that name.
-    pub(crate) fn remove_module(&mut self, name: &str) -> bool {
-        let before = self.sources.len();
+    /// Takes a module out.
+    pub(crate) fn remove_module(&mut self, name: &str) {
         self.sources.retain(|source| !source.is_module(name));
-        self.sources.len() != before
     }
 
     /// Adds an adapter and replays what was declared so far to it. Tells whether there was anything to replay.
