@@ -8,10 +8,14 @@ use pointwork::{Body, ConnectOptions};
 use pointwork_bench::{Direct, SUBJECTS, app};
 
 fn calls(criterion: &mut Criterion) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
     let direct = Direct::default();
     let app = runtime.block_on(app()).expect("the application");
-    app.connect_to(direct.clone(), ConnectOptions::new()).expect("the adapter");
+    app.connect_to(direct.clone(), ConnectOptions::new())
+        .expect("the adapter");
     let router = direct.router().expect("a router");
     let extra = [
         ("native handler that calls an event", "/native/42/call"),
@@ -23,7 +27,10 @@ fn calls(criterion: &mut Criterion) {
     for (name, path) in SUBJECTS.into_iter().chain(extra) {
         group.bench_function(name, |bencher| {
             bencher.to_async(&runtime).iter(|| async {
-                let request = Request::get(path).header("host", "bench").body(Body::empty()).expect("a request");
+                let request = Request::get(path)
+                    .header("host", "bench")
+                    .body(Body::empty())
+                    .expect("a request");
                 let reply = router.respond(None, request).await;
                 assert_eq!(reply.status(), 200, "{path}");
                 black_box(reply)

@@ -59,12 +59,19 @@ fn main() -> Result<()> {
         }
     }
 
-    println!("{:<20} {:>12} {:>10} {:>17}", "subject", "requests/s", "to native", "min to max");
+    println!(
+        "{:<20} {:>12} {:>10} {:>17}",
+        "subject", "requests/s", "to native", "min to max"
+    );
     let native = rates[1].clone();
     for ((name, _), rates) in urls.iter().zip(&mut rates) {
         let mut ratios: Vec<f64> = rates.iter().zip(&native).map(|(rate, native)| rate / native).collect();
         let (ratio, rate) = (median(&mut ratios), median(rates));
-        println!("{name:<20} {rate:>12.0} {ratio:>10.3} {:>8.3} {:>8.3}", ratios[0], ratios[ratios.len() - 1]);
+        println!(
+            "{name:<20} {rate:>12.0} {ratio:>10.3} {:>8.3} {:>8.3}",
+            ratios[0],
+            ratios[ratios.len() - 1]
+        );
     }
     Ok(())
 }
@@ -73,8 +80,11 @@ fn main() -> Result<()> {
 fn serve_on_one_core() -> Result<(SocketAddr, SocketAddr)> {
     let (addresses, ready) = mpsc::channel();
     thread::spawn(move || {
-        let served = tokio::runtime::Builder::new_current_thread().enable_all().build().context("a runtime").and_then(
-            |runtime| {
+        let served = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .context("a runtime")
+            .and_then(|runtime| {
                 runtime.block_on(async {
                     // The application's own threads stay off the server's core.
                     let app = app().await?;
@@ -89,8 +99,7 @@ fn serve_on_one_core() -> Result<(SocketAddr, SocketAddr)> {
                     hyper.serve(listener).await;
                     anyhow::Ok(())
                 })
-            },
-        );
+            });
         if let Err(error) = served {
             let _ = addresses.send(Err(error));
         }
@@ -109,7 +118,9 @@ async fn serve_bare(listener: TcpListener) {
         let answer = service_fn(|request: Request<Incoming>| async move {
             let id = request.uri().path().rsplit('/').next().unwrap_or_default().to_owned();
             let mut response = Response::new(Full::new(Bytes::from(id)));
-            response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+            response
+                .headers_mut()
+                .insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
             Ok::<_, Infallible>(response)
         });
         tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), answer));
@@ -124,7 +135,10 @@ fn measure(url: &str) -> Result<f64> {
         .context("wrk does not start; on Debian: apt-get install wrk")?;
     let text = String::from_utf8_lossy(&output.stdout);
     if !output.status.success() || text.contains("Non-2xx") || text.contains("Socket errors") {
-        bail!("wrk met errors at {url}:\n{text}{}", String::from_utf8_lossy(&output.stderr));
+        bail!(
+            "wrk met errors at {url}:\n{text}{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
     }
     let line = text.lines().find_map(|line| line.strip_prefix("Requests/sec:"));
     Ok(line.context("wrk told no rate")?.trim().parse()?)

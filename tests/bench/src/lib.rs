@@ -23,7 +23,9 @@ pub const SUBJECTS: [(&str, &str); 4] = [
 /// If a guest does not build or load.
 pub async fn app() -> Result<App> {
     let app = App::new()?;
-    app.get("/native/:id", |ctx: Context| async move { ctx.param("id").map(str::to_owned) })?;
+    app.get("/native/:id", |ctx: Context| async move {
+        ctx.param("id").map(str::to_owned)
+    })?;
     app.get("/native/:id/call", |ctx: Context| async move {
         let payload = Payload::json(ctx.param("id").unwrap_or_default())?;
         ctx.call_raw("bench:echo", payload).await?.to::<String>()
@@ -45,12 +47,21 @@ pub fn component(guest: &str) -> Result<Vec<u8>> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let target = here.join("target/guests");
     let built = Command::new(env!("CARGO"))
-        .args(["build", "--release", "--target", "wasm32-unknown-unknown", "--target-dir"])
+        .args([
+            "build",
+            "--release",
+            "--target",
+            "wasm32-unknown-unknown",
+            "--target-dir",
+        ])
         .arg(&target)
         .current_dir(here.join("guests").join(guest))
         .status()
         .context("cargo does not start")?;
-    ensure!(built.success(), "the guest `{guest}` does not build; is the target there? rustup target add wasm32-unknown-unknown");
+    ensure!(
+        built.success(),
+        "the guest `{guest}` does not build; is the target there? rustup target add wasm32-unknown-unknown"
+    );
     let module = std::fs::read(target.join(format!("wasm32-unknown-unknown/release/bench_{guest}.wasm")))?;
     ComponentEncoder::default().validate(true).module(&module)?.encode()
 }
