@@ -15,6 +15,8 @@ use std::{env, fs};
 use wit_component::{ComponentEncoder, DecodedWasm};
 use wit_parser::{Resolve, WorldItem};
 
+const TARGET: &str = "wasm32-unknown-unknown";
+
 /// Names of the interfaces, each with its functions.
 type Interfaces = BTreeMap<String, Vec<String>>;
 
@@ -76,14 +78,9 @@ fn build(form: &str, arguments: &[&str]) -> Result<Vec<u8>, Box<dyn Error>> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hello");
+    ensure_target()?;
     let built = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args([
-            "build",
-            "--release",
-            "--target",
-            "wasm32-unknown-unknown",
-            "--target-dir",
-        ])
+        .args(["build", "--release", "--target", TARGET, "--target-dir"])
         .arg(&target)
         .args(arguments)
         .current_dir(package)
@@ -126,4 +123,19 @@ fn named<'a>(resolve: &Resolve, items: impl Iterator<Item = &'a WorldItem>) -> I
             ))
         })
         .collect()
+}
+
+/// Installs the target if the toolchain lacks it.
+fn ensure_target() -> Result<(), Box<dyn Error>> {
+    let printed = Command::new("rustc")
+        .args(["--print", "target-libdir", "--target", TARGET])
+        .output()?;
+    if Path::new(String::from_utf8(printed.stdout)?.trim()).is_dir() {
+        return Ok(());
+    }
+    let added = Command::new("rustup").args(["target", "add", TARGET]).status();
+    match added {
+        Ok(status) if status.success() => Ok(()),
+        other => Err(format!("`rustup target add {TARGET}` failed ({other:?}); install the target by hand").into()),
+    }
 }
