@@ -42,7 +42,7 @@ fn text_file_is_refused() {
         .stdout_eq("")
         .stderr_eq(str![[r#"
 error: `notes.wasm` is refused
-  caused by: not a WebAssembly file: it begins with `buy tea`, expected `/0asm`
+  caused by: not a WebAssembly component: it begins with `buy tea`, expected `/0asm`
 
 "#]]);
 }

@@ -195,7 +195,7 @@ fn component_that_is_none_is_refused() {
         .stdout_eq("")
         .stderr_eq(str![[r#"
 error: module `shop` from `shop.wasm` is refused
-  caused by: not a WebAssembly file: it begins with `no component`, expected `/0asm`
+  caused by: not a WebAssembly component: it begins with `no component`, expected `/0asm`
 
 "#]]);
 }
