@@ -24,4 +24,4 @@ wasmtime::component::bindgen!({
     },
 });
 
-pub(crate) use pointwork::module::{context, context_async, log, types};
+pub(crate) use self::pointwork::module::{context, context_async, log, types};
