@@ -1,13 +1,13 @@
 //! Modules of the asynchronous form: an instance may have several requests in flight.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use pointwork_core::{Context, Crash, CrashKind, HandlerFuture, Outcome};
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{Notify, SetOnce, mpsc, oneshot};
 use tokio::time::{sleep, sleep_until, timeout};
 use wasmtime::component::{Accessor, Resource, TypedFunc};
 
@@ -38,7 +38,8 @@ struct Worker {
     forsaken: AtomicUsize,
     retired: AtomicBool,
     give_up: Notify,
-    fate: OnceLock<String>,
+    /// Why the instance ended, as soon as it did.
+    fate: SetOnce<String>,
 }
 
 struct Job {
@@ -99,7 +100,7 @@ impl Concurrent {
             forsaken: AtomicUsize::new(0),
             retired: AtomicBool::new(false),
             give_up: Notify::new(),
-            fate: OnceLock::new(),
+            fate: SetOnce::new(),
         });
         self.threads
             .spawn_guest(drive(self.template.clone(), worker.clone(), queue));
@@ -126,12 +127,17 @@ impl Concurrent {
         let _ = worker.jobs.send(Job { handler, context, done });
         let outcome = outcome.await;
         place.ended = true;
-        outcome.unwrap_or_else(|_| {
-            let fate = worker.fate.get().map_or("the instance ended", String::as_str);
-            Outcome::Crashed(Box::new(
-                Crash::new(CrashKind::Trap, fate).in_module(&*self.template.name),
-            ))
-        })
+        match outcome {
+            Ok(outcome) => outcome,
+            Err(_) => {
+                // The job is dropped a moment before the instance's fate is known.
+                let fate = timeout(GRACE, worker.fate.wait()).await;
+                let fate = fate.map_or("the instance ended", String::as_str);
+                Outcome::Crashed(Box::new(
+                    Crash::new(CrashKind::Trap, fate).in_module(&*self.template.name),
+                ))
+            }
+        }
     }
 }
 
@@ -193,11 +199,12 @@ async fn drive(template: Arc<Template>, worker: Arc<Worker>, queue: mpsc::Unboun
         () = given_up => Ok(()),
     };
     worker.retired.store(true, Ordering::Relaxed);
-    if let Err(error) = ended
-        && let Outcome::Crashed(crash) = trapped(&template, &error, store.data_mut().take_panic())
-    {
-        let _ = worker.fate.set(crash.message);
-    }
+    let fate = match ended.map_err(|error| trapped(&template, &error, store.data_mut().take_panic())) {
+        Err(Outcome::Crashed(crash)) => crash.message,
+        _ => "the instance ended".to_owned(),
+    };
+    // Whoever gave it up has said why already.
+    let _ = worker.fate.set(fate);
 }
 
 async fn run(
