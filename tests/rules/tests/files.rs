@@ -105,7 +105,7 @@ fn a_waived_lint_has_a_reason() {
 fn no_file_names_a_place_of_one_machine() {
     let mut texts = texts().unwrap();
     texts.retain(|text| !text.path.starts_with("tests/rules/") && text.path != ".gitignore");
-    let places = ["/home/", "/root/", "/Users/", "C:\\Users", "/work/", "/tmp/t-"];
+    let places = ["/home/", "/root/", "/Users/", "C:\\Users"];
     nobody(&texts, "the path of one machine", |line| {
         places.iter().any(|place| line.contains(place))
     });
