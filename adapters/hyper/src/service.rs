@@ -11,9 +11,9 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Body as HttpBody;
 use pointwork_core::{Body, BoxFuture};
+use pointwork_server::BoxError;
 
 use crate::adapter::Inner;
-use crate::body::BoxError;
 
 /// The adapter as a [`tower_service::Service`] and a [`hyper::service::Service`] (spec A9).
 ///
@@ -22,7 +22,7 @@ use crate::body::BoxError;
 ///
 /// The request must be as the client sent it. A router around it that takes a prefix off the path changes what the routes
 /// match; one that keeps it, while the application has a global prefix too, makes the path double (spec G6). Call it
-/// within a tokio runtime with time enabled. Of the [options](crate::HyperOptions), only the body timeout counts here:
+/// within a tokio runtime with time enabled. Of the [options](pointwork_core::ServerOptions), only the body timeout counts here:
 /// the rest is the server's around it.
 ///
 /// ```

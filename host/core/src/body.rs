@@ -2,7 +2,9 @@
 
 use std::fmt;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll, ready};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_channel::mpsc;
@@ -11,7 +13,7 @@ use http::StatusCode;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use http_body_util::BodyExt;
 
-use crate::{BoxFuture, Failure, FailureCode};
+use crate::{BoxFuture, Executor, Failure, FailureCode};
 
 /// Why a body broke off.
 #[derive(Debug)]
@@ -126,6 +128,23 @@ impl Body {
         }
     }
 
+    /// The same body, breaking off with [`BodyError::Timeout`] when its next piece takes longer than `pause`; `None` is no limit.
+    ///
+    /// Only the time during which somebody waits counts. A body that came along with its head costs no timer.
+    #[must_use]
+    pub fn within(self, pause: Option<Duration>, executor: &Arc<dyn Executor>) -> Self {
+        let Some(pause) = pause else { return self };
+        match self.0 {
+            Inner::Stream { .. } => Self::stream(Timed {
+                body: self,
+                pause,
+                executor: executor.clone(),
+                timer: None,
+            }),
+            whole => Self(whole),
+        }
+    }
+
     /// The length in bytes, if it is known beforehand.
     pub fn known_length(&self) -> Option<u64> {
         self.size_hint().exact()
@@ -211,6 +230,42 @@ impl HttpBody for Body {
             Inner::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Inner::Stream { body, .. } => body.size_hint(),
         }
+    }
+}
+
+/// See [`Body::within`].
+struct Timed {
+    body: Body,
+    pause: Duration,
+    executor: Arc<dyn Executor>,
+    /// Runs while somebody waits.
+    timer: Option<BoxFuture<'static, ()>>,
+}
+
+impl HttpBody for Timed {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let this = self.get_mut();
+        if let Poll::Ready(frame) = Pin::new(&mut this.body).poll_frame(cx) {
+            this.timer = None;
+            return Poll::Ready(frame);
+        }
+        let timer = this
+            .timer
+            .get_or_insert_with(|| this.executor.sleep_until(Instant::now() + this.pause));
+        ready!(timer.as_mut().poll(cx));
+        this.timer = None;
+        Poll::Ready(Some(Err(BodyError::Timeout)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 

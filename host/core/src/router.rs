@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http::request::Parts;
-use http::{HeaderValue, Method, Request, Response, StatusCode, Version, header};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, Version, header};
 use serde::Serialize;
 
 use crate::channel::Caller;
@@ -192,6 +192,13 @@ impl Router {
         self.shared.table.shapes()
     }
 
+    /// The native entry to ask, for an adapter whose framework matches its routes one after the other: the shape of the
+    /// route that answers, or else of the most specific that matches the path. It is a hint for
+    /// [`respond`](Self::respond).
+    pub fn locate(&self, method: &Method, uri: &Uri) -> Option<ShapeId> {
+        self.shared.table.locate(method, uri)
+    }
+
     /// The records of all routes, in the order registered (spec D9).
     pub fn records(&self) -> impl Iterator<Item = &Arc<RouteRecord>> {
         self.shared.table.routes().iter().map(|entry| &entry.target.record)
@@ -298,7 +305,8 @@ impl Router {
         })
     }
 
-    pub(crate) fn executor(&self) -> &Arc<dyn Executor> {
+    /// Who runs what outlives a request, and keeps time: for adapters, see [`Body::within`].
+    pub fn executor(&self) -> &Arc<dyn Executor> {
         &self.shared.executor
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pointwork_core::{Context, Failure, Route};
-use pointwork_hyper::HyperOptions;
+use pointwork_hyper::ServerOptions;
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::time::sleep;
@@ -62,7 +62,7 @@ async fn a_request_in_flight_ends_and_an_idle_connection_closes() {
 #[tokio::test]
 async fn a_request_that_outlasts_the_grace_is_cut_and_its_handler_cancelled() {
     let (observed, began, dropped) = observed("GET");
-    let mut options = HyperOptions::default();
+    let mut options = ServerOptions::default();
     options.shutdown_grace = Duration::from_millis(200);
     let mut subject = Subject::with(options, vec![observed]).await;
     let mut client = subject.client().await;
@@ -91,7 +91,7 @@ async fn a_shutdown_without_requests_takes_no_grace() {
 #[tokio::test]
 async fn dropping_the_server_cuts_every_connection() {
     let (observed, began, dropped) = observed("GET");
-    let subject = Subject::with(HyperOptions::default(), vec![observed]).await;
+    let subject = Subject::with(ServerOptions::default(), vec![observed]).await;
     let mut client = subject.client().await;
     client.send("GET /observed HTTP/1.1\r\nhost: a\r\n\r\n").await;
     within("the handler's begin", began.notified()).await;
@@ -103,7 +103,7 @@ async fn dropping_the_server_cuts_every_connection() {
 #[tokio::test]
 async fn a_client_that_goes_away_cancels_its_handler() {
     let (observed, began, dropped) = observed("GET");
-    let subject = Subject::with(HyperOptions::default(), vec![observed]).await;
+    let subject = Subject::with(ServerOptions::default(), vec![observed]).await;
     let mut client = subject.client().await;
     client.send("GET /observed HTTP/1.1\r\nhost: a\r\n\r\n").await;
     within("the handler's begin", began.notified()).await;
@@ -114,7 +114,7 @@ async fn a_client_that_goes_away_cancels_its_handler() {
 #[tokio::test]
 async fn a_client_that_goes_away_within_its_body_ends_the_reading_of_it() {
     let (observed, began, dropped) = observed("POST");
-    let subject = Subject::with(HyperOptions::default(), vec![observed]).await;
+    let subject = Subject::with(ServerOptions::default(), vec![observed]).await;
     for framing in ["content-length: 9", "transfer-encoding: chunked"] {
         let mut client = subject.client().await;
         client
@@ -130,7 +130,7 @@ async fn a_client_that_goes_away_within_its_body_ends_the_reading_of_it() {
 
 #[tokio::test]
 async fn a_broken_off_body_is_told_to_a_client_that_still_listens() {
-    let hyper = published(HyperOptions::default(), routes());
+    let hyper = published(ServerOptions::default(), routes());
     let subject = Subject::start(&hyper).await;
     let mut client = subject.client().await;
     client

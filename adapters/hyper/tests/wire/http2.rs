@@ -8,7 +8,7 @@ use hyper::body::Incoming;
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use pointwork_core::{Body, Context, RouterOptions};
-use pointwork_hyper::{Hyper, HyperOptions};
+use pointwork_hyper::{Hyper, ServerOptions};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
@@ -125,7 +125,7 @@ async fn a_body_beyond_the_limit_gets_413() {
 
 #[tokio::test]
 async fn a_body_that_stops_coming_gets_408() {
-    let mut options = HyperOptions::default();
+    let mut options = ServerOptions::default();
     options.body_timeout = Some(Duration::from_millis(200));
     let subject = Subject::with(options, routes()).await;
     let mut client = Client::connect(&subject).await;
@@ -142,7 +142,7 @@ async fn a_body_that_stops_coming_gets_408() {
 
 #[tokio::test]
 async fn too_many_headers_get_431() {
-    let mut options = HyperOptions::default();
+    let mut options = ServerOptions::default();
     options.max_headers = 10;
     let subject = Subject::with(options, routes()).await;
     let mut client = Client::connect(&subject).await;
@@ -159,7 +159,7 @@ async fn too_many_headers_get_431() {
 #[tokio::test]
 async fn a_reset_of_the_stream_cancels_the_handler() {
     let (observed, began, dropped) = observed("GET");
-    let subject = Subject::with(HyperOptions::default(), vec![observed]).await;
+    let subject = Subject::with(ServerOptions::default(), vec![observed]).await;
     let client = Client::connect(&subject).await;
     let mut sender = client.sender.clone();
     let call = tokio::spawn(async move {
@@ -179,7 +179,7 @@ async fn a_broken_off_reply_ends_with_a_reset() {
         tokio::time::sleep(Duration::from_millis(50)).await;
         drop(writer);
     };
-    let subject = Subject::with(HyperOptions::default(), vec![route("GET", "/streamed", streamed)]).await;
+    let subject = Subject::with(ServerOptions::default(), vec![route("GET", "/streamed", streamed)]).await;
     let mut client = Client::connect(&subject).await;
     let reply = client.send("GET", "/streamed", Body::empty()).await.unwrap();
     assert!(within("the body", reply.into_body().collect()).await.is_err());
@@ -207,7 +207,7 @@ async fn a_shutdown_lets_requests_in_flight_end() {
 
 #[tokio::test]
 async fn an_idle_connection_is_closed_and_a_busy_one_is_not() {
-    let mut options = HyperOptions::default();
+    let mut options = ServerOptions::default();
     options.header_timeout = Some(Duration::from_millis(200));
     let subject = Subject::with(options, routes()).await;
     let mut client = Client::connect(&subject).await;
@@ -220,7 +220,7 @@ async fn an_idle_connection_is_closed_and_a_busy_one_is_not() {
 
 #[tokio::test]
 async fn a_connection_that_begins_nothing_is_cut() {
-    let mut options = HyperOptions::default();
+    let mut options = ServerOptions::default();
     options.header_timeout = Some(Duration::from_millis(200));
     let subject = Subject::with(options, routes()).await;
     let mut client = subject.client().await;

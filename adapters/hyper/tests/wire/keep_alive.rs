@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use pointwork_hyper::HyperOptions;
+use pointwork_hyper::ServerOptions;
 
 use crate::subject::{Subject, routes};
 
@@ -16,7 +16,7 @@ async fn one_connection_serves_many_requests() {
 
 #[tokio::test]
 async fn without_keep_alive_the_connection_closes_after_the_reply() {
-    let mut options = HyperOptions::default();
+    let mut options = ServerOptions::default();
     options.keep_alive = false;
     let subject = Subject::with(options, routes()).await;
     let mut client = subject.client().await;

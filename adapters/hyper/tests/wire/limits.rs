@@ -1,5 +1,5 @@
 use pointwork_core::RouterOptions;
-use pointwork_hyper::{Hyper, HyperOptions};
+use pointwork_hyper::{Hyper, ServerOptions};
 
 use crate::subject::{Subject, publish, routes};
 
@@ -87,7 +87,7 @@ async fn too_many_headers_get_431() {
         format!("GET /hello HTTP/1.1\r\nhost: a\r\n{lines}\r\n")
     };
     for limit in [100, 20] {
-        let mut options = HyperOptions::default();
+        let mut options = ServerOptions::default();
         options.max_headers = limit;
         let subject = Subject::with(options, routes()).await;
         let mut client = subject.client().await;
@@ -101,7 +101,7 @@ async fn too_many_headers_get_431() {
 
 #[tokio::test]
 async fn a_head_beyond_its_limit_gets_431() {
-    let mut options = HyperOptions::default();
+    let mut options = ServerOptions::default();
     options.max_header_bytes = 4096;
     let subject = Subject::with(options, routes()).await;
     let with = |length: usize| {
@@ -121,7 +121,7 @@ async fn a_head_beyond_its_limit_gets_431() {
 
 #[tokio::test]
 async fn connections_beyond_the_limit_wait_their_turn() {
-    let mut options = HyperOptions::default();
+    let mut options = ServerOptions::default();
     options.max_connections = 2;
     let subject = Subject::with(options, routes()).await;
     let mut first = subject.client().await;

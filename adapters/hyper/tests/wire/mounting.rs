@@ -8,7 +8,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use pointwork_core::{Body, Context, Extensions};
-use pointwork_hyper::{HyperOptions, HyperService};
+use pointwork_hyper::{HyperService, ServerOptions};
 use tokio::net::TcpListener;
 use tower::layer::layer_fn;
 use tower::util::MapResponse;
@@ -22,7 +22,7 @@ fn service() -> HyperService {
     all.push(route("GET", "/user", async |context: Context| {
         context.extension("user").unwrap_or_default()
     }));
-    published(HyperOptions::default(), all).service()
+    published(ServerOptions::default(), all).service()
 }
 
 #[tokio::test]
@@ -99,7 +99,7 @@ async fn hyper_takes_the_service_within_layers() {
 #[tokio::test]
 async fn dropping_the_call_cancels_the_handler() {
     let (observed, began, dropped) = crate::closing::observed("GET");
-    let service = published(HyperOptions::default(), vec![observed]).service();
+    let service = published(ServerOptions::default(), vec![observed]).service();
     let request = Request::get("/observed")
         .header("host", "a")
         .body(Body::empty())

@@ -2,7 +2,7 @@ use std::error::Error as _;
 use std::time::Duration;
 
 use pointwork_core::{Context, ErrorKind, RouterOptions, Transport};
-use pointwork_hyper::{Hyper, HyperOptions, Protocols};
+use pointwork_hyper::{Hyper, Protocols, ServerOptions};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
@@ -31,7 +31,7 @@ async fn a_request_ends_on_the_table_it_began_on() {
         GO.notified().await;
         "old"
     };
-    let hyper = published(HyperOptions::default(), vec![route("GET", "/version", old)]);
+    let hyper = published(ServerOptions::default(), vec![route("GET", "/version", old)]);
     let subject = Subject::start(&hyper).await;
     let mut first = subject.client().await;
     first.send("GET /version HTTP/1.1\r\nhost: a\r\n\r\n").await;
@@ -50,7 +50,7 @@ async fn a_request_ends_on_the_table_it_began_on() {
 
 #[tokio::test]
 async fn a_table_that_is_only_staged_serves_nobody() {
-    let hyper = published(HyperOptions::default(), routes());
+    let hyper = published(ServerOptions::default(), routes());
     let bus = bus();
     let other = pointwork_core::Router::new(
         vec![route("GET", "/other", async |_: Context| "other")],
@@ -111,7 +111,7 @@ async fn an_address_that_is_none_is_an_error_that_says_what_was_expected() {
 
 #[tokio::test]
 async fn a_port_can_speak_one_version_only() {
-    let mut options = HyperOptions::default();
+    let mut options = ServerOptions::default();
     options.protocols = Protocols::Http1;
     let subject = Subject::with(options, routes()).await;
     assert_eq!(subject.client().await.get("/hello").await.body, "hello");
@@ -123,7 +123,7 @@ async fn a_port_can_speak_one_version_only() {
 
 #[tokio::test]
 async fn limits_of_any_size_are_taken() {
-    let mut options = HyperOptions::default();
+    let mut options = ServerOptions::default();
     let longest = Some(Duration::MAX);
     options.first_byte_timeout = longest;
     options.header_timeout = longest;

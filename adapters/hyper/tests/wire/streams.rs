@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use http::Response;
 use pointwork_core::Context;
-use pointwork_hyper::HyperOptions;
+use pointwork_hyper::ServerOptions;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
@@ -24,7 +24,7 @@ async fn each_piece_leaves_as_it_is_written() {
         }
         writer.finish().await.unwrap();
     };
-    let subject = Subject::with(HyperOptions::default(), vec![route("GET", "/streamed", streamed)]).await;
+    let subject = Subject::with(ServerOptions::default(), vec![route("GET", "/streamed", streamed)]).await;
     let mut client = subject.client().await;
     client.send("GET /streamed HTTP/1.1\r\nhost: a\r\n\r\n").await;
     let head = client.head().await;
@@ -54,7 +54,7 @@ async fn a_slow_client_slows_the_writer_down() {
             }
         }
     };
-    let subject = Subject::with(HyperOptions::default(), vec![route("GET", "/streamed", streamed)]).await;
+    let subject = Subject::with(ServerOptions::default(), vec![route("GET", "/streamed", streamed)]).await;
     let mut client = subject.client().await;
     client
         .send("GET /streamed HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
@@ -88,7 +88,7 @@ async fn broken(begin: &str) -> std::io::Result<String> {
         sleep(Duration::from_millis(50)).await;
         drop(writer);
     };
-    let subject = Subject::with(HyperOptions::default(), vec![route("GET", "/streamed", streamed)]).await;
+    let subject = Subject::with(ServerOptions::default(), vec![route("GET", "/streamed", streamed)]).await;
     let mut client = subject.client().await;
     client.send(format!("GET /streamed {begin}\r\nhost: a\r\n\r\n")).await;
     client.rest().await
@@ -116,7 +116,7 @@ async fn a_client_that_goes_away_within_the_reply_is_told_to_the_writer() {
         }
         GONE.notify_one();
     };
-    let subject = Subject::with(HyperOptions::default(), vec![route("GET", "/streamed", streamed)]).await;
+    let subject = Subject::with(ServerOptions::default(), vec![route("GET", "/streamed", streamed)]).await;
     let mut client = subject.client().await;
     client.send("GET /streamed HTTP/1.1\r\nhost: a\r\n\r\n").await;
     client.head().await;

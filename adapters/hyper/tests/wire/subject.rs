@@ -10,7 +10,7 @@ use pointwork_core::{
     BoxFuture, Bus, BusOptions, Context, Delivery, Executor, Failure, Handler, IntoReply, Origin, Payload, Route,
     RouteRecord, Router, RouterOptions, Subscription, Transport,
 };
-use pointwork_hyper::{Hyper, HyperOptions};
+use pointwork_hyper::{Hyper, ServerOptions};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -92,7 +92,7 @@ pub fn publish(hyper: &Hyper, routes: Vec<Route>, options: RouterOptions) {
     staged.publish();
 }
 
-pub fn published(options: HyperOptions, routes: Vec<Route>) -> Hyper {
+pub fn published(options: ServerOptions, routes: Vec<Route>) -> Hyper {
     let hyper = Hyper::with_options(options);
     publish(&hyper, routes, RouterOptions::default());
     hyper
@@ -141,12 +141,12 @@ impl Subject {
         }
     }
 
-    pub async fn with(options: HyperOptions, routes: Vec<Route>) -> Self {
+    pub async fn with(options: ServerOptions, routes: Vec<Route>) -> Self {
         Self::start(&published(options, routes)).await
     }
 
     pub async fn plain() -> Self {
-        Self::with(HyperOptions::default(), routes()).await
+        Self::with(ServerOptions::default(), routes()).await
     }
 
     pub async fn client(&self) -> Client {

@@ -1,7 +1,7 @@
 use std::time::{Duration, Instant};
 
 use pointwork_core::Context;
-use pointwork_hyper::HyperOptions;
+use pointwork_hyper::ServerOptions;
 use tokio::io::AsyncReadExt;
 use tokio::time::sleep;
 
@@ -11,8 +11,8 @@ use crate::subject::{Subject, route, routes};
 const SHORT: Duration = Duration::from_millis(300);
 
 /// Every time is long but the one under test, so that a wrong one cannot pass for it.
-async fn subject(set: impl FnOnce(&mut HyperOptions)) -> Subject {
-    let mut options = HyperOptions::default();
+async fn subject(set: impl FnOnce(&mut ServerOptions)) -> Subject {
+    let mut options = ServerOptions::default();
     set(&mut options);
     Subject::with(options, routes()).await
 }
@@ -95,7 +95,7 @@ async fn a_body_that_stops_coming_gets_408() {
 #[tokio::test]
 async fn a_client_that_takes_none_of_its_reply_is_cut() {
     let big = vec![route("GET", "/big", async |_: Context| vec![b'x'; 32 * 1024 * 1024])];
-    let mut options = HyperOptions::default();
+    let mut options = ServerOptions::default();
     options.write_timeout = Some(SHORT);
     options.shutdown_grace = Duration::from_secs(60);
     let mut subject = Subject::with(options, big).await;
@@ -111,7 +111,7 @@ async fn a_client_that_takes_none_of_its_reply_is_cut() {
 async fn a_client_that_takes_its_reply_slowly_is_not_cut() {
     const LENGTH: usize = 32 * 1024 * 1024;
     let big = vec![route("GET", "/big", async |_: Context| vec![b'x'; LENGTH])];
-    let mut options = HyperOptions::default();
+    let mut options = ServerOptions::default();
     options.write_timeout = Some(SHORT);
     // Nor does the time count as idle, although the handler is long done.
     options.header_timeout = Some(SHORT);

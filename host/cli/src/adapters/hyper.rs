@@ -1,7 +1,7 @@
 //! Bare hyper.
 
 use pointwork::{App, ConnectOptions};
-use pointwork_hyper::{Hyper, HyperOptions};
+use pointwork_hyper::{Hyper, ServerOptions};
 use tokio::net::TcpListener;
 
 use super::Boxed;
@@ -18,8 +18,8 @@ pub(super) fn serve(app: &App, listener: TcpListener, limits: &Limits, stop: Box
     }))
 }
 
-fn options(limits: &Limits) -> HyperOptions {
-    let mut options = HyperOptions::default();
+fn options(limits: &Limits) -> ServerOptions {
+    let mut options = ServerOptions::default();
     if let Some(timeout) = limits.header_timeout {
         options.first_byte_timeout = Some(timeout);
         options.header_timeout = Some(timeout);

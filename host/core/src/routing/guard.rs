@@ -21,8 +21,8 @@ pub enum Refusal {
     HostMismatch,
     /// A `Content-Length` that is not a decimal number of bytes, or is one beyond 64 bits.
     BadContentLength,
-    /// Several `Content-Length` that differ.
-    ContentLengthMismatch,
+    /// More than one `Content-Length`, or a list in one, whether they agree or not.
+    SeveralContentLengths,
     /// `Content-Length` and `Transfer-Encoding` at once, the seed of request smuggling.
     LengthAndEncoding,
     /// `Transfer-Encoding` in a version that does not have it: HTTP/1.0 or HTTP/2 and later.
@@ -52,7 +52,7 @@ impl Refusal {
             Self::BadHost => "the `host` header is malformed, expected a host with or without a port",
             Self::HostMismatch => "the `host` header differs from the authority of the request target",
             Self::BadContentLength => "the `content-length` header is malformed, expected a decimal number of bytes",
-            Self::ContentLengthMismatch => "the request has several `content-length` headers that differ",
+            Self::SeveralContentLengths => "the request has several `content-length` headers, expected one at most",
             Self::LengthAndEncoding => "the request has both `content-length` and `transfer-encoding`",
             Self::MisplacedEncoding => "the request has `transfer-encoding`, which its HTTP version does not have",
             Self::UnframedBody => "the `transfer-encoding` header does not end in `chunked`",
@@ -131,12 +131,10 @@ fn check_framing(head: &Parts) -> Result<(), Refusal> {
     let has_encoding = head.headers.contains_key(TRANSFER_ENCODING);
     let mut lengths = head.headers.get_all(CONTENT_LENGTH).iter();
     if let Some(first) = lengths.next() {
-        let length = read_length(first)?;
-        for other in lengths {
-            if read_length(other)? != length {
-                return Err(Refusal::ContentLengthMismatch);
-            }
+        if lengths.next().is_some() {
+            return Err(Refusal::SeveralContentLengths);
         }
+        check_length(first)?;
         if has_encoding {
             return Err(Refusal::LengthAndEncoding);
         }
@@ -161,25 +159,18 @@ fn check_framing(head: &Parts) -> Result<(), Refusal> {
     check_codings(head)
 }
 
-/// One header may list the same number several times, as a gateway that folds headers leaves it.
-fn read_length(value: &HeaderValue) -> Result<u64, Refusal> {
+fn check_length(value: &HeaderValue) -> Result<(), Refusal> {
     let text = value.to_str().map_err(|_| Refusal::BadContentLength)?;
-    let mut read = text.split(',').map(|part| {
-        let part = part.trim_matches([' ', '\t']);
-        // `u64::from_str` alone would take a sign.
-        let digits = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-        digits
-            .then(|| part.parse::<u64>().ok())
-            .flatten()
-            .ok_or(Refusal::BadContentLength)
-    });
-    let first = read.next().unwrap_or(Err(Refusal::BadContentLength))?;
-    for other in read {
-        if other? != first {
-            return Err(Refusal::ContentLengthMismatch);
-        }
+    if text.contains(',') {
+        return Err(Refusal::SeveralContentLengths);
     }
-    Ok(first)
+    // `u64::from_str` alone would take a sign.
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if digits && text.parse::<u64>().is_ok() {
+        Ok(())
+    } else {
+        Err(Refusal::BadContentLength)
+    }
 }
 
 fn check_codings(head: &Parts) -> Result<(), Refusal> {

@@ -79,6 +79,17 @@ impl Shape {
         &self.routes
     }
 
+    /// The methods that routes of this shape are for, sorted by their text; a route for every method is not among them.
+    /// HEAD is not added to GET.
+    pub fn methods(&self) -> impl Iterator<Item = &Method> {
+        self.by_method.iter().map(|(method, _)| method)
+    }
+
+    /// Whether a route of this shape is for every method (spec A7).
+    pub fn takes_every_method(&self) -> bool {
+        self.all.is_some()
+    }
+
     fn exact(&self, method: &str) -> Option<usize> {
         let found = self
             .by_method

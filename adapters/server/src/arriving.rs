@@ -3,19 +3,17 @@
 use std::error::Error as StdError;
 use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
-use std::time::Duration;
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use pointwork_core::{Body, BodyError};
-use tokio::time::{Instant, Sleep, sleep_until};
 
 /// An error of any kind, as bodies have them.
 pub type BoxError = Box<dyn StdError + Send + Sync>;
 
-/// The core's body for a request; one that is known to be empty costs nothing.
-pub(crate) fn convert<B>(body: B, timeout: Option<Duration>) -> Body
+/// The core's body for the body of a request, with its errors sorted; one that is known to be empty costs nothing.
+pub fn arriving<B>(body: B) -> Body
 where
     B: HttpBody<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
@@ -23,24 +21,13 @@ where
     if body.is_end_stream() {
         return Body::empty();
     }
-    Body::stream(Arriving {
-        inner: body,
-        timeout,
-        timer: None,
-        waiting: false,
-    })
+    Body::stream(Arriving { inner: body })
 }
 
 pin_project_lite::pin_project! {
-    /// A body that still arrives, and may not take too long between two pieces.
-    ///
-    /// Only the time during which somebody waits counts. A body that came along with its head costs no timer.
     struct Arriving<B> {
         #[pin]
         inner: B,
-        timeout: Option<Duration>,
-        timer: Option<Pin<Box<Sleep>>>,
-        waiting: bool,
     }
 }
 
@@ -53,23 +40,8 @@ where
     type Error = BodyError;
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        let this = self.project();
-        if let Poll::Ready(frame) = this.inner.poll_frame(cx) {
-            *this.waiting = false;
-            return Poll::Ready(frame.map(|frame| frame.map_err(|error| body_error(error.into()))));
-        }
-        let Some(timeout) = *this.timeout else {
-            return Poll::Pending;
-        };
-        let timer = this.timer.get_or_insert_with(|| {
-            *this.waiting = true;
-            Box::pin(sleep_until(Instant::now() + timeout))
-        });
-        if !std::mem::replace(this.waiting, true) {
-            timer.as_mut().reset(Instant::now() + timeout);
-        }
-        ready!(timer.as_mut().poll(cx));
-        Poll::Ready(Some(Err(BodyError::Timeout)))
+        let frame = self.project().inner.poll_frame(cx);
+        frame.map(|frame| frame.map(|frame| frame.map_err(|error| body_error(error.into()))))
     }
 
     fn is_end_stream(&self) -> bool {

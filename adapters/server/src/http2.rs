@@ -13,15 +13,14 @@ use hyper::body::Incoming;
 use hyper::server::conn::http2::Builder;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use pointwork_core::{Body, BodyError};
+use pointwork_core::ServerOptions;
 
-use crate::HyperOptions;
-use crate::adapter::Inner;
 use crate::io::Io;
 use crate::link::Link;
+use crate::server::{Answer, Server};
 use crate::watch::{Alarm, Watch};
 
-fn builder(options: &HyperOptions) -> Builder<TokioExecutor> {
+fn builder(options: &ServerOptions) -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
     builder
         .timer(TokioTimer::new())
@@ -34,7 +33,7 @@ fn builder(options: &HyperOptions) -> Builder<TokioExecutor> {
     builder
 }
 
-pub(crate) async fn serve(server: Arc<Inner>, io: Io, mut watch: Watch) {
+pub(crate) async fn serve<S: Answer>(server: Arc<Server<S>>, io: Io, mut watch: Watch) {
     let link = watch.link().clone();
     let respond = service_fn(|request| {
         let stream = Stream::open(link.clone());
@@ -69,14 +68,17 @@ pub(crate) async fn serve(server: Arc<Inner>, io: Io, mut watch: Watch) {
     }
 }
 
-async fn respond(server: &Inner, request: Request<Incoming>) -> Response<Body> {
+async fn respond<S: Answer>(server: &Server<S>, request: Request<Incoming>) -> Response<Option<S::ResBody>> {
     // HTTP/1 has this limit in its parser.
     if request.headers().len() > server.options.max_headers {
-        let mut reply = Response::new(Body::empty());
+        let mut reply = Response::new(None);
         *reply.status_mut() = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
         return reply;
     }
-    server.respond(request).await
+    match server.service.call(request).await {
+        Ok(reply) => reply.map(Some),
+        Err(never) => match never {},
+    }
 }
 
 /// A request in flight, its reply's body included: the connection is not idle.
@@ -96,27 +98,30 @@ impl Drop for Stream {
 }
 
 pin_project_lite::pin_project! {
-    /// A reply's body that holds its [`Stream`].
-    struct Held {
+    /// A reply's body, if it has one, that holds its [`Stream`].
+    struct Held<B> {
         #[pin]
-        body: Body,
+        body: Option<B>,
         stream: Stream,
     }
 }
 
-impl HttpBody for Held {
+impl<B: HttpBody<Data = Bytes>> HttpBody for Held<B> {
     type Data = Bytes;
-    type Error = BodyError;
+    type Error = B::Error;
 
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        self.project().body.poll_frame(cx)
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
+        match self.project().body.as_pin_mut() {
+            Some(body) => body.poll_frame(cx),
+            None => Poll::Ready(None),
+        }
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.body.as_ref().is_none_or(HttpBody::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        self.body.as_ref().map_or(SizeHint::with_exact(0), HttpBody::size_hint)
     }
 }

@@ -1,25 +1,25 @@
-//! What one server is allowed and how long it waits.
+//! What one server is allowed and how long it waits, whichever adapter it is of.
 
 use std::time::Duration;
 
-/// How a [`Hyper`](crate::Hyper) serves. Every default is safe on a public port.
+/// How an adapter serves. Every default is safe on a public port, and means the same on every adapter: what a framework
+/// lacks, its adapter makes up for, or says so in its docs.
 ///
-/// A time of `None` means no limit. Times beyond a year count as one.
+/// A time of `None` means no limit. Times beyond a year count as one. They count where the adapter serves by itself; in
+/// an application that mounts it, the server is the application's, and only [`body_timeout`](Self::body_timeout) holds.
 ///
 /// ```
 /// use std::time::Duration;
-/// use pointwork_hyper::{Hyper, HyperOptions};
+/// use pointwork_core::ServerOptions;
 ///
-/// let mut options = HyperOptions::default();
+/// let mut options = ServerOptions::default();
 /// options.header_timeout = Some(Duration::from_secs(5));
 /// options.max_connections = 500;
-/// let hyper = Hyper::with_options(options);
-/// # drop(hyper);
 /// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct HyperOptions {
-    /// Which versions of HTTP are spoken. Default both, on the same port.
+pub struct ServerOptions {
+    /// Which versions of HTTP are spoken. Default all that the adapter has, on the same port.
     pub protocols: Protocols,
     /// How many connections may be open at a time. Further ones wait in the backlog of the operating system. Default
     /// 20,000; 0 counts as 1.
@@ -37,8 +37,8 @@ pub struct HyperOptions {
     pub write_timeout: Option<Duration>,
     /// Whether an HTTP/1.1 connection serves more than one request. Default true.
     pub keep_alive: bool,
-    /// How many header lines a request may have; 431 past it. Default 100. Any other number costs two allocations a
-    /// request in HTTP/1.
+    /// How many header lines a request may have; 431 past it. Default 100. Any other number may cost
+    /// allocations.
     pub max_headers: usize,
     /// How long the head of a request may be, in bytes, request line included; 431 past it, or 414 if the target alone is
     /// 64 KiB. Default 64 KiB. HTTP/2 adds 32 bytes for every header.
@@ -49,7 +49,7 @@ pub struct HyperOptions {
     pub shutdown_grace: Duration,
 }
 
-impl Default for HyperOptions {
+impl Default for ServerOptions {
     fn default() -> Self {
         Self {
             protocols: Protocols::default(),
@@ -59,16 +59,13 @@ impl Default for HyperOptions {
             body_timeout: Some(Duration::from_secs(30)),
             write_timeout: Some(Duration::from_secs(30)),
             keep_alive: true,
-            max_headers: DEFAULT_MAX_HEADERS,
+            max_headers: Self::DEFAULT_MAX_HEADERS,
             max_header_bytes: 64 * 1024,
             http2: Http2Options::default(),
             shutdown_grace: Duration::from_secs(10),
         }
     }
 }
-
-/// hyper keeps this many on the stack.
-pub(crate) const DEFAULT_MAX_HEADERS: usize = 100;
 
 /// Which versions of HTTP a port speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -113,12 +110,20 @@ impl Default for Http2Options {
     }
 }
 
+/// More than any system has, and few enough for every counter.
+const MOST_CONNECTIONS: usize = u32::MAX as usize >> 3;
+
 /// Far beyond any connection's life, and near enough that no sum of times overflows.
 const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
-impl HyperOptions {
-    /// The same with every time small enough to be added to an instant, and every number in the range hyper takes.
-    pub(crate) fn clamped(mut self) -> Self {
+impl ServerOptions {
+    /// How many header lines a request may have unless something else is asked for.
+    pub const DEFAULT_MAX_HEADERS: usize = 100;
+
+    /// The same with every time small enough to be added to an instant, and at least one connection: what an adapter
+    /// works with.
+    #[must_use]
+    pub fn clamped(mut self) -> Self {
         let times = [
             &mut self.first_byte_timeout,
             &mut self.header_timeout,
@@ -131,7 +136,7 @@ impl HyperOptions {
         }
         self.http2.ping_timeout = self.http2.ping_timeout.min(FOREVER);
         self.shutdown_grace = self.shutdown_grace.min(FOREVER);
-        self.max_connections = self.max_connections.clamp(1, tokio::sync::Semaphore::MAX_PERMITS);
+        self.max_connections = self.max_connections.clamp(1, MOST_CONNECTIONS);
         self
     }
 }

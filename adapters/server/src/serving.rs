@@ -9,15 +9,15 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
-use pointwork_core::BoxFuture;
+use pointwork_core::{BoxFuture, Published, ServerOptions};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::adapter::Inner;
 use crate::connection;
 use crate::connections::{Connections, Phase};
 use crate::link::Link;
+use crate::server::{Answer, Server};
 
 /// The shortest and the longest wait after the operating system refused to accept.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
@@ -30,7 +30,7 @@ const CUT_TIME: Duration = Duration::from_secs(1);
 
 /// A server at work: await it, or spawn it on a tokio runtime.
 ///
-/// Made by [`Hyper::serve`](crate::Hyper::serve). Without a signal it never completes: neither a broken connection nor
+/// Made by the `serve` of an adapter. Without a signal it never completes: neither a broken connection nor
 /// a system out of file descriptors ends it. The latter is reported as `server:crashed` once, and tried again (spec E1).
 ///
 /// # Cancel safety
@@ -44,17 +44,30 @@ enum State {
 }
 
 struct Start {
-    server: Arc<Inner>,
-    listener: TcpListener,
     signal: BoxFuture<'static, ()>,
+    run: Box<dyn FnOnce(BoxFuture<'static, ()>) -> BoxFuture<'static, ()> + Send>,
 }
 
 impl Serving {
-    pub(crate) fn new(server: Arc<Inner>, listener: TcpListener) -> Self {
+    /// Serves a listener with a service, in the name of the adapter whose state is `published`.
+    ///
+    /// The options are [clamped](ServerOptions::clamped); failures of the listener are reported through `published`.
+    pub fn new<S: Answer, T: Send + Sync + 'static>(
+        adapter: &'static str,
+        listener: TcpListener,
+        options: &ServerOptions,
+        published: Arc<Published<T>>,
+        service: S,
+    ) -> Self {
+        let server = Server {
+            adapter,
+            options: options.clone().clamped(),
+            service,
+            report: Box::new(move |message| published.report(message)),
+        };
         Self(State::Fresh(Some(Start {
-            server,
-            listener,
             signal: Box::pin(pending()),
+            run: Box::new(|signal| Box::pin(run(Arc::new(server), listener, signal))),
         })))
     }
 
@@ -62,22 +75,8 @@ impl Serving {
     ///
     /// Then no connection is accepted any more, idle ones close, and each request in flight gets its reply, the last of
     /// its connection. What is not done after
-    /// [`shutdown_grace`](crate::HyperOptions::shutdown_grace) is cut, its handlers are cancelled, and `Serving`
+    /// [`shutdown_grace`](ServerOptions::shutdown_grace) is cut, its handlers are cancelled, and `Serving`
     /// completes. Once serving began, a signal set here comes too late and is ignored.
-    ///
-    /// ```no_run
-    /// # async fn example(shutdown: tokio::sync::oneshot::Receiver<()>) -> Result<(), pointwork_core::Error> {
-    /// let hyper = pointwork_hyper::Hyper::new();
-    /// let listener = hyper.bind("127.0.0.1:8080").await?;
-    /// hyper
-    ///     .serve(listener)
-    ///     .with_graceful_shutdown(async {
-    ///         let _ = shutdown.await;
-    ///     })
-    ///     .await;
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn with_graceful_shutdown(mut self, signal: impl Future<Output = ()> + Send + 'static) -> Self {
         if let State::Fresh(Some(start)) = &mut self.0 {
             start.signal = Box::pin(signal);
@@ -97,7 +96,7 @@ impl Future for Serving {
                     let Some(start) = start.take() else {
                         return Poll::Ready(());
                     };
-                    self.0 = State::Running(Box::pin(run(start)));
+                    self.0 = State::Running((start.run)(start.signal));
                 }
             }
         }
@@ -119,12 +118,7 @@ impl Drop for CutOnDrop {
     }
 }
 
-async fn run(start: Start) {
-    let Start {
-        server,
-        listener,
-        signal,
-    } = start;
+async fn run<S: Answer>(server: Arc<Server<S>>, listener: TcpListener, signal: BoxFuture<'static, ()>) {
     let connections = Arc::new(Connections::new());
     let cut = CutOnDrop(connections.clone());
     {
@@ -140,7 +134,7 @@ async fn run(start: Start) {
     let grace = server.options.shutdown_grace;
     if timeout(grace, connections.emptied()).await.is_err() {
         tracing::warn!(
-            adapter = "hyper",
+            adapter = server.adapter,
             connections = connections.count(),
             "requests were still in flight {grace:?} after the signal to shut down, and are cut"
         );
@@ -149,8 +143,8 @@ async fn run(start: Start) {
     }
 }
 
-async fn accept_all(
-    server: &Arc<Inner>,
+async fn accept_all<S: Answer>(
+    server: &Arc<Server<S>>,
     listener: &TcpListener,
     connections: &Arc<Connections>,
 ) -> std::convert::Infallible {
@@ -162,7 +156,7 @@ async fn accept_all(
             warned = Some(Instant::now());
             let most = options.max_connections;
             tracing::warn!(
-                adapter = "hyper",
+                adapter = server.adapter,
                 "all {most} connections are in use, further ones wait"
             );
         }
@@ -184,7 +178,7 @@ async fn accept_all(
 }
 
 /// The next connection, however long the operating system has none to give.
-async fn accept(server: &Inner, listener: &TcpListener) -> TcpStream {
+async fn accept<S>(server: &Server<S>, listener: &TcpListener) -> TcpStream {
     let (mut wait, longest) = BACKOFF;
     let mut reported = false;
     loop {
@@ -197,7 +191,7 @@ async fn accept(server: &Inner, listener: &TcpListener) -> TcpStream {
         }
         if !reported {
             reported = true;
-            server.report(format!("no connection can be accepted, trying again: {error}"));
+            (server.report)(format!("no connection can be accepted, trying again: {error}"));
         }
         sleep(wait).await;
         wait = (wait * 2).min(longest);

@@ -3,27 +3,41 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
-use bytes::{Buf, Bytes};
+use bytes::{Buf, Bytes, BytesMut};
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::TcpStream;
 
+use crate::framing::Framing;
 use crate::link::Link;
 
-/// A socket that gives back what was read to tell the protocol, and notes when the client takes no more bytes.
+/// A socket that gives back what was read to tell the protocol, spoils a head that is framed in two ways (see
+/// [`Framing`]), and notes when the client takes no more bytes.
 pub(crate) struct Io {
     stream: TokioIo<TcpStream>,
     begin: Bytes,
+    framing: Option<Framing>,
     link: Arc<Link>,
 }
 
 impl Io {
-    pub(crate) fn new(stream: TcpStream, begin: Bytes, link: Arc<Link>) -> Self {
+    pub(crate) fn http1(stream: TcpStream, mut begin: BytesMut, link: Arc<Link>) -> Self {
+        let mut framing = Framing::new();
+        framing.look_through(&mut begin);
+        Self {
+            framing: Some(framing),
+            ..Self::http2(stream, begin, link)
+        }
+    }
+
+    pub(crate) fn http2(stream: TcpStream, begin: BytesMut, link: Arc<Link>) -> Self {
         Self {
             stream: TokioIo::new(stream),
-            begin,
+            begin: begin.freeze(),
+            framing: None,
             link,
         }
     }
@@ -52,7 +66,19 @@ impl Read for Io {
             buf.put_slice(&self.begin.split_to(length));
             return Poll::Ready(Ok(()));
         }
-        self.stream().poll_read(cx, buf)
+        // What TokioIo does, with a look at the bytes in between.
+        //
+        // SAFETY: the bytes are only written to, and only through `ReadBuf`, which never makes one uninitialised.
+        let mut read = ReadBuf::uninit(unsafe { buf.as_mut() });
+        let Self { stream, framing, .. } = &mut *self;
+        ready!(Pin::new(stream.inner_mut()).poll_read(cx, &mut read))?;
+        if let Some(framing) = framing {
+            framing.look_through(read.filled_mut());
+        }
+        let length = read.filled().len();
+        // SAFETY: `ReadBuf` says that so many bytes from the start of the cursor are initialised.
+        unsafe { buf.advance(length) };
+        Poll::Ready(Ok(()))
     }
 }
 

@@ -7,15 +7,16 @@ use std::sync::Arc;
 use std::task::{Poll, ready};
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
+use pointwork_core::Protocols;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-use crate::adapter::Inner;
 use crate::connections::Entry;
 use crate::io::Io;
+use crate::server::{Answer, Server};
 use crate::watch::{Alarm, Watch};
-use crate::{Protocols, http1, http2};
+use crate::{http1, http2};
 
 /// What a client of HTTP/2 begins with.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -26,15 +27,15 @@ const FIRST_READ: usize = 4 * 1024;
 /// How long a closed connection still takes in what the client sends, see [`linger`].
 const LINGER: Duration = Duration::from_secs(2);
 
-pub(crate) async fn serve(server: Arc<Inner>, stream: TcpStream, entry: Entry) {
+pub(crate) async fn serve<S: Answer>(server: Arc<Server<S>>, stream: TcpStream, entry: Entry) {
     let mut watch = Watch::new(entry);
     let Some((protocol, begin)) = begin(&server, &stream, &mut watch).await else {
         return;
     };
-    let io = Io::new(stream, begin, watch.link().clone());
+    let link = watch.link().clone();
     match protocol {
-        Protocol::Http1 => http1::serve(server, io, watch).await,
-        Protocol::Http2 => http2::serve(server, io, watch).await,
+        Protocol::Http1 => http1::serve(server, Io::http1(stream, begin, link), watch).await,
+        Protocol::Http2 => http2::serve(server, Io::http2(stream, begin, link), watch).await,
     }
 }
 
@@ -44,7 +45,7 @@ enum Protocol {
 }
 
 /// Waits for the first bytes and tells the protocol by them; `None` if the connection ends before that.
-async fn begin(server: &Inner, stream: &TcpStream, watch: &mut Watch) -> Option<(Protocol, Bytes)> {
+async fn begin<S>(server: &Server<S>, stream: &TcpStream, watch: &mut Watch) -> Option<(Protocol, BytesMut)> {
     watch.link().await_first_byte(server.options.first_byte_timeout);
     let mut bytes = BytesMut::new();
     poll_fn(|cx| {
@@ -72,7 +73,7 @@ async fn begin(server: &Inner, stream: &TcpStream, watch: &mut Watch) -> Option<
         }
     })
     .await
-    .map(|protocol| (protocol, bytes.freeze()))
+    .map(|protocol| (protocol, bytes))
 }
 
 /// `None` if it takes more bytes to tell.
@@ -82,7 +83,7 @@ fn tell(protocols: Protocols, bytes: &[u8]) -> Option<Protocol> {
         Protocols::Http2 => Some(Protocol::Http2),
         Protocols::Both if bytes.starts_with(PREFACE) => Some(Protocol::Http2),
         Protocols::Both if PREFACE.starts_with(bytes) => None,
-        Protocols::Both => Some(Protocol::Http1),
+        _ => Some(Protocol::Http1),
     }
 }
 

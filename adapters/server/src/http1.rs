@@ -1,6 +1,5 @@
 //! HTTP/1.0 and HTTP/1.1.
 
-use std::convert::Infallible;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,20 +9,19 @@ use http::{Request, Version};
 use hyper::body::Incoming;
 use hyper::server::conn::http1::Builder;
 use hyper::service::service_fn;
+use pointwork_core::ServerOptions;
 
-use crate::HyperOptions;
-use crate::adapter::Inner;
 use crate::connection::linger;
 use crate::head_timer::HeadTimer;
 use crate::io::Io;
 use crate::link::Link;
-use crate::options::DEFAULT_MAX_HEADERS;
+use crate::server::{Answer, Server};
 use crate::watch::{Alarm, Watch};
 
 /// hyper takes no smaller one.
 const MIN_BUFFER: usize = 8192;
 
-fn builder(options: &HyperOptions, link: &Arc<Link>) -> Builder {
+fn builder(options: &ServerOptions, link: &Arc<Link>) -> Builder {
     let max_head = usize::try_from(options.max_header_bytes).unwrap_or(usize::MAX);
     let mut builder = Builder::new();
     builder
@@ -32,7 +30,7 @@ fn builder(options: &HyperOptions, link: &Arc<Link>) -> Builder {
         .max_buf_size(max_head.max(MIN_BUFFER))
         .timer(HeadTimer(link.clone()))
         .header_read_timeout(options.header_timeout);
-    if options.max_headers != DEFAULT_MAX_HEADERS {
+    if options.max_headers != ServerOptions::DEFAULT_MAX_HEADERS {
         builder.max_headers(options.max_headers);
     }
     // `pipeline_flush` stays off. With it, a reply waits while any byte of a later request is in the buffer, and replies to
@@ -40,15 +38,14 @@ fn builder(options: &HyperOptions, link: &Arc<Link>) -> Builder {
     builder
 }
 
-pub(crate) async fn serve(server: Arc<Inner>, io: Io, mut watch: Watch) {
+pub(crate) async fn serve<S: Answer>(server: Arc<Server<S>>, io: Io, mut watch: Watch) {
     let link = watch.link().clone();
     let builder = builder(&server.options, &link);
     let respond = service_fn(|request: Request<Incoming>| {
         if request.version() == Version::HTTP_10 {
             link.saw_http_10();
         }
-        let server = server.clone();
-        async move { Ok::<_, Infallible>(server.respond(request).await) }
+        server.service.call(request)
     });
     let mut connection = builder.serve_connection(io, respond);
     let mut drained_idle = false;

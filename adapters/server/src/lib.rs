@@ -1,0 +1,44 @@
+//! The server under the adapters whose framework is a service over hyper: axum, salvo, and bare hyper itself.
+//!
+//! [`Serving`] accepts connections and speaks HTTP/1.1 and HTTP/2 on one port, within the limits and times of
+//! [`ServerOptions`](pointwork_core::ServerOptions), until it is told to end. It knows nothing of routes: whoever answers
+//! is a [`hyper::service::Service`]. [`arriving`] turns the body of a request into the core's.
+//!
+//! An application does not use this crate; its adapter's `serve` returns what is here.
+//!
+//! # What never reaches a service
+//!
+//! hyper answers these by itself, with an empty body, and closes the connection:
+//!
+//! | request | answer |
+//! |---|---|
+//! | a method that is no token, a target that is no URI or holds control bytes, a version that is none, a header line that does not parse or holds NUL or a bare CR | 400 |
+//! | `Content-Length` that is no number, twice, or beside `Transfer-Encoding`; `Transfer-Encoding` that does not end in `chunked`, or in HTTP/1.0 | 400 |
+//! | more header lines or a longer head than the options allow | 431 |
+//! | a target of 64 KiB or more | 414 |
+//! | a head that does not come in time | none |
+//!
+//! # What differs from the bytes on the wire
+//!
+//! - The target keeps its form and its escapes. A fragment, which no client may send, is cut off.
+//! - A successful reply to CONNECT opens no tunnel: its body is dropped and the connection closes. Upgrades, WebSocket
+//!   among them, are not supported; the `Upgrade` header is a header like any other.
+//! - A client that closes its half of the connection after the request counts as gone: its handler is cancelled. While
+//!   a request has a body that the handler has not read, its going away shows only in the reading of it.
+
+mod arriving;
+mod connection;
+mod connections;
+mod framing;
+mod head_timer;
+mod http1;
+mod http2;
+mod io;
+mod link;
+mod server;
+mod serving;
+mod watch;
+
+pub use arriving::{BoxError, arriving};
+pub use server::Answer;
+pub use serving::Serving;
