@@ -149,13 +149,11 @@ impl Head {
                     self.length = Some(decimal(value).unwrap_or(0));
                 }
             }
-            b't' | b'T' => {
-                if value_of(b"transfer-encoding", line).is_some() {
-                    if self.length.is_some() {
-                        return None;
-                    }
-                    self.encoded = true;
+            b't' | b'T' if value_of(b"transfer-encoding", line).is_some() => {
+                if self.length.is_some() {
+                    return None;
                 }
+                self.encoded = true;
             }
             _ => {}
         }

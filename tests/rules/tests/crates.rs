@@ -19,17 +19,20 @@ const TESTS: [&str; 2] = ["pointwork-suite", "pointwork-rules"];
 /// put here first.
 fn may_depend_on() -> BTreeMap<&'static str, &'static [&'static str]> {
     const ADAPTER: &[&str] = &["pointwork-core"];
+    // Those whose framework is a service over hyper share the server under it.
+    const OVER_HYPER: &[&str] = &["pointwork-core", "pointwork-server"];
     BTreeMap::from([
         ("pointwork-events", &[][..]),
         ("pointwork-guest-macros", &[]),
         ("pointwork-guest", &["pointwork-events", "pointwork-guest-macros"]),
         ("pointwork-core", &["pointwork-events"]),
         ("pointwork", &["pointwork-core", "pointwork-events"]),
-        ("pointwork-axum", ADAPTER),
+        ("pointwork-server", ADAPTER),
+        ("pointwork-axum", OVER_HYPER),
         ("pointwork-trillium", ADAPTER),
         ("pointwork-actix", ADAPTER),
-        ("pointwork-salvo", ADAPTER),
-        ("pointwork-hyper", ADAPTER),
+        ("pointwork-salvo", OVER_HYPER),
+        ("pointwork-hyper", OVER_HYPER),
         (
             "pointwork-cli",
             &[
@@ -67,19 +70,44 @@ const OUT_OF_REACH: &[(&str, &[&str], &str)] = &[
             "hyper-util",
             "axum",
             "actix-web",
-            "salvo",
+            "salvo_core",
             "trillium",
         ],
         "the core knows no executor, no server and no WebAssembly runtime",
     ),
     (
         "pointwork",
-        &["hyper", "axum", "actix-web", "salvo", "trillium"],
+        &["hyper", "axum", "actix-web", "salvo_core", "trillium"],
         "the runtime knows no adapter",
     ),
     (
+        "pointwork-server",
+        &["wasmtime", "axum", "actix-web", "salvo_core", "trillium"],
+        "a server knows no framework",
+    ),
+    (
         "pointwork-hyper",
-        &["wasmtime", "axum", "actix-web", "salvo", "trillium"],
+        &["wasmtime", "axum", "actix-web", "salvo_core", "trillium"],
+        "an adapter knows its framework only",
+    ),
+    (
+        "pointwork-axum",
+        &["wasmtime", "actix-web", "salvo_core", "trillium"],
+        "an adapter knows its framework only",
+    ),
+    (
+        "pointwork-salvo",
+        &["wasmtime", "axum", "actix-web", "trillium"],
+        "an adapter knows its framework only",
+    ),
+    (
+        "pointwork-actix",
+        &["wasmtime", "hyper", "axum", "salvo_core", "trillium"],
+        "an adapter knows its framework only",
+    ),
+    (
+        "pointwork-trillium",
+        &["wasmtime", "hyper", "axum", "actix-web", "salvo_core"],
         "an adapter knows its framework only",
     ),
 ];

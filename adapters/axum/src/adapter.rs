@@ -1,0 +1,125 @@
+//! The adapter itself: the published table, and the ways to serve it.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+
+use axum::extract::Request;
+use axum::response::Response;
+use hyper::body::Incoming;
+use pointwork_core::{Error, Published, Reporter, Router, ServerOptions, Staged, Transport};
+use pointwork_server::Serving;
+use tokio::net::TcpListener;
+use tower::util::{ServiceExt as _, service_fn};
+
+use crate::reply;
+use crate::table::Table;
+
+const NAME: &str = "axum";
+
+/// Adapter A: serves an application's routes on axum (spec A2).
+///
+/// A handle that is cheap to clone; all clones are one adapter. Give one to the application, which publishes its routes
+/// through it, and keep one to [`serve`](Self::serve) with. Until the first routes are published every request gets 503.
+#[derive(Clone)]
+pub struct Axum(Arc<Inner>);
+
+struct Inner {
+    options: ServerOptions,
+    published: Arc<Published<Table>>,
+}
+
+impl Axum {
+    /// An adapter with the default options.
+    pub fn new() -> Self {
+        Self::with_options(ServerOptions::default())
+    }
+
+    /// An adapter with these options.
+    pub fn with_options(options: ServerOptions) -> Self {
+        Self(Arc::new(Inner {
+            options: options.clamped(),
+            published: Arc::new(Published::new(NAME)),
+        }))
+    }
+
+    /// Opens a listener, for example on `127.0.0.1:8080`; port 0 picks a free one.
+    ///
+    /// # Errors
+    /// [`Adapter`](pointwork_core::ErrorKind::Adapter), naming the address and what to do, if it is taken or cannot be
+    /// had. The failure is emitted as `server:crashed` too (spec E1), provided that the adapter is attached.
+    pub async fn bind(&self, address: impl tokio::net::ToSocketAddrs + fmt::Display) -> Result<TcpListener, Error> {
+        let name = address.to_string();
+        let bound = TcpListener::bind(address).await;
+        bound.map_err(|cause| self.0.published.bind_failed(&name, cause))
+    }
+
+    /// Serves a listener until the end of the process, or [until a signal](Serving::with_graceful_shutdown).
+    pub fn serve(&self, listener: TcpListener) -> Serving {
+        let Inner { options, published } = &*self.0;
+        let table = published.clone();
+        let service = hyper::service::service_fn(move |request: http::Request<Incoming>| {
+            respond(&table, request.map(axum::body::Body::new))
+        });
+        Serving::new(NAME, listener, options, published.clone(), service)
+    }
+
+    /// The adapter as a router of axum's, to be merged into an application that already exists, with its middleware around
+    /// it (spec A9).
+    ///
+    /// It answers every request that reaches it, as the fallback: [merge](axum::Router::merge) it beside your own routes,
+    /// which then come first. It sees later tables as they are published. An application can have one fallback only.
+    ///
+    /// [Nesting](axum::Router::nest) it takes the prefix off the path, and the routes match what is left: they must
+    /// not have the prefix as well, or the path doubles (spec G6). What a layer put into the request's extensions as
+    /// [`Extensions`](pointwork_core::Extensions) is the context's. Call it within a tokio runtime with time enabled.
+    pub fn router(&self) -> axum::Router {
+        let table = self.0.published.clone();
+        axum::Router::new().fallback_service(service_fn(move |request| respond(&table, request)))
+    }
+}
+
+/// Answers one request on the table of this moment, which it keeps until the request ends (spec S1).
+fn respond(
+    published: &Published<Table>,
+    request: Request,
+) -> impl Future<Output = Result<Response, Infallible>> + Send + use<> {
+    let native = published.load().map(|table| table.native());
+    async move {
+        match native {
+            Some(native) => native.oneshot(request).await,
+            None => Ok(reply::convert(Published::<Table>::not_ready(request.method()))),
+        }
+    }
+}
+
+impl Default for Axum {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Axum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Axum")
+            .field("options", &self.0.options)
+            .field("published", &self.0.published)
+            .finish()
+    }
+}
+
+impl Transport for Axum {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn attach(&self, reporter: Reporter) {
+        self.0.published.attach(reporter);
+    }
+
+    fn stage(&self, router: Arc<Router>) -> Result<Staged, Error> {
+        let table = Table::new(router, self.0.options.body_timeout);
+        Ok(self.0.published.stage(table))
+    }
+}
