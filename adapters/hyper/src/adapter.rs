@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Body as HttpBody;
+use hyper::body::Incoming;
 use pointwork_core::{Body, Error, Published, Reporter, Router, ServerOptions, Staged, Transport};
 use pointwork_server::{BoxError, Serving, arriving};
 use tokio::net::TcpListener;
@@ -53,8 +54,14 @@ impl Hyper {
 
     /// Serves a listener until the end of the process, or [until a signal](Serving::with_graceful_shutdown).
     pub fn serve(&self, listener: TcpListener) -> Serving {
+        let inner = self.0.clone();
+        // Not the service for mounting, whose future has to have a name and is boxed for that.
+        let service = hyper::service::service_fn(move |request: Request<Incoming>| {
+            let inner = inner.clone();
+            async move { Ok(inner.respond(request).await) }
+        });
         let Inner { options, published } = &*self.0;
-        Serving::new(NAME, listener, options, published.clone(), self.service())
+        Serving::new(NAME, listener, options, published.clone(), service)
     }
 
     /// The adapter as a service, to be mounted in a server that already exists, with its middleware around it (spec A9).

@@ -2,6 +2,7 @@
 
 use futures_executor::block_on;
 
+use crate::adapters::Adapter;
 use crate::app;
 use crate::error::{Error, Result};
 use crate::modules::ModuleArgs;
@@ -12,11 +13,13 @@ const EXAMPLES: &str = "\
 Examples:
   pointwork routes                              the routes of pointwork.toml's modules
   pointwork routes shop.wasm                    those of a component
+  pointwork routes --adapter trillium           what that server makes of them
   pointwork routes --json | jq '.[].path'
 
 Each route has method, path, origin, module, controller and handler, in the order of registration.
-Without a server the origin is `decorator`: the module declares it. A server that picks the route up
-shows it as `replay`.";
+Without a server the origin is `decorator`: the module declares it. With one, of `--adapter` or the
+configuration, it is `replay`, since the server picks the route up, and routes that it cannot serve
+are marked. Nothing is listened on.";
 
 /// The options of `pointwork routes`.
 #[derive(Debug, clap::Args)]
@@ -24,6 +27,10 @@ shows it as `replay`.";
 pub(crate) struct Args {
     #[command(flatten)]
     modules: ModuleArgs,
+
+    /// The HTTP server that would serve them [default: what the configuration says, or none]
+    #[arg(short, long, value_enum, value_name = "NAME")]
+    adapter: Option<Adapter>,
 
     /// One JSON array of all routes
     #[arg(long)]
@@ -36,6 +43,9 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<()> {
     args.modules.prepare(&config, terminal)?;
     let app = app::create(&config)?;
     block_on(app::load(&app, &config.modules))?;
+    if let Some(adapter) = args.adapter.or(config.adapter) {
+        drop(adapter.connect(&app, &config.limits)?);
+    }
     let routes = app.routes();
     if args.json {
         let json = serde_json::to_string_pretty(&routes)

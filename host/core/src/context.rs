@@ -29,7 +29,6 @@ struct Exchange {
     method: Method,
     uri: Uri,
     headers: HeaderMap,
-    extensions: Extensions,
     params: Params,
     route: Arc<RouteRecord>,
     caller: Caller,
@@ -88,7 +87,6 @@ pub(crate) struct Arrived {
     pub(crate) route: Arc<RouteRecord>,
     pub(crate) caller: Caller,
     pub(crate) request_id: RequestId,
-    pub(crate) extensions: Extensions,
     pub(crate) slot: Arc<ReplySlot>,
 }
 
@@ -101,7 +99,6 @@ impl Context {
             route,
             caller,
             request_id,
-            extensions,
             slot,
         } = arrived;
         Self(Arc::new(Exchange {
@@ -109,7 +106,6 @@ impl Context {
             method: parts.method,
             uri: parts.uri,
             headers: parts.headers,
-            extensions,
             params,
             route,
             caller,
@@ -160,12 +156,12 @@ impl Context {
 
     /// A request extension by its key.
     pub fn extension(&self, key: &str) -> Option<String> {
-        self.0.extensions.get(key)
+        self.0.slot.extensions()?.get(key)
     }
 
     /// Sets a request extension; it stands in the request's closing log line.
     pub fn set_extension(&self, key: &str, value: impl Into<String>) {
-        self.0.extensions.set(key, value);
+        self.0.slot.extensions_mut().set(key, value);
     }
 
     /// The door to events, to be kept beyond the context. It does not hold the request.

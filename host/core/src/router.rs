@@ -266,8 +266,7 @@ impl Router {
         };
         let request_id = RequestId::of(&parts.headers);
         let deadline = shared.options.deadline.map(|time| Instant::now() + time);
-        let extensions = parts.extensions.get::<Extensions>().cloned().unwrap_or_default();
-        let slot = Arc::new(ReplySlot::default());
+        let slot = Arc::new(ReplySlot::new(parts.extensions.get::<Extensions>().cloned()));
         let record = &entry.target.record;
         let span = tracing::info_span!(
             "request",
@@ -291,7 +290,6 @@ impl Router {
             route: record.clone(),
             caller,
             request_id: request_id.clone(),
-            extensions: extensions.clone(),
             slot: slot.clone(),
         });
         Routed::Handler(Running {
@@ -301,7 +299,6 @@ impl Router {
             deadline,
             span,
             request_id,
-            extensions,
         })
     }
 
@@ -376,7 +373,6 @@ struct Running<'a> {
     deadline: Option<Instant>,
     span: tracing::Span,
     request_id: RequestId,
-    extensions: Extensions,
 }
 
 impl Running<'_> {
@@ -388,7 +384,6 @@ impl Running<'_> {
             deadline,
             span,
             request_id,
-            extensions,
         } = self;
         let started = tracing::enabled!(tracing::Level::INFO).then(Instant::now);
         let record = &target.record;
@@ -397,7 +392,7 @@ impl Running<'_> {
             record,
             request_id,
         };
-        let end = Drive::start(|| target.handler.call(context), slot, deadline, &desk, &span).await;
+        let end = Drive::start(|| target.handler.call(context), slot.clone(), deadline, &desk, &span).await;
         let reply = match end {
             End::Reply(reply) => reply,
             End::Crashed(crash) => {
@@ -412,7 +407,7 @@ impl Running<'_> {
                 parent: &span,
                 status = reply.status().as_u16(),
                 micros,
-                extensions = extensions.to_line(),
+                extensions = slot.extensions().map(Extensions::to_line),
                 "replied"
             );
         }
@@ -456,12 +451,34 @@ fn finish(method: &Method, reply: Response<Body>) -> Response<Body> {
         tracing::warn!(headers = ?sanitized.stripped, "headers that only the server may set were dropped");
     }
     if let Some(length) = sanitized.content_length {
-        head.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+        head.headers.insert(header::CONTENT_LENGTH, content_length(length));
     }
     if sanitized.body == BodyRule::Drop {
         body = Body::empty();
     }
     Response::from_parts(head, body)
+}
+
+/// A `Content-Length`, without an allocation for the short replies that most are.
+fn content_length(length: u64) -> HeaderValue {
+    static SHORT: [[u8; 3]; 1000] = {
+        let mut texts = [[0; 3]; 1000];
+        let mut number = 0;
+        while number < texts.len() {
+            let digits = [number / 100, number / 10 % 10, number % 10];
+            texts[number] = [b'0' + digits[0] as u8, b'0' + digits[1] as u8, b'0' + digits[2] as u8];
+            number += 1;
+        }
+        texts
+    };
+    let digits = match length {
+        0..10 => 1,
+        10..100 => 2,
+        100..1000 => 3,
+        _ => return HeaderValue::from(length),
+    };
+    let text = str::from_utf8(&SHORT[length as usize][3 - digits..]);
+    text.map_or_else(|_| HeaderValue::from(length), HeaderValue::from_static)
 }
 
 fn owner_of(record: &RouteRecord) -> Owner {

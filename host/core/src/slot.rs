@@ -1,17 +1,21 @@
 //! The place where a request's one reply lands.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context as TaskContext, Poll, Waker};
 
 use http::Response;
 
-use crate::{Body, Failure, FailureCode};
+use crate::{Body, Extensions, Failure, FailureCode};
 
 /// One reply at most, and the news that none will come (spec H7).
 ///
 /// The dispatcher holds it beside the context's holders, so that it sees both the reply and the last holder's end.
 #[derive(Debug, Default)]
-pub(crate) struct ReplySlot(Mutex<State>);
+pub(crate) struct ReplySlot {
+    state: Mutex<State>,
+    /// What the context's holders note for the dispatcher's line in the log; most requests note nothing.
+    extensions: OnceLock<Extensions>,
+}
 
 #[derive(Debug, Default)]
 enum State {
@@ -35,6 +39,24 @@ pub(crate) enum Arrival {
 }
 
 impl ReplySlot {
+    /// A slot that begins with the extensions of a middleware, if there are any.
+    pub(crate) fn new(extensions: Option<Extensions>) -> Self {
+        Self {
+            state: Mutex::default(),
+            extensions: extensions.map(OnceLock::from).unwrap_or_default(),
+        }
+    }
+
+    /// The request's extensions, if somebody set any.
+    pub(crate) fn extensions(&self) -> Option<&Extensions> {
+        self.extensions.get()
+    }
+
+    /// The request's extensions, to set one.
+    pub(crate) fn extensions_mut(&self) -> &Extensions {
+        self.extensions.get_or_init(Extensions::default)
+    }
+
     /// Stores the reply.
     pub(crate) fn fill(&self, reply: Response<Body>) -> Result<(), Failure> {
         let mut state = self.lock();
@@ -106,7 +128,7 @@ impl ReplySlot {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         // Nothing panics while it holds the lock, so the state is whole even if the mutex says otherwise.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use http::{Method, Request, Response, StatusCode};
 use pointwork_core::routing::{MethodFilter, Pattern};
 use pointwork_core::{
-    Body, BoxFuture, Bus, BusOptions, Context, Crash, CrashKind, Delivery, Executor, Failure, FailureCode, Handler,
-    Listener, Origin, Outcome, Payload, Route, RouteRecord, Router, RouterOptions, Subscription,
+    Body, BodyError, BoxFuture, Bus, BusOptions, Context, Crash, CrashKind, Delivery, Executor, Failure, FailureCode,
+    Handler, Listener, Origin, Outcome, Payload, Route, RouteRecord, Router, RouterOptions, Subscription,
 };
 
 /// Runs what outlives a request on tokio.
@@ -241,6 +241,26 @@ async fn a_body_over_the_limit_is_413_declared_or_not() {
     });
     assert_eq!(post(body).await.0, StatusCode::PAYLOAD_TOO_LARGE);
     writing.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_body_that_pauses_too_long_breaks_off_as_timed_out() {
+    let executor: Arc<dyn Executor> = Arc::new(Tokio);
+    let pause = Some(Duration::from_millis(300));
+    let (mut writer, body) = Body::channel();
+    let reading = tokio::spawn(body.within(pause, &executor).bytes());
+    // Together they take longer than the pause, which counts anew with each.
+    for _ in 0..20 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        writer.write("a piece in time").await.unwrap();
+    }
+    assert!(matches!(reading.await.unwrap(), Err(BodyError::Timeout)));
+
+    let (writer, body) = Body::channel();
+    let reading = tokio::spawn(body.within(None, &executor).bytes());
+    tokio::time::sleep(Duration::from_millis(400)).await;
+    writer.finish().await.unwrap();
+    assert_eq!(reading.await.unwrap().unwrap(), "");
 }
 
 #[tokio::test]

@@ -1,4 +1,9 @@
-//! The application that both benchmarks measure: one handler in native code and in each way that a module can run it.
+//! The application that the benchmarks measure: one handler in native code and in each way that a module can run it; the
+//! same handler on each framework alone; and the load.
+
+pub mod bare;
+pub mod load;
+pub mod servers;
 
 use std::path::Path;
 use std::process::Command;

@@ -106,20 +106,21 @@ async fn serve(config: &Config, channels: &Channels, terminal: &mut Terminal) ->
         let _ = stopped.await;
     });
     let adapter = config.adapter.unwrap_or_default();
-    let mut serving = adapter.serve(&app, listener, &config.limits, stopped)?;
+    let serve = adapter.connect(&app, &config.limits)?;
+    let mut serving = serve(listener, stopped);
 
     banner(adapter, &app, channels, terminal);
     terminal.line(format_args!("listening on http://{address}"));
     terminal.finish()?;
 
     let name = tokio::select! {
-        ended = &mut serving => return ended,
+        () = &mut serving => return Ok(()),
         name = signals.next() => name,
     };
     tracing::info!("{name}: requests in flight come to their end");
     let _ = stop.send(());
     let ending = async {
-        serving.await?;
+        serving.await;
         drain(&app, config.limits.shutdown_grace.unwrap_or(GRACE)).await;
         Ok(())
     };

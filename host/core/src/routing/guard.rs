@@ -102,6 +102,9 @@ fn check_host(head: &Parts) -> Result<(), Refusal> {
     if host.is_empty() && authority.is_none() {
         return Ok(());
     }
+    if authority.is_none() && is_plain_host(host.as_bytes()) {
+        return Ok(());
+    }
     let host = Authority::try_from(host.as_bytes()).map_err(|_| Refusal::BadHost)?;
     if host.as_str().contains('@') {
         return Err(Refusal::BadHost);
@@ -114,6 +117,23 @@ fn check_host(head: &Parts) -> Result<(), Refusal> {
         }
         _ => Ok(()),
     }
+}
+
+/// Whether it is a name or an IPv4 address, with or without a port: nearly every host, told without an allocation.
+fn is_plain_host(host: &[u8]) -> bool {
+    let port = host.iter().position(|byte| *byte == b':');
+    let (name, port) = host.split_at(port.unwrap_or(host.len()));
+    let is_port = |digits: &[u8]| match digits.len() {
+        1..=4 => digits.iter().all(u8::is_ascii_digit),
+        // `parse` alone would take a sign.
+        5 => digits[0] != b'+' && str::from_utf8(digits).is_ok_and(|digits| digits.parse::<u16>().is_ok()),
+        _ => false,
+    };
+    !name.is_empty()
+        && name
+            .iter()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.'))
+        && (port.is_empty() || is_port(&port[1..]))
 }
 
 fn same_authority(scheme: Option<&str>, one: &Authority, other: &Authority) -> bool {

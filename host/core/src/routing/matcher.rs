@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
+use foldhash::fast::RandomState;
 use smallvec::SmallVec;
 
 use super::params::Ranges;
@@ -22,7 +23,7 @@ pub(super) struct Trie {
 
 #[derive(Debug, Default)]
 struct Node {
-    literals: HashMap<Box<str>, NodeId>,
+    literals: HashMap<Box<str>, NodeId, RandomState>,
     param: Option<NodeId>,
     rest: Option<ShapeId>,
     end: Option<ShapeId>,

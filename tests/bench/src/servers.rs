@@ -1,0 +1,65 @@
+//! Servers on threads of their own, all on one core.
+
+use std::net::{SocketAddr, TcpListener};
+use std::thread;
+
+use anyhow::{Result, ensure};
+use core_affinity::CoreId;
+use pointwork::{App, ConnectOptions};
+
+use crate::bare::on_this_thread;
+
+/// The core that every server runs on.
+pub const SERVER_CORE: usize = 0;
+
+/// The core of the load.
+pub const LOAD_CORE: usize = 1;
+
+/// Runs a server on a thread of its own until the process ends. Threads that it starts stay on its core.
+///
+/// # Errors
+/// If there is no free port.
+pub fn start(name: &str, serve: impl FnOnce(TcpListener) -> Result<()> + Send + 'static) -> Result<SocketAddr> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    listener.set_nonblocking(true)?;
+    let address = listener.local_addr()?;
+    let name = name.to_owned();
+    thread::spawn(move || {
+        core_affinity::set_for_current(CoreId { id: SERVER_CORE });
+        if let Err(error) = serve(listener) {
+            eprintln!("{name} ended: {error:#}");
+        }
+    });
+    Ok(address)
+}
+
+macro_rules! connected {
+    ($app:ident, $name:expr, $adapter:expr) => {{
+        let adapter = $adapter;
+        $app.connect_to(adapter.clone(), ConnectOptions::new())?;
+        start($name, move |listener| {
+            on_this_thread(async {
+                let listener = tokio::net::TcpListener::from_std(listener)?;
+                adapter.serve(listener).await;
+                Ok(())
+            })
+        })
+    }};
+}
+
+/// Connects the application to an adapter, by the adapter's name, and serves it.
+///
+/// # Errors
+/// If there is no adapter of that name, or it refuses the routes.
+pub fn start_on(app: &App, adapter: &str) -> Result<SocketAddr> {
+    match adapter {
+        "axum" => connected!(app, adapter, pointwork_axum::Axum::new()),
+        "trillium" => connected!(app, adapter, pointwork_trillium::Trillium::new()),
+        "actix" => connected!(app, adapter, pointwork_actix::Actix::new()),
+        "salvo" => connected!(app, adapter, pointwork_salvo::Salvo::new()),
+        _ => {
+            ensure!(adapter == "hyper", "there is no adapter `{adapter}`");
+            connected!(app, adapter, pointwork_hyper::Hyper::new())
+        }
+    }
+}
