@@ -1,1 +1,55 @@
-//! Serve Pointwork on salvo.
+//! Adapter D: serves [Pointwork](pointwork_core) on salvo, over HTTP/1.1 and HTTP/2 on one port (spec A4).
+//!
+//! [`Salvo`] is the adapter. Connect it to an application, then [`serve`](Salvo::serve) a listener with it, or push its
+//! [`router`](Salvo::router) into an application of your own, with your middleware around it (spec A9):
+//!
+//! ```no_run
+//! use pointwork_salvo::Salvo;
+//!
+//! # async fn example() -> Result<(), pointwork_core::Error> {
+//! let salvo = Salvo::new();
+//! // app.connect_to(salvo.clone(), …)
+//! let listener = salvo.bind("127.0.0.1:8080").await?;
+//! salvo.serve(listener).await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # How routes are registered
+//!
+//! Every shape of a table becomes a router of salvo's, with a filter for its methods, whichever they are, and one for its
+//! path, the parameters named by their place (`a/{p1}/{**p2}`). salvo asks its routers one after the other; here the core
+//! points to the one to ask, so that the last route costs what the first does. What that router leaves, and what salvo's
+//! syntax cannot hold, goes to the core as it is. Either way the core decides, on the path as it came: salvo decodes it
+//! and reads `//` and a slash at the end as if they were not there, which shows in no answer.
+//!
+//! # What never reaches a route
+//!
+//! Malformed heads, which hyper answers by itself; the list, and what differs from the bytes on the wire, is in the docs
+//! of [`pointwork_server`], on which [`serve`](Salvo::serve) runs. Everything else reaches
+//! [`Router::respond`](pointwork_core::Router::respond), which refuses what is left with its own 400: no `Host` or several,
+//! bad escapes, and so on (spec A8, P8).
+//!
+//! # What differs
+//!
+//! Served by the adapter: nothing. Mounted in a server of salvo's own:
+//!
+//! | | |
+//! |---|---|
+//! | limits and times | the server's; of the [`ServerOptions`] only the body timeout counts |
+//! | with salvo's feature `fix-http1-request-uri` (a default) | a target that is a path gets scheme and `Host` before it, which no handler sees; one that is a bare authority, as CONNECT has it, becomes `/`, so that the context's path is `/` instead of empty |
+//! | a body in two framings, or two lengths that agree | as hyper reads them: a `Content-Length` beside `Transfer-Encoding` is dropped, equal ones become one; [`serve`](Salvo::serve) refuses both |
+//! | a streamed reply in HTTP/1.0 that breaks off | ends like a whole one, since salvo's server closes in good order; [`serve`](Salvo::serve) resets the connection |
+//! | a middleware that answers by itself, or changes method, target or headers | changes what the routes see |
+
+mod adapter;
+mod entrance;
+mod goal;
+mod reply;
+mod request;
+mod syntax;
+mod table;
+
+pub use adapter::Salvo;
+pub use pointwork_core::{Http2Options, Protocols, ServerOptions};
+pub use pointwork_server::Serving;

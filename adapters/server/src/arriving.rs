@@ -82,6 +82,11 @@ fn body_error(error: BoxError) -> BodyError {
                 | io::ErrorKind::BrokenPipe => return BodyError::Incomplete,
                 _ => {}
             }
+            // Its `source` would leave out the very error that it holds.
+            if let Some(held) = known.get_ref() {
+                cause = Some(held);
+                continue;
+            }
         }
         cause = current.source();
     }

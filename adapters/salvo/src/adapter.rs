@@ -1,0 +1,165 @@
+//! The adapter itself: the published table, and the ways to serve it.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::sync::Arc;
+
+use http::Request;
+use http::uri::Scheme;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use pointwork_core::{Error, Published, Reporter, Router, ServerOptions, Staged, Transport};
+use pointwork_server::Serving;
+use salvo_core::conn::SocketAddr;
+use salvo_core::{ConnCtrl, Service};
+use tokio::net::TcpListener;
+
+use crate::entrance::{self, Entrance};
+use crate::request::Alone;
+use crate::table::Table;
+
+const NAME: &str = "salvo";
+
+/// Adapter D: serves an application's routes on salvo (spec A4).
+///
+/// A handle that is cheap to clone; all clones are one adapter. Give one to the application, which publishes its routes
+/// through it, and keep one to [`serve`](Self::serve) with. Until the first routes are published every request gets 503.
+#[derive(Clone)]
+pub struct Salvo(Arc<Inner>);
+
+struct Inner {
+    options: ServerOptions,
+    published: Arc<Published<Table>>,
+}
+
+impl Salvo {
+    /// An adapter with the default options.
+    pub fn new() -> Self {
+        Self::with_options(ServerOptions::default())
+    }
+
+    /// An adapter with these options.
+    pub fn with_options(options: ServerOptions) -> Self {
+        Self(Arc::new(Inner {
+            options: options.clamped(),
+            published: Arc::new(Published::new(NAME)),
+        }))
+    }
+
+    /// Opens a listener, for example on `127.0.0.1:8080`; port 0 picks a free one.
+    ///
+    /// # Errors
+    /// [`Adapter`](pointwork_core::ErrorKind::Adapter), naming the address and what to do, if it is taken or cannot be
+    /// had. The failure is emitted as `server:crashed` too (spec E1), provided that the adapter is attached.
+    pub async fn bind(&self, address: impl tokio::net::ToSocketAddrs + fmt::Display) -> Result<TcpListener, Error> {
+        let name = address.to_string();
+        let bound = TcpListener::bind(address).await;
+        bound.map_err(|cause| self.0.published.bind_failed(&name, cause))
+    }
+
+    /// Serves a listener until the end of the process, or [until a signal](Serving::with_graceful_shutdown).
+    ///
+    /// A [`Service`] of salvo's answers, on the server that [`pointwork_server`] is, and with the limits and times of the
+    /// [options](ServerOptions).
+    pub fn serve(&self, listener: TcpListener) -> Serving {
+        let Inner { options, published } = &*self.0;
+        let salvo = Arc::new(Service::new(self.router()).hyper_handler(
+            SocketAddr::Unknown,
+            SocketAddr::Unknown,
+            Scheme::HTTP,
+            None,
+            ConnCtrl::new(),
+            None,
+        ));
+        let service = service_fn(move |mut request: Request<Incoming>| {
+            let salvo = salvo.clone();
+            request.extensions_mut().insert(Alone);
+            // Not as a service of hyper's, which rewrites the target where `fix-http1-request-uri` is on.
+            let request = salvo_core::Request::from_hyper(request, Scheme::HTTP);
+            async move { Ok::<_, Infallible>(salvo.handle(request).await.into_hyper()) }
+        });
+        Serving::new(NAME, listener, options, published.clone(), service)
+    }
+
+    /// The adapter as a router of salvo's, to be pushed into an application that already exists, with its middleware
+    /// around it (spec A9).
+    ///
+    /// It answers every request that reaches it, with 404 and 405 too, and sees later tables as they are published. salvo
+    /// asks its routers in their order, so push it last: what stands behind it is never asked.
+    ///
+    /// ```
+    /// use pointwork_salvo::Salvo;
+    /// use salvo_core::prelude::*;
+    ///
+    /// #[handler]
+    /// async fn own() -> &'static str {
+    ///     "my own"
+    /// }
+    ///
+    /// #[handler]
+    /// async fn mark(res: &mut Response) {
+    ///     let _ = res.add_header("x-served-by", "me", true);
+    /// }
+    ///
+    /// let salvo = Salvo::new();
+    /// let router = Router::new()
+    ///     .hoop(mark)
+    ///     .push(Router::with_path("own").get(own))
+    ///     .push(salvo.router());
+    /// // Server::new(acceptor).serve(router)
+    /// # drop(router);
+    /// ```
+    ///
+    /// # Prefixes
+    /// A [path](salvo_core::Router::path) before it decides which requests come in, and takes nothing off the target: the
+    /// routes match the whole path, as the client sent it, which is also the context's (spec G5). So an application
+    /// under `Router::with_path("api")` needs `api` as its global prefix. A middleware that does take a prefix off, by
+    /// [`set_uri`](salvo_core::Request::set_uri), makes the path double if the application has the prefix as well
+    /// (spec G6).
+    ///
+    /// # Middleware
+    /// Named values for the context and the log go into an [`Extensions`](pointwork_core::Extensions), in the request's
+    /// [extensions](salvo_core::Request::extensions_mut) or, if there is none, in the
+    /// [depot](salvo_core::Depot::insert_typed). Headers that were set on the response before stay, unless the reply has
+    /// them. A body that was read by [`payload`](salvo_core::Request::payload) is handed on; one that was read in another
+    /// way is gone. Both [`limit_body`](salvo_core::Request::limit_body) and the application's own limit hold.
+    ///
+    /// A middleware that saw the request earlier saw no parameters (spec H2). Around the handler, after `call_next`, it
+    /// finds those of the shape in [`params`](salvo_core::Request::params), named by their place, and the shape itself in
+    /// [`matched_path`](salvo_core::Request::matched_path): `user/{p1}`. The request's body is gone by then.
+    ///
+    /// No [`Catcher`](salvo_core::catcher::Catcher) replaces a reply, not even one without a body.
+    pub fn router(&self) -> salvo_core::Router {
+        entrance::router(Entrance::new(self.0.published.clone()))
+    }
+}
+
+impl Default for Salvo {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Salvo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Salvo")
+            .field("options", &self.0.options)
+            .field("published", &self.0.published)
+            .finish()
+    }
+}
+
+impl Transport for Salvo {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn attach(&self, reporter: Reporter) {
+        self.0.published.attach(reporter);
+    }
+
+    fn stage(&self, router: Arc<Router>) -> Result<Staged, Error> {
+        let table = Table::new(&router, self.0.options.body_timeout);
+        Ok(self.0.published.stage(table))
+    }
+}

@@ -1,0 +1,56 @@
+//! Pointwork inside a server on bare hyper: `cargo run -p pointwork-mount-examples --bin mount-hyper`.
+//!
+//! `/own` is the server's own route; what is below `/api` is Pointwork's; the middleware stands around both.
+
+use std::convert::Infallible;
+
+use http::{HeaderValue, Request, Response};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper_util::rt::TokioIo;
+use hyper_util::service::TowerToHyperService;
+use pointwork::{App, Body, ConnectOptions, Context, Extensions};
+use pointwork_hyper::{Hyper, HyperService};
+use tower::{ServiceExt as _, service_fn};
+
+/// Knows the user of a request, passes it on, and marks its reply. Any tower layer will do in its place.
+async fn middleware(pointwork: HyperService, mut request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
+    let known = Extensions::default();
+    known.set("user", "ada");
+    request.extensions_mut().insert(known);
+    let mut reply = match request.uri().path() {
+        "/own" => Response::new(Body::from("the application's own")),
+        _ => pointwork.oneshot(request).await?,
+    };
+    let headers = reply.headers_mut();
+    headers.insert("x-middleware", HeaderValue::from_static("hyper"));
+    // The parameters of Pointwork's routes are read right before the handler; a request has no place for them before.
+    headers.insert("x-params-before", 0.into());
+    Ok(reply)
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let app = App::new()?;
+    // The prefix belongs here or to the mount, not to both.
+    app.set_global_prefix("api")?;
+    // In place of this handler, or beside it: app.load_file("shop", "shop.wasm").await?
+    app.get("hello/:name", |ctx: Context| async move {
+        let user = ctx.extension("user").unwrap_or_default();
+        format!("{user} greets {}", ctx.param("name").unwrap_or_default())
+    })?;
+    let pointwork = Hyper::new();
+    app.connect_to(pointwork.clone(), ConnectOptions::new())?;
+
+    let service = {
+        let pointwork = pointwork.service();
+        service_fn(move |request| middleware(pointwork.clone(), request))
+    };
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    println!("listening on http://{}", listener.local_addr()?);
+    loop {
+        let (stream, _) = listener.accept().await?;
+        let service = TowerToHyperService::new(service.clone());
+        tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
+    }
+}

@@ -1,0 +1,50 @@
+//! Pointwork inside a salvo application: `cargo run -p pointwork-mount-examples --bin mount-salvo`.
+//!
+//! `/own` is the application's own route; what is below `/api` is Pointwork's; the middleware stands around both.
+
+use pointwork::{App, ConnectOptions, Context, Extensions};
+use pointwork_salvo::Salvo;
+use salvo_core::conn::tcp::TcpAcceptor;
+use salvo_core::prelude::*;
+
+/// Knows the user of a request, and marks its reply.
+#[handler]
+async fn middleware(req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
+    let known = Extensions::default();
+    known.set("user", "ada");
+    req.extensions_mut().insert(known);
+    // The parameters of Pointwork's routes are read right before the handler, so there are none here.
+    let seen = req.params().len();
+    ctrl.call_next(req, depot, res).await;
+    res.headers_mut().insert("x-middleware", http::HeaderValue::from_static("salvo"));
+    res.headers_mut().insert("x-params-before", seen.into());
+}
+
+#[handler]
+async fn own() -> &'static str {
+    "the application's own"
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let app = App::new()?;
+    // salvo leaves the path whole, whatever stands before it in the tree, so the prefix belongs here.
+    app.set_global_prefix("api")?;
+    // In place of this handler, or beside it: app.load_file("shop", "shop.wasm").await?
+    app.get("hello/:name", |ctx: Context| async move {
+        let user = ctx.extension("user").unwrap_or_default();
+        format!("{user} greets {}", ctx.param("name").unwrap_or_default())
+    })?;
+    let pointwork = Salvo::new();
+    app.connect_to(pointwork.clone(), ConnectOptions::new())?;
+
+    // It answers whatever reaches it, so it comes last.
+    let router = Router::new()
+        .hoop(middleware)
+        .push(Router::with_path("own").get(own))
+        .push(pointwork.router());
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    println!("listening on http://{}", listener.local_addr()?);
+    Server::new(TcpAcceptor::try_from(listener)?).serve(router).await;
+    Ok(())
+}
