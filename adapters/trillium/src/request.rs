@@ -1,0 +1,81 @@
+//! The head of a request, from trillium's types to those of the `http` crate.
+
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version};
+use pointwork_core::Extensions;
+use trillium::Conn;
+use trillium_http::Conn as HttpConn;
+
+type Native = HttpConn<Box<dyn trillium::Transport>>;
+
+/// The head as the client sent it, as far as trillium kept it; `None` if it is no head of HTTP, which trillium's parser
+/// lets through here and there.
+pub(crate) fn head(conn: &Conn) -> Option<Parts> {
+    let (mut parts, ()) = Request::new(()).into_parts();
+    parts.method = Method::from_bytes(conn.method().as_str().as_bytes()).ok()?;
+    parts.version = version(conn.http_version());
+    parts.uri = target(conn, &parts.method)?;
+    parts.headers = headers(conn.request_headers())?;
+    if let Some(extensions) = conn.state::<Extensions>() {
+        parts.extensions.insert(extensions.clone());
+    }
+    Some(parts)
+}
+
+fn version(native: trillium::Version) -> Version {
+    match native {
+        trillium::Version::Http0_9 => Version::HTTP_09,
+        trillium::Version::Http1_0 => Version::HTTP_10,
+        trillium::Version::Http2 => Version::HTTP_2,
+        trillium::Version::Http3 => Version::HTTP_3,
+        _ => Version::HTTP_11,
+    }
+}
+
+fn target(conn: &Conn, method: &Method) -> Option<Uri> {
+    let native: &Native = conn.as_ref();
+    if *method == Method::CONNECT {
+        return native.authority()?.parse().ok();
+    }
+    let path = path_and_query(conn, native);
+    match (native.scheme(), native.authority()) {
+        (Some(scheme), Some(authority)) => Uri::builder()
+            .scheme(scheme)
+            .authority(authority)
+            .path_and_query(path)
+            .build()
+            .ok(),
+        _ => path.parse().ok(),
+    }
+}
+
+/// What is left of the path below the router that the adapter is mounted in. trillium keeps the rest without the slash
+/// before it and without those at its end.
+fn path_and_query(conn: &Conn, native: &Native) -> String {
+    let (whole, left) = (native.path(), conn.path());
+    if whole == left {
+        return native.path_and_query().to_owned();
+    }
+    let ends = whole.trim_end_matches('/').len();
+    let slashes = if left.ends_with('/') { "" } else { &whole[ends..] };
+    let mut path = format!("/{}{slashes}", left.trim_start_matches('/'));
+    if path.ends_with("//") && left.is_empty() {
+        path.truncate(1);
+    }
+    if let Some((_, query)) = native.path_and_query().split_once('?') {
+        path.push('?');
+        path.push_str(query);
+    }
+    path
+}
+
+fn headers(native: &trillium::Headers) -> Option<HeaderMap> {
+    let mut headers = HeaderMap::with_capacity(native.len());
+    for (name, values) in native {
+        let name = HeaderName::from_bytes(name.as_ref().as_bytes()).ok()?;
+        for value in values {
+            headers.append(name.clone(), HeaderValue::from_bytes(value.as_ref()).ok()?);
+        }
+    }
+    Some(headers)
+}
