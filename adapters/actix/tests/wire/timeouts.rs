@@ -1,0 +1,139 @@
+use std::time::{Duration, Instant};
+
+use pointwork_core::Context;
+use pointwork_core::ServerOptions;
+use tokio::io::AsyncReadExt;
+use tokio::time::sleep;
+
+use crate::client::within;
+use crate::subject::{Subject, route, routes};
+
+const SHORT: Duration = Duration::from_millis(300);
+
+/// Every time is long but the one under test, so that a wrong one cannot pass for it.
+async fn subject(set: impl FnOnce(&mut ServerOptions)) -> Subject {
+    let mut options = ServerOptions::default();
+    set(&mut options);
+    Subject::with(options, routes()).await
+}
+
+#[tokio::test]
+async fn a_connection_that_sends_nothing_is_closed() {
+    let subject = subject(|options| options.first_byte_timeout = Some(SHORT)).await;
+    let begun = Instant::now();
+    assert_eq!(subject.client().await.rest().await.unwrap(), "");
+    assert!(begun.elapsed() >= SHORT, "{:?}", begun.elapsed());
+    // Once it sent something, that time is over.
+    let mut client = subject.client().await;
+    client.send("GET /echo/1 ").await;
+    sleep(SHORT * 2).await;
+    client.send("HTTP/1.1\r\nhost: a\r\n\r\n").await;
+    assert_eq!(client.reply().await.body, "1");
+}
+
+#[tokio::test]
+async fn a_head_that_does_not_end_is_given_up() {
+    let subject = subject(|options| options.header_timeout = Some(SHORT)).await;
+    for begin in ["P", "GET /hello HTTP/1.1\r\nhost"] {
+        let begun = Instant::now();
+        let mut client = subject.client().await;
+        client.send(begin).await;
+        assert_eq!(client.rest().await.unwrap_or_default(), "");
+        assert!(begun.elapsed() >= SHORT, "{begin}: {:?}", begun.elapsed());
+    }
+    // A byte now and then does not help.
+    let begun = Instant::now();
+    let mut client = subject.client().await;
+    for byte in "GET /hello HTTP/1.1\r\nhost: a\r\nx-very-long-header: y\r\n".bytes() {
+        if client.try_send([byte]).await.is_err() {
+            break;
+        }
+        sleep(SHORT / 6).await;
+    }
+    assert!(begun.elapsed() < SHORT * 20, "{:?}", begun.elapsed());
+    assert!(client.rest().await.unwrap_or_default().is_empty());
+}
+
+#[tokio::test]
+async fn an_idle_connection_is_closed_and_a_busy_one_is_not() {
+    let subject = subject(|options| options.header_timeout = Some(SHORT)).await;
+    let mut client = subject.client().await;
+    for round in 0..6 {
+        assert_eq!(client.get(&format!("/echo/{round}")).await.body, round.to_string());
+        sleep(SHORT / 2).await;
+    }
+    // The time a handler takes does not count.
+    assert_eq!(client.get("/slow").await.body, "slow");
+    let begun = Instant::now();
+    assert_eq!(client.rest().await.unwrap(), "");
+    assert!(
+        begun.elapsed() >= SHORT - Duration::from_millis(20),
+        "{:?}",
+        begun.elapsed()
+    );
+}
+
+#[tokio::test]
+async fn a_body_that_stops_coming_gets_408() {
+    let subject = subject(|options| options.body_timeout = Some(SHORT)).await;
+    let mut client = subject.client().await;
+    client
+        .send("POST /body HTTP/1.1\r\nhost: a\r\ncontent-length: 12\r\n\r\n")
+        .await;
+    for _ in 0..4 {
+        client.send("xx").await;
+        sleep(SHORT / 2).await;
+    }
+    // Slow is not stopped: only now does it stop.
+    let begun = Instant::now();
+    client.send("xx").await;
+    let reply = client.reply().await;
+    assert_eq!(reply.status(), 408, "{reply:?}");
+    assert!(begun.elapsed() >= SHORT, "{:?}", begun.elapsed());
+}
+
+#[tokio::test]
+async fn a_client_that_takes_none_of_its_reply_is_cut() {
+    let big = vec![route("GET", "/big", async |_: Context| vec![b'x'; 32 * 1024 * 1024])];
+    let mut options = ServerOptions::default();
+    options.write_timeout = Some(SHORT);
+    options.shutdown_grace = Duration::from_secs(60);
+    let mut subject = Subject::with(options, big).await;
+    let mut client = subject.client().await;
+    client.send("GET /big HTTP/1.1\r\nhost: a\r\n\r\n").await;
+    client.head().await;
+    // The connection is in flight, so the shutdown waits for it, and no longer than its timeout.
+    subject.signal();
+    subject.ended().await;
+}
+
+#[tokio::test]
+async fn a_client_that_takes_its_reply_slowly_is_not_cut() {
+    const LENGTH: usize = 32 * 1024 * 1024;
+    let big = vec![route("GET", "/big", async |_: Context| vec![b'x'; LENGTH])];
+    let mut options = ServerOptions::default();
+    options.write_timeout = Some(SHORT);
+    // Nor does the time count as idle, although the handler is long done.
+    options.header_timeout = Some(SHORT);
+    let subject = Subject::with(options, big).await;
+    let mut client = subject.client().await;
+    client.send("GET /big HTTP/1.1\r\nhost: a\r\n\r\n").await;
+    client.head().await;
+    let mut left = client.exactly(1).await.len().abs_diff(LENGTH);
+    let mut buf = vec![0; 4 * 1024 * 1024];
+    let begun = Instant::now();
+    // What `exactly` read ahead is in the client's buffer; count only what comes over the socket.
+    let ahead = client.read_ahead();
+    left -= ahead;
+    while left > 0 {
+        let got = within("reading", client.stream.read(&mut buf)).await.unwrap();
+        assert_ne!(got, 0, "cut with {left} bytes left after {:?}", begun.elapsed());
+        left -= got;
+        sleep(SHORT / 4).await;
+    }
+    assert!(
+        begun.elapsed() > SHORT * 2,
+        "too fast to prove anything: {:?}",
+        begun.elapsed()
+    );
+}
