@@ -1,10 +1,12 @@
 //! HTTP/1.0 and HTTP/1.1.
 
+use std::convert::Infallible;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Poll, ready};
 
+use http::header::CONNECTION;
 use http::{Request, Version};
 use hyper::body::Incoming;
 use hyper::server::conn::http1::Builder;
@@ -42,10 +44,19 @@ pub(crate) async fn serve<S: Answer>(server: Arc<Server<S>>, io: Io, mut watch: 
     let link = watch.link().clone();
     let builder = builder(&server.options, &link);
     let respond = service_fn(|request: Request<Incoming>| {
-        if request.version() == Version::HTTP_10 {
+        let http_10 = request.version() == Version::HTTP_10;
+        if http_10 {
             link.saw_http_10();
         }
-        server.service.call(request)
+        let reply = server.service.call(request);
+        async move {
+            let mut reply = reply.await?;
+            // hyper would add `keep-alive` to what the reply says itself, if it took it for one of HTTP/1.1.
+            if http_10 && reply.headers().contains_key(CONNECTION) {
+                *reply.version_mut() = Version::HTTP_10;
+            }
+            Ok::<_, Infallible>(reply)
+        }
     });
     let mut connection = builder.serve_connection(io, respond);
     let mut drained_idle = false;
