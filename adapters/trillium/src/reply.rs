@@ -9,7 +9,7 @@ use bytes::{Buf, Bytes};
 use http::{HeaderMap, Response, StatusCode, header};
 use http_body::Body as HttpBody;
 use pointwork_core::Body;
-use trillium::{Conn, HeaderName, HeaderValue, Method, Status};
+use trillium::{Conn, HeaderName, HeaderValue, KnownHeaderName, Method, Status};
 use trillium_server_common::AsyncRead;
 
 use crate::server::link::Link;
@@ -36,8 +36,13 @@ pub(crate) fn put(conn: &mut Conn, reply: Response<Body>, below: Below) {
         return;
     }
     let is_head = conn.method() == Method::Head;
-    // Without a length of its own, trillium would announce 0 for the body that a HEAD does not get.
-    let length = if is_head {
+    let is_tunnel = conn.method() == Method::Connect && head.status.is_success();
+    if is_tunnel {
+        // It makes trillium leave out the length, which RFC 9110 forbids here. There is no tunnel, so it does close.
+        conn.response_headers_mut().insert(KnownHeaderName::Connection, "close");
+    }
+    // With a length of its own, trillium would announce 0 for a body that there is none of.
+    let length = if is_head || is_tunnel {
         None
     } else {
         declared.or(body.known_length())

@@ -4,23 +4,30 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use pointwork_actix::Actix;
+use pointwork_axum::Axum;
 use pointwork_core::{BoxFuture, Transport};
 use pointwork_hyper::Hyper;
+use pointwork_salvo::Salvo;
+use pointwork_trillium::Trillium;
 use tokio::sync::oneshot;
 
 use crate::app::{Serving, Wrap, start};
 use crate::subject::{AppSpec, Control, Refusal, Subject};
 
 /// Their names, in the order of the golden table.
-pub const ADAPTERS: &[&str] = &["hyper"];
+pub const ADAPTERS: &[&str] = &["axum", "trillium", "actix", "salvo", "hyper"];
 
 /// One subject for each adapter.
 pub fn subjects() -> Vec<OnAdapter> {
-    vec![OnAdapter {
-        name: "hyper",
-        open: || Arc::new(Hyper::new()),
-        wrap: None,
-    }]
+    let on = |name, open| OnAdapter { name, open, wrap: None };
+    vec![
+        on("axum", || Arc::new(Axum::new())),
+        on("trillium", || Arc::new(Trillium::new())),
+        on("actix", || Arc::new(Actix::new())),
+        on("salvo", || Arc::new(Salvo::new())),
+        on("hyper", || Arc::new(Hyper::new())),
+    ]
 }
 
 /// What the suite needs of an adapter.
@@ -83,17 +90,23 @@ where
     })
 }
 
-impl Adapter for Hyper {
-    fn transport(&self) -> Arc<dyn Transport> {
-        Arc::new(self.clone())
-    }
+macro_rules! adapters {
+    ($($adapter:ty),+) => {
+        $(impl Adapter for $adapter {
+            fn transport(&self) -> Arc<dyn Transport> {
+                Arc::new(self.clone())
+            }
 
-    fn serve(&self, address: SocketAddr) -> BoxFuture<'_, Result<Serving, Refusal>> {
-        Box::pin(async move {
-            let listener = self.bind(address).await.map_err(|error| Refusal::of(&error))?;
-            let address = listener.local_addr().map_err(|error| Refusal::of(&error))?;
-            let server = Hyper::serve(self, listener);
-            Ok(until_stopped(address, |signal| server.with_graceful_shutdown(signal)))
-        })
-    }
+            fn serve(&self, address: SocketAddr) -> BoxFuture<'_, Result<Serving, Refusal>> {
+                Box::pin(async move {
+                    let listener = self.bind(address).await.map_err(|error| Refusal::of(&error))?;
+                    let address = listener.local_addr().map_err(|error| Refusal::of(&error))?;
+                    let server = <$adapter>::serve(self, listener);
+                    Ok(until_stopped(address, |signal| server.with_graceful_shutdown(signal)))
+                })
+            }
+        })+
+    };
 }
+
+adapters!(Hyper, Axum, Trillium, Actix, Salvo);

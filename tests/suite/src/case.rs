@@ -10,8 +10,9 @@ use anyhow::{Result, anyhow};
 use futures_util::FutureExt as _;
 use pointwork_core::BoxFuture;
 
-use crate::client::Client;
+use crate::client::{Client, Response};
 use crate::crashes::Crashes;
+use crate::differences::{Answer, Differences, Need};
 use crate::fixtures::{Fixture, Fixtures};
 use crate::logs::Logs;
 use crate::subject::{AppSpec, Control, Refusal, Subject};
@@ -25,6 +26,8 @@ pub struct Case {
     pub rows: &'static [&'static str],
     /// The guests from `tests/guests` that it uses.
     pub fixtures: &'static [Fixture],
+    /// What it needs of an adapter. One that lacks it, as `differences.toml` declares, is not asked.
+    pub needs: &'static [Need],
     pub(crate) run: fn(Stage) -> BoxFuture<'static, Result<()>>,
 }
 
@@ -35,6 +38,11 @@ impl fmt::Debug for Case {
 }
 
 impl Case {
+    /// Why the case does not run on an adapter; `None` if it does.
+    pub fn is_not_for(&self, adapter: &str) -> Option<&'static str> {
+        Differences::declared().lacks(adapter, self.needs)
+    }
+
     /// Runs the case; a panic is a failure like any other.
     ///
     /// # Errors
@@ -57,15 +65,16 @@ impl Case {
     }
 }
 
-/// Registers cases: `cases![name: P6, P7; other [Js]: A1]`.
+/// Registers cases: `cases![name: P6, P7; other [Js]: A1; third: A5 needs Http2;]`.
 macro_rules! cases {
-    ($($name:ident $([$($fixture:ident),+])? : $($row:ident),+;)+) => {
+    ($($name:ident $([$($fixture:ident),+])? : $($row:ident),+ $(needs $($need:ident),+)?;)+) => {
         /// The cases of this file.
         pub(crate) fn all() -> Vec<$crate::case::Case> {
             vec![$($crate::case::Case {
                 name: stringify!($name),
                 rows: &[$(stringify!($row)),+],
                 fixtures: &[$($($crate::fixtures::Fixture::$fixture),+)?],
+                needs: &[$($($crate::differences::Need::$need),+)?],
                 run: |stage| Box::pin($name(stage)),
             }),+]
         }
@@ -125,6 +134,24 @@ impl Stage {
     /// What was logged since the case began.
     pub fn logs(&self) -> Logs {
         self.logs
+    }
+
+    /// Whether that is what the adapter's server answers by itself to a method that its framework does not know, as
+    /// `differences.toml` declares. `false` for a method that it serves: the case goes on with it as on any adapter.
+    ///
+    /// # Errors
+    /// If the adapter does not serve the method, and the reply is not the declared one.
+    pub fn is_the_servers_own(&self, method: &str, reply: &Response) -> Result<bool> {
+        let Some(instead) = self.instead(method) else {
+            return Ok(false);
+        };
+        instead.check_reply(method, reply)?;
+        Ok(true)
+    }
+
+    /// What the adapter's server answers by itself to a method that its framework does not know.
+    pub fn instead(&self, method: &str) -> Option<&'static Answer> {
+        Differences::declared().instead(self.adapter(), method)
     }
 
     /// The name of the adapter.

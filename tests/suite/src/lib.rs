@@ -8,7 +8,9 @@
 //! cargo test -p pointwork-suite --test behaviour -- hyper::literal_beats_parameter
 //! ```
 //!
-//! Which case proves which row on which adapter stands in `golden.txt`, so that a lost case shows.
+//! Which case proves which row on which adapter stands in `golden.txt`, so that a lost case shows. Where adapters may
+//! differ stands in `differences.toml`, and each difference has to be seen. `tests/differential.rs` compares the adapters
+//! on random tables and requests.
 
 pub mod adapters;
 pub mod app;
@@ -17,8 +19,11 @@ pub mod case;
 pub mod cases;
 pub mod client;
 pub mod crashes;
+pub mod differences;
 pub mod fixtures;
+pub mod fuzz;
 pub mod guest;
+pub mod judge;
 pub mod logs;
 pub mod rows;
 pub mod subject;

@@ -102,18 +102,23 @@ impl Rows {
             if let Some(file) = self.elsewhere.get(row) {
                 table.push_str(&format!("{row}: elsewhere, {}\n", file.display()));
             }
-            let names: Vec<_> = cases
-                .iter()
-                .filter(|case| case.rows.contains(&row.as_str()))
-                .map(|c| c.name)
-                .collect();
-            if !names.is_empty() {
+            let proofs: Vec<_> = cases.iter().filter(|case| case.rows.contains(&row.as_str())).collect();
+            if !proofs.is_empty() {
                 for adapter in adapters {
+                    let names: Vec<_> = proofs.iter().map(|case| entry(case, adapter)).collect();
                     table.push_str(&format!("{row} {adapter}: {}\n", names.join(", ")));
                 }
             }
         }
         table
+    }
+}
+
+/// A case in the table; one that does not run on the adapter says why.
+fn entry(case: &Case, adapter: &str) -> String {
+    match case.is_not_for(adapter) {
+        Some(why) => format!("{} (not there: {why})", case.name),
+        None => case.name.to_owned(),
     }
 }
 

@@ -1,5 +1,7 @@
-//! Every case on every adapter, and every broken subject against the case that has to catch it.
+//! Every case on every adapter, every broken subject against the case that has to catch it, and every declared
+//! difference. A case that an adapter is not there for shows as ignored.
 
+use std::future::Future;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -8,6 +10,7 @@ use pointwork_suite::adapters::{self, OnAdapter};
 use pointwork_suite::broken::{self, Broken};
 use pointwork_suite::case::Case;
 use pointwork_suite::cases;
+use pointwork_suite::differences::Differences;
 use pointwork_suite::fixtures::Fixtures;
 use pointwork_suite::subject::Subject;
 
@@ -19,7 +22,12 @@ fn main() -> ExitCode {
         for case in cases::all() {
             let (subject, fixtures) = (Arc::new(adapter), fixtures.clone());
             let name = format!("{}::{}", adapter.name(), case.name);
-            trials.push(Trial::test(name, move || run(case, subject, fixtures)));
+            let trial = Trial::test(name, move || run(case, subject, fixtures));
+            trials.push(trial.with_ignored_flag(case.is_not_for(adapter.name()).is_some()));
+        }
+        for probe in Differences::declared().probes(adapter.name()) {
+            let name = format!("{}::differences::{}", adapter.name(), probe.name());
+            trials.push(Trial::test(name, move || block_on(probe.run(&adapter))));
         }
         for broken in broken::ALL {
             let fixtures = fixtures.clone();
@@ -32,12 +40,16 @@ fn main() -> ExitCode {
 }
 
 fn run(case: Case, subject: Arc<dyn Subject>, fixtures: Fixtures) -> Result<(), Failed> {
+    block_on(case.run(subject, fixtures))
+}
+
+fn block_on(verdict: impl Future<Output = anyhow::Result<()>>) -> Result<(), Failed> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()?;
     runtime
-        .block_on(case.run(subject, fixtures))
+        .block_on(verdict)
         .map_err(|error| Failed::from(format!("{error:#}")))
 }
 

@@ -106,7 +106,7 @@ fn check_host(head: &Parts) -> Result<(), Refusal> {
         return Ok(());
     }
     let host = Authority::try_from(host.as_bytes()).map_err(|_| Refusal::BadHost)?;
-    if host.as_str().contains('@') {
+    if host.as_str().contains('@') || !has_fit_port(&host) {
         return Err(Refusal::BadHost);
     }
     match authority {
@@ -134,6 +134,12 @@ fn is_plain_host(host: &[u8]) -> bool {
             .iter()
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.'))
         && (port.is_empty() || is_port(&port[1..]))
+}
+
+/// Nothing behind the name, or a colon with no port or one of 16 bits: an authority may hold any text there.
+fn has_fit_port(authority: &Authority) -> bool {
+    let rest = &authority.as_str()[authority.host().len()..];
+    matches!(rest, "" | ":") || authority.port_u16().is_some()
 }
 
 fn same_authority(scheme: Option<&str>, one: &Authority, other: &Authority) -> bool {

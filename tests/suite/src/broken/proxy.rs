@@ -4,21 +4,40 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use pointwork_core::{BoxFuture, RouteRecord};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
 use crate::subject::{AppSpec, Control, Refusal, Step, Subject};
 
-/// A subject behind a proxy that rewrites the head of the first request of each connection, line by line.
+/// A subject behind a proxy that rewrites the head of the first request of each connection, line by line, or the replies.
 pub struct Rewriting {
     inner: Arc<dyn Subject>,
-    rewrite: fn(Vec<String>) -> Vec<String>,
+    rewrite: Rewrite,
+}
+
+#[derive(Clone, Copy)]
+struct Rewrite {
+    head: fn(Vec<String>) -> Vec<String>,
+    reply: fn(Vec<u8>) -> Vec<u8>,
 }
 
 impl Rewriting {
-    /// Breaks a subject.
-    pub fn new(inner: Arc<dyn Subject>, rewrite: fn(Vec<String>) -> Vec<String>) -> Self {
+    /// Breaks the requests of a subject.
+    pub fn new(inner: Arc<dyn Subject>, head: fn(Vec<String>) -> Vec<String>) -> Self {
+        let rewrite = Rewrite {
+            head,
+            reply: |bytes| bytes,
+        };
+        Self { inner, rewrite }
+    }
+
+    /// Breaks the replies of a subject, each piece as it arrives.
+    pub fn replies(inner: Arc<dyn Subject>, reply: fn(Vec<u8>) -> Vec<u8>) -> Self {
+        let rewrite = Rewrite {
+            head: |head| head,
+            reply,
+        };
         Self { inner, rewrite }
     }
 }
@@ -78,7 +97,7 @@ impl Control for Behind {
     }
 }
 
-async fn serve(front: TcpListener, back: SocketAddr, rewrite: fn(Vec<String>) -> Vec<String>) {
+async fn serve(front: TcpListener, back: SocketAddr, rewrite: Rewrite) {
     while let Ok((client, _)) = front.accept().await {
         tokio::spawn(async move {
             // A broken connection shows at the client.
@@ -87,7 +106,7 @@ async fn serve(front: TcpListener, back: SocketAddr, rewrite: fn(Vec<String>) ->
     }
 }
 
-async fn forward(mut client: TcpStream, back: SocketAddr, rewrite: fn(Vec<String>) -> Vec<String>) -> io::Result<()> {
+async fn forward(mut client: TcpStream, back: SocketAddr, rewrite: Rewrite) -> io::Result<()> {
     let mut server = TcpStream::connect(back).await?;
     let mut read = Vec::new();
     let end = loop {
@@ -102,11 +121,31 @@ async fn forward(mut client: TcpStream, back: SocketAddr, rewrite: fn(Vec<String
         .split("\r\n")
         .map(str::to_owned)
         .collect();
-    let head = rewrite(head).join("\r\n");
+    let head = (rewrite.head)(head).join("\r\n");
     server.write_all(head.as_bytes()).await?;
     server.write_all(&read[end..]).await?;
-    copy_bidirectional(&mut client, &mut server).await?;
-    Ok(())
+    let (mut from_client, mut to_client) = client.split();
+    let (mut from_server, mut to_server) = server.split();
+    let requests = async {
+        copy(&mut from_client, &mut to_server).await?;
+        to_server.shutdown().await
+    };
+    let replies = async {
+        let mut piece = vec![0; 64 * 1024];
+        loop {
+            let length = from_server.read(&mut piece).await?;
+            if length == 0 {
+                break;
+            }
+            to_client.write_all(&(rewrite.reply)(piece[..length].to_vec())).await?;
+        }
+        to_client.shutdown().await
+    };
+    // Whoever is done first: a server that closes does not wait for its client.
+    tokio::select! {
+        done = replies => done,
+        Err(failed) = requests => Err(failed),
+    }
 }
 
 pub(super) fn drop_query(mut head: Vec<String>) -> Vec<String> {
@@ -125,6 +164,77 @@ pub(super) fn decode_slashes(mut head: Vec<String>) -> Vec<String> {
         *line = line.replace("%2F", "/");
     }
     head
+}
+
+pub(super) fn merge_slashes(mut head: Vec<String>) -> Vec<String> {
+    if let Some(line) = head.first_mut() {
+        while line.contains(" //") || line.split('?').next().is_some_and(|path| path.contains("//")) {
+            *line = line.replacen("//", "/", 1);
+        }
+    }
+    head
+}
+
+pub(super) fn raise_method(mut head: Vec<String>) -> Vec<String> {
+    if let Some((method, rest)) = head.first().and_then(|line| line.split_once(' ')) {
+        head[0] = format!("{} {rest}", method.to_uppercase());
+    }
+    head
+}
+
+pub(super) fn keep_one_length(mut head: Vec<String>) -> Vec<String> {
+    let mut seen = false;
+    head.retain(|line| {
+        let repeated = line.to_lowercase().starts_with("content-length:") && seen;
+        seen |= line.to_lowercase().starts_with("content-length:");
+        !repeated
+    });
+    head
+}
+
+pub(super) fn drop_controls(head: Vec<String>) -> Vec<String> {
+    head.into_iter()
+        .map(|line| line.chars().filter(|character| !character.is_control()).collect())
+        .collect()
+}
+
+/// Where the head of a piece ends, if the piece begins with one that has a length.
+fn end_of_head(piece: &[u8]) -> Option<usize> {
+    piece.starts_with(b"HTTP/1.").then_some(())?;
+    let end = piece.windows(4).position(|bytes| bytes == b"\r\n\r\n")?;
+    let head = piece[..end].to_ascii_lowercase();
+    head.windows(16)
+        .any(|bytes| bytes == b"\r\ncontent-length")
+        .then_some(end)
+}
+
+pub(super) fn trail(mut piece: Vec<u8>) -> Vec<u8> {
+    if end_of_head(&piece).is_some() {
+        piece.push(b'x');
+    }
+    piece
+}
+
+fn with_line(mut piece: Vec<u8>, line: &[u8]) -> Vec<u8> {
+    if let Some(end) = end_of_head(&piece) {
+        piece.splice(end..end, line.iter().copied());
+    }
+    piece
+}
+
+pub(super) fn repeat_length(piece: Vec<u8>) -> Vec<u8> {
+    with_line(piece, b"\r\ncontent-length: 5")
+}
+
+pub(super) fn announce_trailer(piece: Vec<u8>) -> Vec<u8> {
+    with_line(piece, b"\r\ntrailer: x-later")
+}
+
+pub(super) fn end_at_once(mut piece: Vec<u8>) -> Vec<u8> {
+    if end_of_head(&piece).is_none() && !piece.ends_with(b"0\r\n\r\n") {
+        piece.extend_from_slice(b"0\r\n\r\n");
+    }
+    piece
 }
 
 pub(super) fn merge_headers(head: Vec<String>) -> Vec<String> {

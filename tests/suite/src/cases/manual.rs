@@ -12,7 +12,7 @@ use crate::subject::AppSpec;
 
 cases![
     every_attribute_has_its_operation: M1;
-    register_route_takes_any_method: M2;
+    register_route_takes_any_method: M2, A4;
     a_native_handler_sees_the_request: M1, H9, X1;
     a_native_handler_may_return_any_reply: H1, H5, M1;
     a_native_handler_may_wait: H1;
@@ -29,10 +29,15 @@ async fn every_attribute_has_its_operation(stage: Stage) -> Result<()> {
     let app = app.register_all("/it", |_: Context| async { "all" });
     let live = stage.start(app).await?;
     for method in ATTRIBUTES {
-        let text = live.call(method, "/it").await?.text();
-        assert_eq!(text, if method == "HEAD" { "" } else { method });
+        let response = live.call(method, "/it").await?;
+        if !stage.is_the_servers_own(method, &response)? {
+            assert_eq!(response.text(), if method == "HEAD" { "" } else { method });
+        }
     }
-    assert_eq!(live.call("BREW", "/it").await?.text(), "all");
+    let response = live.call("BREW", "/it").await?;
+    if !stage.is_the_servers_own("BREW", &response)? {
+        assert_eq!(response.text(), "all");
+    }
     live.shutdown().await;
     Ok(())
 }

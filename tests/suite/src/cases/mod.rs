@@ -4,6 +4,7 @@ mod channels;
 mod context;
 mod crashes;
 mod declarations;
+mod framing;
 mod guests;
 mod limits;
 mod manual;
@@ -14,6 +15,7 @@ mod prefix;
 mod refusals;
 mod replies;
 mod rust_guests;
+mod smuggling;
 mod wire;
 
 use std::sync::Arc;
@@ -35,6 +37,8 @@ pub fn all() -> Vec<Case> {
         crashes::all,
         methods::all,
         wire::all,
+        framing::all,
+        smuggling::all,
         limits::all,
         refusals::all,
         guests::all,

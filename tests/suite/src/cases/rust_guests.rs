@@ -88,14 +88,20 @@ async fn the_rust_sdk_declares_what_its_attributes_say(stage: Stage) -> Result<(
         at = found.max(at);
     }
     for method in ["PROPFIND", "LOCK", "NOTIFY"] {
-        assert_eq!(live.call(method, "/products/4").await?.text(), format!("{method} 4"));
+        let response = live.call(method, "/products/4").await?;
+        if !stage.is_the_servers_own(method, &response)? {
+            assert_eq!(response.text(), format!("{method} 4"));
+        }
     }
     for (method, path, text) in [
         ("MOVE", "/health/moved", "moved"),
         ("MOVE", "/health/moved-too", "moved too"),
         ("BREW", "/health", "up"),
     ] {
-        assert_eq!(live.call(method, path).await?.text(), text);
+        let response = live.call(method, path).await?;
+        if !stage.is_the_servers_own(method, &response)? {
+            assert_eq!(response.text(), text);
+        }
     }
     live.shutdown().await;
     Ok(())

@@ -13,8 +13,8 @@ use crate::subject::AppSpec;
 cases![
     a_connection_serves_request_after_request: A1, A5;
     pipelined_requests_are_answered_in_order: A1;
-    http2_gives_the_same_answers: A5;
-    http2_requests_run_side_by_side: A5;
+    http2_gives_the_same_answers: A5 needs Http2;
+    http2_requests_run_side_by_side: A5 needs Http2;
     framing_headers_of_a_guest_are_dropped: A1;
     a_body_with_204_or_304_is_dropped: A1;
     a_body_to_head_is_dropped: A8;

@@ -172,7 +172,7 @@ impl Connection {
     }
 }
 
-fn parse_head(bytes: &[u8]) -> Result<Option<(Response, usize)>, ClientError> {
+pub(super) fn parse_head(bytes: &[u8]) -> Result<Option<(Response, usize)>, ClientError> {
     let mut headers = [httparse::EMPTY_HEADER; 128];
     let mut parsed = httparse::Response::new(&mut headers);
     let length = match parsed.parse(bytes) {
@@ -199,7 +199,7 @@ fn parse_head(bytes: &[u8]) -> Result<Option<(Response, usize)>, ClientError> {
 }
 
 /// The rules of RFC 9112, section 6.3, for a reply; what a sender must not do is an error.
-fn framing(response: &Response, method: &str) -> Result<Framing, ClientError> {
+pub(super) fn framing(response: &Response, method: &str) -> Result<Framing, ClientError> {
     let lengths = response.all("content-length");
     let codings = response.all("transfer-encoding");
     if !lengths.is_empty() && !codings.is_empty() {
@@ -213,10 +213,14 @@ fn framing(response: &Response, method: &str) -> Result<Framing, ClientError> {
             lengths.len()
         )));
     }
-    if response.status == 204 && !(lengths.is_empty() && codings.is_empty()) {
-        return Err(ClientError::new("a reply of status 204 must not frame a body"));
+    let opens_a_tunnel = method == "CONNECT" && (200..300).contains(&response.status);
+    if (response.status == 204 || opens_a_tunnel) && !(lengths.is_empty() && codings.is_empty()) {
+        return Err(ClientError::new(format!(
+            "a reply of status {} to {method} must not frame a body",
+            response.status
+        )));
     }
-    if method == "HEAD" || matches!(response.status, 204 | 304) {
+    if method == "HEAD" || opens_a_tunnel || matches!(response.status, 204 | 304) {
         return Ok(Framing::None);
     }
     match (lengths.first(), codings.first()) {

@@ -7,6 +7,7 @@ mod error;
 mod http1;
 mod http2;
 mod message;
+mod transcript;
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -15,6 +16,7 @@ pub use error::ClientError;
 pub use http1::Connection;
 pub use http2::Http2;
 pub use message::{Framing, Request, Response};
+pub use transcript::{Asked, End, Reply, Transcript};
 
 /// How long the client waits for anything: 10 s.
 pub const PATIENCE: Duration = Duration::from_secs(10);
@@ -77,6 +79,14 @@ impl Client {
         let mut connection = self.connect().await?;
         connection.write(bytes.as_ref()).await?;
         connection.read_response("GET").await
+    }
+
+    /// Sends exactly these bytes on a connection of its own, and keeps what comes back until the other end closes.
+    ///
+    /// # Errors
+    /// If the connection is refused.
+    pub async fn exchange(&self, bytes: &[u8]) -> Result<Transcript, ClientError> {
+        Transcript::record(self.address, bytes).await
     }
 
     /// GETs a target.

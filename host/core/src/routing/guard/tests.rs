@@ -54,7 +54,10 @@ fn http_1_0_needs_no_host_but_takes_only_one() {
 
 #[test]
 fn a_malformed_host_is_refused() {
-    for host in ["a b", "a/b", "user@a", "a?b", "a:b:c", "a#", "http://a", "a\tb", "[::1"] {
+    for host in [
+        "a b", "a/b", "user@a", "a?b", "a:b:c", "a#", "http://a", "a\tb", "[::1", "a:port", "a:+1", "a:65536",
+        "[::1]:x",
+    ] {
         assert_eq!(
             check(&head(Version::HTTP_11, "/", &[("host", host)])),
             Err(Refusal::BadHost),

@@ -1,0 +1,260 @@
+use std::net::SocketAddr;
+use std::ops::Range;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use super::http1::{framing, parse_head};
+use super::{ClientError, Framing, Response};
+
+/// How long a connection may stay open without a byte until it counts as left open: 5 s.
+const SILENCE: Duration = Duration::from_secs(5);
+
+/// Everything that a server sent on one connection.
+#[derive(Clone, Debug)]
+pub struct Transcript {
+    bytes: Vec<u8>,
+    end: End,
+}
+
+/// How a connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// In good order, or with a reset: a server that refuses a request does not read the rest of it.
+    Closed,
+    /// Not at all.
+    Open,
+}
+
+/// A request, as far as the reading of its reply depends on it.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// Its method.
+    pub method: &'a str,
+    /// Whether it was one of HTTP/1.0.
+    pub old: bool,
+    /// Whether the server was told to close the connection after it.
+    pub last: bool,
+}
+
+/// A reply, and where it stands in its transcript.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    /// The reply.
+    pub response: Response,
+    /// Its bytes, from the status line to where its framing says that it ends.
+    pub span: Range<usize>,
+}
+
+impl Asked<'_> {
+    /// A request of HTTP/1.1 that leaves the connection open.
+    pub fn of(method: &str) -> Asked<'_> {
+        Asked {
+            method,
+            old: false,
+            last: false,
+        }
+    }
+
+    /// The same, as the last one of its connection.
+    #[must_use]
+    pub fn last(self) -> Self {
+        Self { last: true, ..self }
+    }
+}
+
+impl Transcript {
+    pub(super) async fn record(address: SocketAddr, request: &[u8]) -> Result<Self, ClientError> {
+        let mut stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        let (mut read, mut write) = stream.split();
+        // What a server refuses it need not read to the end, so a failure here is no news.
+        let send = async { drop(write.write_all(request).await) };
+        let receive = async {
+            let mut bytes = Vec::new();
+            loop {
+                match tokio::time::timeout(SILENCE, read.read_buf(&mut bytes)).await {
+                    Ok(Ok(1..)) => {}
+                    Ok(Ok(0) | Err(_)) => return (bytes, End::Closed),
+                    Err(_) => return (bytes, End::Open),
+                }
+            }
+        };
+        let (bytes, end) = tokio::select! {
+            received = receive => received,
+            never = async { send.await; std::future::pending().await } => never,
+        };
+        Ok(Self { bytes, end })
+    }
+
+    /// A transcript that was not recorded: what a connection that was closed had brought.
+    pub fn closed(bytes: impl Into<Vec<u8>>) -> Self {
+        Self {
+            bytes: bytes.into(),
+            end: End::Closed,
+        }
+    }
+
+    /// What came.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// How the connection ended.
+    pub fn end(&self) -> End {
+        self.end
+    }
+
+    /// Reads the replies to these requests. There may be fewer, if the connection closed in between: HTTP lets a server do
+    /// that, and the caller has to know whether it may.
+    ///
+    /// # Errors
+    /// If a reply breaks a rule of RFC 9112, breaks off, or is one too many, if there is none, or if the connection stayed
+    /// open though the last request or a reply said that it ends.
+    pub fn replies(&self, asked: &[Asked<'_>]) -> Result<Vec<Reply>, ClientError> {
+        self.read(asked).map_err(|error| {
+            let told = excerpt(&self.bytes);
+            error.during(&format!("the connection brought `{told}` and is {:?}", self.end))
+        })
+    }
+
+    fn read(&self, asked: &[Asked<'_>]) -> Result<Vec<Reply>, ClientError> {
+        let mut replies = Vec::new();
+        let mut at = 0;
+        let mut over = false;
+        for asked in asked {
+            if over || (at == self.bytes.len() && !replies.is_empty() && self.end == End::Closed) {
+                break;
+            }
+            let (response, head) = self.head(at)?;
+            let (response, length) = self.body(response, at + head, asked)?;
+            over = ends_the_connection(&response, asked);
+            let span = at..at + head + length;
+            at = span.end;
+            replies.push(Reply { response, span });
+        }
+        if at < self.bytes.len() {
+            return Err(ClientError::new(format!(
+                "bytes behind the end of the last reply: `{}`",
+                excerpt(&self.bytes[at..])
+            )));
+        }
+        if over && self.end == End::Open {
+            return Err(ClientError::new("the connection stays open"));
+        }
+        Ok(replies)
+    }
+
+    /// The head that begins there, past announcements such as 100, and its length.
+    fn head(&self, at: usize) -> Result<(Response, usize), ClientError> {
+        let mut announced = 0;
+        loop {
+            let bytes = &self.bytes[at + announced..];
+            let Some((response, length)) = parse_head(bytes)? else {
+                return Err(ClientError::new(match bytes {
+                    [] => "there is no reply",
+                    _ => "the head of a reply breaks off",
+                }));
+            };
+            check_lines(&bytes[..length])?;
+            announced += length;
+            if response.status >= 200 {
+                return Ok((response, announced));
+            }
+            if response.status == 101 {
+                return Err(ClientError::new("nobody asked for another protocol"));
+            }
+        }
+    }
+
+    /// Reads the body that begins there; returns how long it is on the wire.
+    fn body(&self, mut response: Response, at: usize, asked: &Asked<'_>) -> Result<(Response, usize), ClientError> {
+        let rest = &self.bytes[at..];
+        response.framing = framing(&response, asked.method)?;
+        let length = match response.framing {
+            Framing::None | Framing::Frames => 0,
+            Framing::Length => {
+                let length = response.header("content-length").and_then(|length| length.parse().ok());
+                length.ok_or_else(|| ClientError::new("the content-length is no number"))?
+            }
+            Framing::Chunked if asked.old => {
+                return Err(ClientError::new("a reply to HTTP/1.0 is chunked"));
+            }
+            Framing::Chunked => {
+                let (body, length) = chunks(rest)?;
+                response.body = body;
+                return Ok((response, length));
+            }
+            Framing::Close if self.end == End::Open => {
+                return Err(ClientError::new("nothing tells where the reply ends"));
+            }
+            Framing::Close => rest.len(),
+        };
+        response.body = rest
+            .get(..length)
+            .ok_or_else(|| ClientError::new(format!("the body breaks off at byte {} of {length}", rest.len())))?
+            .to_vec();
+        Ok((response, length))
+    }
+}
+
+fn ends_the_connection(response: &Response, asked: &Asked<'_>) -> bool {
+    let says = |token: &str| {
+        response
+            .all("connection")
+            .iter()
+            .flat_map(|value| value.split(','))
+            .any(|said| said.trim().eq_ignore_ascii_case(token))
+    };
+    let tunnel = asked.method == "CONNECT" && (200..300).contains(&response.status);
+    asked.last || tunnel || response.framing == Framing::Close || says("close") || (asked.old && !says("keep-alive"))
+}
+
+/// What the parser forgives and a strict reader does not: lines that end in something other than CR LF.
+fn check_lines(head: &[u8]) -> Result<(), ClientError> {
+    let bare = |at: usize, byte: u8| match byte {
+        b'\n' => at == 0 || head[at - 1] != b'\r',
+        b'\r' => head.get(at + 1) != Some(&b'\n'),
+        _ => false,
+    };
+    match head.iter().enumerate().find(|(at, byte)| bare(*at, **byte)) {
+        Some((at, _)) => Err(ClientError::new(format!("half a line end at byte {at} of the head"))),
+        None => Ok(()),
+    }
+}
+
+/// Reads a chunked body: its bytes, and how long it is on the wire. No server here sends extensions or trailers.
+fn chunks(bytes: &[u8]) -> Result<(Vec<u8>, usize), ClientError> {
+    let mut body = Vec::new();
+    let mut at = 0;
+    loop {
+        let rest = &bytes[at..];
+        let line = rest.windows(2).position(|pair| pair == b"\r\n");
+        let line = &rest[..line.ok_or_else(|| ClientError::new("the chunked body breaks off"))?];
+        let digits = std::str::from_utf8(line)
+            .ok()
+            .filter(|digits| (1..=16).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        let size = digits.and_then(|digits| usize::from_str_radix(digits, 16).ok());
+        let size = size.ok_or_else(|| ClientError::new(format!("`{}` is no chunk size", excerpt(line))))?;
+        at += line.len() + 2;
+        let end = at.saturating_add(size);
+        let chunk = bytes.get(at..end);
+        body.extend_from_slice(chunk.ok_or_else(|| ClientError::new("the chunked body breaks off"))?);
+        match bytes.get(end..end + 2) {
+            Some(b"\r\n") => at = end + 2,
+            Some(_) => return Err(ClientError::new("a chunk does not end where its size says")),
+            None => return Err(ClientError::new("the chunked body breaks off")),
+        }
+        if size == 0 {
+            return Ok((body, at));
+        }
+    }
+}
+
+/// The beginning of some bytes, fit for a message.
+fn excerpt(bytes: &[u8]) -> String {
+    const LONGEST: usize = 400;
+    let more = if bytes.len() > LONGEST { "…" } else { "" };
+    format!("{}{more}", bytes[..bytes.len().min(LONGEST)].escape_ascii())
+}

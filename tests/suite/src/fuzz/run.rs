@@ -1,0 +1,142 @@
+use std::fmt;
+
+use anyhow::{Context as _, Result};
+use fastrand::Rng;
+
+use super::{Field, Line, Request, generate, shrink};
+use crate::subject::Subject;
+
+/// How much is tried, and where the randomness begins.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// The seed; the same one makes the same tables and requests.
+    pub seed: u64,
+    /// How many requests are sent to each subject.
+    pub cases: usize,
+}
+
+/// How many requests each table gets: a table has to be served anew, which takes longer than a request.
+const PER_TABLE: usize = 100;
+
+impl Plan {
+    /// A plan of so many requests, unless `POINTWORK_FUZZ_CASES` says otherwise; and of the seed `POINTWORK_FUZZ_SEED`,
+    /// if it is set.
+    ///
+    /// # Errors
+    /// If one of them is set to something that is no number.
+    pub fn from_env(cases: usize) -> Result<Self> {
+        let read = |name: &str| match std::env::var(name) {
+            Ok(text) => text
+                .parse()
+                .map(Some)
+                .with_context(|| format!("{name} is `{text}`, expected a number")),
+            Err(_) => Ok(None),
+        };
+        let seed = read("POINTWORK_FUZZ_SEED")?.unwrap_or(3);
+        let cases = read("POINTWORK_FUZZ_CASES")?
+            .and_then(|told| usize::try_from(told).ok())
+            .unwrap_or(cases);
+        Ok(Self { seed, cases })
+    }
+}
+
+/// A table and a request, as small as could be found, on which the answers are not what they have to be.
+#[derive(Debug)]
+pub struct Disagreement {
+    seed: u64,
+    table: Vec<Line>,
+    request: Request,
+    problem: anyhow::Error,
+}
+
+impl fmt::Display for Disagreement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let table: Vec<_> = self
+            .table
+            .iter()
+            .map(|line| format!("{:?}", line.to_string()))
+            .collect();
+        write!(
+            f,
+            "{:#}\n\nseen with POINTWORK_FUZZ_SEED={}; for regressions.toml:\n\n[[once]]\nwhy = \"\"\ntable = [{}]\nrequest = \
+             '''{}'''\n",
+            self.problem,
+            self.seed,
+            table.join(", "),
+            self.request
+        )
+    }
+}
+
+impl std::error::Error for Disagreement {}
+
+/// Sends random requests to the subjects until the plan is done, or something disagrees.
+///
+/// # Errors
+/// The [`Disagreement`], or what kept a subject from serving.
+pub async fn run(subjects: &[&dyn Subject], plan: Plan) -> Result<()> {
+    let mut left = plan.cases;
+    // Each table has its own seed, so that one that failed is found again at once.
+    for seed in plan.seed.. {
+        let mut rng = Rng::with_seed(seed);
+        let table = generate::table(&mut rng);
+        let field = Field::open(subjects, &table).await?;
+        for _ in 0..left.min(PER_TABLE) {
+            let request = generate::request(&mut rng, &table);
+            if let Err(problem) = field.check(&request).await {
+                let found = shrunk(subjects, field, table, request, problem).await?;
+                return Err(Disagreement { seed, ..found }.into());
+            }
+        }
+        field.close().await;
+        left = left.saturating_sub(PER_TABLE);
+        if left == 0 {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Makes request and table smaller for as long as they disagree.
+async fn shrunk(
+    subjects: &[&dyn Subject],
+    mut field: Field,
+    mut table: Vec<Line>,
+    mut request: Request,
+    mut problem: anyhow::Error,
+) -> Result<Disagreement> {
+    loop {
+        let mut smaller = None;
+        for simpler in shrink::simpler(&request) {
+            if let Err(found) = field.check(&simpler).await {
+                smaller = Some((simpler, found));
+                break;
+            }
+        }
+        if let Some(found) = smaller {
+            (request, problem) = found;
+            continue;
+        }
+        let mut fewer = None;
+        for lines in shrink::smaller(&table) {
+            let candidate = Field::open(subjects, &lines).await?;
+            match candidate.check(&request).await {
+                Err(found) => {
+                    fewer = Some((lines, candidate, found));
+                    break;
+                }
+                Ok(()) => candidate.close().await,
+            }
+        }
+        let Some((lines, candidate, found)) = fewer else { break };
+        std::mem::replace(&mut field, candidate).close().await;
+        (table, problem) = (lines, found);
+    }
+    field.close().await;
+    Ok(Disagreement {
+        seed: 0,
+        table,
+        request,
+        problem,
+    })
+}
