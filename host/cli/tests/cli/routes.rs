@@ -1,5 +1,6 @@
 //! `pointwork routes`.
 
+use pointwork_suite::guest::{Controller, Guest, Program};
 use serde_json::{Value, json};
 use snapbox::str;
 
@@ -49,6 +50,40 @@ fn json_is_an_array_of_records() {
         !folder.path().join("products.sqlite").exists(),
         "a look changes nothing"
     );
+}
+
+#[test]
+fn routes_that_an_adapter_cannot_serve_are_marked() {
+    let folder = folder();
+    let cache = Controller::new("Cache", "cache")
+        .route("show", Some("GET"), &[":key"], Program::text("shown"))
+        .route("purge", Some("PURGE"), &[":key"], Program::text("purged"));
+    std::fs::write(folder.path().join("cache.wasm"), Guest::of(cache).build()).expect("written");
+    pointwork(folder.path())
+        .args(["routes", "--adapter", "trillium", "cache.wasm"])
+        .assert()
+        .success()
+        .stdout_eq(str![[r#"
+METHOD  PATH         ORIGIN  MODULE  HANDLER
+GET     /cache/:key  replay  cache   Cache.show
+PURGE   /cache/:key  replay  cache   Cache.purge (not available on trillium)
+
+"#]])
+        .stderr_eq(str![[r#"
+[..]WARN[..]PURGE /cache/:key[..]trillium[..]
+
+"#]]);
+    pointwork(folder.path())
+        .args(["routes", "--adapter", "axum", "cache.wasm"])
+        .assert()
+        .success()
+        .stdout_eq(str![[r#"
+METHOD  PATH         ORIGIN  MODULE  HANDLER
+GET     /cache/:key  replay  cache   Cache.show
+PURGE   /cache/:key  replay  cache   Cache.purge
+
+"#]])
+        .stderr_eq("");
 }
 
 #[test]

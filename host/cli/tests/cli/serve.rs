@@ -41,6 +41,24 @@ response  response  send
     assert_eq!(server.get("/products/1").status, 404);
 }
 
+#[test]
+fn every_adapter_serves_the_example() {
+    let folder = products::built();
+    for adapter in ["axum", "trillium", "actix", "salvo", "hyper"] {
+        let server = Server::start(folder.path(), ["--adapter", adapter]);
+        assert!(
+            server.banner.starts_with(&format!("pointwork 0.1.0 on {adapter}\n")),
+            "{}",
+            server.banner
+        );
+        assert_eq!(server.get("/products/1").status, 200, "{adapter}");
+        assert_eq!(server.get("/products/none").status, 400, "{adapter}");
+        assert_eq!(server.get("/nothing").status, 404, "{adapter}");
+        let end = server.stop("TERM");
+        assert_eq!(end.code, Some(0), "{adapter}: {}", end.errors);
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn signals_end_it_with_success() {
