@@ -2,16 +2,18 @@
 
 use std::convert::Infallible;
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, ready};
 use std::sync::Arc;
 
 use axum::extract::Request;
 use axum::response::Response;
+use futures_util::FutureExt as _;
 use hyper::body::Incoming;
 use pointwork_core::{Error, Published, Reporter, Router, ServerOptions, Staged, Transport};
 use pointwork_server::Serving;
 use tokio::net::TcpListener;
-use tower::util::{ServiceExt as _, service_fn};
+use tower::Service as _;
+use tower::util::service_fn;
 
 use crate::reply;
 use crate::table::Table;
@@ -85,12 +87,9 @@ fn respond(
     published: &Published<Table>,
     request: Request,
 ) -> impl Future<Output = Result<Response, Infallible>> + Send + use<> {
-    let native = published.load().map(|table| table.native());
-    async move {
-        match native {
-            Some(native) => native.oneshot(request).await,
-            None => Ok(reply::convert(Published::<Table>::not_ready(request.method()))),
-        }
+    match published.load() {
+        Some(table) => table.native().call(request).left_future(),
+        None => ready(Ok(reply::convert(Published::<Table>::not_ready(request.method())))).right_future(),
     }
 }
 

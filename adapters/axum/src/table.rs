@@ -1,12 +1,14 @@
 //! One table of the core as a router of axum's.
 
 use std::convert::Infallible;
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::Request;
 use axum::response::Response;
 use axum::routing::{MethodFilter, MethodRouter, any_service};
+use futures_util::FutureExt as _;
 use http::Method;
 use pointwork_core::Router;
 use pointwork_core::routing::{Shape, ShapeId};
@@ -45,7 +47,7 @@ impl Table {
                 native = native.route(&path, methods(&answer, shape));
             }
         }
-        let native = native.fallback_service(service_fn(move |request| answer.clone().respond(None, request)));
+        let native = native.fallback_service(service_fn(move |request| answer.respond(None, request)));
         Self { native }
     }
 
@@ -60,7 +62,7 @@ fn methods(answer: &Answer, shape: &Shape) -> MethodRouter<(), Infallible> {
     let id = shape.id();
     let hinted = || {
         let answer = answer.clone();
-        service_fn(move |request| answer.clone().respond(Some(id), request))
+        service_fn(move |request| answer.respond(Some(id), request))
     };
     let others: Option<Arc<[Method]>> = (!shape.takes_every_method()).then(|| shape.methods().cloned().collect());
     let guarded = {
@@ -68,7 +70,7 @@ fn methods(answer: &Answer, shape: &Shape) -> MethodRouter<(), Infallible> {
         service_fn(move |request: Request| {
             // A request for another method falls through (spec A2).
             let taken = others.as_ref().is_none_or(|others| others.contains(request.method()));
-            answer.clone().respond(taken.then_some(id), request)
+            answer.respond(taken.then_some(id), request)
         })
     };
     let mut methods = any_service(guarded);
@@ -88,8 +90,13 @@ struct Answer {
 }
 
 impl Answer {
-    async fn respond(self, hint: Option<ShapeId>, request: Request) -> Result<Response, Infallible> {
+    fn respond(
+        &self,
+        hint: Option<ShapeId>,
+        request: Request,
+    ) -> impl Future<Output = Result<Response, Infallible>> + Send + use<> {
         let request = request.map(|body| arriving(body).within(self.body_timeout, self.router.executor()));
-        Ok(reply::convert(self.router.respond(hint, request).await))
+        let reply = self.router.respond(hint, request);
+        reply.map(|reply| Ok(reply::convert(reply)))
     }
 }

@@ -1,9 +1,11 @@
 //! The adapter itself: the published router, and the way of a request to it.
 
 use std::fmt;
+use std::future::{Future, ready};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 use http::{Request, Response};
 use http_body::Body as HttpBody;
 use hyper::body::Incoming;
@@ -56,10 +58,7 @@ impl Hyper {
     pub fn serve(&self, listener: TcpListener) -> Serving {
         let inner = self.0.clone();
         // Not the service for mounting, whose future has to have a name and is boxed for that.
-        let service = hyper::service::service_fn(move |request: Request<Incoming>| {
-            let inner = inner.clone();
-            async move { Ok(inner.respond(request).await) }
-        });
+        let service = hyper::service::service_fn(move |request: Request<Incoming>| inner.respond(request).map(Ok));
         let Inner { options, published } = &*self.0;
         Serving::new(NAME, listener, options, published.clone(), service)
     }
@@ -101,15 +100,15 @@ impl Transport for Hyper {
 
 impl Inner {
     /// Answers one request on the router of this moment, which it keeps until the request ends (spec S1).
-    pub(crate) async fn respond<B>(&self, request: Request<B>) -> Response<Body>
+    pub(crate) fn respond<B>(&self, request: Request<B>) -> impl Future<Output = Response<Body>> + Send + use<B>
     where
         B: HttpBody<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
         let Some(router) = self.published.load() else {
-            return Published::<Router>::not_ready(request.method());
+            return ready(Published::<Router>::not_ready(request.method())).left_future();
         };
         let request = request.map(|body| arriving(body).within(self.options.body_timeout, router.executor()));
-        router.respond(None, request).await
+        router.respond(None, request).right_future()
     }
 }

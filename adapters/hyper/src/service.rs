@@ -60,8 +60,7 @@ impl HyperService {
         B: HttpBody<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
-        let inner = self.0.clone();
-        Replying(Box::pin(async move { inner.respond(request).await }))
+        Replying(Box::pin(self.0.respond(request)))
     }
 }
 

@@ -1,11 +1,11 @@
 //! HTTP/1.0 and HTTP/1.1.
 
-use std::convert::Infallible;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Poll, ready};
 
+use futures_util::TryFutureExt as _;
 use http::header::CONNECTION;
 use http::{Request, Version};
 use hyper::body::Incoming;
@@ -48,15 +48,13 @@ pub(crate) async fn serve<S: Answer>(server: Arc<Server<S>>, io: Io, mut watch: 
         if http_10 {
             link.saw_http_10();
         }
-        let reply = server.service.call(request);
-        async move {
-            let mut reply = reply.await?;
+        server.service.call(request).map_ok(move |mut reply| {
             // hyper would add `keep-alive` to what the reply says itself, if it took it for one of HTTP/1.1.
             if http_10 && reply.headers().contains_key(CONNECTION) {
                 *reply.version_mut() = Version::HTTP_10;
             }
-            Ok::<_, Infallible>(reply)
-        }
+            reply
+        })
     });
     let mut connection = builder.serve_connection(io, respond);
     let mut drained_idle = false;

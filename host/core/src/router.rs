@@ -14,7 +14,8 @@ use crate::context::{Arrived, Extensions};
 use crate::drive::{Drive, End};
 use crate::routing::sanitize::{BodyRule, sanitize};
 use crate::routing::{
-    Conflicts, Entry, MethodFilter, Owner, Params, Pattern, Resolution, Shape, ShapeId, Table, TableOptions, guard,
+    Conflicts, Entry, MethodFilter, Owner, Params, Pattern, Refusal, Resolution, Shape, ShapeId, Table, TableOptions,
+    guard,
 };
 use crate::slot::ReplySlot;
 use crate::{
@@ -214,27 +215,29 @@ impl Router {
     ///
     /// # Cancel safety
     /// Dropping the future tells the handler that the client went away: it is cancelled.
-    pub async fn respond(&self, hint: Option<ShapeId>, request: Request<Body>) -> Response<Body> {
+    pub fn respond(
+        &self,
+        hint: Option<ShapeId>,
+        request: Request<Body>,
+    ) -> impl Future<Output = Response<Body>> + Send + use<> {
+        // The request is taken apart here and not in the future, which stays small: servers move it several times.
         let (parts, body) = request.into_parts();
-        if let Err(refusal) = guard::check(&parts) {
-            let mut reply = finish(&parts.method, answer(&parts, refusal.status(), refusal.reason()));
-            if parts.version <= Version::HTTP_11 {
-                // Where the refused message ends is uncertain, so nothing after it may be read as another.
-                reply
-                    .headers_mut()
-                    .insert(header::CONNECTION, HeaderValue::from_static("close"));
-            }
-            return reply;
-        }
         let method = parts.method.clone();
-        let reply = match self.route(hint, parts, body) {
-            Routed::Handler(running) => running.run(self).await,
-            Routed::Answer(reply) => reply,
+        let routed = match guard::check(&parts) {
+            Ok(()) => self.route(hint, parts, body),
+            Err(refusal) => Routed::Refusal(refuse(&parts, refusal)),
         };
-        finish(&method, reply)
+        let router = self.clone();
+        async move {
+            match routed {
+                Routed::Handler(running) => finish(&method, running.run(&router).await),
+                Routed::Answer(reply) => finish(&method, reply),
+                Routed::Refusal(reply) => reply,
+            }
+        }
     }
 
-    fn route(&self, hint: Option<ShapeId>, parts: Parts, body: Body) -> Routed<'_> {
+    fn route(&self, hint: Option<ShapeId>, parts: Parts, body: Body) -> Routed {
         let reply = match self.shared.table.resolve(hint, &parts.method, &parts.uri) {
             Resolution::Matched { entry, params, .. } => return self.arrive(entry, params, parts, body),
             Resolution::NotFound => {
@@ -255,7 +258,7 @@ impl Router {
         Routed::Answer(reply)
     }
 
-    fn arrive<'a>(&'a self, entry: &'a Entry<Target>, params: Params, parts: Parts, body: Body) -> Routed<'a> {
+    fn arrive(&self, entry: &Entry<Target>, params: Params, parts: Parts, body: Body) -> Routed {
         let shared = &*self.shared;
         let body = match body.limited(shared.options.body_limit) {
             Ok(body) => body,
@@ -294,7 +297,8 @@ impl Router {
         });
         Routed::Handler(Running {
             context,
-            target: &entry.target,
+            record: record.clone(),
+            handler: entry.target.handler.clone(),
             slot,
             deadline,
             span,
@@ -361,38 +365,41 @@ impl fmt::Debug for Router {
 }
 
 /// Where a request goes.
-enum Routed<'a> {
-    Handler(Running<'a>),
+enum Routed {
+    Handler(Running),
     Answer(Response<Body>),
+    /// An answer that is fit for the wire as it is.
+    Refusal(Response<Body>),
 }
 
-struct Running<'a> {
+struct Running {
     context: Context,
-    target: &'a Target,
+    record: Arc<RouteRecord>,
+    handler: Arc<dyn Handler>,
     slot: Arc<ReplySlot>,
     deadline: Option<Instant>,
     span: tracing::Span,
     request_id: RequestId,
 }
 
-impl Running<'_> {
+impl Running {
     async fn run(self, router: &Router) -> Response<Body> {
         let Self {
             context,
-            target,
+            record,
+            handler,
             slot,
             deadline,
             span,
             request_id,
         } = self;
         let started = tracing::enabled!(tracing::Level::INFO).then(Instant::now);
-        let record = &target.record;
         let desk = Desk {
             router,
-            record,
+            record: &record,
             request_id,
         };
-        let end = Drive::start(|| target.handler.call(context), slot.clone(), deadline, &desk, &span).await;
+        let end = Drive::start(|| handler.call(context), slot.clone(), deadline, &desk, &span).await;
         let reply = match end {
             End::Reply(reply) => reply,
             End::Crashed(crash) => {
@@ -413,6 +420,18 @@ impl Running<'_> {
         }
         reply
     }
+}
+
+/// The answer to a head that the guard refuses.
+fn refuse(parts: &Parts, refusal: Refusal) -> Response<Body> {
+    let mut reply = finish(&parts.method, answer(parts, refusal.status(), refusal.reason()));
+    if parts.version <= Version::HTTP_11 {
+        // Where the refused message ends is uncertain, so nothing after it may be read as another.
+        reply
+            .headers_mut()
+            .insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    reply
 }
 
 /// An answer of the router itself; it stands in the log like a handler's.

@@ -139,7 +139,8 @@ fn is_plain_host(host: &[u8]) -> bool {
 /// Nothing behind the name, or a colon with no port or one of 16 bits: an authority may hold any text there.
 fn has_fit_port(authority: &Authority) -> bool {
     let rest = &authority.as_str()[authority.host().len()..];
-    matches!(rest, "" | ":") || authority.port_u16().is_some()
+    let digits = rest.strip_prefix(':').unwrap_or(rest);
+    digits.bytes().all(|byte| byte.is_ascii_digit()) && (digits.is_empty() || digits.parse::<u16>().is_ok())
 }
 
 fn same_authority(scheme: Option<&str>, one: &Authority, other: &Authority) -> bool {
