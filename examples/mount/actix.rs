@@ -22,7 +22,10 @@ async fn middleware(
     let seen = request.match_info().iter().count();
     let mut reply = next.call(request).await?;
     let headers = reply.headers_mut();
-    headers.insert(HeaderName::from_static("x-middleware"), HeaderValue::from_static("actix"));
+    headers.insert(
+        HeaderName::from_static("x-middleware"),
+        HeaderValue::from_static("actix"),
+    );
     headers.insert(HeaderName::from_static("x-params-before"), seen.into());
     Ok(reply)
 }

@@ -18,7 +18,9 @@ async fn middleware(seen: Option<RawPathParams>, mut request: Request, next: Nex
     // The parameters of Pointwork's routes are read right before the handler, so there are none here.
     let seen = seen.map_or(0, |params| params.iter().count());
     let mut reply = next.run(request).await;
-    reply.headers_mut().insert("x-middleware", "axum".parse().expect("a header value"));
+    reply
+        .headers_mut()
+        .insert("x-middleware", "axum".parse().expect("a header value"));
     reply.headers_mut().insert("x-params-before", seen.into());
     reply
 }

@@ -16,7 +16,8 @@ async fn middleware(req: &mut Request, depot: &mut Depot, res: &mut Response, ct
     // The parameters of Pointwork's routes are read right before the handler, so there are none here.
     let seen = req.params().len();
     ctrl.call_next(req, depot, res).await;
-    res.headers_mut().insert("x-middleware", http::HeaderValue::from_static("salvo"));
+    res.headers_mut()
+        .insert("x-middleware", http::HeaderValue::from_static("salvo"));
     res.headers_mut().insert("x-params-before", seen.into());
 }
 

@@ -17,10 +17,13 @@
 //! | more header lines or a longer head than the options allow | 431 |
 //! | a target of 64 KiB or more | 414 |
 //! | a head that does not come in time | none |
+//! | the preface of HTTP/2, where the options ask for HTTP/1 alone | none |
 //!
 //! # What differs from the bytes on the wire
 //!
 //! - The target keeps its form and its escapes. A fragment, which no client may send, is cut off.
+//! - A line feed alone ends a line, as RFC 9112, section 2.2, allows; but the one behind the last chunk of a body is taken
+//!   for the beginning of a trailer, and the end of the body is waited for.
 //! - A successful reply to CONNECT opens no tunnel: its body is dropped and the connection closes. Upgrades, WebSocket
 //!   among them, are not supported; the `Upgrade` header is a header like any other.
 //! - A client that closes its half of the connection after the request counts as gone: its handler is cancelled. While

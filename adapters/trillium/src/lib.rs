@@ -53,7 +53,7 @@
 //! | `Connection: close` | A reply of unknown length never says it, as trillium would then end it with the connection. The connection closes all the same. |
 //! | the words after a status that is not registered | Those of the first status of its class, or of 500. |
 //! | trailers | Read and forgotten, in both directions. |
-//! | CONNECT | A successful reply opens no tunnel: its body is dropped and the connection closes. Upgrades are not supported; the `Upgrade` header is a header like any other. |
+//! | CONNECT | A successful reply opens no tunnel: its body is dropped. The connection closes whatever the reply, with `Connection: close`. Upgrades are not supported; the `Upgrade` header is a header like any other. |
 //! | a client that closes its half of the connection | It counts as gone: its handler is cancelled. While a request has a body that was not read to its end, only the reading of it can tell. |
 //!
 //! trillium has HTTP/2 in clear text, with prior knowledge, but **a request with a method outside its list ends the whole

@@ -16,16 +16,27 @@ impl Program {
         let mut child = Command::new(path).stdout(Stdio::piped()).spawn().expect("it starts");
         let mut line = String::new();
         let stdout = child.stdout.take().expect("its output is a pipe");
-        BufReader::new(stdout).read_line(&mut line).expect("it says where it listens");
-        let address = line.trim().strip_prefix("listening on http://").expect(&line).to_owned();
+        BufReader::new(stdout)
+            .read_line(&mut line)
+            .expect("it says where it listens");
+        let address = line
+            .trim()
+            .strip_prefix("listening on http://")
+            .expect(&line)
+            .to_owned();
         Self { child, address }
     }
 
     /// The whole reply to a GET, head and body.
     fn get(&self, target: &str) -> String {
         let mut stream = TcpStream::connect(&self.address).expect("it listens");
-        stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
-        let request = format!("GET {target} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n\r\n", self.address);
+        stream
+            .set_read_timeout(Some(Duration::from_secs(10)))
+            .expect("a timeout");
+        let request = format!(
+            "GET {target} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n\r\n",
+            self.address
+        );
         stream.write_all(request.as_bytes()).expect("it takes the request");
         let mut reply = String::new();
         stream.read_to_string(&mut reply).expect("it replies");

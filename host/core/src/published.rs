@@ -7,6 +7,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwapOption;
 use http::{HeaderValue, Method, Response, StatusCode, header};
 
+use crate::router::finish;
 use crate::{Body, Error, ErrorKind, Reporter, Staged, error_reply};
 
 /// The state of one adapter: what it published last, in the form that its framework takes, and its [`Reporter`].
@@ -78,10 +79,7 @@ impl<T: Send + Sync + 'static> Published<T> {
         reply
             .headers_mut()
             .insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
-        if method == Method::HEAD {
-            *reply.body_mut() = Body::empty();
-        }
-        reply
+        finish(method, reply)
     }
 }
 

@@ -457,7 +457,7 @@ fn crash_reply(crash: &Crash) -> Response<Body> {
 }
 
 /// Makes a reply fit for the wire, whoever made it.
-fn finish(method: &Method, reply: Response<Body>) -> Response<Body> {
+pub(crate) fn finish(method: &Method, reply: Response<Body>) -> Response<Body> {
     let (mut head, mut body) = reply.into_parts();
     let sanitized = match sanitize(method, &mut head, body.known_length()) {
         Ok(sanitized) => sanitized,

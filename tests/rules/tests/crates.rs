@@ -13,7 +13,12 @@ fn metadata() -> Metadata {
 }
 
 /// The crates that tests alone are made of.
-const TESTS: [&str; 2] = ["pointwork-suite", "pointwork-rules"];
+const TESTS: [&str; 4] = [
+    "pointwork-suite",
+    "pointwork-rules",
+    "pointwork-wire-tests",
+    "pointwork-mount-examples",
+];
 
 /// What each crate of the workspace may depend on within the workspace, tests aside. A crate that is not here has to be
 /// put here first.

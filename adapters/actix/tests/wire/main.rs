@@ -1,16 +1,50 @@
-//! Adapter C seen from the wire: native handlers behind a real socket.
+//! Adapter C seen from the wire: the cases of every adapter, and its own.
 
-#![allow(missing_docs, unreachable_pub)]
-
-mod client;
-mod closing;
-mod exactness;
-mod keep_alive;
-mod limits;
 mod mounting;
-mod native;
-mod requests;
-mod serving;
-mod streams;
-mod subject;
-mod timeouts;
+mod system;
+
+use std::future::Future;
+use std::process::ExitCode;
+
+use pointwork_actix::Actix;
+use pointwork_core::{BoxFuture, Error, ServerOptions};
+use pointwork_wire_tests::{Differences, Http2, Subject};
+use tokio::net::TcpListener;
+
+struct OnActix;
+
+impl Subject for OnActix {
+    type Adapter = Actix;
+
+    const DIFFERENCES: Differences = Differences {
+        http2: Http2::Never,
+        answer_to_the_preface: "HTTP/1.1 400 ",
+        words_of_299: "",
+        announces_the_end_after_an_unread_body: true,
+        stays_after_an_early_reply: false,
+        says_close_in_http_1_0: false,
+        line_feed_begins_a_trailer: false,
+        ..Differences::NONE
+    };
+
+    fn adapter(options: ServerOptions) -> Actix {
+        Actix::with_options(options)
+    }
+
+    async fn bind(actix: &Actix, address: String) -> Result<TcpListener, Error> {
+        actix.bind(address).await
+    }
+
+    fn serve(actix: &Actix, listener: TcpListener, signal: BoxFuture<'static, ()>) -> BoxFuture<'static, ()> {
+        Box::pin(actix.serve(listener).with_graceful_shutdown(signal))
+    }
+}
+
+/// Runs a case within a system of actix, which its application needs.
+fn on_actix(case: impl Future<Output = ()>) {
+    actix_rt::System::new().block_on(case);
+}
+
+fn main() -> ExitCode {
+    pointwork_wire_tests::main::<OnActix>([mounting::all(), system::all()])
+}

@@ -7,9 +7,19 @@ use actix_web::test::{TestRequest, call_service, init_service, read_body};
 use actix_web::{App, HttpMessage, HttpResponse, HttpServer, web};
 use pointwork_actix::{Actix, ActixService};
 use pointwork_core::{Context, Extensions, RouterOptions, ServerOptions};
+use pointwork_wire_tests::{Client, cases, observed, publish, published, route, routes, within};
 
-use crate::client::Client;
-use crate::subject::{publish, published, route, routes};
+cases! {
+    by crate::on_actix;
+    the_users_routes_come_first_and_the_rest_is_ours,
+    it_can_be_one_service_among_others,
+    a_scope_leaves_the_path_as_it_was_sent,
+    a_middleware_sees_the_request_before_and_the_reply_after,
+    what_was_matched_stands_in_the_request_afterwards,
+    later_tables_are_seen_without_mounting_again,
+    dropping_the_call_cancels_the_handler,
+    the_users_own_server_serves_it,
+}
 
 fn adapter() -> Actix {
     let mut all = routes();
@@ -19,7 +29,7 @@ fn adapter() -> Actix {
     all.push(route("GET", "/api/where", async |context: Context| {
         context.path().to_owned()
     }));
-    published(ServerOptions::default(), all)
+    published::<crate::OnActix>(ServerOptions::default(), all)
 }
 
 fn service() -> ActixService {
@@ -34,7 +44,6 @@ fn get(path: &str) -> actix_http::Request {
     TestRequest::get().uri(path).insert_header(("host", "a")).to_request()
 }
 
-#[actix_rt::test]
 async fn the_users_routes_come_first_and_the_rest_is_ours() {
     let app = App::new()
         .route("/mine", web::get().to(async || "mine"))
@@ -48,7 +57,6 @@ async fn the_users_routes_come_first_and_the_rest_is_ours() {
     );
 }
 
-#[actix_rt::test]
 async fn it_can_be_one_service_among_others() {
     let app = App::new()
         .service(service())
@@ -58,7 +66,6 @@ async fn it_can_be_one_service_among_others() {
     assert_eq!(call_service(&app, get("/late")).await.status(), StatusCode::NOT_FOUND);
 }
 
-#[actix_rt::test]
 async fn a_scope_leaves_the_path_as_it_was_sent() {
     for app in [
         App::new().service(web::scope("/api").default_service(service())),
@@ -77,7 +84,6 @@ async fn a_scope_leaves_the_path_as_it_was_sent() {
     }
 }
 
-#[actix_rt::test]
 async fn a_middleware_sees_the_request_before_and_the_reply_after() {
     let app = App::new().default_service(service()).wrap_fn(|request, next| {
         // It comes too early for the parameters (spec H2).
@@ -99,7 +105,6 @@ async fn a_middleware_sees_the_request_before_and_the_reply_after() {
     assert_eq!(text(reply).await, "ada");
 }
 
-#[actix_rt::test]
 async fn what_was_matched_stands_in_the_request_afterwards() {
     let app = init_service(App::new().default_service(service())).await;
     let reply = call_service(&app, get("/echo/a%20b")).await;
@@ -116,7 +121,6 @@ async fn what_was_matched_stands_in_the_request_afterwards() {
     assert!(reply.request().match_info().is_empty());
 }
 
-#[actix_rt::test]
 async fn later_tables_are_seen_without_mounting_again() {
     let actix = Actix::new();
     let app = init_service(App::new().default_service(actix.service())).await;
@@ -128,19 +132,17 @@ async fn later_tables_are_seen_without_mounting_again() {
     assert_eq!(call_service(&app, get("/hello")).await.status(), StatusCode::OK);
 }
 
-#[actix_rt::test]
 async fn dropping_the_call_cancels_the_handler() {
-    let (observed, began, dropped) = crate::closing::observed("GET");
-    let actix = published(ServerOptions::default(), vec![observed]);
+    let (observed, began, dropped) = observed("GET");
+    let actix = published::<crate::OnActix>(ServerOptions::default(), vec![observed]);
     let app = init_service(App::new().default_service(actix.service())).await;
     let call = actix_rt::spawn(app.call(get("/observed")));
     began.notified().await;
     call.abort();
-    crate::client::within("the handler's drop", dropped.notified()).await;
+    within("the handler's drop", dropped.notified()).await;
 }
 
 /// In the user's own server, with its own parser and its own times.
-#[actix_rt::test]
 async fn the_users_own_server_serves_it() {
     let actix = adapter();
     let server = HttpServer::new(move || {

@@ -9,23 +9,28 @@ use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use pointwork_core::{Body, Context, Extensions};
 use pointwork_hyper::{HyperService, ServerOptions};
+use pointwork_wire_tests::{Client, cases, observed, published, route, routes, within};
 use tokio::net::TcpListener;
 use tower::layer::layer_fn;
 use tower::util::MapResponse;
 use tower::{Layer, Service, ServiceExt};
 
-use crate::client::Client;
-use crate::subject::{published, route, routes};
+cases! {
+    a_service_takes_any_body_of_bytes,
+    a_layer_of_tower_sees_the_request_before_and_the_reply_after,
+    hyper_takes_the_service_as_it_is,
+    hyper_takes_the_service_within_layers,
+    dropping_the_call_cancels_the_handler,
+}
 
 fn service() -> HyperService {
     let mut all = routes();
     all.push(route("GET", "/user", async |context: Context| {
         context.extension("user").unwrap_or_default()
     }));
-    published(ServerOptions::default(), all).service()
+    published::<crate::OnHyper>(ServerOptions::default(), all).service()
 }
 
-#[tokio::test]
 async fn a_service_takes_any_body_of_bytes() {
     let request = Request::post("/body")
         .header("host", "a")
@@ -38,7 +43,6 @@ async fn a_service_takes_any_body_of_bytes() {
     assert_eq!(service().oneshot(request).await.unwrap().status(), StatusCode::OK);
 }
 
-#[tokio::test]
 async fn a_layer_of_tower_sees_the_request_before_and_the_reply_after() {
     let layer = layer_fn(|inner: HyperService| {
         tower::service_fn(move |mut request: Request<Full<bytes::Bytes>>| {
@@ -74,7 +78,6 @@ where
     address
 }
 
-#[tokio::test]
 async fn hyper_takes_the_service_as_it_is() {
     let mut client = Client::connect(serve_one(service()).await).await;
     assert_eq!(client.get("/echo/1").await.body, "1");
@@ -85,7 +88,6 @@ async fn hyper_takes_the_service_as_it_is() {
     assert_eq!(client.get("/nowhere").await.status(), 404);
 }
 
-#[tokio::test]
 async fn hyper_takes_the_service_within_layers() {
     let layered = MapResponse::new(service(), |mut reply: Response<Body>| {
         reply.headers_mut().insert("x-layer", HeaderValue::from_static("seen"));
@@ -96,10 +98,9 @@ async fn hyper_takes_the_service_within_layers() {
     assert_eq!(client.get("/hello").await.all("x-layer"), ["seen"]);
 }
 
-#[tokio::test]
 async fn dropping_the_call_cancels_the_handler() {
-    let (observed, began, dropped) = crate::closing::observed("GET");
-    let service = published(ServerOptions::default(), vec![observed]).service();
+    let (observed, began, dropped) = observed("GET");
+    let service = published::<crate::OnHyper>(ServerOptions::default(), vec![observed]).service();
     let request = Request::get("/observed")
         .header("host", "a")
         .body(Body::empty())
@@ -107,5 +108,5 @@ async fn dropping_the_call_cancels_the_handler() {
     let call = tokio::spawn(service.oneshot(request));
     began.notified().await;
     call.abort();
-    crate::client::within("the handler's drop", dropped.notified()).await;
+    within("the handler's drop", dropped.notified()).await;
 }

@@ -1,20 +1,36 @@
-//! Adapter D seen from the wire: native handlers behind a real socket.
-//!
-//! What the shared server decides by itself is tested with bare hyper; here is what salvo could make different.
+//! Adapter D seen from the wire: the cases of every adapter, and its own.
 
-#![allow(missing_docs, unreachable_pub)]
-
-mod client;
-mod closing;
-mod exactness;
-mod http2;
-mod keep_alive;
-mod limits;
 mod middleware;
 mod mounting;
-mod routing;
-mod serving;
-mod streams;
-mod subject;
-mod timeouts;
 mod user;
+
+use std::process::ExitCode;
+
+use pointwork_core::{BoxFuture, Error, ServerOptions};
+use pointwork_salvo::Salvo;
+use pointwork_wire_tests::{Differences, Subject};
+use tokio::net::TcpListener;
+
+struct OnSalvo;
+
+impl Subject for OnSalvo {
+    type Adapter = Salvo;
+
+    const DIFFERENCES: Differences = Differences::NONE;
+
+    fn adapter(options: ServerOptions) -> Salvo {
+        Salvo::with_options(options)
+    }
+
+    async fn bind(salvo: &Salvo, address: String) -> Result<TcpListener, Error> {
+        salvo.bind(address).await
+    }
+
+    fn serve(salvo: &Salvo, listener: TcpListener, signal: BoxFuture<'static, ()>) -> BoxFuture<'static, ()> {
+        Box::pin(salvo.serve(listener).with_graceful_shutdown(signal))
+    }
+}
+
+fn main() -> ExitCode {
+    pointwork_wire_tests::main::<OnSalvo>([middleware::all(), mounting::all()])
+}

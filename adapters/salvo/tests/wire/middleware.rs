@@ -8,8 +8,20 @@ use pointwork_salvo::{Salvo, ServerOptions};
 use salvo_core::http::ResBody;
 use salvo_core::{Depot, FlowCtrl, Handler, Request, Router, async_trait, handler};
 
-use crate::subject::{published, route, routes};
 use crate::user::User;
+use pointwork_wire_tests::{cases, published, route, routes};
+
+cases! {
+    named_values_come_from_the_extensions_or_from_the_depot,
+    headers_of_a_middleware_stay_unless_the_reply_has_them,
+    a_middleware_that_answers_is_the_end_of_it,
+    parameters_and_the_matched_path_are_there_after_the_handler_and_not_before,
+    what_the_users_own_routers_captured_stays,
+    a_body_that_a_middleware_has_read_is_handed_on,
+    a_limit_that_a_middleware_sets_is_kept,
+    a_limit_of_salvos_helpers_is_none_of_the_handlers,
+    a_whole_reply_reaches_middleware_whole_and_a_streamed_one_as_a_stream,
+}
 
 fn named(user: &str) -> Extensions {
     let extensions = Extensions::default();
@@ -23,10 +35,9 @@ fn salvo() -> Salvo {
         context.extension("user").unwrap_or_default()
     }));
     all.push(route("GET", "/:a/files/*rest", async |_: Context| "files"));
-    published(ServerOptions::default(), all)
+    published::<crate::OnSalvo>(ServerOptions::default(), all)
 }
 
-#[tokio::test]
 async fn named_values_come_from_the_extensions_or_from_the_depot() {
     #[handler]
     async fn to_extensions(req: &mut Request) {
@@ -44,7 +55,6 @@ async fn named_values_come_from_the_extensions_or_from_the_depot() {
     assert_eq!(user.get("/user").await.body, "ada");
 }
 
-#[tokio::test]
 async fn headers_of_a_middleware_stay_unless_the_reply_has_them() {
     #[handler]
     async fn mark(res: &mut salvo_core::Response) {
@@ -62,7 +72,6 @@ async fn headers_of_a_middleware_stay_unless_the_reply_has_them() {
     assert_eq!(reply.all("content-type"), ["text/plain; charset=utf-8"]);
 }
 
-#[tokio::test]
 async fn a_middleware_that_answers_is_the_end_of_it() {
     #[handler]
     async fn refuse(res: &mut salvo_core::Response) {
@@ -101,7 +110,6 @@ async fn seen(around: impl FnOnce(Router) -> Router, path: &str) -> Vec<String> 
     seen.lock().unwrap().clone()
 }
 
-#[tokio::test]
 async fn parameters_and_the_matched_path_are_there_after_the_handler_and_not_before() {
     assert_eq!(
         seen(|router| router, "/a%2Fb/files/c%20d/e").await,
@@ -113,7 +121,6 @@ async fn parameters_and_the_matched_path_are_there_after_the_handler_and_not_bef
     assert_eq!(seen(|router| router, "/nowhere").await[1], " {} None /nowhere me true");
 }
 
-#[tokio::test]
 async fn what_the_users_own_routers_captured_stays() {
     let under = |router| Router::with_path("{tenant}").push(router);
     let after = &seen(under, "/acme/files/x").await[1];
@@ -130,7 +137,6 @@ async fn what_the_users_own_routers_captured_stays() {
     assert!(after.contains("Some(\"x\")"), "{after}");
 }
 
-#[tokio::test]
 async fn a_body_that_a_middleware_has_read_is_handed_on() {
     #[handler]
     async fn read(req: &mut Request) {
@@ -143,7 +149,6 @@ async fn a_body_that_a_middleware_has_read_is_handed_on() {
     assert_eq!(user.send(request).await.body, "7 bytes");
 }
 
-#[tokio::test]
 async fn a_limit_that_a_middleware_sets_is_kept() {
     #[handler]
     async fn limit(req: &mut Request) {
@@ -164,7 +169,6 @@ async fn a_limit_that_a_middleware_sets_is_kept() {
     assert_eq!(fits.body, "4 bytes");
 }
 
-#[tokio::test]
 async fn a_limit_of_salvos_helpers_is_none_of_the_handlers() {
     let user = User::serve(salvo().router()).await;
     let long = "x".repeat(200 * 1024);
@@ -177,7 +181,6 @@ async fn a_limit_of_salvos_helpers_is_none_of_the_handlers() {
     assert_eq!(reply.body, "204800 bytes");
 }
 
-#[tokio::test]
 async fn a_whole_reply_reaches_middleware_whole_and_a_streamed_one_as_a_stream() {
     #[handler]
     async fn note(req: &mut Request, depot: &mut Depot, res: &mut salvo_core::Response, ctrl: &mut FlowCtrl) {
@@ -195,7 +198,12 @@ async fn a_whole_reply_reaches_middleware_whole_and_a_streamed_one_as_a_stream()
         route("GET", "/whole", async |_: Context| "whole"),
         route("GET", "/empty", async |_: Context| ""),
     ];
-    let user = User::serve(published(ServerOptions::default(), routes).router().hoop(note)).await;
+    let user = User::serve(
+        published::<crate::OnSalvo>(ServerOptions::default(), routes)
+            .router()
+            .hoop(note),
+    )
+    .await;
     for (path, kind) in [("/streamed", "boxed"), ("/whole", "once"), ("/empty", "once")] {
         assert_eq!(user.get(path).await.all("x-body"), [kind], "{path}");
     }

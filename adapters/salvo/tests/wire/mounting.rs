@@ -6,10 +6,21 @@ use pointwork_salvo::{Salvo, ServerOptions};
 use salvo_core::catcher::Catcher;
 use salvo_core::{FlowCtrl, Request, Router, Service, handler};
 
-use crate::client::within;
-use crate::closing::observed;
-use crate::subject::{publish, published, route, routes};
 use crate::user::User;
+use pointwork_wire_tests::{cases, observed, publish, published, route, routes, within};
+
+cases! {
+    the_users_own_routes_stand_beside_ours,
+    later_tables_are_seen_without_mounting_again,
+    a_path_before_it_takes_nothing_off_the_target,
+    a_prefix_that_a_middleware_takes_off_and_the_application_adds_is_double,
+    no_catcher_replaces_a_reply,
+    every_form_of_target_is_answered,
+    a_head_that_the_router_refuses_ends_the_connection,
+    a_body_framed_in_two_ways_is_as_hyper_reads_it,
+    a_client_that_goes_away_cancels_its_handler,
+    a_broken_off_reply_lacks_its_end,
+}
 
 #[handler]
 async fn own() -> &'static str {
@@ -23,10 +34,9 @@ async fn page(res: &mut salvo_core::Response, ctrl: &mut FlowCtrl) {
 }
 
 fn default_salvo() -> Salvo {
-    published(ServerOptions::default(), routes())
+    published::<crate::OnSalvo>(ServerOptions::default(), routes())
 }
 
-#[tokio::test]
 async fn the_users_own_routes_stand_beside_ours() {
     let router = Router::new()
         .push(Router::with_path("own").get(own))
@@ -43,7 +53,6 @@ async fn the_users_own_routes_stand_beside_ours() {
     assert_eq!((reply.status(), reply.all("allow")), (405, vec!["GET, HEAD, OPTIONS"]));
 }
 
-#[tokio::test]
 async fn later_tables_are_seen_without_mounting_again() {
     let salvo = Salvo::new();
     let user = User::serve(salvo.router()).await;
@@ -55,7 +64,6 @@ async fn later_tables_are_seen_without_mounting_again() {
     assert_eq!(user.get("/hello").await.body, "newer");
 }
 
-#[tokio::test]
 async fn a_path_before_it_takes_nothing_off_the_target() {
     let routes = vec![
         route("GET", "/api/seen/:x", async |context: Context| {
@@ -63,7 +71,7 @@ async fn a_path_before_it_takes_nothing_off_the_target() {
         }),
         route("GET", "/seen/:x", async |_: Context| "without the prefix"),
     ];
-    let salvo = published(ServerOptions::default(), routes);
+    let salvo = published::<crate::OnSalvo>(ServerOptions::default(), routes);
     let user = User::serve(Router::with_path("api").push(salvo.router())).await;
     assert_eq!(user.get("/api/seen/1").await.body, "/api/seen/1");
     assert_eq!(user.get("/api/api/seen/1").await.status(), 404);
@@ -72,7 +80,6 @@ async fn a_path_before_it_takes_nothing_off_the_target() {
     assert!(!outside.body.contains("no route for"), "{}", outside.body);
 }
 
-#[tokio::test]
 async fn a_prefix_that_a_middleware_takes_off_and_the_application_adds_is_double() {
     #[handler]
     async fn strip(req: &mut Request) {
@@ -88,16 +95,15 @@ async fn a_prefix_that_a_middleware_takes_off_and_the_application_adds_is_double
     let routes = vec![route("GET", "/api/x", async |context: Context| {
         context.path().to_owned()
     })];
-    let salvo = published(ServerOptions::default(), routes);
+    let salvo = published::<crate::OnSalvo>(ServerOptions::default(), routes);
     let user = User::serve(Router::with_path("api").hoop(strip).push(salvo.router())).await;
     assert_eq!(user.get("/api/x").await.status(), 404);
     assert_eq!(user.get("/api/api/x").await.body, "/api/x");
 }
 
-#[tokio::test]
 async fn no_catcher_replaces_a_reply() {
     let bare = async |_: Context| Response::builder().status(418).body(Body::empty()).unwrap();
-    let salvo = published(ServerOptions::default(), vec![route("GET", "/bare", bare)]);
+    let salvo = published::<crate::OnSalvo>(ServerOptions::default(), vec![route("GET", "/bare", bare)]);
     // The user's page is for what is the user's.
     let catching = |router| Service::new(router).catcher(Catcher::default().hoop(page));
     let ours = User::serve(catching(salvo.router())).await;
@@ -110,7 +116,6 @@ async fn no_catcher_replaces_a_reply() {
     assert_eq!(plain.get("/bare").await.body, "");
 }
 
-#[tokio::test]
 async fn every_form_of_target_is_answered() {
     let routes = vec![
         route("CONNECT", "/", async |context: Context| {
@@ -119,7 +124,7 @@ async fn every_form_of_target_is_answered() {
         }),
         route("GET", "/seen/*rest", async |context: Context| context.path().to_owned()),
     ];
-    let salvo = published(ServerOptions::default(), routes);
+    let salvo = published::<crate::OnSalvo>(ServerOptions::default(), routes);
     let user = User::serve(salvo.router()).await;
     let reply = user.send("OPTIONS * HTTP/1.1\r\nhost: a\r\n\r\n").await;
     assert_eq!(
@@ -137,7 +142,6 @@ async fn every_form_of_target_is_answered() {
     );
 }
 
-#[tokio::test]
 async fn a_head_that_the_router_refuses_ends_the_connection() {
     let user = User::serve(default_salvo().router()).await;
     for head in [
@@ -155,7 +159,6 @@ async fn a_head_that_the_router_refuses_ends_the_connection() {
     }
 }
 
-#[tokio::test]
 async fn a_body_framed_in_two_ways_is_as_hyper_reads_it() {
     let user = User::serve(default_salvo().router()).await;
     for (framing, read) in [
@@ -170,10 +173,9 @@ async fn a_body_framed_in_two_ways_is_as_hyper_reads_it() {
     }
 }
 
-#[tokio::test]
 async fn a_client_that_goes_away_cancels_its_handler() {
     let (observed, began, dropped) = observed("GET");
-    let salvo = published(ServerOptions::default(), vec![observed]);
+    let salvo = published::<crate::OnSalvo>(ServerOptions::default(), vec![observed]);
     let user = User::serve(salvo.router()).await;
     let mut client = user.client().await;
     client.send("GET /observed HTTP/1.1\r\nhost: a\r\n\r\n").await;
@@ -182,7 +184,6 @@ async fn a_client_that_goes_away_cancels_its_handler() {
     within("the handler's drop", dropped.notified()).await;
 }
 
-#[tokio::test]
 async fn a_broken_off_reply_lacks_its_end() {
     let streamed = async |context: Context| {
         let mut writer = context.open_reply(Response::new(())).unwrap();
@@ -190,7 +191,7 @@ async fn a_broken_off_reply_lacks_its_end() {
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
         drop(writer);
     };
-    let salvo = published(ServerOptions::default(), vec![route("GET", "/streamed", streamed)]);
+    let salvo = published::<crate::OnSalvo>(ServerOptions::default(), vec![route("GET", "/streamed", streamed)]);
     let user = User::serve(salvo.router()).await;
     let mut client = user.client().await;
     client.send("GET /streamed HTTP/1.1\r\nhost: a\r\n\r\n").await;

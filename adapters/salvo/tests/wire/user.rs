@@ -7,15 +7,15 @@ use salvo_core::{Server, Service};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use crate::client::{Client, Reply};
+use pointwork_wire_tests::{Client, Reply};
 
-pub struct User {
+pub(crate) struct User {
     address: SocketAddr,
     serving: JoinHandle<()>,
 }
 
 impl User {
-    pub async fn serve(service: impl Into<Service>) -> Self {
+    pub(crate) async fn serve(service: impl Into<Service>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let service = service.into();
@@ -24,15 +24,15 @@ impl User {
         Self { address, serving }
     }
 
-    pub async fn client(&self) -> Client {
+    pub(crate) async fn client(&self) -> Client {
         Client::connect(self.address).await
     }
 
-    pub async fn get(&self, path: &str) -> Reply {
+    pub(crate) async fn get(&self, path: &str) -> Reply {
         self.client().await.get(path).await
     }
 
-    pub async fn send(&self, request: &str) -> Reply {
+    pub(crate) async fn send(&self, request: &str) -> Reply {
         let mut client = self.client().await;
         client.send(request).await;
         client.reply().await

@@ -1,18 +1,43 @@
-//! Adapter B seen from the wire: native handlers behind a real socket.
+//! Adapter B seen from the wire: the cases of every adapter, and its own.
 
-#![allow(missing_docs, unreachable_pub)]
-
-mod client;
-mod closing;
-mod exactness;
-mod http2;
-mod keep_alive;
-mod limits;
-mod methods;
 mod mounting;
 mod native;
-mod refusals;
-mod serving;
-mod streams;
-mod subject;
-mod timeouts;
+
+use std::process::ExitCode;
+
+use pointwork_core::{BoxFuture, Error, ServerOptions};
+use pointwork_trillium::Trillium;
+use pointwork_wire_tests::{Differences, Http2, Subject};
+use tokio::net::TcpListener;
+
+struct OnTrillium;
+
+impl Subject for OnTrillium {
+    type Adapter = Trillium;
+
+    const DIFFERENCES: Differences = Differences {
+        http2: Http2::Alone,
+        answer_to_the_preface: "HTTP/1.1 400 ",
+        every_method: false,
+        stays_after_a_refused_connect: false,
+        words_of_299: "OK",
+        line_feed_begins_a_trailer: false,
+        ..Differences::NONE
+    };
+
+    fn adapter(options: ServerOptions) -> Trillium {
+        Trillium::with_options(options)
+    }
+
+    async fn bind(trillium: &Trillium, address: String) -> Result<TcpListener, Error> {
+        trillium.bind(address).await
+    }
+
+    fn serve(trillium: &Trillium, listener: TcpListener, signal: BoxFuture<'static, ()>) -> BoxFuture<'static, ()> {
+        Box::pin(trillium.serve(listener).with_graceful_shutdown(signal))
+    }
+}
+
+fn main() -> ExitCode {
+    pointwork_wire_tests::main::<OnTrillium>([mounting::all(), native::all()])
+}

@@ -5,15 +5,24 @@ use std::time::Duration;
 
 use pointwork_core::{Context, Extensions, Failure};
 use pointwork_trillium::{ServerOptions, Trillium, TrilliumHandler};
+use pointwork_wire_tests::{Client, cases, observed, publish, published, route, routes, within};
 use tokio::net::TcpListener;
 use trillium::{Conn, Handler};
 
-use crate::client::{Client, within};
-use crate::closing::observed;
-use crate::subject::{published, route, routes};
+cases! {
+    handlers_before_it_see_every_request_and_those_behind_it_none,
+    bodies_arrive_however_they_are_framed,
+    the_target_arrives_as_it_was_sent,
+    a_status_that_trillium_does_not_know_becomes_the_first_of_its_class,
+    a_router_around_it_takes_its_prefix_off,
+    later_routes_are_seen_without_mounting_anew,
+    a_client_that_goes_away_cancels_its_handler,
+    a_body_that_stops_coming_gets_408,
+    trilliums_own_parser_refuses_what_is_no_request,
+}
 
 /// Serves a handler as its user would.
-pub async fn serve(handler: impl Handler) -> SocketAddr {
+pub(crate) async fn serve(handler: impl Handler) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(
@@ -46,7 +55,7 @@ fn handler() -> TrilliumHandler {
             .collect();
         lines.join(" ")
     }));
-    published(ServerOptions::default(), all).handler()
+    published::<crate::OnTrillium>(ServerOptions::default(), all).handler()
 }
 
 async fn user_of_every_request(conn: Conn) -> Conn {
@@ -67,7 +76,6 @@ async fn never(conn: Conn) -> Conn {
     conn.with_response_header("x-never", "reached")
 }
 
-#[tokio::test]
 async fn handlers_before_it_see_every_request_and_those_behind_it_none() {
     let address = serve((user_of_every_request, own, handler(), never)).await;
     let mut client = Client::connect(address).await;
@@ -83,7 +91,6 @@ async fn handlers_before_it_see_every_request_and_those_behind_it_none() {
     }
 }
 
-#[tokio::test]
 async fn bodies_arrive_however_they_are_framed() {
     let address = serve(handler()).await;
     let mut client = Client::connect(address).await;
@@ -110,7 +117,6 @@ async fn bodies_arrive_however_they_are_framed() {
     assert_eq!(client.reply().await.body, "2 bytes");
 }
 
-#[tokio::test]
 async fn the_target_arrives_as_it_was_sent() {
     let address = serve(handler()).await;
     let mut client = Client::connect(address).await;
@@ -129,7 +135,6 @@ async fn the_target_arrives_as_it_was_sent() {
     assert_eq!(client.reply().await.body, "x-a=1 x-a=2");
 }
 
-#[tokio::test]
 async fn a_status_that_trillium_does_not_know_becomes_the_first_of_its_class() {
     let address = serve(handler()).await;
     let reply = Client::connect(address).await.get("/odd").await;
@@ -137,7 +142,6 @@ async fn a_status_that_trillium_does_not_know_becomes_the_first_of_its_class() {
     assert_eq!(reply.all("x-a"), ["1", "2"]);
 }
 
-#[tokio::test]
 async fn a_router_around_it_takes_its_prefix_off() {
     let router = trillium_router::Router::new().all("/api/*", handler());
     let address = serve(router).await;
@@ -155,17 +159,15 @@ async fn a_router_around_it_takes_its_prefix_off() {
     }
 }
 
-#[tokio::test]
 async fn later_routes_are_seen_without_mounting_anew() {
     let trillium = Trillium::new();
     let address = serve(trillium.handler()).await;
     let mut client = Client::connect(address).await;
     assert_eq!(client.get("/hello").await.status(), 503);
-    crate::subject::publish(&trillium, routes(), pointwork_core::RouterOptions::default());
+    publish(&trillium, routes(), pointwork_core::RouterOptions::default());
     assert_eq!(client.get("/hello").await.body, "hello");
 }
 
-#[tokio::test]
 async fn a_client_that_goes_away_cancels_its_handler() {
     for (method, rest) in [
         ("GET", "\r\n"),
@@ -173,7 +175,7 @@ async fn a_client_that_goes_away_cancels_its_handler() {
         ("POST", "content-length: 3\r\n\r\nab"),
     ] {
         let (observed, began, dropped) = observed(method);
-        let address = serve(published(ServerOptions::default(), vec![observed]).handler()).await;
+        let address = serve(published::<crate::OnTrillium>(ServerOptions::default(), vec![observed]).handler()).await;
         let mut client = Client::connect(address).await;
         client
             .send(format!("{method} /observed HTTP/1.1\r\nhost: a\r\n{rest}"))
@@ -184,7 +186,6 @@ async fn a_client_that_goes_away_cancels_its_handler() {
     }
 }
 
-#[tokio::test]
 async fn a_body_that_stops_coming_gets_408() {
     let mut options = ServerOptions::default();
     options.body_timeout = Some(Duration::from_millis(200));
@@ -192,7 +193,7 @@ async fn a_body_that_stops_coming_gets_408() {
         context.bytes().await?;
         Ok::<_, Failure>("read")
     };
-    let address = serve(published(options, vec![route("POST", "/body", reading)]).handler()).await;
+    let address = serve(published::<crate::OnTrillium>(options, vec![route("POST", "/body", reading)]).handler()).await;
     let mut client = Client::connect(address).await;
     client
         .send("POST /body HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\nabc")
@@ -200,7 +201,6 @@ async fn a_body_that_stops_coming_gets_408() {
     assert_eq!(client.reply().await.status(), 408);
 }
 
-#[tokio::test]
 async fn trilliums_own_parser_refuses_what_is_no_request() {
     let address = serve(handler()).await;
     for head in [

@@ -1,0 +1,114 @@
+//! The end of connections: by the server's shutdown, or by the client.
+
+use std::time::{Duration, Instant};
+
+use pointwork_core::ServerOptions;
+use tokio::net::TcpStream;
+use tokio::time::sleep;
+
+use crate::{Server, Subject, observed, within};
+
+crate::cases! {
+    for S;
+    a_request_in_flight_ends_and_an_idle_connection_closes,
+    a_request_that_outlasts_the_grace_is_cut_and_its_handler_cancelled,
+    a_shutdown_without_requests_takes_no_grace,
+    dropping_the_server_cuts_every_connection,
+    a_client_that_goes_away_cancels_its_handler,
+    a_client_that_goes_away_within_its_body_ends_the_reading_of_it,
+    a_broken_off_body_is_told_to_a_client_that_still_listens,
+}
+
+async fn a_request_in_flight_ends_and_an_idle_connection_closes<S: Subject>() {
+    let mut server = Server::plain::<S>().await;
+    let address = server.address;
+    let mut busy = server.client().await;
+    let mut idle = server.client().await;
+    let mut fresh = server.client().await;
+    assert_eq!(idle.get("/echo/1").await.body, "1");
+    busy.send("GET /slow HTTP/1.1\r\nhost: a\r\n\r\n").await;
+    sleep(Duration::from_millis(100)).await;
+    server.signal();
+    assert_eq!(idle.rest().await.unwrap(), "");
+    assert_eq!(fresh.rest().await.unwrap(), "");
+    let reply = busy.reply().await;
+    assert_eq!(reply.body, "slow");
+    assert_eq!(reply.all("connection"), ["close"]);
+    assert_eq!(busy.rest().await.unwrap(), "");
+    drop(busy);
+    server.ended().await;
+    assert!(within("connecting", TcpStream::connect(address)).await.is_err());
+}
+
+async fn a_request_that_outlasts_the_grace_is_cut_and_its_handler_cancelled<S: Subject>() {
+    let (observed, began, dropped) = observed("GET");
+    let mut options = ServerOptions::default();
+    options.shutdown_grace = Duration::from_millis(200);
+    let mut server = Server::with::<S>(options, vec![observed]).await;
+    let mut client = server.client().await;
+    client.send("GET /observed HTTP/1.1\r\nhost: a\r\n\r\n").await;
+    within("the handler's begin", began.notified()).await;
+    let begun = Instant::now();
+    server.signal();
+    server.ended().await;
+    assert!(begun.elapsed() >= Duration::from_millis(200));
+    within("the handler's drop", dropped.notified()).await;
+    assert!(client.rest().await.unwrap_or_default().is_empty());
+}
+
+async fn a_shutdown_without_requests_takes_no_grace<S: Subject>() {
+    let mut server = Server::plain::<S>().await;
+    let mut idle = server.client().await;
+    assert_eq!(idle.get("/echo/1").await.body, "1");
+    let begun = Instant::now();
+    server.signal();
+    server.ended().await;
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    assert_eq!(idle.rest().await.unwrap(), "");
+}
+
+async fn dropping_the_server_cuts_every_connection<S: Subject>() {
+    let (observed, began, dropped) = observed("GET");
+    let server = Server::with::<S>(ServerOptions::default(), vec![observed]).await;
+    let mut client = server.client().await;
+    client.send("GET /observed HTTP/1.1\r\nhost: a\r\n\r\n").await;
+    within("the handler's begin", began.notified()).await;
+    server.serving.abort();
+    within("the handler's drop", dropped.notified()).await;
+    assert!(client.rest().await.unwrap_or_default().is_empty());
+}
+
+async fn a_client_that_goes_away_cancels_its_handler<S: Subject>() {
+    let (observed, began, dropped) = observed("GET");
+    let server = Server::with::<S>(ServerOptions::default(), vec![observed]).await;
+    let mut client = server.client().await;
+    client.send("GET /observed HTTP/1.1\r\nhost: a\r\n\r\n").await;
+    within("the handler's begin", began.notified()).await;
+    drop(client);
+    within("the handler's drop", dropped.notified()).await;
+}
+
+async fn a_client_that_goes_away_within_its_body_ends_the_reading_of_it<S: Subject>() {
+    let (observed, began, dropped) = observed("POST");
+    let server = Server::with::<S>(ServerOptions::default(), vec![observed]).await;
+    for framing in ["content-length: 9", "transfer-encoding: chunked"] {
+        let mut client = server.client().await;
+        client
+            .send(format!(
+                "POST /observed HTTP/1.1\r\nhost: a\r\n{framing}\r\n\r\n3\r\nabc\r\n"
+            ))
+            .await;
+        within("the handler's begin", began.notified()).await;
+        drop(client);
+        within("the handler's drop", dropped.notified()).await;
+    }
+}
+
+async fn a_broken_off_body_is_told_to_a_client_that_still_listens<S: Subject>() {
+    let server = Server::plain::<S>().await;
+    let reply = server
+        .raw("POST /body HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n")
+        .await;
+    assert!(reply.starts_with("HTTP/1.1 400 "), "{reply}");
+    assert!(reply.contains("{\"message\":"), "{reply}");
+}

@@ -1,0 +1,126 @@
+//! Where a request's body ends, and what becomes of one that has no certain end.
+
+use std::time::Duration;
+
+use crate::{Client, Server, Subject};
+
+crate::cases! {
+    for S;
+    a_body_framed_in_two_ways_is_refused_and_ends_the_connection,
+    a_transfer_coding_beside_chunked_gets_501,
+    a_post_without_a_length_has_an_empty_body,
+    extensions_and_trailers_of_chunks_are_passed_over,
+    a_body_may_come_byte_by_byte,
+    garbled_chunks_are_told_to_the_handler_and_end_the_connection,
+    a_lone_line_feed_is_no_end_of_a_body,
+    garbled_chunks_that_nobody_reads_end_the_connection,
+}
+
+async fn a_body_framed_in_two_ways_is_refused_and_ends_the_connection<S: Subject>() {
+    let server = Server::plain::<S>().await;
+    for framing in [
+        "content-length: 3\r\ntransfer-encoding: chunked",
+        "transfer-encoding: chunked\r\ncontent-length: 3",
+        "content-length: 3\r\ncontent-length: 3",
+        "content-length: 3\r\ncontent-length: 4",
+        "content-length: 3, 3",
+    ] {
+        let request = format!(
+            "POST /body HTTP/1.1\r\nhost: a\r\n{framing}\r\n\r\n1\r\nx\r\n0\r\n\r\nGET /hello HTTP/1.1\r\nhost: a\r\n\r\n"
+        );
+        let reply = server.exchange(request).await;
+        assert!(reply.starts_with("HTTP/1.1 400 "), "{framing}: {reply}");
+        assert!(reply.contains("\r\nconnection: close\r\n"), "{framing}: {reply}");
+        assert_eq!(reply.matches("HTTP/1.1").count(), 1, "{framing}: {reply}");
+        assert!(!reply.contains("bytes"), "{framing}: {reply}");
+    }
+}
+
+async fn a_transfer_coding_beside_chunked_gets_501<S: Subject>() {
+    let server = Server::plain::<S>().await;
+    for codings in ["gzip, chunked", "chunked\r\ntransfer-encoding: chunked"] {
+        let reply = server
+            .exchange(format!(
+                "POST /body HTTP/1.1\r\nhost: a\r\ntransfer-encoding: {codings}\r\n\r\n0\r\n\r\n"
+            ))
+            .await;
+        assert!(
+            reply.starts_with("HTTP/1.1 501 Not Implemented\r\n"),
+            "{codings}: {reply}"
+        );
+        assert!(reply.contains("\r\nconnection: close\r\n"), "{codings}: {reply}");
+    }
+}
+
+async fn a_post_without_a_length_has_an_empty_body<S: Subject>() {
+    let server = Server::plain::<S>().await;
+    for head in [
+        "POST /body HTTP/1.0\r\n\r\n",
+        "POST /body HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n",
+    ] {
+        let reply = server.raw(head).await;
+        assert!(reply.ends_with("\r\n\r\n0 bytes"), "{head}: {reply}");
+    }
+}
+
+async fn chunked(client: &mut Client, chunks: &str) {
+    client
+        .send(format!(
+            "POST /body HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n{chunks}"
+        ))
+        .await;
+}
+
+async fn extensions_and_trailers_of_chunks_are_passed_over<S: Subject>() {
+    let server = Server::plain::<S>().await;
+    let mut client = server.client().await;
+    chunked(&mut client, "3;a=\"b\"\r\nabc\r\n00 ; x\r\nx-trailer: y\r\n\r\n").await;
+    assert_eq!(client.reply().await.body, "3 bytes");
+    assert_eq!(client.get("/echo/1").await.body, "1");
+}
+
+async fn a_body_may_come_byte_by_byte<S: Subject>() {
+    let server = Server::plain::<S>().await;
+    let mut client = server.client().await;
+    for byte in "POST /body HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n".bytes() {
+        client.send([byte]).await;
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert_eq!(client.reply().await.body, "2 bytes");
+    assert_eq!(client.get("/echo/1").await.body, "1");
+}
+
+async fn garbled_chunks_are_told_to_the_handler_and_end_the_connection<S: Subject>() {
+    let server = Server::plain::<S>().await;
+    for chunks in ["zz\r\n", "3\r\nabcd\r\n", "\r\n", "3\nabc", "11111111111111111\r\n"] {
+        let mut client = server.client().await;
+        chunked(&mut client, chunks).await;
+        let reply = client.reply().await;
+        assert_eq!(reply.status(), 400, "{chunks:?}");
+        assert_eq!(reply.body, "{\"message\":\"the body could not be read\"}", "{chunks:?}");
+        assert_eq!(client.rest().await.unwrap(), "", "{chunks:?}");
+    }
+}
+
+async fn a_lone_line_feed_is_no_end_of_a_body<S: Subject>() {
+    let server = Server::plain::<S>().await;
+    let mut client = server.client().await;
+    chunked(&mut client, "3\r\nabc\r\n0\r\n\n").await;
+    if S::DIFFERENCES.line_feed_begins_a_trailer {
+        client.silence(Duration::from_millis(200)).await;
+    } else {
+        assert_eq!(client.reply().await.status(), 400);
+        assert_eq!(client.rest().await.unwrap(), "");
+    }
+}
+
+async fn garbled_chunks_that_nobody_reads_end_the_connection<S: Subject>() {
+    let server = Server::plain::<S>().await;
+    for body in ["zz\r\n", "\r\n", "1\r\nxy\r\n"] {
+        let request = format!(
+            "POST /unread HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n{body}GET /hello HTTP/1.1\r\nhost: a\r\n\r\n"
+        );
+        let reply = server.raw(request).await;
+        assert!(reply.ends_with("not read"), "{body:?}: {reply}");
+    }
+}

@@ -1,0 +1,161 @@
+//! HTTP/2: the ends of its streams and connections.
+
+use std::time::{Duration, Instant};
+
+use http::{Request, Response};
+use http_body_util::BodyExt;
+use pointwork_core::{Body, Context};
+
+use super::http2::{options, plain};
+use crate::http2::{BEGIN, Http2Client};
+use crate::{Server, Subject, observed, route, routes, within};
+
+crate::cases! {
+    for S;
+    a_reset_of_the_stream_cancels_the_handler,
+    a_broken_off_reply_ends_with_a_reset,
+    a_shutdown_lets_requests_in_flight_end,
+    an_idle_connection_is_closed_and_a_busy_one_is_not,
+    a_connection_that_begins_nothing_is_cut,
+    a_client_that_takes_all_its_requests_back_is_cut,
+    a_long_download_is_not_idle,
+    the_end_of_the_connection_cancels_its_handlers,
+}
+
+/// The frame of `GET http://a/observed`.
+fn get_observed(stream: u32) -> Vec<u8> {
+    let fields = b"\x82\x86\x41\x01a\x44\x09/observed";
+    let mut frame = vec![0, 0, u8::try_from(fields.len()).unwrap(), 1, 5];
+    frame.extend_from_slice(&stream.to_be_bytes());
+    frame.extend_from_slice(fields);
+    frame
+}
+
+async fn a_reset_of_the_stream_cancels_the_handler<S: Subject>() {
+    let (observed, began, dropped) = observed("GET");
+    let server = Server::with::<S>(options::<S>(), vec![observed]).await;
+    let client = Http2Client::connect(&server).await;
+    let mut sender = client.sender.clone();
+    let call = tokio::spawn(async move {
+        let request = Request::get("http://a/observed").body(Body::empty()).unwrap();
+        sender.send_request(request).await.map(|_| ())
+    });
+    within("the handler's begin", began.notified()).await;
+    call.abort();
+    within("the handler's drop", dropped.notified()).await;
+}
+
+async fn a_broken_off_reply_ends_with_a_reset<S: Subject>() {
+    let streamed = async |context: Context| {
+        let mut writer = context.open_reply(Response::new(())).unwrap();
+        writer.write("one").await.unwrap();
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        drop(writer);
+    };
+    let server = Server::with::<S>(
+        options::<S>(),
+        [routes(), vec![route("GET", "/streamed", streamed)]].concat(),
+    )
+    .await;
+    let mut client = Http2Client::connect(&server).await;
+    let reply = client.send("GET", "/streamed", Body::empty()).await.unwrap();
+    assert!(within("the body", reply.into_body().collect()).await.is_err());
+    // The others of the connection go on.
+    assert_eq!(client.text("GET", "/hello", Body::empty()).await.1, "hello");
+}
+
+async fn a_shutdown_lets_requests_in_flight_end<S: Subject>() {
+    let mut server = plain::<S>().await;
+    let mut client = Http2Client::connect(&server).await;
+    let mut sender = client.sender.clone();
+    let slow = tokio::spawn(async move {
+        let request = Request::get("http://a/slow").body(Body::empty()).unwrap();
+        let reply = sender.send_request(request).await.unwrap();
+        reply.into_body().collect().await.unwrap().to_bytes()
+    });
+    assert_eq!(client.text("GET", "/hello", Body::empty()).await.1, "hello");
+    server.signal();
+    assert_eq!(within("the slow reply", slow).await.unwrap(), "slow");
+    within("the connection's end", client.connection)
+        .await
+        .unwrap()
+        .unwrap();
+    server.ended().await;
+}
+
+async fn an_idle_connection_is_closed_and_a_busy_one_is_not<S: Subject>() {
+    let mut options = options::<S>();
+    options.header_timeout = Some(Duration::from_millis(200));
+    let server = Server::with::<S>(options, routes()).await;
+    let mut client = Http2Client::connect(&server).await;
+    assert_eq!(client.text("GET", "/slow", Body::empty()).await.1, "slow");
+    within("the connection's end", client.connection)
+        .await
+        .unwrap()
+        .unwrap();
+}
+
+async fn a_connection_that_begins_nothing_is_cut<S: Subject>() {
+    let mut options = options::<S>();
+    options.header_timeout = Some(Duration::from_millis(200));
+    let server = Server::with::<S>(options, routes()).await;
+    let mut client = server.client().await;
+    // The preface and empty settings; it answers nothing that the server asks, and its own end stays open.
+    client.send(BEGIN).await;
+    let _ = client.rest().await;
+}
+
+async fn a_client_that_takes_all_its_requests_back_is_cut<S: Subject>() {
+    let (observed, ..) = observed("GET");
+    let mut options = options::<S>();
+    options.http2.max_faulty_streams = 100;
+    let server = Server::with::<S>(options, vec![observed]).await;
+    let mut client = server.client().await;
+    client.send(BEGIN).await;
+    for stream in (1..400_u32).step_by(2) {
+        let mut frames = get_observed(stream);
+        frames.extend_from_slice(&[0, 0, 4, 3, 0]);
+        frames.extend_from_slice(&stream.to_be_bytes());
+        frames.extend_from_slice(&[0, 0, 0, 8]);
+        if client.try_send(frames).await.is_err() {
+            break;
+        }
+    }
+    // The server's last words may be lost in the reset that its end is to a client that still sends.
+    let _ = client.rest().await;
+}
+
+async fn a_long_download_is_not_idle<S: Subject>() {
+    const LENGTH: usize = 24 * 1024 * 1024;
+    let big = route("GET", "/big", async |_: Context| vec![b'x'; LENGTH]);
+    let mut options = options::<S>();
+    options.header_timeout = Some(Duration::from_millis(300));
+    let server = Server::with::<S>(options, vec![big]).await;
+    let mut client = Http2Client::connect(&server).await;
+    let mut body = client.send("GET", "/big", Body::empty()).await.unwrap().into_body();
+    let (begun, mut got, mut slept) = (Instant::now(), 0, 0);
+    while let Some(frame) = within("a piece", body.frame()).await {
+        got += frame.unwrap().into_data().unwrap().len();
+        if got / (2 * 1024 * 1024) > slept {
+            slept += 1;
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+    assert_eq!(got, LENGTH);
+    assert!(
+        begun.elapsed() > Duration::from_millis(600),
+        "too fast to prove anything"
+    );
+}
+
+async fn the_end_of_the_connection_cancels_its_handlers<S: Subject>() {
+    let (observed, began, dropped) = observed("GET");
+    let server = Server::with::<S>(options::<S>(), vec![observed]).await;
+    let mut client = server.client().await;
+    client.send(BEGIN).await;
+    client.send(get_observed(1)).await;
+    within("the handler's begin", began.notified()).await;
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    drop(client);
+    within("the handler's drop", dropped.notified()).await;
+}

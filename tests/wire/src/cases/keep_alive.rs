@@ -1,0 +1,163 @@
+//! Which connections serve another request.
+
+use std::time::Duration;
+
+use pointwork_core::{Context, Failure, ServerOptions};
+use tokio::sync::Notify;
+
+use crate::{Server, Subject, route, routes, within};
+
+crate::cases! {
+    for S;
+    one_connection_serves_many_requests,
+    without_keep_alive_the_connection_closes_after_the_reply,
+    http_1_0_closes_unless_asked_to_stay,
+    http_1_0_closes_after_a_refusal_even_if_asked_to_stay,
+    pipelined_requests_are_answered_in_order,
+    a_reply_does_not_wait_for_the_rest_of_a_half_sent_request,
+    a_head_may_come_byte_by_byte,
+    an_unread_body_does_not_disturb_the_next_request,
+    an_unread_body_that_does_not_come_ends_the_connection,
+    a_body_kept_beyond_its_request_gets_nothing_of_the_next,
+}
+
+async fn one_connection_serves_many_requests<S: Subject>() {
+    let server = Server::plain::<S>().await;
+    let mut client = server.client().await;
+    for round in 0..50 {
+        let reply = client.get(&format!("/echo/{round}")).await;
+        assert_eq!((reply.status(), reply.body), (200, round.to_string()));
+    }
+}
+
+async fn without_keep_alive_the_connection_closes_after_the_reply<S: Subject>() {
+    let mut options = ServerOptions::default();
+    options.keep_alive = false;
+    let server = Server::with::<S>(options, routes()).await;
+    let mut client = server.client().await;
+    let reply = client.get("/hello").await;
+    assert_eq!(reply.all("connection"), ["close"]);
+    assert_eq!(client.rest().await.unwrap(), "");
+}
+
+async fn http_1_0_closes_unless_asked_to_stay<S: Subject>() {
+    let server = Server::plain::<S>().await;
+    let mut client = server.client().await;
+    client
+        .send("GET /hello HTTP/1.0\r\nconnection: keep-alive\r\n\r\n")
+        .await;
+    assert_eq!(client.reply().await.body, "hello");
+    client.send("GET /hello HTTP/1.0\r\n\r\n").await;
+    assert!(client.rest().await.unwrap().ends_with("\r\n\r\nhello"));
+}
+
+async fn http_1_0_closes_after_a_refusal_even_if_asked_to_stay<S: Subject>() {
+    let server = Server::plain::<S>().await;
+    let mut client = server.client().await;
+    client
+        .send("GET /hello HTTP/1.0\r\nhost: a\r\nhost: b\r\nconnection: keep-alive\r\n\r\n")
+        .await;
+    let reply = client.reply().await;
+    assert_eq!(reply.status(), 400, "{reply:?}");
+    let said = if S::DIFFERENCES.says_close_in_http_1_0 {
+        &["close"][..]
+    } else {
+        &[]
+    };
+    assert_eq!(reply.all("connection"), said, "{reply:?}");
+    assert_eq!(client.rest().await.unwrap(), "");
+}
+
+async fn pipelined_requests_are_answered_in_order<S: Subject>() {
+    let server = Server::plain::<S>().await;
+    let mut client = server.client().await;
+    let request = |path: &str| format!("GET {path} HTTP/1.1\r\nhost: a\r\n\r\n");
+    let all: String = (0..40).map(|round| request(&format!("/echo/{round}"))).collect();
+    client.send(request("/slow") + &all).await;
+    assert_eq!(client.reply().await.body, "slow");
+    for round in 0..40 {
+        assert_eq!(client.reply().await.body, round.to_string());
+    }
+}
+
+async fn a_reply_does_not_wait_for_the_rest_of_a_half_sent_request<S: Subject>() {
+    let server = Server::plain::<S>().await;
+    let mut client = server.client().await;
+    client.send("GET /echo/1 HTTP/1.1\r\nhost: a\r\n\r\nGET /ec").await;
+    assert_eq!(client.reply().await.body, "1");
+    client.send("ho/2 HTTP/1.1\r\nhost: a\r\n\r\n").await;
+    assert_eq!(client.reply().await.body, "2");
+}
+
+async fn a_head_may_come_byte_by_byte<S: Subject>() {
+    let server = Server::plain::<S>().await;
+    let mut client = server.client().await;
+    // The first letters could also be the beginning of HTTP/2.
+    for byte in b"PROPFIND /hello HTTP/1.1\r\nhost: a\r\n\r\n" {
+        client.send([*byte]).await;
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert_eq!(client.reply().await.status(), 405);
+}
+
+async fn an_unread_body_does_not_disturb_the_next_request<S: Subject>() {
+    let server = Server::plain::<S>().await;
+    let mut client = server.client().await;
+    client
+        .send("POST /unread HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\nGET ")
+        .await;
+    assert_eq!(client.reply().await.body, "not read");
+    assert_eq!(client.get("/echo/7").await.body, "7");
+}
+
+async fn an_unread_body_that_does_not_come_ends_the_connection<S: Subject>() {
+    let server = Server::plain::<S>().await;
+    for framing in ["content-length: 4", "transfer-encoding: chunked"] {
+        let mut client = server.client().await;
+        client
+            .send(format!("POST /unread HTTP/1.1\r\nhost: a\r\n{framing}\r\n\r\n"))
+            .await;
+        let reply = client.reply().await;
+        assert_eq!(reply.body, "not read");
+        let announced = reply.all("connection") == ["close"];
+        assert_eq!(announced, S::DIFFERENCES.announces_the_end_after_an_unread_body);
+        assert_eq!(client.rest().await.unwrap(), "");
+    }
+}
+
+async fn a_body_kept_beyond_its_request_gets_nothing_of_the_next<S: Subject>() {
+    static NEXT: Notify = Notify::const_new();
+    let (told, mut read) = tokio::sync::mpsc::unbounded_channel();
+    let keep = move |context: Context| {
+        let told = told.clone();
+        async move {
+            let mut reader = context.open_body()?;
+            tokio::spawn(async move {
+                NEXT.notified().await;
+                told.send(reader.read(100).await)
+            });
+            Ok::<_, Failure>("kept")
+        }
+    };
+    let server = Server::and::<S>(route("POST", "/keep", keep)).await;
+    let mut client = server.client().await;
+    for framed in [
+        "content-length: 3\r\n\r\nabc",
+        "transfer-encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+    ] {
+        client.send(format!("POST /keep HTTP/1.1\r\nhost: a\r\n{framed}")).await;
+        assert_eq!(client.reply().await.body, "kept");
+        client
+            .send("POST /body HTTP/1.1\r\nhost: a\r\ncontent-length: 5\r\n\r\nhe")
+            .await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        NEXT.notify_one();
+        // It is cut off, or its own if that was read ahead; an end would be a lie.
+        match within("the kept body", read.recv()).await.unwrap() {
+            Ok(piece) => assert_eq!(piece.as_deref(), Some(&b"abc"[..]), "{framed}"),
+            Err(failure) => drop::<Failure>(failure),
+        }
+        client.send("llo").await;
+        assert_eq!(client.reply().await.body, "5 bytes");
+    }
+}

@@ -1,0 +1,168 @@
+//! What is too much.
+
+use std::time::Duration;
+
+use pointwork_core::ServerOptions;
+
+use crate::{Server, Subject, routes};
+
+crate::cases! {
+    for S;
+    a_body_of_exactly_the_limit_is_taken,
+    a_declared_length_beyond_the_limit_gets_413_before_the_body_is_sent,
+    chunks_beyond_the_limit_get_413,
+    a_client_that_uploads_far_too_much_still_sees_its_413,
+    a_client_that_expects_100_is_told_to_go_on_when_the_handler_reads,
+    a_client_is_not_told_to_go_on_if_nobody_reads,
+    too_many_headers_get_431,
+    a_head_beyond_its_limit_gets_431,
+    a_target_beyond_64_kib_gets_414,
+    connections_beyond_the_limit_wait_their_turn,
+}
+
+async fn with_body_limit<S: Subject>(limit: u64) -> Server {
+    Server::limited::<S>(ServerOptions::default(), routes(), limit).await
+}
+
+async fn a_body_of_exactly_the_limit_is_taken<S: Subject>() {
+    let server = with_body_limit::<S>(10).await;
+    let mut client = server.client().await;
+    client
+        .send("POST /body HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\n0123456789")
+        .await;
+    assert_eq!(client.reply().await.body, "10 bytes");
+    let chunks =
+        "POST /body HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n5\r\n01234\r\n5\r\n56789\r\n0\r\n\r\n";
+    client.send(chunks).await;
+    assert_eq!(client.reply().await.body, "10 bytes");
+}
+
+async fn a_declared_length_beyond_the_limit_gets_413_before_the_body_is_sent<S: Subject>() {
+    let server = with_body_limit::<S>(10).await;
+    let mut client = server.client().await;
+    client
+        .send("POST /body HTTP/1.1\r\nhost: a\r\nexpect: 100-continue\r\ncontent-length: 11\r\n\r\n")
+        .await;
+    let reply = client.reply().await;
+    assert_eq!(reply.status(), 413);
+    assert!(reply.body.starts_with("{\"message\":"), "{}", reply.body);
+}
+
+async fn chunks_beyond_the_limit_get_413<S: Subject>() {
+    let server = with_body_limit::<S>(10).await;
+    let mut client = server.client().await;
+    client
+        .send("POST /body HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n8\r\n01234567\r\n")
+        .await;
+    client.send("8\r\n01234567\r\n").await;
+    assert_eq!(client.reply().await.status(), 413);
+}
+
+async fn a_client_that_uploads_far_too_much_still_sees_its_413<S: Subject>() {
+    let server = with_body_limit::<S>(10).await;
+    let long = vec![b'x'; 8 * 1024 * 1024];
+    for framing in [
+        format!("content-length: {}", long.len()),
+        "transfer-encoding: chunked".to_owned(),
+    ] {
+        let mut client = server.client().await;
+        client
+            .send(format!("POST /body HTTP/1.1\r\nhost: a\r\n{framing}\r\n\r\n"))
+            .await;
+        if framing.starts_with('t') {
+            client.send(format!("{:x}\r\n", long.len())).await;
+        }
+        client.try_send(&long).await.unwrap();
+        assert_eq!(client.reply().await.status(), 413, "{framing}");
+    }
+}
+
+async fn a_client_that_expects_100_is_told_to_go_on_when_the_handler_reads<S: Subject>() {
+    let server = Server::plain::<S>().await;
+    let mut client = server.client().await;
+    client
+        .send("POST /body HTTP/1.1\r\nhost: a\r\nexpect: 100-continue\r\ncontent-length: 2\r\n\r\n")
+        .await;
+    assert_eq!(client.head().await, "HTTP/1.1 100 Continue\r\n\r\n");
+    client.send("ok").await;
+    assert_eq!(client.reply().await.body, "2 bytes");
+}
+
+async fn a_client_is_not_told_to_go_on_if_nobody_reads<S: Subject>() {
+    let server = Server::plain::<S>().await;
+    let reply = server
+        .exchange("POST /unread HTTP/1.1\r\nhost: a\r\nexpect: 100-continue\r\ncontent-length: 2\r\n\r\n")
+        .await;
+    assert!(reply.starts_with("HTTP/1.1 200 OK\r\n"), "{reply}");
+    let announced = reply.contains("\r\nconnection: close\r\n");
+    assert_eq!(
+        announced,
+        S::DIFFERENCES.announces_the_end_after_an_unread_body,
+        "{reply}"
+    );
+}
+
+async fn too_many_headers_get_431<S: Subject>() {
+    let with = |count: usize| {
+        let lines: String = (1..count).map(|number| format!("x-{number}: y\r\n")).collect();
+        format!("GET /hello HTTP/1.1\r\nhost: a\r\n{lines}\r\n")
+    };
+    for limit in [100, 20] {
+        let mut options = ServerOptions::default();
+        options.max_headers = limit;
+        let server = Server::with::<S>(options, routes()).await;
+        let mut client = server.client().await;
+        client.send(with(limit)).await;
+        assert_eq!(client.reply().await.status(), 200);
+        client.send(with(limit + 1)).await;
+        let reply = client.rest().await.unwrap();
+        assert!(reply.starts_with("HTTP/1.1 431 "), "{reply}");
+    }
+}
+
+async fn a_head_beyond_its_limit_gets_431<S: Subject>() {
+    let mut options = ServerOptions::default();
+    options.max_header_bytes = 4096;
+    let server = Server::with::<S>(options, routes()).await;
+    let with = |length: usize| {
+        let begin = "GET /hello HTTP/1.1\r\nhost: a\r\nx: ";
+        format!("{begin}{}\r\n\r\n", "y".repeat(length - begin.len() - 4))
+    };
+    let mut client = server.client().await;
+    client.send(with(4096)).await;
+    assert_eq!(client.reply().await.status(), 200);
+    client.send(with(4097)).await;
+    assert!(client.rest().await.unwrap().starts_with("HTTP/1.1 431 "));
+    // One that never ends is refused as well, and the client sees it although it sent more than was read.
+    assert!(server.raw(with(1024 * 1024)).await.starts_with("HTTP/1.1 431 "));
+}
+
+async fn a_target_beyond_64_kib_gets_414<S: Subject>() {
+    let mut options = ServerOptions::default();
+    options.max_header_bytes = 256 * 1024;
+    let server = Server::with::<S>(options, routes()).await;
+    let of_length = |length: usize| format!("/{}", "x".repeat(length - 1));
+    assert_eq!(server.client().await.get(&of_length(65534)).await.status(), 404);
+    let reply = server
+        .exchange(format!("GET {} HTTP/1.1\r\nhost: a\r\n\r\n", of_length(65535)))
+        .await;
+    assert_eq!(
+        reply,
+        "HTTP/1.1 414 URI Too Long\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+    );
+}
+
+async fn connections_beyond_the_limit_wait_their_turn<S: Subject>() {
+    let mut options = ServerOptions::default();
+    options.max_connections = 2;
+    let server = Server::with::<S>(options, routes()).await;
+    let mut first = server.client().await;
+    let mut second = server.client().await;
+    assert_eq!(first.get("/echo/1").await.body, "1");
+    assert_eq!(second.get("/echo/2").await.body, "2");
+    let mut third = server.client().await;
+    third.send("GET /echo/3 HTTP/1.1\r\nhost: a\r\n\r\n").await;
+    third.silence(Duration::from_millis(200)).await;
+    drop(first);
+    assert_eq!(third.reply().await.body, "3");
+}

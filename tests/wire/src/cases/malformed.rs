@@ -1,0 +1,121 @@
+//! What is no request, and who refuses it.
+
+use std::time::Duration;
+
+use pointwork_core::{Context, Route};
+
+use crate::client::normal;
+use crate::{Server, Subject, route};
+
+crate::cases! {
+    for S;
+    what_is_no_request_gets_400_and_the_end,
+    what_follows_a_good_request_is_refused_as_well,
+    what_parses_may_still_be_refused_by_the_router,
+    an_authority_in_the_target_stands_in_for_the_host,
+    line_ends_may_lack_their_carriage_return,
+}
+
+const MALFORMED: &[&[u8]] = &[
+    b"G(T /hello HTTP/1.1\r\nhost: a\r\n\r\n",
+    b"GET /hel\0lo HTTP/1.1\r\nhost: a\r\n\r\n",
+    b"GET /hel lo HTTP/1.1\r\nhost: a\r\n\r\n",
+    b"GET hello HTTP/1.1 HTTP/1.1\r\nhost: a\r\n\r\n",
+    b"GET /hello HTTP/1.2\r\nhost: a\r\n\r\n",
+    b"GET /hello HTTP/2.0\r\nhost: a\r\n\r\n",
+    b"GET /hello\r\n\r\n",
+    b"GET /hello HTTP/1.1\r\nhost: a\r\nx: a\0b\r\n\r\n",
+    b"GET /hello HTTP/1.1\r\nhost: a\r\nx: a\rb\r\n\r\n",
+    b"GET /hello HTTP/1.1\r\nhost: a\r\nx: a\x7fb\r\n\r\n",
+    b"GET /hello HTTP/1.1\r\nhost: a\r\nno colon\r\n\r\n",
+    b"GET /hello HTTP/1.1\r\nhost: a\r\nx : y\r\n\r\n",
+    b"GET /hello HTTP/1.1\r\nhost: a\r\n: y\r\n\r\n",
+    b"GET /hello HTTP/1.1\r\nhost: a\r\nx: y\r\n folded\r\n\r\n",
+    b"GET /hello HTTP/1.1\r\nhost: a\r\ncontent-length: +1\r\n\r\n",
+    b"GET /hello HTTP/1.1\r\nhost: a\r\ncontent-length: -3\r\n\r\n",
+    b"GET /hello HTTP/1.1\r\nhost: a\r\ncontent-length: \r\n\r\n",
+    b"GET /hello HTTP/1.1\r\nhost: a\r\ncontent-length: 1, 1\r\n\r\n",
+    b"GET /hello HTTP/1.1\r\nhost: a\r\ncontent-length: 18446744073709551616\r\n\r\n",
+    b"GET /hello HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nx",
+    b"GET /hello HTTP/1.1\r\nhost: a\r\ntransfer-encoding: gzip\r\n\r\n",
+    b"GET /hello HTTP/1.1\r\nhost: a\r\ntransfer-encoding: identity\r\n\r\n",
+    b"GET /hello HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked, identity\r\n\r\n",
+    b"GET /hello HTTP/1.0\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n",
+    b"\x16\x03\x01\x00\xa5\x01\x00\x00\xa1\x03\x03 a TLS client that took the wrong port\r\n\r\n",
+];
+
+const REFUSAL: &str = "HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+
+async fn what_is_no_request_gets_400_and_the_end<S: Subject>() {
+    let server = Server::plain::<S>().await;
+    for bytes in MALFORMED {
+        let shown = String::from_utf8_lossy(bytes);
+        assert_eq!(server.exchange(bytes).await, REFUSAL, "{shown}");
+    }
+}
+
+/// It takes so long that what follows it has come when it is answered.
+fn pause() -> Route {
+    route("GET", "/pause", async |_: Context| {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        "paused"
+    })
+}
+
+async fn what_follows_a_good_request_is_refused_as_well<S: Subject>() {
+    let server = Server::and::<S>(pause()).await;
+    for bytes in MALFORMED {
+        let mut client = server.client().await;
+        client
+            .send([b"GET /pause HTTP/1.1\r\nhost: a\r\n\r\n", *bytes].concat())
+            .await;
+        let shown = String::from_utf8_lossy(bytes);
+        assert_eq!(client.reply().await.body, "paused", "{shown}");
+        assert_eq!(normal(&client.rest().await.unwrap()), REFUSAL, "{shown}");
+    }
+}
+
+async fn what_parses_may_still_be_refused_by_the_router<S: Subject>() {
+    let server = Server::plain::<S>().await;
+    for (head, closes) in [
+        ("GET /hello HTTP/1.1\r\n\r\n", true),
+        ("GET /hello HTTP/1.1\r\nhost: a\r\nhost: a\r\n\r\n", true),
+        ("GET /hello HTTP/1.1\r\nhost: a b\r\n\r\n", true),
+        ("GET /echo/%zz HTTP/1.1\r\nhost: a\r\n\r\n", false),
+    ] {
+        let mut client = server.client().await;
+        client.send(head).await;
+        let reply = client.reply().await;
+        assert_eq!(reply.status(), 400, "{head:?}");
+        assert!(reply.body.starts_with("{\"message\":"), "{head:?}: {}", reply.body);
+        if closes {
+            assert_eq!(reply.all("connection"), ["close"], "{head:?}");
+            assert_eq!(client.rest().await.unwrap(), "", "{head:?}");
+        } else {
+            assert!(reply.all("connection").is_empty(), "{head:?}");
+            assert_eq!(client.get("/hello").await.body, "hello", "{head:?}");
+        }
+    }
+}
+
+async fn an_authority_in_the_target_stands_in_for_the_host<S: Subject>() {
+    let server = Server::plain::<S>().await;
+    for head in [
+        "GET http://a/hello HTTP/1.1\r\nconnection: close\r\n\r\n",
+        // HTTP/1.0 has neither.
+        "GET /hello HTTP/1.0\r\n\r\n",
+    ] {
+        let reply = server.raw(head).await;
+        assert!(reply.ends_with("\r\n\r\nhello"), "{head:?}: {reply}");
+    }
+}
+
+async fn line_ends_may_lack_their_carriage_return<S: Subject>() {
+    let server = Server::plain::<S>().await;
+    let mut client = server.client().await;
+    client
+        .send("\r\n\nGET /hello HTTP/1.1\nhost: a\n\nGET /echo/1 HTTP/1.1\r\nhost: a\n\r\n")
+        .await;
+    assert_eq!(client.reply().await.body, "hello");
+    assert_eq!(client.reply().await.body, "1");
+}

@@ -1,0 +1,224 @@
+//! Replies that are written piece by piece.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use http::Response;
+use pointwork_core::{Context, ServerOptions};
+use tokio::sync::Notify;
+use tokio::time::sleep;
+
+use crate::{Server, Subject, route, within};
+
+crate::cases! {
+    for S;
+    each_piece_leaves_as_it_is_written,
+    a_slow_client_slows_the_writer_down,
+    a_broken_off_reply_lacks_its_end,
+    a_broken_off_reply_in_http_1_0_ends_with_a_reset,
+    a_client_that_goes_away_within_the_reply_is_told_to_the_writer,
+    a_body_may_be_read_while_the_reply_is_written,
+    a_slow_reader_slows_the_client_down,
+    a_reply_may_begin_before_the_body_has_ended,
+}
+
+async fn each_piece_leaves_as_it_is_written<S: Subject>() {
+    static NEXT: Notify = Notify::const_new();
+    let streamed = async |context: Context| {
+        let mut writer = context.open_reply(Response::new(())).unwrap();
+        for piece in ["one", "two"] {
+            writer.write(piece).await.unwrap();
+            NEXT.notified().await;
+        }
+        writer.finish().await.unwrap();
+    };
+    let server = Server::with::<S>(ServerOptions::default(), vec![route("GET", "/streamed", streamed)]).await;
+    let mut client = server.client().await;
+    client.send("GET /streamed HTTP/1.1\r\nhost: a\r\n\r\n").await;
+    let head = client.head().await;
+    assert!(
+        head.to_ascii_lowercase().contains("\r\ntransfer-encoding: chunked\r\n"),
+        "{head}"
+    );
+    assert_eq!(client.exactly(8).await, b"3\r\none\r\n");
+    client.silence(Duration::from_millis(50)).await;
+    NEXT.notify_one();
+    assert_eq!(client.exactly(8).await, b"3\r\ntwo\r\n");
+    NEXT.notify_one();
+    assert_eq!(client.exactly(5).await, b"0\r\n\r\n");
+}
+
+async fn a_slow_client_slows_the_writer_down<S: Subject>() {
+    let written = Arc::new(AtomicUsize::new(0));
+    let streamed = {
+        let written = written.clone();
+        move |context: Context| {
+            let written = written.clone();
+            async move {
+                let mut writer = context.open_reply(Response::new(())).unwrap();
+                for _ in 0..1024 {
+                    writer.write(vec![b'x'; 64 * 1024]).await.unwrap();
+                    written.fetch_add(1, Ordering::SeqCst);
+                }
+                writer.finish().await.unwrap();
+            }
+        }
+    };
+    let server = Server::with::<S>(ServerOptions::default(), vec![route("GET", "/streamed", streamed)]).await;
+    let mut client = server.client().await;
+    client
+        .send("GET /streamed HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
+        .await;
+    client.head().await;
+    // What the socket buffers of both sides take is some MiB; 64 MiB is beyond any.
+    let mut before = 0;
+    within("the writer's halt", async {
+        loop {
+            sleep(Duration::from_millis(200)).await;
+            let now = written.load(Ordering::SeqCst);
+            if now == before && now != 0 {
+                return;
+            }
+            before = now;
+        }
+    })
+    .await;
+    assert!(
+        before < 512,
+        "{before} of 1024 pieces written while the client read none"
+    );
+    let rest = client.rest().await.unwrap();
+    assert!(rest.len() > 64 * 1024 * 1024 && rest.ends_with("0\r\n\r\n"));
+}
+
+async fn broken<S: Subject>(begin: &str) -> std::io::Result<String> {
+    let streamed = async |context: Context| {
+        let mut writer = context.open_reply(Response::new(())).unwrap();
+        writer.write("one").await.unwrap();
+        sleep(Duration::from_millis(50)).await;
+        drop(writer);
+    };
+    let server = Server::with::<S>(ServerOptions::default(), vec![route("GET", "/streamed", streamed)]).await;
+    let mut client = server.client().await;
+    client.send(format!("GET /streamed {begin}\r\nhost: a\r\n\r\n")).await;
+    client.rest().await
+}
+
+async fn a_broken_off_reply_lacks_its_end<S: Subject>() {
+    let reply = broken::<S>("HTTP/1.1").await.unwrap();
+    assert!(reply.ends_with("\r\n\r\n3\r\none\r\n"), "{reply}");
+}
+
+async fn a_broken_off_reply_in_http_1_0_ends_with_a_reset<S: Subject>() {
+    let error = broken::<S>("HTTP/1.0").await.unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+}
+
+async fn a_client_that_goes_away_within_the_reply_is_told_to_the_writer<S: Subject>() {
+    static GONE: Notify = Notify::const_new();
+    let streamed = async |context: Context| {
+        let mut writer = context.open_reply(Response::new(())).unwrap();
+        while writer.write("piece").await.is_ok() {
+            sleep(Duration::from_millis(5)).await;
+        }
+        GONE.notify_one();
+    };
+    let server = Server::with::<S>(ServerOptions::default(), vec![route("GET", "/streamed", streamed)]).await;
+    let mut client = server.client().await;
+    client.send("GET /streamed HTTP/1.1\r\nhost: a\r\n\r\n").await;
+    client.head().await;
+    drop(client);
+    within("the writer's end", GONE.notified()).await;
+}
+
+async fn a_body_may_be_read_while_the_reply_is_written<S: Subject>() {
+    let echo = async |context: Context| {
+        let mut reader = context.open_body().unwrap();
+        let mut writer = context.open_reply(Response::new(())).unwrap();
+        while let Some(piece) = reader.read(1024).await.unwrap() {
+            writer.write(piece).await.unwrap();
+        }
+        writer.finish().await.unwrap();
+    };
+    let server = Server::with::<S>(ServerOptions::default(), vec![route("POST", "/echo", echo)]).await;
+    for framing in ["content-length: 6", "transfer-encoding: chunked"] {
+        let mut client = server.client().await;
+        client
+            .send(format!("POST /echo HTTP/1.1\r\nhost: a\r\n{framing}\r\n\r\n"))
+            .await;
+        client.head().await;
+        for piece in ["abc", "def"] {
+            let chunked = framing.starts_with('t');
+            client
+                .send(if chunked {
+                    format!("3\r\n{piece}\r\n")
+                } else {
+                    piece.to_owned()
+                })
+                .await;
+            assert_eq!(client.exactly(8).await, format!("3\r\n{piece}\r\n").as_bytes());
+        }
+        if framing.starts_with('t') {
+            client.send("0\r\n\r\n").await;
+        }
+        assert_eq!(client.exactly(5).await, b"0\r\n\r\n");
+    }
+}
+
+async fn a_slow_reader_slows_the_client_down<S: Subject>() {
+    let read = async |context: Context| {
+        let mut reader = context.open_body().unwrap();
+        reader.read(1).await.unwrap();
+        std::future::pending::<()>().await;
+    };
+    let mut options = ServerOptions::default();
+    options.write_timeout = None;
+    let server = Server::limited::<S>(options, vec![route("POST", "/read", read)], u64::MAX).await;
+    let mut client = server.client().await;
+    client
+        .send("POST /read HTTP/1.1\r\nhost: a\r\ncontent-length: 1000000000\r\n\r\n")
+        .await;
+    let mut sent = 0;
+    let piece = vec![b'x'; 64 * 1024];
+    let all = async {
+        loop {
+            sent += tokio::io::AsyncWriteExt::write(&mut client.stream, &piece)
+                .await
+                .unwrap();
+        }
+    };
+    assert!(tokio::time::timeout(Duration::from_secs(1), all).await.is_err());
+    assert!(sent < 64 * 1024 * 1024, "{sent} bytes sent, and nobody read them");
+}
+
+async fn a_reply_may_begin_before_the_body_has_ended<S: Subject>() {
+    let echo = async |context: Context| {
+        let mut reader = context.open_body().unwrap();
+        let mut writer = context.open_reply(Response::new(())).unwrap();
+        while let Some(piece) = reader.read(1024).await.unwrap() {
+            writer.write(piece).await.unwrap();
+        }
+        writer.finish().await.unwrap();
+    };
+    let server = Server::with::<S>(ServerOptions::default(), vec![route("POST", "/echo", echo)]).await;
+    let mut client = server.client().await;
+    client
+        .send("POST /echo HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n3\r\none\r\n")
+        .await;
+    let announced = client.head().await.contains("\r\nconnection: close\r\n");
+    assert_eq!(announced, !S::DIFFERENCES.stays_after_an_early_reply);
+    assert_eq!(client.exactly(8).await, b"3\r\none\r\n");
+    client.send("3\r\ntwo\r\n").await;
+    assert_eq!(client.exactly(8).await, b"3\r\ntwo\r\n");
+    client
+        .send("0\r\n\r\nPOST /echo HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\n\r\nx")
+        .await;
+    assert_eq!(client.exactly(5).await, b"0\r\n\r\n");
+    if !S::DIFFERENCES.stays_after_an_early_reply {
+        assert_eq!(client.rest().await.unwrap_or_default(), "");
+        return;
+    }
+    client.head().await;
+    assert_eq!(client.exactly(11).await, b"1\r\nx\r\n0\r\n\r\n");
+}

@@ -1,0 +1,143 @@
+//! How long the server waits for what.
+
+use std::time::{Duration, Instant};
+
+use pointwork_core::{Context, ServerOptions};
+use tokio::io::AsyncReadExt;
+use tokio::time::sleep;
+
+use crate::{Server, Subject, route, routes, within};
+
+crate::cases! {
+    for S;
+    a_connection_that_sends_nothing_is_closed,
+    a_head_that_does_not_end_is_given_up,
+    an_idle_connection_is_closed_and_a_busy_one_is_not,
+    a_body_that_stops_coming_gets_408,
+    a_client_that_takes_none_of_its_reply_is_cut,
+    a_client_that_takes_its_reply_slowly_is_not_cut,
+}
+
+const SHORT: Duration = Duration::from_millis(300);
+
+/// Every time is long but the one under test, so that a wrong one cannot pass for it.
+async fn server<S: Subject>(set: impl FnOnce(&mut ServerOptions)) -> Server {
+    let mut options = ServerOptions::default();
+    set(&mut options);
+    Server::with::<S>(options, routes()).await
+}
+
+async fn a_connection_that_sends_nothing_is_closed<S: Subject>() {
+    let server = server::<S>(|options| options.first_byte_timeout = Some(SHORT)).await;
+    let begun = Instant::now();
+    assert_eq!(server.client().await.rest().await.unwrap(), "");
+    assert!(begun.elapsed() >= SHORT, "{:?}", begun.elapsed());
+    // Once it sent something, that time is over.
+    let mut client = server.client().await;
+    client.send("GET /echo/1 ").await;
+    sleep(SHORT * 2).await;
+    client.send("HTTP/1.1\r\nhost: a\r\n\r\n").await;
+    assert_eq!(client.reply().await.body, "1");
+}
+
+async fn a_head_that_does_not_end_is_given_up<S: Subject>() {
+    let server = server::<S>(|options| options.header_timeout = Some(SHORT)).await;
+    for begin in ["P", "GET /hello HTTP/1.1\r\nhost"] {
+        let begun = Instant::now();
+        let mut client = server.client().await;
+        client.send(begin).await;
+        assert_eq!(client.rest().await.unwrap_or_default(), "");
+        assert!(begun.elapsed() >= SHORT, "{begin}: {:?}", begun.elapsed());
+    }
+    // A byte now and then does not help.
+    let begun = Instant::now();
+    let mut client = server.client().await;
+    for byte in "GET /hello HTTP/1.1\r\nhost: a\r\nx-very-long-header: y\r\n".bytes() {
+        if client.try_send([byte]).await.is_err() {
+            break;
+        }
+        sleep(SHORT / 6).await;
+    }
+    assert!(begun.elapsed() < SHORT * 20, "{:?}", begun.elapsed());
+    assert!(client.rest().await.unwrap_or_default().is_empty());
+}
+
+async fn an_idle_connection_is_closed_and_a_busy_one_is_not<S: Subject>() {
+    let server = server::<S>(|options| options.header_timeout = Some(SHORT)).await;
+    let mut client = server.client().await;
+    for round in 0..6 {
+        assert_eq!(client.get(&format!("/echo/{round}")).await.body, round.to_string());
+        sleep(SHORT / 2).await;
+    }
+    // The time a handler takes does not count.
+    assert_eq!(client.get("/slow").await.body, "slow");
+    let begun = Instant::now();
+    assert_eq!(client.rest().await.unwrap(), "");
+    assert!(
+        begun.elapsed() >= SHORT - Duration::from_millis(20),
+        "{:?}",
+        begun.elapsed()
+    );
+}
+
+async fn a_body_that_stops_coming_gets_408<S: Subject>() {
+    let server = server::<S>(|options| options.body_timeout = Some(SHORT)).await;
+    let mut client = server.client().await;
+    client
+        .send("POST /body HTTP/1.1\r\nhost: a\r\ncontent-length: 12\r\n\r\n")
+        .await;
+    for _ in 0..4 {
+        client.send("xx").await;
+        sleep(SHORT / 2).await;
+    }
+    // Slow is not stopped: only now does it stop.
+    let begun = Instant::now();
+    client.send("xx").await;
+    let reply = client.reply().await;
+    assert_eq!(reply.status(), 408, "{reply:?}");
+    assert!(begun.elapsed() >= SHORT, "{:?}", begun.elapsed());
+}
+
+async fn a_client_that_takes_none_of_its_reply_is_cut<S: Subject>() {
+    let big = vec![route("GET", "/big", async |_: Context| vec![b'x'; 32 * 1024 * 1024])];
+    let mut options = ServerOptions::default();
+    options.write_timeout = Some(SHORT);
+    options.shutdown_grace = Duration::from_secs(60);
+    let mut server = Server::with::<S>(options, big).await;
+    let mut client = server.client().await;
+    client.send("GET /big HTTP/1.1\r\nhost: a\r\n\r\n").await;
+    client.head().await;
+    // The connection is in flight, so the shutdown waits for it, and no longer than its timeout.
+    server.signal();
+    server.ended().await;
+}
+
+async fn a_client_that_takes_its_reply_slowly_is_not_cut<S: Subject>() {
+    const LENGTH: usize = 32 * 1024 * 1024;
+    let big = vec![route("GET", "/big", async |_: Context| vec![b'x'; LENGTH])];
+    let mut options = ServerOptions::default();
+    options.write_timeout = Some(SHORT);
+    // Nor does the time count as idle, although the handler is long done.
+    options.header_timeout = Some(SHORT);
+    let server = Server::with::<S>(options, big).await;
+    let mut client = server.client().await;
+    client.send("GET /big HTTP/1.1\r\nhost: a\r\n\r\n").await;
+    client.head().await;
+    let mut left = client.exactly(1).await.len().abs_diff(LENGTH);
+    let mut buf = vec![0; 4 * 1024 * 1024];
+    let begun = Instant::now();
+    // What `exactly` read ahead is in the client's buffer; count only what comes over the socket.
+    let ahead = client.read_ahead();
+    left -= ahead;
+    while left > 0 {
+        let got = within("reading", client.stream.read(&mut buf)).await.unwrap();
+        assert_ne!(got, 0, "cut with {left} bytes left after {:?}", begun.elapsed());
+        left -= got;
+        sleep(SHORT / 4).await;
+    }
+    assert!(
+        begun.elapsed() > SHORT * 2,
+        "too fast to prove anything: {:?}",
+        begun.elapsed()
+    );
+}

@@ -1,0 +1,142 @@
+//! Routes of native handlers, and how they get into an adapter.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pointwork_core::routing::{MethodFilter, Pattern};
+use pointwork_core::{
+    BoxFuture, Bus, BusOptions, Context, Executor, Failure, Handler, IntoReply, Origin, Route, RouteRecord, Router,
+    RouterOptions, ServerOptions, Transport,
+};
+use tokio::sync::Notify;
+
+use crate::Subject;
+
+struct OnTokio;
+
+impl Executor for OnTokio {
+    fn spawn(&self, future: BoxFuture<'static, ()>) {
+        tokio::spawn(future);
+    }
+
+    fn sleep_until(&self, instant: Instant) -> BoxFuture<'static, ()> {
+        Box::pin(tokio::time::sleep_until(instant.into()))
+    }
+}
+
+/// A route for a method, or for `ALL`.
+///
+/// # Panics
+/// If the method or the path is none.
+pub fn route<F, Fut>(method: &str, path: &str, handler: F) -> Route
+where
+    F: Fn(Context) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output: IntoReply> + Send + 'static,
+{
+    let handler: Arc<dyn Handler> = Arc::new(handler);
+    let method = (method != "ALL").then_some(method);
+    let pattern = Pattern::parse(path).unwrap();
+    Route {
+        filter: MethodFilter::parse(method).unwrap(),
+        record: Arc::new(RouteRecord {
+            method: method.unwrap_or("ALL").to_owned(),
+            path: pattern.as_str().to_owned(),
+            origin: Origin::Manual,
+            module: None,
+            controller: None,
+            handler: None,
+            unavailable_on: Vec::new(),
+        }),
+        pattern,
+        handler,
+    }
+}
+
+/// What nearly every case needs.
+pub fn routes() -> Vec<Route> {
+    vec![
+        route("GET", "/hello", async |_: Context| "hello"),
+        route("GET", "/echo/:id", async |context: Context| {
+            context.param("id").unwrap_or("?").to_owned()
+        }),
+        route("GET", "/seen/*rest", async |context: Context| {
+            format!("{} {:?}", context.path(), context.query())
+        }),
+        route("POST", "/body", async |context: Context| {
+            context.bytes().await.map(|bytes| format!("{} bytes", bytes.len()))
+        }),
+        route("POST", "/unread", async |_: Context| "not read"),
+        route("GET", "/slow", async |_: Context| {
+            tokio::time::sleep(Duration::from_millis(400)).await;
+            "slow"
+        }),
+        route("GET", "/forever", async |_: Context| {
+            std::future::pending::<&str>().await
+        }),
+    ]
+}
+
+/// A route at `/observed` that reads its body and never answers. It tells when its handler began, and when that was
+/// dropped.
+pub fn observed(method: &str) -> (Route, Arc<Notify>, Arc<Notify>) {
+    struct OnDrop(Arc<Notify>);
+    impl Drop for OnDrop {
+        fn drop(&mut self) {
+            self.0.notify_one();
+        }
+    }
+    let (began, dropped) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let handler = {
+        let (began, dropped) = (began.clone(), dropped.clone());
+        move |context: Context| {
+            let (began, dropped) = (began.clone(), OnDrop(dropped.clone()));
+            async move {
+                began.notify_one();
+                context.bytes().await?;
+                std::future::pending::<()>().await;
+                drop(dropped);
+                Ok::<_, Failure>(())
+            }
+        }
+    };
+    (route(method, "/observed", handler), began, dropped)
+}
+
+/// An executor on the tokio runtime that is there when it is used.
+pub(crate) fn executor() -> Arc<dyn Executor> {
+    Arc::new(OnTokio)
+}
+
+/// A bus of its own.
+pub(crate) fn bus() -> Bus {
+    Bus::new(executor(), BusOptions::default())
+}
+
+/// Publishes a table through an adapter.
+///
+/// # Panics
+/// If the core or the adapter refuses it.
+pub fn publish(adapter: &impl Transport, routes: Vec<Route>, options: RouterOptions) {
+    let bus = bus();
+    let reporter = bus.reporter(adapter.name());
+    let router = Router::new(routes, options, bus, executor()).unwrap();
+    let staged = adapter.stage(Arc::new(router.for_adapter(reporter))).unwrap();
+    staged.publish();
+}
+
+/// An adapter with these routes.
+pub fn published<S: Subject>(options: ServerOptions, routes: Vec<Route>) -> S::Adapter {
+    let adapter = S::adapter(options);
+    publish(&adapter, routes, RouterOptions::default());
+    adapter
+}
+
+/// An adapter with these routes and a limit for bodies, in bytes.
+pub(crate) fn limited<S: Subject>(options: ServerOptions, routes: Vec<Route>, body_limit: u64) -> S::Adapter {
+    let adapter = S::adapter(options);
+    let mut options = RouterOptions::default();
+    options.body_limit = body_limit;
+    publish(&adapter, routes, options);
+    adapter
+}
