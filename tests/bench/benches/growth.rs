@@ -38,7 +38,10 @@ fn main() -> Result<()> {
             }
         }
     }
-    println!("{:<10} {:>20} {:>17}", "framework", "last to first of 1000", "min to max");
+    println!(
+        "{:<10} {:>20} {:>17}",
+        "framework", "last to first of 1000", "min to max"
+    );
     for ((framework, ..), series) in subjects.iter().zip(&series) {
         let (least, middle, most) = series.speed();
         println!("{framework:<10} {middle:>20.3} {least:>8.3} {most:>8.3}");

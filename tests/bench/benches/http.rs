@@ -23,7 +23,10 @@ fn main() -> Result<()> {
     }
     let only = option("--only");
     let wanted = |name: &str| only.as_deref().is_none_or(|only| only == name);
-    ensure!(FRAMEWORKS.iter().any(|(name, _)| wanted(name)), "`--only` names no framework");
+    ensure!(
+        FRAMEWORKS.iter().any(|(name, _)| wanted(name)),
+        "`--only` names no framework"
+    );
 
     let runtime = tokio::runtime::Runtime::new()?;
     let app = runtime.block_on(app())?;
@@ -31,7 +34,12 @@ fn main() -> Result<()> {
     for (framework, serve) in FRAMEWORKS.into_iter().filter(|(name, _)| wanted(name)) {
         let bare = start(framework, serve)?;
         let first = subjects.len();
-        subjects.push((framework, "the framework alone", format!("http://{bare}/native/42"), first));
+        subjects.push((
+            framework,
+            "the framework alone",
+            format!("http://{bare}/native/42"),
+            first,
+        ));
         let ours = start_on(&app, framework)?;
         for (name, path) in SUBJECTS {
             // What a module costs beyond a plain call is the same on all.

@@ -73,7 +73,12 @@ fn trillium(listener: TcpListener) -> Result<()> {
 fn actix(listener: TcpListener) -> Result<()> {
     use actix_web::{App, HttpServer, web};
     actix_web::rt::System::new().block_on(async {
-        let make = || App::new().route("/native/{id}", web::get().to(|id: web::Path<String>| async { id.into_inner() }));
+        let make = || {
+            App::new().route(
+                "/native/{id}",
+                web::get().to(|id: web::Path<String>| async { id.into_inner() }),
+            )
+        };
         Ok(HttpServer::new(make)
             .workers(1)
             .disable_signals()

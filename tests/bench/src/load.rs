@@ -29,7 +29,17 @@ pub struct Burst {
 pub fn burst(url: &str) -> Result<Burst> {
     let began = ProcessTime::now();
     let output = Command::new("taskset")
-        .args(["-c", &LOAD_CORE.to_string(), "wrk", "-t1", "-c", CONNECTIONS, "-d", SECONDS, url])
+        .args([
+            "-c",
+            &LOAD_CORE.to_string(),
+            "wrk",
+            "-t1",
+            "-c",
+            CONNECTIONS,
+            "-d",
+            SECONDS,
+            url,
+        ])
         .output()
         .context("wrk does not start; on Debian: apt-get install wrk")?;
     let spent: Duration = began.elapsed();
@@ -41,7 +51,9 @@ pub fn burst(url: &str) -> Result<Burst> {
         );
     }
     let told = |before: &str, after: &str| -> Option<f64> {
-        let line = text.lines().find(|line| line.contains(before) && line.contains(after))?;
+        let line = text
+            .lines()
+            .find(|line| line.contains(before) && line.contains(after))?;
         line.replace(before, "").split_whitespace().next()?.parse().ok()
     };
     let rate = told("Requests/sec:", "").context("wrk told no rate")?;
@@ -77,7 +89,10 @@ impl Series {
 
     /// How many requests it serves in the time in which its counterpart serves one: least, median and most of all rounds.
     pub fn speed(&self) -> (f64, f64, f64) {
-        let ratios = self.bursts.iter().map(|(burst, counterpart)| counterpart.micros / burst.micros);
+        let ratios = self
+            .bursts
+            .iter()
+            .map(|(burst, counterpart)| counterpart.micros / burst.micros);
         let mut ratios: Vec<f64> = ratios.collect();
         let middle = median(&mut ratios);
         (ratios[0], middle, ratios[ratios.len() - 1])
@@ -86,7 +101,9 @@ impl Series {
 
 /// The number behind `--rounds` on the command line, or another.
 pub fn rounds(otherwise: usize) -> usize {
-    option("--rounds").and_then(|text| text.parse().ok()).unwrap_or(otherwise)
+    option("--rounds")
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(otherwise)
 }
 
 /// What stands behind an option on the command line.
