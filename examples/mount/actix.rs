@@ -31,6 +31,7 @@ async fn middleware(
 }
 
 #[tokio::main]
+#[allow(clippy::print_stdout, reason = "a program tells its user where it listens")]
 async fn main() -> anyhow::Result<()> {
     let app = pointwork::App::new()?;
     // A scope leaves the path whole, so the prefix belongs here, even where `web::scope("/api")` stands around it.

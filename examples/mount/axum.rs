@@ -3,6 +3,7 @@
 //! `/own` is the application's own route; what is below `/api` is Pointwork's; the middleware stands around both.
 
 use axum::Router;
+use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{RawPathParams, Request};
 use axum::middleware::{Next, from_fn};
 use axum::response::Response;
@@ -11,7 +12,7 @@ use pointwork::{App, ConnectOptions, Context, Extensions};
 use pointwork_axum::Axum;
 
 /// Knows the user of a request, and marks its reply.
-async fn middleware(seen: Option<RawPathParams>, mut request: Request, next: Next) -> Response {
+async fn middleware(seen: Result<RawPathParams, RawPathParamsRejection>, mut request: Request, next: Next) -> Response {
     let known = Extensions::default();
     known.set("user", "ada");
     request.extensions_mut().insert(known);
@@ -26,6 +27,7 @@ async fn middleware(seen: Option<RawPathParams>, mut request: Request, next: Nex
 }
 
 #[tokio::main]
+#[allow(clippy::print_stdout, reason = "a program tells its user where it listens")]
 async fn main() -> anyhow::Result<()> {
     let app = App::new()?;
     // The prefix belongs here or to the mount, not to both: with `.nest("/api", …)` as well, the path would be `/api/api/…`.

@@ -30,6 +30,7 @@ async fn middleware(pointwork: HyperService, mut request: Request<Incoming>) -> 
 }
 
 #[tokio::main]
+#[allow(clippy::print_stdout, reason = "a program tells its user where it listens")]
 async fn main() -> anyhow::Result<()> {
     let app = App::new()?;
     // The prefix belongs here or to the mount, not to both.

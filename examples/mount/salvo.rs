@@ -27,6 +27,7 @@ async fn own() -> &'static str {
 }
 
 #[tokio::main]
+#[allow(clippy::print_stdout, reason = "a program tells its user where it listens")]
 async fn main() -> anyhow::Result<()> {
     let app = App::new()?;
     // salvo leaves the path whole, whatever stands before it in the tree, so the prefix belongs here.

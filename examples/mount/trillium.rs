@@ -26,6 +26,7 @@ impl Handler for Middleware {
 }
 
 #[tokio::main]
+#[allow(clippy::print_stdout, reason = "a program tells its user where it listens")]
 async fn main() -> anyhow::Result<()> {
     let app = App::new()?;
     // The prefix belongs here or to the mount, not to both: below a router's `api/*` the path would be `/api/api/…`.

@@ -74,7 +74,7 @@ impl Adapter {
             Self::Hyper => connect!(app, pointwork_hyper::Hyper::with_options(options)),
             #[allow(unreachable_patterns, reason = "reached by what is built without some feature")]
             missing => {
-                drop((app, options));
+                let _ = (app, options);
                 let hint = format!("build pointwork-cli with the feature `adapter-{missing}`");
                 Err(Error::new(Exit::Usage, format!("this build has no adapter `{missing}`")).with_hint(hint))
             }

@@ -254,7 +254,7 @@ async fn no_header_of_a_guest_splits_a_reply(stage: Stage) -> Result<()> {
     });
     let live = stage.start(AppSpec::new().load("m", module)).await?;
     let docket = Mutex::new(Docket::new());
-    for nth in 0..headers.len() {
+    for (nth, header) in headers.iter().enumerate() {
         for method in METHODS {
             for version in VERSIONS {
                 let exchange = Exchange {
@@ -268,9 +268,9 @@ async fn no_header_of_a_guest_splits_a_reply(stage: Stage) -> Result<()> {
                 let transcript = live.exchange(&exchange.bytes()).await?;
                 exchange
                     .check(stage.adapter(), &transcript, &docket)
-                    .with_context(|| format!("{:?}: {}", headers[nth], exchange.told()))?;
+                    .with_context(|| format!("{header:?}: {}", exchange.told()))?;
                 let seen = transcript.bytes().escape_ascii().to_string();
-                ensure!(!seen.contains("injected"), "{:?}: {seen}", headers[nth]);
+                ensure!(!seen.contains("injected"), "{header:?}: {seen}");
             }
         }
     }
