@@ -34,13 +34,13 @@
 //! | request | answer |
 //! |---|---|
 //! | a method that is no token, a target that is no URI or holds control bytes, a version that is not 1.0 or 1.1, a header line that does not parse, or holds NUL or a bare CR | 400 |
-//! | `Content-Length` that is no number, or several that differ; `Transfer-Encoding` that does not end in `chunked`, or in HTTP/1.0 | 400 |
+//! | `Content-Length` that is no number, twice, or beside `Transfer-Encoding`; `Transfer-Encoding` that does not end in `chunked`, or in HTTP/1.0 | 400 |
 //! | more header lines or a longer head than [`ServerOptions`] allows | 431 |
 //! | a target of 64 KiB or more | 414 |
 //! | a head that does not come in time | none |
 //!
 //! Everything else reaches [`Router::respond`](pointwork_core::Router::respond), which refuses what is left with its own
-//! 400: no `Host` or several, `Content-Length` beside `Transfer-Encoding`, bad escapes, and so on (spec A8, P8).
+//! 400: no `Host` or several, bad escapes, and so on (spec A8, P8).
 //!
 //! # What differs
 //!

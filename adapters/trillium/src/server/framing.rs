@@ -42,33 +42,28 @@ impl fmt::Display for Malformed {
 impl std::error::Error for Malformed {}
 
 impl Framing {
-    /// What the head says; `None` if it contradicts itself in a way that hyper's parser refuses too.
+    /// What the head says; `None` if it contradicts itself, as all adapters refuse it.
     pub(crate) fn of(version: Version, headers: &HeaderMap) -> Option<Self> {
         let mut lengths = headers.get_all(header::CONTENT_LENGTH).iter().map(length);
         let length = match lengths.next() {
             Some(first) => Some(first?),
             None => None,
         };
-        let mut unclear = false;
-        for other in lengths {
-            unclear = true;
-            if other? != length? {
-                return None;
-            }
+        if lengths.next().is_some() {
+            return None;
         }
         let Some(codings) = headers.get_all(header::TRANSFER_ENCODING).iter().next_back() else {
             return Some(match length {
-                _ if unclear => Self::Unclear,
                 None | Some(0) => Self::Over,
                 Some(length) => Self::Length(length),
             });
         };
         let last = codings.to_str().ok()?.rsplit(',').next()?.trim();
-        if version != Version::HTTP_11 || !last.eq_ignore_ascii_case("chunked") {
+        if length.is_some() || version != Version::HTTP_11 || !last.eq_ignore_ascii_case("chunked") {
             return None;
         }
         let alone = headers.get_all(header::TRANSFER_ENCODING).iter().count() == 1 && codings.len() == last.len();
-        Some(if alone && length.is_none() {
+        Some(if alone {
             Self::Chunked(Chunks::Size)
         } else {
             Self::Unclear
