@@ -1,6 +1,5 @@
 //! The way of an event to its listener.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -10,11 +9,13 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwap;
 use futures_channel::oneshot;
 use futures_util::FutureExt;
-use futures_util::future::{Either, select};
+use http::StatusCode;
+use tracing::Instrument;
 
 use crate::channel::{Caller, Delivery, Entry, Registry, Subscription};
-use crate::crash::{CrashKind, SERVER_CHANNEL};
-use crate::{Chain, Context, Crash, Error, Executor, Failure, FailureCode, Payload, RequestId};
+use crate::crash::CrashKind;
+use crate::queue::{Job, Queue, within};
+use crate::{Chain, Context, Crash, Error, Executor, Failure, FailureCode, Payload};
 
 /// How events are carried.
 #[derive(Clone, Debug)]
@@ -24,6 +25,8 @@ pub struct BusOptions {
     pub queue: usize,
     /// How long a listener may work on one emitted event. Default 30 s.
     pub deadline: Duration,
+    /// The longest payload of an event, and of what a listener returns, in bytes. Default 2 MiB.
+    pub payload_limit: usize,
 }
 
 impl Default for BusOptions {
@@ -31,6 +34,7 @@ impl Default for BusOptions {
         Self {
             queue: 1024,
             deadline: Duration::from_secs(30),
+            payload_limit: 2 * 1024 * 1024,
         }
     }
 }
@@ -38,7 +42,8 @@ impl Default for BusOptions {
 /// Carries events from controllers and the server to listeners. Cheap to clone; all clones are one bus.
 ///
 /// `call` runs the listener within the caller. `emit` puts the event into a bounded queue: the events of one channel are
-/// heard one after the other, in the order emitted.
+/// heard one after the other, in the order emitted. An event that follows another within a millisecond may wait for as
+/// long; one that carries a context never does.
 #[derive(Clone)]
 pub struct Bus(Arc<Inner>);
 
@@ -61,26 +66,24 @@ impl fmt::Debug for Bus {
     }
 }
 
-/// The emitted events of one channel that wait to be heard.
-#[derive(Default)]
-pub(crate) struct Queue(Mutex<QueueState>);
-
-#[derive(Default)]
-struct QueueState {
-    jobs: VecDeque<Job>,
-    /// Whether a task empties the queue.
-    draining: bool,
+/// Listeners that are ready to take their places; see [`Bus::stage`].
+#[must_use = "listeners take their places with `publish`"]
+pub struct StagedListeners<'a> {
+    bus: &'a Bus,
+    registry: Registry,
+    _writing: MutexGuard<'a, ()>,
 }
 
-struct Job {
-    entry: Arc<Entry>,
-    delivery: Delivery,
-    payload: Payload,
+impl StagedListeners<'_> {
+    /// Makes the change visible. Calls and events that are under way go on with the listeners they found.
+    pub fn publish(self) {
+        self.bus.0.registry.store(Arc::new(self.registry));
+    }
 }
 
-impl Queue {
-    fn lock(&self) -> MutexGuard<'_, QueueState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+impl fmt::Debug for StagedListeners<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StagedListeners")
     }
 }
 
@@ -104,13 +107,32 @@ impl Bus {
     /// [`EventName`](crate::ErrorKind::EventName) and [`DuplicateListener`](crate::ErrorKind::DuplicateListener). The
     /// channel `server` alone may have several listeners to one event.
     pub fn subscribe(&self, subscriptions: impl IntoIterator<Item = Subscription>) -> Result<(), Error> {
-        let _writing = self.0.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.stage(None, subscriptions).map(StagedListeners::publish)
+    }
+
+    /// Takes the listeners of a module out and puts others in, all or none, and keeps every other change waiting until
+    /// the result is published or dropped.
+    ///
+    /// # Errors
+    /// As [`subscribe`](Self::subscribe).
+    pub fn stage(
+        &self,
+        without: Option<&str>,
+        subscriptions: impl IntoIterator<Item = Subscription>,
+    ) -> Result<StagedListeners<'_>, Error> {
+        let writing = self.0.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut registry = Registry::clone(&self.0.registry.load());
+        if let Some(module) = without {
+            registry.remove(module);
+        }
         for subscription in subscriptions {
             registry.add(subscription)?;
         }
-        self.0.registry.store(Arc::new(registry));
-        Ok(())
+        Ok(StagedListeners {
+            bus: self,
+            registry,
+            _writing: writing,
+        })
     }
 
     /// The door to the bus for code outside any request.
@@ -152,9 +174,12 @@ impl Bus {
 
     pub(crate) async fn call(&self, caller: &Caller, event: &str, payload: Payload) -> Result<Payload, Failure> {
         let entry = self.0.registry.load().find(event)?.clone();
-        let chain = caller.chain.extend(&entry.name)?;
+        self.check_size(&payload, || format!("the payload of `{event}`"))?;
+        let chain = caller.chain.extend(&entry.name, entry.module.as_ref())?;
         let delivery = self.delivery(&entry, caller, chain, None);
-        self.run(&entry, delivery, payload).await
+        let result = self.run(&entry, delivery, payload).await.map_err(Ended::into_failure)?;
+        self.check_size(&result, || format!("the result of `{event}`"))?;
+        Ok(result)
     }
 
     /// Queues an event, with a context if it is a hand-over.
@@ -180,7 +205,8 @@ impl Bus {
         context: Option<Context>,
     ) -> Result<(), Failure> {
         let entry = self.0.registry.load().find(event)?.clone();
-        let chain = caller.chain.detach(&entry.name)?;
+        self.check_size(&payload, || format!("the payload of `{event}`"))?;
+        let chain = caller.chain.detach(&entry.name, entry.module.as_ref())?;
         let delivery = self.delivery(&entry, caller, chain, context);
         self.push(Job {
             entry,
@@ -189,15 +215,29 @@ impl Bus {
         })
     }
 
+    fn check_size(&self, payload: &Payload, what: impl FnOnce() -> String) -> Result<(), Failure> {
+        let (size, limit) = (payload.data().len(), self.0.options.payload_limit);
+        if size <= limit {
+            return Ok(());
+        }
+        let message = format!("{} has {size} bytes; at most {limit} are allowed", what());
+        let status = StatusCode::PAYLOAD_TOO_LARGE;
+        Err(Failure::with_code(FailureCode::TOO_LARGE, status, message))
+    }
+
     pub(crate) fn emit_as_server(&self, event: &str, payload: Payload) {
         let registry = self.0.registry.load();
         for entry in registry.server(event) {
-            let delivery = self.delivery(entry, &self.caller(), Chain::default(), None);
-            if let Err(failure) = self.push(Job {
-                entry: entry.clone(),
-                delivery,
-                payload: payload.clone(),
-            }) {
+            let emitted = Chain::default()
+                .detach(&entry.name, entry.module.as_ref())
+                .and_then(|chain| {
+                    self.push(Job {
+                        entry: entry.clone(),
+                        delivery: self.delivery(entry, &self.caller(), chain, None),
+                        payload: payload.clone(),
+                    })
+                });
+            if let Err(failure) = emitted {
                 self.0.refused.fetch_add(1, Ordering::Relaxed);
                 tracing::error!(event = &*entry.name, "the event was not emitted: {failure}");
             }
@@ -219,93 +259,74 @@ impl Bus {
     }
 
     fn push(&self, job: Job) -> Result<(), Failure> {
-        let limit = self.0.options.queue;
-        let shared = job.entry.queue.clone();
-        let mut queue = shared.lock();
-        if job.entry.waiting.load(Ordering::Relaxed) >= limit {
-            let message = format!("the queue of `{}` is full with {limit} events", job.entry.name);
-            return Err(Failure::with_code(
-                FailureCode::OVERLOADED,
-                http::StatusCode::SERVICE_UNAVAILABLE,
-                message,
-            ));
-        }
-        job.entry.waiting.fetch_add(1, Ordering::Relaxed);
+        let queue = job.entry.queue.clone();
         self.0.waiting.fetch_add(1, Ordering::Relaxed);
-        let start = !std::mem::replace(&mut queue.draining, true);
-        queue.jobs.push_back(job);
-        drop(queue);
-        if start {
-            self.0.executor.spawn(Box::pin(self.clone().drain(shared)));
+        match queue.push(job, self.0.options.queue) {
+            Ok(true) => self.0.executor.spawn(Box::pin(self.clone().drain(queue))),
+            Ok(false) => {}
+            Err(failure) => {
+                self.heard();
+                return Err(failure);
+            }
         }
         Ok(())
     }
 
     async fn drain(self, queue: Arc<Queue>) {
-        loop {
-            let Job {
-                entry,
-                delivery,
-                payload,
-            } = {
-                let mut state = queue.lock();
-                match state.jobs.pop_front() {
-                    Some(job) => job,
-                    None => {
-                        state.draining = false;
-                        return;
-                    }
-                }
-            };
-            let request_id = delivery.caller.request_id.clone();
-            let timer = self.0.executor.sleep_until(Instant::now() + self.0.options.deadline);
-            let failed = match select(Box::pin(self.run(&entry, delivery, payload)), timer).await {
-                Either::Left((result, _)) => result.err().map(|failure| failure.to_string()),
-                Either::Right(_) => Some(format!("it took longer than {:?}", self.0.options.deadline)),
-            };
-            if let Some(reason) = failed {
-                self.listener_failed(&entry, request_id, &reason);
-            }
+        while let Some(job) = queue.next(&self.0.executor).await {
+            let entry = job.entry.clone();
+            let span = tracing::info_span!(
+                "event",
+                event = &*entry.name,
+                module = entry.module.as_deref(),
+                request_id = job.delivery.request_id().map(tracing::field::display),
+            );
+            self.hear(job).instrument(span).await;
             entry.waiting.fetch_sub(1, Ordering::Relaxed);
             self.heard();
         }
     }
 
-    async fn run(&self, entry: &Entry, delivery: Delivery, payload: Payload) -> Result<Payload, Failure> {
-        let request_id = delivery.caller.request_id.clone();
+    /// Has one emitted event heard. Nobody waits for what it comes to, so that a failure is reported.
+    async fn hear(&self, job: Job) {
+        let Job {
+            entry,
+            mut delivery,
+            payload,
+        } = job;
+        let time = self.0.options.deadline;
+        let deadline = Instant::now() + time;
+        delivery.caller.chain.limit(deadline);
+        let caller = delivery.caller.clone();
+        let reason = match within(&self.0.executor, deadline, self.run(&entry, delivery, payload)).await {
+            // What crashed is reported already.
+            Some(Ok(_) | Err(Ended::Crashed(_))) => return,
+            Some(Err(Ended::Failed(failure))) => failure.to_string(),
+            None => format!("it took longer than {time:?}"),
+        };
+        let message = format!("the listener of `{}` failed: {reason}", entry.name);
+        self.crashed(&entry, &caller, Crash::new(CrashKind::Listener, message));
+    }
+
+    async fn run(&self, entry: &Entry, delivery: Delivery, payload: Payload) -> Result<Payload, Ended> {
+        let caller = delivery.caller.clone();
         let work = async { entry.listener.deliver(delivery, payload).await };
-        AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|panic| {
-            let mut crash = Crash::new(
-                CrashKind::Panic,
-                format!("the listener of `{}` panicked: {}", entry.name, panic_message(&*panic)),
-            );
-            crash.module.clone_from(&entry.module);
-            crash.request_id = request_id.map(|id| id.to_string());
-            self.report_unless_server(entry, crash);
-            Err(Failure::internal(
-                FailureCode::FAILED,
-                format!("the listener of `{}` crashed", entry.name),
-            ))
+        let result = AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|panic| {
+            let message = format!("the listener of `{}` panicked: {}", entry.name, panic_message(&*panic));
+            Err(Failure::of_crash(Crash::new(CrashKind::Panic, message)))
+        });
+        result.map_err(|mut failure| match failure.take_crash(&entry.name) {
+            Some(crash) => {
+                self.crashed(entry, &caller, crash);
+                Ended::Crashed(failure)
+            }
+            None => Ended::Failed(failure),
         })
     }
 
-    fn listener_failed(&self, entry: &Entry, request_id: Option<RequestId>, reason: &str) {
-        let mut crash = Crash::new(
-            CrashKind::Listener,
-            format!("the listener of `{}` failed: {reason}", entry.name),
-        );
-        crash.module.clone_from(&entry.module);
-        crash.request_id = request_id.map(|id| id.to_string());
-        self.report_unless_server(entry, crash);
-    }
-
-    /// A subscriber of the server's own events that fails must not set off another such event.
-    fn report_unless_server(&self, entry: &Entry, crash: Crash) {
-        if entry.name[..entry.name_at].trim_end_matches(':') == SERVER_CHANNEL {
-            tracing::error!(module = crash.module, "{}", crash.message);
-        } else {
-            self.report(crash);
-        }
+    fn crashed(&self, entry: &Entry, caller: &Caller, mut crash: Crash) {
+        crash.module = entry.module.as_deref().map(str::to_owned);
+        self.report_in(&caller.chain, caller.request_id.as_ref(), crash);
     }
 
     fn heard(&self) {
@@ -315,6 +336,21 @@ impl Bus {
                 // Whoever waited may have given up.
                 let _ = sender.send(());
             }
+        }
+    }
+}
+
+/// How a listener ended without a result.
+enum Ended {
+    Failed(Failure),
+    /// Its code broke, which was reported.
+    Crashed(Failure),
+}
+
+impl Ended {
+    fn into_failure(self) -> Failure {
+        match self {
+            Self::Failed(failure) | Self::Crashed(failure) => failure,
         }
     }
 }

@@ -9,9 +9,9 @@ use std::time::Instant;
 
 use pointwork_events::{Event, IoEvent};
 
-use crate::bus::Queue;
 use crate::chain::Chain;
 use crate::crash::SERVER_CHANNEL;
+use crate::queue::Queue;
 use crate::{BoxFuture, Bus, Context, Error, ErrorKind, Failure, FailureCode, Payload, RequestId};
 
 /// Hears one event of a channel. Where it lives, in the host application or in a module, its callers cannot tell
@@ -77,6 +77,11 @@ impl Caller {
         self.chain.deadline()
     }
 
+    /// The calls that led here.
+    pub fn chain(&self) -> &Chain {
+        &self.chain
+    }
+
     /// Calls an event by its type and waits for the result (spec H3, H8).
     ///
     /// # Errors
@@ -99,8 +104,10 @@ impl Caller {
     ///
     /// # Errors
     /// What the listener returns, or [`UNKNOWN_EVENT`](FailureCode::UNKNOWN_EVENT) with the nearest known name
-    /// (spec C4), [`AMBIGUOUS_EVENT`](FailureCode::AMBIGUOUS_EVENT) (spec C2), [`TOO_DEEP`](FailureCode::TOO_DEEP), or
-    /// [`FAILED`](FailureCode::FAILED) when the listener panicked.
+    /// (spec C4), [`AMBIGUOUS_EVENT`](FailureCode::AMBIGUOUS_EVENT) (spec C2), [`TOO_DEEP`](FailureCode::TOO_DEEP),
+    /// [`TOO_LARGE`](FailureCode::TOO_LARGE) for a payload or a result over
+    /// [`payload_limit`](crate::BusOptions::payload_limit), or [`FAILED`](FailureCode::FAILED) when the listener crashed,
+    /// which is reported as `server:crashed` as well (spec E1).
     ///
     /// # Cancel safety
     /// Cancelling cancels the listener.
@@ -152,7 +159,7 @@ pub(crate) struct Entry {
     pub(crate) name: Arc<str>,
     /// Where the event's own name begins in `name`.
     pub(crate) name_at: usize,
-    pub(crate) module: Option<String>,
+    pub(crate) module: Option<Arc<str>>,
     pub(crate) listener: Arc<dyn Listener>,
     pub(crate) queue: Arc<Queue>,
     /// How many of its events wait in the queue.
@@ -169,6 +176,7 @@ pub(crate) struct Registry {
     server: HashMap<String, Vec<Arc<Entry>>>,
 }
 
+/// It stays when its last listener is gone, for the queue: events keep their order across a change of listeners.
 #[derive(Clone, Default)]
 struct Channel {
     queue: Arc<Queue>,
@@ -185,11 +193,12 @@ impl Registry {
         } = subscription;
         check_name("channel", &channel, |c| c == ':')?;
         check_name("event", &event, |_| false)?;
+        let owner = module.as_deref().map(Arc::from);
         let entry = |queue: &Arc<Queue>| {
             Arc::new(Entry {
                 name: format!("{channel}:{event}").into(),
                 name_at: channel.len() + 1,
-                module,
+                module: owner,
                 listener,
                 queue: queue.clone(),
                 waiting: AtomicUsize::new(0),
@@ -205,17 +214,32 @@ impl Registry {
         }
         let group = self.channels.entry(channel.clone()).or_default();
         if let Some(other) = group.events.get(&event) {
-            let owner = other
-                .module
-                .as_ref()
-                .map_or("the host application".to_owned(), |m| format!("module `{m}`"));
-            let message = format!("event `{event}` of channel `{channel}` has a listener already, in {owner}");
+            let owner =
+                |module: Option<&str>| module.map_or("the host application".to_owned(), |m| format!("module `{m}`"));
+            let (first, second) = (owner(other.module.as_deref()), owner(module.as_deref()));
+            let message = if first == second {
+                format!("event `{event}` of channel `{channel}` would have two listeners in {first}, expected one")
+            } else {
+                format!("event `{event}` of channel `{channel}` would have two listeners, in {first} and in {second}")
+            };
             return Err(Error::new(ErrorKind::DuplicateListener, message));
         }
         let entry = entry(&group.queue);
         group.events.insert(event.clone(), entry.clone());
         self.plain.entry(event).or_default().push(entry);
         Ok(())
+    }
+
+    /// Takes every listener of a module out. Events that wait for them are heard all the same.
+    pub(crate) fn remove(&mut self, module: &str) {
+        let stays = |entry: &Arc<Entry>| entry.module.as_deref() != Some(module);
+        for channel in self.channels.values_mut() {
+            channel.events.retain(|_, entry| stays(entry));
+        }
+        for entries in self.plain.values_mut().chain(self.server.values_mut()) {
+            entries.retain(stays);
+        }
+        self.plain.retain(|_, entries| !entries.is_empty());
     }
 
     pub(crate) fn server(&self, event: &str) -> &[Arc<Entry>] {
@@ -225,9 +249,14 @@ impl Registry {
     /// The rule of C2: the first part names a channel if there is one of that name; otherwise the whole is a plain event
     /// name, which one channel at most may have.
     pub(crate) fn find(&self, name: &str) -> Result<&Arc<Entry>, Failure> {
+        if name.is_empty() {
+            let message = "the event has an empty name; expected `channel:event`, or the event's name alone";
+            return Err(Failure::internal(FailureCode::UNKNOWN_EVENT, message));
+        }
         let found = match name
             .split_once(':')
             .and_then(|(first, rest)| Some((self.channels.get(first)?, rest)))
+            .filter(|(channel, _)| !channel.events.is_empty())
         {
             Some((channel, event)) => channel.events.get(event),
             None => match self.plain.get(name).map(Vec::as_slice) {
@@ -258,6 +287,12 @@ impl Registry {
         }
         Failure::internal(FailureCode::UNKNOWN_EVENT, message)
     }
+}
+
+/// Whether an event's full name is of the server's own channel.
+pub(crate) fn is_of_server(name: &str) -> bool {
+    name.strip_prefix(SERVER_CHANNEL)
+        .is_some_and(|rest| rest.starts_with(':'))
 }
 
 fn ambiguous(name: &str, entries: &[Arc<Entry>]) -> Failure {

@@ -6,7 +6,7 @@ use http::StatusCode;
 use pointwork_events::Event;
 use serde::{Deserialize, Serialize};
 
-use crate::{Bus, Payload};
+use crate::{Bus, Chain, Payload, RequestId};
 
 /// The channel on which the server reports about itself. Only the server emits on it.
 pub const SERVER_CHANNEL: &str = "server";
@@ -130,6 +130,10 @@ pub struct Reporter {
 }
 
 impl Reporter {
+    pub(crate) fn adapter(&self) -> &'static str {
+        self.adapter
+    }
+
     /// Reports a failure of the adapter itself: a socket error, a port in use.
     pub fn adapter_failed(&self, message: impl Into<String>) {
         self.report(Crash::new(CrashKind::Adapter, message));
@@ -153,6 +157,29 @@ impl Bus {
 
     /// Logs a crash and emits it as `server:crashed`.
     pub fn report(&self, crash: Crash) {
+        self.log(&crash);
+        match Payload::json(&crash) {
+            Ok(payload) => self.emit_as_server(CRASHED, payload),
+            Err(failure) => tracing::error!("`{SERVER_CHANNEL}:{CRASHED}` was not emitted: {failure}"),
+        }
+    }
+
+    /// Reports a crash of what runs at the end of a chain, with the request that began it. What a listener of the
+    /// server's own events sets off stays in the log: it must not set off another such event.
+    pub(crate) fn report_in(&self, chain: &Chain, request_id: Option<&RequestId>, mut crash: Crash) {
+        crash.request_id = crash.request_id.or_else(|| request_id.map(RequestId::to_string));
+        if let Some(request) = chain.request() {
+            crash.adapter = crash.adapter.or_else(|| request.adapter.map(str::to_owned));
+            crash.route = crash.route.or_else(|| Some(request.route.to_string()));
+        }
+        if chain.is_of_server() {
+            self.log(&crash);
+        } else {
+            self.report(crash);
+        }
+    }
+
+    fn log(&self, crash: &Crash) {
         tracing::error!(
             kind = ?crash.kind,
             adapter = crash.adapter,
@@ -162,9 +189,5 @@ impl Bus {
             "{}",
             crash.message
         );
-        match Payload::json(&crash) {
-            Ok(payload) => self.emit_as_server(CRASHED, payload),
-            Err(failure) => tracing::error!("`{SERVER_CHANNEL}:{CRASHED}` was not emitted: {failure}"),
-        }
     }
 }

@@ -5,6 +5,8 @@ use std::fmt;
 
 use http::StatusCode;
 
+use crate::{Crash, CrashKind};
+
 /// What kind of failure it is: a word from an open list, so that a new one breaks no module that was built before it.
 ///
 /// The words are those of the contract's `types.failure`.
@@ -68,6 +70,8 @@ pub struct Failure {
     code: FailureCode,
     status: StatusCode,
     message: String,
+    /// What has to be reported before the failure goes on to the caller.
+    crash: Option<Box<Crash>>,
 }
 
 impl Failure {
@@ -90,7 +94,34 @@ impl Failure {
             code,
             status,
             message: message.into(),
+            crash: None,
         }
+    }
+
+    /// A failure of a listener whose code broke. The bus reports the crash as `server:crashed`, with the request that led
+    /// there; the caller gets the status that belongs to the crash and no detail.
+    pub fn of_crash(crash: Crash) -> Self {
+        let status = crash.kind.status();
+        let code = match crash.kind {
+            CrashKind::Deadline => FailureCode::DEADLINE,
+            CrashKind::Limit => FailureCode::OVERLOADED,
+            _ => FailureCode::FAILED,
+        };
+        Self {
+            crash: Some(Box::new(crash)),
+            ..Self::with_code(code, status, "the listener crashed")
+        }
+    }
+
+    /// Takes the crash out, to report it, and names the event in its stead.
+    pub(crate) fn take_crash(&mut self, event: &str) -> Option<Crash> {
+        let crash = self.crash.take()?;
+        self.message = match crash.kind {
+            CrashKind::Deadline => format!("the listener of `{event}` took too long"),
+            CrashKind::Limit => format!("the listener of `{event}` has no room"),
+            _ => format!("the listener of `{event}` crashed"),
+        };
+        Some(*crash)
     }
 
     pub(crate) fn internal(code: FailureCode, message: impl Into<String>) -> Self {

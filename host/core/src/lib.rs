@@ -16,6 +16,7 @@ mod executor;
 mod failure;
 mod payload;
 mod published;
+mod queue;
 mod reply;
 mod request_id;
 mod router;
@@ -29,7 +30,7 @@ pub use http;
 pub use pointwork_events as events;
 
 pub use body::{Body, BodyError, BodyReader, BodyWriter};
-pub use bus::{Bus, BusOptions};
+pub use bus::{Bus, BusOptions, StagedListeners};
 pub use chain::{Chain, MAX_DEPTH};
 pub use channel::{Caller, Delivery, Listener, Subscription};
 pub use context::{Context, Extensions};

@@ -9,6 +9,7 @@ use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, Version, header};
 use serde::Serialize;
 
+use crate::chain::RequestOrigin;
 use crate::channel::Caller;
 use crate::context::{Arrived, Extensions};
 use crate::drive::{Drive, End};
@@ -83,6 +84,12 @@ pub struct RouteRecord {
     /// The attached adapters that cannot serve its method (spec A3); empty for nearly every route.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unavailable_on: Vec<String>,
+}
+
+impl fmt::Display for RouteRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.method, self.path)
+    }
 }
 
 /// A route ready to be compiled into a router.
@@ -283,7 +290,13 @@ impl Router {
         );
         let caller = Caller {
             bus: shared.bus.clone(),
-            chain: Chain::new(deadline),
+            chain: Chain::of_request(
+                deadline,
+                RequestOrigin {
+                    adapter: self.reporter.as_ref().map(Reporter::adapter),
+                    route: record.clone(),
+                },
+            ),
             request_id: Some(request_id.clone()),
         };
         let context = Context::new(Arrived {
@@ -313,7 +326,7 @@ impl Router {
 
     fn report(&self, mut crash: Crash, record: &RouteRecord, request_id: &RequestId) {
         crash.module = crash.module.or_else(|| record.module.clone());
-        crash.route = Some(format!("{} {}", record.method, record.path));
+        crash.route = Some(record.to_string());
         crash.request_id = Some(request_id.to_string());
         match &self.reporter {
             Some(reporter) => reporter.report(crash),

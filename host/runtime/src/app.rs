@@ -5,14 +5,14 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pointwork_core::routing::{MethodFilter, Pattern};
-use pointwork_core::{Bus, Caller, Executor, Handler, RouteRecord, Transport};
+use pointwork_core::{Bus, Caller, Executor, Handler, RouteRecord, StagedListeners, Transport};
 
 use crate::binder::{Binder, Means};
 use crate::channel::Channel;
 use crate::engine::Engines;
 use crate::executor::Threads;
 use crate::module::{Module, ModuleInfo};
-use crate::options::AppOptions;
+use crate::options::{AppOptions, ModuleOptions};
 use crate::{Error, ErrorKind};
 
 /// An application: modules, channels and manual routes, served by the adapters that it is connected to.
@@ -33,7 +33,6 @@ use crate::{Error, ErrorKind};
 pub struct App(Arc<Inner>);
 
 struct Inner {
-    options: AppOptions,
     engines: Arc<Engines>,
     threads: Arc<Threads>,
     means: Means,
@@ -103,7 +102,6 @@ impl App {
             records: Vec::new(),
         });
         Ok(Self(Arc::new(Inner {
-            options,
             engines,
             threads,
             means,
@@ -128,7 +126,8 @@ impl App {
         self.change(|binder| {
             binder.add_manual(filter, path, handler).map_err(|error| {
                 Error::new(ErrorKind::Refused, format!("route {shown} `{path}` is refused")).with_source(error)
-            })
+            })?;
+            Ok(None)
         })?;
         Ok(self)
     }
@@ -159,6 +158,33 @@ impl App {
     /// # Cancel safety
     /// Cancelled, the module is not loaded.
     pub async fn load(&self, name: &str, component: impl Into<Vec<u8>>) -> Result<ModuleInfo, Error> {
+        self.load_with(name, component, ModuleOptions::default()).await
+    }
+
+    /// Loads a module with limits of its own, and with what it is granted; see [`load`](Self::load).
+    ///
+    /// ```no_run
+    /// use pointwork::{Access, App, Directory, Grants, ModuleOptions};
+    ///
+    /// # async fn load(app: &App, component: Vec<u8>) -> Result<(), pointwork::Error> {
+    /// let data = Directory::new("/var/lib/shop", "/data", Access::ReadWrite);
+    /// let grants = Grants::new().clocks().directories([data]);
+    /// app.load_with("store", component, ModuleOptions::new().grants(grants)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    ///
+    /// # Cancel safety
+    /// Cancelled, the module is not loaded.
+    pub async fn load_with(
+        &self,
+        name: &str,
+        component: impl Into<Vec<u8>>,
+        options: ModuleOptions,
+    ) -> Result<ModuleInfo, Error> {
         let is_new = |binder: &Binder| match binder.module(name) {
             Some(_) => {
                 let message = format!("a module `{name}` is loaded already");
@@ -166,7 +192,8 @@ impl App {
             }
             None => Ok(()),
         };
-        self.install(name, component.into(), is_new).await
+        is_new(&self.state().binder)?;
+        self.install(name, component.into(), options, is_new).await
     }
 
     /// Loads a module from a file; see [`load`](Self::load).
@@ -177,6 +204,23 @@ impl App {
     /// # Cancel safety
     /// Cancelled, the module is not loaded.
     pub async fn load_file(&self, name: &str, path: impl AsRef<Path>) -> Result<ModuleInfo, Error> {
+        self.load_file_with(name, path, ModuleOptions::default()).await
+    }
+
+    /// Loads a module from a file, with limits of its own and with what it is granted; see
+    /// [`load_with`](Self::load_with).
+    ///
+    /// # Errors
+    /// As [`load_file`](Self::load_file).
+    ///
+    /// # Cancel safety
+    /// Cancelled, the module is not loaded.
+    pub async fn load_file_with(
+        &self,
+        name: &str,
+        path: impl AsRef<Path>,
+        options: ModuleOptions,
+    ) -> Result<ModuleInfo, Error> {
         let path = path.as_ref().to_owned();
         let read = path.clone();
         let bytes = self.0.threads.spawn_blocking(move || std::fs::read(read)).await;
@@ -189,11 +233,12 @@ impl App {
         let bytes = bytes
             .map_err(|error| failed().with_source(error))?
             .map_err(|error| failed().with_source(error))?;
-        self.load(name, bytes).await
+        self.load_with(name, bytes, options).await
     }
 
-    /// Puts another component in the place of a module, with changed routes if need be: requests in flight end on the old
-    /// one, the next request sees the whole new table (spec S1).
+    /// Puts another component in the place of a module, with changed routes and channels if need be: what is in flight
+    /// ends on the old one, the next request sees the whole new table (spec S1). It keeps the limits and grants of the
+    /// module that it replaces.
     ///
     /// # Errors
     /// As [`load`](Self::load), and [`Refused`](ErrorKind::Refused) if there is no module of that name. The old module
@@ -202,11 +247,12 @@ impl App {
     /// # Cancel safety
     /// Cancelled, the old module keeps serving.
     pub async fn swap(&self, name: &str, component: impl Into<Vec<u8>>) -> Result<ModuleInfo, Error> {
-        self.install(name, component.into(), |binder| expect_module(binder, name))
-            .await
+        let options = expect_module(&self.state().binder, name)?.options.clone();
+        let fits = |binder: &Binder| expect_module(binder, name).map(drop);
+        self.install(name, component.into(), options, fits).await
     }
 
-    /// Takes a module and its routes out. Requests in flight end on it.
+    /// Takes a module out, with its routes and its listeners. Requests and events in flight end on it.
     ///
     /// # Errors
     /// [`Refused`](ErrorKind::Refused) if there is no module of that name.
@@ -214,7 +260,12 @@ impl App {
         self.change(|binder| {
             expect_module(binder, name)?;
             binder.remove_module(name);
-            Ok(())
+            self.0
+                .means
+                .bus
+                .stage(Some(name), [])
+                .map(Some)
+                .map_err(refused_listeners)
         })
     }
 
@@ -238,7 +289,7 @@ impl App {
                 binder.prefix.clone_from(&options.prefix);
             }
             replayed = binder.attach(transport);
-            Ok(())
+            Ok(None)
         })?;
         if !replayed {
             tracing::error!(
@@ -263,7 +314,7 @@ impl App {
         check_prefix(prefix)?;
         self.change(|binder| {
             binder.prefix = Some(prefix.to_owned());
-            Ok(())
+            Ok(None)
         })?;
         Ok(self)
     }
@@ -303,29 +354,36 @@ impl App {
         self.0.means.bus.drained().await;
     }
 
-    /// Loads a component and puts it into the binder, if the name is fit for that before the work and after it.
+    /// Loads a component and puts it into the binder and its listeners onto the bus, if the name is still fit for that
+    /// after the work.
     async fn install(
         &self,
         name: &str,
         bytes: Vec<u8>,
+        options: ModuleOptions,
         fits: impl Fn(&Binder) -> Result<(), Error>,
     ) -> Result<ModuleInfo, Error> {
-        fits(&self.state().binder)?;
         let refused = |error: Error| error.in_module(name);
-        let limits = self.0.options.limits.clone();
-        let loading = Module::load(name, bytes, limits, &self.0.engines, &self.0.threads);
+        let loading = Module::load(name, bytes, options, &self.0.engines, &self.0.threads);
         let module = Arc::new(loading.await.map_err(refused)?);
         let info = module.info.clone();
         self.change(|binder| {
             fits(binder)?;
+            let listeners = module.listeners();
             binder.put_module(module);
-            Ok(())
+            self.0
+                .means
+                .bus
+                .stage(Some(name), listeners)
+                .map(Some)
+                .map_err(refused_listeners)
         })
         .map_err(refused)?;
         tracing::info!(
             module = name,
             form = %info.form,
             routes = info.routes,
+            channels = info.channels.len(),
             bytes = info.size,
             digest = info.digest,
             "module loaded"
@@ -336,12 +394,19 @@ impl App {
         Ok(info)
     }
 
-    /// Changes the binder whole or not at all.
-    fn change(&self, change: impl FnOnce(&mut Binder) -> Result<(), Error>) -> Result<(), Error> {
+    /// Changes the binder, and the listeners on the bus if the change stages any, whole or not at all.
+    fn change<'a>(
+        &'a self,
+        change: impl FnOnce(&mut Binder) -> Result<Option<StagedListeners<'a>>, Error>,
+    ) -> Result<(), Error> {
         let mut state = self.state();
         let mut binder = state.binder.clone();
-        change(&mut binder)?;
+        let listeners = change(&mut binder)?;
         let table = binder.stage(&self.0.means)?;
+        // Listeners first: a route that is new may call an event that is.
+        if let Some(listeners) = listeners {
+            listeners.publish();
+        }
         state.binder = binder;
         state.records = table.publish();
         Ok(())
@@ -353,9 +418,13 @@ impl App {
     }
 }
 
-fn expect_module(binder: &Binder, name: &str) -> Result<(), Error> {
-    if binder.module(name).is_some() {
-        return Ok(());
+fn refused_listeners(error: pointwork_core::Error) -> Error {
+    Error::new(ErrorKind::Refused, "its channels are refused").with_source(error)
+}
+
+fn expect_module<'a>(binder: &'a Binder, name: &str) -> Result<&'a Arc<Module>, Error> {
+    if let Some(module) = binder.module(name) {
+        return Ok(module);
     }
     let known: Vec<_> = binder
         .modules()

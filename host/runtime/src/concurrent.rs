@@ -1,4 +1,4 @@
-//! Modules of the asynchronous form: an instance may have several requests in flight.
+//! Modules of the asynchronous form: an instance may have several calls in flight.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,20 +6,18 @@ use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use pointwork_core::{Context, Crash, CrashKind, HandlerFuture, Outcome};
+use pointwork_core::{BoxFuture, Crash, CrashKind};
 use tokio::sync::{Notify, SetOnce, mpsc, oneshot};
 use tokio::time::{sleep, sleep_until, timeout};
-use wasmtime::component::{Accessor, Resource, TypedFunc};
+use wasmtime::component::Accessor;
 
-use crate::bindings::types;
+use crate::call::{Call, Event, Exports, Request};
 use crate::executor::Threads;
 use crate::guest::Guest;
-use crate::module::{Run, Template, overloaded, trapped};
-use crate::reply::outcome_in;
+use crate::levels::Places;
+use crate::module::{Template, overloaded, trapped};
 
-type Handle = TypedFunc<(u32, Resource<Context>), (types::Outcome,)>;
-
-/// How long the other requests of an instance may take to end once it is to be given up.
+/// How long the other calls of an instance may take to end once it is to be given up.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// The instances of a module of the asynchronous form, each driven by a task among the guests' threads.
@@ -42,10 +40,16 @@ struct Worker {
     fate: SetOnce<String>,
 }
 
-struct Job {
-    handler: u32,
-    context: Context,
-    done: oneshot::Sender<Outcome>,
+/// A call in the queue of an instance.
+pub(crate) enum Job {
+    Request(Pending<Request>),
+    Event(Pending<Event>),
+}
+
+/// A call, and who waits for what it comes to.
+pub(crate) struct Pending<C: Call> {
+    call: C,
+    done: oneshot::Sender<C::Output>,
 }
 
 impl Concurrent {
@@ -107,41 +111,43 @@ impl Concurrent {
         worker
     }
 
-    async fn serve(self: Arc<Self>, handler: u32, context: Context) -> Outcome {
+    /// Runs a call in an instance that has room.
+    pub(crate) fn run<C: Call>(self: Arc<Self>, call: C) -> BoxFuture<'static, C::Output> {
+        Box::pin(self.serve(call))
+    }
+
+    async fn serve<C: Call>(self: Arc<Self>, call: C) -> C::Output {
         let worker = match self.worker() {
             Some(worker) => worker,
             None => match self.wait_for_worker().await {
                 Some(worker) => worker,
-                None => return overloaded(&self.template),
+                None => return C::crashed(overloaded(&self.template)),
             },
         };
-        let deadline = context.caller().deadline();
-        let (done, outcome) = oneshot::channel();
+        let (done, output) = oneshot::channel();
         let mut place = Place {
             owner: self.clone(),
             worker: worker.clone(),
-            deadline,
+            deadline: call.deadline(),
             ended: false,
         };
         // A worker that is gone drops the job, and with it the sender.
-        let _ = worker.jobs.send(Job { handler, context, done });
-        let outcome = outcome.await;
+        let _ = worker.jobs.send(C::job(Pending { call, done }));
+        let output = output.await;
         place.ended = true;
-        match outcome {
-            Ok(outcome) => outcome,
+        match output {
+            Ok(output) => output,
             Err(_) => {
                 // The job is dropped a moment before the instance's fate is known.
                 let fate = timeout(GRACE, worker.fate.wait()).await;
                 let fate = fate.map_or("the instance ended", String::as_str);
-                Outcome::Crashed(Box::new(
-                    Crash::new(CrashKind::Trap, fate).in_module(&*self.template.name),
-                ))
+                C::crashed(Crash::new(CrashKind::Trap, fate).in_module(&*self.template.name))
             }
         }
     }
 }
 
-/// A request's place in an instance.
+/// A call's place in an instance.
 struct Place {
     owner: Arc<Concurrent>,
     worker: Arc<Worker>,
@@ -183,27 +189,29 @@ impl Worker {
     }
 }
 
-impl Run for Concurrent {
-    fn run(self: Arc<Self>, handler: u32, context: Context) -> HandlerFuture {
-        Box::pin(self.serve(handler, context))
+impl Places for Concurrent {
+    fn another(&self) -> Self {
+        Self::new(self.template.clone(), self.threads.clone())
     }
 }
 
 /// Runs one instance until it traps, is given up, or the module is gone.
 async fn drive(template: Arc<Template>, worker: Arc<Worker>, queue: mpsc::UnboundedReceiver<Job>) {
-    let mut store = template.store();
-    store.epoch_deadline_async_yield_and_update(1);
-    let given_up = worker.give_up.notified();
-    let ended = tokio::select! {
-        ended = run(&template, &worker, &mut store, queue) => ended,
-        () = given_up => Ok(()),
+    let fate = match template.store() {
+        Ok(mut store) => {
+            store.epoch_deadline_async_yield_and_update(1);
+            let given_up = worker.give_up.notified();
+            let ended = tokio::select! {
+                ended = run(&template, &worker, &mut store, queue) => ended,
+                () = given_up => Ok(()),
+            };
+            ended.map_err(|error| trapped(&template, &error, store.data_mut().take_panic()))
+        }
+        Err(error) => Err(trapped(&template, &error, None)),
     };
     worker.retired.store(true, Ordering::Relaxed);
-    let fate = match ended.map_err(|error| trapped(&template, &error, store.data_mut().take_panic())) {
-        Err(Outcome::Crashed(crash)) => crash.message,
-        _ => "the instance ended".to_owned(),
-    };
     // Whoever gave it up has said why already.
+    let fate = fate.map_or_else(|crash| crash.message, |()| "the instance ended".to_owned());
     let _ = worker.fate.set(fate);
 }
 
@@ -214,7 +222,7 @@ async fn run(
     mut queue: mpsc::UnboundedReceiver<Job>,
 ) -> wasmtime::Result<()> {
     let instance = template.pre.instantiate_async(&mut *store).await?;
-    let handle: Handle = instance.get_typed_func(&mut *store, template.handle)?;
+    let exports = Exports::of(template, store, &instance)?;
     store
         .run_concurrent(async |accessor| {
             let mut running = FuturesUnordered::new();
@@ -222,7 +230,7 @@ async fn run(
                 tokio::select! {
                     Some(ended) = running.next(), if !running.is_empty() => ended?,
                     job = queue.recv() => match job {
-                        Some(job) => running.push(call(accessor, &handle, worker, job)),
+                        Some(job) => running.push(start(accessor, &exports, worker, job)),
                         None => break,
                     },
                 }
@@ -235,11 +243,24 @@ async fn run(
         .await?
 }
 
-async fn call(accessor: &Accessor<Guest>, handle: &Handle, worker: &Worker, job: Job) -> wasmtime::Result<()> {
-    let Job { handler, context, done } = job;
-    let context = accessor.with(|mut access| access.get().table.push(context))?;
-    let (outcome,) = handle.call_concurrent(accessor, (handler, context)).await?;
-    if done.send(outcome_in(outcome)).is_err() {
+async fn start(accessor: &Accessor<Guest>, exports: &Exports, worker: &Worker, job: Job) -> wasmtime::Result<()> {
+    match job {
+        Job::Request(pending) => call(accessor, exports, worker, pending).await,
+        Job::Event(pending) => call(accessor, exports, worker, pending).await,
+    }
+}
+
+async fn call<C: Call>(
+    accessor: &Accessor<Guest>,
+    exports: &Exports,
+    worker: &Worker,
+    pending: Pending<C>,
+) -> wasmtime::Result<()> {
+    let Pending { call, done } = pending;
+    let export = exports.get::<C>()?;
+    let params = accessor.with(|mut access| call.lower(access.get()))?;
+    let results = export.call_concurrent(accessor, params).await?;
+    if done.send(C::lift(results)).is_err() {
         worker.forsaken.fetch_sub(1, Ordering::Relaxed);
     }
     Ok(())

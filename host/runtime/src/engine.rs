@@ -8,10 +8,10 @@ use std::time::Duration;
 use wasmtime::component::{HasSelf, Linker};
 use wasmtime::{Config, Engine, EngineWeak, InstanceAllocationStrategy, PoolingAllocationConfig};
 
-use crate::bindings::{context, context_async, log};
+use crate::bindings::{context, context_async, events, events_async, log};
 use crate::guest::Guest;
 use crate::inspect::Form;
-use crate::options::AppOptions;
+use crate::options::{AppOptions, ModuleLimits};
 use crate::{Error, ErrorKind};
 
 /// How long a guest runs before it is interrupted, to yield or to be ended.
@@ -42,7 +42,10 @@ pub(crate) struct Engines {
 #[derive(Clone)]
 pub(crate) struct Shared {
     pub(crate) engine: Engine,
-    pub(crate) linker: Linker<Guest>,
+    /// The contract, and nothing else.
+    pub(crate) contract: Linker<Guest>,
+    /// The contract, and what modules can be granted.
+    pub(crate) with_wasi: Linker<Guest>,
 }
 
 impl Engines {
@@ -53,6 +56,11 @@ impl Engines {
             asynchronous: OnceLock::new(),
             ticker: Ticker::start()?,
         })
+    }
+
+    /// What a module may use that has no limits of its own.
+    pub(crate) fn limits(&self) -> &ModuleLimits {
+        &self.options.limits
     }
 
     pub(crate) fn of(&self, form: Form) -> Result<&Shared, Error> {
@@ -95,13 +103,22 @@ impl Shared {
             .async_stack_size(FIBER_STACK)
             .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
         let engine = Engine::new(&config)?;
-        let mut linker = Linker::new(&engine);
-        context::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
-        log::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
+        let mut contract = Linker::new(&engine);
+        context::add_to_linker::<_, HasSelf<Guest>>(&mut contract, |guest| guest)?;
+        events::add_to_linker::<_, HasSelf<Guest>>(&mut contract, |guest| guest)?;
+        log::add_to_linker::<_, HasSelf<Guest>>(&mut contract, |guest| guest)?;
         if concurrent {
-            context_async::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
+            context_async::add_to_linker::<_, HasSelf<Guest>>(&mut contract, |guest| guest)?;
+            events_async::add_to_linker::<_, HasSelf<Guest>>(&mut contract, |guest| guest)?;
         }
-        Ok(Self { engine, linker })
+        let mut with_wasi = contract.clone();
+        wasmtime_wasi::p2::add_to_linker_async(&mut with_wasi)?;
+        wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut with_wasi)?;
+        Ok(Self {
+            engine,
+            contract,
+            with_wasi,
+        })
     }
 }
 

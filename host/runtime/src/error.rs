@@ -14,7 +14,7 @@ pub enum ErrorKind {
     WrongWorld,
     /// The component was built against a version of the contract that this host does not know.
     WrongVersion,
-    /// The component imports something that a controller may not have.
+    /// The component imports something that it was not granted, or that no module may have.
     ForbiddenImport,
     /// The component does not compile, or does not link.
     Compile,

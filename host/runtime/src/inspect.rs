@@ -1,10 +1,11 @@
 //! Looking at a component from outside, before anything of it runs.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use wasmparser::{Encoding, Parser, Payload};
 
-use crate::{Error, ErrorKind};
+use crate::{Capability, Error, ErrorKind, Grants};
 
 /// The package of the contract.
 const PACKAGE: &str = "pointwork:module";
@@ -12,12 +13,12 @@ const PACKAGE: &str = "pointwork:module";
 /// The minor line of the contract that this host speaks: it takes every module of a 0.1.x.
 const SUPPORTED: (u64, u64) = (0, 1);
 
-/// Which form of handler a module exports.
+/// Which form of handlers and listeners a module exports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Form {
-    /// `handlers`: an instance serves one request at a time.
+    /// `handlers`, `listeners`: an instance serves one call at a time.
     Synchronous,
-    /// `handlers-async`: an instance may have several requests in flight.
+    /// `handlers-async`, `listeners-async`: an instance may have several calls in flight.
     Asynchronous,
 }
 
@@ -48,10 +49,14 @@ pub struct Inspection {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Fit {
-    /// The form of its handlers.
+    /// The form of its handlers and listeners.
     pub form: Form,
     /// The version of the contract that it was built against.
     pub version: String,
+    /// Whether it lists controllers.
+    pub controllers: bool,
+    /// Whether it lists channels.
+    pub channels: bool,
 }
 
 /// Reads the outline of a component. Compiles and runs nothing.
@@ -117,12 +122,21 @@ pub fn inspect(bytes: &[u8]) -> Result<Inspection, Error> {
 }
 
 impl Inspection {
-    /// Whether the host can serve it as a controller module.
+    /// What it imports beyond the contract and has to be granted, each once.
+    pub fn asks(&self) -> Vec<Capability> {
+        let asked = self
+            .foreign()
+            .filter_map(|import| Capability::of(import).ok().flatten());
+        asked.collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// Whether the host can serve it with what it is granted (spec C5).
     ///
     /// # Errors
     /// [`WrongVersion`](ErrorKind::WrongVersion), [`WrongWorld`](ErrorKind::WrongWorld) and
-    /// [`ForbiddenImport`](ErrorKind::ForbiddenImport); each names what was found and what was expected.
-    pub fn verdict(&self) -> Result<Fit, Error> {
+    /// [`ForbiddenImport`](ErrorKind::ForbiddenImport); each names what was found and what was expected, and the last one
+    /// has the lines to add as its hint.
+    pub fn verdict(&self, grants: &Grants) -> Result<Fit, Error> {
         let ours = self
             .imports
             .iter()
@@ -139,69 +153,119 @@ impl Inspection {
             .with_hint("build the module with an SDK of this host's version"));
         }
         let fit = self.fit()?;
-        let foreign: Vec<_> = self
-            .imports
-            .iter()
-            .filter(|name| Interface::parse(name).is_none())
-            .map(|name| format!("`{name}`"))
-            .collect();
-        if !foreign.is_empty() {
-            let message = format!(
-                "imports {}, which a controller may not have; it may import `{PACKAGE}` alone",
-                foreign.join(", ")
-            );
-            return Err(Error::new(ErrorKind::ForbiddenImport, message).with_hint(
-                "Rust controllers are built for wasm32-unknown-unknown; what reaches the outside belongs into a channel",
-            ));
-        }
+        self.check_imports(grants)?;
         Ok(fit)
     }
 
+    /// The imports from outside the contract.
+    pub(crate) fn foreign(&self) -> impl Iterator<Item = &str> {
+        let names = self.imports.iter().map(String::as_str);
+        names.filter(|name| Interface::parse(name).is_none())
+    }
+
+    fn check_imports(&self, grants: &Grants) -> Result<(), Error> {
+        let listed = |names: &[&str]| {
+            let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+            names.join(", ")
+        };
+        let unknown: Vec<_> = self
+            .foreign()
+            .filter(|import| Capability::of(import).is_err())
+            .collect();
+        if !unknown.is_empty() {
+            let message = format!(
+                "imports {}, which no module may have; it may import `{PACKAGE}`, and of WASI 0.2 what it is granted",
+                listed(&unknown)
+            );
+            return Err(Error::new(ErrorKind::ForbiddenImport, message).with_hint(
+                "Rust controllers are built for wasm32-unknown-unknown, channels that need WASI for wasm32-wasip2",
+            ));
+        }
+        let missing: Vec<_> = self.asks().into_iter().filter(|&ask| !grants.has(ask)).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let ungranted = |import: &&str| matches!(Capability::of(import), Ok(Some(ask)) if missing.contains(&ask));
+        let ungranted: Vec<_> = self.foreign().filter(ungranted).collect();
+        let lines: Vec<_> = missing.iter().map(|capability| capability.line()).collect();
+        let message = format!("imports {}, which it was not granted", listed(&ungranted));
+        Err(Error::new(ErrorKind::ForbiddenImport, message).with_hint(format!(
+            "what a module may reach stands below its [[module]]; this grants the interfaces, with nothing behind them:\n\n\
+             [module.grant]\n{}\n\n\
+             a controller needs none: Rust controllers are built for wasm32-unknown-unknown",
+            lines.join("\n")
+        )))
+    }
+
     fn fit(&self) -> Result<Fit, Error> {
+        let controllers = self.part("routes", "handlers")?;
+        let channels = self.part("channels", "listeners")?;
+        let found = || {
+            let found: Vec<_> = self.exports.iter().map(|name| format!("`{name}`")).collect();
+            if found.is_empty() {
+                "nothing".to_owned()
+            } else {
+                found.join(", ")
+            }
+        };
+        let (form, version) = match (&controllers, &channels) {
+            (Some((one, _)), Some((other, _))) if one != other => {
+                let message = format!("exports {}, expected handlers and listeners of one form", found());
+                return Err(Error::new(ErrorKind::WrongWorld, message));
+            }
+            (Some(part), _) | (None, Some(part)) => part,
+            (None, None) => {
+                let expected = |declares: &str, runs: &str| {
+                    format!("`{PACKAGE}/{declares}` and `{PACKAGE}/{runs}` (or `{runs}-async`)")
+                };
+                let message = format!(
+                    "exports {}, expected {}, or {}",
+                    found(),
+                    expected("routes", "handlers"),
+                    expected("channels", "listeners")
+                );
+                return Err(Error::new(ErrorKind::WrongWorld, message)
+                    .with_hint("the component is of another world, or the file is truncated"));
+            }
+        };
+        Ok(Fit {
+            form: *form,
+            version: version.clone(),
+            controllers: controllers.is_some(),
+            channels: channels.is_some(),
+        })
+    }
+
+    /// The form and the version of one kind: an interface that declares, and one of two that run what it declares.
+    fn part(&self, declares: &str, runs: &str) -> Result<Option<(Form, String)>, Error> {
         let export = |name: &str| {
-            self.exports
-                .iter()
-                .filter_map(|e| Interface::parse(e))
-                .find(|i| i.name == name)
+            let mut interfaces = self.exports.iter().filter_map(|export| Interface::parse(export));
+            interfaces.find(|interface| interface.name == name)
         };
         let wrong = |message: String| Err(Error::new(ErrorKind::WrongWorld, message));
-        let routes = export("routes");
-        let form = match (export("handlers"), export("handlers-async")) {
+        let waiting = format!("{runs}-async");
+        let form = match (export(runs), export(&waiting)) {
             (Some(_), Some(_)) => {
                 return wrong(format!(
-                    "exports `{PACKAGE}/handlers` and `{PACKAGE}/handlers-async`, expected one of them"
+                    "exports `{PACKAGE}/{runs}` and `{PACKAGE}/{waiting}`, expected one of them"
                 ));
             }
             (Some(_), None) => Some(Form::Synchronous),
             (None, Some(_)) => Some(Form::Asynchronous),
             (None, None) => None,
         };
-        match (routes, form) {
-            (Some(routes), Some(form)) => Ok(Fit {
-                form,
-                version: routes.version.to_owned(),
-            }),
-            (routes, form) => {
-                let mut missing = Vec::new();
-                if routes.is_none() {
-                    missing.push(format!("`{PACKAGE}/routes`"));
-                }
-                if form.is_none() {
-                    missing.push(format!("`{PACKAGE}/handlers` (or `handlers-async`)"));
-                }
-                let found: Vec<_> = self.exports.iter().map(|name| format!("`{name}`")).collect();
-                let found = if found.is_empty() {
-                    "nothing".to_owned()
-                } else {
-                    found.join(", ")
-                };
-                let error = Error::new(
-                    ErrorKind::WrongWorld,
-                    format!("exports {found}, expected {}", missing.join(" and ")),
-                );
-                Err(error.with_hint("the component is of another world, or the file is truncated"))
-            }
-        }
+        let missing = match (export(declares), form) {
+            (Some(declares), Some(form)) => return Ok(Some((form, declares.version.to_owned()))),
+            (None, None) => return Ok(None),
+            (None, Some(_)) => format!("`{PACKAGE}/{declares}`"),
+            (Some(_), None) => format!("`{PACKAGE}/{runs}` (or `{waiting}`)"),
+        };
+        let found: Vec<_> = self.exports.iter().map(|name| format!("`{name}`")).collect();
+        let error = Error::new(
+            ErrorKind::WrongWorld,
+            format!("exports {}, expected {missing} as well", found.join(", ")),
+        );
+        Err(error.with_hint("the component is of another world, or the file is truncated"))
     }
 }
 

@@ -7,13 +7,16 @@
 mod app;
 mod binder;
 mod bindings;
+mod call;
 mod channel;
 mod concurrent;
 mod engine;
 mod error;
 mod executor;
+mod grants;
 mod guest;
 mod inspect;
+mod levels;
 mod lint;
 mod module;
 mod offload;
@@ -24,9 +27,10 @@ mod sequential;
 pub use app::{App, ConnectOptions, Settings};
 pub use channel::Channel;
 pub use error::{Error, ErrorKind};
+pub use grants::{Access, Capability, Directory, Grants};
 pub use inspect::{Fit, Form, Inspection, inspect};
-pub use module::ModuleInfo;
-pub use options::{AppOptions, ModuleLimits};
+pub use module::{ChannelInfo, ModuleInfo};
+pub use options::{AppOptions, ModuleLimits, ModuleOptions};
 
 pub use pointwork_core::{
     Body, BodyError, BodyReader, BodyWriter, Bus, BusOptions, Caller, Context, Crash, CrashKind, Delivery, Extensions,

@@ -4,21 +4,26 @@ use std::fmt;
 use std::sync::Arc;
 
 use pointwork_core::routing::{ControllerDeclaration, DeclaredRoute, RouteDeclaration, validate};
-use pointwork_core::{Context, Crash, CrashKind, Handler, HandlerFuture, Outcome};
+use pointwork_core::{
+    BoxFuture, Context, Crash, CrashKind, Delivery, Failure, Handler, HandlerFuture, Listener, Payload, Subscription,
+};
 use sha2::{Digest, Sha256};
 use wasmtime::component::types::ComponentItem;
-use wasmtime::component::{Component, ComponentExportIndex, Instance, InstancePre};
+use wasmtime::component::{Component, ComponentExportIndex, Instance, InstancePre, Lift};
 use wasmtime::{PoolConcurrencyLimitError, Store, StoreLimitsBuilder, Trap};
 
+use crate::bindings::exports::pointwork::module::channels::{Channel, Listener as DeclaredListener};
 use crate::bindings::exports::pointwork::module::routes::Controller;
+use crate::call::{Event, Request};
 use crate::concurrent::Concurrent;
 use crate::engine::Engines;
 use crate::executor::Threads;
 use crate::guest::Guest;
-use crate::inspect::{Form, Inspection, inspect};
-use crate::options::ModuleLimits;
+use crate::inspect::{Fit, Form, Inspection, inspect};
+use crate::levels::Levels;
+use crate::options::{ModuleLimits, ModuleOptions};
 use crate::sequential::Sequential;
-use crate::{Error, ErrorKind};
+use crate::{Capability, Error, ErrorKind, Grants};
 
 /// What is told of a loaded module.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,61 +41,102 @@ pub struct ModuleInfo {
     pub size: usize,
     /// How many routes it declares.
     pub routes: usize,
+    /// The channels that it declares, in its order.
+    pub channels: Vec<ChannelInfo>,
+    /// What it imports beyond the contract.
+    pub asks: Vec<Capability>,
+    /// What it is granted, one text for each capability; see [`Grants::describe`].
+    pub granted: Vec<String>,
     /// What it declares but hardly means, a sentence each: a method in lower case, a method `ALL`. Logged at load too.
     pub warnings: Vec<String>,
+}
+
+/// A channel of a module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ChannelInfo {
+    /// Its name.
+    pub name: String,
+    /// The names of its events, in the module's order.
+    pub events: Vec<String>,
 }
 
 /// A module that can make instances of itself: what both forms share.
 pub(crate) struct Template {
     pub(crate) name: Arc<str>,
     pub(crate) pre: InstancePre<Guest>,
-    /// `declare-routes` and `handle`.
-    pub(crate) declare: ComponentExportIndex,
-    pub(crate) handle: ComponentExportIndex,
+    pub(crate) declare_routes: Option<ComponentExportIndex>,
+    pub(crate) handle: Option<ComponentExportIndex>,
+    pub(crate) declare_channels: Option<ComponentExportIndex>,
+    pub(crate) deliver: Option<ComponentExportIndex>,
     pub(crate) limits: ModuleLimits,
+    grants: Arc<Grants>,
+}
+
+/// What a module declares, as it comes from the guest.
+struct Declared {
+    controllers: Vec<Controller>,
+    channels: Vec<Channel>,
 }
 
 impl Template {
     /// A store for one instance. Its epoch is due at once; whoever runs code in it sets what happens then.
-    pub(crate) fn store(&self) -> Store<Guest> {
+    ///
+    /// # Errors
+    /// If what the module is granted cannot be had.
+    pub(crate) fn store(&self) -> wasmtime::Result<Store<Guest>> {
         let limits = StoreLimitsBuilder::new()
             .memory_size(self.limits.memory)
             .table_elements(self.limits.table_elements)
             .build();
-        let mut store = Store::new(self.pre.engine(), Guest::new(self.name.clone(), limits));
+        let guest = Guest::new(&self.name, limits, &self.grants)?;
+        let mut store = Store::new(self.pre.engine(), guest);
         store.limiter(|guest| &mut guest.limits);
-        store
+        Ok(store)
     }
 
-    async fn probe(&self) -> wasmtime::Result<Vec<Controller>> {
-        let mut store = self.store();
+    async fn probe(&self) -> wasmtime::Result<Declared> {
+        let mut store = self.store()?;
         store.epoch_deadline_async_yield_and_update(1);
         let instance = self.pre.instantiate_async(&mut store).await?;
-        let declare = self.declare_routes(&mut store, &instance)?;
-        let (controllers,) = declare.call_async(&mut store, ()).await?;
-        Ok(controllers)
-    }
-
-    fn declare_routes(
-        &self,
-        store: &mut Store<Guest>,
-        instance: &Instance,
-    ) -> wasmtime::Result<wasmtime::component::TypedFunc<(), (Vec<Controller>,)>> {
-        instance.get_typed_func(store, self.declare)
+        Ok(Declared {
+            controllers: declare(&mut store, &instance, self.declare_routes).await?,
+            channels: declare(&mut store, &instance, self.declare_channels).await?,
+        })
     }
 }
 
-/// How the requests of a module reach its instances.
+/// Calls an export that lists declarations; the list is empty if the module has no such export.
+async fn declare<T>(
+    store: &mut Store<Guest>,
+    instance: &Instance,
+    export: Option<ComponentExportIndex>,
+) -> wasmtime::Result<Vec<T>>
+where
+    Vec<T>: Lift + Send + Sync + 'static,
+    T: 'static,
+{
+    let Some(export) = export else {
+        return Ok(Vec::new());
+    };
+    let declare = instance.get_typed_func::<(), (Vec<T>,)>(&mut *store, export)?;
+    let (declared,) = declare.call_async(&mut *store, ()).await?;
+    Ok(declared)
+}
+
+/// How the calls of a module reach its instances.
 enum Runner {
-    Sequential(Arc<Sequential>),
-    Concurrent(Arc<Concurrent>),
+    Sequential(Levels<Sequential>),
+    Concurrent(Levels<Concurrent>),
 }
 
 /// A module that was loaded whole.
 pub(crate) struct Module {
     pub(crate) info: ModuleInfo,
     pub(crate) routes: Vec<DeclaredRoute>,
-    runner: Runner,
+    channels: Vec<Channel>,
+    pub(crate) options: ModuleOptions,
+    runner: Arc<Runner>,
 }
 
 impl fmt::Debug for Module {
@@ -104,7 +150,7 @@ impl Module {
     pub(crate) async fn load(
         name: &str,
         bytes: Vec<u8>,
-        limits: ModuleLimits,
+        options: ModuleOptions,
         engines: &Arc<Engines>,
         threads: &Arc<Threads>,
     ) -> Result<Self, Error> {
@@ -113,20 +159,22 @@ impl Module {
             .map(|byte| format!("{byte:02x}"))
             .collect();
         let size = bytes.len();
-        let (outline, makers) = (engines.clone(), name.to_owned());
-        let compiling = threads.spawn_blocking(move || compile(&makers, &bytes, limits, &outline));
-        let (template, pure, inspection) = compiling
+        let (outline, makers, of_makers) = (engines.clone(), name.to_owned(), options.clone());
+        let compiling = threads.spawn_blocking(move || compile(&makers, &bytes, of_makers, &outline));
+        let compiled = compiling
             .await
             .map_err(|error| Error::new(ErrorKind::Compile, "compiling the component panicked").with_source(error))??;
-        let fit = inspection.verdict()?;
+        let Compiled {
+            template,
+            pure,
+            inspection,
+            fit,
+        } = compiled;
         let template = Arc::new(template);
-        let declared = probe(&template, threads).await?;
-        let routes = validate(name, &declared)
+        let Declared { controllers, channels } = probe(&template, threads).await?;
+        let controllers: Vec<_> = controllers.into_iter().map(declaration_in).collect();
+        let routes = validate(name, &controllers)
             .map_err(|errors| Error::new(ErrorKind::Refused, "its declarations are refused").with_source(errors))?;
-        let runner = match fit.form {
-            Form::Synchronous => Runner::Sequential(Arc::new(Sequential::new(template, pure, threads.clone()))),
-            Form::Asynchronous => Runner::Concurrent(Arc::new(Concurrent::new(template, threads.clone()))),
-        };
         let info = ModuleInfo {
             name: name.to_owned(),
             form: fit.form,
@@ -134,55 +182,134 @@ impl Module {
             digest,
             size,
             routes: routes.len(),
+            channels: channels.iter().map(ChannelInfo::of).collect(),
+            asks: inspection.asks(),
+            granted: options.grants.describe(),
             warnings: crate::lint::warnings(&routes),
         };
-        Ok(Self { info, routes, runner })
+        let runner = Arc::new(match fit.form {
+            Form::Synchronous => Runner::Sequential(Levels::new(Sequential::new(template, pure, threads.clone()))),
+            Form::Asynchronous => Runner::Concurrent(Levels::new(Concurrent::new(template, threads.clone()))),
+        });
+        Ok(Self {
+            info,
+            routes,
+            channels,
+            options,
+            runner,
+        })
     }
 
     /// The handler of that number.
     pub(crate) fn handler(&self, number: u32) -> Arc<dyn Handler> {
-        match &self.runner {
-            Runner::Sequential(runner) => Arc::new(Numbered {
-                runner: runner.clone(),
-                number,
+        Arc::new(Numbered {
+            runner: self.runner.clone(),
+            number,
+        })
+    }
+
+    /// The listeners of its channels, in its order.
+    pub(crate) fn listeners(&self) -> Vec<Subscription> {
+        let module: Arc<str> = self.info.name.as_str().into();
+        let subscription = |channel: &Channel, listener: &DeclaredListener| Subscription {
+            channel: channel.name.clone(),
+            event: listener.event.clone(),
+            module: Some(self.info.name.clone()),
+            listener: Arc::new(Heard {
+                module: module.clone(),
+                runner: self.runner.clone(),
+                number: listener.id,
             }),
-            Runner::Concurrent(runner) => Arc::new(Numbered {
-                runner: runner.clone(),
-                number,
-            }),
+        };
+        let channels = self.channels.iter();
+        channels
+            .flat_map(|channel| {
+                channel
+                    .listeners
+                    .iter()
+                    .map(move |listener| subscription(channel, listener))
+            })
+            .collect()
+    }
+}
+
+impl ChannelInfo {
+    fn of(channel: &Channel) -> Self {
+        Self {
+            name: channel.name.clone(),
+            events: channel
+                .listeners
+                .iter()
+                .map(|listener| listener.event.clone())
+                .collect(),
         }
     }
 }
 
-/// Runs handlers by their number.
-pub(crate) trait Run: Send + Sync + 'static {
-    fn run(self: Arc<Self>, handler: u32, context: Context) -> HandlerFuture;
-}
-
-struct Numbered<R> {
-    runner: Arc<R>,
+/// Runs a handler by its number.
+struct Numbered {
+    runner: Arc<Runner>,
     number: u32,
 }
 
-impl<R: Run> Handler for Numbered<R> {
+impl Handler for Numbered {
     fn call(&self, context: Context) -> HandlerFuture {
-        self.runner.clone().run(self.number, context)
+        let request = Request {
+            handler: self.number,
+            context,
+        };
+        // Nothing waits for a request but its client.
+        match &*self.runner {
+            Runner::Sequential(levels) => levels.at(0).clone().handle(request),
+            Runner::Concurrent(levels) => levels.at(0).clone().run(request),
+        }
     }
 }
 
-fn compile(
-    name: &str,
-    bytes: &[u8],
-    limits: ModuleLimits,
-    engines: &Engines,
-) -> Result<(Template, bool, Inspection), Error> {
+/// Runs a listener by its number.
+struct Heard {
+    module: Arc<str>,
+    runner: Arc<Runner>,
+    number: u32,
+}
+
+impl Listener for Heard {
+    fn deliver(&self, delivery: Delivery, payload: Payload) -> BoxFuture<'static, Result<Payload, Failure>> {
+        let reentrance = delivery.caller().chain().reentrance(&self.module);
+        let event = Event {
+            listener: self.number,
+            delivery,
+            payload,
+        };
+        match &*self.runner {
+            Runner::Sequential(levels) => levels.at(reentrance).clone().run(event),
+            Runner::Concurrent(levels) => levels.at(reentrance).clone().run(event),
+        }
+    }
+}
+
+/// What comes of compiling a component.
+struct Compiled {
+    template: Template,
+    pure: bool,
+    inspection: Inspection,
+    fit: Fit,
+}
+
+fn compile(name: &str, bytes: &[u8], options: ModuleOptions, engines: &Engines) -> Result<Compiled, Error> {
     let inspection = inspect(bytes)?;
-    let fit = inspection.verdict()?;
+    let fit = inspection.verdict(&options.grants)?;
     let shared = engines.of(fit.form)?;
     let component = Component::from_binary(&shared.engine, bytes).map_err(|error| {
         Error::new(ErrorKind::Compile, "the component does not compile").with_source(error.into_boxed_dyn_error())
     })?;
-    let pre = shared.linker.instantiate_pre(&component).map_err(|error| {
+    let asks_for_more = inspection.foreign().next().is_some();
+    let linker = if asks_for_more {
+        &shared.with_wasi
+    } else {
+        &shared.contract
+    };
+    let pre = linker.instantiate_pre(&component).map_err(|error| {
         Error::new(
             ErrorKind::Compile,
             "the component does not link with this host's contract",
@@ -203,18 +330,27 @@ fn compile(
                 )
             })
     };
-    let handlers = match fit.form {
-        Form::Synchronous => "handlers",
-        Form::Asynchronous => "handlers-async",
+    let (handlers, listeners) = match fit.form {
+        Form::Synchronous => ("handlers", "listeners"),
+        Form::Asynchronous => ("handlers-async", "listeners-async"),
     };
+    let of = |there: bool, interface: &str, function: &str| there.then(|| export(interface, function)).transpose();
     let template = Template {
         name: name.into(),
-        declare: export("routes", "declare-routes")?,
-        handle: export(handlers, "handle")?,
+        declare_routes: of(fit.controllers, "routes", "declare-routes")?,
+        handle: of(fit.controllers, handlers, "handle")?,
+        declare_channels: of(fit.channels, "channels", "declare-channels")?,
+        deliver: of(fit.channels, listeners, "deliver")?,
         pre,
-        limits,
+        limits: options.limits.unwrap_or_else(|| engines.limits().clone()),
+        grants: Arc::new(options.grants),
     };
-    Ok((template, is_pure(&component), inspection))
+    Ok(Compiled {
+        template,
+        pure: !fit.channels && !asks_for_more && is_pure(&component),
+        inspection,
+        fit,
+    })
 }
 
 /// Whether a component imports only what reads a request. Nothing that such a component does can be seen from outside
@@ -249,20 +385,17 @@ fn is_function(item: &ComponentItem) -> bool {
     matches!(item, ComponentItem::ComponentFunc(_))
 }
 
-async fn probe(template: &Arc<Template>, threads: &Threads) -> Result<Vec<ControllerDeclaration>, Error> {
+async fn probe(template: &Arc<Template>, threads: &Threads) -> Result<Declared, Error> {
     let probed = template.clone();
     let limit = template.limits.probe;
     let probing = threads.spawn_guest(async move { tokio::time::timeout(limit, probed.probe()).await });
     let failed = |what: &str| Error::new(ErrorKind::Probe, what.to_owned());
-    let controllers = match probing.await {
-        Ok(Ok(Ok(controllers))) => controllers,
-        Ok(Ok(Err(trap))) => {
-            return Err(failed("its `declare-routes` failed").with_source(trap.into_boxed_dyn_error()));
-        }
-        Ok(Err(_)) => return Err(failed(&format!("its `declare-routes` took longer than {limit:?}"))),
-        Err(panic) => return Err(failed("calling its `declare-routes` panicked").with_source(panic)),
-    };
-    Ok(controllers.into_iter().map(declaration_in).collect())
+    match probing.await {
+        Ok(Ok(Ok(declared))) => Ok(declared),
+        Ok(Ok(Err(trap))) => Err(failed("reading its declarations failed").with_source(trap.into_boxed_dyn_error())),
+        Ok(Err(_)) => Err(failed(&format!("reading its declarations took longer than {limit:?}"))),
+        Err(panic) => Err(failed("reading its declarations panicked").with_source(panic)),
+    }
 }
 
 fn declaration_in(controller: Controller) -> ControllerDeclaration {
@@ -280,7 +413,7 @@ fn declaration_in(controller: Controller) -> ControllerDeclaration {
 }
 
 /// What is told of a guest that broke, for the log only: the trap, what the guest said, the backtrace.
-pub(crate) fn trapped(template: &Template, error: &wasmtime::Error, said: Option<String>) -> Outcome {
+pub(crate) fn trapped(template: &Template, error: &wasmtime::Error, said: Option<String>) -> Crash {
     let what = said.map_or("trapped".to_owned(), |said| format!("panicked: {said}"));
     // The debug form of the error has its causes and the backtrace with the guest's function names.
     let message = format!("the guest {what}: {error:?}");
@@ -290,17 +423,15 @@ pub(crate) fn trapped(template: &Template, error: &wasmtime::Error, said: Option
         None if error.is::<PoolConcurrencyLimitError>() => CrashKind::Limit,
         _ => CrashKind::Trap,
     };
-    Outcome::Crashed(Box::new(Crash::new(kind, message).in_module(&*template.name)))
+    Crash::new(kind, message).in_module(&*template.name)
 }
 
 /// The answer when every instance is busy for too long.
-pub(crate) fn overloaded(template: &Template) -> Outcome {
+pub(crate) fn overloaded(template: &Template) -> Crash {
     let limits = &template.limits;
     let message = format!(
         "no instance of {} became free within {:?}",
         limits.instances, limits.queue_wait
     );
-    Outcome::Crashed(Box::new(
-        Crash::new(CrashKind::Limit, message).in_module(&*template.name),
-    ))
+    Crash::new(CrashKind::Limit, message).in_module(&*template.name)
 }

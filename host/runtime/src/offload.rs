@@ -6,10 +6,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll};
 
-use pointwork_core::{Crash, CrashKind, HandlerFuture, Outcome};
+use pointwork_core::{BoxFuture, Crash, CrashKind};
 use tokio::task::JoinHandle;
 use tracing::Instrument;
 
+use crate::call::Call;
 use crate::executor::Threads;
 
 thread_local! {
@@ -22,16 +23,16 @@ pub(crate) fn slice_used() {
     SLICE_USED.set(true);
 }
 
-/// Runs a handler where it is polled, which is what a short one costs least, until a guest in it uses up its slice. Then
+/// Runs a call where it is polled, which is what a short one costs least, until a guest in it uses up its slice. Then
 /// it goes on among the guests' own threads, so that it cannot slow a server's worker down.
-pub(crate) struct Offload {
-    here: Option<HandlerFuture>,
-    there: Option<JoinHandle<Outcome>>,
+pub(crate) struct Offload<C: Call> {
+    here: Option<BoxFuture<'static, C::Output>>,
+    there: Option<JoinHandle<C::Output>>,
     threads: Arc<Threads>,
 }
 
-impl Offload {
-    pub(crate) fn new(here: HandlerFuture, threads: Arc<Threads>) -> Self {
+impl<C: Call> Offload<C> {
+    pub(crate) fn new(here: BoxFuture<'static, C::Output>, threads: Arc<Threads>) -> Self {
         Self {
             here: Some(here),
             there: None,
@@ -40,10 +41,10 @@ impl Offload {
     }
 }
 
-impl Future for Offload {
-    type Output = Outcome;
+impl<C: Call> Future for Offload<C> {
+    type Output = C::Output;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Outcome> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<C::Output> {
         if let Some(here) = &mut self.here {
             SLICE_USED.set(false);
             let polled = here.as_mut().poll(cx);
@@ -51,6 +52,8 @@ impl Future for Offload {
                 return polled;
             }
         }
+        // This call moves; the one that waits for it need not.
+        SLICE_USED.set(false);
         if let Some(here) = self.here.take() {
             let there = self.threads.spawn_guest(here.instrument(tracing::Span::current()));
             self.there = Some(there);
@@ -60,16 +63,14 @@ impl Future for Offload {
         };
         Pin::new(there).poll(cx).map(|joined| {
             joined.unwrap_or_else(|error| {
-                Outcome::Crashed(Box::new(Crash::new(
-                    CrashKind::Panic,
-                    format!("the handler did not end: {error}"),
-                )))
+                let message = format!("the call of the guest did not end: {error}");
+                C::crashed(Crash::new(CrashKind::Panic, message))
             })
         })
     }
 }
 
-impl Drop for Offload {
+impl<C: Call> Drop for Offload<C> {
     fn drop(&mut self) {
         if let Some(there) = &self.there {
             there.abort();

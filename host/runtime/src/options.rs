@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::Grants;
+
 /// What one module may use. Every limit is on by default.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -13,12 +15,14 @@ pub struct ModuleLimits {
     pub table_elements: usize,
     /// How many instances there may be at a time. Default 128.
     ///
-    /// An instance of the synchronous form serves one request at a time, so this is also how many requests of such a
-    /// module are in flight; one of the asynchronous form serves [`in_flight`](Self::in_flight).
+    /// An instance of the synchronous form serves one call at a time, a request or an event, so this is also how many
+    /// calls of such a module are in flight; one of the asynchronous form serves [`in_flight`](Self::in_flight). A call
+    /// from within a call to the same module does not count: each level of such calls may have as many instances again.
     pub instances: usize,
-    /// How many requests may share an instance of the asynchronous form. A trap ends all of them. Default 64.
+    /// How many calls may share an instance of the asynchronous form. A trap ends all of them. Default 64.
     pub in_flight: usize,
-    /// How long a request waits for an instance before it is answered with 503. Default 1 s.
+    /// How long a request or an event waits for an instance before it is refused: 503 for a client, `overloaded` for a
+    /// caller. Two modules that call each other wait for each other at most as long. Default 1 s.
     pub queue_wait: Duration,
     /// How long instantiating and reading the declarations may take at load. Default 10 s.
     pub probe: Duration,
@@ -34,6 +38,37 @@ impl Default for ModuleLimits {
             queue_wait: Duration::from_secs(1),
             probe: Duration::from_secs(10),
         }
+    }
+}
+
+/// How one module is loaded.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct ModuleOptions {
+    /// What it may use; `None` is [`AppOptions::limits`].
+    pub limits: Option<ModuleLimits>,
+    /// What it may reach beyond the contract. Nothing by default (spec C5).
+    pub grants: Grants,
+}
+
+impl ModuleOptions {
+    /// The application's limits, and no grants.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets limits of the module's own.
+    #[must_use]
+    pub fn limits(mut self, limits: ModuleLimits) -> Self {
+        self.limits = Some(limits);
+        self
+    }
+
+    /// Grants what the module may reach.
+    #[must_use]
+    pub fn grants(mut self, grants: Grants) -> Self {
+        self.grants = grants;
+        self
     }
 }
 

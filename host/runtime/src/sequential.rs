@@ -1,29 +1,27 @@
-//! Modules of the synchronous form: an instance serves one request at a time.
+//! Modules of the synchronous form: an instance serves one call at a time.
 
 use std::future::ready;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pointwork_core::{Context, HandlerFuture, Outcome};
+use pointwork_core::{BoxFuture, Context, HandlerFuture, Outcome};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
-use wasmtime::component::{Resource, TypedFunc};
+use wasmtime::component::TypedFunc;
 use wasmtime::{Store, Trap, UpdateDeadline};
 
-use crate::bindings::types;
+use crate::call::{Call, Exports, Request};
 use crate::executor::Threads;
 use crate::guest::Guest;
-use crate::module::{Run, Template, overloaded, trapped};
+use crate::levels::Places;
+use crate::module::{Template, overloaded, trapped};
 use crate::offload::{Offload, slice_used};
-use crate::reply::outcome_in;
-
-type Handle = TypedFunc<(u32, Resource<Context>), (types::Outcome,)>;
 
 /// How many slices a call without a fiber may take before it is begun again on one.
 const SLICES_WITHOUT_FIBER: u32 = 2;
 
 /// The instances of a module of the synchronous form.
 ///
-/// An instance that is done waits for its next request; one that trapped is never used again. A call runs on a fiber, so
+/// An instance that is done waits for its next call; one that trapped is never used again. A call runs on a fiber, so
 /// that it can wait for an event and yield when its slice is over. A module that is pure does neither as a rule: it runs
 /// as a plain call, which costs about half as much. Should such a call use up two slices, it is thrown away, which nobody
 /// can tell since it is pure, and begun again on a fiber.
@@ -35,10 +33,10 @@ pub(crate) struct Sequential {
     permits: Arc<Semaphore>,
 }
 
-/// An instance that waits for a request.
+/// An instance that waits for a call.
 struct Warm {
     store: Store<Guest>,
-    handle: Handle,
+    exports: Exports,
 }
 
 impl Sequential {
@@ -53,6 +51,22 @@ impl Sequential {
         }
     }
 
+    /// Runs a handler; at once, if the module is pure and an instance is idle.
+    pub(crate) fn handle(self: Arc<Self>, request: Request) -> HandlerFuture {
+        if self.pure
+            && let Some(outcome) = self.run_plain(request.handler, &request.context)
+        {
+            return Box::pin(ready(outcome));
+        }
+        self.run(request)
+    }
+
+    /// Runs a call on a fiber.
+    pub(crate) fn run<C: Call>(self: Arc<Self>, call: C) -> BoxFuture<'static, C::Output> {
+        let threads = self.threads.clone();
+        Box::pin(Offload::<C>::new(Box::pin(self.run_on_fiber(call)), threads))
+    }
+
     fn idle(&self) -> Option<Warm> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()
     }
@@ -65,45 +79,45 @@ impl Sequential {
     fn run_plain(&self, handler: u32, context: &Context) -> Option<Outcome> {
         let mut warm = self.idle()?;
         warm.store.data_mut().begin_call(false);
-        let result = warm.arguments(handler, context.clone()).and_then(|arguments| {
-            let handle = warm.handle;
-            handle.call(&mut warm.store, arguments)
-        });
+        let context = context.clone();
+        let result = warm
+            .begin(Request { handler, context })
+            .and_then(|(handle, params)| handle.call(&mut warm.store, params));
         match result {
             Err(error) if error.downcast_ref::<Trap>() == Some(&Trap::Interrupt) => None,
-            result => Some(self.end(warm, result)),
+            result => Some(self.end::<Request>(warm, result)),
         }
     }
 
-    async fn run_on_fiber(self: Arc<Self>, handler: u32, context: Context) -> Outcome {
+    async fn run_on_fiber<C: Call>(self: Arc<Self>, call: C) -> C::Output {
         let Some(_permit) = self.permit().await else {
-            return overloaded(&self.template);
+            return C::crashed(overloaded(&self.template));
         };
         let mut warm = match self.idle() {
             Some(warm) => warm,
             None => match self.make().await {
                 Ok(warm) => warm,
-                Err(error) => return trapped(&self.template, &error, None),
+                Err(error) => return C::crashed(trapped(&self.template, &error, None)),
             },
         };
         warm.store.data_mut().begin_call(true);
-        let result = match warm.arguments(handler, context) {
-            Ok(arguments) => {
-                let handle = warm.handle;
-                handle.call_async(&mut warm.store, arguments).await
-            }
+        let result = match warm.begin(call) {
+            Ok((export, params)) => export.call_async(&mut warm.store, params).await,
             Err(error) => Err(error),
         };
-        self.end(warm, result)
+        self.end::<C>(warm, result)
     }
 
-    fn end(&self, mut warm: Warm, result: wasmtime::Result<(types::Outcome,)>) -> Outcome {
+    fn end<C: Call>(&self, mut warm: Warm, result: wasmtime::Result<C::Results>) -> C::Output {
         match result {
-            Ok((outcome,)) => {
+            Ok(results) => {
                 self.keep(warm);
-                outcome_in(outcome)
+                C::lift(results)
             }
-            Err(error) => trapped(&self.template, &error, warm.store.data_mut().take_panic()),
+            Err(error) => {
+                let said = warm.store.data_mut().take_panic();
+                C::crashed(trapped(&self.template, &error, said))
+            }
         }
     }
 
@@ -118,7 +132,7 @@ impl Sequential {
     }
 
     async fn make(&self) -> wasmtime::Result<Warm> {
-        let mut store = self.template.store();
+        let mut store = self.template.store()?;
         store.epoch_deadline_callback(|mut store| {
             let guest = store.data_mut();
             guest.slices += 1;
@@ -135,26 +149,21 @@ impl Sequential {
         store.data_mut().begin_call(true);
         store.set_epoch_deadline(1);
         let instance = self.template.pre.instantiate_async(&mut store).await?;
-        let handle = instance.get_typed_func(&mut store, self.template.handle)?;
-        Ok(Warm { store, handle })
+        let exports = Exports::of(&self.template, &mut store, &instance)?;
+        Ok(Warm { store, exports })
     }
 }
 
 impl Warm {
-    fn arguments(&mut self, handler: u32, context: Context) -> wasmtime::Result<(u32, Resource<Context>)> {
+    /// The export of a call and what to call it with.
+    fn begin<C: Call>(&mut self, call: C) -> wasmtime::Result<(TypedFunc<C::Params, C::Results>, C::Params)> {
         self.store.set_epoch_deadline(1);
-        Ok((handler, self.store.data_mut().table.push(context)?))
+        Ok((self.exports.get::<C>()?, call.lower(self.store.data_mut())?))
     }
 }
 
-impl Run for Sequential {
-    fn run(self: Arc<Self>, handler: u32, context: Context) -> HandlerFuture {
-        if self.pure
-            && let Some(outcome) = self.run_plain(handler, &context)
-        {
-            return Box::pin(ready(outcome));
-        }
-        let threads = self.threads.clone();
-        Box::pin(Offload::new(Box::pin(self.run_on_fiber(handler, context)), threads))
+impl Places for Sequential {
+    fn another(&self) -> Self {
+        Self::new(self.template.clone(), self.pure, self.threads.clone())
     }
 }

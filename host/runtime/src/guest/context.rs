@@ -1,32 +1,17 @@
-//! What one instance of a module holds, and the functions of the contract that it may call.
+//! One request, as a guest sees it: the interfaces `context` and `context-async`.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::StatusCode;
-use pointwork_core::{BodyReader, BodyWriter, Context, Failure, FailureCode, Payload};
+use pointwork_core::{BodyReader, BodyWriter, Context, Failure, FailureCode};
 use tokio::sync::Mutex;
-use wasmtime::component::{Accessor, HasSelf, Resource, ResourceTable};
-use wasmtime::{Result, StoreLimits};
+use wasmtime::Result;
+use wasmtime::component::{Accessor, HasSelf, Resource};
 
-use crate::bindings::{context, context_async, log, types};
+use super::{Guest, payload_in, result_out};
+use crate::bindings::{context, context_async, types};
 use crate::reply::{failure_out, headers_in, reply_in};
-
-/// The longest log line that is taken from a guest, in bytes; the rest is cut off.
-const MAX_LOG_LINE: usize = 8 * 1024;
-
-/// The data of a store: everything that belongs to one instance.
-pub(crate) struct Guest {
-    pub(crate) table: ResourceTable,
-    pub(crate) limits: StoreLimits,
-    module: Arc<str>,
-    /// What the guest said before it trapped.
-    panic: Option<String>,
-    /// How many slices the current call used up.
-    pub(crate) slices: u32,
-    /// Whether the current call may yield.
-    pub(crate) on_fiber: bool,
-}
 
 /// The request body of a guest that reads it piece by piece. Shared with the reads that are under way, which must not
 /// hold the store.
@@ -38,42 +23,8 @@ pub struct Reader(Arc<Mutex<BodyReader>>);
 pub struct Writer(Arc<Mutex<Option<BodyWriter>>>);
 
 impl Guest {
-    pub(crate) fn new(module: Arc<str>, limits: StoreLimits) -> Self {
-        Self {
-            table: ResourceTable::new(),
-            limits,
-            module,
-            panic: None,
-            slices: 0,
-            on_fiber: true,
-        }
-    }
-
-    pub(crate) fn begin_call(&mut self, on_fiber: bool) {
-        self.slices = 0;
-        self.on_fiber = on_fiber;
-        self.panic = None;
-    }
-
-    /// What the guest said before it trapped, if it did.
-    pub(crate) fn take_panic(&mut self) -> Option<String> {
-        self.panic.take()
-    }
-
     fn context(&self, context: &Resource<Context>) -> Result<&Context> {
         Ok(self.table.get(context)?)
-    }
-}
-
-fn payload_in(payload: types::Payload) -> Payload {
-    Payload::new(payload.content_type, payload.data)
-}
-
-fn payload_out(payload: Payload) -> types::Payload {
-    let (content_type, data) = payload.into_parts();
-    types::Payload {
-        content_type: content_type.into_owned(),
-        data: data.into(),
     }
 }
 
@@ -101,8 +52,6 @@ fn finished() -> types::Failure {
         message,
     ))
 }
-
-impl types::Host for Guest {}
 
 impl context::Host for Guest {
     fn hand_over(
@@ -192,8 +141,9 @@ impl context::HostContext for Guest {
         event: String,
         payload: types::Payload,
     ) -> Result<Result<types::Payload, types::Failure>> {
-        let result = self.context(&this)?.call_raw(&event, payload_in(payload)).await;
-        Ok(result.map(payload_out).map_err(failure_out))
+        Ok(result_out(
+            self.context(&this)?.call_raw(&event, payload_in(payload)).await,
+        ))
     }
 
     fn emit(&mut self, this: Resource<Context>, event: String, payload: types::Payload) -> Result<()> {
@@ -267,35 +217,6 @@ impl context::HostBodyWriter for Guest {
     }
 }
 
-impl log::Host for Guest {
-    fn write(&mut self, level: log::Level, target: String, mut message: String) -> Result<()> {
-        cut(&mut message);
-        let module = &*self.module;
-        match level {
-            log::Level::Trace => tracing::trace!(module, from = target, "{message}"),
-            log::Level::Debug => tracing::debug!(module, from = target, "{message}"),
-            log::Level::Info => tracing::info!(module, from = target, "{message}"),
-            log::Level::Warn => tracing::warn!(module, from = target, "{message}"),
-            log::Level::Error => tracing::error!(module, from = target, "{message}"),
-        }
-        Ok(())
-    }
-
-    fn panicked(&mut self, mut message: String) -> Result<()> {
-        cut(&mut message);
-        self.panic = Some(message);
-        Ok(())
-    }
-}
-
-/// Bounds what a guest can put into a log.
-fn cut(line: &mut String) {
-    if line.len() > MAX_LOG_LINE {
-        line.truncate(line.floor_char_boundary(MAX_LOG_LINE));
-        line.push('…');
-    }
-}
-
 impl context_async::Host for Guest {}
 
 impl<T: Send + 'static> context_async::HostWithStore<T> for HasSelf<Guest> {
@@ -311,11 +232,7 @@ impl<T: Send + 'static> context_async::HostWithStore<T> for HasSelf<Guest> {
         payload: types::Payload,
     ) -> Result<Result<types::Payload, types::Failure>> {
         let caller = accessor.with(|mut access| access.get().context(&context).map(|c| c.caller().clone()))?;
-        Ok(caller
-            .call_raw(&event, payload_in(payload))
-            .await
-            .map(payload_out)
-            .map_err(failure_out))
+        Ok(result_out(caller.call_raw(&event, payload_in(payload)).await))
     }
 
     async fn read(

@@ -1,0 +1,311 @@
+//! What a module may reach beyond the contract.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use pointwork_core::http::uri::Authority;
+
+/// Something outside the contract that a module can ask for, by importing interfaces of WASI 0.2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Capability {
+    /// `wasi:clocks`: the time of day and a monotonic clock.
+    Clocks,
+    /// `wasi:random`: random numbers.
+    Random,
+    /// `wasi:cli/stdout` and its like: standard output and error go to the host's log, standard input is empty.
+    Output,
+    /// `wasi:cli/environment`: environment variables.
+    Environment,
+    /// `wasi:filesystem`: directories of the host.
+    Directories,
+    /// `wasi:sockets`: outgoing TCP connections.
+    Sockets,
+    /// `wasi:http`: outgoing HTTP requests.
+    Http,
+}
+
+impl Capability {
+    /// The line of a configuration that grants the interface, and nothing behind it yet.
+    pub fn line(self) -> &'static str {
+        match self {
+            Self::Clocks => "clocks = true",
+            Self::Random => "random = true",
+            Self::Output => "output = true",
+            Self::Environment => "environment = {}",
+            Self::Directories => "directories = []",
+            Self::Sockets => "sockets = []",
+            Self::Http => "http = []",
+        }
+    }
+
+    fn name(self) -> &'static str {
+        self.line().split(' ').next().unwrap_or_default()
+    }
+
+    /// Which capability an imported interface belongs to: `Ok(None)` for those that reach nothing by themselves.
+    ///
+    /// # Errors
+    /// The interface is none that a host of this version has.
+    pub(crate) fn of(import: &str) -> Result<Option<Self>, ()> {
+        let (interface, version) = import.split_once('@').ok_or(())?;
+        if !version.starts_with("0.2.") {
+            return Err(());
+        }
+        let (package, name) = interface.split_once('/').ok_or(())?;
+        match (package, name) {
+            ("wasi:io", _) | ("wasi:cli", "exit") => Ok(None),
+            ("wasi:clocks", _) => Ok(Some(Self::Clocks)),
+            ("wasi:random", _) => Ok(Some(Self::Random)),
+            ("wasi:cli", "environment") => Ok(Some(Self::Environment)),
+            ("wasi:cli", "stdin" | "stdout" | "stderr") => Ok(Some(Self::Output)),
+            ("wasi:cli", name) if name.starts_with("terminal-") => Ok(Some(Self::Output)),
+            ("wasi:filesystem", _) => Ok(Some(Self::Directories)),
+            ("wasi:sockets", _) => Ok(Some(Self::Sockets)),
+            ("wasi:http", "types" | "outgoing-handler") => Ok(Some(Self::Http)),
+            _ => Err(()),
+        }
+    }
+}
+
+impl fmt::Display for Capability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What a module may do within a directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// Read files and list directories.
+    ReadOnly,
+    /// Create, change and remove them as well.
+    ReadWrite,
+}
+
+impl fmt::Display for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ReadOnly => "read-only",
+            Self::ReadWrite => "read-write",
+        })
+    }
+}
+
+/// A directory of the host, under a name of the guest's. The guest reaches what lies below it and nothing else, symbolic
+/// links included.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Directory {
+    pub(crate) host: PathBuf,
+    pub(crate) guest: String,
+    pub(crate) access: Access,
+}
+
+impl Directory {
+    /// The host's directory at `host`, as the guest's `guest`, such as `/data`.
+    pub fn new(host: impl AsRef<Path>, guest: impl Into<String>, access: Access) -> Self {
+        Self {
+            host: host.as_ref().to_owned(),
+            guest: guest.into(),
+            access,
+        }
+    }
+}
+
+/// What a module is granted beyond the contract (spec C5). Nothing by default: a module that imports what it was not
+/// granted is refused at load.
+///
+/// A capability can be granted with nothing behind it: a module that was compiled for `wasm32-wasip2` imports interfaces
+/// that it never uses.
+///
+/// ```
+/// use pointwork::{Access, Capability, Directory, Grants};
+///
+/// let grants = Grants::new()
+///     .clocks()
+///     .environment([("LANG".to_owned(), "C".to_owned())])
+///     .directories([Directory::new("/var/lib/shop", "/data", Access::ReadWrite)])
+///     .http(["api.example.com".to_owned()]);
+/// assert!(grants.has(Capability::Http) && !grants.has(Capability::Sockets));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Grants {
+    clocks: bool,
+    random: bool,
+    output: bool,
+    pub(crate) environment: Option<BTreeMap<String, String>>,
+    pub(crate) directories: Option<Vec<Directory>>,
+    pub(crate) sockets: Option<Vec<String>>,
+    pub(crate) http: Option<Vec<String>>,
+}
+
+impl Grants {
+    /// Nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Grants [`Clocks`](Capability::Clocks).
+    #[must_use]
+    pub fn clocks(mut self) -> Self {
+        self.clocks = true;
+        self
+    }
+
+    /// Grants [`Random`](Capability::Random).
+    #[must_use]
+    pub fn random(mut self) -> Self {
+        self.random = true;
+        self
+    }
+
+    /// Grants [`Output`](Capability::Output).
+    #[must_use]
+    pub fn output(mut self) -> Self {
+        self.output = true;
+        self
+    }
+
+    /// Grants [`Environment`](Capability::Environment) with these variables, and none of the host's own.
+    #[must_use]
+    pub fn environment(mut self, variables: impl IntoIterator<Item = (String, String)>) -> Self {
+        self.environment.get_or_insert_default().extend(variables);
+        self
+    }
+
+    /// Grants [`Directories`](Capability::Directories) with these.
+    #[must_use]
+    pub fn directories(mut self, directories: impl IntoIterator<Item = Directory>) -> Self {
+        self.directories.get_or_insert_default().extend(directories);
+        self
+    }
+
+    /// Grants [`Sockets`](Capability::Sockets): TCP connections to these addresses, each `host:port`. A name is looked up
+    /// whenever the guest connects. The guest can neither listen nor use UDP.
+    #[must_use]
+    pub fn sockets(mut self, addresses: impl IntoIterator<Item = String>) -> Self {
+        self.sockets.get_or_insert_default().extend(addresses);
+        self
+    }
+
+    /// Grants [`Http`](Capability::Http): requests to these hosts, each `host` for the port of the scheme, or `host:port`.
+    /// Redirects are not followed.
+    #[must_use]
+    pub fn http(mut self, hosts: impl IntoIterator<Item = String>) -> Self {
+        self.http.get_or_insert_default().extend(hosts);
+        self
+    }
+
+    /// Whether a capability is granted, be it with nothing behind it.
+    pub fn has(&self, capability: Capability) -> bool {
+        match capability {
+            Capability::Clocks => self.clocks,
+            Capability::Random => self.random,
+            Capability::Output => self.output,
+            Capability::Environment => self.environment.is_some(),
+            Capability::Directories => self.directories.is_some(),
+            Capability::Sockets => self.sockets.is_some(),
+            Capability::Http => self.http.is_some(),
+        }
+    }
+
+    /// One text for each capability that is granted, for people. Values of the environment are not among them.
+    pub fn describe(&self) -> Vec<String> {
+        let switches = [
+            (self.clocks, Capability::Clocks),
+            (self.random, Capability::Random),
+            (self.output, Capability::Output),
+        ];
+        let switches = switches
+            .into_iter()
+            .filter_map(|(granted, capability)| granted.then(|| capability.to_string()));
+        let variables = self.environment.as_ref().map(|map| map.keys().cloned().collect());
+        let directory = |directory: &Directory| format!("{} ({})", directory.guest, directory.access);
+        let directories = self.directories.as_ref();
+        let lists = [
+            (Capability::Environment, variables),
+            (
+                Capability::Directories,
+                directories.map(|list| list.iter().map(directory).collect()),
+            ),
+            (Capability::Sockets, self.sockets.clone()),
+            (Capability::Http, self.http.clone()),
+        ];
+        let lists = lists
+            .into_iter()
+            .filter_map(|(capability, list): (_, Option<Vec<String>>)| {
+                let list = list?;
+                let list = if list.is_empty() {
+                    "none".to_owned()
+                } else {
+                    list.join(", ")
+                };
+                Some(format!("{capability} {list}"))
+            });
+        switches.chain(lists).collect()
+    }
+
+    /// Whether a request may go to that authority. `default_port` is that of its scheme.
+    pub(crate) fn allows_http(&self, authority: &Authority, default_port: u16) -> bool {
+        let port = authority.port_u16().unwrap_or(default_port);
+        self.http.iter().flatten().any(|allowed| {
+            allowed.parse::<Authority>().is_ok_and(|allowed| {
+                allowed.host().eq_ignore_ascii_case(authority.host())
+                    && allowed.port_u16().unwrap_or(default_port) == port
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn authority(text: &str) -> Authority {
+        text.parse().expect("an authority")
+    }
+
+    #[test]
+    fn a_host_without_a_port_has_that_of_the_scheme() {
+        let grants = Grants::new().http(["api.example.com".to_owned(), "[::1]:8080".to_owned()]);
+        assert!(grants.allows_http(&authority("API.example.com"), 443));
+        assert!(grants.allows_http(&authority("api.example.com:80"), 80));
+        assert!(!grants.allows_http(&authority("api.example.com:8080"), 80));
+        assert!(grants.allows_http(&authority("[::1]:8080"), 80));
+        assert!(!grants.allows_http(&authority("api.example.com.evil.net"), 443));
+        assert!(!Grants::new().allows_http(&authority("api.example.com"), 443));
+    }
+
+    #[test]
+    fn every_interface_of_a_capability_belongs_to_it() {
+        for (import, expected) in [
+            ("wasi:io/streams@0.2.6", Ok(None)),
+            ("wasi:cli/exit@0.2.6", Ok(None)),
+            ("wasi:cli/terminal-stdin@0.2.6", Ok(Some(Capability::Output))),
+            ("wasi:filesystem/preopens@0.2.0", Ok(Some(Capability::Directories))),
+            ("wasi:http/incoming-handler@0.2.6", Err(())),
+            ("wasi:clocks/wall-clock@0.3.0", Err(())),
+            ("wasi:keyvalue/store@0.2.0", Err(())),
+            ("acme:thing/of-ours@0.2.0", Err(())),
+        ] {
+            assert_eq!(Capability::of(import), expected, "{import}");
+        }
+    }
+
+    #[test]
+    fn what_is_granted_can_be_told_without_values() {
+        let grants = Grants::new()
+            .clocks()
+            .environment([("TOKEN".to_owned(), "secret".to_owned())])
+            .directories([Directory::new("/srv", "/data", Access::ReadWrite)])
+            .sockets([]);
+        let told = [
+            "clocks",
+            "environment TOKEN",
+            "directories /data (read-write)",
+            "sockets none",
+        ];
+        assert_eq!(grants.describe(), told);
+    }
+}

@@ -1,0 +1,65 @@
+//! Events, as a guest that listens sees them: the interfaces `events` and `events-async`.
+
+use pointwork_core::{Context, Delivery};
+use wasmtime::Result;
+use wasmtime::component::{Accessor, HasSelf, Resource};
+
+use super::{Guest, payload_in, result_out};
+use crate::bindings::{events, events_async, types};
+
+impl Guest {
+    fn delivery(&self, delivery: &Resource<Delivery>) -> Result<&Delivery> {
+        Ok(self.table.get(delivery)?)
+    }
+}
+
+impl events::Host for Guest {}
+
+impl events::HostDelivery for Guest {
+    fn event(&mut self, this: Resource<Delivery>) -> Result<String> {
+        Ok(self.delivery(&this)?.event().to_owned())
+    }
+
+    fn request_id(&mut self, this: Resource<Delivery>) -> Result<Option<String>> {
+        Ok(self.delivery(&this)?.request_id().map(ToString::to_string))
+    }
+
+    fn take_context(&mut self, this: Resource<Delivery>) -> Result<Option<Resource<Context>>> {
+        let context = self.table.get_mut(&this)?.take_context();
+        context.map(|context| Ok(self.table.push(context)?)).transpose()
+    }
+
+    async fn call(
+        &mut self,
+        this: Resource<Delivery>,
+        event: String,
+        payload: types::Payload,
+    ) -> Result<Result<types::Payload, types::Failure>> {
+        let caller = self.delivery(&this)?.caller();
+        Ok(result_out(caller.call_raw(&event, payload_in(payload)).await))
+    }
+
+    fn emit(&mut self, this: Resource<Delivery>, event: String, payload: types::Payload) -> Result<()> {
+        self.delivery(&this)?.caller().emit_raw(&event, payload_in(payload));
+        Ok(())
+    }
+
+    fn drop(&mut self, this: Resource<Delivery>) -> Result<()> {
+        self.table.delete(this)?;
+        Ok(())
+    }
+}
+
+impl events_async::Host for Guest {}
+
+impl<T: Send + 'static> events_async::HostWithStore<T> for HasSelf<Guest> {
+    async fn call(
+        accessor: &Accessor<T, Self>,
+        delivery: Resource<Delivery>,
+        event: String,
+        payload: types::Payload,
+    ) -> Result<Result<types::Payload, types::Failure>> {
+        let caller = accessor.with(|mut access| access.get().delivery(&delivery).map(|d| d.caller().clone()))?;
+        Ok(result_out(caller.call_raw(&event, payload_in(payload)).await))
+    }
+}

@@ -1,0 +1,234 @@
+//! What a module is granted, as WASI 0.2 shows it to a guest.
+
+use std::future::Future;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context as TaskContext, Poll};
+
+use bytes::Bytes;
+use http::uri::Scheme;
+use tokio::io::AsyncWrite;
+use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
+use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
+use wasmtime_wasi::sockets::SocketAddrUse;
+use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
+use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks, WasiHttpView};
+
+use super::{Guest, MAX_LOG_LINE};
+use crate::grants::{Access, Capability, Grants};
+
+/// The part of a store that only modules with grants use.
+pub(crate) struct Wasi {
+    context: WasiCtx,
+    http: WasiHttpCtx,
+    gate: Gate,
+}
+
+impl Wasi {
+    /// Everything that is granted, and nothing else.
+    ///
+    /// # Errors
+    /// If a directory cannot be opened.
+    pub(crate) fn new(grants: &Arc<Grants>, module: &Arc<str>) -> wasmtime::Result<Self> {
+        let mut builder = WasiCtxBuilder::new();
+        if grants.has(Capability::Output) {
+            builder.stdout(Lines::new(module, "stdout"));
+            builder.stderr(Lines::new(module, "stderr"));
+        }
+        for (name, value) in grants.environment.iter().flatten() {
+            builder.env(name, value);
+        }
+        for directory in grants.directories.iter().flatten() {
+            let permissions = match directory.access {
+                Access::ReadOnly => FsPerms::ReadOnly,
+                Access::ReadWrite => FsPerms::ReadWrite,
+            };
+            builder
+                .preopened_dir(&directory.host, &directory.guest, permissions)
+                .map_err(|error| {
+                    error.context(format!(
+                        "the directory `{}` cannot be opened for the guest's `{}`",
+                        directory.host.display(),
+                        directory.guest
+                    ))
+                })?;
+        }
+        let allowed: Arc<[String]> = grants.sockets.iter().flatten().cloned().collect();
+        builder
+            .allow_udp(false)
+            .allow_ip_name_lookup(!allowed.is_empty())
+            .allow_tcp(!allowed.is_empty())
+            .socket_addr_check(move |address, purpose| check_socket(allowed.clone(), address, purpose));
+        Ok(Self {
+            context: builder.build(),
+            http: WasiHttpCtx::new(),
+            gate: Gate(grants.clone()),
+        })
+    }
+}
+
+impl WasiView for Guest {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView {
+            ctx: &mut self.wasi.context,
+            table: &mut self.table,
+        }
+    }
+}
+
+impl WasiHttpView for Guest {
+    fn http(&mut self) -> WasiHttpCtxView<'_> {
+        WasiHttpCtxView {
+            hooks: &mut self.wasi.gate,
+            table: &mut self.table,
+            ctx: &mut self.wasi.http,
+        }
+    }
+}
+
+type Allowed = Pin<Box<dyn Future<Output = bool> + Send + Sync>>;
+
+/// Lets a guest connect to the addresses that it was granted. What the system binds on the way is no listener.
+fn check_socket(allowed: Arc<[String]>, address: SocketAddr, purpose: SocketAddrUse) -> Allowed {
+    match purpose {
+        SocketAddrUse::TcpBind => Box::pin(async move { address.port() == 0 }),
+        SocketAddrUse::TcpConnect => Box::pin(async move {
+            let names = move || {
+                let mut resolved = allowed.iter().filter_map(|name| name.to_socket_addrs().ok()).flatten();
+                resolved.any(|allowed| allowed == address)
+            };
+            wasmtime_wasi::runtime::spawn_blocking(names).await
+        }),
+        _ => Box::pin(async { false }),
+    }
+}
+
+/// Lets requests through to the hosts that were granted.
+struct Gate(Arc<Grants>);
+
+type Answer = Result<
+    (
+        http::Response<WasiBody>,
+        Box<dyn Future<Output = Result<(), Error>> + Send>,
+    ),
+    Error,
+>;
+
+impl WasiHttpHooks for Gate {
+    fn send_request(
+        &mut self,
+        request: http::Request<WasiBody>,
+        options: Option<RequestOptions>,
+        _: Box<dyn Future<Output = Result<(), Error>> + Send>,
+    ) -> Box<dyn Future<Output = Answer> + Send> {
+        let uri = request.uri();
+        let default_port = if uri.scheme() == Some(&Scheme::HTTP) { 80 } else { 443 };
+        let allowed = uri
+            .authority()
+            .is_some_and(|authority| self.0.allows_http(authority, default_port));
+        if !allowed {
+            let to = uri.authority().map_or("no host at all", |authority| authority.as_str());
+            tracing::warn!("a request to `{to}` was denied: the module was not granted it (`http = […]`)");
+        }
+        Box::new(async move {
+            if !allowed {
+                return Err(Error::HttpRequestDenied);
+            }
+            let (response, sending) = wasmtime_wasi_http::default_send_request(request, options).await?;
+            let response = response.map(http_body_util::BodyExt::boxed_unsync);
+            Ok((response, Box::new(sending) as Box<dyn Future<Output = _> + Send>))
+        })
+    }
+}
+
+/// Standard output or error: each line becomes one of the log.
+#[derive(Clone)]
+struct Lines {
+    module: Arc<str>,
+    from: &'static str,
+    begun: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Lines {
+    fn new(module: &Arc<str>, from: &'static str) -> Self {
+        Self {
+            module: module.clone(),
+            from,
+            begun: Arc::default(),
+        }
+    }
+
+    fn take(&self, bytes: &[u8]) {
+        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        for &byte in bytes {
+            if byte == b'\n' || begun.len() == MAX_LOG_LINE {
+                self.log(&begun);
+                begun.clear();
+            }
+            if byte != b'\n' {
+                begun.push(byte);
+            }
+        }
+    }
+
+    fn log(&self, line: &[u8]) {
+        tracing::info!(
+            module = &*self.module,
+            from = self.from,
+            "{}",
+            String::from_utf8_lossy(line)
+        );
+    }
+}
+
+impl IsTerminal for Lines {
+    fn is_terminal(&self) -> bool {
+        false
+    }
+}
+
+impl StdoutStream for Lines {
+    fn async_stream(&self) -> Box<dyn AsyncWrite + Send + Sync> {
+        Box::new(self.clone())
+    }
+
+    fn p2_stream(&self) -> Box<dyn OutputStream> {
+        Box::new(self.clone())
+    }
+}
+
+impl AsyncWrite for Lines {
+    fn poll_write(self: Pin<&mut Self>, _: &mut TaskContext<'_>, bytes: &[u8]) -> Poll<std::io::Result<usize>> {
+        self.take(bytes);
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut TaskContext<'_>) -> Poll<std::io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut TaskContext<'_>) -> Poll<std::io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[wasmtime_wasi::async_trait]
+impl Pollable for Lines {
+    async fn ready(&mut self) {}
+}
+
+impl OutputStream for Lines {
+    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
+        self.take(&bytes);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> StreamResult<()> {
+        Ok(())
+    }
+
+    fn check_write(&mut self) -> StreamResult<usize> {
+        Ok(64 * 1024)
+    }
+}

@@ -1,0 +1,41 @@
+//! Places for modules that are called from within themselves.
+
+use std::sync::{Arc, OnceLock};
+
+use pointwork_core::MAX_DEPTH;
+
+/// Runs the calls of a module, in a bounded number of places.
+pub(crate) trait Places: Sized {
+    /// The same module with places of its own, none taken.
+    fn another(&self) -> Self;
+}
+
+/// The places of a module, once for each level of re-entrance.
+///
+/// A call that waits for another call of the same module keeps its place meanwhile. If both drew from the same places,
+/// as many requests as there are places would wait for each other for ever. So a call from within a call to the same
+/// module takes a place one level further down, where nobody waits for those above.
+pub(crate) struct Levels<R> {
+    outermost: Arc<R>,
+    inner: [OnceLock<Arc<R>>; MAX_DEPTH as usize],
+}
+
+impl<R: Places> Levels<R> {
+    pub(crate) fn new(outermost: R) -> Self {
+        Self {
+            outermost: Arc::new(outermost),
+            inner: Default::default(),
+        }
+    }
+
+    /// The places for calls that as many other calls of the module wait for.
+    pub(crate) fn at(&self, reentrance: usize) -> &Arc<R> {
+        match reentrance.checked_sub(1) {
+            None => &self.outermost,
+            // A chain is not longer than that.
+            Some(level) => {
+                self.inner[level.min(self.inner.len() - 1)].get_or_init(|| Arc::new(self.outermost.another()))
+            }
+        }
+    }
+}
