@@ -1,6 +1,7 @@
 //! One request, as a handler sees it.
 
 use std::fmt;
+use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -249,6 +250,17 @@ impl Context {
     pub fn hand_over(self, event: &str, payload: Payload) -> Result<(), Failure> {
         let caller = self.caller().clone();
         caller.bus.emit(&caller, event, payload, Some(self))
+    }
+
+    /// Completes when nobody waits for the reply any more: the client went away, or the deadline passed. For a
+    /// request that has its reply it completes no sooner than the last holder of the context is gone.
+    ///
+    /// A native handler need not ask, since its future is dropped then; whoever was handed the context may want to.
+    ///
+    /// # Cancel safety
+    /// Cancel safe. The future does not hold the request.
+    pub fn gone(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.0.slot.closed()
     }
 
     /// Replies (spec H4).

@@ -1,8 +1,12 @@
 //! The place where a request's one reply lands.
 
+use std::future::Future;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context as TaskContext, Poll, Waker};
 
+use futures_channel::oneshot;
+use futures_util::FutureExt;
+use futures_util::future::Shared;
 use http::Response;
 
 use crate::{Body, Extensions, Failure, FailureCode};
@@ -15,6 +19,14 @@ pub(crate) struct ReplySlot {
     state: Mutex<State>,
     /// What the context's holders note for the dispatcher's line in the log; most requests note nothing.
     extensions: OnceLock<Extensions>,
+    /// Tells those who asked that the slot is closed; nearly nobody does.
+    closing: OnceLock<Closing>,
+}
+
+#[derive(Debug)]
+struct Closing {
+    tell: Mutex<Option<oneshot::Sender<()>>>,
+    told: Shared<oneshot::Receiver<()>>,
 }
 
 #[derive(Debug, Default)]
@@ -44,6 +56,7 @@ impl ReplySlot {
         Self {
             state: Mutex::default(),
             extensions: extensions.map(OnceLock::from).unwrap_or_default(),
+            closing: OnceLock::new(),
         }
     }
 
@@ -93,6 +106,27 @@ impl ReplySlot {
     /// Refuses every later reply; nothing if there is one.
     pub(crate) fn close(&self) {
         self.end(State::Closed);
+        if let Some(closing) = self.closing.get()
+            && matches!(*self.lock(), State::Closed)
+        {
+            closing.tell();
+        }
+    }
+
+    /// Completes when the slot is closed.
+    pub(crate) fn closed(&self) -> impl Future<Output = ()> + Send + use<> {
+        let closing = self.closing.get_or_init(|| {
+            let (tell, told) = oneshot::channel();
+            Closing {
+                tell: Mutex::new(Some(tell)),
+                told: told.shared(),
+            }
+        });
+        // It may have been closed before anybody asked.
+        if matches!(*self.lock(), State::Closed) {
+            closing.tell();
+        }
+        closing.told.clone().map(drop)
     }
 
     pub(crate) fn has_reply(&self) -> bool {
@@ -129,6 +163,16 @@ impl ReplySlot {
     fn lock(&self) -> MutexGuard<'_, State> {
         // Nothing panics while it holds the lock, so the state is whole even if the mutex says otherwise.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Closing {
+    fn tell(&self) {
+        let tell = self.tell.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(tell) = tell {
+            // Those who asked may be gone.
+            let _ = tell.send(());
+        }
     }
 }
 

@@ -440,3 +440,28 @@ async fn dropping_the_request_cancels_the_handler_and_refuses_its_reply() {
     let context = kept.lock().unwrap().take().unwrap();
     assert_eq!(context.send("too late").unwrap_err().code(), &FailureCode::GONE);
 }
+
+#[tokio::test]
+async fn a_holder_is_told_when_nobody_waits_for_the_reply_any_more() {
+    let (give, given) = tokio::sync::oneshot::channel();
+    let give = Mutex::new(Some(give));
+    let stand = Stand::new(move |ctx: Context| {
+        let give = give.lock().unwrap().take();
+        async move {
+            give.unwrap().send(ctx).unwrap();
+            std::future::pending::<()>().await;
+        }
+    });
+    let request = tokio::spawn(stand.router.respond(None, request(Method::GET, Body::empty())));
+    let held = given.await.unwrap();
+    let gone = tokio::spawn(held.gone());
+    assert!(
+        tokio::time::timeout(Duration::from_millis(20), held.gone())
+            .await
+            .is_err()
+    );
+    request.abort();
+    gone.await.unwrap();
+    held.gone().await;
+    assert_eq!(held.send("late").unwrap_err().code(), &FailureCode::GONE);
+}

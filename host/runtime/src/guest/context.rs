@@ -1,6 +1,9 @@
 //! One request, as a guest sees it: the interfaces `context` and `context-async`.
 
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -26,6 +29,28 @@ impl Guest {
     fn context(&self, context: &Resource<Context>) -> Result<&Context> {
         Ok(self.table.get(context)?)
     }
+}
+
+/// Lets a guest wait for something as long as somebody waits for its reply. A call of the asynchronous form cannot be
+/// ended from outside without its neighbours; one that waits for nothing any more ends by itself.
+async fn unless_gone<T>(context: Context, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let mut work = pin!(work);
+    let mut gone = None;
+    poll_fn(|cx| {
+        if let Poll::Ready(result) = work.as_mut().poll(cx) {
+            return Poll::Ready(result);
+        }
+        let gone = gone.get_or_insert_with(|| Box::pin(context.gone()));
+        gone.as_mut().poll(cx).map(|()| {
+            let message = "nobody waits for the reply any more";
+            Err(Failure::with_code(
+                FailureCode::GONE,
+                StatusCode::INTERNAL_SERVER_ERROR,
+                message,
+            ))
+        })
+    })
+    .await
 }
 
 fn bytes_out(result: Result<Bytes, Failure>) -> Result<Vec<u8>, types::Failure> {
@@ -222,7 +247,10 @@ impl context_async::Host for Guest {}
 impl<T: Send + 'static> context_async::HostWithStore<T> for HasSelf<Guest> {
     async fn body(accessor: &Accessor<T, Self>, context: Resource<Context>) -> Result<Result<Vec<u8>, types::Failure>> {
         let context = accessor.with(|mut access| access.get().context(&context).cloned())?;
-        Ok(bytes_out(context.bytes().await))
+        let bytes = context.clone();
+        Ok(bytes_out(
+            unless_gone(context, async move { bytes.bytes().await }).await,
+        ))
     }
 
     async fn call(
@@ -231,8 +259,10 @@ impl<T: Send + 'static> context_async::HostWithStore<T> for HasSelf<Guest> {
         event: String,
         payload: types::Payload,
     ) -> Result<Result<types::Payload, types::Failure>> {
-        let caller = accessor.with(|mut access| access.get().context(&context).map(|c| c.caller().clone()))?;
-        Ok(result_out(caller.call_raw(&event, payload_in(payload)).await))
+        let context = accessor.with(|mut access| access.get().context(&context).cloned())?;
+        let caller = context.caller().clone();
+        let result = unless_gone(context, caller.call_raw(&event, payload_in(payload))).await;
+        Ok(result_out(result))
     }
 
     async fn read(
