@@ -25,8 +25,8 @@ pub(crate) struct Concurrent {
     template: Arc<Template>,
     threads: Arc<Threads>,
     workers: Mutex<Vec<Arc<Worker>>>,
-    /// Tells those who wait for an instance that one has room.
-    room: Notify,
+    /// Tells those who wait for an instance that one has room, or ended.
+    room: Arc<Notify>,
 }
 
 struct Worker {
@@ -36,6 +36,8 @@ struct Worker {
     forsaken: AtomicUsize,
     retired: AtomicBool,
     give_up: Notify,
+    /// Why it was given up, if it was.
+    why: Mutex<Option<&'static str>>,
     /// Why the instance ended, as soon as it did.
     fate: SetOnce<String>,
 }
@@ -58,7 +60,7 @@ impl Concurrent {
             template,
             threads,
             workers: Mutex::default(),
-            room: Notify::new(),
+            room: Arc::default(),
         }
     }
 
@@ -66,9 +68,11 @@ impl Concurrent {
     fn worker(self: &Arc<Self>) -> Option<Arc<Worker>> {
         let limits = &self.template.limits;
         let mut workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
-        workers.retain(|worker| !worker.retired.load(Ordering::Relaxed));
+        // An instance that is to end counts until it has ended: there are never more of them than the limit says.
+        workers.retain(|worker| !worker.fate.initialized());
         let least = workers
             .iter()
+            .filter(|worker| !worker.retired.load(Ordering::Relaxed))
             .min_by_key(|worker| worker.in_flight.load(Ordering::Relaxed));
         let worker = match least {
             Some(worker) if worker.in_flight.load(Ordering::Relaxed) < limits.in_flight => worker.clone(),
@@ -104,10 +108,11 @@ impl Concurrent {
             forsaken: AtomicUsize::new(0),
             retired: AtomicBool::new(false),
             give_up: Notify::new(),
+            why: Mutex::default(),
             fate: SetOnce::new(),
         });
         self.threads
-            .spawn_guest(drive(self.template.clone(), worker.clone(), queue));
+            .spawn_guest(drive(self.template.clone(), worker.clone(), queue, self.room.clone()));
         worker
     }
 
@@ -182,9 +187,8 @@ impl Worker {
         while self.in_flight.load(Ordering::Relaxed) > 0 && Instant::now() < patience {
             sleep(Duration::from_millis(50)).await;
         }
-        let _ = self
-            .fate
-            .set("the instance was given up: a call in it did not end by its deadline".to_owned());
+        let why = "the instance was given up: a call in it did not end by its deadline";
+        *self.why.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
         self.give_up.notify_one();
     }
 }
@@ -196,8 +200,8 @@ impl Places for Concurrent {
 }
 
 /// Runs one instance until it traps, is given up, or the module is gone.
-async fn drive(template: Arc<Template>, worker: Arc<Worker>, queue: mpsc::UnboundedReceiver<Job>) {
-    let fate = match template.store() {
+async fn drive(template: Arc<Template>, worker: Arc<Worker>, queue: mpsc::UnboundedReceiver<Job>, room: Arc<Notify>) {
+    let ended = match template.store() {
         Ok(mut store) => {
             store.epoch_deadline_async_yield_and_update(1);
             let given_up = worker.give_up.notified();
@@ -210,9 +214,14 @@ async fn drive(template: Arc<Template>, worker: Arc<Worker>, queue: mpsc::Unboun
         Err(error) => Err(trapped(&template, &error, None)),
     };
     worker.retired.store(true, Ordering::Relaxed);
-    // Whoever gave it up has said why already.
-    let fate = fate.map_or_else(|crash| crash.message, |()| "the instance ended".to_owned());
+    let given_up = worker.why.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let fate = match ended {
+        Err(crash) => crash.message,
+        Ok(()) => given_up.unwrap_or("the instance ended").to_owned(),
+    };
+    // Nobody else sets it.
     let _ = worker.fate.set(fate);
+    room.notify_waiters();
 }
 
 async fn run(
