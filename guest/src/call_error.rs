@@ -8,6 +8,7 @@ use crate::reply::Throw;
 ///
 /// `?` turns it into a [`Throw`], so that a handler which does not care replies with the [`status`](Self::status) that
 /// the host proposes. A message for a status of 500 and above stays in the host's log: the client gets a plain sentence.
+/// In a listener `?` turns it into a [`Failure`](crate::Failure), which passes it on to the listener's caller as it is.
 #[derive(Clone, Debug)]
 pub struct CallError {
     what: &'static str,

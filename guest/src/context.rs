@@ -11,7 +11,8 @@ use crate::{CallError, Request, backend, payload};
 
 /// A request that waits for its reply, and the only door that a controller has to anything outside itself.
 ///
-/// The host makes it and hands it to the handler, by value or by reference as the handler declares. Everything about
+/// The host makes it and hands it to the handler, by value or by reference as the handler declares; a listener gets it if
+/// a handler handed it over (spec H6). Everything about
 /// the request is read through [`Request`], to which it dereferences. Without a parameter it is the context of a
 /// synchronous handler, whose waiting functions suspend the instance; see [`AsyncContext`] for the other form.
 ///
@@ -60,7 +61,6 @@ impl<F> Deref for Context<F> {
 }
 
 impl<F> Context<F> {
-    #[cfg(any(target_arch = "wasm32", feature = "testing"))]
     pub(crate) fn new(raw: backend::Context) -> Self {
         Self {
             request: Request { raw },
@@ -202,6 +202,27 @@ impl Context<Blocking> {
 
 impl Context<Async> {
     /// Calls the listener of an event and waits for what it returns (spec H3).
+    ///
+    /// It borrows the context, so that several calls can be in flight at once, and take as long as the longest of them.
+    /// Any crate that joins futures does, such as `futures-util`:
+    ///
+    /// ```
+    /// use futures_util::future::try_join;
+    /// use pointwork_guest::{AsyncContext, CallError, events};
+    ///
+    /// events! {
+    ///     pub Price = "db:price": u64 => f64;
+    ///     pub Stock = "store:stock": u64 => u32;
+    /// }
+    ///
+    /// async fn show(ctx: &AsyncContext) -> Result<String, CallError> {
+    ///     let (price, stock) = try_join(ctx.call::<Price>(7), ctx.call::<Stock>(7)).await?;
+    ///     Ok(format!("{stock} at {price}"))
+    /// }
+    /// ```
+    ///
+    /// The listeners of one module run at once as well if the module has the asynchronous form, or more than one
+    /// instance.
     ///
     /// # Errors
     ///

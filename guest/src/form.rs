@@ -1,10 +1,10 @@
 //! The two forms of a module, as type parameters.
 
-/// Marks what belongs to the synchronous form: an instance serves one request at a time, and a call suspends it.
+/// Marks what belongs to the synchronous form: an instance does one thing at a time, and a call suspends it.
 #[derive(Debug)]
 pub enum Blocking {}
 
-/// Marks what belongs to the asynchronous form: a call is awaited, and meanwhile the instance serves other requests.
+/// Marks what belongs to the asynchronous form: a call is awaited, and meanwhile the instance does other work.
 #[derive(Debug)]
 pub enum Async {}
 

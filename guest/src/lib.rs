@@ -1,8 +1,8 @@
 //! Write HTTP controllers in Rust, compile them to sandboxed WebAssembly components, and let Pointwork serve them on the
 //! HTTP server that is already there.
 //!
-//! A controller is a type with an impl block: the block has a path prefix, its functions are the handlers. A module lists
-//! its controllers.
+//! A controller is a type with an impl block: the block has a path prefix, its functions are the handlers. A channel is
+//! one as well: the block has a name, its functions hear events. A module lists its controllers and channels.
 //!
 //! ```
 //! use pointwork_guest::{CallError, Context, HttpStatus, Json, Path, Throw, controller, events, module};
@@ -71,11 +71,62 @@
 //! [`Context::emit`] does not, [`Context::hand_over`] lets the listener reply. [`events!`] declares the names with their
 //! types, once for guests and host.
 //!
+//! # Channels
+//!
+//! Who hears an event is a channel, in the host application or in a module; the caller cannot tell (spec C3). In a module
+//! it is an impl block with [`#[channel]`](macro@channel), and each function with `#[on(…)]` hears an event:
+//!
+//! ```
+//! use pointwork_guest::{Context, Delivery, Failure, channel, events, module};
+//!
+//! events! {
+//!     /// The name of the product of that id.
+//!     pub NameOf = "db:product:name": u64 => Option<String>;
+//!     /// Somebody asked for a product that is not there.
+//!     pub Missed = "audit:missed": u64;
+//! }
+//!
+//! struct Db;
+//!
+//! #[channel("db")]
+//! impl Db {
+//!     #[on(NameOf)]
+//!     fn name_of(delivery: &Delivery, id: u64) -> Option<String> {
+//!         let name = (id == 7).then(|| "tea".to_owned());
+//!         if name.is_none() {
+//!             delivery.emit::<Missed>(id);
+//!         }
+//!         name
+//!     }
+//! }
+//!
+//! struct Response;
+//!
+//! #[channel("response")]
+//! impl Response {
+//!     /// Replies in the stead of a controller that handed its context over.
+//!     #[on("send")]
+//!     fn send(context: Context, text: String) -> Result<(), Failure> {
+//!         Ok(context.send(text)?)
+//!     }
+//! }
+//!
+//! module! { channels: Db, Response }
+//! # fn main() {}
+//! ```
+//!
+//! A channel that needs nothing but other events is built like a controller, for `wasm32-unknown-unknown`, and may stand
+//! in one module with controllers. One that needs files, sockets, outgoing HTTP, the environment or a clock is a module of
+//! its own for `wasm32-wasip2`, and everything of `std` that the target supports works in it. It gets what the
+//! configuration of the host grants it, and nothing by default (spec C5): a module that asks for more than it was granted
+//! is not loaded. A channel named `server` with `#[on("crashed")]` hears what breaks in the server (spec E2).
+//!
 //! # Two forms
 //!
-//! `module! { Products }` is a synchronous module: an instance serves one request at a time, and a call suspends it. It
-//! is the faster one for handlers that are soon done. `module! { async; Products }` is an asynchronous one: handlers may
-//! be `async fn`, calls are awaited, and meanwhile the instance serves other requests. See [`module!`].
+//! `module! { Products }` is a synchronous module: an instance serves one request or hears one event at a time, and a call
+//! suspends it. It is the faster one for handlers that are soon done. `module! { async; Products }` is an asynchronous one:
+//! handlers and listeners may be `async fn`, calls are awaited, several at once where the handler joins them, and
+//! meanwhile the instance does other work. See [`module!`].
 //!
 //! # What is not there
 //!
@@ -89,12 +140,12 @@
 //!   `std::thread::spawn` fails.
 //! - no standard output: `println!` goes nowhere. Use [`log`](mod@log).
 //!
-//! All of it is an event away: a channel, native or a module of its own with the rights it needs, does it for the
-//! controller. A panic is told to the host with message and place, ends the request with 500, and the instance with it.
+//! All of it is an event away: a channel, native or a module of its own for `wasm32-wasip2` with the rights it needs, does
+//! it for the controller. A panic is told to the host with message and place, ends the request with 500, and the instance with it.
 //!
 //! # Features
 //!
-//! - `testing`: the module `testing`, unit tests of a controller without a host.
+//! - `testing`: the module `testing`, unit tests of controllers and channels without a host.
 
 #[doc(hidden)]
 #[path = "private/mod.rs"]
@@ -109,9 +160,12 @@ pub mod testing;
 
 mod backend;
 mod call_error;
+mod channel;
 mod context;
 mod controller;
+mod delivery;
 mod extract;
+mod failure;
 mod method;
 mod module;
 mod payload;
@@ -120,13 +174,96 @@ mod request;
 mod stream;
 
 pub use call_error::CallError;
+pub use channel::{BlockingChannel, Channel, Listener};
 pub use context::{AsyncContext, Context};
 pub use controller::{BlockingController, Controller, Route};
+pub use delivery::{AsyncDelivery, Delivery};
 pub use extract::{FromBody, FromRequest, Json, Path, Query};
+pub use failure::Failure;
 /// An HTTP status by its name, such as `HttpStatus::NOT_FOUND`; the type of the `http` crate.
 pub use http::StatusCode as HttpStatus;
 pub use method::RequestMethod;
+pub use payload::Payload;
 pub use pointwork_events::{Event, IoEvent, events};
+/// Makes an impl block a channel: `#[channel("db")]` (spec C1).
+///
+/// Its listeners are the functions with one or more `#[on(…)]`; functions without one are left alone. A listener takes no
+/// `self`: instances of a module come and go, so what a channel keeps is kept outside, in files, in a database, in the
+/// host application.
+///
+/// `#[on("product:all")]` binds by name, and the signature says what the payload and the result are. The name is the
+/// event's own: the rest of the application calls it with the channel's before it, `db:product:all` (spec C2).
+/// `#[on(ProductById)]` binds by a type of the event map: then payload and result have to be the event's, or it does not
+/// compile (spec H8). If the event's name begins with the channel's, that part is taken off; any other name is the
+/// event's own as a whole.
+///
+/// ```
+/// use pointwork_guest::{Delivery, Failure, channel, events, module};
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Serialize, Deserialize)]
+/// pub struct Product {
+///     id: u64,
+///     name: String,
+/// }
+///
+/// events! {
+///     /// One product.
+///     pub ProductById = "db:product:by-id": u64 => Option<Product>;
+///     /// Somebody looked at the product of that id.
+///     pub ProductViewed = "product:viewed": u64;
+/// }
+///
+/// #[derive(Deserialize)]
+/// struct Window {
+///     first: u64,
+///     count: u64,
+/// }
+///
+/// struct Db;
+///
+/// #[channel("db")]
+/// impl Db {
+///     #[on("product:all")]
+///     fn all(window: Window) -> Result<Vec<Product>, Failure> {
+///         match window.count {
+///             0..=100 => Ok((window.first..window.first + window.count).filter_map(product).collect()),
+///             _ => Err(Failure::new(400_u16, "a window has 100 products at most").code("window")),
+///         }
+///     }
+///
+///     #[on(ProductById)]
+///     fn by_id(delivery: &Delivery, id: u64) -> Option<Product> {
+///         delivery.emit::<ProductViewed>(id);
+///         product(id)
+///     }
+/// }
+///
+/// fn product(id: u64) -> Option<Product> {
+///     (id == 7).then(|| Product { id, name: "tea".into() })
+/// }
+///
+/// module! { channels: Db }
+/// # fn main() {}
+/// ```
+///
+/// A listener takes what its signature declares, each at most once and in any order:
+///
+/// | argument | what it gets |
+/// |---|---|
+/// | [`Delivery`] | the door to further events; in a channel with `async fn` listeners [`AsyncDelivery`] |
+/// | [`Context`] | the context that was handed over with the event (spec H6); if there is none, the listener does not run and the caller gets a failure that says so; in a channel with `async fn` listeners [`AsyncContext`] |
+/// | `Option<Context>` | the same; `None` if there is none |
+/// | [`Payload`] | what the event carries, as it came |
+/// | anything that serde can read | what the event carries, read from JSON |
+///
+/// Each may be taken by reference as well. A payload that does not fit is a failure with the code `bad-payload` and the
+/// status 400 that says where and what was expected, and the listener does not run. Without an argument for it the
+/// payload is ignored.
+///
+/// A listener returns `()`, a value that serde can write, a [`Payload`], which is sent as it is, or a `Result` of those
+/// whose error converts into [`Failure`].
+pub use pointwork_guest_macros::channel;
 /// Makes an impl block a controller: `#[controller("products")]`, or `#[controller]` for the prefix `/` (spec D1).
 ///
 /// Its handlers are the functions with an attribute of [`attributes`]; functions without one are left alone (spec D7, D8).

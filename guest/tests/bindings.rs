@@ -40,6 +40,26 @@ const BINDINGS: &[Bindings] = &[
         world: "controller-module-async",
         shared: &["types", "context", "context-async", "log"],
     },
+    Bindings {
+        module: "channel_module",
+        world: "channel-module",
+        shared: &["types", "context", "events", "log"],
+    },
+    Bindings {
+        module: "channel_module_async",
+        world: "channel-module-async",
+        shared: &["types", "context", "context-async", "events", "events-async", "log"],
+    },
+    Bindings {
+        module: "full_module",
+        world: "full-module",
+        shared: &["types", "context", "events", "log"],
+    },
+    Bindings {
+        module: "full_module_async",
+        world: "full-module-async",
+        shared: &["types", "context", "context-async", "events", "events-async", "log"],
+    },
 ];
 
 /// Everything that a world of ours may import, in one world: all forms share one set of types, one `Context` above all.
@@ -48,6 +68,8 @@ const IMPORTS: &str = "
     world imports {
         import pointwork:module/context@0.1.0;
         import pointwork:module/context-async@0.1.0;
+        import pointwork:module/events@0.1.0;
+        import pointwork:module/events-async@0.1.0;
         import pointwork:module/log@0.1.0;
     }
 ";
@@ -119,6 +141,6 @@ fn adapt(bindings: &Bindings, source: &str) -> Result<String, Box<dyn Error>> {
     if code.contains(section) {
         return Err("more than one section that describes the imports".into());
     }
-    // Exported macros share one namespace in a crate, and both forms export an interface `routes`.
+    // Exported macros share one namespace in a crate, and several worlds export an interface `routes`.
     Ok(code.replace("__export_pointwork_module_", &format!("__export_{}_", bindings.module)) + "\n")
 }

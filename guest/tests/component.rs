@@ -15,14 +15,15 @@ use std::{env, fs};
 use wit_component::{ComponentEncoder, DecodedWasm};
 use wit_parser::{Resolve, WorldItem};
 
-const TARGET: &str = "wasm32-unknown-unknown";
+const CONTROLLERS: &str = "wasm32-unknown-unknown";
+const WASI: &str = "wasm32-wasip2";
 
 /// Names of the interfaces, each with its functions.
 type Interfaces = BTreeMap<String, Vec<String>>;
 
 #[test]
 fn a_synchronous_module_imports_what_it_uses_and_nothing_asynchronous() -> Result<(), Box<dyn Error>> {
-    let component = build("sync", &[])?;
+    let component = build(&[])?;
     let (imports, exports) = surface(&component)?;
     assert_eq!(
         imports,
@@ -42,7 +43,7 @@ fn a_synchronous_module_imports_what_it_uses_and_nothing_asynchronous() -> Resul
 
 #[test]
 fn an_asynchronous_module_imports_what_it_uses() -> Result<(), Box<dyn Error>> {
-    let component = build("async", &["--features", "async"])?;
+    let component = build(&["async"])?;
     let (imports, exports) = surface(&component)?;
     assert_eq!(
         imports,
@@ -60,6 +61,87 @@ fn an_asynchronous_module_imports_what_it_uses() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+#[test]
+fn a_channel_module_imports_what_it_uses_and_nothing_asynchronous() -> Result<(), Box<dyn Error>> {
+    let component = build(&["channel"])?;
+    let (imports, exports) = surface(&component)?;
+    assert_eq!(
+        imports,
+        interfaces(&[("types", &[]), ("events", &[]), ("log", &["panicked"])])
+    );
+    assert_eq!(
+        exports,
+        interfaces(&[("channels", &["declare-channels"]), ("listeners", &["deliver"])])
+    );
+    assert!(component.len() < 75_000, "{} bytes", component.len());
+    Ok(())
+}
+
+#[test]
+fn an_asynchronous_channel_module_imports_what_it_uses() -> Result<(), Box<dyn Error>> {
+    let component = build(&["channel", "async"])?;
+    let (imports, exports) = surface(&component)?;
+    assert_eq!(
+        imports,
+        interfaces(&[("types", &[]), ("events", &[]), ("log", &["panicked"])])
+    );
+    assert_eq!(
+        exports,
+        interfaces(&[("channels", &["declare-channels"]), ("listeners-async", &["deliver"])])
+    );
+    assert!(component.len() < 95_000, "{} bytes", component.len());
+    Ok(())
+}
+
+#[test]
+fn a_module_of_both_imports_and_exports_what_each_does() -> Result<(), Box<dyn Error>> {
+    for (features, handlers, listeners) in [
+        (&["full"][..], "handlers", "listeners"),
+        (&["full", "async"], "handlers-async", "listeners-async"),
+    ] {
+        let (imports, exports) = surface(&build(features)?)?;
+        assert_eq!(
+            imports,
+            interfaces(&[
+                ("types", &[]),
+                ("context", &["[method]context.param"]),
+                ("events", &[]),
+                ("log", &["panicked"])
+            ])
+        );
+        assert_eq!(
+            exports,
+            interfaces(&[
+                ("routes", &["declare-routes"]),
+                (handlers, &["handle"]),
+                ("channels", &["declare-channels"]),
+                (listeners, &["deliver"])
+            ])
+        );
+    }
+    Ok(())
+}
+
+/// The target of channels that need files, sockets or a clock. Its toolchain makes the component itself.
+#[test]
+fn a_channel_module_for_wasi_imports_the_contract_and_wasi() -> Result<(), Box<dyn Error>> {
+    for (features, listeners) in [
+        (&["channel"][..], "listeners"),
+        (&["channel", "async"], "listeners-async"),
+    ] {
+        let (imports, exports) = surface(&compile(WASI, features)?)?;
+        let (wasi, contract): (Vec<_>, Vec<_>) = imports.into_keys().partition(|name| name.starts_with("wasi:"));
+        let expected = interfaces(&[("types", &[]), ("events", &[]), ("log", &[])]);
+        assert_eq!(contract, expected.into_keys().collect::<Vec<_>>());
+        assert!(!wasi.is_empty(), "the target brings WASI along");
+        assert_eq!(
+            exports,
+            interfaces(&[("channels", &["declare-channels"]), (listeners, &["deliver"])])
+        );
+    }
+    Ok(())
+}
+
 fn interfaces(expected: &[(&str, &[&str])]) -> Interfaces {
     let named = |&(name, functions): &(&str, &[&str])| {
         (
@@ -70,33 +152,38 @@ fn interfaces(expected: &[(&str, &[&str])]) -> Interfaces {
     expected.iter().map(named).collect()
 }
 
-/// Builds `tests/hello` as a user would, and makes a component of it.
+/// Builds `tests/hello` with those features, and makes a component of it.
 #[allow(clippy::print_stderr, reason = "the sizes are for people")]
-fn build(form: &str, arguments: &[&str]) -> Result<Vec<u8>, Box<dyn Error>> {
+fn build(features: &[&str]) -> Result<Vec<u8>, Box<dyn Error>> {
+    let module = compile(CONTROLLERS, features)?;
+    let component = ComponentEncoder::default().validate(true).module(&module)?.encode()?;
+    eprintln!(
+        "{features:?}: module {} bytes, component {} bytes",
+        module.len(),
+        component.len()
+    );
+    Ok(component)
+}
+
+/// Builds `tests/hello` as a user would.
+fn compile(target: &str, features: &[&str]) -> Result<Vec<u8>, Box<dyn Error>> {
     let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hello");
-    // One folder for both, so that what they share is built once; so one at a time.
+    // One folder for all, so that what they share is built once; so one at a time.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hello");
-    ensure_target()?;
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hello");
+    ensure_target(target)?;
     let built = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args(["build", "--release", "--target", TARGET, "--target-dir"])
-        .arg(&target)
-        .args(arguments)
+        .args(["build", "--release", "--target", target, "--target-dir"])
+        .arg(&folder)
+        .args(["--features", &features.join(",")])
         .current_dir(package)
         .env_remove("RUSTFLAGS")
         .output()?;
     if !built.status.success() {
         return Err(String::from_utf8_lossy(&built.stderr).into());
     }
-    let module = fs::read(target.join("wasm32-unknown-unknown/release/hello.wasm"))?;
-    let component = ComponentEncoder::default().validate(true).module(&module)?.encode()?;
-    eprintln!(
-        "{form}: module {} bytes, component {} bytes",
-        module.len(),
-        component.len()
-    );
-    Ok(component)
+    Ok(fs::read(folder.join(target).join("release/hello.wasm"))?)
 }
 
 fn surface(component: &[u8]) -> Result<(Interfaces, Interfaces), Box<dyn Error>> {
@@ -126,16 +213,16 @@ fn named<'a>(resolve: &Resolve, items: impl Iterator<Item = &'a WorldItem>) -> I
 }
 
 /// Installs the target if the toolchain lacks it.
-fn ensure_target() -> Result<(), Box<dyn Error>> {
+fn ensure_target(target: &str) -> Result<(), Box<dyn Error>> {
     let printed = Command::new("rustc")
-        .args(["--print", "target-libdir", "--target", TARGET])
+        .args(["--print", "target-libdir", "--target", target])
         .output()?;
     if Path::new(String::from_utf8(printed.stdout)?.trim()).is_dir() {
         return Ok(());
     }
-    let added = Command::new("rustup").args(["target", "add", TARGET]).status();
+    let added = Command::new("rustup").args(["target", "add", target]).status();
     match added {
         Ok(status) if status.success() => Ok(()),
-        other => Err(format!("`rustup target add {TARGET}` failed ({other:?}); install the target by hand").into()),
+        other => Err(format!("`rustup target add {target}` failed ({other:?}); install the target by hand").into()),
     }
 }

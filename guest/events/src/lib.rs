@@ -36,6 +36,7 @@ pub use name::is_event_name;
 /// An event by its type: a name and what it carries.
 ///
 /// Declared with [`events!`]; there is seldom a reason to implement it by hand.
+#[diagnostic::on_unimplemented(message = "`{Self}` is no event", label = "expected a type that `events!` declares")]
 pub trait Event {
     /// The name: `channel:event`, or a plain event name that exactly one channel listens to (spec C2).
     const NAME: &'static str;

@@ -1,12 +1,12 @@
 //! `#[controller]` itself.
 
 use proc_macro2::TokenStream;
-use quote::{ToTokens as _, quote};
+use quote::quote;
 use syn::parse::{ParseStream, Parser as _};
-use syn::{Attribute, ImplItem, ItemImpl, LitStr, Token, Type};
+use syn::{Attribute, ImplItem, ItemImpl, LitStr, Token};
 
 use crate::errors::Errors;
-use crate::{errors, expand, handler, mapping, path};
+use crate::{block, errors, expand, handler, mapping, path};
 
 const EXPECTED_PREFIX: &str = "expected `#[controller]` or one prefix, `#[controller(\"products\")]`";
 
@@ -19,7 +19,7 @@ pub(crate) fn controller(arguments: TokenStream, item: TokenStream) -> TokenStre
     if let Some(prefix) = &prefix {
         path::check(prefix, &mut errors);
     }
-    check_block(&block, &mut errors);
+    block::check(&block, &block::CONTROLLER, &mut errors);
 
     let mut handlers = Vec::new();
     for item in &mut block.items {
@@ -41,7 +41,7 @@ pub(crate) fn controller(arguments: TokenStream, item: TokenStream) -> TokenStre
         let errors = errors.into_tokens();
         return quote!(#block #errors);
     }
-    let controller = expand::controller(&block.self_ty, &name(&block.self_ty), prefix.as_ref(), &handlers);
+    let controller = expand::controller(&block.self_ty, &block::name(&block.self_ty), prefix.as_ref(), &handlers);
     quote!(#block #controller)
 }
 
@@ -68,25 +68,6 @@ fn not_an_impl(item: TokenStream) -> TokenStream {
     )
 }
 
-fn check_block(block: &ItemImpl, errors: &mut Errors) {
-    if let Some((path, _)) = &block.trait_ {
-        errors.at(
-            path,
-            "`#[controller]` on the impl of a trait, expected an inherent impl block: what a type has from a trait is no \
-             handler",
-        );
-    }
-    if let Some(parameter) = block.generics.params.first() {
-        errors.at(
-            parameter,
-            "a generic controller, expected one type: the host has to know what it loads",
-        );
-    }
-    if !matches!(*block.self_ty, Type::Path(_)) {
-        errors.at(&block.self_ty, "expected a struct or an enum of this crate");
-    }
-}
-
 /// Takes handler attributes off an item that cannot be a handler.
 fn misplaced(attributes: &mut Vec<Attribute>, errors: &mut Errors) {
     attributes.retain(|attribute| {
@@ -99,16 +80,4 @@ fn misplaced(attributes: &mut Vec<Attribute>, errors: &mut Errors) {
         );
         false
     });
-}
-
-fn name(ty: &Type) -> String {
-    match ty {
-        Type::Path(path) => path
-            .path
-            .segments
-            .last()
-            .map(|last| last.ident.to_string())
-            .unwrap_or_default(),
-        other => other.to_token_stream().to_string(),
-    }
 }

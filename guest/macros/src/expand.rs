@@ -1,11 +1,12 @@
-//! From what was read to Rust.
+//! From a controller that was read to Rust.
 
-use proc_macro2::{Group, Ident, TokenStream, TokenTree};
+use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens as _, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{LitStr, Type};
 
 use crate::handler::Handler;
+use crate::tokens::{number, without_self};
 
 pub(crate) fn controller(ty: &Type, name: &str, prefix: Option<&LitStr>, handlers: &[Handler]) -> TokenStream {
     let prefix = prefix.map_or_else(|| "/".to_owned(), LitStr::value);
@@ -65,10 +66,6 @@ pub(crate) fn controller(ty: &Type, name: &str, prefix: Option<&LitStr>, handler
 
         #(#checks)*
     }
-}
-
-fn number(index: usize) -> u32 {
-    u32::try_from(index).unwrap_or(u32::MAX)
 }
 
 fn routes(index: u32, handler: &Handler) -> Vec<TokenStream> {
@@ -163,6 +160,9 @@ fn checks(controller: &Type, handler: &Handler, prefix: &str, form: &TokenStream
             });
         }
     }
+    if handler.arguments.len() < 2 {
+        return checks;
+    }
     let two_bodies = format!("handler `{name}` takes the body twice, expected one argument that is read from it");
     let two_contexts = format!("handler `{name}` takes the context twice, expected one argument");
     checks.extend(quote_spanned! {handler.ident.span()=>
@@ -170,19 +170,6 @@ fn checks(controller: &Type, handler: &Handler, prefix: &str, form: &TokenStream
         const _: () = ::core::assert!(2u8 > #contexts, #two_contexts);
     });
     checks
-}
-
-fn without_self(tokens: TokenStream, controller: &Type) -> TokenStream {
-    let replace = |token| match token {
-        TokenTree::Ident(ident) if ident == "Self" => controller.to_token_stream(),
-        TokenTree::Group(group) => {
-            let mut inner = Group::new(group.delimiter(), without_self(group.stream(), controller));
-            inner.set_span(group.span());
-            TokenTree::Group(inner).into()
-        }
-        other => other.into(),
-    };
-    tokens.into_iter().flat_map(replace).collect()
 }
 
 fn paths(handler: &Handler) -> Vec<String> {

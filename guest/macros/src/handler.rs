@@ -1,8 +1,9 @@
 //! One function of the impl block.
 
 use proc_macro2::Span;
-use syn::{FnArg, GenericParam, ImplItemFn, Pat, PatType, ReturnType, Safety, Type};
+use syn::{FnArg, ImplItemFn, Pat, PatType, ReturnType, Type};
 
+use crate::block;
 use crate::errors::Errors;
 use crate::mapping::{self, Mapping};
 
@@ -43,7 +44,7 @@ pub(crate) fn read(function: &mut ImplItemFn, errors: &mut Errors) -> Option<Han
     if !found {
         return None;
     }
-    check_signature(function, errors);
+    block::check_signature(function, &block::CONTROLLER, errors);
     let arguments = function.sig.inputs.iter().filter_map(|input| match input {
         FnArg::Typed(typed) => Some(argument(typed)),
         FnArg::Receiver(_) => None,
@@ -58,54 +59,6 @@ pub(crate) fn read(function: &mut ImplItemFn, errors: &mut Errors) -> Option<Han
         },
         mappings,
     })
-}
-
-fn check_signature(function: &ImplItemFn, errors: &mut Errors) {
-    let sig = &function.sig;
-    let name = &sig.ident;
-    if let Some(receiver) = sig.receiver() {
-        errors.at(
-            receiver,
-            format_args!(
-                "handler `{name}` takes `self`, expected none: instances of a module come and go, so a controller holds \
-                 no state; call a channel that does"
-            ),
-        );
-    }
-    for parameter in &sig.generics.params {
-        if !matches!(parameter, GenericParam::Lifetime(_)) {
-            errors.at(
-                parameter,
-                format_args!("handler `{name}` is generic, expected types that the host can call"),
-            );
-        }
-    }
-    for input in &sig.inputs {
-        if let FnArg::Typed(PatType { ty, .. }) = input
-            && matches!(**ty, Type::ImplTrait(_))
-        {
-            errors.at(
-                ty,
-                format_args!("handler `{name}` takes an `impl` type, expected a type that the host can call"),
-            );
-        }
-    }
-    if let Safety::Unsafe(token) = &sig.safety {
-        errors.at(
-            token,
-            format_args!("handler `{name}` is `unsafe`, expected a safe function"),
-        );
-    }
-    for attribute in function
-        .attrs
-        .iter()
-        .filter(|attribute| attribute.path().is_ident("cfg"))
-    {
-        errors.at(
-            attribute,
-            format_args!("handler `{name}` has a `#[cfg]`, expected none: put it on a controller of its own"),
-        );
-    }
 }
 
 fn argument(typed: &PatType) -> Argument {

@@ -1,11 +1,16 @@
 //! The attributes of `pointwork-guest`, which re-exports and documents them; use them through that crate.
 
+mod block;
+mod channel;
 mod controller;
 mod errors;
 mod expand;
+mod expand_channel;
 mod handler;
+mod listener;
 mod mapping;
 mod path;
+mod tokens;
 
 use proc_macro::TokenStream;
 
@@ -15,6 +20,22 @@ use proc_macro::TokenStream;
 #[proc_macro_attribute]
 pub fn controller(arguments: TokenStream, item: TokenStream) -> TokenStream {
     controller::controller(arguments.into(), item.into()).into()
+}
+
+/// Makes an inherent impl block a channel: a named group of listeners (spec C1).
+///
+/// See `pointwork_guest::channel` for the guide.
+#[proc_macro_attribute]
+pub fn channel(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    channel::channel(arguments.into(), item.into()).into()
+}
+
+/// Binds a listener inside a `#[channel]` impl block: `#[on("product:all")]`.
+#[proc_macro_attribute]
+pub fn on(_arguments: TokenStream, item: TokenStream) -> TokenStream {
+    let message = "`#[on]` stands on a function inside an impl block with `#[channel]`; expected `#[channel(\"name\")] impl \
+                   Db { … }` around it";
+    errors::beside(item.into(), message).into()
 }
 
 /// `#[controller]` takes these attributes off before the compiler looks for them. Whoever reaches one of them has put it

@@ -7,10 +7,13 @@
 pub(crate) mod native;
 
 #[cfg(not(target_arch = "wasm32"))]
-pub(crate) use native::{BodyReader, BodyWriter, Context, hand_over, log, waiting};
+pub(crate) use native::{BodyReader, BodyWriter, Context, Delivery, call_from, hand_over, log, waiting};
 
 #[cfg(target_arch = "wasm32")]
 pub(crate) use crate::bindings::imports::pointwork::module::{
     context::{BodyReader, BodyWriter, Context, hand_over},
-    context_async as waiting, log,
+    context_async as waiting,
+    events::Delivery,
+    events_async::call as call_from,
+    log,
 };

@@ -1,14 +1,17 @@
-//! A stand-in for the host in native builds: one exchange that lives in memory.
+//! A stand-in for the host in native builds: one exchange or one delivery that lives in memory.
 
 #![cfg_attr(not(feature = "testing"), allow(dead_code))]
 
+mod bus;
+pub(crate) mod delivery;
+
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::rc::Rc;
 
-use crate::bindings::types::{Body, Failure, Header, Payload, Reply, Thrown};
+pub(crate) use bus::Bus;
+pub(crate) use delivery::{Delivery, call_from};
 
-pub(crate) type Listener = Box<dyn Fn(Payload) -> Result<Payload, Failure>>;
+use crate::bindings::types::{Body, Failure, Header, Payload, Reply, Thrown};
 
 /// All that a request is and all that a handler did with it.
 #[derive(Default)]
@@ -21,8 +24,7 @@ pub(crate) struct Exchange {
     pub(crate) route: String,
     pub(crate) body: RefCell<Option<Vec<u8>>>,
     pub(crate) extensions: RefCell<Vec<(String, String)>>,
-    pub(crate) listeners: HashMap<String, Listener>,
-    pub(crate) emitted: RefCell<Vec<(String, Payload)>>,
+    pub(crate) bus: Bus,
     pub(crate) handed_over: RefCell<Vec<(String, Payload)>>,
     pub(crate) answer: RefCell<Option<Answer>>,
     pub(crate) finished: Cell<bool>,
@@ -161,14 +163,11 @@ impl Context {
     }
 
     pub(crate) fn call(&self, event: &str, payload: &Payload) -> Result<Payload, Failure> {
-        match self.0.listeners.get(event) {
-            Some(listener) => listener(payload.clone()),
-            None => Err(failure("unknown-event", 500, "the test set no listener for it")),
-        }
+        self.0.bus.call(event, payload)
     }
 
     pub(crate) fn emit(&self, event: &str, payload: &Payload) {
-        self.0.emitted.borrow_mut().push((event.into(), payload.clone()));
+        self.0.bus.emit(event, payload);
     }
 
     pub(crate) fn send(&self, reply: &Reply) -> Result<(), Failure> {

@@ -2880,6 +2880,673 @@ pub mod pointwork {
                 }
             }
         }
+        /// Events as a listener sees them.
+        #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
+        pub mod events {
+            use super::super::super::_rt;
+            pub type Payload = super::super::super::pointwork::module::types::Payload;
+            pub type Failure = super::super::super::pointwork::module::types::Failure;
+            pub type Context = super::super::super::pointwork::module::context::Context;
+            /// One event on its way through a listener.
+            ///
+            /// The host creates it and hands it over with `listeners.deliver`; the guest owns it. It carries the chain of calls
+            /// that led here, so what the listener calls in turn inherits deadline, depth and request id.
+            #[derive(Debug)]
+            #[repr(transparent)]
+            pub struct Delivery {
+                handle: _rt::Resource<Delivery>,
+            }
+            impl Delivery {
+                #[doc(hidden)]
+                pub unsafe fn from_handle(handle: u32) -> Self {
+                    Self {
+                        handle: unsafe { _rt::Resource::from_handle(handle) },
+                    }
+                }
+                #[doc(hidden)]
+                pub fn take_handle(&self) -> u32 {
+                    _rt::Resource::take_handle(&self.handle)
+                }
+                #[doc(hidden)]
+                pub fn handle(&self) -> u32 {
+                    _rt::Resource::handle(&self.handle)
+                }
+            }
+            unsafe impl _rt::WasmResource for Delivery {
+                #[inline]
+                unsafe fn drop(_handle: u32) {
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "pointwork:module/events@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "[resource-drop]delivery"]
+                        fn drop(_: i32);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn drop(_: i32) {
+                        unreachable!()
+                    }
+                    unsafe {
+                        drop(_handle as i32);
+                    }
+                }
+            }
+            impl Delivery {
+                #[allow(unused_unsafe, clippy::all)]
+                /// The event's name within its channel.
+                #[allow(async_fn_in_trait)]
+                pub fn event(&self) -> _rt::String {
+                    unsafe {
+                        #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                        #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                        struct RetArea(
+                            [::core::mem::MaybeUninit<
+                                u8,
+                            >; 2 * ::core::mem::size_of::<*const u8>()],
+                        );
+                        let mut ret_area = RetArea(
+                            [::core::mem::MaybeUninit::uninit(); 2
+                                * ::core::mem::size_of::<*const u8>()],
+                        );
+                        let ptr0 = ret_area.0.as_mut_ptr().cast::<u8>();
+                        #[cfg(target_arch = "wasm32")]
+                        #[link(wasm_import_module = "pointwork:module/events@0.1.0")]
+                        unsafe extern "C" {
+                            #[link_name = "[method]delivery.event"]
+                            fn wit_import1(_: i32, _: *mut u8);
+                        }
+                        #[cfg(not(target_arch = "wasm32"))]
+                        unsafe extern "C" fn wit_import1(_: i32, _: *mut u8) {
+                            unreachable!()
+                        }
+                        wit_import1((self).handle() as i32, ptr0);
+                        let l2 = *ptr0.add(0).cast::<*mut u8>();
+                        let l3 = *ptr0
+                            .add(::core::mem::size_of::<*const u8>())
+                            .cast::<usize>();
+                        let len4 = l3;
+                        let bytes4 = _rt::Vec::from_raw_parts(l2.cast(), len4, len4);
+                        let result5 = _rt::string_lift(bytes4);
+                        result5
+                    }
+                }
+            }
+            impl Delivery {
+                #[allow(unused_unsafe, clippy::all)]
+                /// The id of the request that began the chain; `none` if no request did.
+                #[allow(async_fn_in_trait)]
+                pub fn request_id(&self) -> ::core::option::Option<_rt::String> {
+                    unsafe {
+                        #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                        #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                        struct RetArea(
+                            [::core::mem::MaybeUninit<
+                                u8,
+                            >; 3 * ::core::mem::size_of::<*const u8>()],
+                        );
+                        let mut ret_area = RetArea(
+                            [::core::mem::MaybeUninit::uninit(); 3
+                                * ::core::mem::size_of::<*const u8>()],
+                        );
+                        let ptr0 = ret_area.0.as_mut_ptr().cast::<u8>();
+                        #[cfg(target_arch = "wasm32")]
+                        #[link(wasm_import_module = "pointwork:module/events@0.1.0")]
+                        unsafe extern "C" {
+                            #[link_name = "[method]delivery.request-id"]
+                            fn wit_import1(_: i32, _: *mut u8);
+                        }
+                        #[cfg(not(target_arch = "wasm32"))]
+                        unsafe extern "C" fn wit_import1(_: i32, _: *mut u8) {
+                            unreachable!()
+                        }
+                        wit_import1((self).handle() as i32, ptr0);
+                        let l2 = i32::from(*ptr0.add(0).cast::<u8>());
+                        let result6 = match l2 {
+                            0 => None,
+                            1 => {
+                                let e = {
+                                    let l3 = *ptr0
+                                        .add(::core::mem::size_of::<*const u8>())
+                                        .cast::<*mut u8>();
+                                    let l4 = *ptr0
+                                        .add(2 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<usize>();
+                                    let len5 = l4;
+                                    let bytes5 = _rt::Vec::from_raw_parts(
+                                        l3.cast(),
+                                        len5,
+                                        len5,
+                                    );
+                                    _rt::string_lift(bytes5)
+                                };
+                                Some(e)
+                            }
+                            _ => _rt::invalid_enum_discriminant(),
+                        };
+                        result6
+                    }
+                }
+            }
+            impl Delivery {
+                #[allow(unused_unsafe, clippy::all)]
+                /// Takes the context that was handed over with the event; `none` if there was none or it was taken before.
+                #[allow(async_fn_in_trait)]
+                pub fn take_context(&self) -> ::core::option::Option<Context> {
+                    unsafe {
+                        #[repr(align(4))]
+                        struct RetArea([::core::mem::MaybeUninit<u8>; 8]);
+                        let mut ret_area = RetArea(
+                            [::core::mem::MaybeUninit::uninit(); 8],
+                        );
+                        let ptr0 = ret_area.0.as_mut_ptr().cast::<u8>();
+                        #[cfg(target_arch = "wasm32")]
+                        #[link(wasm_import_module = "pointwork:module/events@0.1.0")]
+                        unsafe extern "C" {
+                            #[link_name = "[method]delivery.take-context"]
+                            fn wit_import1(_: i32, _: *mut u8);
+                        }
+                        #[cfg(not(target_arch = "wasm32"))]
+                        unsafe extern "C" fn wit_import1(_: i32, _: *mut u8) {
+                            unreachable!()
+                        }
+                        wit_import1((self).handle() as i32, ptr0);
+                        let l2 = i32::from(*ptr0.add(0).cast::<u8>());
+                        let result4 = match l2 {
+                            0 => None,
+                            1 => {
+                                let e = {
+                                    let l3 = *ptr0.add(4).cast::<i32>();
+                                    super::super::super::pointwork::module::context::Context::from_handle(
+                                        l3 as u32,
+                                    )
+                                };
+                                Some(e)
+                            }
+                            _ => _rt::invalid_enum_discriminant(),
+                        };
+                        result4
+                    }
+                }
+            }
+            impl Delivery {
+                #[allow(unused_unsafe, clippy::all)]
+                /// Calls another event and waits for what its listener returns.
+                #[allow(async_fn_in_trait)]
+                pub fn call(
+                    &self,
+                    event: &str,
+                    payload: &Payload,
+                ) -> ::core::result::Result<Payload, Failure> {
+                    unsafe {
+                        #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                        #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                        struct RetArea(
+                            [::core::mem::MaybeUninit<
+                                u8,
+                            >; 6 * ::core::mem::size_of::<*const u8>()],
+                        );
+                        let mut ret_area = RetArea(
+                            [::core::mem::MaybeUninit::uninit(); 6
+                                * ::core::mem::size_of::<*const u8>()],
+                        );
+                        let vec0 = event;
+                        let ptr0 = vec0.as_ptr().cast::<u8>();
+                        let len0 = vec0.len();
+                        let super::super::super::pointwork::module::types::Payload {
+                            content_type: content_type1,
+                            data: data1,
+                        } = payload;
+                        let vec2 = content_type1;
+                        let ptr2 = vec2.as_ptr().cast::<u8>();
+                        let len2 = vec2.len();
+                        let vec3 = data1;
+                        let ptr3 = vec3.as_ptr().cast::<u8>();
+                        let len3 = vec3.len();
+                        let ptr4 = ret_area.0.as_mut_ptr().cast::<u8>();
+                        #[cfg(target_arch = "wasm32")]
+                        #[link(wasm_import_module = "pointwork:module/events@0.1.0")]
+                        unsafe extern "C" {
+                            #[link_name = "[method]delivery.call"]
+                            fn wit_import5(
+                                _: i32,
+                                _: *mut u8,
+                                _: usize,
+                                _: *mut u8,
+                                _: usize,
+                                _: *mut u8,
+                                _: usize,
+                                _: *mut u8,
+                            );
+                        }
+                        #[cfg(not(target_arch = "wasm32"))]
+                        unsafe extern "C" fn wit_import5(
+                            _: i32,
+                            _: *mut u8,
+                            _: usize,
+                            _: *mut u8,
+                            _: usize,
+                            _: *mut u8,
+                            _: usize,
+                            _: *mut u8,
+                        ) {
+                            unreachable!()
+                        }
+                        wit_import5(
+                            (self).handle() as i32,
+                            ptr0.cast_mut(),
+                            len0,
+                            ptr2.cast_mut(),
+                            len2,
+                            ptr3.cast_mut(),
+                            len3,
+                            ptr4,
+                        );
+                        let l6 = i32::from(*ptr4.add(0).cast::<u8>());
+                        let result20 = match l6 {
+                            0 => {
+                                let e = {
+                                    let l7 = *ptr4
+                                        .add(::core::mem::size_of::<*const u8>())
+                                        .cast::<*mut u8>();
+                                    let l8 = *ptr4
+                                        .add(2 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<usize>();
+                                    let len9 = l8;
+                                    let bytes9 = _rt::Vec::from_raw_parts(
+                                        l7.cast(),
+                                        len9,
+                                        len9,
+                                    );
+                                    let l10 = *ptr4
+                                        .add(3 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<*mut u8>();
+                                    let l11 = *ptr4
+                                        .add(4 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<usize>();
+                                    let len12 = l11;
+                                    super::super::super::pointwork::module::types::Payload {
+                                        content_type: _rt::string_lift(bytes9),
+                                        data: <_ as From<
+                                            _rt::Vec<_>,
+                                        >>::from(_rt::Vec::from_raw_parts(l10.cast(), len12, len12)),
+                                    }
+                                };
+                                Ok(e)
+                            }
+                            1 => {
+                                let e = {
+                                    let l13 = *ptr4
+                                        .add(::core::mem::size_of::<*const u8>())
+                                        .cast::<*mut u8>();
+                                    let l14 = *ptr4
+                                        .add(2 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<usize>();
+                                    let len15 = l14;
+                                    let bytes15 = _rt::Vec::from_raw_parts(
+                                        l13.cast(),
+                                        len15,
+                                        len15,
+                                    );
+                                    let l16 = i32::from(
+                                        *ptr4
+                                            .add(3 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<u16>(),
+                                    );
+                                    let l17 = *ptr4
+                                        .add(4 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<*mut u8>();
+                                    let l18 = *ptr4
+                                        .add(5 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<usize>();
+                                    let len19 = l18;
+                                    let bytes19 = _rt::Vec::from_raw_parts(
+                                        l17.cast(),
+                                        len19,
+                                        len19,
+                                    );
+                                    super::super::super::pointwork::module::types::Failure {
+                                        code: _rt::string_lift(bytes15),
+                                        status: l16 as u16,
+                                        message: _rt::string_lift(bytes19),
+                                    }
+                                };
+                                Err(e)
+                            }
+                            _ => _rt::invalid_enum_discriminant(),
+                        };
+                        result20
+                    }
+                }
+            }
+            impl Delivery {
+                #[allow(unused_unsafe, clippy::all)]
+                /// Puts another event into its listener's queue and returns at once.
+                #[allow(async_fn_in_trait)]
+                pub fn emit(&self, event: &str, payload: &Payload) -> () {
+                    unsafe {
+                        let vec0 = event;
+                        let ptr0 = vec0.as_ptr().cast::<u8>();
+                        let len0 = vec0.len();
+                        let super::super::super::pointwork::module::types::Payload {
+                            content_type: content_type1,
+                            data: data1,
+                        } = payload;
+                        let vec2 = content_type1;
+                        let ptr2 = vec2.as_ptr().cast::<u8>();
+                        let len2 = vec2.len();
+                        let vec3 = data1;
+                        let ptr3 = vec3.as_ptr().cast::<u8>();
+                        let len3 = vec3.len();
+                        #[cfg(target_arch = "wasm32")]
+                        #[link(wasm_import_module = "pointwork:module/events@0.1.0")]
+                        unsafe extern "C" {
+                            #[link_name = "[method]delivery.emit"]
+                            fn wit_import4(
+                                _: i32,
+                                _: *mut u8,
+                                _: usize,
+                                _: *mut u8,
+                                _: usize,
+                                _: *mut u8,
+                                _: usize,
+                            );
+                        }
+                        #[cfg(not(target_arch = "wasm32"))]
+                        unsafe extern "C" fn wit_import4(
+                            _: i32,
+                            _: *mut u8,
+                            _: usize,
+                            _: *mut u8,
+                            _: usize,
+                            _: *mut u8,
+                            _: usize,
+                        ) {
+                            unreachable!()
+                        }
+                        wit_import4(
+                            (self).handle() as i32,
+                            ptr0.cast_mut(),
+                            len0,
+                            ptr2.cast_mut(),
+                            len2,
+                            ptr3.cast_mut(),
+                            len3,
+                        );
+                    }
+                }
+            }
+        }
+        /// The waiting functions of `events` for modules of the asynchronous form.
+        #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
+        pub mod events_async {
+            use super::super::super::_rt;
+            pub type Payload = super::super::super::pointwork::module::types::Payload;
+            pub type Failure = super::super::super::pointwork::module::types::Failure;
+            pub type Delivery = super::super::super::pointwork::module::events::Delivery;
+            #[allow(unused_unsafe, clippy::all)]
+            /// See `delivery.call`.
+            #[allow(async_fn_in_trait)]
+            pub async fn call(
+                delivery: &Delivery,
+                event: _rt::String,
+                payload: Payload,
+            ) -> ::core::result::Result<Payload, Failure> {
+                unsafe {
+                    #[derive(Copy, Clone)]
+                    struct ParamsLower(*mut u8);
+                    unsafe impl Send for ParamsLower {}
+                    use wit_bindgen::rt::async_support::Subtask as _Subtask;
+                    struct _MySubtask<'a> {
+                        _unused: core::marker::PhantomData<&'a ()>,
+                    }
+                    #[allow(unused_parens)]
+                    unsafe impl<'a> _Subtask for _MySubtask<'a> {
+                        type Params = (&'a Delivery, _rt::String, Payload);
+                        type Results = ::core::result::Result<Payload, Failure>;
+                        type ParamsLower = ParamsLower;
+                        fn abi_layout(&mut self) -> ::core::alloc::Layout {
+                            unsafe {
+                                ::core::alloc::Layout::from_size_align_unchecked(
+                                    (13 * ::core::mem::size_of::<*const u8>()),
+                                    ::core::mem::size_of::<*const u8>(),
+                                )
+                            }
+                        }
+                        fn results_offset(&mut self) -> usize {
+                            (7 * ::core::mem::size_of::<*const u8>())
+                        }
+                        unsafe fn call_import(
+                            &mut self,
+                            _params: Self::ParamsLower,
+                            _results: *mut u8,
+                        ) -> u32 {
+                            #[cfg(target_arch = "wasm32")]
+                            #[link(
+                                wasm_import_module = "pointwork:module/events-async@0.1.0"
+                            )]
+                            unsafe extern "C" {
+                                #[link_name = "[async-lower]call"]
+                                fn call(_: *mut u8, _: *mut u8) -> i32;
+                            }
+                            #[cfg(not(target_arch = "wasm32"))]
+                            unsafe extern "C" fn call(_: *mut u8, _: *mut u8) -> i32 {
+                                unreachable!()
+                            }
+                            unsafe { call(_params.0, _results) as u32 }
+                        }
+                        unsafe fn params_dealloc_lists(
+                            &mut self,
+                            _params: Self::ParamsLower,
+                        ) {
+                            unsafe {
+                                let l0 = *_params
+                                    .0
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l1 = *_params
+                                    .0
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                _rt::cabi_dealloc(l0, l1, 1);
+                                let l2 = *_params
+                                    .0
+                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l3 = *_params
+                                    .0
+                                    .add(4 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                _rt::cabi_dealloc(l2, l3, 1);
+                                let l4 = *_params
+                                    .0
+                                    .add(5 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l5 = *_params
+                                    .0
+                                    .add(6 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let base6 = l4;
+                                let len6 = l5;
+                                _rt::cabi_dealloc(base6, len6 * 1, 1);
+                            }
+                        }
+                        unsafe fn params_dealloc_lists_and_own(
+                            &mut self,
+                            _params: Self::ParamsLower,
+                        ) {
+                            unsafe {
+                                let l0 = *_params
+                                    .0
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l1 = *_params
+                                    .0
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                _rt::cabi_dealloc(l0, l1, 1);
+                                let l2 = *_params
+                                    .0
+                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l3 = *_params
+                                    .0
+                                    .add(4 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                _rt::cabi_dealloc(l2, l3, 1);
+                                let l4 = *_params
+                                    .0
+                                    .add(5 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l5 = *_params
+                                    .0
+                                    .add(6 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let base6 = l4;
+                                let len6 = l5;
+                                _rt::cabi_dealloc(base6, len6 * 1, 1);
+                            }
+                        }
+                        unsafe fn params_lower(
+                            &mut self,
+                            (_lower0, _lower1, _lower2): Self::Params,
+                            _ptr: *mut u8,
+                        ) -> Self::ParamsLower {
+                            let _param_ptr = unsafe { _ptr.add(0) };
+                            unsafe {
+                                *_param_ptr.add(0).cast::<i32>() = (_lower0).handle()
+                                    as i32;
+                            }
+                            let _param_ptr = unsafe {
+                                _ptr.add(::core::mem::size_of::<*const u8>())
+                            };
+                            unsafe {
+                                let vec0 = (_lower1.into_bytes()).into_boxed_slice();
+                                let ptr0 = vec0.as_ptr().cast::<u8>();
+                                let len0 = vec0.len();
+                                ::core::mem::forget(vec0);
+                                *_param_ptr
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>() = len0;
+                                *_param_ptr.add(0).cast::<*mut u8>() = ptr0.cast_mut();
+                            }
+                            let _param_ptr = unsafe {
+                                _ptr.add((3 * ::core::mem::size_of::<*const u8>()))
+                            };
+                            unsafe {
+                                let super::super::super::pointwork::module::types::Payload {
+                                    content_type: content_type0,
+                                    data: data0,
+                                } = _lower2;
+                                let vec1 = (content_type0.into_bytes()).into_boxed_slice();
+                                let ptr1 = vec1.as_ptr().cast::<u8>();
+                                let len1 = vec1.len();
+                                ::core::mem::forget(vec1);
+                                *_param_ptr
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>() = len1;
+                                *_param_ptr.add(0).cast::<*mut u8>() = ptr1.cast_mut();
+                                let vec2 = <_ as Into<_rt::Vec<_>>>::into(data0)
+                                    .into_boxed_slice();
+                                let ptr2 = vec2.as_ptr().cast::<u8>();
+                                let len2 = vec2.len();
+                                ::core::mem::forget(vec2);
+                                *_param_ptr
+                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>() = len2;
+                                *_param_ptr
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>() = ptr2.cast_mut();
+                            }
+                            ParamsLower(_ptr)
+                        }
+                        unsafe fn results_lift(
+                            &mut self,
+                            _ptr: *mut u8,
+                        ) -> Self::Results {
+                            unsafe {
+                                let l0 = i32::from(*_ptr.add(0).cast::<u8>());
+                                match l0 {
+                                    0 => {
+                                        let e = {
+                                            let l1 = *_ptr
+                                                .add(::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l2 = *_ptr
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len3 = l2;
+                                            let bytes3 = _rt::Vec::from_raw_parts(
+                                                l1.cast(),
+                                                len3,
+                                                len3,
+                                            );
+                                            let l4 = *_ptr
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l5 = *_ptr
+                                                .add(4 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len6 = l5;
+                                            super::super::super::pointwork::module::types::Payload {
+                                                content_type: _rt::string_lift(bytes3),
+                                                data: <_ as From<
+                                                    _rt::Vec<_>,
+                                                >>::from(_rt::Vec::from_raw_parts(l4.cast(), len6, len6)),
+                                            }
+                                        };
+                                        Ok(e)
+                                    }
+                                    1 => {
+                                        let e = {
+                                            let l7 = *_ptr
+                                                .add(::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l8 = *_ptr
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len9 = l8;
+                                            let bytes9 = _rt::Vec::from_raw_parts(
+                                                l7.cast(),
+                                                len9,
+                                                len9,
+                                            );
+                                            let l10 = i32::from(
+                                                *_ptr
+                                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<u16>(),
+                                            );
+                                            let l11 = *_ptr
+                                                .add(4 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l12 = *_ptr
+                                                .add(5 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len13 = l12;
+                                            let bytes13 = _rt::Vec::from_raw_parts(
+                                                l11.cast(),
+                                                len13,
+                                                len13,
+                                            );
+                                            super::super::super::pointwork::module::types::Failure {
+                                                code: _rt::string_lift(bytes9),
+                                                status: l10 as u16,
+                                                message: _rt::string_lift(bytes13),
+                                            }
+                                        };
+                                        Err(e)
+                                    }
+                                    _ => _rt::invalid_enum_discriminant(),
+                                }
+                            }
+                        }
+                    }
+                    _MySubtask {
+                        _unused: core::marker::PhantomData,
+                    }
+                        .call((delivery, event, payload))
+                        .await
+                }
+            }
+        }
         /// Log lines. They join the host's log within the span of the request that caused them.
         #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
         pub mod log {

@@ -4,10 +4,22 @@
 
 #[allow(missing_docs, unreachable_pub, clippy::undocumented_unsafe_blocks, reason = "generated")]
 #[rustfmt::skip]
+pub mod channel_module;
+#[allow(missing_docs, unreachable_pub, clippy::undocumented_unsafe_blocks, reason = "generated")]
+#[rustfmt::skip]
+pub mod channel_module_async;
+#[allow(missing_docs, unreachable_pub, clippy::undocumented_unsafe_blocks, reason = "generated")]
+#[rustfmt::skip]
 pub mod controller_module;
 #[allow(missing_docs, unreachable_pub, clippy::undocumented_unsafe_blocks, reason = "generated")]
 #[rustfmt::skip]
 pub mod controller_module_async;
+#[allow(missing_docs, unreachable_pub, clippy::undocumented_unsafe_blocks, reason = "generated")]
+#[rustfmt::skip]
+pub mod full_module;
+#[allow(missing_docs, unreachable_pub, clippy::undocumented_unsafe_blocks, reason = "generated")]
+#[rustfmt::skip]
+pub mod full_module_async;
 #[allow(missing_docs, unreachable_pub, clippy::undocumented_unsafe_blocks, reason = "generated")]
 #[rustfmt::skip]
 pub mod imports;

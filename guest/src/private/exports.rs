@@ -1,31 +1,14 @@
-//! Between the controllers of a module and the generated exports of its form.
+//! From the parts of a module to the exports of its world.
+//!
+//! The bindings of each world define their traits and records anew, so everything here is written once and stamped out
+//! for each world. `module!` then exports its type to the one world that it chose.
 
-use crate::Outcome;
+use super::parts::{AsyncChannels, AsyncControllers, BlockingChannels, BlockingControllers, Channels, Controllers};
 use crate::bindings::types;
-use crate::controller::{Controller, Route};
+use crate::{AsyncContext, AsyncDelivery, Context, Delivery, Failure, Outcome, Payload, backend};
 
-/// A controller's declarations, without its type.
-#[derive(Clone, Copy, Debug)]
-pub struct Declaration {
-    name: &'static str,
-    prefix: &'static str,
-    handlers: u32,
-    routes: &'static [Route],
-}
-
-impl Declaration {
-    pub const fn of<C: Controller>() -> Self {
-        Self {
-            name: C::NAME,
-            prefix: C::PREFIX,
-            handlers: C::HANDLERS,
-            routes: C::ROUTES,
-        }
-    }
-}
-
-/// Sets up what every handler may rely on.
-pub fn begin() {
+/// Sets up what every handler and listener may rely on.
+fn begin() {
     wit_bindgen::rt::maybe_link_cabi_realloc();
     super::panic::tell_host();
 }
@@ -41,65 +24,131 @@ fn lower(outcome: Outcome) -> types::Outcome {
     }
 }
 
-/// The records of `routes`, which the bindings of each world define anew.
-macro_rules! declare {
-    () => {
-        /// The controllers of a module; handlers are numbered through, without gaps.
-        pub fn declare(controllers: &[Declaration]) -> Vec<routes::Controller> {
-            let mut first = 0;
-            controllers
-                .iter()
-                .map(|controller| {
-                    let routes = controller.routes.iter().map(|route| routes::Route {
-                        handler: first + route.handler,
-                        name: route.name.to_owned(),
-                        method: route.method.map(str::to_owned),
-                        paths: route.paths.iter().map(|&path| path.to_owned()).collect(),
+fn lower_answer(answer: Result<Payload, Failure>) -> Result<types::Payload, types::Failure> {
+    answer.map(Into::into).map_err(Into::into)
+}
+
+macro_rules! routes {
+    ($($world:ident),*) => {$(
+        const _: () = {
+            use crate::bindings::$world::exports::pointwork::module::routes::{Controller, Guest, Route};
+
+            impl<M: Controllers> Guest for M {
+                fn declare_routes() -> Vec<Controller> {
+                    begin();
+                    let mut first = 0;
+                    let controllers = M::CONTROLLERS.iter().map(|controller| {
+                        let routes = controller.routes.iter().map(|route| Route {
+                            handler: first + route.handler,
+                            name: route.name.to_owned(),
+                            method: route.method.map(str::to_owned),
+                            paths: route.paths.iter().map(|&path| path.to_owned()).collect(),
+                        });
+                        let declared = Controller {
+                            name: controller.name.to_owned(),
+                            prefix: controller.prefix.to_owned(),
+                            routes: routes.collect(),
+                        };
+                        first += controller.handlers;
+                        declared
                     });
-                    let declared = routes::Controller {
-                        name: controller.name.to_owned(),
-                        prefix: controller.prefix.to_owned(),
-                        routes: routes.collect(),
-                    };
-                    first += controller.handlers;
-                    declared
-                })
-                .collect()
+                    controllers.collect()
+                }
+            }
+        };
+    )*};
+}
+
+macro_rules! channels {
+    ($($world:ident),*) => {$(
+        const _: () = {
+            use crate::bindings::$world::exports::pointwork::module::channels::{Channel, Guest, Listener};
+
+            impl<M: Channels> Guest for M {
+                fn declare_channels() -> Vec<Channel> {
+                    begin();
+                    let mut first = 0;
+                    let channels = M::CHANNELS.iter().map(|channel| {
+                        let listeners = channel.events.iter().map(|listener| Listener {
+                            id: first + listener.listener,
+                            event: listener.event.to_owned(),
+                        });
+                        let declared = Channel {
+                            name: channel.name.to_owned(),
+                            listeners: listeners.collect(),
+                        };
+                        first += channel.listeners;
+                        declared
+                    });
+                    channels.collect()
+                }
+            }
+        };
+    )*};
+}
+
+macro_rules! handlers {
+    ($($world:ident),*) => {$(
+        impl<M: BlockingControllers> crate::bindings::$world::exports::pointwork::module::handlers::Guest for M {
+            fn handle(handler: u32, context: backend::Context) -> types::Outcome {
+                begin();
+                lower(<M as BlockingControllers>::handle(handler, Context::new(context)))
+            }
         }
-    };
+    )*};
 }
 
-/// The synchronous form.
-pub mod blocking {
-    use super::{Declaration, Outcome, lower};
-    use crate::{Context, backend};
-
-    pub use crate::bindings::controller_module::export_controller_module as export;
-    pub use crate::bindings::controller_module::exports::pointwork::module::{handlers, routes};
-
-    declare!();
-
-    pub fn handle(context: backend::Context, run: impl FnOnce(Context) -> Outcome) -> super::types::Outcome {
-        super::begin();
-        lower(run(Context::new(context)))
-    }
+macro_rules! handlers_async {
+    ($($world:ident),*) => {$(
+        impl<M: AsyncControllers> crate::bindings::$world::exports::pointwork::module::handlers_async::Guest for M {
+            async fn handle(handler: u32, context: backend::Context) -> types::Outcome {
+                begin();
+                lower(<M as AsyncControllers>::handle(handler, AsyncContext::new(context)).await)
+            }
+        }
+    )*};
 }
 
-/// The asynchronous form.
-pub mod asynchronous {
-    use super::{Declaration, Outcome, lower};
-    use crate::{AsyncContext, backend};
-
-    pub use crate::bindings::controller_module_async::export_controller_module_async as export;
-    pub use crate::bindings::controller_module_async::exports::pointwork::module::{handlers_async, routes};
-
-    declare!();
-
-    pub async fn handle<R: Future<Output = Outcome>>(
-        context: backend::Context,
-        run: impl FnOnce(AsyncContext) -> R,
-    ) -> super::types::Outcome {
-        super::begin();
-        lower(run(AsyncContext::new(context)).await)
-    }
+macro_rules! listeners {
+    ($($world:ident),*) => {$(
+        impl<M: BlockingChannels> crate::bindings::$world::exports::pointwork::module::listeners::Guest for M {
+            fn deliver(
+                listener: u32,
+                delivery: backend::Delivery,
+                payload: types::Payload,
+            ) -> Result<types::Payload, types::Failure> {
+                begin();
+                let delivery = Delivery::new(delivery);
+                lower_answer(<M as BlockingChannels>::deliver(listener, delivery, payload.into()))
+            }
+        }
+    )*};
 }
+
+macro_rules! listeners_async {
+    ($($world:ident),*) => {$(
+        impl<M: AsyncChannels> crate::bindings::$world::exports::pointwork::module::listeners_async::Guest for M {
+            async fn deliver(
+                listener: u32,
+                delivery: backend::Delivery,
+                payload: types::Payload,
+            ) -> Result<types::Payload, types::Failure> {
+                begin();
+                let delivery = AsyncDelivery::new(delivery);
+                lower_answer(<M as AsyncChannels>::deliver(listener, delivery, payload.into()).await)
+            }
+        }
+    )*};
+}
+
+routes!(
+    controller_module,
+    controller_module_async,
+    full_module,
+    full_module_async
+);
+channels!(channel_module, channel_module_async, full_module, full_module_async);
+handlers!(controller_module, full_module);
+handlers_async!(controller_module_async, full_module_async);
+listeners!(channel_module, full_module);
+listeners_async!(channel_module_async, full_module_async);

@@ -49,7 +49,6 @@ impl Throw {
         Self { status: 400, message }
     }
 
-    #[cfg(any(target_arch = "wasm32", feature = "testing"))]
     pub(crate) fn into_parts(self) -> (u16, String) {
         (self.status, self.message)
     }

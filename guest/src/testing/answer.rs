@@ -3,9 +3,10 @@ use std::rc::Rc;
 use pointwork_events::Event;
 use serde::de::DeserializeOwned;
 
+use super::events::{self, read};
+use crate::Outcome;
 use crate::backend::native::{self, Exchange};
-use crate::bindings::types::{Body, Payload, Thrown};
-use crate::{Outcome, payload};
+use crate::bindings::types::{Body, Thrown};
 
 /// What came of a [`TestRequest`](super::TestRequest): the reply or error, and the events on the way.
 #[derive(Debug)]
@@ -137,7 +138,7 @@ impl Answer {
     ///
     /// A payload under that name is not of that type.
     pub fn emitted<E: Event>(&self) -> Vec<E::Payload> {
-        payloads::<E>(&self.exchange.emitted.borrow())
+        events::emitted::<E>(&self.exchange.bus)
     }
 
     /// The payload of the event `E` that the handler handed its context over to; `None` if it did not.
@@ -146,25 +147,13 @@ impl Answer {
     ///
     /// The payload under that name is not of that type.
     pub fn handed_over<E: Event>(&self) -> Option<E::Payload> {
-        payloads::<E>(&self.exchange.handed_over.borrow()).pop()
+        let all = self.exchange.handed_over.borrow();
+        let (name, payload) = all.iter().rfind(|(name, _)| name == E::NAME)?;
+        Some(read(name, &payload.data))
     }
 
     /// A request extension, as the handler left it.
     pub fn extension(&self, key: &str) -> Option<String> {
         self.exchange.extension(key)
-    }
-}
-
-fn payloads<E: Event>(all: &[(String, Payload)]) -> Vec<E::Payload> {
-    all.iter()
-        .filter(|(name, _)| name == E::NAME)
-        .map(|(name, payload)| read(name, &payload.data))
-        .collect()
-}
-
-fn read<T: DeserializeOwned>(what: &str, text: &[u8]) -> T {
-    match payload::from_json(text) {
-        Ok(value) => value,
-        Err(error) => panic!("{what} does not fit: {error}"),
     }
 }

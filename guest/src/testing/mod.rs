@@ -1,4 +1,4 @@
-//! Unit tests of a controller, natively and without a host. Behind the feature `testing`; meant for
+//! Unit tests of controllers and channels, natively and without a host. Behind the feature `testing`; meant for
 //! `[dev-dependencies]`.
 //!
 //! A [`TestRequest`] finds its handler by method and path through the declarations that the host would read, so a test
@@ -37,12 +37,82 @@
 //! assert_eq!(answer.message(), Some("path parameter `id`: invalid digit found in string, got `x`"));
 //! ```
 //!
-//! It stands in for the host as far as a controller can see, and no further: no limits, no middleware, no other modules,
+//! A [`TestEvent`] finds its listener in the same way. If the listener replies in a controller's stead, it gets the
+//! context of a request with the event, and the reply stands in the [`Reaction`].
+//!
+//! ```
+//! use pointwork_guest::testing::{TestEvent, TestRequest};
+//! use pointwork_guest::{Context, Delivery, Failure, HttpStatus, channel, events};
+//!
+//! events! {
+//!     pub NameOf = "db:product:name": u64 => String;
+//!     pub Missed = "audit:missed": u64;
+//!     pub Send = "response:send": String;
+//! }
+//!
+//! struct Db;
+//!
+//! #[channel("db")]
+//! impl Db {
+//!     #[on(NameOf)]
+//!     fn name_of(delivery: &Delivery, id: u64) -> Result<String, Failure> {
+//!         match id {
+//!             7 => Ok("tea".into()),
+//!             _ => {
+//!                 delivery.emit::<Missed>(id);
+//!                 Err(Failure::new(HttpStatus::NOT_FOUND, "no such product"))
+//!             }
+//!         }
+//!     }
+//! }
+//!
+//! struct Response;
+//!
+//! #[channel("response")]
+//! impl Response {
+//!     #[on(Send)]
+//!     fn send(context: Context, text: String) -> Result<(), Failure> {
+//!         Ok(context.send(text)?)
+//!     }
+//! }
+//!
+//! let reaction = TestEvent::new::<NameOf>(7).run::<Db>();
+//! assert_eq!(reaction.output::<NameOf>(), "tea");
+//!
+//! let reaction = TestEvent::new::<NameOf>(8).run::<Db>();
+//! assert_eq!(reaction.failure().map(|failure| failure.status), Some(404));
+//! assert_eq!(reaction.emitted::<Missed>(), [8]);
+//!
+//! let reaction = TestEvent::new::<Send>("tea".into()).with_context(TestRequest::get("/products/7")).run::<Response>();
+//! assert_eq!(reaction.reply().text(), "tea");
+//! ```
+//!
+//! It stands in for the host as far as a controller or a channel can see, and no further: no limits, no middleware, no other modules,
 //! no clean-up of replies. What a client gets is for a test against a running host.
 
 mod answer;
+mod event;
+mod events;
+mod reaction;
 mod request;
 mod routing;
 
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context as Task, Poll, Waker};
+
 pub use answer::Answer;
+pub use event::TestEvent;
+pub use reaction::Reaction;
 pub use request::TestRequest;
+
+/// Nothing of this crate waits natively, so a future is ready at once or never.
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let mut task = Task::from_waker(Waker::noop());
+    match pin!(future).poll(&mut task) {
+        Poll::Ready(value) => value,
+        Poll::Pending => {
+            panic!("the code under test waits for something that is not of this crate, and nothing here wakes it")
+        }
+    }
+}

@@ -1,15 +1,12 @@
-use std::future::Future;
-use std::pin::pin;
 use std::rc::Rc;
-use std::task::{Context as Task, Poll, Waker};
 
 use pointwork_events::IoEvent;
 use serde::Serialize;
 
-use super::Answer;
-use super::routing::find;
+use super::routing::{find, params};
+use super::{Answer, block_on, events};
 use crate::backend::native::{self, Exchange};
-use crate::bindings::types::{Failure, Header};
+use crate::bindings::types::Header;
 use crate::{AsyncContext, Controller, payload};
 
 /// A request to one controller, with the answers to its events; see the [module's docs](super).
@@ -90,32 +87,37 @@ impl TestRequest {
 
     /// Answers the event whenever the handler calls it. Without this, a call fails with `unknown-event`.
     pub fn on<E: IoEvent>(mut self, listener: impl Fn(E::Payload) -> E::Output + 'static) -> Self {
-        let answer = move |payload: &_| {
-            let output = listener(payload::decode(payload)?);
-            payload::encode(&output).map_err(|error| error.to_string())
-        };
-        let listener: native::Listener = Box::new(move |payload| {
-            answer(&payload).map_err(|message| Failure {
-                code: "bad-payload".into(),
-                status: 500,
-                message,
-            })
-        });
-        self.0.listeners.insert(E::NAME.into(), listener);
+        events::answer::<E>(&mut self.0.bus, listener);
         self
     }
 
     /// Fails the event whenever the handler calls it, with a code of [`CallError::code`](crate::CallError::code).
     pub fn fail<E: IoEvent>(mut self, code: &str, status: u16, message: &str) -> Self {
-        let failure = Failure {
-            code: code.into(),
-            status,
-            message: message.into(),
-        };
-        self.0
-            .listeners
-            .insert(E::NAME.into(), Box::new(move |_| Err(failure.clone())));
+        events::fail::<E>(&mut self.0.bus, code, status, message);
         self
+    }
+
+    /// Says which route the request came by, for one that goes to a channel; see
+    /// [`TestEvent::with_context`](super::TestEvent::with_context). `pattern` is the full one, `/products/:id`.
+    /// [`run`](Self::run) finds the route itself.
+    ///
+    /// # Panics
+    ///
+    /// The request's path does not match the pattern.
+    pub fn route(mut self, pattern: &str) -> Self {
+        match params(pattern, &self.0.path) {
+            Some(params) => self.0.params = params,
+            None => panic!("the path `{}` does not match the pattern `{pattern}`", self.0.path),
+        }
+        self.0.route = pattern.into();
+        self
+    }
+
+    /// The request as the host holds it.
+    pub(super) fn into_exchange(mut self) -> Rc<Exchange> {
+        // A request without a body has an empty one, which can be taken once as well.
+        self.0.body.get_mut().get_or_insert_default();
+        Rc::new(self.0)
     }
 
     /// Runs the handler of `C` that the request reaches.
@@ -136,20 +138,9 @@ impl TestRequest {
         };
         self.0.params = found.params;
         self.0.route = found.pattern;
-        // A request without a body has an empty one, which can be taken once as well.
-        self.0.body.get_mut().get_or_insert_default();
-        let exchange = Rc::new(self.0);
+        let exchange = self.into_exchange();
         let context = AsyncContext::new(native::Context::new(Rc::clone(&exchange)));
         let outcome = block_on(C::handle_async(found.handler, context));
         Answer::new(exchange, outcome)
-    }
-}
-
-/// Nothing of this crate waits natively, so a future is ready at once or never.
-fn block_on<T>(future: impl Future<Output = T>) -> T {
-    let mut task = Task::from_waker(Waker::noop());
-    match pin!(future).poll(&mut task) {
-        Poll::Ready(value) => value,
-        Poll::Pending => panic!("the handler waits for something other than its context, and nothing here wakes it"),
     }
 }

@@ -50,6 +50,11 @@ fn join(prefix: &str, path: &str) -> String {
     format!("/{}", joined.trim_matches('/'))
 }
 
+/// The parameters of a path in one pattern; `None` if it does not match.
+pub(super) fn params(pattern: &str, path: &str) -> Option<Params> {
+    capture(pattern, path).map(|(_, params)| params)
+}
+
 type Params = Vec<(String, String)>;
 
 /// The rank of each segment, lower being more exact, and the parameters.
@@ -106,11 +111,7 @@ fn hex(digit: u8) -> Option<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::{capture, join};
-
-    fn params(pattern: &str, path: &str) -> Option<Vec<(String, String)>> {
-        capture(pattern, path).map(|(_, params)| params)
-    }
+    use super::{join, params};
 
     #[test]
     fn prefix_and_path_are_joined_with_or_without_slashes() {

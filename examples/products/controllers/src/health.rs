@@ -1,9 +1,8 @@
 //! `/health`
 
+use catalogue::events::CountProducts;
 use pointwork_guest::{Context, HttpStatus, Json, Throw, controller, log};
 use serde::Serialize;
-
-use crate::events::CountProducts;
 
 #[derive(Serialize)]
 struct Report {

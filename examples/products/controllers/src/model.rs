@@ -1,44 +1,13 @@
-//! What the shop's clients and its database exchange.
+//! What clients send and get beside the catalogue's own types, and what a shop cannot have.
 
+use catalogue::{Change, NewProduct, Product};
 use pointwork_guest::{HttpStatus, Throw};
 use serde::{Deserialize, Serialize};
-
-/// A product of the shop.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Product {
-    pub id: u64,
-    /// The number on the shelf; no two products share one.
-    pub sku: String,
-    pub name: String,
-    pub price_cents: i64,
-    pub description: String,
-}
-
-/// A product as a client sends it, without an id.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct NewProduct {
-    pub sku: String,
-    pub name: String,
-    pub price_cents: i64,
-    #[serde(default)]
-    pub description: String,
-}
 
 /// What a client wants changed in a product: the fields that are there.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fields {
-    pub sku: Option<String>,
-    pub name: Option<String>,
-    pub price_cents: Option<i64>,
-    pub description: Option<String>,
-}
-
-/// A change of the product of that id; what is `None` stays as it is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Change {
-    pub id: u64,
     pub sku: Option<String>,
     pub name: Option<String>,
     pub price_cents: Option<i64>,
@@ -54,19 +23,6 @@ pub struct Page {
     pub per_page: u32,
     /// The number of products on all pages.
     pub total: u64,
-}
-
-/// The size of the catalogue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Size {
-    pub products: u64,
-}
-
-/// How often a product was looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Views {
-    pub id: u64,
-    pub views: u64,
 }
 
 /// The longest SKU or name, in characters.

@@ -1,13 +1,14 @@
 //! `/products`
 
+use catalogue::events::{
+    AllProducts, CountProducts, CreateProduct, DeleteProduct, OneProduct, ProductViewed, ProductViews, SearchProducts,
+    Send, UpdateProduct,
+};
+use catalogue::{Needle, NewProduct, Product, Views, Window};
 use pointwork_guest::{CallError, Context, Deferred, HttpStatus, Json, Path, Query, Reply, Throw, controller};
 use serde::Deserialize;
 
-use crate::events::{
-    AllProducts, CountProducts, CreateProduct, DeleteProduct, Needle, OneProduct, ProductViewed, ProductViews,
-    SearchProducts, Send, UpdateProduct, Window,
-};
-use crate::model::{Fields, NewProduct, Page, Product, Views};
+use crate::model::{Fields, Page};
 
 /// The most products in one reply.
 const MOST: u32 = 100;

@@ -1,29 +1,34 @@
-//! The smallest controller that reads something: what a module weighs and imports at least.
+//! The smallest controller and the smallest channel that read something: what a module weighs and imports at least.
+//!
+//! One package for every kind of module: a controller alone, with the feature `channel` a channel alone, with `full`
+//! both; with `async` in the asynchronous form.
 
-use pointwork_guest::{Path, controller, module};
+#[cfg(not(feature = "channel"))]
+mod controller;
 
-struct Products;
+#[cfg(any(feature = "channel", feature = "full"))]
+mod channel;
 
-#[cfg(not(feature = "async"))]
-#[controller("products")]
-impl Products {
-    #[get(":id")]
-    fn show(id: Path<String>) -> String {
-        id.0
-    }
-}
+#[cfg(any(feature = "channel", feature = "full"))]
+use channel::Names;
+#[cfg(not(feature = "channel"))]
+use controller::Products;
+use pointwork_guest::module;
 
-#[cfg(feature = "async")]
-#[controller("products")]
-impl Products {
-    #[get(":id")]
-    async fn show(id: Path<String>) -> String {
-        id.0
-    }
-}
-
-#[cfg(not(feature = "async"))]
+#[cfg(not(any(feature = "async", feature = "channel", feature = "full")))]
 module! { Products }
 
-#[cfg(feature = "async")]
+#[cfg(all(feature = "async", not(any(feature = "channel", feature = "full"))))]
 module! { async; Products }
+
+#[cfg(all(feature = "channel", not(feature = "async")))]
+module! { channels: Names }
+
+#[cfg(all(feature = "channel", feature = "async"))]
+module! { async; channels: Names }
+
+#[cfg(all(feature = "full", not(feature = "async")))]
+module! { Products; channels: Names }
+
+#[cfg(all(feature = "full", feature = "async"))]
+module! { async; Products; channels: Names }

@@ -1,23 +1,8 @@
-//! What the controllers ask of the host, with the types of payload and result.
+//! The event map: each event with the types of its payload and of its result.
 
-use pointwork_guest::events;
-use serde::{Deserialize, Serialize};
+use pointwork_events::events;
 
-use crate::model::{Change, NewProduct, Product, Size, Views};
-
-/// A part of the catalogue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Window {
-    pub limit: u32,
-    pub offset: u64,
-}
-
-/// A text to look for in names and descriptions.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Needle {
-    pub text: String,
-    pub limit: u32,
-}
+use crate::model::{Change, Needle, NewProduct, Product, Size, Views, Window};
 
 events! {
     /// Products in the order of their ids.

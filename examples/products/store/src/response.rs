@@ -1,0 +1,15 @@
+//! The channel `response`
+
+use catalogue::events::Send;
+use pointwork_guest::{Context, Failure, channel};
+
+/// Replies in the stead of controllers.
+pub struct Response;
+
+#[channel("response")]
+impl Response {
+    #[on(Send)]
+    fn send(context: Context, text: String) -> Result<(), Failure> {
+        Ok(context.send(text)?)
+    }
+}

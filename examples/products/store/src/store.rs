@@ -1,0 +1,177 @@
+//! The catalogue in one file: one method for each event.
+
+use std::path::Path;
+
+use catalogue::{Change, Needle, NewProduct, Product, Size, Views, Window};
+use redb::{Database, ReadOnlyTable, ReadableDatabase, ReadableTable, ReadableTableMetadata};
+
+use crate::changes::Changes;
+use crate::error::Error;
+use crate::tables::{self, PRODUCTS, Row, VIEWS};
+
+/// How much of the file stays in memory. redb's own choice is a gigabyte, more than the host gives a module.
+const CACHE_BYTES: usize = 8 * 1024 * 1024;
+
+/// A catalogue in a file.
+///
+/// Whatever a method changed is on the disk when it returns, whole or not at all, so nothing needs closing: an instance
+/// may be dropped, trap, or end with the server at any moment.
+///
+/// One store at a time may have the file open. WASI has no file locks, so nothing enforces it there.
+#[derive(Debug)]
+pub struct Store {
+    database: Database,
+}
+
+impl Store {
+    /// Opens the catalogue in the file `path`, or makes it, with a few products in it.
+    ///
+    /// Reads the whole file once: a damage shows here and not in the middle of a request.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Open`] if the file cannot be opened or made, [`Error::Damaged`] if it holds something else,
+    /// [`Error::Storage`] if the products cannot be written.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let opened = Database::builder()
+            .set_cache_size(CACHE_BYTES)
+            .set_check_integrity_on_open(true)
+            .create(path);
+        let database = opened.map_err(|error| Error::opening(path, error))?;
+        let store = Self { database };
+        store.change(|changes| changes.seed())?;
+        Ok(store)
+    }
+
+    /// Products in the order of their ids.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Storage`], as for all that only read.
+    pub fn all(&self, window: Window) -> Result<Vec<Product>, Error> {
+        let products = self.products()?;
+        // More than an address can count is past the end of any catalogue.
+        let offset = usize::try_from(window.offset).unwrap_or(usize::MAX);
+        let rows = products.iter()?.skip(offset).take(count(window.limit));
+        rows.map(|row| {
+            row.map(|(id, row)| tables::product(id.value(), row.value()))
+                .map_err(Error::from)
+        })
+        .collect()
+    }
+
+    /// How many products there are.
+    ///
+    /// # Errors
+    ///
+    /// As [`all`](Self::all).
+    pub fn count(&self) -> Result<Size, Error> {
+        Ok(Size {
+            products: self.products()?.len()?,
+        })
+    }
+
+    /// The product of that id.
+    ///
+    /// # Errors
+    ///
+    /// As [`all`](Self::all).
+    pub fn one(&self, id: u64) -> Result<Option<Product>, Error> {
+        let row = self.products()?.get(id)?;
+        Ok(row.map(|row| tables::product(id, row.value())))
+    }
+
+    /// Products whose name or description holds the text, in the order of their ids. `A` and `a` are the same, other
+    /// letters are told apart from their capitals, as in SQLite; every product holds the empty text.
+    ///
+    /// # Errors
+    ///
+    /// As [`all`](Self::all).
+    pub fn search(&self, needle: &Needle) -> Result<Vec<Product>, Error> {
+        let text = needle.text.to_ascii_lowercase();
+        let holds = |hay: &str| hay.to_ascii_lowercase().contains(&text);
+        let mut found = Vec::new();
+        for row in self.products()?.iter()? {
+            if found.len() == count(needle.limit) {
+                break;
+            }
+            let (id, row) = row?;
+            let (_, name, _, description) = row.value();
+            if holds(name) || holds(description) {
+                found.push(tables::product(id.value(), row.value()));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Adds a product under the id after the largest.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Taken`] if there is one of that SKU, [`Error::Price`], [`Error::Storage`].
+    pub fn create(&self, new: &NewProduct) -> Result<Product, Error> {
+        self.change(|changes| changes.create(new))
+    }
+
+    /// Changes a product and returns it as it is now, if there is one of that id.
+    ///
+    /// # Errors
+    ///
+    /// As [`create`](Self::create), where another product has the SKU.
+    pub fn update(&self, change: Change) -> Result<Option<Product>, Error> {
+        self.change(|changes| changes.update(change))
+    }
+
+    /// Removes a product with its views, and returns how many there were: 0 or 1.
+    ///
+    /// # Errors
+    ///
+    /// As [`all`](Self::all).
+    pub fn delete(&self, id: u64) -> Result<u64, Error> {
+        self.change(|changes| changes.delete(id))
+    }
+
+    /// Counts a look at the product of that id.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Missing`] if it is gone, [`Error::Storage`].
+    pub fn viewed(&self, id: u64) -> Result<(), Error> {
+        self.change(|changes| changes.viewed(id))
+    }
+
+    /// How often the product of that id was looked at, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// As [`all`](Self::all).
+    pub fn views(&self, id: u64) -> Result<Option<Views>, Error> {
+        let transaction = self.database.begin_read()?;
+        if transaction.open_table(PRODUCTS)?.get(id)?.is_none() {
+            return Ok(None);
+        }
+        let views = transaction.open_table(VIEWS)?.get(id)?;
+        Ok(Some(Views {
+            id,
+            views: views.map_or(0, |views| views.value()),
+        }))
+    }
+
+    /// The products as they are now, whatever changes later.
+    fn products(&self) -> Result<ReadOnlyTable<u64, Row>, Error> {
+        Ok(self.database.begin_read()?.open_table(PRODUCTS)?)
+    }
+
+    /// Runs `work` as one transaction: if it fails, nothing has changed.
+    fn change<T>(&self, work: impl FnOnce(&mut Changes<'_>) -> Result<T, Error>) -> Result<T, Error> {
+        let transaction = self.database.begin_write()?;
+        let result = work(&mut Changes::begin(&transaction)?)?;
+        transaction.commit()?;
+        Ok(result)
+    }
+}
+
+/// A limit as a number of elements. A `u32` fits wherever this is built for.
+fn count(limit: u32) -> usize {
+    usize::try_from(limit).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,53 @@
+//! What `#[channel]` makes of an impl block.
+
+use std::future::Future;
+
+use crate::{AsyncDelivery, Delivery, Failure, Payload};
+
+/// A named group of listeners (spec C1).
+///
+/// `#[channel]` implements it; it is public so that generic code, such as the one of `testing`, can take a channel by its
+/// type.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no channel",
+    label = "expected a type with a `#[channel]` impl block"
+)]
+pub trait Channel {
+    /// The channel's name; `name:event` is how the rest of the application calls an event of it (spec C2).
+    const NAME: &'static str;
+    /// How many listeners there are; they are numbered from 0 in the order of declaration.
+    const LISTENERS: u32;
+    /// The events in the order of declaration.
+    const EVENTS: &'static [Listener];
+
+    /// Runs one listener, in the asynchronous form of a module.
+    #[doc(hidden)]
+    fn deliver_async(
+        listener: u32,
+        delivery: AsyncDelivery,
+        payload: Payload,
+    ) -> impl Future<Output = Result<Payload, Failure>>;
+}
+
+/// A channel without `async fn`, fit for a module of either form.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not fit a synchronous module",
+    label = "has `async fn` listeners, or no `#[channel]` at all",
+    note = "write `module! {{ async; … }}` to make the module asynchronous, or make the listeners plain `fn`"
+)]
+pub trait BlockingChannel: Channel {
+    /// Runs one listener, in the synchronous form of a module.
+    #[doc(hidden)]
+    fn deliver(listener: u32, delivery: Delivery, payload: Payload) -> Result<Payload, Failure>;
+}
+
+/// One attribute of one listener.
+#[derive(Clone, Copy, Debug)]
+pub struct Listener {
+    /// The number of the listener within its channel. Several events may share one.
+    pub listener: u32,
+    /// The listener's name in the source.
+    pub name: &'static str,
+    /// The event's name within the channel: `product:all`, not `db:product:all`.
+    pub event: &'static str,
+}

@@ -1,0 +1,128 @@
+use std::borrow::Cow;
+use std::error::Error;
+use std::fmt;
+
+use crate::bindings::types;
+use crate::reply::Throw;
+use crate::{CallError, HttpStatus};
+
+/// Why a listener did not do what it was asked; its caller gets it as a [`CallError`].
+///
+/// A [`CallError`] and a [`Throw`] become one by `?`. Errors of your own do with a `From`:
+///
+/// ```
+/// use pointwork_guest::{Failure, HttpStatus};
+///
+/// struct OutOfStock {
+///     product: String,
+/// }
+///
+/// impl From<OutOfStock> for Failure {
+///     fn from(error: OutOfStock) -> Self {
+///         Failure::new(HttpStatus::CONFLICT, format!("`{}` is out of stock", error.product)).code("conflict")
+///     }
+/// }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+#[must_use = "it reaches the caller only if the listener returns it"]
+pub struct Failure {
+    /// The kind of failure, a word that a caller can tell apart; `failed` if there is nothing more exact to say.
+    pub code: Cow<'static, str>,
+    /// The HTTP status that fits the failure, if it ends a request: 400 to 599. Any other reaches the caller as 500.
+    pub status: u16,
+    /// One sentence for people. With a status below 500 a client may read it.
+    pub message: String,
+}
+
+impl Failure {
+    /// A failure of the code `failed`. A `status` that is no error (400 to 599) becomes 500.
+    pub fn new(status: impl Into<u16>, message: impl Into<String>) -> Self {
+        Self {
+            code: "failed".into(),
+            status: error_status(status.into()),
+            message: message.into(),
+        }
+    }
+
+    /// Sets the code.
+    pub fn code(mut self, code: impl Into<Cow<'static, str>>) -> Self {
+        self.code = code.into();
+        self
+    }
+
+    /// What was sent is not what the listener takes.
+    pub(crate) fn bad_payload(message: String) -> Self {
+        Self::new(HttpStatus::BAD_REQUEST, message).code("bad-payload")
+    }
+}
+
+/// A failure must not look like a success.
+fn error_status(status: u16) -> u16 {
+    if (400..=599).contains(&status) { status } else { 500 }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "failed with `{}` ({}): {}", self.code, self.status, self.message)
+    }
+}
+
+impl Error for Failure {}
+
+impl From<CallError> for Failure {
+    fn from(error: CallError) -> Self {
+        Self::new(error.status(), error.message()).code(error.code().to_owned())
+    }
+}
+
+impl From<Throw> for Failure {
+    fn from(throw: Throw) -> Self {
+        let (status, message) = throw.into_parts();
+        Self::new(status, message)
+    }
+}
+
+impl From<Failure> for types::Failure {
+    fn from(failure: Failure) -> Self {
+        Self {
+            code: failure.code.into_owned(),
+            status: error_status(failure.status),
+            message: failure.message,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Failure, types};
+    use crate::{CallError, Throw};
+
+    #[test]
+    fn a_failed_call_keeps_code_status_and_message() {
+        let failure = types::Failure {
+            code: "unknown-event".into(),
+            status: 404,
+            message: "nobody listens".into(),
+        };
+        let failure = Failure::from(CallError::new("db:all", failure));
+        assert_eq!(failure, Failure::new(404_u16, "nobody listens").code("unknown-event"));
+    }
+
+    #[test]
+    fn a_thrown_error_keeps_status_and_message() {
+        let failure = Failure::from(Throw::new(409_u16, "out of stock"));
+        assert_eq!(failure, Failure::new(409_u16, "out of stock"));
+        assert_eq!(failure.code, "failed");
+    }
+
+    #[test]
+    fn a_status_that_is_no_error_becomes_500() {
+        for status in [0_u16, 200, 399, 600] {
+            assert_eq!(Failure::new(status, "odd").status, 500);
+        }
+        let mut failure = Failure::new(400_u16, "odd");
+        failure.status = 204;
+        assert_eq!(types::Failure::from(failure).status, 500);
+    }
+}

@@ -1,0 +1,87 @@
+//! An asynchronous module of a controller and channels: several calls of one handler or listener in flight at once.
+
+use futures_util::future::try_join;
+use pointwork_guest::{
+    AsyncContext, AsyncDelivery, CallError, Context, Deferred, Delivery, Failure, Path, Payload, channel, controller,
+    events, module,
+};
+
+events! {
+    /// Returns after so many milliseconds; not of this module.
+    pub Wait = "clock:wait": u64 => ();
+    /// Waits twice at once, so many milliseconds each.
+    pub Both = "relay:both": u64 => ();
+    /// Replies with the text.
+    pub Send = "response2:send": String;
+}
+
+/// Waits, itself or through a channel.
+pub struct Waits;
+
+#[controller("both")]
+impl Waits {
+    #[get(":ms")]
+    async fn both(ctx: &AsyncContext, ms: Path<u64>) -> Result<&'static str, CallError> {
+        try_join(ctx.call::<Wait>(*ms), ctx.call::<Wait>(*ms)).await?;
+        Ok("both waited")
+    }
+
+    #[get("listener/:ms")]
+    async fn listener(ctx: &AsyncContext, ms: Path<u64>) -> Result<&'static str, CallError> {
+        ctx.call::<Both>(*ms).await?;
+        Ok("the listener waited for both")
+    }
+
+    #[get(":id/label")]
+    async fn label(ctx: AsyncContext, id: Path<u64>) -> Result<Deferred, CallError> {
+        ctx.hand_over::<Send>(format!("label of {}", *id))
+    }
+}
+
+/// Waits for somebody else.
+pub struct Relay;
+
+#[channel("relay")]
+impl Relay {
+    #[on(Both)]
+    async fn both(delivery: &AsyncDelivery, ms: u64) -> Result<(), CallError> {
+        try_join(delivery.call::<Wait>(ms), delivery.call::<Wait>(ms)).await?;
+        Ok(())
+    }
+
+    /// A plain function in an asynchronous channel; two events, one listener.
+    #[on("echo")]
+    #[on("echo:again")]
+    fn echo(payload: Payload) -> Payload {
+        payload
+    }
+}
+
+/// Replies in a controller's stead.
+pub struct Response;
+
+#[channel("response2")]
+impl Response {
+    #[on(Send)]
+    async fn send(context: AsyncContext, text: String) -> Result<(), Failure> {
+        Ok(context.send(text)?)
+    }
+}
+
+/// A channel without `async fn`, in an asynchronous module all the same.
+pub struct Names;
+
+#[channel("names")]
+impl Names {
+    #[on("event")]
+    fn event(delivery: Delivery) -> (String, Option<String>) {
+        (delivery.event(), delivery.request_id())
+    }
+
+    #[on("has-context")]
+    fn has_context(context: Option<Context>) -> bool {
+        context.is_some()
+    }
+}
+
+module! { async; Waits; channels: Relay, Response, Names }

@@ -1,0 +1,92 @@
+use pointwork_guest::{CallError, Context, Delivery, Failure, HttpStatus, channel};
+use serde_json::Value;
+
+use crate::events::{Answer, CrashHeard, Nest, Note, Noted, Product, ProductById};
+
+/// The store.
+pub struct Db;
+
+#[channel("db")]
+impl Db {
+    #[on(ProductById)]
+    fn by_id(id: u64) -> Option<Product> {
+        (id == 7).then(|| Product { id, name: "tea".into() })
+    }
+
+    #[on(Nest)]
+    fn nest(n: u32, delivery: &Delivery) -> Result<u32, CallError> {
+        match n.checked_sub(1) {
+            Some(rest) => Ok(1 + delivery.call::<Nest>(rest)?),
+            None => Ok(0),
+        }
+    }
+
+    #[on("trap")]
+    fn trap() {
+        panic!("this listener panics on purpose")
+    }
+
+    #[on("fail")]
+    fn fail() -> Result<(), Failure> {
+        Err(Failure::new(HttpStatus::CONFLICT, "the store says no").code("conflict"))
+    }
+
+    #[on("ask")]
+    fn ask(delivery: Delivery, text: String) -> Result<String, Failure> {
+        Ok(delivery.call::<Answer>(text)?)
+    }
+
+    /// Bound to no event: it has no attribute.
+    pub fn helper() -> &'static str {
+        "helper"
+    }
+}
+
+/// Replies in a controller's stead.
+pub struct Response;
+
+#[channel("response")]
+impl Response {
+    #[on("send")]
+    fn send(context: Context, text: String) -> Result<(), Failure> {
+        Ok(context.send(text)?)
+    }
+
+    #[on("silent")]
+    fn silent(context: Context) {
+        drop(context);
+    }
+
+    #[on("twice")]
+    fn twice(context: &Context, delivery: &Delivery, text: String) -> Result<(), Failure> {
+        context.send(text.clone())?;
+        let code = match context.send(text) {
+            Ok(()) => "a second reply was taken".to_owned(),
+            Err(error) => error.code().to_owned(),
+        };
+        delivery.emit::<Note>(code);
+        Ok(())
+    }
+}
+
+/// Passes on what was noted.
+pub struct Audit;
+
+#[channel("audit")]
+impl Audit {
+    #[on(Note)]
+    fn note(delivery: &Delivery, text: String) -> Result<(), Failure> {
+        Ok(delivery.call::<Noted>(text)?)
+    }
+}
+
+/// Hears what breaks in the server.
+pub struct Server;
+
+#[channel("server")]
+impl Server {
+    #[on("crashed")]
+    fn crashed(delivery: &Delivery, crash: Value) -> Result<(), Failure> {
+        Ok(delivery.call::<CrashHeard>(crash)?)
+    }
+}

@@ -1,0 +1,61 @@
+use pointwork_guest::{CallError, Context, Deferred, HttpStatus, Json, Path, Throw, controller};
+
+use crate::events::{Ask, Fail, Nest, Note, Product, ProductById, Send, Silent, Trap, Twice};
+
+/// Holds no side effects: all that it does happens in channels.
+pub struct Shop;
+
+#[controller("shop")]
+impl Shop {
+    #[get(":id")]
+    fn show(ctx: &Context, id: Path<u64>) -> Result<Json<Product>, Throw> {
+        match ctx.call::<ProductById>(*id)? {
+            Some(product) => Ok(Json(product)),
+            None => ctx.throw(HttpStatus::NOT_FOUND, "no such product"),
+        }
+    }
+
+    #[get(":id/label")]
+    fn label(ctx: Context, id: Path<u64>) -> Result<Deferred, CallError> {
+        ctx.hand_over::<Send>(format!("label of {}", *id))
+    }
+
+    #[get("nested/:n")]
+    fn nested(ctx: &Context, n: Path<u32>) -> Result<String, CallError> {
+        Ok(ctx.call::<Nest>(*n)?.to_string())
+    }
+
+    #[get("emit/:text")]
+    fn emit(ctx: &Context, text: Path<String>) -> &'static str {
+        ctx.emit::<Note>(text.0);
+        "emitted"
+    }
+
+    #[get("ask/:text")]
+    fn ask(ctx: &Context, text: Path<String>) -> Result<String, CallError> {
+        ctx.call::<Ask>(text.0)
+    }
+
+    #[get("trap")]
+    fn trap(ctx: &Context) -> Result<&'static str, CallError> {
+        ctx.call::<Trap>(()).map(|()| "the listener did not trap")
+    }
+
+    #[get("fail")]
+    fn fail(ctx: &Context) -> String {
+        match ctx.call::<Fail>(()) {
+            Ok(()) => "the listener did not fail".into(),
+            Err(error) => format!("{} {} {}", error.code(), error.status(), error.message()),
+        }
+    }
+
+    #[get("silent")]
+    fn silent(ctx: Context) -> Result<Deferred, CallError> {
+        ctx.hand_over::<Silent>("never sent".into())
+    }
+
+    #[get("twice")]
+    fn twice(ctx: Context) -> Result<Deferred, CallError> {
+        ctx.hand_over::<Twice>("sent twice".into())
+    }
+}
