@@ -82,7 +82,8 @@ const OUT_OF_REACH: &[(&str, &[&str], &str)] = &[
     ),
     (
         "pointwork",
-        &["hyper", "axum", "actix-web", "salvo_core", "trillium"],
+        // hyper is there for a module's outgoing HTTP, as a client.
+        &["pointwork-server", "axum", "actix-web", "salvo_core", "trillium"],
         "the runtime knows no adapter",
     ),
     (
