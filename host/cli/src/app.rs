@@ -1,10 +1,11 @@
 //! From a configuration to an application with its modules loaded.
 
-use pointwork::routing::TrailingSlash;
-use pointwork::{App, AppOptions, ErrorKind};
+use pointwork::{App, ErrorKind, ModuleInfo, ModuleOptions};
 
-use crate::config::{self, Config, Module};
+use crate::config::{Config, Module};
 use crate::error::{Error, Result};
+use crate::grants::{self, Granted, Missing};
+use crate::options;
 
 /// An application with what the configuration says, its modules aside.
 ///
@@ -12,11 +13,30 @@ use crate::error::{Error, Result};
 ///
 /// Its threads do not start.
 pub(crate) fn create(config: &Config) -> Result<App> {
-    let app = App::with_options(options(config))?;
+    let app = App::with_options(options::application(config))?;
     if let Some(prefix) = &config.prefix {
         app.set_global_prefix(prefix.as_str())?;
     }
     Ok(app)
+}
+
+/// A module with what it takes to load it.
+#[derive(Debug)]
+pub(crate) struct Loadable<'a> {
+    module: &'a Module,
+    options: ModuleOptions,
+    /// What the grants stand for has to be there for as long as the module may be made an instance of.
+    granted: Granted,
+}
+
+/// Finds what each module is granted. It blocks.
+///
+/// # Errors
+///
+/// Something that a module is granted cannot be had.
+pub(crate) fn prepare(config: &Config, missing: Missing) -> Result<Vec<Loadable<'_>>> {
+    let modules = config.modules.iter();
+    modules.map(|module| Loadable::new(module, config, missing)).collect()
 }
 
 /// Loads the modules in their order (spec D9).
@@ -24,9 +44,9 @@ pub(crate) fn create(config: &Config) -> Result<App> {
 /// # Errors
 ///
 /// A component cannot be read, or is refused.
-pub(crate) async fn load(app: &App, modules: &[Module]) -> Result<()> {
-    for module in modules {
-        app.load_file(&module.name, &module.path)
+pub(crate) async fn load(app: &App, modules: &[Loadable<'_>]) -> Result<()> {
+    for Loadable { module, options, .. } in modules {
+        app.load_file_with(&module.name, &module.path, options.clone())
             .await
             .map_err(|error| match error.kind() {
                 ErrorKind::Read => error.into(),
@@ -39,36 +59,34 @@ pub(crate) async fn load(app: &App, modules: &[Module]) -> Result<()> {
     Ok(())
 }
 
-fn options(config: &Config) -> AppOptions {
-    let mut options = AppOptions::default();
-    if let Some(trailing_slash) = config.trailing_slash {
-        options.router.table = options.router.table.trailing_slash(match trailing_slash {
-            config::TrailingSlash::Distinct => TrailingSlash::Distinct,
-            config::TrailingSlash::Match => TrailingSlash::Match,
-        });
+impl<'a> Loadable<'a> {
+    /// `module` with what the configuration grants it.
+    ///
+    /// # Errors
+    ///
+    /// Something that it is granted cannot be had.
+    pub(crate) fn new(module: &'a Module, config: &Config, missing: Missing) -> Result<Self> {
+        let granted = grants::resolve(module, &config.file, missing)?;
+        let mut options = ModuleOptions::new().grants(granted.grants.clone());
+        options.limits = options::limits_of(module, &options::application(config).limits);
+        Ok(Self {
+            module,
+            options,
+            granted,
+        })
     }
-    let limits = &config.limits;
-    if let Some(deadline) = limits.request_deadline {
-        options.router.deadline = Some(deadline);
+
+    /// What it is granted.
+    pub(crate) fn grants(&self) -> &pointwork::Grants {
+        &self.granted.grants
     }
-    if let Some(body) = limits.body {
-        options.router.body_limit = body;
+
+    /// Loads it from bytes that were read already.
+    ///
+    /// # Errors
+    ///
+    /// The component is refused.
+    pub(crate) async fn load(&self, app: &App, component: Vec<u8>) -> Result<ModuleInfo, pointwork::Error> {
+        app.load_with(&self.module.name, component, self.options.clone()).await
     }
-    if let Some(memory) = limits.memory {
-        options.limits.memory = usize::try_from(memory).unwrap_or(usize::MAX);
-        options.max_memory = options.max_memory.max(options.limits.memory);
-    }
-    if let Some(instances) = limits.instances {
-        options.limits.instances = instances;
-        // The pool must have room for every module's instances at a time.
-        let room = u32::try_from(instances.saturating_mul(config.modules.len().max(1))).unwrap_or(u32::MAX);
-        options.max_instances = options.max_instances.max(room);
-    }
-    if let Some(in_flight) = limits.in_flight {
-        options.limits.in_flight = in_flight;
-    }
-    if let Some(wait) = limits.queue_wait {
-        options.limits.queue_wait = wait;
-    }
-    options
 }

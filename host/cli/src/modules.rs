@@ -51,11 +51,7 @@ impl ModuleArgs {
                 return Err(Error::new(Exit::Usage, format!("two components are named `{name}`"))
                     .with_hint("give them names of their own in a configuration"));
             }
-            config.modules.push(Module {
-                name,
-                path: path.clone(),
-                build: None,
-            });
+            config.modules.push(Module::new(name, path));
         }
         Ok(config)
     }
@@ -76,7 +72,11 @@ impl ModuleArgs {
                         module.name,
                         package.display()
                     ));
-                    build::build(&Request::new(package, Output::File(module.path.clone())), terminal)?;
+                    let mut request = Request::new(package, Output::File(module.path.clone()));
+                    if let Some(target) = &module.target {
+                        request.target.clone_from(target);
+                    }
+                    build::build(&request, terminal)?;
                 }
                 None if missing => {
                     let error = Error::failed(format!(
@@ -144,9 +144,8 @@ mod tests {
         std::fs::create_dir(&package).expect("created");
         let mut config = Config::default();
         config.modules.push(Module {
-            name: "shop".to_owned(),
-            path: folder.path().join("shop.wasm"),
             build: Some(package),
+            ..Module::new("shop", folder.path().join("shop.wasm"))
         });
         let captured = Captured::default();
         let error = ModuleArgs::default()

@@ -5,6 +5,7 @@ use futures_executor::block_on;
 use crate::adapters::Adapter;
 use crate::app;
 use crate::error::{Error, Result};
+use crate::grants::Missing;
 use crate::modules::ModuleArgs;
 use crate::table;
 use crate::ui::Terminal;
@@ -41,8 +42,9 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<()> {
     let config = args.modules.config()?;
     args.modules.prepare(&config, terminal)?;
+    let modules = app::prepare(&config, Missing::StandIn)?;
     let app = app::create(&config)?;
-    block_on(app::load(&app, &config.modules))?;
+    block_on(app::load(&app, &modules))?;
     if let Some(adapter) = args.adapter.or(config.adapter) {
         drop(adapter.connect(&app, &config.limits)?);
     }

@@ -19,7 +19,7 @@ pub(crate) trait Call: Sized + Send + 'static {
     type Output: Send + 'static;
 
     /// The export that it runs.
-    fn export(exports: &Exports) -> Option<TypedFunc<Self::Params, Self::Results>>;
+    fn export(exports: &Exports) -> Option<Export<Self>>;
 
     /// Hands what it takes along to the guest.
     fn lower(self, guest: &mut Guest) -> wasmtime::Result<Self::Params>;
@@ -36,10 +36,13 @@ pub(crate) trait Call: Sized + Send + 'static {
     fn job(pending: Pending<Self>) -> Job;
 }
 
+/// The export that runs calls of one kind.
+pub(crate) type Export<C> = TypedFunc<<C as Call>::Params, <C as Call>::Results>;
+
 /// What an instance exports to be called; a module lacks those of a kind that it has nothing of.
 pub(crate) struct Exports {
-    handle: Option<TypedFunc<<Request as Call>::Params, <Request as Call>::Results>>,
-    deliver: Option<TypedFunc<<Event as Call>::Params, <Event as Call>::Results>>,
+    handle: Option<Export<Request>>,
+    deliver: Option<Export<Event>>,
 }
 
 impl Exports {
@@ -58,7 +61,7 @@ impl Exports {
     ///
     /// # Errors
     /// If the module lacks it; no route and no listener leads to such a call.
-    pub(crate) fn get<C: Call>(&self) -> wasmtime::Result<TypedFunc<C::Params, C::Results>> {
+    pub(crate) fn get<C: Call>(&self) -> wasmtime::Result<Export<C>> {
         C::export(self).ok_or_else(|| wasmtime::Error::msg("the module has no such export"))
     }
 }
@@ -74,7 +77,7 @@ impl Call for Request {
     type Results = (types::Outcome,);
     type Output = Outcome;
 
-    fn export(exports: &Exports) -> Option<TypedFunc<Self::Params, Self::Results>> {
+    fn export(exports: &Exports) -> Option<Export<Self>> {
         exports.handle
     }
 
@@ -111,7 +114,7 @@ impl Call for Event {
     type Results = (Result<types::Payload, types::Failure>,);
     type Output = Result<Payload, Failure>;
 
-    fn export(exports: &Exports) -> Option<TypedFunc<Self::Params, Self::Results>> {
+    fn export(exports: &Exports) -> Option<Export<Self>> {
         exports.deliver
     }
 

@@ -29,8 +29,15 @@ pub(crate) struct Concurrent {
     room: Arc<Notify>,
 }
 
+/// An instance, as those see it who have calls for it. When they are gone, and the module too, it ends.
 struct Worker {
     jobs: mpsc::UnboundedSender<Job>,
+    state: Arc<State>,
+}
+
+/// What an instance and those who call it know of each other.
+#[derive(Default)]
+struct State {
     in_flight: AtomicUsize,
     /// Calls that nobody waits for any more, and that the guest has not ended.
     forsaken: AtomicUsize,
@@ -69,13 +76,13 @@ impl Concurrent {
         let limits = &self.template.limits;
         let mut workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
         // An instance that is to end counts until it has ended: there are never more of them than the limit says.
-        workers.retain(|worker| !worker.fate.initialized());
+        workers.retain(|worker| !worker.state.fate.initialized());
         let least = workers
             .iter()
-            .filter(|worker| !worker.retired.load(Ordering::Relaxed))
-            .min_by_key(|worker| worker.in_flight.load(Ordering::Relaxed));
+            .filter(|worker| !worker.state.retired.load(Ordering::Relaxed))
+            .min_by_key(|worker| worker.state.in_flight.load(Ordering::Relaxed));
         let worker = match least {
-            Some(worker) if worker.in_flight.load(Ordering::Relaxed) < limits.in_flight => worker.clone(),
+            Some(worker) if worker.state.in_flight.load(Ordering::Relaxed) < limits.in_flight => worker.clone(),
             _ if workers.len() < limits.instances => {
                 let worker = self.start();
                 workers.push(worker.clone());
@@ -83,7 +90,7 @@ impl Concurrent {
             }
             _ => return None,
         };
-        worker.in_flight.fetch_add(1, Ordering::Relaxed);
+        worker.state.in_flight.fetch_add(1, Ordering::Relaxed);
         Some(worker)
     }
 
@@ -102,18 +109,10 @@ impl Concurrent {
 
     fn start(&self) -> Arc<Worker> {
         let (jobs, queue) = mpsc::unbounded_channel();
-        let worker = Arc::new(Worker {
-            jobs,
-            in_flight: AtomicUsize::new(0),
-            forsaken: AtomicUsize::new(0),
-            retired: AtomicBool::new(false),
-            give_up: Notify::new(),
-            why: Mutex::default(),
-            fate: SetOnce::new(),
-        });
-        self.threads
-            .spawn_guest(drive(self.template.clone(), worker.clone(), queue, self.room.clone()));
-        worker
+        let state = Arc::<State>::default();
+        let driving = drive(self.template.clone(), state.clone(), queue, self.room.clone());
+        self.threads.spawn_guest(driving);
+        Arc::new(Worker { jobs, state })
     }
 
     /// Runs a call in an instance that has room.
@@ -144,7 +143,7 @@ impl Concurrent {
             Ok(output) => output,
             Err(_) => {
                 // The job is dropped a moment before the instance's fate is known.
-                let fate = timeout(GRACE, worker.fate.wait()).await;
+                let fate = timeout(GRACE, worker.state.fate.wait()).await;
                 let fate = fate.map_or("the instance ended", String::as_str);
                 C::crashed(Crash::new(CrashKind::Trap, fate).in_module(&*self.template.name))
             }
@@ -162,22 +161,22 @@ struct Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.worker.in_flight.fetch_sub(1, Ordering::Relaxed);
+        self.worker.state.in_flight.fetch_sub(1, Ordering::Relaxed);
         self.owner.room.notify_one();
         if !self.ended {
             // A call of the guest is cancelled only by dropping its store. Its neighbours live there too, so it gets
             // until its deadline to end by itself.
-            let worker = self.worker.clone();
-            worker.forsaken.fetch_add(1, Ordering::Relaxed);
+            let state = self.worker.state.clone();
+            state.forsaken.fetch_add(1, Ordering::Relaxed);
             let by = self.deadline.unwrap_or_else(|| Instant::now() + GRACE);
             self.owner
                 .threads
-                .spawn_guest(async move { worker.give_up_after(by).await });
+                .spawn_guest(async move { state.give_up_after(by).await });
         }
     }
 }
 
-impl Worker {
+impl State {
     async fn give_up_after(&self, deadline: Instant) {
         sleep_until(deadline.into()).await;
         if self.forsaken.load(Ordering::Relaxed) == 0 || self.retired.swap(true, Ordering::Relaxed) {
@@ -200,33 +199,33 @@ impl Places for Concurrent {
 }
 
 /// Runs one instance until it traps, is given up, or the module is gone.
-async fn drive(template: Arc<Template>, worker: Arc<Worker>, queue: mpsc::UnboundedReceiver<Job>, room: Arc<Notify>) {
+async fn drive(template: Arc<Template>, state: Arc<State>, queue: mpsc::UnboundedReceiver<Job>, room: Arc<Notify>) {
     let ended = match template.store() {
         Ok(mut store) => {
             store.epoch_deadline_async_yield_and_update(1);
-            let given_up = worker.give_up.notified();
+            let given_up = state.give_up.notified();
             let ended = tokio::select! {
-                ended = run(&template, &worker, &mut store, queue) => ended,
+                ended = run(&template, &state, &mut store, queue) => ended,
                 () = given_up => Ok(()),
             };
             ended.map_err(|error| trapped(&template, &error, store.data_mut().take_panic()))
         }
         Err(error) => Err(trapped(&template, &error, None)),
     };
-    worker.retired.store(true, Ordering::Relaxed);
-    let given_up = worker.why.lock().unwrap_or_else(PoisonError::into_inner).take();
+    state.retired.store(true, Ordering::Relaxed);
+    let given_up = state.why.lock().unwrap_or_else(PoisonError::into_inner).take();
     let fate = match ended {
         Err(crash) => crash.message,
         Ok(()) => given_up.unwrap_or("the instance ended").to_owned(),
     };
     // Nobody else sets it.
-    let _ = worker.fate.set(fate);
+    let _ = state.fate.set(fate);
     room.notify_waiters();
 }
 
 async fn run(
     template: &Template,
-    worker: &Worker,
+    state: &State,
     store: &mut wasmtime::Store<Guest>,
     mut queue: mpsc::UnboundedReceiver<Job>,
 ) -> wasmtime::Result<()> {
@@ -239,7 +238,7 @@ async fn run(
                 tokio::select! {
                     Some(ended) = running.next(), if !running.is_empty() => ended?,
                     job = queue.recv() => match job {
-                        Some(job) => running.push(start(accessor, &exports, worker, job)),
+                        Some(job) => running.push(start(accessor, &exports, state, job)),
                         None => break,
                     },
                 }
@@ -252,17 +251,17 @@ async fn run(
         .await?
 }
 
-async fn start(accessor: &Accessor<Guest>, exports: &Exports, worker: &Worker, job: Job) -> wasmtime::Result<()> {
+async fn start(accessor: &Accessor<Guest>, exports: &Exports, state: &State, job: Job) -> wasmtime::Result<()> {
     match job {
-        Job::Request(pending) => call(accessor, exports, worker, pending).await,
-        Job::Event(pending) => call(accessor, exports, worker, pending).await,
+        Job::Request(pending) => call(accessor, exports, state, pending).await,
+        Job::Event(pending) => call(accessor, exports, state, pending).await,
     }
 }
 
 async fn call<C: Call>(
     accessor: &Accessor<Guest>,
     exports: &Exports,
-    worker: &Worker,
+    state: &State,
     pending: Pending<C>,
 ) -> wasmtime::Result<()> {
     let Pending { call, done } = pending;
@@ -270,7 +269,7 @@ async fn call<C: Call>(
     let params = accessor.with(|mut access| call.lower(access.get()))?;
     let results = export.call_concurrent(accessor, params).await?;
     if done.send(C::lift(results)).is_err() {
-        worker.forsaken.fetch_sub(1, Ordering::Relaxed);
+        state.forsaken.fetch_sub(1, Ordering::Relaxed);
     }
     Ok(())
 }

@@ -219,7 +219,8 @@ impl Grants {
         ];
         let switches = switches
             .into_iter()
-            .filter_map(|(granted, capability)| granted.then(|| capability.to_string()));
+            .filter(|(granted, _)| *granted)
+            .map(|(_, capability)| capability.to_string());
         let variables = self.environment.as_ref().map(|map| map.keys().cloned().collect());
         let directory = |directory: &Directory| format!("{} ({})", directory.guest, directory.access);
         let directories = self.directories.as_ref();

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use wasmparser::{Encoding, Parser, Payload};
+use wasmparser::{CanonicalFunction, CanonicalOption, Encoding, Parser, Payload};
 
 use crate::{Capability, Error, ErrorKind, Grants};
 
@@ -43,6 +43,9 @@ pub struct Inspection {
     pub exports: Vec<String>,
     /// Its size in bytes.
     pub size: usize,
+    /// Whether any of its functions is lifted as one that gives way while it waits. A module of the asynchronous form may
+    /// have none: a language without async satisfies the type with code that waits in place.
+    pub(crate) takes_several: bool,
 }
 
 /// What the host can serve of a component that fits the contract.
@@ -82,6 +85,7 @@ pub fn inspect(bytes: &[u8]) -> Result<Inspection, Error> {
         imports: Vec::new(),
         exports: Vec::new(),
         size: bytes.len(),
+        takes_several: false,
     };
     let mut depth = 0_usize;
     for payload in Parser::new(0).parse_all(bytes) {
@@ -113,6 +117,13 @@ pub fn inspect(bytes: &[u8]) -> Result<Inspection, Error> {
             Payload::ComponentExportSection(section) if depth == 0 => {
                 for export in section {
                     inspection.exports.push(export.map_err(broken)?.name.name.to_owned());
+                }
+            }
+            Payload::ComponentCanonicalSection(section) => {
+                for function in section {
+                    if let CanonicalFunction::Lift { options, .. } = function.map_err(broken)? {
+                        inspection.takes_several |= options.contains(&CanonicalOption::Async);
+                    }
                 }
             }
             _ => {}

@@ -100,8 +100,12 @@ impl Template {
         store.epoch_deadline_async_yield_and_update(1);
         let instance = self.pre.instantiate_async(&mut store).await?;
         Ok(Declared {
-            controllers: declare(&mut store, &instance, self.declare_routes).await?,
-            channels: declare(&mut store, &instance, self.declare_channels).await?,
+            controllers: declare(&mut store, &instance, self.declare_routes)
+                .await
+                .map_err(|error| error.context("its `declare-routes` failed"))?,
+            channels: declare(&mut store, &instance, self.declare_channels)
+                .await
+                .map_err(|error| error.context("its `declare-channels` failed"))?,
         })
     }
 }
@@ -335,6 +339,11 @@ fn compile(name: &str, bytes: &[u8], options: ModuleOptions, engines: &Engines) 
         Form::Asynchronous => ("handlers-async", "listeners-async"),
     };
     let of = |there: bool, interface: &str, function: &str| there.then(|| export(interface, function)).transpose();
+    let mut limits = options.limits.unwrap_or_else(|| engines.limits().clone());
+    if !inspection.takes_several {
+        // Each of its calls would hold up the next one, which may be what the first waits for.
+        limits.in_flight = 1;
+    }
     let template = Template {
         name: name.into(),
         declare_routes: of(fit.controllers, "routes", "declare-routes")?,
@@ -342,7 +351,7 @@ fn compile(name: &str, bytes: &[u8], options: ModuleOptions, engines: &Engines) 
         declare_channels: of(fit.channels, "channels", "declare-channels")?,
         deliver: of(fit.channels, listeners, "deliver")?,
         pre,
-        limits: options.limits.unwrap_or_else(|| engines.limits().clone()),
+        limits,
         grants: Arc::new(options.grants),
     };
     Ok(Compiled {

@@ -6,10 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pointwork_core::{BoxFuture, Context, HandlerFuture, Outcome};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
-use wasmtime::component::TypedFunc;
 use wasmtime::{Store, Trap, UpdateDeadline};
 
-use crate::call::{Call, Exports, Request};
+use crate::call::{Call, Export, Exports, Request};
 use crate::executor::Threads;
 use crate::guest::Guest;
 use crate::levels::Places;
@@ -156,7 +155,7 @@ impl Sequential {
 
 impl Warm {
     /// The export of a call and what to call it with.
-    fn begin<C: Call>(&mut self, call: C) -> wasmtime::Result<(TypedFunc<C::Params, C::Results>, C::Params)> {
+    fn begin<C: Call>(&mut self, call: C) -> wasmtime::Result<(Export<C>, C::Params)> {
         self.store.set_epoch_deadline(1);
         Ok((self.exports.get::<C>()?, call.lower(self.store.data_mut())?))
     }

@@ -8,9 +8,11 @@ pub mod servers;
 use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use pointwork::{App, Context, Delivery, Payload, Staged, Transport};
+use http::{Request, Response, StatusCode};
+use pointwork::{App, AppOptions, Body, Context, Delivery, Payload, Staged, Transport};
 use pointwork_core::{Reporter, Router};
 use wit_component::ComponentEncoder;
 
@@ -22,12 +24,30 @@ pub const SUBJECTS: [(&str, &str); 4] = [
     ("wasm, asynchronous", "/waits/42"),
 ];
 
-/// The application with the native handler and the three modules.
+/// How many requests wait at a time where waiting is measured.
+pub const IN_FLIGHT: usize = 1_000;
+
+/// How long the channel `bench:wait` takes.
+pub const WAIT: Duration = Duration::from_millis(10);
+
+/// The application with the native handler and the modules.
 ///
 /// # Errors
 /// If a guest does not build or load.
 pub async fn app() -> Result<App> {
-    let app = App::new()?;
+    let mut options = AppOptions::default();
+    // A benchmark emits faster than anybody listens.
+    options.bus.queue = 1 << 20;
+    options.router.body_limit = 4 << 30;
+    options.router.deadline = Some(Duration::from_secs(600));
+    // Every instance of the synchronous form waits with its request.
+    options.limits.instances = IN_FLIGHT;
+    options.max_instances = 4 * u32::try_from(IN_FLIGHT)?;
+    let app = App::with_options(options)?;
+    app.get("/native/empty", |_: Context| async { StatusCode::NO_CONTENT })?;
+    app.get("/native/wait", |ctx: Context| async move {
+        ctx.call_raw("bench:wait", Payload::null()).await.map(|_| "waited")
+    })?;
     app.get("/native/:id", |ctx: Context| async move {
         ctx.param("id").map(str::to_owned)
     })?;
@@ -37,8 +57,12 @@ pub async fn app() -> Result<App> {
     })?;
     app.channel("bench")
         .on_raw("echo", |_: Delivery, payload: Payload| async move { Ok(payload) })?
+        .on_raw("wait", |_: Delivery, _: Payload| async move {
+            tokio::time::sleep(WAIT).await;
+            Ok(Payload::null())
+        })?
         .on_raw("heard", |_: Delivery, _: Payload| async move { Ok(Payload::null()) })?;
-    for guest in ["plain", "calls", "waits"] {
+    for guest in ["plain", "calls", "waits", "listens", "streams"] {
         app.load(guest, component(guest)?).await?;
     }
     Ok(app)
@@ -97,6 +121,21 @@ impl Transport for Direct {
             }
         }))
     }
+}
+
+/// Answers a request without a server.
+///
+/// # Errors
+/// If the reply is an error.
+pub async fn request(router: &Router, path: &str) -> Result<Response<Body>> {
+    let request = Request::get(path).header("host", "bench").body(Body::empty())?;
+    let reply = router.respond(None, request).await;
+    ensure!(
+        reply.status().is_success(),
+        "{path} was answered with {}",
+        reply.status()
+    );
+    Ok(reply)
 }
 
 /// The median of what was measured.

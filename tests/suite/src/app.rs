@@ -71,6 +71,15 @@ fn options(limits: &Limits) -> AppOptions {
     if let Some(instances) = limits.instances {
         options.limits.instances = instances;
     }
+    if let Some(queue) = limits.event_queue {
+        options.bus.queue = queue;
+    }
+    if let Some(deadline) = limits.event_deadline {
+        options.bus.deadline = deadline;
+    }
+    if let Some(payload) = limits.payload {
+        options.bus.payload_limit = payload;
+    }
     if limits.ignore_trailing_slash {
         options.router.table = options.router.table.trailing_slash(TrailingSlash::Match);
     }
@@ -80,6 +89,7 @@ fn options(limits: &Limits) -> AppOptions {
 async fn apply(app: &App, transport: &Arc<dyn Transport>, step: Step) -> Result<(), Refusal> {
     let done = match step {
         Step::Load(name, component) => app.load(&name, component.to_vec()).await.map(drop),
+        Step::LoadWith(name, component, options) => app.load_with(&name, component.to_vec(), options).await.map(drop),
         Step::Register(method, path, handler) => register(app, method, &path, Shared(handler)),
         Step::Listen(subscription) => app
             .channel(subscription.channel)
@@ -156,6 +166,10 @@ impl Control for Running {
 
     fn route_count(&self) -> usize {
         self.app.settings().route_count
+    }
+
+    fn events_refused(&self) -> u64 {
+        self.app.bus().refused()
     }
 
     fn bind_again(&self, address: SocketAddr) -> BoxFuture<'_, Result<(), Refusal>> {

@@ -23,6 +23,7 @@ pub mod differences;
 pub mod fixtures;
 pub mod fuzz;
 pub mod guest;
+pub mod home;
 pub mod judge;
 pub mod logs;
 pub mod rows;

@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pointwork::ModuleOptions;
 use pointwork_core::{
     BoxFuture, CRASHED, Crash, Delivery, Failure, Handler, Listener, Payload, RouteRecord, SERVER_CHANNEL, Subscription,
 };
@@ -42,6 +43,9 @@ pub trait Control: Send + Sync {
 
     /// The number of routes in the application's settings (spec M5).
     fn route_count(&self) -> usize;
+
+    /// How many emitted events were refused so far: nobody listens, or a queue was full.
+    fn events_refused(&self) -> u64;
 
     /// Binds the adapter once more, to an address of the case's choice, and tells why it cannot.
     fn bind_again(&self, address: SocketAddr) -> BoxFuture<'_, Result<(), Refusal>>;
@@ -85,6 +89,8 @@ impl std::error::Error for Refusal {}
 pub enum Step {
     /// Loads a module under a name.
     Load(String, Arc<[u8]>),
+    /// Loads a module under a name, with limits of its own and with what it is granted.
+    LoadWith(String, Arc<[u8]>, ModuleOptions),
     /// Puts another component in the place of a module.
     Swap(String, Arc<[u8]>),
     /// Takes a module out.
@@ -104,6 +110,7 @@ impl fmt::Debug for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Load(name, bytes) => write!(f, "Load({name:?}, {} bytes)", bytes.len()),
+            Self::LoadWith(name, bytes, options) => write!(f, "LoadWith({name:?}, {} bytes, {options:?})", bytes.len()),
             Self::Swap(name, bytes) => write!(f, "Swap({name:?}, {} bytes)", bytes.len()),
             Self::Remove(name) => write!(f, "Remove({name:?})"),
             Self::Register(method, path, _) => write!(f, "Register({method:?}, {path:?})"),
@@ -125,6 +132,12 @@ pub struct Limits {
     pub memory: Option<usize>,
     /// How many instances a module may have at a time.
     pub instances: Option<usize>,
+    /// How many emitted events may wait for one listener.
+    pub event_queue: Option<usize>,
+    /// How long a listener may work on one emitted event.
+    pub event_deadline: Option<Duration>,
+    /// The longest payload of an event, in bytes.
+    pub payload: Option<usize>,
     /// Whether a trailing slash is ignored (spec A8).
     pub ignore_trailing_slash: bool,
 }

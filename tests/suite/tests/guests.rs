@@ -2,7 +2,7 @@
 
 use pointwork_suite::fixtures::{Fixture, Fixtures};
 use pointwork_suite::guest::{
-    Controller, End, Guest, Program, ReplyBody, Step, core_module, foreign_component, truncated_component,
+    Channel, Controller, End, Guest, Program, ReplyBody, Step, core_module, foreign_component, truncated_component,
 };
 use wit_component::DecodedWasm;
 
@@ -30,8 +30,17 @@ const IMPORTS: [&str; 3] = [
 ];
 const EXPORTS: [&str; 2] = ["pointwork:module/handlers@0.1.0", "pointwork:module/routes@0.1.0"];
 
-fn everything() -> Guest {
-    let steps = Program::new()
+/// The full names of interfaces of the contract, sorted.
+fn of_the_contract(names: &[&str]) -> Vec<String> {
+    let full = names.iter().map(|name| format!("pointwork:module/{name}@0.1.0"));
+    let mut full: Vec<_> = full.collect();
+    full.sort();
+    full
+}
+
+/// Every step that a handler and a listener have in common.
+fn common_steps() -> Program {
+    Program::new()
         .say("text")
         .param("p")
         .header_of_request("h")
@@ -47,15 +56,23 @@ fn everything() -> Guest {
         .step(Step::Body)
         .step(Step::Count)
         .call("a:b")
+        .step(Step::CallBytes(vec![0xff]))
+        .step(Step::CallAs("a:b".to_owned(), "text/csv"))
         .emit("a:b")
         .step(Step::Send(200))
+        .step(Step::SendWith(200, vec![("x-one".to_owned(), b"1".to_vec())]))
         .step(Step::ThrowNow(400))
         .step(Step::Stream(200, vec!["one".to_owned()]))
         .step(Step::Finish)
+        .step(Step::Echo)
         .step(Step::Log)
         .step(Step::Panicked)
         .step(Step::HandOver("a:b".to_owned()))
-        .header("x-one", "1");
+}
+
+/// A guest without channels that does all that a handler can.
+fn everything() -> Guest {
+    let steps = common_steps().header("x-one", "1");
     let ends = [
         End::Reply(ReplyBody::Empty),
         End::Reply(ReplyBody::Json),
@@ -77,6 +94,27 @@ fn everything() -> Guest {
     Guest::of(things)
 }
 
+/// A channel that does all that a listener can.
+fn channel() -> Channel {
+    let steps = common_steps()
+        .step(Step::EventName)
+        .step(Step::PayloadType)
+        .take_context();
+    let ends = [
+        End::Reply(ReplyBody::Text),
+        End::Result("text/csv"),
+        End::Fail("conflict", 409),
+        End::Deferred,
+        End::Keep,
+        End::Trap,
+        End::Loop,
+        End::Hog,
+    ];
+    ends.iter().fold(Channel::new("db"), |channel, end| {
+        channel.on(&format!("{end:?}"), steps.clone().ends(*end))
+    })
+}
+
 #[test]
 fn a_synthetic_guest_is_a_controller_module() {
     assert_eq!(
@@ -92,6 +130,67 @@ fn the_asynchronous_form_exports_its_own_handlers() {
         exports,
         ["pointwork:module/handlers-async@0.1.0", "pointwork:module/routes@0.1.0"]
     );
+}
+
+#[test]
+fn waiting_functions_come_from_the_interfaces_of_the_form() {
+    let (imports, _) = interfaces(&everything().asynchronous().build());
+    assert_eq!(imports, of_the_contract(&["context", "context-async", "log", "types"]));
+}
+
+#[test]
+fn a_guest_of_channels_alone_is_a_channel_module() {
+    let guest = Guest::new().channel(channel());
+    let (imports, exports) = interfaces(&guest.build());
+    assert_eq!(imports, of_the_contract(&["context", "events", "log", "types"]));
+    assert_eq!(exports, of_the_contract(&["channels", "listeners"]));
+    let (imports, exports) = interfaces(&guest.asynchronous().build());
+    let both = ["context", "context-async", "events", "events-async", "log", "types"];
+    assert_eq!(imports, of_the_contract(&both));
+    assert_eq!(exports, of_the_contract(&["channels", "listeners-async"]));
+}
+
+#[test]
+fn a_guest_of_both_is_a_full_module() {
+    let guest = everything().channel(channel());
+    let (imports, exports) = interfaces(&guest.build());
+    assert_eq!(imports, of_the_contract(&["context", "events", "log", "types"]));
+    assert_eq!(
+        exports,
+        of_the_contract(&["channels", "handlers", "listeners", "routes"])
+    );
+    let (_, exports) = interfaces(&guest.asynchronous().build());
+    let both = ["channels", "handlers-async", "listeners-async", "routes"];
+    assert_eq!(exports, of_the_contract(&both));
+}
+
+#[test]
+fn a_guest_may_mix_two_forms() {
+    let (_, exports) = interfaces(&everything().channel(channel()).mixed_forms().build());
+    assert_eq!(
+        exports,
+        of_the_contract(&["channels", "handlers", "listeners-async", "routes"])
+    );
+}
+
+#[test]
+fn a_channel_may_be_malformed() {
+    for (name, event) in [("", "one"), ("a:b", "one"), ("db", "")] {
+        let twice = Channel::new(name).on(event, Program::new()).on(event, Program::new());
+        let guest = Guest::new().channel(twice).importing("wasi:filesystem/types@0.2.6");
+        let (imports, _) = interfaces(&guest.build());
+        assert!(
+            imports.contains(&"wasi:filesystem/types@0.2.6".to_owned()),
+            "{imports:?}"
+        );
+    }
+}
+
+#[test]
+#[should_panic(expected = "a handler cannot end with Fail")]
+fn an_end_of_the_other_role_is_a_mistake_of_the_test() {
+    let things = Controller::new("Things", "/").get("it", Program::new().fails("conflict", 409));
+    Guest::of(things).build();
 }
 
 #[test]
@@ -143,6 +242,18 @@ async fn the_hand_written_guest_is_a_controller_module() {
         "{imports:?}"
     );
     assert_eq!(exports, EXPORTS);
+}
+
+#[tokio::test]
+async fn the_rust_guests_with_channels_are_full_modules() {
+    let (_, exports) = interfaces(&fixture(Fixture::RustChannels).await);
+    assert_eq!(
+        exports,
+        of_the_contract(&["channels", "handlers", "listeners", "routes"])
+    );
+    let (_, exports) = interfaces(&fixture(Fixture::RustChannelsAsync).await);
+    let both = ["channels", "handlers-async", "listeners-async", "routes"];
+    assert_eq!(exports, of_the_contract(&both));
 }
 
 #[tokio::test]

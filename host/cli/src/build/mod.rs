@@ -102,7 +102,7 @@ pub(crate) enum Output {
 }
 
 impl Request {
-    /// A release build of the package at `path` for a controller.
+    /// A release build of the package at `path`, for the target of controllers.
     pub(crate) fn new(path: impl Into<PathBuf>, output: Output) -> Self {
         Self {
             path: path.into(),

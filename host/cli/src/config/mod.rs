@@ -11,10 +11,35 @@
 //! path = "target/pointwork/products.wasm"
 //! build = "controllers"         # a cargo package to build it from
 //!
+//! [[module]]
+//! path = "target/pointwork/store.wasm"
+//! build = "store"
+//! target = "wasm32-wasip2"      # of the compiler; by default wasm32-unknown-unknown
+//! memory = "256MiB"             # in place of [limits]; likewise in-flight and queue-wait
+//! instances = 1
+//!
+//! [module.grant]                # of the module above; by default nothing
+//! clocks = true                 # the time of day
+//! random = true
+//! output = true                 # standard output and error go to the log
+//! environment = { STORE_DIR = "/data", TOKEN = { from = "SHOP_TOKEN" } }
+//! directories = [{ host = "data", guest = "/data", access = "read-write" }]
+//! sockets = ["127.0.0.1:5432", "db.internal:5432"]
+//! http = ["api.example.com", "127.0.0.1:8080"]
+//!
 //! [limits]
 //! request-deadline = "30s"
-//! body = "2MiB"
-//! memory = "64MiB"
+//! body = "2MiB"                 # of a request
+//! memory = "64MiB"              # of an instance
+//! instances = 128               # of a module at a time
+//! in-flight = 64                # calls that share an instance of an asynchronous module
+//! queue-wait = "1s"             # for an instance; then it is 503
+//! event-queue = 1024            # emitted events that wait for one listener
+//! event-deadline = "30s"        # for a listener of an emitted event
+//! payload = "2MiB"              # of an event, and of what a listener returns
+//! header-timeout = "10s"
+//! body-timeout = "30s"
+//! shutdown-grace = "10s"
 //!
 //! [channels.db]
 //! driver = "sqlite"
@@ -25,10 +50,31 @@
 //! query-one = "SELECT id, name FROM products WHERE id = :id"
 //! ```
 //!
+//! # What a module may reach
+//!
+//! A module gets what `[module.grant]` says and nothing else (spec C5); one that imports more is refused.
+//!
+//! | key | grants |
+//! |---|---|
+//! | `clocks` | the time of day, and a clock that only goes forward |
+//! | `random` | random numbers |
+//! | `output` | standard output and error, line by line into the log |
+//! | `environment` | these entries; `{ from = "NAME" }` takes the value of a variable of the host, which must be set |
+//! | `directories` | the directory `host` as the absolute path `guest`; `read-only` unless `access` says otherwise |
+//! | `sockets` | TCP connections to these hosts and ports; a name is looked up for each |
+//! | `http` | HTTP requests to these hosts; without a port it is that of the scheme |
+//!
+//! A list or table that is empty grants the interface alone, for a module that imports it and can do without. A
+//! directory with `read-write` is created when the server starts; any other has to be there.
+//!
+//! # Rules
+//!
 //! Keys are in kebab case. Relative paths are relative to the file. An unknown key is an error, never ignored: a limit
 //! that was misspelt must not go unnoticed. Every error names file, line and column.
 
 mod channels;
+mod grant;
+mod hosts;
 mod problem;
 mod raw;
 mod values;
@@ -40,7 +86,10 @@ use std::time::Duration;
 use serde::Deserialize;
 
 pub(crate) use self::channels::{Driver, ResponseChannel, SqliteChannel, SqliteStatement, StatementKind};
-pub(crate) use self::values::{Listen, Prefix};
+pub(crate) use self::grant::{Access, Directory, Grant, Variable};
+pub(crate) use self::hosts::Listen;
+pub(crate) use self::problem::Position;
+pub(crate) use self::values::Prefix;
 use crate::adapters::Adapter;
 use crate::error::{Error, Result};
 use crate::exit::Exit;
@@ -88,6 +137,39 @@ pub(crate) struct Module {
     pub(crate) path: PathBuf,
     /// The cargo package that it is built from.
     pub(crate) build: Option<PathBuf>,
+    /// The compiler's target for that package. What the file leaves out is the one for controllers.
+    pub(crate) target: Option<String>,
+    /// What it may take in place of the limits for all modules.
+    pub(crate) limits: ModuleLimits,
+    /// What it may reach.
+    pub(crate) grant: Grant,
+}
+
+impl Module {
+    /// A component of its own: nothing to build it from, no limits of its own, nothing granted.
+    pub(crate) fn new(name: impl Into<String>, path: impl Into<PathBuf>) -> Self {
+        Self {
+            name: name.into(),
+            path: path.into(),
+            build: None,
+            target: None,
+            limits: ModuleLimits::default(),
+            grant: Grant::default(),
+        }
+    }
+}
+
+/// The limits that a module can have of its own; those that are `None` are the ones of [`Limits`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ModuleLimits {
+    /// The memory of one instance, in bytes.
+    pub(crate) memory: Option<u64>,
+    /// The instances at a time.
+    pub(crate) instances: Option<usize>,
+    /// The requests that share an instance of an asynchronous module.
+    pub(crate) in_flight: Option<usize>,
+    /// The time that a request waits for an instance before it is refused with 503.
+    pub(crate) queue_wait: Option<Duration>,
 }
 
 /// What a request and an instance may take. Times are written `30s` or `1m 30s`, sizes `2MiB` (2,097,152 bytes) or `2MB`
@@ -112,6 +194,12 @@ pub(crate) struct Limits {
     pub(crate) body_timeout: Option<Duration>,
     /// The time that requests in flight have to end once the server was told to stop.
     pub(crate) shutdown_grace: Option<Duration>,
+    /// The emitted events that wait for one listener; one more is lost, and counted.
+    pub(crate) event_queue: Option<usize>,
+    /// The time that a listener may work on an emitted event.
+    pub(crate) event_deadline: Option<Duration>,
+    /// The longest payload of an event, and of what a listener returns, in bytes.
+    pub(crate) payload: Option<u64>,
 }
 
 impl Config {

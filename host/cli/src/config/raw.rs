@@ -1,5 +1,6 @@
 //! The file as it is written, and the way from there to a [`Config`].
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -7,9 +8,11 @@ use serde::de::IgnoredAny;
 use toml::Spanned;
 use toml::de::{DeTable, Deserializer};
 
+use super::grant::{Grant, RawGrant};
+use super::hosts::Listen;
 use super::problem::Problem;
-use super::values::{Count, Listen, Prefix, Size, Time};
-use super::{Config, Limits, Module, TrailingSlash, channels};
+use super::values::{Count, Prefix, Size, Time};
+use super::{Config, Limits, Module, ModuleLimits, TrailingSlash, channels};
 use crate::adapters::Adapter;
 
 #[derive(Deserialize)]
@@ -34,6 +37,12 @@ struct RawModule {
     name: Option<Spanned<String>>,
     path: Spanned<PathBuf>,
     build: Option<PathBuf>,
+    target: Option<Spanned<String>>,
+    memory: Option<Size>,
+    instances: Option<Count>,
+    in_flight: Option<Count>,
+    queue_wait: Option<Time>,
+    grant: Option<RawGrant>,
 }
 
 #[derive(Default, Deserialize)]
@@ -48,6 +57,9 @@ struct RawLimits {
     header_timeout: Option<Time>,
     body_timeout: Option<Time>,
     shutdown_grace: Option<Time>,
+    event_queue: Option<Count>,
+    event_deadline: Option<Time>,
+    payload: Option<Size>,
 }
 
 /// Reads the text of a file that stands in `base`.
@@ -61,31 +73,16 @@ pub(super) fn read(text: &str, base: &Path) -> Result<Config, Problem> {
         adapter: raw.adapter,
         prefix: raw.prefix,
         trailing_slash: raw.trailing_slash,
-        modules: modules(raw.module, base)?,
+        modules: modules(raw.module, text, base)?,
         limits: raw.limits.into(),
         channels,
     })
 }
 
-fn modules(raw: Vec<RawModule>, base: &Path) -> Result<Vec<Module>, Problem> {
+fn modules(raw: Vec<RawModule>, text: &str, base: &Path) -> Result<Vec<Module>, Problem> {
     let mut modules: Vec<Module> = Vec::with_capacity(raw.len());
-    for module in raw {
-        let (name, span) = match module.name {
-            Some(name) => {
-                let span = name.span();
-                (name.into_inner(), span)
-            }
-            None => (
-                module
-                    .path
-                    .get_ref()
-                    .file_stem()
-                    .unwrap_or_default()
-                    .to_string_lossy()
-                    .into_owned(),
-                module.path.span(),
-            ),
-        };
+    for raw in raw {
+        let (name, span) = raw.name();
         if name.is_empty() {
             return Err(Problem::new(span, "a module without a name").with_hint("give it one: name = \"…\""));
         }
@@ -93,13 +90,45 @@ fn modules(raw: Vec<RawModule>, base: &Path) -> Result<Vec<Module>, Problem> {
             return Err(Problem::new(span, format!("a second module `{name}`"))
                 .with_hint("each module has a name of its own: name = \"…\""));
         }
-        modules.push(Module {
-            name,
-            path: base.join(module.path.into_inner()),
-            build: module.build.map(|package| base.join(package)),
-        });
+        modules.push(raw.read(name, text, base)?);
     }
     Ok(modules)
+}
+
+impl RawModule {
+    /// The module's name, and where it stands: without one it is the file's.
+    fn name(&self) -> (String, Range<usize>) {
+        match &self.name {
+            Some(name) => (name.get_ref().clone(), name.span()),
+            None => {
+                let stem = self.path.get_ref().file_stem().unwrap_or_default();
+                (stem.to_string_lossy().into_owned(), self.path.span())
+            }
+        }
+    }
+
+    fn read(self, name: String, text: &str, base: &Path) -> Result<Module, Problem> {
+        if let (Some(target), None) = (&self.target, &self.build) {
+            return Err(Problem::new(target.span(), "`target` without `build`")
+                .with_hint("it is the target for which cargo builds the package that `build` names"));
+        }
+        Ok(Module {
+            name,
+            path: base.join(self.path.into_inner()),
+            build: self.build.map(|package| base.join(package)),
+            target: self.target.map(Spanned::into_inner),
+            limits: ModuleLimits {
+                memory: self.memory.map(|size| size.0),
+                instances: self.instances.map(|count| count.0),
+                in_flight: self.in_flight.map(|count| count.0),
+                queue_wait: self.queue_wait.map(|time| time.0),
+            },
+            grant: match self.grant {
+                Some(grant) => grant.read(text, base)?,
+                None => Grant::default(),
+            },
+        })
+    }
 }
 
 impl From<RawLimits> for Limits {
@@ -114,6 +143,9 @@ impl From<RawLimits> for Limits {
             header_timeout: raw.header_timeout.map(|time| time.0),
             body_timeout: raw.body_timeout.map(|time| time.0),
             shutdown_grace: raw.shutdown_grace.map(|time| time.0),
+            event_queue: raw.event_queue.map(|count| count.0),
+            event_deadline: raw.event_deadline.map(|time| time.0),
+            payload: raw.payload.map(|size| size.0),
         }
     }
 }

@@ -2,6 +2,9 @@ use std::time::Duration;
 
 use super::*;
 
+mod grant;
+mod module;
+
 fn parse(text: &str) -> Result<Config> {
     Config::parse(text, Path::new("shop/pointwork.toml"))
 }
@@ -52,6 +55,9 @@ fn every_key_is_read() {
         header-timeout = "10s"
         body-timeout = "500ms"
         shutdown-grace = "5s"
+        event-queue = 100
+        event-deadline = "2s"
+        payload = "64KiB"
 
         [channels.db]
         driver = "sqlite"
@@ -75,15 +81,10 @@ fn every_key_is_read() {
     assert_eq!(config.adapter, Some(Adapter::Hyper));
     assert_eq!(config.prefix.as_ref().map(Prefix::as_str), Some("/api"));
     let products = Module {
-        name: "products".to_owned(),
-        path: "shop/target/pointwork/products.wasm".into(),
         build: Some("shop/controllers".into()),
+        ..Module::new("products", "shop/target/pointwork/products.wasm")
     };
-    let health = Module {
-        name: "health".to_owned(),
-        path: "/srv/health.wasm".into(),
-        build: None,
-    };
+    let health = Module::new("health", "/srv/health.wasm");
     assert_eq!(config.modules, [products, health]);
     assert_eq!(
         config.limits,
@@ -97,6 +98,9 @@ fn every_key_is_read() {
             header_timeout: Some(Duration::from_secs(10)),
             body_timeout: Some(Duration::from_millis(500)),
             shutdown_grace: Some(Duration::from_secs(5)),
+            event_queue: Some(100),
+            event_deadline: Some(Duration::from_secs(2)),
+            payload: Some(65536),
         }
     );
     let Driver::Sqlite(db) = &config.channels["db"] else {
@@ -117,11 +121,27 @@ fn every_key_is_read() {
             ("product:one", StatementKind::Row)
         ]
     );
-    assert_eq!(db.on["product:all"].position.to_string(), "31:17");
+    assert_eq!(db.on["product:all"].position.to_string(), "34:17");
     let send = ResponseChannel {
         on: BTreeMap::from([("send".to_owned(), 200)]),
     };
     assert_eq!(config.channels["response"], Driver::Response(send));
+}
+
+#[test]
+fn reference_in_the_documentation_is_a_configuration() {
+    let documentation: String = include_str!("mod.rs")
+        .lines()
+        .map_while(|line| line.strip_prefix("//!"))
+        .flat_map(|line| [line.strip_prefix(' ').unwrap_or(line), "\n"])
+        .collect();
+    let reference = documentation
+        .split("```")
+        .nth(1)
+        .and_then(|block| block.strip_prefix("toml"));
+    let config = parse(reference.expect("it begins with an example")).expect("all of it is known");
+    assert_eq!(config.modules.len(), 2);
+    assert!(config.modules[1].grant.clocks, "the table belongs to the second");
 }
 
 #[test]
@@ -148,7 +168,8 @@ fn unknown_key_names_the_place_and_the_nearest_key() {
 fn unknown_key_far_from_all_lists_them() {
     assert_eq!(
         refusal("[[module]]\npath = \"a.wasm\"\nzzz = 1"),
-        "unknown key `zzz` in shop/pointwork.toml:3:1 | expected `name`, `path` or `build`"
+        "unknown key `zzz` in shop/pointwork.toml:3:1 | expected `name`, `path`, `build`, `target`, \
+         `memory`, `instances`, `in-flight`, `queue-wait` or `grant`"
     );
 }
 

@@ -1,4 +1,4 @@
-//! Values that are written as text: addresses, times, sizes.
+//! Values that are written as text: paths, times, sizes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,55 +6,6 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 use serde::de::{self, Deserialize, Deserializer, Visitor};
-
-/// An address to listen on: host and port.
-///
-/// The host is a name, an IPv4 address or an IPv6 address in brackets; names are looked up when the server starts. Port 0
-/// takes a free one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Listen(String);
-
-impl Listen {
-    /// The text that `std::net::ToSocketAddrs` and its kin take.
-    pub(crate) fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for Listen {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl FromStr for Listen {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let expected = "expected host and port, as in `127.0.0.1:8080`, `[::1]:8080` or `localhost:0`";
-        let refuse = |reason: &str| Err(format!("`{text}` {reason}; {expected}"));
-        let Some((host, port)) = text.rsplit_once(':') else {
-            return refuse("has no port");
-        };
-        if host.is_empty() {
-            return refuse("has no host");
-        }
-        if port.parse::<u16>().is_err() {
-            return refuse("does not end in a port from 0 to 65535");
-        }
-        let bracketed = host.starts_with('[') && host.ends_with(']');
-        if text.parse::<std::net::SocketAddr>().is_err() && (bracketed || host.contains([':', '/', '[', ']', ' '])) {
-            return refuse("is no address");
-        }
-        Ok(Self(text.to_owned()))
-    }
-}
-
-impl<'de> Deserialize<'de> for Listen {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
-    }
-}
 
 /// A path that stands before every route's.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -188,35 +139,4 @@ impl<'de> Deserialize<'de> for Count {
 /// What a visitor expects, as text.
 fn expected<'de>(visitor: &impl Visitor<'de>) -> String {
     (visitor as &dyn de::Expected).to_string()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn listen_takes_host_and_port() {
-        for text in ["127.0.0.1:8080", "[::1]:0", "localhost:80", "0.0.0.0:65535"] {
-            assert_eq!(
-                text.parse::<Listen>().map(|listen| listen.to_string()),
-                Ok(text.to_owned())
-            );
-        }
-    }
-
-    #[test]
-    fn listen_says_what_is_missing() {
-        for (text, part) in [
-            ("8080", "no port"),
-            (":8080", "no host"),
-            ("localhost:http", "port from 0 to 65535"),
-            ("localhost:70000", "port from 0 to 65535"),
-            ("::1:8080", "is no address"),
-            ("[nonsense]:8080", "is no address"),
-            ("http://localhost:8080", "is no address"),
-        ] {
-            let error = text.parse::<Listen>().expect_err(text);
-            assert!(error.contains(part), "{text}: {error}");
-        }
-    }
 }

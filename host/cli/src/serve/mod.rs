@@ -1,5 +1,6 @@
 //! `pointwork serve`: modules and channels on an HTTP server.
 
+mod banner;
 mod signals;
 
 use std::time::Duration;
@@ -11,13 +12,14 @@ use tokio::sync::oneshot;
 
 use self::signals::Signals;
 use crate::adapters::Adapter;
+use crate::app::{self, Loadable};
 use crate::channels::Channels;
 use crate::config::{Config, Listen, Prefix};
 use crate::error::{Error, Result};
 use crate::exit::Exit;
+use crate::grants::Missing;
 use crate::modules::ModuleArgs;
-use crate::ui::{STRONG, Terminal, styled};
-use crate::{app, table};
+use crate::ui::Terminal;
 
 /// Where to listen when nobody says.
 const LISTEN: &str = "127.0.0.1:8080";
@@ -30,13 +32,14 @@ const EXAMPLES: &str = "\
 Examples:
   pointwork serve                               what pointwork.toml says
   pointwork serve -c shop/pointwork.toml        the same of another folder
-  pointwork serve shop.wasm admin.wasm          two components, without channels
+  pointwork serve shop.wasm admin.wasm          two components that need nothing but each other
   pointwork serve --listen 127.0.0.1:0          on a free port; the last line of the banner tells it
   pointwork serve --build                       build the modules first, also those that are built already
 
-The banner on standard output lists the routes and the channels; its last line is
-`listening on http://HOST:PORT`. SIGINT (Ctrl-C) and SIGTERM end it: no connection is accepted any
-more, requests in flight and emitted events come to their end. A second signal ends it at once.";
+The banner on standard output lists the routes, the channels, and what each module asks for and is
+granted; its last line is `listening on http://HOST:PORT`. SIGINT (Ctrl-C) and SIGTERM end it: no
+connection is accepted any more, requests in flight and emitted events come to their end.
+A second signal ends it at once.";
 
 /// The options of `pointwork serve`.
 #[derive(Debug, clap::Args)]
@@ -79,22 +82,23 @@ impl Args {
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<()> {
     let config = args.config()?;
     args.modules.prepare(&config, terminal)?;
+    let modules = app::prepare(&config, Missing::Create)?;
     let channels = Channels::open(&config)?;
     let runtime = Builder::new_multi_thread()
         .enable_all()
         .thread_name("pointwork-server")
         .build()
         .map_err(|error| Error::failed("cannot start the server's threads").with_source(error))?;
-    let result = runtime.block_on(serve(&config, &channels, terminal));
+    let result = runtime.block_on(serve(&config, &modules, &channels, terminal));
     // What still blocks has had its time.
     runtime.shutdown_background();
     result
 }
 
-async fn serve(config: &Config, channels: &Channels, terminal: &mut Terminal) -> Result<()> {
+async fn serve(config: &Config, modules: &[Loadable<'_>], channels: &Channels, terminal: &mut Terminal) -> Result<()> {
     let app = app::create(config)?;
     channels.bind(&app, &Handle::current())?;
-    app::load(&app, &config.modules).await?;
+    app::load(&app, modules).await?;
     let listener = listen(config.listen.as_ref()).await?;
     let address = listener
         .local_addr()
@@ -109,7 +113,7 @@ async fn serve(config: &Config, channels: &Channels, terminal: &mut Terminal) ->
     let serve = adapter.connect(&app, &config.limits)?;
     let mut serving = serve(listener, stopped);
 
-    banner(adapter, &app, channels, terminal);
+    banner::print(adapter, &app, channels, terminal);
     terminal.line(format_args!("listening on http://{address}"));
     terminal.finish()?;
 
@@ -156,23 +160,4 @@ async fn listen(address: Option<&Listen>) -> Result<TcpListener> {
             .with_source(error)
             .with_hint(hint)
     })
-}
-
-fn banner(adapter: Adapter, app: &App, channels: &Channels, terminal: &mut Terminal) {
-    let version = env!("CARGO_PKG_VERSION");
-    terminal.line(format_args!(
-        "{} on {adapter}\n",
-        styled(STRONG, format_args!("pointwork {version}"))
-    ));
-    let routes = app.routes();
-    if !routes.is_empty() {
-        terminal.line(format_args!("{}\n", table::routes(&routes)));
-    }
-    let channels = channels.rows();
-    if !channels.is_empty() {
-        terminal.line(format_args!(
-            "{}\n",
-            table::columns(["CHANNEL", "DRIVER", "EVENTS"], channels)
-        ));
-    }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use snapbox::str;
 
-use crate::{folder, pointwork, stderr, write};
+use crate::{example, folder, pointwork, stderr, write};
 
 const CDYLIB: &str = "\n[lib]\ncrate-type = [\"cdylib\"]\n";
 
@@ -201,6 +201,27 @@ fn new_project_builds_and_passes_its_tests_as_it_comes() {
 }
 
 #[test]
+fn component_that_the_target_ends_in_is_taken_as_it_is() {
+    let out = folder();
+    pointwork(&example::directory())
+        .args(["build", "store", "--target", "wasm32-wasip2", "--target-dir"])
+        .arg(example::target_dir())
+        .arg("--out")
+        .arg(out.path())
+        .assert()
+        .success()
+        .stdout_eq(str![[r#"
+built [..]products-store.wasm ([..]): channels, asynchronous
+
+"#]]);
+    let linked = example::target_dir().join("wasm32-wasip2/release/products_store.wasm");
+    assert_eq!(
+        std::fs::read(out.path().join("products-store.wasm")).expect("it is there"),
+        std::fs::read(linked).expect("it is there")
+    );
+}
+
+#[test]
 fn import_from_outside_the_contract_is_named() {
     let folder = folder();
     let sdk = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest");
@@ -262,6 +283,23 @@ hint: with rustup:            rustup target add wasm32-unknown-unknown
       on Fedora:              dnf install rust-std-static-wasm32-unknown-unknown
       on Arch Linux:          pacman -S rust-wasm
       on Alpine:              apk add rust-wasm
+
+"#]]);
+    }
+
+    #[test]
+    fn the_target_of_channel_modules_is_got_in_the_same_way() {
+        let folder = folder();
+        build(folder.path())
+            .args(["--target", "wasm32-wasip2"])
+            .assert()
+            .code(4)
+            .stdout_eq("")
+            .stderr_eq(str![[r#"
+note: the compiler lacks the target wasm32-wasip2; adding it with rustup
+error: the compiler's target `wasm32-wasip2` is missing and could not be added
+  caused by: there is no rustup to add it with
+hint: with rustup:            rustup target add wasm32-wasip2
 
 "#]]);
     }

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use snapbox::str;
 
-use crate::{folder, pointwork, products, stderr, write};
+use crate::{example, folder, pointwork, stderr, write};
 
 #[test]
 fn component_that_fits_is_described() {
     let folder = folder();
-    std::fs::copy(products::component(), folder.path().join("products.wasm")).expect("copied");
+    std::fs::copy(example::controllers(), folder.path().join("products.wasm")).expect("copied");
     pointwork(folder.path())
         .args(["check", "products.wasm"])
         .assert()
@@ -20,8 +20,11 @@ products.wasm fits the contract
   form     synchronous
   contract pointwork:module@0.1.0
   routes   10
+  channels nothing
   digest   sha256:[..]
   size     [..] bytes)
+  asks     nothing
+  granted  nothing
   imports  pointwork:module/types@0.1.0
            pointwork:module/context@0.1.0
            pointwork:module/log@0.1.0
@@ -75,13 +78,15 @@ fn component_of_another_world_is_refused_with_its_outline() {
         .stdout_eq(str![[r#"
 empty.wasm is refused
   size     8 B (8 bytes)
+  asks     nothing
+  granted  nothing
   imports  nothing
   exports  nothing
 
 "#]])
         .stderr_eq(str![[r#"
 error: `empty.wasm` is refused
-  caused by: exports nothing, expected `pointwork:module/routes` and `pointwork:module/handlers` (or `handlers-async`)
+  caused by: exports nothing, expected `pointwork:module/routes` and `pointwork:module/handlers` (or `handlers-async`), or `pointwork:module/channels` and `pointwork:module/listeners` (or `listeners-async`)
 hint: the component is of another world, or the file is truncated
 
 "#]]);

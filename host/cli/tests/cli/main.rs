@@ -1,7 +1,10 @@
 //! The command line, run as its users run it.
 
+mod banner;
 mod build;
+mod capabilities;
 mod check;
+mod example;
 mod general;
 mod new;
 mod products;

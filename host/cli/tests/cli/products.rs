@@ -1,77 +1,59 @@
-//! The example of the repository, `examples/products`.
+//! The example of the repository, `examples/products`, in both of its configurations.
 
-use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::json;
-use tempfile::TempDir;
 
+use crate::example::Example::{self, Components, Native};
+use crate::example::{directory, target_dir};
 use crate::server::Server;
-use crate::{folder, pointwork};
 
-pub(crate) fn example() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/products")
+/// Each of these behaviours, in both configurations.
+macro_rules! in_both_configurations {
+    ($($behaviour:ident),+ $(,)?) => {
+        mod native {
+            $(#[test] fn $behaviour() { crate::products::$behaviour(crate::example::Example::Native) })+
+        }
+        mod components {
+            $(#[test] fn $behaviour() { crate::products::$behaviour(crate::example::Example::Components) })+
+        }
+    };
 }
 
-fn target_dir() -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join("products")
-}
+in_both_configurations!(
+    missing_components_are_built_on_the_first_start,
+    catalogue_is_listed_in_pages_shown_and_searched,
+    products_are_created_changed_and_deleted,
+    response_channel_writes_the_label,
+);
 
-/// The example's component, built if need be.
-pub(crate) fn component() -> PathBuf {
-    let out = target_dir().join("pointwork");
-    let built = pointwork(&example())
-        .args(["build", "controllers", "--target-dir"])
-        .arg(target_dir())
-        .arg("--out")
-        .arg(&out)
-        .output()
-        .expect("it runs");
-    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-    out.join("products.wasm")
-}
-
-/// A copy of the example's configuration, so that its database is made there. It lacks the component.
-pub(crate) fn configured() -> TempDir {
-    let folder = folder();
-    let controllers = example().join("controllers").canonicalize().expect("it is there");
-    let config = std::fs::read_to_string(example().join("pointwork.toml")).expect("text");
-    let config = config.replace(
-        "build = \"controllers\"",
-        &format!("build = '{}'", controllers.display()),
+#[cfg(unix)]
+mod ends {
+    in_both_configurations!(
+        views_are_counted_before_the_server_ends_and_kept,
+        server_that_is_killed_has_kept_what_it_answered
     );
-    std::fs::write(folder.path().join("pointwork.toml"), config).expect("written");
-    std::fs::copy(example().join("schema.sql"), folder.path().join("schema.sql")).expect("copied");
-    folder
 }
 
-/// The same with the component.
-pub(crate) fn built() -> TempDir {
-    let folder = configured();
-    let place = folder.path().join("target/pointwork");
-    std::fs::create_dir_all(&place).expect("created");
-    std::fs::copy(component(), place.join("products.wasm")).expect("copied");
-    folder
-}
-
-fn none() -> [&'static str; 0] {
-    []
-}
-
-#[test]
-fn missing_component_is_built_on_the_first_start() {
-    let folder = configured();
-    let server = Server::start_with(folder.path(), none(), |command| {
+fn missing_components_are_built_on_the_first_start(example: Example) {
+    let folder = example.configured();
+    let server = Server::start_with(folder.path(), ["--config", example.file()], |command| {
         command.env("CARGO_TARGET_DIR", target_dir());
     });
     assert_eq!(server.get("/health").json(), json!({"status": "up", "products": 5}));
-    assert!(folder.path().join("products.sqlite").exists());
-    assert!(folder.path().join("target/pointwork/products.wasm").exists());
+    let database = match example {
+        Native => "products.sqlite",
+        Components => "data/catalogue.redb",
+    };
+    assert!(folder.path().join(database).exists());
+    for (_, component) in example.components() {
+        assert!(folder.path().join("target/pointwork").join(component).exists());
+    }
 }
 
-#[test]
-fn catalogue_is_listed_in_pages_shown_and_searched() {
-    let folder = built();
-    let server = Server::start(folder.path(), none());
+fn catalogue_is_listed_in_pages_shown_and_searched(example: Example) {
+    let folder = example.built();
+    let server = example.start(&folder);
     let page = server.get("/products?page=2&per_page=2").json();
     assert_eq!((&page["page"], &page["total"]), (&json!(2), &json!(5)));
     assert_eq!(page["products"][0]["sku"], "TEA-OOLONG");
@@ -106,10 +88,9 @@ fn catalogue_is_listed_in_pages_shown_and_searched() {
     );
 }
 
-#[test]
-fn products_are_created_changed_and_deleted() {
-    let folder = built();
-    let server = Server::start(folder.path(), none());
+fn products_are_created_changed_and_deleted(example: Example) {
+    let folder = example.built();
+    let server = example.start(&folder);
     let new = r#"{"sku": "TEA-MATE", "name": "Mate", "price_cents": 550}"#;
     let created = server.send("POST", "/products", Some(new));
     assert_eq!((created.status, created.header("location")), (201, Some("/products/6")));
@@ -156,10 +137,9 @@ fn products_are_created_changed_and_deleted() {
     assert_eq!(server.send("PURGE", "/products/6", None).status, 405);
 }
 
-#[test]
-fn response_channel_writes_the_label() {
-    let folder = built();
-    let server = Server::start(folder.path(), none());
+fn response_channel_writes_the_label(example: Example) {
+    let folder = example.built();
+    let server = example.start(&folder);
     let label = server.get("/products/2/label");
     assert_eq!(
         (label.status, label.header("content-type")),
@@ -170,33 +150,117 @@ fn response_channel_writes_the_label() {
 }
 
 #[cfg(unix)]
-#[test]
-fn views_are_counted_before_the_server_ends_and_kept() {
-    let folder = built();
-    let server = Server::start(folder.path(), none());
+fn views_are_counted_before_the_server_ends_and_kept(example: Example) {
+    let folder = example.built();
+    let server = example.start(&folder);
     assert_eq!(server.get("/products/3/views").json(), json!({"id": 3, "views": 0}));
     for _ in 0..20 {
         assert_eq!(server.get("/products/3").status, 200);
     }
     // Nobody waited for the events of the last requests but the server's own end.
     assert_eq!(server.stop("TERM").code, Some(0));
-    let server = Server::start(folder.path(), none());
+    let server = example.start(&folder);
     assert_eq!(server.get("/products/3/views").json(), json!({"id": 3, "views": 20}));
 }
 
-#[test]
-fn tests_of_the_controllers_pass() {
-    let output = std::process::Command::new(env!("CARGO"))
-        .args(["test", "--quiet"])
-        .current_dir(example().join("controllers"))
-        .env("CARGO_TARGET_DIR", target_dir())
-        .output()
-        .expect("it runs");
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        output.status.success(),
-        "{text}{}",
-        String::from_utf8_lossy(&output.stderr)
+#[cfg(unix)]
+fn server_that_is_killed_has_kept_what_it_answered(example: Example) {
+    let folder = example.built();
+    let server = example.start(&folder);
+    let new = r#"{"sku": "TEA-MATE", "name": "Mate", "price_cents": 550}"#;
+    let created = server.send("POST", "/products", Some(new));
+    assert_eq!(created.status, 201, "{created:?}");
+    assert_eq!(server.send("DELETE", "/products/2", None).status, 204);
+    // Nothing of it can put itself in order.
+    assert_eq!(server.stop("KILL").code, None);
+    let server = example.start(&folder);
+    assert_eq!(server.get("/products/6").json(), created.json());
+    assert_eq!(server.get("/products/2").status, 404);
+    let another = r#"{"sku": "TEA-ROOIBOS", "name": "Rooibos", "price_cents": 400}"#;
+    assert_eq!(
+        server.send("POST", "/products", Some(another)).header("location"),
+        Some("/products/7")
     );
-    assert!(text.contains("14 passed"), "{text}");
+}
+
+/// Requests in their order: each sees what those before it have done.
+const REQUESTS: &[(&str, &str, Option<&str>)] = &[
+    ("GET", "/health", None),
+    ("GET", "/products", None),
+    ("GET", "/products?page=3&per_page=2", None),
+    ("GET", "/products?per_page=1000", None),
+    ("GET", "/products/1", None),
+    ("GET", "/products/0", None),
+    ("GET", "/products/-1", None),
+    ("GET", "/products/search?q=tea", None),
+    ("GET", "/products/search?q=ASSAM", None),
+    ("GET", "/products/search?q=%25", None),
+    ("GET", "/products/1/label", None),
+    ("GET", "/products/5/views", None),
+    ("GET", "/products/99/views", None),
+    (
+        "POST",
+        "/products",
+        Some(r#"{"sku": "A", "name": "Grün", "price_cents": 1, "description": "ü"}"#),
+    ),
+    (
+        "POST",
+        "/products",
+        Some(r#"{"sku": "A", "name": "Rot", "price_cents": 1}"#),
+    ),
+    ("POST", "/products", Some(r#"{"sku": "TEA-ASSAM", "name": 7}"#)),
+    ("GET", "/products/search?q=gr%C3%BCn", None),
+    ("PATCH", "/products/6", Some(r#"{"name": "Blau"}"#)),
+    ("PATCH", "/products/6", Some(r#"{"sku": "TEA-ASSAM"}"#)),
+    (
+        "PUT",
+        "/products/6",
+        Some(r#"{"sku": "B", "name": "Gelb", "price_cents": 2}"#),
+    ),
+    ("GET", "/products/6", None),
+    ("DELETE", "/products/6", None),
+    ("DELETE", "/products/6", None),
+    (
+        "POST",
+        "/products",
+        Some(r#"{"sku": "A", "name": "Rot", "price_cents": 1}"#),
+    ),
+    ("GET", "/products", None),
+];
+
+#[test]
+fn both_configurations_give_the_same_answers() {
+    let servers = [Native, Components].map(|example| {
+        let folder = example.built();
+        (example.start(&folder), folder)
+    });
+    let [native, components] = servers.each_ref().map(|(server, _)| server);
+    for (method, target, body) in REQUESTS {
+        let answers = [native, components].map(|server| {
+            let reply = server.send(method, target, *body);
+            let headers = ["content-type", "location"].map(|name| reply.header(name).map(str::to_owned));
+            (reply.status, headers, reply.body)
+        });
+        assert_eq!(answers[0], answers[1], "{method} {target}");
+    }
+}
+
+#[test]
+fn tests_of_the_packages_pass() {
+    for package in ["controllers", "store"] {
+        let output = Command::new(env!("CARGO"))
+            .args(["test", "--quiet"])
+            .current_dir(directory().join(package))
+            .env("CARGO_TARGET_DIR", target_dir())
+            .output()
+            .expect("it runs");
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            output.status.success(),
+            "{package}: {text}{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        let ran = |line: &str| line.starts_with("test result: ok. ") && !line.contains(" 0 passed");
+        assert!(text.lines().any(ran), "{package}: {text}");
+    }
 }

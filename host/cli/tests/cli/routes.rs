@@ -4,13 +4,14 @@ use pointwork_suite::guest::{Controller, Guest, Program};
 use serde_json::{Value, json};
 use snapbox::str;
 
-use crate::{folder, pointwork, products, stderr};
+use crate::example::{self, Example};
+use crate::{folder, pointwork, stderr};
 
 #[test]
 fn table_lists_every_route_in_order() {
     pointwork(folder().path())
         .arg("routes")
-        .arg(products::component())
+        .arg(example::controllers())
         .assert()
         .success()
         .stdout_eq(str![[r#"
@@ -31,7 +32,7 @@ GET     /health              decorator  products  Health.show
 
 #[test]
 fn json_is_an_array_of_records() {
-    let folder = products::built();
+    let folder = Example::Native.built();
     let output = pointwork(folder.path())
         .args(["routes", "--json"])
         .output()

@@ -2,48 +2,16 @@
 
 use std::net::TcpListener;
 
+use pointwork_suite::guest::{Channel, Guest, Program};
 use snapbox::str;
 
+use crate::example::{self, Example};
 use crate::server::Server;
-use crate::{folder, pointwork, products, stderr, write};
-
-#[test]
-fn banner_lists_routes_and_channels_and_ends_with_the_address() {
-    let folder = products::built();
-    let server = Server::start(folder.path(), ["--prefix", "/api"]);
-    let address = format!("listening on http://{}\n", server.address);
-    assert!(server.banner.ends_with(&address), "{}", server.banner);
-    snapbox::assert_data_eq!(
-        server.banner.replace(&address, ""),
-        str![[r#"
-pointwork 0.1.0 on hyper
-
-METHOD  PATH                     ORIGIN  MODULE    HANDLER
-GET     /api/products            replay  products  Products.list
-GET     /api/products/search     replay  products  Products.search
-GET     /api/products/:id        replay  products  Products.show
-GET     /api/products/:id/views  replay  products  Products.views
-GET     /api/products/:id/label  replay  products  Products.label
-POST    /api/products            replay  products  Products.create
-PUT     /api/products/:id        replay  products  Products.replace
-PATCH   /api/products/:id        replay  products  Products.update
-DELETE  /api/products/:id        replay  products  Products.delete
-GET     /api/health              replay  products  Health.show
-
-CHANNEL   DRIVER    EVENTS
-db        sqlite    product:all, product:count, product:create, product:delete, product:one, product:search, product:update, product:viewed, product:views
-response  response  send
-
-
-"#]]
-    );
-    assert_eq!(server.get("/api/products/1").status, 200);
-    assert_eq!(server.get("/products/1").status, 404);
-}
+use crate::{folder, pointwork, stderr, write};
 
 #[test]
 fn every_adapter_serves_the_example() {
-    let folder = products::built();
+    let folder = Example::Native.built();
     for adapter in ["axum", "trillium", "actix", "salvo", "hyper"] {
         let server = Server::start(folder.path(), ["--adapter", adapter]);
         assert!(
@@ -63,7 +31,7 @@ fn every_adapter_serves_the_example() {
 #[test]
 fn signals_end_it_with_success() {
     for signal in ["TERM", "INT"] {
-        let end = Server::start(products::built().path(), [""; 0]).stop(signal);
+        let end = Server::start(Example::Native.built().path(), [""; 0]).stop(signal);
         assert_eq!(end.code, Some(0), "{signal}: {}", end.errors);
         assert_eq!(end.output, "", "the address is the last line");
         assert!(
@@ -76,7 +44,7 @@ fn signals_end_it_with_success() {
 
 #[test]
 fn log_is_json_when_asked_for() {
-    let folder = products::built();
+    let folder = Example::Native.built();
     let server = Server::start(folder.path(), ["--log-format", "json"]);
     let log = std::fs::read_to_string(folder.path().join("errors.log")).expect("text");
     let line: serde_json::Value = serde_json::from_str(log.lines().next().expect("a line")).expect("JSON");
@@ -89,7 +57,7 @@ fn log_is_json_when_asked_for() {
 
 #[test]
 fn component_on_the_command_line_is_served_without_channels() {
-    let component = products::component();
+    let component = example::controllers();
     let server = Server::start(folder().path(), [component]);
     assert!(!server.banner.contains("CHANNEL"), "{}", server.banner);
     // Its events go nowhere, which is the server's fault and nothing that a client may read about.
@@ -102,7 +70,7 @@ fn component_on_the_command_line_is_served_without_channels() {
 
 #[test]
 fn trailing_slash_matches_where_the_configuration_says_so() {
-    let folder = products::built();
+    let folder = Example::Native.built();
     let strict = Server::start(folder.path(), [""; 0]);
     assert_eq!(strict.get("/products/1/").status, 404);
     drop(strict);
@@ -118,7 +86,7 @@ fn trailing_slash_matches_where_the_configuration_says_so() {
 
 #[test]
 fn limits_of_the_configuration_hold() {
-    let folder = products::built();
+    let folder = Example::Native.built();
     let config = std::fs::read_to_string(folder.path().join("pointwork.toml")).expect("text");
     write(
         folder.path(),
@@ -131,10 +99,42 @@ fn limits_of_the_configuration_hold() {
 }
 
 #[test]
+fn limit_of_a_module_holds_for_it_alone() {
+    let folder = folder();
+    for (name, channel) in [("one.wasm", "one"), ("two.wasm", "two")] {
+        let module = Guest::new().channel(Channel::new(channel).on("heard", Program::new()));
+        std::fs::write(folder.path().join(name), module.build()).expect("written");
+    }
+    let config = "[[module]]\npath = \"one.wasm\"\n[[module]]\npath = \"two.wasm\"\n";
+    write(folder.path(), "pointwork.toml", config);
+    drop(Server::start(folder.path(), [""; 0]));
+    write(folder.path(), "pointwork.toml", &format!("{config}memory = \"1KiB\"\n"));
+    let text = stderr(pointwork(folder.path()).arg("serve"), 5);
+    assert!(
+        text.contains("error: module `two` from `two.wasm` is refused") && text.contains("memory"),
+        "{text}"
+    );
+}
+
+#[test]
+fn payload_over_the_limit_reaches_no_listener() {
+    let folder = Example::Native.built();
+    let config = std::fs::read_to_string(folder.path().join("pointwork.toml")).expect("text");
+    write(
+        folder.path(),
+        "pointwork.toml",
+        &format!("{config}\n[limits]\npayload = 16\n"),
+    );
+    let server = Server::start(folder.path(), [""; 0]);
+    let new = r#"{"sku": "TEA-MATE", "name": "Mate", "price_cents": 550}"#;
+    assert_eq!(server.send("POST", "/products", Some(new)).status, 413);
+}
+
+#[test]
 fn address_in_use_is_named_with_a_way_out() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = taken.local_addr().expect("bound").to_string();
-    let component = products::component();
+    let component = example::controllers();
     let text = stderr(
         pointwork(folder().path())
             .args(["serve", "--listen", &address])
@@ -222,7 +222,7 @@ error: module `shop` from `shop.wasm` is refused
 fn routes_in_conflict_are_refused_with_both_owners() {
     let folder = folder();
     for name in ["one.wasm", "two.wasm"] {
-        std::fs::copy(products::component(), folder.path().join(name)).expect("copied");
+        std::fs::copy(example::controllers(), folder.path().join(name)).expect("copied");
     }
     let text = stderr(pointwork(folder.path()).args(["serve", "one.wasm", "two.wasm"]), 5);
     assert!(
@@ -234,7 +234,7 @@ fn routes_in_conflict_are_refused_with_both_owners() {
 
 #[test]
 fn wrong_statement_is_refused_before_anything_is_served() {
-    let folder = products::built();
+    let folder = Example::Native.built();
     let config = std::fs::read_to_string(folder.path().join("pointwork.toml")).expect("text");
     write(
         folder.path(),

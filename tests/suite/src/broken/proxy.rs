@@ -87,6 +87,10 @@ impl Control for Behind {
         self.control.route_count()
     }
 
+    fn events_refused(&self) -> u64 {
+        self.control.events_refused()
+    }
+
     fn bind_again(&self, address: SocketAddr) -> BoxFuture<'_, Result<(), Refusal>> {
         self.control.bind_again(address)
     }

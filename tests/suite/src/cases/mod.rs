@@ -5,6 +5,7 @@ mod context;
 mod crashes;
 mod declarations;
 mod framing;
+mod grants;
 mod guests;
 mod limits;
 mod manual;
@@ -16,6 +17,7 @@ mod refusals;
 mod replies;
 mod rust_guests;
 mod smuggling;
+mod streams;
 mod wire;
 
 use std::sync::Arc;
@@ -40,6 +42,8 @@ pub fn all() -> Vec<Case> {
         framing::all,
         smuggling::all,
         limits::all,
+        streams::all,
+        grants::all,
         refusals::all,
         guests::all,
         rust_guests::all,

@@ -45,6 +45,27 @@ impl Connection {
         patient("sending", async { Ok(self.stream.write_all(bytes).await?) }).await
     }
 
+    /// Sends bytes as they are, and takes in what comes back meanwhile: a server that answers while it reads would stop
+    /// reading if nobody took its answer.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub async fn write_while_reading(&mut self, bytes: &[u8]) -> Result<(), ClientError> {
+        patient("sending", async {
+            let (mut reader, mut writer) = self.stream.split();
+            let writing = writer.write_all(bytes);
+            tokio::pin!(writing);
+            let mut reads = true;
+            loop {
+                tokio::select! {
+                    written = &mut writing => return Ok(written?),
+                    read = reader.read_buf(&mut self.buffer), if reads => reads = read? > 0,
+                }
+            }
+        })
+        .await
+    }
+
     /// Tells the other end that nothing more will be sent.
     ///
     /// # Errors

@@ -49,27 +49,50 @@ fn encode(module: &[u8]) -> Result<Vec<u8>> {
 pub(super) fn build(guest: &Guest) -> Result<Vec<u8>> {
     let own = own_version()?;
     let version = guest.contract_version.as_deref().unwrap_or(&own);
-    let world = if guest.asynchronous {
-        "controller-module-async"
-    } else {
-        "controller-module"
-    };
+    let worlds = worlds(guest);
     let mut module = wat::parse_str(module::text(guest, version))?;
-    if guest.contract_version.is_none() && guest.foreign_import.is_none() {
+    if let ([world], None, None) = (worlds.as_slice(), &guest.contract_version, &guest.foreign_import) {
         return componentize(module, world);
     }
     let mut resolve = Resolve::default();
     let mut text = contract_text()?.replace(&own, version);
-    let mut chosen = world.to_owned();
+    let chosen = "probe";
+    text.push_str(&format!("world {chosen} {{ "));
+    for world in worlds {
+        text.push_str(&format!("include {world}; "));
+    }
     if let Some(foreign) = &guest.foreign_import {
         resolve.push_str("foreign.wit", &foreign_package(foreign)?)?;
-        chosen = "probe".to_owned();
-        text.push_str(&format!("world {chosen} {{ include {world}; import {foreign}; }}\n"));
+        text.push_str(&format!("import {foreign}; "));
     }
+    text.push_str("}\n");
     let package = resolve.push_str("contract.wit", &text)?;
-    let world = resolve.select_world(&[package], Some(&chosen))?;
+    let world = resolve.select_world(&[package], Some(chosen))?;
     embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8)?;
     encode(&module)
+}
+
+/// The worlds of the contract that the guest targets: one, unless it mixes two forms.
+fn worlds(guest: &Guest) -> Vec<&'static str> {
+    let listeners = guest.asynchronous || guest.mixed_forms;
+    let channels = if listeners {
+        "channel-module-async"
+    } else {
+        "channel-module"
+    };
+    let one = match (
+        guest.channels.is_empty(),
+        guest.controllers.is_empty(),
+        guest.asynchronous,
+    ) {
+        _ if guest.mixed_forms => return vec!["controller-module", channels],
+        (true, _, false) => "controller-module",
+        (true, _, true) => "controller-module-async",
+        (false, true, _) => channels,
+        (false, false, false) => "full-module",
+        (false, false, true) => "full-module-async",
+    };
+    vec![one]
 }
 
 /// The version of the contract in this repository.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// Where `handle` and `declare-routes` leave what they return.
+/// Where exports leave what they return.
 pub(crate) const RETURN: u32 = 16;
 /// Where imports leave what they return; the prelude knows the number.
 pub(crate) const RESULT: u32 = 64;
@@ -41,6 +41,15 @@ impl Data {
             len: number(records.len()),
             ..self.bytes(bytes)
         }
+    }
+
+    /// Adds a list of names with values, such as headers.
+    pub(crate) fn pairs(&mut self, pairs: &[(String, Vec<u8>)]) -> Span {
+        let mut records = Vec::new();
+        for (name, value) in pairs {
+            records.push(Record::default().span(self.bytes(name)).span(self.bytes(value)));
+        }
+        self.list(&records)
     }
 
     /// The first address behind the data.

@@ -1,11 +1,14 @@
 //! Synthetic guests: modules put together in a test, without a compiler for any guest language.
 //!
-//! A [`Guest`] lists controllers and routes, and each route has a [`Program`]: a few steps that read the request into one
-//! text, and an end. The guest becomes a WebAssembly core module written with the canonical ABI by hand, and then a
-//! component, in milliseconds. What the declarations say is not checked here: a method that is no token and a pattern
-//! that does not parse reach the host as they are.
+//! A [`Guest`] lists controllers with routes and channels with listeners, and each of these has a [`Program`]: a few steps
+//! on one text, and an end. The guest becomes a WebAssembly core module written with the canonical ABI by hand, and then
+//! a component, in milliseconds. What the declarations say is not checked here: a method that is no token, a pattern that
+//! does not parse and a channel without a name reach the host as they are.
 
 mod component;
+mod declarations;
+mod ends;
+mod imports;
 mod layout;
 mod module;
 mod program;
@@ -18,7 +21,9 @@ pub use program::{End, Program, ReplyBody, Step};
 #[derive(Clone, Debug, Default)]
 pub struct Guest {
     pub(crate) controllers: Vec<Controller>,
+    pub(crate) channels: Vec<Channel>,
     pub(crate) asynchronous: bool,
+    pub(crate) mixed_forms: bool,
     pub(crate) contract_version: Option<String>,
     pub(crate) foreign_import: Option<String>,
     pub(crate) discovery: Discovery,
@@ -40,7 +45,20 @@ pub(crate) struct Route {
     pub(crate) program: Program,
 }
 
-/// What the guest does when it is asked for its routes.
+/// A channel of a [`Guest`].
+#[derive(Clone, Debug)]
+pub struct Channel {
+    pub(crate) name: String,
+    pub(crate) listeners: Vec<Listener>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Listener {
+    pub(crate) event: String,
+    pub(crate) program: Program,
+}
+
+/// What the guest does when it is asked for its routes and channels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Discovery {
     /// It returns them.
@@ -53,7 +71,7 @@ pub enum Discovery {
 }
 
 impl Guest {
-    /// A guest without controllers.
+    /// A guest without controllers and channels.
     pub fn new() -> Self {
         Self::default()
     }
@@ -70,10 +88,25 @@ impl Guest {
         self
     }
 
-    /// Targets the asynchronous world. The code stays synchronous, as that of a language without async does.
+    /// Lists one more channel. A guest with channels alone is a channel module.
+    #[must_use]
+    pub fn channel(mut self, channel: Channel) -> Self {
+        self.channels.push(channel);
+        self
+    }
+
+    /// Targets the asynchronous world. The code stays synchronous, as that of a language without async does: one call of
+    /// an instance is in flight at a time.
     #[must_use]
     pub fn asynchronous(mut self) -> Self {
         self.asynchronous = true;
+        self
+    }
+
+    /// Exports handlers of the synchronous form and listeners of the asynchronous one, which no world does.
+    #[must_use]
+    pub fn mixed_forms(mut self) -> Self {
+        self.mixed_forms = true;
         self
     }
 
@@ -91,7 +124,7 @@ impl Guest {
         self
     }
 
-    /// Behaves otherwise than usual when asked for its routes.
+    /// Behaves otherwise than usual when asked for its routes and channels.
     #[must_use]
     pub fn discovery(mut self, discovery: Discovery) -> Self {
         self.discovery = discovery;
@@ -101,7 +134,7 @@ impl Guest {
     /// The bytes of the component.
     ///
     /// # Panics
-    /// If the guest cannot be built: a test that asks for it is wrong.
+    /// If the guest cannot be built, or a program has what only the other role has: a test that asks for it is wrong.
     pub fn build(&self) -> Vec<u8> {
         component::build(self).unwrap_or_else(|error| panic!("a synthetic guest does not build: {error:#}"))
     }
@@ -139,5 +172,25 @@ impl Controller {
     #[must_use]
     pub fn post(self, path: &str, program: Program) -> Self {
         self.route(path, Some("POST"), &[path], program)
+    }
+}
+
+impl Channel {
+    /// A channel of that name.
+    pub fn new(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            listeners: Vec::new(),
+        }
+    }
+
+    /// Listens to an event. The text of the program is the payload's data at first.
+    #[must_use]
+    pub fn on(mut self, event: &str, program: Program) -> Self {
+        self.listeners.push(Listener {
+            event: event.to_owned(),
+            program,
+        });
+        self
     }
 }

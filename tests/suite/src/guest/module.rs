@@ -1,82 +1,74 @@
 //! The core module of a synthetic guest.
 
-use super::layout::{Data, RETURN, Record, Span};
-use super::{Discovery, Guest, steps};
+use super::layout::{Data, RETURN, Span};
+use super::steps::{self, Role};
+use super::{Discovery, Guest, Program, declarations, imports};
 
 const PRELUDE: &str = include_str!("prelude.wat");
 
-/// The functions of `context` with their core signatures: name here, name there, parameters.
-const CONTEXT: &[(&str, &str, usize)] = &[
-    ("method", "[method]context.method", 2),
-    ("path", "[method]context.path", 2),
-    ("query", "[method]context.query", 2),
-    ("param", "[method]context.param", 4),
-    ("params", "[method]context.params", 2),
-    ("header", "[method]context.header", 4),
-    ("headers", "[method]context.headers", 2),
-    ("request_id", "[method]context.request-id", 2),
-    ("route", "[method]context.route", 2),
-    ("extension", "[method]context.extension", 4),
-    ("set_extension", "[method]context.set-extension", 5),
-    ("body", "[method]context.body", 2),
-    ("call", "[method]context.call", 8),
-    ("emit", "[method]context.emit", 7),
-    ("send", "[method]context.send", 8),
-    ("throw", "[method]context.throw", 5),
-    ("open_reply", "[method]context.open-reply", 5),
-    ("hand_over", "hand-over", 8),
-    ("write", "[method]body-writer.write", 4),
-    ("finish", "[method]body-writer.finish", 2),
-    ("drop_context", "[resource-drop]context", 1),
-    ("drop_writer", "[resource-drop]body-writer", 1),
-];
-
 /// The text of the module.
-pub(crate) fn text(guest: &Guest, version: &str) -> String {
-    let interface = |name: &str| format!("pointwork:module/{name}@{version}");
+pub(super) fn text(guest: &Guest, version: &str) -> String {
     let mut data = Data::default();
-    let declared = declarations(guest, &mut data);
-
     let mut code = String::new();
-    let mut dispatch = String::new();
-    for (number, route) in (0..).zip(guest.controllers.iter().flat_map(|controller| &controller.routes)) {
-        code.push_str(&steps::handler(number, &route.program, &mut data));
-        dispatch.push_str(&format!(
-            "(if (i32.eq (local.get $number) (i32.const {number})) (then (return (call $handler_{number} (local.get $ctx)))))\n"
+    if guest.serves() {
+        let declared = declarations::controllers(guest, &mut data);
+        let routes = guest.controllers.iter().flat_map(|controller| &controller.routes);
+        let programs: Vec<_> = routes.map(|route| &route.program).collect();
+        code.push_str(&programs_of(Role::Handler, &programs, &mut data));
+        code.push_str(&declare(
+            guest,
+            &interface("routes", version),
+            "declare-routes",
+            declared,
         ));
     }
-
-    let imports: String = CONTEXT
-        .iter()
-        .map(|&(here, there, params)| import(&interface("context"), there, here, params))
-        .chain([
-            import(&interface("log"), "write", "log", 5),
-            import(&interface("log"), "panicked", "panicked", 2),
-        ])
-        .chain(
-            guest
-                .foreign_import
-                .iter()
-                .map(|foreign| import(foreign, "probe", "probe", 0)),
-        )
-        .collect();
-    let declare = match guest.discovery {
-        Discovery::Declares => format!(
-            "(i32.store (i32.const {RETURN}) (i32.const {})) (i32.store (i32.const {}) (i32.const {})) (i32.const {RETURN})",
-            declared.at,
-            RETURN + 4,
-            declared.len
-        ),
-        Discovery::Traps => "unreachable".to_owned(),
-        Discovery::Loops => "(loop $forever (br $forever)) unreachable".to_owned(),
-    };
-    let handlers = interface(if guest.asynchronous {
-        "handlers-async"
-    } else {
-        "handlers"
-    });
-    let routes = interface("routes");
+    if !guest.channels.is_empty() {
+        let declared = declarations::channels(guest, &mut data);
+        let listeners = guest.channels.iter().flat_map(|channel| &channel.listeners);
+        let programs: Vec<_> = listeners.map(|listener| &listener.program).collect();
+        code.push_str(&programs_of(Role::Listener, &programs, &mut data));
+        code.push_str(&declare(
+            guest,
+            &interface("channels", version),
+            "declare-channels",
+            declared,
+        ));
+    }
     let heap = data.end();
+    if guest.serves() {
+        let handlers = if guest.asynchronous {
+            "handlers-async"
+        } else {
+            "handlers"
+        };
+        code.push_str(&format!(
+            r#"(func (export "{}#handle") (param $number i32) (param $ctx i32) (result i32)
+(global.set $heap (i32.const {heap}))
+(call $clear)
+(global.set $count (i32.add (global.get $count) (i32.const 1)))
+(call $run_handler (local.get $number) (local.get $ctx)))
+"#,
+            interface(handlers, version)
+        ));
+    }
+    if !guest.channels.is_empty() {
+        let listeners = if guest.asynchronous || guest.mixed_forms {
+            "listeners-async"
+        } else {
+            "listeners"
+        };
+        code.push_str(&format!(
+            r#"(func (export "{}#deliver") (param $number i32) (param $delivery i32)
+(param $kind i32) (param $kind_len i32) (param $data i32) (param $data_len i32) (result i32)
+(call $receive (i32.const {heap}) (local.get $kind) (local.get $kind_len) (local.get $data) (local.get $data_len))
+(global.set $count (i32.add (global.get $count) (i32.const 1)))
+(call $run_listener (local.get $number) (local.get $delivery)))
+(func $dismiss (param $delivery i32) (if (local.get $delivery) (then (call $drop_delivery (local.get $delivery)))))
+"#,
+            interface(listeners, version)
+        ));
+    }
+    let imports = imports::text(guest, version);
     let pages = heap / 65536 + 2;
     let segment = data.segment();
     format!(
@@ -87,52 +79,48 @@ pub(crate) fn text(guest: &Guest, version: &str) -> String {
 {PRELUDE}
 (func $let_go (param $ctx i32) (if (local.get $ctx) (then (call $drop_context (local.get $ctx)))))
 {code}
-(func (export "{routes}#declare-routes") (result i32) {declare})
-(func (export "{handlers}#handle") (param $number i32) (param $ctx i32) (result i32)
-(global.set $heap (i32.const {heap}))
-(call $clear)
-(global.set $count (i32.add (global.get $count) (i32.const 1)))
-{dispatch}
-unreachable)
 {segment}
 )"#
     )
 }
 
-fn import(interface: &str, there: &str, here: &str, params: usize) -> String {
-    let params = "i32 ".repeat(params);
-    format!("(import \"{interface}\" \"{there}\" (func ${here} (param {params})))\n")
+impl Guest {
+    /// Whether it has the exports of a controller module. A guest without anything has them too.
+    fn serves(&self) -> bool {
+        self.channels.is_empty() || !self.controllers.is_empty() || self.mixed_forms
+    }
 }
 
-fn declarations(guest: &Guest, data: &mut Data) -> Span {
-    let mut number = 0;
-    let controllers: Vec<_> = guest
-        .controllers
-        .iter()
-        .map(|controller| {
-            let routes: Vec<_> = controller
-                .routes
-                .iter()
-                .map(|route| {
-                    let paths: Vec<_> = route
-                        .paths
-                        .iter()
-                        .map(|path| Record::default().span(data.bytes(path)))
-                        .collect();
-                    let record = Record::default()
-                        .number(number)
-                        .span(data.bytes(&route.name))
-                        .option(route.method.as_ref().map(|method| data.bytes(method)))
-                        .span(data.list(&paths));
-                    number += 1;
-                    record
-                })
-                .collect();
-            Record::default()
-                .span(data.bytes(&controller.name))
-                .span(data.bytes(&controller.prefix))
-                .span(data.list(&routes))
-        })
-        .collect();
-    data.list(&controllers)
+/// The full name of an interface of the contract.
+fn interface(name: &str, version: &str) -> String {
+    format!("pointwork:module/{name}@{version}")
+}
+
+/// A function for each program, and the one that runs the one of a number.
+fn programs_of(role: Role, programs: &[&Program], data: &mut Data) -> String {
+    let name = role.name();
+    let mut code = String::new();
+    let mut dispatch = String::new();
+    for (number, program) in (0..).zip(programs) {
+        code.push_str(&steps::function(role, number, program, data));
+        dispatch.push_str(&format!(
+            "(if (i32.eq (local.get $number) (i32.const {number})) \
+             (then (return (call ${name}_{number} (local.get $handle)))))\n"
+        ));
+    }
+    format!("{code}(func $run_{name} (param $number i32) (param $handle i32) (result i32)\n{dispatch}unreachable)\n")
+}
+
+fn declare(guest: &Guest, interface: &str, function: &str, declared: Span) -> String {
+    let body = match guest.discovery {
+        Discovery::Declares => format!(
+            "(i32.store (i32.const {RETURN}) (i32.const {})) (i32.store (i32.const {}) (i32.const {})) (i32.const {RETURN})",
+            declared.at,
+            RETURN + 4,
+            declared.len
+        ),
+        Discovery::Traps => "unreachable".to_owned(),
+        Discovery::Loops => "(loop $forever (br $forever)) unreachable".to_owned(),
+    };
+    format!("(func (export \"{interface}#{function}\") (result i32) {body})\n")
 }

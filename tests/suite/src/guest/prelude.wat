@@ -1,9 +1,13 @@
-  ;; Shared by all synthetic guests. Two things to know: the heap is emptied at the start of every request, which is
-  ;; sound because an instance of the synchronous form serves one at a time; and imports leave their results at 64.
+  ;; Shared by all synthetic guests. Two things to know: the heap is emptied at the start of every call, which is sound
+  ;; because an instance serves one at a time; and imports leave their results at 64.
   (global $text (mut i32) (i32.const 0))
   (global $text_len (mut i32) (i32.const 0))
+  (global $kind (mut i32) (i32.const 0))
+  (global $kind_len (mut i32) (i32.const 0))
   (global $count (mut i32) (i32.const 0))
+  (global $reader (mut i32) (i32.const 0))
   (global $writer (mut i32) (i32.const 0))
+  (global $mark (mut i32) (i32.const 0))
 
   (func $alloc (param $size i32) (result i32)
     (local $at i32)
@@ -34,6 +38,17 @@
     (global.set $text_len (i32.add (global.get $text_len) (local.get $len))))
 
   (func $clear (global.set $text_len (i32.const 0)))
+
+  ;; Begins a listener: the heap is emptied but for the payload, which the host has just put there. It moves to the start,
+  ;; the content type first, as the host laid it out; the data becomes the text.
+  (func $receive (param $base i32) (param $kind i32) (param $kind_len i32) (param $data i32) (param $data_len i32)
+    (memory.copy (local.get $base) (local.get $kind) (local.get $kind_len))
+    (global.set $kind (local.get $base))
+    (global.set $kind_len (local.get $kind_len))
+    (global.set $text (i32.add (local.get $base) (local.get $kind_len)))
+    (global.set $text_len (local.get $data_len))
+    (memory.copy (global.get $text) (local.get $data) (local.get $data_len))
+    (global.set $heap (i32.add (global.get $text) (local.get $data_len))))
 
   ;; Appends the text that an import left.
   (func $say_string (call $say (i32.load (i32.const 64)) (i32.load (i32.const 68))))

@@ -1,15 +1,18 @@
-//! What the handlers of a synthetic guest do.
+//! What the handlers and listeners of a synthetic guest do.
 
-/// The steps of one handler and its end.
+/// The steps of one handler or listener, and its end.
 ///
-/// There is one text, empty at first. Reading steps append to it; [`call`](Self::call) sends it and is left with the
-/// result; the end makes it the reply.
+/// There is one text: empty at first in a handler, the payload's data in a listener. Reading steps append to it;
+/// [`call`](Self::call) sends it and is left with the result; the end makes it the reply, or the listener's result. A
+/// listener calls and emits through its delivery. It has no context until [`Step::TakeContext`]; a step that needs one
+/// before that traps.
 ///
 /// ```
-/// use pointwork_suite::guest::Program;
+/// use pointwork_suite::guest::{Program, Step};
 ///
 /// let greets = Program::new().say("hello ").param("name");
 /// let creates = Program::text("created").status(201).header("location", "/things/7");
+/// let replies = Program::new().take_context().step(Step::Send(200));
 /// ```
 #[derive(Clone, Debug)]
 pub struct Program {
@@ -38,7 +41,7 @@ pub enum Step {
     Header(String),
     /// Appends `name=value` and a line end for each header.
     Headers,
-    /// Appends the request's id.
+    /// Appends the request's id; in a listener, that of the request that began the chain, or `(none)`.
     RequestId,
     /// Appends the pattern of the route.
     Route,
@@ -48,22 +51,37 @@ pub enum Step {
     SetExtension(String),
     /// Appends the whole request body, or `failed <code>`.
     Body,
-    /// Appends how often a handler of this instance ran.
+    /// Appends how often a handler or listener of this instance ran.
     Count,
     /// Makes the text the payload of a call; the text is the result then, or `failed <code>: <message>`.
     Call(String),
+    /// The same with these bytes for the event's name, which need not be UTF-8.
+    CallBytes(Vec<u8>),
+    /// The same with a payload of that content type.
+    CallAs(String, &'static str),
     /// Makes the text the payload of an event, and empties it.
     Emit(String),
     /// Gives the context away with the text as payload, and empties the text; `failed <code>` if it is refused.
     HandOver(String),
     /// Sends the text as the reply; the text is `sent` then, or `failed <code>`.
     Send(u16),
+    /// The same with headers.
+    SendWith(u16, Vec<(String, Vec<u8>)>),
     /// Sends an error with the text as its message; the text is `sent` then, or `failed <code>`.
     ThrowNow(u16),
     /// Opens a reply of that status and writes each of the pieces.
     Stream(u16, Vec<String>),
     /// Ends the reply that [`Stream`](Self::Stream) opened. Without it the reply breaks off.
     Finish,
+    /// Opens the request body and a reply of 200, writes each piece as it was read, and finishes the reply. The text is
+    /// empty then, or `failed <code>`.
+    Echo,
+    /// Takes the context that was handed over with the event; the text is `(none)` if there was none. Listeners only.
+    TakeContext,
+    /// Appends the event's name within its channel. Listeners only.
+    EventName,
+    /// Appends the content type of the payload. Listeners only.
+    PayloadType,
     /// Writes the text to the log at level info, and empties it.
     Log,
     /// Tells the host the text as the message of a panic, and empties it.
@@ -83,16 +101,20 @@ pub enum ReplyBody {
     Bytes,
 }
 
-/// How a handler ends.
+/// How a handler or a listener ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The text is the reply.
+    /// The text is the reply; in a listener it is the result, as `application/json`, and no text is the JSON text `null`.
     Reply(ReplyBody),
-    /// The request ends with an error, the text is its message.
+    /// The request ends with an error, the text is its message. Handlers only.
     Throw(u16),
-    /// The context is dropped; nobody replies unless a step did.
+    /// The text is the result, of that content type. Listeners only.
+    Result(&'static str),
+    /// The listener fails with that code and status, the text is the message. Listeners only.
+    Fail(&'static str, u16),
+    /// The context is dropped; nobody replies unless a step did. A listener's result is `null`.
     Deferred,
-    /// The context is kept for ever.
+    /// The context is kept for ever, and a listener's delivery too, whose result is `null`.
     Keep,
     /// Trap.
     Trap,
@@ -159,6 +181,24 @@ impl Program {
     #[must_use]
     pub fn emit(self, event: &str) -> Self {
         self.step(Step::Emit(event.to_owned()))
+    }
+
+    /// See [`Step::TakeContext`].
+    #[must_use]
+    pub fn take_context(self) -> Self {
+        self.step(Step::TakeContext)
+    }
+
+    /// See [`Step::HandOver`]; the handler leaves the reply to the listener.
+    #[must_use]
+    pub fn hands_over(self, event: &str) -> Self {
+        self.step(Step::HandOver(event.to_owned())).ends(End::Deferred)
+    }
+
+    /// See [`End::Fail`].
+    #[must_use]
+    pub fn fails(self, code: &'static str, status: u16) -> Self {
+        self.ends(End::Fail(code, status))
     }
 
     /// The status of the reply; 200 unless told.

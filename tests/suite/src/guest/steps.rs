@@ -1,32 +1,77 @@
-//! The code of each step and each end.
+//! The code of each step.
 
-use super::layout::{Data, RESULT, RETURN, Record, Span};
-use super::program::{End, Program, ReplyBody, Step};
+use super::ends;
+use super::layout::{Data, RESULT, Span};
+use super::program::{Program, Step};
+
+/// What a program is: a handler holds a context, a listener a delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    Handler,
+    Listener,
+}
+
+impl Role {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Handler => "handler",
+            Self::Listener => "listener",
+        }
+    }
+
+    /// The local that calls and emits go through.
+    fn door(self) -> &'static str {
+        match self {
+            Self::Handler => "(local.get $ctx)",
+            Self::Listener => "(local.get $delivery)",
+        }
+    }
+
+    /// The delivery, for a step that needs one.
+    fn delivery(self, step: &Step) -> &'static str {
+        assert!(
+            self == Self::Listener,
+            "a handler has no delivery for the step {step:?}"
+        );
+        self.door()
+    }
+}
 
 /// Pushes the address and the length of a text.
-fn push(span: Span) -> String {
+pub(super) fn push(span: Span) -> String {
     format!("(i32.const {}) (i32.const {})", span.at, span.len)
 }
 
 /// Pushes the text that the program has so far.
 const TEXT: &str = "(global.get $text) (global.get $text_len)";
 
-/// The code of a whole handler.
-pub(crate) fn handler(number: u32, program: &Program, data: &mut Data) -> String {
-    let steps: Vec<_> = program.steps.iter().map(|step| code(step, data)).collect();
+const JSON: &str = "application/json";
+
+/// The code of a whole handler or listener. Both have the local `$ctx`; in a listener it is 0 until the context is taken.
+pub(super) fn function(role: Role, number: u32, program: &Program, data: &mut Data) -> String {
+    let head = match role {
+        Role::Handler => "(param $ctx i32) (result i32)",
+        Role::Listener => "(param $delivery i32) (result i32) (local $ctx i32)",
+    };
+    let steps: Vec<_> = program.steps.iter().map(|step| code(role, step, data)).collect();
     format!(
-        "(func $handler_{number} (param $ctx i32) (result i32)\n{}\n{})\n",
+        "(func ${}_{number} {head}\n{}\n{})\n",
+        role.name(),
         steps.join("\n"),
-        end(program, data)
+        ends::code(role, program, data)
     )
 }
 
-fn code(step: &Step, data: &mut Data) -> String {
+fn code(role: Role, step: &Step, data: &mut Data) -> String {
     let string = |import: &str| format!("(call ${import} (local.get $ctx) (i32.const {RESULT})) (call $say_string)");
     match step {
         Step::Say(text) => format!("(call $say {})", push(data.bytes(text))),
         Step::Method => string("method"),
         Step::Path => string("path"),
+        Step::RequestId if role == Role::Listener => format!(
+            "(call $origin (local.get $delivery) (i32.const {RESULT})) {}",
+            say_option(data)
+        ),
         Step::RequestId => string("request_id"),
         Step::Route => string("route"),
         Step::Query => format!(
@@ -56,38 +101,31 @@ fn code(step: &Step, data: &mut Data) -> String {
             )
         }
         Step::Count => "(call $say_number (global.get $count))".to_owned(),
-        Step::Call(event) => {
-            let call = format!(
-                "(call $call (local.get $ctx) {} {} (i32.const {RESULT}))",
-                push(data.bytes(event)),
-                payload(data)
-            );
-            let take = "(call $clear) (call $say (i32.load (i32.const 76)) (i32.load (i32.const 80)))";
-            format!("{call} {}", if_failed(data, true, take))
-        }
+        Step::Call(event) => call(role, event.as_bytes(), JSON, data),
+        Step::CallBytes(event) => call(role, event, JSON, data),
+        Step::CallAs(event, content_type) => call(role, event.as_bytes(), content_type, data),
         Step::Emit(event) => {
+            let emit = match role {
+                Role::Handler => "emit",
+                Role::Listener => "emit_on",
+            };
             format!(
-                "(call $emit (local.get $ctx) {} {}) (call $clear)",
+                "(call ${emit} {} {} {}) (call $clear)",
+                role.door(),
                 push(data.bytes(event)),
-                payload(data)
+                payload(JSON, data)
             )
         }
         Step::HandOver(event) => {
             let give = format!(
                 "(call $hand_over {} (local.get $ctx) {} (i32.const {RESULT})) (local.set $ctx (i32.const 0))",
                 push(data.bytes(event)),
-                payload(data)
+                payload(JSON, data)
             );
             format!("{give} {}", if_failed(data, false, "(call $clear)"))
         }
-        Step::Send(status) => {
-            // A reply, flattened: status, headers, the case of the body and its text.
-            let send = format!(
-                "(call $send (local.get $ctx) (i32.const {status}) (i32.const 0) (i32.const 0) (i32.const 1) {TEXT} \
-                 (i32.const {RESULT}))"
-            );
-            format!("{send} {}", sent(data))
-        }
+        Step::Send(status) => send(*status, &[], data),
+        Step::SendWith(status, headers) => send(*status, headers, data),
         Step::ThrowNow(status) => {
             let throw = format!("(call $throw (local.get $ctx) (i32.const {status}) {TEXT} (i32.const {RESULT}))");
             format!("{throw} {}", sent(data))
@@ -97,12 +135,50 @@ fn code(step: &Step, data: &mut Data) -> String {
             "(if (global.get $writer) (then (call $finish (global.get $writer) (i32.const {RESULT})) \
              (call $drop_writer (global.get $writer)) (global.set $writer (i32.const 0))))"
         ),
+        Step::Echo => echo(data),
+        Step::TakeContext => {
+            let none = format!("(call $clear) (call $say {})", push(data.bytes("(none)")));
+            format!(
+                "(call $take_context {} (i32.const {RESULT})) (if (i32.load8_u (i32.const {RESULT})) \
+                 (then (local.set $ctx (i32.load (i32.const 68)))) (else {none}))",
+                role.delivery(step)
+            )
+        }
+        Step::EventName => format!(
+            "(call $event {} (i32.const {RESULT})) (call $say_string)",
+            role.delivery(step)
+        ),
+        Step::PayloadType => "(call $say (global.get $kind) (global.get $kind_len))".to_owned(),
         Step::Log => format!(
             "(call $log (i32.const 2) {} {TEXT}) (call $clear)",
             push(data.bytes("synthetic"))
         ),
         Step::Panicked => format!("(call $panicked {TEXT}) (call $clear)"),
     }
+}
+
+fn call(role: Role, event: &[u8], content_type: &str, data: &mut Data) -> String {
+    let call = match role {
+        Role::Handler => "call",
+        Role::Listener => "call_on",
+    };
+    let call = format!(
+        "(call ${call} {} {} {} (i32.const {RESULT}))",
+        role.door(),
+        push(data.bytes(event)),
+        payload(content_type, data)
+    );
+    let take = "(call $clear) (call $say (i32.load (i32.const 76)) (i32.load (i32.const 80)))";
+    format!("{call} {}", if_failed(data, true, take))
+}
+
+fn send(status: u16, headers: &[(String, Vec<u8>)], data: &mut Data) -> String {
+    let headers = push(data.pairs(headers));
+    // A reply, flattened: status, headers, the case of the body and its text.
+    let send = format!(
+        "(call $send (local.get $ctx) (i32.const {status}) {headers} (i32.const 1) {TEXT} (i32.const {RESULT}))"
+    );
+    format!("{send} {}", sent(data))
 }
 
 fn say_option(data: &mut Data) -> String {
@@ -125,10 +201,10 @@ fn pairs(import: &str, data: &mut Data) -> String {
 }
 
 /// A payload, flattened. No text is the JSON text `null`.
-fn payload(data: &mut Data) -> String {
-    let (json, null) = (push(data.bytes("application/json")), data.bytes("null"));
+fn payload(content_type: &str, data: &mut Data) -> String {
+    let (kind, null) = (push(data.bytes(content_type)), data.bytes("null"));
     format!(
-        "{json} (select (global.get $text) (i32.const {}) (global.get $text_len)) \
+        "{kind} (select (global.get $text) (i32.const {}) (global.get $text_len)) \
          (select (global.get $text_len) (i32.const 4) (global.get $text_len))",
         null.at
     )
@@ -163,51 +239,24 @@ fn stream(status: u16, pieces: &[String], data: &mut Data) -> String {
     format!("{open} {}", if_failed(data, false, &write))
 }
 
-fn end(program: &Program, data: &mut Data) -> String {
-    let done = format!("(call $let_go (local.get $ctx)) (i32.const {RETURN})");
-    let case = |case: u8| format!("(i32.store8 (i32.const {RETURN}) (i32.const {case}))");
-    let word = |offset: u32, value: &str| format!("(i32.store (i32.const {}) {value})", RETURN + offset);
-    match program.end {
-        End::Reply(body) => {
-            let headers: Vec<_> = program
-                .headers
-                .iter()
-                .map(|(name, value)| Record::default().span(data.bytes(name)).span(data.bytes(value)))
-                .collect();
-            let headers = data.list(&headers);
-            let body = match body {
-                ReplyBody::Empty => 0,
-                ReplyBody::Text => 1,
-                ReplyBody::Json => 2,
-                ReplyBody::Bytes => 3,
-            };
-            [
-                case(0),
-                word(4, &format!("(i32.const {})", program.status)),
-                word(8, &format!("(i32.const {})", headers.at)),
-                word(12, &format!("(i32.const {})", headers.len)),
-                word(16, &format!("(i32.const {body})")),
-                word(20, "(global.get $text)"),
-                word(24, "(global.get $text_len)"),
-                done,
-            ]
-            .join(" ")
-        }
-        End::Throw(status) => [
-            case(1),
-            word(4, &format!("(i32.const {status})")),
-            word(8, "(global.get $text)"),
-            word(12, "(global.get $text_len)"),
-            done,
-        ]
-        .join(" "),
-        End::Deferred => format!("{} {done}", case(2)),
-        End::Keep => format!("{} (i32.const {RETURN})", case(2)),
-        End::Trap => "unreachable".to_owned(),
-        End::Loop => "(loop $forever (br $forever)) unreachable".to_owned(),
-        // Touches what it grows, so that the pages are really there.
-        End::Hog => "(loop $more (drop (call $alloc (i32.const 65528))) \
-                     (i32.store8 (i32.sub (global.get $heap) (i32.const 1)) (i32.const 1)) (br $more)) unreachable"
-            .to_owned(),
-    }
+/// One piece is in memory at a time: the heap is set back behind each.
+fn echo(data: &mut Data) -> String {
+    let result = format!("(i32.const {RESULT})");
+    let failed = if_failed(data, false, "");
+    format!(
+        "(call $open_body (local.get $ctx) {result}) {failed} \
+         (if (i32.eqz (i32.load8_u {result})) (then (global.set $reader (i32.load (i32.const 68))) \
+         (call $open_reply (local.get $ctx) (i32.const 200) (i32.const 0) (i32.const 0) {result}) {failed} \
+         (if (i32.eqz (i32.load8_u {result})) (then (global.set $writer (i32.load (i32.const 68))) \
+         (global.set $mark (global.get $heap)) \
+         (block $done (loop $next (global.set $heap (global.get $mark)) \
+         (call $read (global.get $reader) (i32.const 65536) {result}) {failed} \
+         (br_if $done (i32.load8_u {result})) \
+         (if (i32.eqz (i32.load8_u (i32.const 68))) (then \
+         (call $finish (global.get $writer) {result}) {failed} (br $done))) \
+         (call $write (global.get $writer) (i32.load (i32.const 72)) (i32.load (i32.const 76)) {result}) {failed} \
+         (br_if $next (i32.eqz (i32.load8_u {result}))))) \
+         (call $drop_writer (global.get $writer)) (global.set $writer (i32.const 0)))) \
+         (call $drop_reader (global.get $reader))))"
+    )
 }

@@ -1,13 +1,22 @@
 //! The same handler in a module that may also wait for an event: the host runs it on a fiber.
 
-use pointwork_guest::{CallError, Context, controller, events, module};
+use pointwork_guest::{CallError, Context, HttpStatus, Path, controller, events, module};
 
 events! {
     /// Returns what it is given.
     pub Echo = "bench:echo": String => String;
     /// Is heard, and that is all.
     pub Heard = "bench:heard": String;
+    /// The same in a module.
+    pub EchoInModule = "sandboxed:echo": String => String;
+    /// The same in a module.
+    pub HeardInModule = "sandboxed:heard": String;
+    /// Returns after 10 ms.
+    pub Wait = "bench:wait": () => ();
 }
+
+/// How often a handler does what it measures, so that the request around it does not count.
+const TIMES: u32 = 100;
 
 /// The controller.
 pub struct Calls;
@@ -22,6 +31,43 @@ impl Calls {
     #[get(":id/call")]
     fn call(ctx: &Context) -> Result<String, CallError> {
         ctx.call::<Echo>(ctx.param("id").unwrap_or_default())
+    }
+
+    #[get("empty")]
+    fn empty() -> HttpStatus {
+        HttpStatus::NO_CONTENT
+    }
+
+    #[get("wait")]
+    fn wait(ctx: &Context) -> Result<&'static str, CallError> {
+        ctx.call::<Wait>(())?;
+        Ok("waited")
+    }
+
+    #[get(":id/calls")]
+    fn calls(ctx: &Context, id: Path<String>) -> Result<String, CallError> {
+        (0..TIMES).try_fold(id.0, |text, _| ctx.call::<Echo>(text))
+    }
+
+    #[get(":id/calls-module")]
+    fn calls_module(ctx: &Context, id: Path<String>) -> Result<String, CallError> {
+        (0..TIMES).try_fold(id.0, |text, _| ctx.call::<EchoInModule>(text))
+    }
+
+    #[get(":id/emits")]
+    fn emits(ctx: &Context, id: Path<String>) -> String {
+        for _ in 0..TIMES {
+            ctx.emit::<Heard>(id.0.clone());
+        }
+        id.0
+    }
+
+    #[get(":id/emits-module")]
+    fn emits_module(ctx: &Context, id: Path<String>) -> String {
+        for _ in 0..TIMES {
+            ctx.emit::<HeardInModule>(id.0.clone());
+        }
+        id.0
     }
 
     #[get(":id/emit")]

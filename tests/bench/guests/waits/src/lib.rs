@@ -1,10 +1,13 @@
 //! The same handler in the asynchronous form.
 
-use pointwork_guest::{AsyncContext, CallError, controller, events, module};
+use futures_util::future::join;
+use pointwork_guest::{AsyncContext, CallError, HttpStatus, Path, Reply, controller, events, module};
 
 events! {
     /// Returns what it is given.
     pub Echo = "bench:echo": String => String;
+    /// Returns after 10 ms.
+    pub Wait = "bench:wait": () => ();
 }
 
 /// The controller.
@@ -17,10 +20,65 @@ impl Waits {
         ctx.param("id")
     }
 
+    #[get("wait")]
+    async fn wait(ctx: &AsyncContext) -> Result<&'static str, CallError> {
+        ctx.call::<Wait>(()).await?;
+        Ok("waited")
+    }
+
+    #[get("wait-twice")]
+    async fn wait_twice(ctx: &AsyncContext) -> Result<&'static str, CallError> {
+        let (one, other) = join(ctx.call::<Wait>(()), ctx.call::<Wait>(())).await;
+        one?;
+        other?;
+        Ok("waited")
+    }
+
     #[get(":id/call")]
     async fn call(ctx: &AsyncContext) -> Result<String, CallError> {
         ctx.call::<Echo>(ctx.param("id").unwrap_or_default()).await
     }
 }
 
-module! { async; Waits }
+/// Bodies of any length, piece by piece.
+pub struct Streams;
+
+/// The most bytes of a piece.
+const PIECE: u32 = 64 * 1024;
+
+#[controller("streams-async")]
+impl Streams {
+    /// How long the body is.
+    #[post("count")]
+    async fn count(ctx: &AsyncContext) -> Result<String, CallError> {
+        let body = ctx.open_body()?;
+        let mut bytes = 0_u64;
+        while let Some(piece) = body.read(PIECE).await? {
+            bytes += piece.len() as u64;
+        }
+        Ok(bytes.to_string())
+    }
+
+    /// A reply of so many MiB.
+    #[get("give/:mib")]
+    async fn give(ctx: &AsyncContext, mib: Path<u32>) -> Result<(), CallError> {
+        let body = ctx.open_reply(Reply::new(HttpStatus::OK))?;
+        for _ in 0..mib.0 * (1024 * 1024 / PIECE) {
+            body.write(vec![7; PIECE as usize]).await?;
+        }
+        body.finish()
+    }
+
+    /// The body, as it comes.
+    #[post("echo")]
+    async fn echo(ctx: &AsyncContext) -> Result<(), CallError> {
+        let request = ctx.open_body()?;
+        let reply = ctx.open_reply(Reply::new(HttpStatus::OK))?;
+        while let Some(piece) = request.read(PIECE).await? {
+            reply.write(piece).await?;
+        }
+        reply.finish()
+    }
+}
+
+module! { async; Waits, Streams }

@@ -1,0 +1,249 @@
+//! Hosts and ports: where to listen, and what a module may connect to.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::str::FromStr;
+
+use serde::de::{self, Deserialize, Deserializer};
+
+/// An address to listen on: host and port.
+///
+/// The host is a name, an IPv4 address or an IPv6 address in brackets; names are looked up when the server starts. Port 0
+/// takes a free one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Listen(String);
+
+/// A host and a port that a module may connect to. The port is never 0.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Socket(String);
+
+/// A host that a module may send HTTP requests to; with a port it is that port alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct HttpHost(String);
+
+impl Listen {
+    /// The text that `std::net::ToSocketAddrs` and its kin take.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Socket {
+    /// As it was written.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl HttpHost {
+    /// As it was written.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Listen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for Listen {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let refuse = |reason: &str| {
+            format!("`{text}` {reason}; expected host and port, as in `127.0.0.1:8080`, `[::1]:8080` or `localhost:0`")
+        };
+        let (host, port) = split(text).map_err(refuse)?;
+        if port.parse::<u16>().is_err() {
+            return Err(refuse("does not end in a port from 0 to 65535"));
+        }
+        let bracketed = host.starts_with('[') && host.ends_with(']');
+        if text.parse::<SocketAddr>().is_err() && (bracketed || host.contains([':', '/', '[', ']', ' '])) {
+            return Err(refuse("is no address"));
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl FromStr for Socket {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let refuse = |reason: &str| {
+            format!(
+                "`{text}` {reason}; expected host and port, as in `127.0.0.1:5432`, `[::1]:5432` or `db.internal:5432`"
+            )
+        };
+        let (host, port) = split(text).map_err(refuse)?;
+        if !is_port(port) {
+            return Err(refuse("does not end in a port from 1 to 65535"));
+        }
+        if !is_host(host) {
+            return Err(refuse("names no host"));
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl FromStr for HttpHost {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let refuse = |reason: &str| {
+            format!(
+                "`{text}` {reason}; expected a host without scheme and path, as in `api.example.com`, \
+                 `127.0.0.1:8080` or `[::1]:8080`"
+            )
+        };
+        // Within brackets a colon belongs to the host.
+        let (host, port) = if text.rfind(':') > text.rfind(']') {
+            split(text).map(|(host, port)| (host, Some(port))).map_err(refuse)?
+        } else {
+            (text, None)
+        };
+        if text.contains('/') || !is_host(host) {
+            return Err(refuse("names no host"));
+        }
+        if port.is_some_and(|port| !is_port(port)) {
+            return Err(refuse("does not end in a port from 1 to 65535"));
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
+/// Host and port, as they stand around the last colon.
+fn split(text: &str) -> Result<(&str, &str), &'static str> {
+    let (host, port) = text.rsplit_once(':').ok_or("has no port")?;
+    if host.is_empty() {
+        return Err("has no host");
+    }
+    Ok((host, port))
+}
+
+/// Whether it is a port that somebody can connect to. `u16` alone would take `+80`, too.
+fn is_port(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<u16>().is_ok_and(|port| port > 0)
+}
+
+/// Whether it is one host: an address, an IPv6 address in brackets, or a name as DNS has them.
+fn is_host(text: &str) -> bool {
+    if let Some(address) = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')) {
+        return address.parse::<Ipv6Addr>().is_ok();
+    }
+    if text.parse::<IpAddr>().is_ok_and(|address| address.is_ipv4()) {
+        return true;
+    }
+    let is_label = |label: &str| {
+        !label.is_empty()
+            && label
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+    };
+    // Some resolvers take a name that ends in a number for an address, others for a name.
+    let ends_in_number = |text: &str| {
+        let last = text.rsplit('.').next();
+        last.is_some_and(|last| last.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    text.split('.').all(is_label) && !ends_in_number(text)
+}
+
+impl<'de> Deserialize<'de> for Listen {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusals<T: FromStr<Err = String> + fmt::Debug>(cases: &[(&str, &str)]) {
+        for (text, part) in cases {
+            let error = text.parse::<T>().expect_err(text);
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn listen_takes_host_and_port() {
+        for text in ["127.0.0.1:8080", "[::1]:0", "localhost:80", "0.0.0.0:65535"] {
+            assert_eq!(
+                text.parse::<Listen>().map(|listen| listen.to_string()),
+                Ok(text.to_owned())
+            );
+        }
+    }
+
+    #[test]
+    fn listen_says_what_is_missing() {
+        refusals::<Listen>(&[
+            ("8080", "no port"),
+            (":8080", "no host"),
+            ("localhost:http", "port from 0 to 65535"),
+            ("localhost:70000", "port from 0 to 65535"),
+            ("::1:8080", "is no address"),
+            ("[nonsense]:8080", "is no address"),
+            ("http://localhost:8080", "is no address"),
+        ]);
+    }
+
+    #[test]
+    fn socket_takes_host_and_port() {
+        for text in [
+            "127.0.0.1:5432",
+            "[::1]:1",
+            "db.internal:65535",
+            "db_1:5432",
+            "xn--bcher-kva.example:80",
+        ] {
+            assert_eq!(text.parse::<Socket>().as_ref().map(Socket::as_str), Ok(text));
+        }
+    }
+
+    #[test]
+    fn socket_says_what_is_missing() {
+        refusals::<Socket>(&[
+            ("db.internal", "has no port"),
+            (":5432", "has no host"),
+            ("db.internal:0", "port from 1 to 65535"),
+            ("db.internal:+5432", "port from 1 to 65535"),
+            ("db.internal:*", "port from 1 to 65535"),
+            ("*:5432", "names no host"),
+            ("::1:5432", "names no host"),
+            ("10.0.0.0/8:5432", "names no host"),
+            ("10.0.0.256:5432", "names no host"),
+            ("db..internal:5432", "names no host"),
+        ]);
+    }
+
+    #[test]
+    fn http_host_takes_a_host_with_or_without_a_port() {
+        for text in [
+            "api.example.com",
+            "127.0.0.1:8080",
+            "[::1]",
+            "[::1]:8080",
+            "localhost:80",
+        ] {
+            assert_eq!(text.parse::<HttpHost>().as_ref().map(HttpHost::as_str), Ok(text));
+        }
+    }
+
+    #[test]
+    fn http_host_is_no_url_and_no_pattern() {
+        refusals::<HttpHost>(&[
+            ("", "names no host"),
+            ("https://api.example.com", "names no host"),
+            ("https://api.example.com:443", "names no host"),
+            ("api.example.com/v1", "names no host"),
+            ("*.example.com", "names no host"),
+            ("user@example.com", "names no host"),
+            ("api.example.com:https", "port from 1 to 65535"),
+            ("api.example.com:0", "port from 1 to 65535"),
+            (":80", "has no host"),
+            ("::1", "names no host"),
+        ]);
+    }
+}

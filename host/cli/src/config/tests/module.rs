@@ -1,0 +1,80 @@
+//! The tables `[[module]]`, their grants aside.
+
+use super::*;
+
+fn module(keys: &str) -> String {
+    format!("[[module]]\npath = \"a.wasm\"\n{keys}")
+}
+
+#[test]
+fn module_has_a_target_and_limits_of_its_own() {
+    let text = module(
+        "build = \"store\"\ntarget = \"wasm32-wasip2\"\n\
+         memory = \"256MiB\"\ninstances = 1\nin-flight = 8\nqueue-wait = \"5s\"",
+    );
+    let config = parse(&text).expect("all of it is known");
+    let module = &config.modules[0];
+    assert_eq!(module.target.as_deref(), Some("wasm32-wasip2"));
+    assert_eq!(
+        module.limits,
+        ModuleLimits {
+            memory: Some(256 * 1024 * 1024),
+            instances: Some(1),
+            in_flight: Some(8),
+            queue_wait: Some(Duration::from_secs(5)),
+        }
+    );
+    assert_eq!(config.limits, Limits::default(), "those of the others stay");
+    assert_eq!(module.grant, Grant::default(), "nothing is granted by default");
+}
+
+#[test]
+fn limit_of_a_module_is_checked_like_one_of_all() {
+    assert_eq!(
+        refusal(&module("instances = 0")),
+        "invalid value: integer `0`, expected a whole number above 0 in shop/pointwork.toml:3:13"
+    );
+    assert_eq!(
+        refusal(&module("memory = \"much\"")),
+        "`much` is no size; expected a size, as in \"2MiB\", or a number of bytes in shop/pointwork.toml:3:10"
+    );
+    assert_eq!(
+        refusal(&module("queue-wait = 5")),
+        "invalid type: integer `5`, expected a time with its unit, as in \"30s\" or \"1m 30s\" \
+         in shop/pointwork.toml:3:14"
+    );
+    assert_eq!(
+        refusal(&module("in-flight = -1")),
+        "invalid value: integer `-1`, expected a whole number above 0 in shop/pointwork.toml:3:13"
+    );
+}
+
+#[test]
+fn limit_that_only_all_modules_have_is_unknown_in_one() {
+    assert!(refusal(&module("request-deadline = \"1s\"")).starts_with("unknown key `request-deadline` in"));
+}
+
+#[test]
+fn target_of_a_module_that_is_not_built_is_refused() {
+    assert_eq!(
+        refusal(&module("target = \"wasm32-wasip2\"")),
+        "`target` without `build` in shop/pointwork.toml:3:10 | \
+         it is the target for which cargo builds the package that `build` names"
+    );
+}
+
+#[test]
+fn limits_of_events_are_checked() {
+    assert_eq!(
+        refusal("limits.event-queue = 0"),
+        "invalid value: integer `0`, expected a whole number above 0 in shop/pointwork.toml:1:22"
+    );
+    assert_eq!(
+        refusal("limits.payload = \"\""),
+        "`` is no size; expected a size, as in \"2MiB\", or a number of bytes in shop/pointwork.toml:1:18"
+    );
+    assert_eq!(
+        refusal("limits.event-deadline = \"0s\""),
+        "`0s` is no limit; expected a time with its unit, as in \"30s\" or \"1m 30s\" in shop/pointwork.toml:1:25"
+    );
+}

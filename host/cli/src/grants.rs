@@ -1,0 +1,249 @@
+//! From what a configuration grants to what a module gets: host variables are read, directories are looked for.
+
+use std::path::{Path, PathBuf};
+
+use pointwork::{Directory, Grants};
+use tempfile::TempDir;
+
+use crate::config::{self, Grant, Module, Position, Variable};
+use crate::error::{Error, Result};
+use crate::exit::Exit;
+
+/// What becomes of a directory that a module may write to and that is not there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Missing {
+    /// It is created: the module is going to be served.
+    Create,
+    /// An empty one elsewhere takes its place: somebody only looks at the module, and a look changes nothing.
+    StandIn,
+}
+
+/// What a module gets.
+#[derive(Debug)]
+pub(crate) struct Granted {
+    /// As the runtime takes it.
+    pub(crate) grants: Grants,
+    /// Empty directories in the place of those that are missing. They are removed with this.
+    _stand_ins: Vec<TempDir>,
+}
+
+/// Finds what the configuration in `file` grants to `module`. It blocks.
+///
+/// # Errors
+///
+/// A host variable is not set, or is no text; a directory is missing, or none, or cannot be created. Each names the place
+/// in the file.
+pub(crate) fn resolve(module: &Module, file: &Path, missing: Missing) -> Result<Granted> {
+    let Grant {
+        clocks,
+        random,
+        output,
+        environment,
+        directories,
+        sockets,
+        http,
+    } = &module.grant;
+    let place = Place { module, file };
+    let mut stand_ins = Vec::new();
+    let mut grants = Grants::new();
+    if *clocks {
+        grants = grants.clocks();
+    }
+    if *random {
+        grants = grants.random();
+    }
+    if *output {
+        grants = grants.output();
+    }
+    if let Some(entries) = environment {
+        let entry = |(name, value): (&String, &Variable)| Ok((name.clone(), place.value(value)?));
+        grants = grants.environment(entries.iter().map(entry).collect::<Result<Vec<_>>>()?);
+    }
+    if let Some(directories) = directories {
+        let mut granted = Vec::with_capacity(directories.len());
+        for directory in directories {
+            let host = place.host(directory, missing, &mut stand_ins)?;
+            let access = match directory.access {
+                config::Access::ReadOnly => pointwork::Access::ReadOnly,
+                config::Access::ReadWrite => pointwork::Access::ReadWrite,
+            };
+            granted.push(Directory::new(host, &directory.guest, access));
+        }
+        grants = grants.directories(granted);
+    }
+    if let Some(sockets) = sockets {
+        grants = grants.sockets(sockets.iter().map(|socket| socket.as_str().to_owned()));
+    }
+    if let Some(hosts) = http {
+        grants = grants.http(hosts.iter().map(|host| host.as_str().to_owned()));
+    }
+    Ok(Granted {
+        grants,
+        _stand_ins: stand_ins,
+    })
+}
+
+/// Where a grant stands, for the errors.
+struct Place<'a> {
+    module: &'a Module,
+    file: &'a Path,
+}
+
+impl Place<'_> {
+    fn value(&self, value: &Variable) -> Result<String> {
+        let (name, position) = match value {
+            Variable::Text(text) => return Ok(text.clone()),
+            Variable::Host { name, position } => (name, position),
+        };
+        let problem = match std::env::var_os(name).map(|value| value.into_string()) {
+            Some(Ok(value)) => return Ok(value),
+            Some(Err(_)) => "holds no text in UTF-8",
+            None => "is not set",
+        };
+        let variable = format!("the host variable `{name}`");
+        Err(self.wrong(&variable, position, problem).with_hint(format!(
+            "set it where pointwork is started, or write the value itself in the place of {{ from = \"{name}\" }}"
+        )))
+    }
+
+    fn host(&self, directory: &config::Directory, missing: Missing, stand_ins: &mut Vec<TempDir>) -> Result<PathBuf> {
+        let path = &directory.host;
+        let name = format!("the directory `{}`", path.display());
+        let wrong = |problem| self.wrong(&name, &directory.position, problem);
+        match std::fs::metadata(path) {
+            Ok(found) if found.is_dir() => return Ok(path.clone()),
+            Ok(_) => return Err(wrong("is none")),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(wrong("cannot be looked at").with_source(error)),
+        }
+        match (directory.access, missing) {
+            (config::Access::ReadOnly, _) => Err(wrong("is not there").with_hint(
+                "create it; with `access = \"read-write\"` it would be created at the start, for the module to fill",
+            )),
+            (config::Access::ReadWrite, Missing::Create) => {
+                std::fs::create_dir_all(path).map_err(|error| wrong("cannot be created").with_source(error))?;
+                Ok(path.clone())
+            }
+            (config::Access::ReadWrite, Missing::StandIn) => {
+                let stand_in = tempfile::tempdir()
+                    .map_err(|error| wrong("is not there, and nothing can take its place").with_source(error))?;
+                let path = stand_in.path().to_owned();
+                stand_ins.push(stand_in);
+                Ok(path)
+            }
+        }
+    }
+
+    fn wrong(&self, what: &str, position: &Position, problem: &str) -> Error {
+        Error::new(
+            Exit::Config,
+            format!(
+                "{what}, granted to module `{}` in {}:{position}, {problem}",
+                self.module.name,
+                self.file.display()
+            ),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    /// What the module of a configuration in `folder` gets; the first key stands in line 4.
+    fn granted(folder: &Path, keys: &str, missing: Missing) -> Result<Granted> {
+        let file = folder.join("pointwork.toml");
+        let text = format!("[[module]]\npath = \"store.wasm\"\n[module.grant]\n{keys}");
+        let config = Config::parse(&text, &file).expect("a configuration");
+        resolve(&config.modules[0], &config.file, missing)
+    }
+
+    fn folder() -> TempDir {
+        tempfile::tempdir().expect("a directory")
+    }
+
+    #[test]
+    fn grants_are_those_of_the_configuration() {
+        let folder = folder();
+        let keys = "clocks = true\noutput = true\nenvironment = { A = \"a\", B = { from = \"CARGO_PKG_NAME\" } }\n\
+            directories = [{ host = \".\", guest = \"/here\" }]\nsockets = [\"localhost:1\"]\nhttp = []";
+        let granted = granted(folder.path(), keys, Missing::Create).expect("all of it is there");
+        let expected = Grants::new()
+            .clocks()
+            .output()
+            .environment([("A", "a"), ("B", "pointwork-cli")].map(|(name, value)| (name.to_owned(), value.to_owned())))
+            .directories([Directory::new(
+                folder.path().join("."),
+                "/here",
+                pointwork::Access::ReadOnly,
+            )])
+            .sockets(["localhost:1".to_owned()])
+            .http([]);
+        assert_eq!(granted.grants, expected);
+    }
+
+    #[test]
+    fn nothing_is_granted_by_default() {
+        let granted = granted(folder().path(), "", Missing::Create).expect("nothing is needed");
+        assert_eq!(granted.grants, Grants::new());
+    }
+
+    #[test]
+    fn variable_that_is_not_set_is_named_with_its_place() {
+        let folder = folder();
+        let keys = "environment = { TOKEN = { from = \"POINTWORK_TEST_NEVER_SET\" } }";
+        let error = granted(folder.path(), keys, Missing::Create).expect_err("nobody sets it");
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "the host variable `POINTWORK_TEST_NEVER_SET`, granted to module `store` in {}:4:34, is not set",
+                folder.path().join("pointwork.toml").display()
+            )
+        );
+        assert_eq!(error.exit(), Exit::Config);
+    }
+
+    #[test]
+    fn writable_directory_is_created_to_serve_and_left_alone_to_look() {
+        let folder = folder();
+        let data = folder.path().join("deep/data");
+        let keys = "directories = [{ host = \"deep/data\", guest = \"/data\", access = \"read-write\" }]";
+        let look = granted(folder.path(), keys, Missing::StandIn).expect("another takes its place");
+        assert!(!data.exists(), "a look changes nothing");
+        assert_eq!(look.grants.describe(), ["directories /data (read-write)"]);
+        let stand_in = look._stand_ins[0].path().to_owned();
+        assert!(stand_in.is_dir());
+        drop(look);
+        assert!(!stand_in.exists(), "nothing is left of it");
+        granted(folder.path(), keys, Missing::Create).expect("it is created");
+        assert!(data.is_dir());
+    }
+
+    #[test]
+    fn directory_that_cannot_be_granted_is_named_with_its_place() {
+        let folder = folder();
+        std::fs::write(folder.path().join("file"), "text").expect("written");
+        for (directory, path, problem) in [
+            ("{ host = \"data\", guest = \"/data\" }", "data", "is not there"),
+            ("{ host = \"file\", guest = \"/data\" }", "file", "is none"),
+            (
+                "{ host = \"file/data\", guest = \"/data\", access = \"read-write\" }",
+                "file/data",
+                "cannot be looked at",
+            ),
+        ] {
+            let keys = format!("directories = [{directory}]");
+            let error = granted(folder.path(), &keys, Missing::Create).expect_err(problem);
+            assert_eq!(
+                error.to_string(),
+                format!(
+                    "the directory `{}`, granted to module `store` in {}:4:25, {problem}",
+                    folder.path().join(path).display(),
+                    folder.path().join("pointwork.toml").display()
+                )
+            );
+            assert_eq!(error.exit(), Exit::Config);
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! What `serve` says before it serves.
+
+use pointwork::{App, ModuleInfo};
+
+use crate::adapters::Adapter;
+use crate::channels::Channels;
+use crate::table;
+use crate::ui::{STRONG, Terminal, styled};
+
+/// Routes, channels and capabilities, a table each where there are any.
+pub(super) fn print(adapter: Adapter, app: &App, channels: &Channels, terminal: &mut Terminal) {
+    let version = env!("CARGO_PKG_VERSION");
+    terminal.line(format_args!(
+        "{} on {adapter}\n",
+        styled(STRONG, format_args!("pointwork {version}"))
+    ));
+    let routes = app.routes();
+    if !routes.is_empty() {
+        terminal.line(format_args!("{}\n", table::routes(&routes)));
+    }
+    let modules = app.modules();
+    let mut rows = channels.rows();
+    rows.extend(modules.iter().flat_map(channels_of));
+    if !rows.is_empty() {
+        terminal.line(format_args!(
+            "{}\n",
+            table::columns(["CHANNEL", "DRIVER", "EVENTS"], rows)
+        ));
+    }
+    let rows: Vec<_> = modules.iter().filter_map(capabilities).collect();
+    if !rows.is_empty() {
+        terminal.line(format_args!(
+            "{}\n",
+            table::columns(["MODULE", "ASKS", "GRANTED"], rows)
+        ));
+    }
+}
+
+/// A row for each channel of a module, which is its driver.
+fn channels_of(module: &ModuleInfo) -> impl Iterator<Item = [String; 3]> {
+    let driver = format!("module {}", module.name);
+    module
+        .channels
+        .iter()
+        .map(move |channel| [channel.name.clone(), driver.clone(), channel.events.join(", ")])
+}
+
+/// A row for a module that asks for something or got something (spec C5).
+fn capabilities(module: &ModuleInfo) -> Option<[String; 3]> {
+    let asks: Vec<String> = module.asks.iter().map(ToString::to_string).collect();
+    let text = |list: &[String], separator| {
+        if list.is_empty() {
+            "nothing".to_owned()
+        } else {
+            list.join(separator)
+        }
+    };
+    // What is granted has commas of its own.
+    let row = || [module.name.clone(), text(&asks, ", "), text(&module.granted, "; ")];
+    (!asks.is_empty() || !module.granted.is_empty()).then(row)
+}

@@ -1,0 +1,290 @@
+//! What a module asks for, what a configuration grants it, and what is said where the two do not fit.
+
+use std::path::Path;
+
+use pointwork_suite::guest::{Channel, Guest, Program};
+use snapbox::str;
+use tempfile::TempDir;
+
+use crate::example::{self, Example};
+use crate::server::Server;
+use crate::{folder, pointwork, stderr, write};
+
+/// A folder with a channel module `store.wasm` that asks for directories.
+fn store() -> TempDir {
+    let folder = folder();
+    let store = Guest::new()
+        .channel(
+            Channel::new("db")
+                .on("one", Program::text("1"))
+                .on("two", Program::text("2")),
+        )
+        .importing("wasi:filesystem/types@0.2.6");
+    std::fs::write(folder.path().join("store.wasm"), store.build()).expect("written");
+    folder
+}
+
+/// The same with a configuration; the first key of the grant stands in line 4.
+fn granted(keys: &str) -> TempDir {
+    let folder = store();
+    grant(folder.path(), keys);
+    folder
+}
+
+fn grant(folder: &Path, keys: &str) {
+    let config = format!("[[module]]\npath = \"store.wasm\"\n[module.grant]\n{keys}\n");
+    write(folder, "pointwork.toml", &config);
+}
+
+#[test]
+fn grant_that_is_none_is_refused_with_file_line_and_column() {
+    for (keys, message) in [
+        (
+            "clock = true",
+            "unknown key `clock` in pointwork.toml:4:1\nhint: did you mean `clocks`?",
+        ),
+        (
+            "clocks = \"yes\"",
+            "invalid type: string \"yes\", expected a boolean in pointwork.toml:4:10",
+        ),
+        (
+            "environment = { \"A=B\" = \"c\" }",
+            "`A=B` cannot be the name of an environment entry in pointwork.toml:4:17\n\
+             hint: a name is not empty, and has neither `=` nor a zero byte",
+        ),
+        (
+            "environment = { PORT = 80 }",
+            "invalid type: integer `80`, expected a string, or { from = \"HOST_VARIABLE\" } in pointwork.toml:4:24",
+        ),
+        (
+            "environment = { TOKEN = { form = \"T\" } }",
+            "unknown key `form` in pointwork.toml:4:27\nhint: did you mean `from`?",
+        ),
+        (
+            "environment = { TOKEN = { from = \"POINTWORK_TEST_NEVER_SET\" } }",
+            "the host variable `POINTWORK_TEST_NEVER_SET`, granted to module `store` in pointwork.toml:4:34, is not set\n\
+             hint: set it where pointwork is started, or write the value itself in the place of \
+             { from = \"POINTWORK_TEST_NEVER_SET\" }",
+        ),
+        (
+            "directories = [{ host = \".\", guest = \"data\" }]",
+            "`data` is no path in a module in pointwork.toml:4:38\n\
+             hint: expected an absolute path without `.`, `..` and doubled slashes, as in `/data`",
+        ),
+        (
+            "directories = [{ host = \".\", guest = \"/a\" }, { host = \".\", guest = \"/a\" }]",
+            "a second directory at `/a` in pointwork.toml:4:68\nhint: each directory has a place of its own in the module",
+        ),
+        (
+            "directories = [{ host = \".\", guest = \"/a\", access = \"write\" }]",
+            "unknown value `write` in pointwork.toml:4:53\nhint: expected `read-only` or `read-write`",
+        ),
+        (
+            "directories = [{ guest = \"/a\" }]",
+            "missing key `host` in pointwork.toml:4:16",
+        ),
+        (
+            "directories = [{ host = \"store.wasm\", guest = \"/a\" }]",
+            "the directory `store.wasm`, granted to module `store` in pointwork.toml:4:25, is none",
+        ),
+        (
+            "directories = [{ host = \"data\", guest = \"/a\" }]",
+            "the directory `data`, granted to module `store` in pointwork.toml:4:25, is not there\n\
+             hint: create it; with `access = \"read-write\"` it would be created at the start, for the module to fill",
+        ),
+        (
+            "sockets = [\"db.internal\"]",
+            "`db.internal` has no port; expected host and port, as in `127.0.0.1:5432`, `[::1]:5432` or \
+             `db.internal:5432` in pointwork.toml:4:12",
+        ),
+        (
+            "http = [\"api.example.com\", \"*.example.com\"]",
+            "`*.example.com` names no host; expected a host without scheme and path, as in `api.example.com`, \
+             `127.0.0.1:8080` or `[::1]:8080` in pointwork.toml:4:28",
+        ),
+    ] {
+        let folder = granted(keys);
+        for command in ["serve", "routes"] {
+            let text = stderr(pointwork(folder.path()).arg(command), 3);
+            assert_eq!(text, format!("error: {message}\n"), "{command}");
+        }
+    }
+}
+
+#[test]
+fn module_that_is_wrong_is_refused_with_file_line_and_column() {
+    for (keys, message) in [
+        (
+            "instances = 0",
+            "invalid value: integer `0`, expected a whole number above 0 in pointwork.toml:3:13",
+        ),
+        (
+            "memory = \"lots\"",
+            "`lots` is no size; expected a size, as in \"2MiB\", or a number of bytes in pointwork.toml:3:10",
+        ),
+        (
+            "target = \"wasm32-wasip2\"",
+            "`target` without `build` in pointwork.toml:3:10\n\
+             hint: it is the target for which cargo builds the package that `build` names",
+        ),
+        (
+            "grants = {}",
+            "unknown key `grants` in pointwork.toml:3:1\nhint: did you mean `grant`?",
+        ),
+        (
+            "[limits]\nevent-queue = 0",
+            "invalid value: integer `0`, expected a whole number above 0 in pointwork.toml:4:15",
+        ),
+    ] {
+        let folder = store();
+        write(
+            folder.path(),
+            "pointwork.toml",
+            &format!("[[module]]\npath = \"store.wasm\"\n{keys}\n"),
+        );
+        let text = stderr(pointwork(folder.path()).arg("serve"), 3);
+        assert_eq!(text, format!("error: {message}\n"));
+    }
+}
+
+#[test]
+fn module_that_asks_for_more_than_it_is_granted_is_refused_with_the_lines_to_add() {
+    let folder = granted("clocks = true");
+    pointwork(folder.path())
+        .arg("serve")
+        .assert()
+        .code(5)
+        .stdout_eq("")
+        .stderr_eq(str![[r#"
+error: module `store` from `store.wasm` is refused
+  caused by: imports `wasi:filesystem/types@0.2.6`, which it was not granted
+hint: what a module may reach stands below its [[module]]; this grants the interfaces, with nothing behind them:
+
+      [module.grant]
+      directories = []
+
+      a controller needs none: Rust controllers are built for wasm32-unknown-unknown
+
+"#]]);
+}
+
+#[test]
+fn component_is_checked_without_any_grant() {
+    let folder = store();
+    pointwork(folder.path())
+        .args(["check", "store.wasm"])
+        .assert()
+        .code(5)
+        .stdout_eq(str![[r#"
+store.wasm is refused
+  size     [..] bytes)
+  asks     directories
+  granted  nothing
+  imports  [..]
+...
+"#]])
+        .stderr_eq(str![[r#"
+error: `store.wasm` is refused
+  caused by: imports `wasi:filesystem/types@0.2.6`, which it was not granted
+hint: what a module may reach stands below its [[module]]; this grants the interfaces, with nothing behind them:
+
+      [module.grant]
+      directories = []
+
+      a controller needs none: Rust controllers are built for wasm32-unknown-unknown
+
+"#]]);
+}
+
+#[test]
+fn component_is_checked_with_the_grants_of_a_configuration() {
+    let folder = Example::Components.built();
+    pointwork(folder.path())
+        .args([
+            "check",
+            "./target/pointwork/products-store.wasm",
+            "--config",
+            "components.toml",
+        ])
+        .assert()
+        .success()
+        .stderr_eq("")
+        .stdout_eq(str![[r#"
+./target/pointwork/products-store.wasm fits the contract
+  form     asynchronous
+  contract pointwork:module@0.1.0
+  routes   0
+  channels db: [..]product:all[..]
+           response: send
+  digest   sha256:[..]
+  size     [..] bytes)
+  asks     clocks
+           random
+           output
+           environment
+           directories
+  granted  clocks
+           random
+           output
+           environment STORE_DIR
+           directories /data (read-write)
+  imports  [..]
+...
+"#]]);
+    assert!(!folder.path().join("data").exists(), "a look changes nothing");
+}
+
+#[test]
+fn component_that_the_configuration_does_not_load_is_not_checked_with_it() {
+    let folder = granted("directories = []");
+    std::fs::copy(folder.path().join("store.wasm"), folder.path().join("other.wasm")).expect("copied");
+    pointwork(folder.path())
+        .args(["check", "other.wasm", "-c", "pointwork.toml"])
+        .assert()
+        .code(2)
+        .stdout_eq("")
+        .stderr_eq(str![[r#"
+error: no module of `pointwork.toml` is loaded from `other.wasm`
+hint: its modules are loaded from `store.wasm`
+
+"#]]);
+}
+
+#[test]
+fn what_is_granted_is_listed_without_the_values_of_the_environment() {
+    let folder = folder();
+    std::fs::copy(example::controllers(), folder.path().join("shop.wasm")).expect("copied");
+    let config = "[[module]]\npath = \"shop.wasm\"\n[module.grant]\n\
+        environment = { TOKEN = { from = \"SHOP_TOKEN\" }, LANG = \"C\" }\n\
+        sockets = [\"127.0.0.1:5432\"]\nhttp = []\n";
+    write(folder.path(), "pointwork.toml", config);
+    let server = Server::start_with(folder.path(), [""; 0], |command| {
+        command.env("SHOP_TOKEN", "open sesame");
+    });
+    let table = server
+        .banner
+        .split_once("MODULE  ASKS")
+        .expect("a table of capabilities")
+        .1;
+    snapbox::assert_data_eq!(
+        table.split("\n\n").next().unwrap_or_default(),
+        "     GRANTED\nshop    nothing  environment LANG, TOKEN; sockets 127.0.0.1:5432; http none"
+    );
+    assert!(!server.banner.contains("sesame"), "{}", server.banner);
+}
+
+#[test]
+fn component_that_asks_for_much_is_shown_a_line_for_each() {
+    let folder = folder();
+    std::fs::copy(example::store(), folder.path().join("store.wasm")).expect("copied");
+    let text = stderr(pointwork(folder.path()).args(["serve", "store.wasm"]), 5);
+    let lines = "
+      [module.grant]
+      clocks = true
+      random = true
+      output = true
+      environment = {}
+      directories = []
+";
+    assert!(text.contains(lines), "{text}");
+}

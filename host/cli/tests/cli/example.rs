@@ -1,0 +1,102 @@
+//! The example of the repository, `examples/products`, as the tests run it.
+
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use crate::server::Server;
+use crate::{folder, pointwork};
+
+/// Where it lies.
+pub(crate) fn directory() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/products")
+}
+
+/// Where its packages are built; kept between runs.
+pub(crate) fn target_dir() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("products")
+}
+
+/// A configuration of the example. The controllers are the same component in both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Example {
+    /// `pointwork.toml`: the channels are drivers of the host.
+    Native,
+    /// `components.toml`: the channels are a component.
+    Components,
+}
+
+impl Example {
+    /// The file's name.
+    pub(crate) fn file(self) -> &'static str {
+        match self {
+            Self::Native => "pointwork.toml",
+            Self::Components => "components.toml",
+        }
+    }
+
+    /// The components that the configuration loads, with the names under which it does.
+    pub(crate) fn components(self) -> Vec<(PathBuf, &'static str)> {
+        let controllers = (controllers(), "products.wasm");
+        match self {
+            Self::Native => vec![controllers],
+            Self::Components => vec![controllers, (store(), "products-store.wasm")],
+        }
+    }
+
+    /// A copy of the configuration, so that its data are made there. It lacks the components.
+    pub(crate) fn configured(self) -> TempDir {
+        let folder = folder();
+        let mut config = std::fs::read_to_string(directory().join(self.file())).expect("text");
+        for package in ["controllers", "store"] {
+            let path = directory().join(package).canonicalize().expect("it is there");
+            config = config.replace(
+                &format!("build = \"{package}\""),
+                &format!("build = '{}'", path.display()),
+            );
+        }
+        std::fs::write(folder.path().join(self.file()), config).expect("written");
+        std::fs::copy(directory().join("schema.sql"), folder.path().join("schema.sql")).expect("copied");
+        folder
+    }
+
+    /// The same with the components.
+    pub(crate) fn built(self) -> TempDir {
+        let folder = self.configured();
+        let place = folder.path().join("target/pointwork");
+        std::fs::create_dir_all(&place).expect("created");
+        for (component, name) in self.components() {
+            std::fs::copy(component, place.join(name)).expect("copied");
+        }
+        folder
+    }
+
+    /// A server with the configuration in `folder`.
+    pub(crate) fn start(self, folder: &TempDir) -> Server {
+        Server::start(folder.path(), ["--config", self.file()])
+    }
+}
+
+/// The component of the controllers, built if need be.
+pub(crate) fn controllers() -> PathBuf {
+    build("controllers", "products.wasm", &[])
+}
+
+/// The component of the channels, built if need be.
+pub(crate) fn store() -> PathBuf {
+    build("store", "products-store.wasm", &["--target", "wasm32-wasip2"])
+}
+
+fn build(package: &str, component: &str, more: &[&str]) -> PathBuf {
+    let out = target_dir().join("pointwork");
+    let built = pointwork(&directory())
+        .args(["build", package, "--target-dir"])
+        .arg(target_dir())
+        .arg("--out")
+        .arg(&out)
+        .args(more)
+        .output()
+        .expect("it runs");
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    out.join(component)
+}

@@ -1,0 +1,47 @@
+//! Bodies of any length, piece by piece, in the synchronous form.
+
+use pointwork_guest::{CallError, Context, HttpStatus, Path, Reply, controller, module};
+
+/// The most bytes of a piece.
+const PIECE: u32 = 64 * 1024;
+
+/// The controller.
+pub struct Streams;
+
+#[controller("streams")]
+impl Streams {
+    /// How long the body is.
+    #[post("count")]
+    fn count(ctx: &Context) -> Result<String, CallError> {
+        let body = ctx.open_body()?;
+        let mut bytes = 0_u64;
+        while let Some(piece) = body.read(PIECE)? {
+            bytes += piece.len() as u64;
+        }
+        Ok(bytes.to_string())
+    }
+
+    /// A reply of so many MiB.
+    #[get("give/:mib")]
+    fn give(ctx: &Context, mib: Path<u32>) -> Result<(), CallError> {
+        let body = ctx.open_reply(Reply::new(HttpStatus::OK))?;
+        let piece = vec![7; PIECE as usize];
+        for _ in 0..mib.0 * (1024 * 1024 / PIECE) {
+            body.write(&piece)?;
+        }
+        body.finish()
+    }
+
+    /// The body, as it comes.
+    #[post("echo")]
+    fn echo(ctx: &Context) -> Result<(), CallError> {
+        let request = ctx.open_body()?;
+        let reply = ctx.open_reply(Reply::new(HttpStatus::OK))?;
+        while let Some(piece) = request.read(PIECE)? {
+            reply.write(&piece)?;
+        }
+        reply.finish()
+    }
+}
+
+module! { Streams }

@@ -1,0 +1,280 @@
+//! A call and its one listener (spec C, H3, H8).
+
+use anyhow::Result;
+use pointwork_core::bytes::Bytes;
+use pointwork_core::{Context, Failure, Payload};
+
+use super::watch::Gate;
+use super::{adding, adds, calling, calling_from, routing};
+use crate::case::{Stage, cases};
+use crate::client::Request;
+use crate::guest::{Channel, End, Program, Step};
+use crate::home::Home;
+use crate::subject::AppSpec;
+
+cases![
+    a_call_returns_what_the_listener_returns: C1, C3, H3;
+    a_call_waits_for_its_listener: C3, H3;
+    a_native_handler_calls_as_a_guest_does: C3, H3;
+    the_first_part_names_the_channel: C2, C3;
+    a_name_without_a_channel_is_a_plain_event: C2, C3;
+    a_plain_name_of_two_channels_is_ambiguous: C2, C3;
+    an_unknown_event_names_the_nearest: C3, C4;
+    emitting_an_unknown_event_is_logged: C4;
+    a_failure_of_the_listener_reaches_the_caller: C3, H3;
+    a_payload_of_the_wrong_type_is_a_decode_error: H8;
+    a_call_without_a_payload_is_null: C3, H3;
+    a_payload_keeps_its_content_type: C3, H8;
+    a_listener_knows_its_event_and_the_request: C1, C3, H9;
+    a_call_brings_no_context: C3, H6;
+    one_channel_has_many_listeners: C1, C3;
+];
+
+async fn a_call_returns_what_the_listener_returns(stage: Stage) -> Result<()> {
+    for home in Home::ALL {
+        for form in Home::MODULES {
+            let app = calling_from(form, "db:one").channel(home, adding("db", "one", "row"));
+            let live = stage.start(app).await?;
+            for id in ["7", "8"] {
+                let text = live.get(&format!("/it/{id}")).await?.text();
+                assert_eq!(text, format!("\"{id}\" row"), "{home}, called from {form}");
+            }
+            live.crashes().expect_none().await?;
+            live.shutdown().await;
+        }
+    }
+    Ok(())
+}
+
+async fn a_call_waits_for_its_listener(stage: Stage) -> Result<()> {
+    for home in Home::ALL {
+        let gate = Gate::new();
+        let slow = Channel::new("db").on("slow", Program::new().call("app:gate").say(" at last"));
+        let live = stage
+            .start(calling("db:slow").channel(home, slow).gate("gate", &gate))
+            .await?;
+        let client = *live;
+        let asked = tokio::spawn(async move { client.get("/it/7").await });
+        gate.arrived(1).await?;
+        assert!(!asked.is_finished(), "{home}: the reply did not wait");
+        gate.open();
+        assert_eq!(asked.await??.text(), "\"7\" at last", "{home}");
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_native_handler_calls_as_a_guest_does(stage: Stage) -> Result<()> {
+    let ask = |context: Context| async move {
+        let event = context.param("event").unwrap_or_default();
+        let result = context.call_raw(event, Payload::json("asked")?).await?;
+        Ok::<Bytes, Failure>(result.data().clone())
+    };
+    for home in Home::ALL {
+        let channel = Channel::new("db")
+            .on("one", adds("row"))
+            .on("none", Program::new().say(" is missing").fails("no-such-row", 404));
+        let app = AppSpec::new().register("GET", "/it/:event", ask).channel(home, channel);
+        let live = stage.start(app).await?;
+        assert_eq!(live.get("/it/db:one").await?.text(), "\"asked\" row", "{home}");
+        let missing = live.get("/it/db:none").await?;
+        assert_eq!(
+            (missing.status, missing.message().as_deref()),
+            (404, Some("\"asked\" is missing")),
+            "{home}: a failure ends the request with its status"
+        );
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn the_first_part_names_the_channel(stage: Stage) -> Result<()> {
+    for (home, other) in pairs() {
+        let app = calling("db:product:all")
+            .channel(home, adding("db", "product:all", "right"))
+            .channel(other, adding("other", "product:all", "wrong"));
+        let live = stage.start(app).await?;
+        assert_eq!(live.get("/it/7").await?.text(), "\"7\" right", "{home}, other {other}");
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_name_without_a_channel_is_a_plain_event(stage: Stage) -> Result<()> {
+    for home in Home::ALL {
+        for event in ["all", "product:all"] {
+            let app = calling(event).channel(home, adding("db", event, "plain"));
+            let live = stage.start(app).await?;
+            assert_eq!(live.get("/it/7").await?.text(), "\"7\" plain", "{home}: {event}");
+            live.shutdown().await;
+        }
+    }
+    Ok(())
+}
+
+async fn a_plain_name_of_two_channels_is_ambiguous(stage: Stage) -> Result<()> {
+    for (home, other) in pairs() {
+        let app = calling("all")
+            .channel(home, adding("one", "all", "1"))
+            .channel(other, adding("two", "all", "2"));
+        let live = stage.start(app).await?;
+        let text = live.get("/it/7").await?.text();
+        assert!(text.starts_with("failed ambiguous-event"), "{home}, {other}: {text}");
+        assert!(text.contains("`one:all`") && text.contains("`two:all`"), "{text}");
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn an_unknown_event_names_the_nearest(stage: Stage) -> Result<()> {
+    for home in Home::ALL {
+        let app = calling("db:product:al").channel(home, adding("db", "product:all", "row"));
+        let live = stage.start(app).await?;
+        let text = live.get("/it/7").await?.text();
+        assert!(text.starts_with("failed unknown-event"), "{home}: {text}");
+        assert!(
+            text.contains("`db:product:al`") && text.contains("`db:product:all`"),
+            "{home}: {text}"
+        );
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn emitting_an_unknown_event_is_logged(stage: Stage) -> Result<()> {
+    for home in Home::ALL {
+        // Cases run side by side and share one log, so the names must be of this case, home and adapter alone.
+        let event = format!("emitting_an_unknown_event:is_logged_{home:?}_{}", stage.adapter());
+        let again = format!("{event}_by_a_listener");
+        let program = Program::new().emit(&event).call("db:emits").say(" went on");
+        let channel = Channel::new("db").on("emits", Program::new().emit(&again));
+        let live = stage
+            .start(routing(Home::Module, "it", program).channel(home, channel))
+            .await?;
+        assert_eq!(live.get("/it").await?.text(), "null went on", "{home}");
+        for event in [event, again] {
+            let named = format!("`{event}`");
+            let lines = stage.logs().everywhere();
+            assert!(
+                lines.iter().any(|line| line.text.contains(&named)),
+                "{home}: no log line names {named}"
+            );
+        }
+        assert_eq!(live.control().events_refused(), 2, "{home}");
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_failure_of_the_listener_reaches_the_caller(stage: Stage) -> Result<()> {
+    for home in Home::ALL {
+        let program = Program::new().say(" is no row").fails("no-such-row", 404);
+        let app = calling("db:one").channel(home, Channel::new("db").on("one", program));
+        let live = stage.start(app).await?;
+        assert_eq!(
+            live.get("/it/7").await?.text(),
+            "failed no-such-row: \"7\" is no row",
+            "{home}"
+        );
+        live.crashes().expect_none().await?;
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_payload_of_the_wrong_type_is_a_decode_error(stage: Stage) -> Result<()> {
+    let live = stage
+        .start(calling("db:one").answers("db", "one", |payload| Payload::json(&payload.to::<u32>()?)))
+        .await?;
+    let text = live.get("/it/seven").await?.text();
+    assert!(text.starts_with("failed bad-payload: "), "{text}");
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn a_call_without_a_payload_is_null(stage: Stage) -> Result<()> {
+    for home in Home::ALL {
+        let app = routing(Home::Module, "it", Program::new().call("db:one"));
+        let live = stage
+            .start(app.channel(home, Channel::new("db").on("one", Program::new())))
+            .await?;
+        assert_eq!(live.get("/it").await?.text(), "null", "{home}");
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_payload_keeps_its_content_type(stage: Stage) -> Result<()> {
+    for home in Home::ALL {
+        // There and back: the first listener tells what it got, the second what the first returned.
+        let echoes = Program::new()
+            .say(" ")
+            .step(Step::PayloadType)
+            .ends(End::Result("text/csv"));
+        let asks = Program::text("a,b").step(Step::CallAs("db:echo".to_owned(), "text/x-rows"));
+        let app = routing(Home::Module, "it", asks)
+            .channel(home, Channel::new("db").on("echo", echoes))
+            .register("GET", "/native", |context: Context| async move {
+                let result = context.call_raw("db:echo", Payload::new("text/x-rows", "c,d")).await?;
+                Ok::<_, Failure>(format!(
+                    "{} {}",
+                    result.content_type(),
+                    String::from_utf8_lossy(result.data())
+                ))
+            });
+        let live = stage.start(app).await?;
+        assert_eq!(live.get("/it").await?.text(), "a,b text/x-rows", "{home}");
+        assert_eq!(live.get("/native").await?.text(), "text/csv c,d text/x-rows", "{home}");
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_listener_knows_its_event_and_the_request(stage: Stage) -> Result<()> {
+    for home in Home::ALL {
+        let tells = Program::new()
+            .say(" ")
+            .step(Step::EventName)
+            .say(" ")
+            .step(Step::RequestId);
+        let app = calling("db:product:one").channel(home, Channel::new("db").on("product:one", tells));
+        let live = stage.start(app).await?;
+        let request = Request::new("GET", "/it/7").header("x-request-id", "abc-123");
+        assert_eq!(live.send(request).await?.text(), "\"7\" product:one abc-123", "{home}");
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_call_brings_no_context(stage: Stage) -> Result<()> {
+    for home in Home::ALL {
+        let app = calling("db:one").channel(home, Channel::new("db").on("one", Program::new().take_context()));
+        let live = stage.start(app).await?;
+        assert_eq!(live.get("/it/7").await?.text(), "(none)", "{home}");
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn one_channel_has_many_listeners(stage: Stage) -> Result<()> {
+    for home in Home::ALL {
+        let db = Channel::new("db").on("one", adds("1")).on("two", adds("2"));
+        let program = Program::text("a").call("db:one").call("db:two").call("db:one");
+        let live = stage
+            .start(routing(Home::Module, "it", program).channel(home, db))
+            .await?;
+        assert_eq!(live.get("/it").await?.text(), "a 1 2 1", "{home}");
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+/// A native channel beside a module's, either way round, and two of modules.
+fn pairs() -> [(Home, Home); 4] {
+    [
+        (Home::Native, Home::Native),
+        (Home::Native, Home::Module),
+        (Home::AsyncModule, Home::Native),
+        (Home::Module, Home::AsyncModule),
+    ]
+}

@@ -1,0 +1,177 @@
+//! Calls that lead to calls: through modules of both forms, back into the module that began, and round in circles
+//! (spec C3, H3).
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::{adds, calling, calling_from};
+use crate::case::{Stage, cases};
+use crate::client::Request;
+use crate::guest::{Channel, Controller, End, Guest, Program, ReplyBody, Step};
+use crate::home::Home;
+use crate::subject::{AppSpec, Limits};
+
+cases![
+    a_channel_calls_a_channel_wherever_both_live: C3, H3;
+    a_chain_passes_through_every_form_and_back: C3, H3;
+    a_failure_deep_in_a_chain_reaches_its_caller: C3, H3;
+    the_request_id_stays_with_the_chain: H9;
+    the_deadline_travels_with_the_chain: E1, H3;
+    a_module_calls_its_own_channel: C3, H3;
+    a_cycle_ends_too_deep_and_names_its_links: H3;
+    a_channel_that_calls_itself_ends_too_deep: H3;
+];
+
+fn relays(to: &str) -> Program {
+    Program::new().say(">").call(to).say("<")
+}
+
+async fn a_channel_calls_a_channel_wherever_both_live(stage: Stage) -> Result<()> {
+    for first in Home::ALL {
+        for second in Home::ALL {
+            let app = calling("a:x")
+                .channel(first, Channel::new("a").on("x", relays("b:y")))
+                .channel(second, Channel::new("b").on("y", adds("end")));
+            let live = stage.start(app).await?;
+            assert_eq!(live.get("/it/7").await?.text(), "\"7\"> end<", "{first}, then {second}");
+            live.shutdown().await;
+        }
+    }
+    Ok(())
+}
+
+async fn a_chain_passes_through_every_form_and_back(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        let homes = [
+            Home::AsyncModule,
+            Home::Module,
+            Home::Native,
+            Home::AsyncModule,
+            Home::Module,
+        ];
+        let mut app = calling_from(form, "c0:on");
+        for (at, home) in homes.into_iter().enumerate() {
+            let program = relays(&format!("c{}:on", at + 1));
+            app = app.channel(home, Channel::new(&format!("c{at}")).on("on", program));
+        }
+        let last = Channel::new(&format!("c{}", homes.len())).on("on", adds("end"));
+        let live = stage.start(app.channel(Home::Native, last)).await?;
+        assert_eq!(live.get("/it/7").await?.text(), "\"7\">>>>> end<<<<<", "from {form}");
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_failure_deep_in_a_chain_reaches_its_caller(stage: Stage) -> Result<()> {
+    for home in Home::ALL {
+        let app = calling("a:x")
+            .channel(
+                home,
+                Channel::new("a").on("x", Program::new().call("b:y").say(" told on")),
+            )
+            .channel(
+                home,
+                Channel::new("b").on("y", Program::new().say("!").fails("conflict", 409)),
+            );
+        let live = stage.start(app).await?;
+        assert_eq!(
+            live.get("/it/7").await?.text(),
+            "failed conflict: \"7\"! told on",
+            "{home}"
+        );
+        live.crashes().expect_none().await?;
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn the_request_id_stays_with_the_chain(stage: Stage) -> Result<()> {
+    for home in Home::ALL {
+        let app = calling("a:x")
+            .channel(home, Channel::new("a").on("x", Program::new().call("b:y")))
+            .channel(
+                home,
+                Channel::new("b").on("y", Program::new().say(" ").step(Step::RequestId)),
+            );
+        let live = stage.start(app).await?;
+        let request = Request::new("GET", "/it/7").header("x-request-id", "chain-1");
+        assert_eq!(live.send(request).await?.text(), "\"7\" chain-1", "{home}");
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn the_deadline_travels_with_the_chain(stage: Stage) -> Result<()> {
+    for first in Home::ALL {
+        for second in Home::MODULES {
+            let limits = Limits {
+                deadline: Some(Duration::from_millis(500)),
+                ..Limits::default()
+            };
+            let app = calling("a:x")
+                .channel(first, Channel::new("a").on("x", Program::new().call("b:y")))
+                .channel(second, Channel::new("b").on("y", Program::new().ends(End::Loop)));
+            let live = stage.start(app.limits(limits)).await?;
+            assert_eq!(live.get("/it/7").await?.status, 504, "{first}, then {second}");
+            live.shutdown().await;
+        }
+    }
+    Ok(())
+}
+
+/// A module that serves `/it/:id` and has the channel that it calls.
+fn of_one_module(form: Home, event: &str, channel: Channel) -> AppSpec {
+    let program = Program::new().say("\"").param("id").say("\"").call(event);
+    let things = Controller::new("Things", "/").get("it/:id", program.replies(ReplyBody::Bytes));
+    let guest = form.form(Guest::of(things).channel(channel));
+    AppSpec::new().load("whole", guest.build())
+}
+
+async fn a_module_calls_its_own_channel(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        let db = Channel::new("db")
+            .on("one", relays("db:two"))
+            .on("two", relays("db:three"))
+            .on("three", adds("end"));
+        let live = stage.start(of_one_module(form, "db:one", db)).await?;
+        for _ in 0..3 {
+            assert_eq!(live.get("/it/7").await?.text(), "\"7\">> end<<", "{form}");
+        }
+        live.crashes().expect_none().await?;
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+fn ended_too_deep(text: &str, links: &str) {
+    assert!(text.contains("failed too-deep: "), "{text}");
+    assert!(text.contains(links), "{text}");
+}
+
+async fn a_cycle_ends_too_deep_and_names_its_links(stage: Stage) -> Result<()> {
+    for first in Home::ALL {
+        for second in Home::ALL {
+            let app = calling("a:x")
+                .channel(first, Channel::new("a").on("x", Program::new().call("b:y")))
+                .channel(second, Channel::new("b").on("y", Program::new().call("a:x")));
+            let live = stage.start(app).await?;
+            ended_too_deep(&live.get("/it/7").await?.text(), "`a:x` → `b:y` → `a:x`");
+            live.crashes().expect_none().await?;
+            live.shutdown().await;
+        }
+    }
+    Ok(())
+}
+
+async fn a_channel_that_calls_itself_ends_too_deep(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        let db = Channel::new("db").on("again", Program::new().call("db:again"));
+        let live = stage.start(of_one_module(form, "db:again", db)).await?;
+        for _ in 0..2 {
+            ended_too_deep(&live.get("/it/7").await?.text(), "`db:again` → `db:again`");
+        }
+        live.shutdown().await;
+    }
+    Ok(())
+}

@@ -1,0 +1,246 @@
+//! Listeners that break, and channels that hear of it (spec E1, E2).
+
+use std::time::Duration;
+
+use anyhow::Result;
+use pointwork_core::{Crash, CrashKind};
+
+use super::{adds, calling, routing};
+use crate::case::{Stage, cases};
+use crate::client::Request;
+use crate::guest::{Channel, Controller, End, Guest, Program, Step};
+use crate::home::Home;
+use crate::subject::{AppSpec, Limits};
+
+cases![
+    a_listener_that_crashes_fails_its_caller_only: C3, E1, H3;
+    the_message_of_a_listeners_panic_is_reported: C3, E1;
+    a_listener_in_an_endless_loop_ends_at_the_requests_deadline: C3, E1;
+    a_listener_that_hogs_memory_ends_at_its_limit: E1;
+    a_channel_module_hears_of_crashes_as_native_code_does: C3, E1, E2;
+    a_channel_module_hears_of_another_channels_crash: C3, E1, E2;
+    several_channels_hear_of_one_crash: C3, E2;
+    nobody_calls_the_servers_events: C3, E2;
+    a_subscriber_that_breaks_sets_off_no_storm: E1, E2;
+];
+
+async fn a_listener_that_crashes_fails_its_caller_only(stage: Stage) -> Result<()> {
+    for home in Home::ALL {
+        let program = Program::new().say("\"").param("id").say("\"").call("db:bad").say(" - ");
+        let db = Channel::new("db")
+            .on("bad", Program::new().ends(End::Trap))
+            .on("good", adds("good"));
+        // The caller goes on, and the next call finds a fresh listener.
+        let app = routing(Home::Module, "it/:id", program.call("db:good")).channel(home, db);
+        let live = stage.start(app).await?;
+        for round in 0..3 {
+            let request = Request::new("GET", "/it/7").header("x-request-id", format!("round-{round}"));
+            assert_eq!(
+                live.send(request).await?.text(),
+                "failed failed: the listener of `db:bad` crashed -  good",
+                "{home}"
+            );
+            let id = format!("round-{round}");
+            let crash = live
+                .crashes()
+                .expect("the crash", |crash| crash.request_id.as_ref() == Some(&id))
+                .await?;
+            assert_eq!(crash.module, home.module("db"), "{home}");
+            let (kind, word) = match home {
+                Home::Native => (CrashKind::Panic, "a panic on purpose"),
+                Home::Module | Home::AsyncModule => (CrashKind::Trap, "unreachable"),
+            };
+            assert_eq!(crash.kind, kind, "{home}");
+            assert!(crash.message.contains(word), "{home}: {}", crash.message);
+        }
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn the_message_of_a_listeners_panic_is_reported(stage: Stage) -> Result<()> {
+    for home in Home::MODULES {
+        let program = Program::text(" is index 7 of 3").step(Step::Panicked).ends(End::Trap);
+        let live = stage
+            .start(calling("db:one").channel(home, Channel::new("db").on("one", program)))
+            .await?;
+        let text = live.get("/it/7").await?.text();
+        assert!(text.starts_with("failed failed"), "{home}: {text}");
+        assert!(!text.contains("index 7"), "{home}: {text}");
+        let crash = live
+            .crashes()
+            .expect("the panic", |crash| crash.kind == CrashKind::Trap)
+            .await?;
+        assert!(crash.message.contains("index 7 of 3"), "{home}: {}", crash.message);
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_listener_in_an_endless_loop_ends_at_the_requests_deadline(stage: Stage) -> Result<()> {
+    for home in Home::MODULES {
+        let db = Channel::new("db")
+            .on("loop", Program::new().call("app:began").ends(End::Loop))
+            .on("good", adds("good"));
+        let things = Controller::new("Things", "/")
+            .get("loop", Program::text("1").call("db:loop"))
+            .get("good", Program::text("a").call("db:good"))
+            .get("plain", Program::text("plain"));
+        let (app, mut began) = AppSpec::new()
+            .load("caller", Guest::of(things).build())
+            .channel(home, db)
+            .hearing("began");
+        let live = stage
+            .start(app.limits(Limits {
+                deadline: Some(Duration::from_secs(1)),
+                ..Limits::default()
+            }))
+            .await?;
+        let client = *live;
+        let looping = tokio::spawn(async move { client.get("/loop").await });
+        began.next().await?;
+        assert_eq!(
+            live.get("/plain").await?.text(),
+            "plain",
+            "{home}: a neighbour is held up"
+        );
+        // An instance of the asynchronous form is shared, and code that never waits holds up what shares it.
+        if home == Home::Module {
+            assert_eq!(
+                live.get("/good").await?.text(),
+                "a good",
+                "{home}: a neighbour is held up"
+            );
+        }
+        assert_eq!(looping.await??.status, 504, "{home}");
+        let crash = live
+            .crashes()
+            .expect("the deadline", |crash| crash.kind == CrashKind::Deadline)
+            .await?;
+        assert_eq!(crash.route.as_deref(), Some("GET /loop"), "{home}");
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_listener_that_hogs_memory_ends_at_its_limit(stage: Stage) -> Result<()> {
+    for home in Home::MODULES {
+        let db = Channel::new("db")
+            .on("hog", Program::new().ends(End::Hog))
+            .on("good", adds("good"));
+        let program = Program::text("1").call("db:hog").say(" - ").call("db:good");
+        let app = routing(Home::Module, "it", program).channel(home, db);
+        let limits = Limits {
+            memory: Some(4 * 1024 * 1024),
+            ..Limits::default()
+        };
+        let live = stage.start(app.limits(limits)).await?;
+        let text = live.get("/it").await?.text();
+        assert!(
+            text.starts_with("failed ") && text.ends_with(" -  good"),
+            "{home}: {text}"
+        );
+        live.crashes()
+            .expect("the hog", |crash| crash.module == home.module("db"))
+            .await?;
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+fn trapping() -> AppSpec {
+    routing(Home::Module, "trap", Program::new().ends(End::Trap))
+}
+
+/// A channel that tells the event `app:told` of every crash.
+fn telling() -> Channel {
+    Channel::new("server").on("crashed", Program::new().call("app:told"))
+}
+
+async fn a_channel_module_hears_of_crashes_as_native_code_does(stage: Stage) -> Result<()> {
+    for home in Home::ALL {
+        let (app, mut told) = trapping().channel(home, telling()).hearing("told");
+        let live = stage.start(app).await?;
+        let request = Request::new("GET", "/trap").header("x-request-id", "trap-7");
+        assert_eq!(live.send(request).await?.status, 500, "{home}");
+        let heard: Crash = serde_json::from_str(&told.next().await?)?;
+        let recorded = live
+            .crashes()
+            .expect("the trap", |crash| crash.kind == CrashKind::Trap)
+            .await?;
+        assert_eq!(heard, recorded, "{home}");
+        let parties = [&heard.adapter, &heard.module, &heard.route, &heard.request_id].map(Option::as_deref);
+        let expected = [stage.adapter(), "caller", "GET /trap", "trap-7"].map(Some);
+        assert_eq!(parties, expected, "{home}");
+        assert!(
+            heard.time > 0 && heard.message.contains("unreachable"),
+            "{home}: {heard:?}"
+        );
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_channel_module_hears_of_another_channels_crash(stage: Stage) -> Result<()> {
+    for home in Home::ALL {
+        let (app, mut told) = calling("db:bad")
+            .channel(home, Channel::new("db").on("bad", Program::new().ends(End::Trap)))
+            .channel(home, telling())
+            .hearing("told");
+        let live = stage.start(app).await?;
+        live.get("/it/7").await?;
+        let heard: Crash = serde_json::from_str(&told.next().await?)?;
+        assert_eq!(heard.module, home.module("db"), "{home}");
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn several_channels_hear_of_one_crash(stage: Stage) -> Result<()> {
+    let guest = |form: Home| form.form(Guest::new().channel(telling())).build();
+    let (app, mut told) = trapping()
+        .load("first", guest(Home::Module))
+        .load("second", guest(Home::AsyncModule))
+        .channel(Home::Native, telling())
+        .hearing("told");
+    let live = stage.start(app).await?;
+    live.get("/trap").await?;
+    let first = told.next().await?;
+    for _ in 0..2 {
+        assert_eq!(told.next().await?, first);
+    }
+    live.shutdown().await;
+    assert!(told.so_far().is_empty());
+    Ok(())
+}
+
+async fn nobody_calls_the_servers_events(stage: Stage) -> Result<()> {
+    for home in Home::ALL {
+        for event in ["server:crashed", "crashed"] {
+            let (app, mut told) = calling(event).channel(home, telling()).hearing("told");
+            let live = stage.start(app).await?;
+            let text = live.get("/it/7").await?.text();
+            assert!(text.starts_with("failed unknown-event"), "{home}, {event}: {text}");
+            live.shutdown().await;
+            assert!(told.so_far().is_empty(), "{home}");
+        }
+    }
+    Ok(())
+}
+
+async fn a_subscriber_that_breaks_sets_off_no_storm(stage: Stage) -> Result<()> {
+    for home in Home::ALL {
+        for end in [End::Trap, End::Fail("failed", 500)] {
+            let breaks = Channel::new("server").on("crashed", Program::new().ends(end));
+            let live = stage.start(trapping().channel(home, breaks)).await?;
+            assert_eq!(live.get("/trap").await?.status, 500, "{home}");
+            let crashes = live.crashes().clone();
+            crashes.expect("the trap", |_| true).await?;
+            // Every event is heard by the end.
+            live.shutdown().await;
+            let all = crashes.all();
+            assert_eq!(all.len(), 1, "{home}, {end:?}: {all:#?}");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,217 @@
+//! Emitted events: heard later, in order, and never a burden to whoever emitted them (spec H3).
+
+use anyhow::Result;
+use tracing::Level;
+
+use super::watch::Gate;
+use super::{adds, calling, emitting, routing};
+use crate::case::{Stage, cases};
+use crate::client::Request;
+use crate::guest::{Channel, Program, Step};
+use crate::home::Home;
+use crate::subject::Limits;
+
+cases![
+    an_emit_returns_at_once: C3, H3;
+    an_emit_shows_no_result: H3;
+    emitted_events_arrive_in_order: C1, C3, H3;
+    the_order_holds_over_all_events_of_a_channel: C1, C3, H3;
+    a_slow_channel_does_not_hold_up_another: C3, H3;
+    a_listener_emits_as_a_handler_does: C3, H3;
+    an_emitted_event_knows_the_request_that_began_it: C3, H9;
+    a_full_queue_is_counted_and_logged: C3, H3;
+    emitted_events_are_heard_before_the_end: C3, H3;
+];
+
+async fn an_emit_returns_at_once(stage: Stage) -> Result<()> {
+    for home in Home::ALL {
+        let gate = Gate::new();
+        let log = Channel::new("log").on("line", Program::new().call("app:gate").call("app:done"));
+        let (app, mut done) = emitting("log:line")
+            .channel(home, log)
+            .gate("gate", &gate)
+            .hearing("done");
+        let live = stage.start(app).await?;
+        assert_eq!(
+            live.get("/it/7").await?.text(),
+            "emitted",
+            "{home}: the reply does not wait for the listener"
+        );
+        gate.arrived(1).await?;
+        assert!(done.so_far().is_empty(), "{home}");
+        gate.open();
+        assert_eq!(done.next().await?, "\"7\"", "{home}");
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn an_emit_shows_no_result(stage: Stage) -> Result<()> {
+    for home in Home::ALL {
+        let program = Program::text("asked").emit("db:one").say("nothing");
+        let live = stage
+            .start(routing(Home::Module, "it", program).channel(home, Channel::new("db").on("one", adds("row"))))
+            .await?;
+        assert_eq!(live.get("/it").await?.text(), "nothing", "{home}");
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn emitted_events_arrive_in_order(stage: Stage) -> Result<()> {
+    for home in Home::ALL {
+        let program = (0..20).fold(Program::new(), |program, at| {
+            program.say(&at.to_string()).emit("log:line")
+        });
+        let log = Channel::new("log").on("line", Program::new().call("app:seen"));
+        let (app, mut seen) = routing(Home::Module, "it", program).channel(home, log).hearing("seen");
+        let live = stage.start(app).await?;
+        live.get("/it").await?;
+        for expected in 0..20 {
+            assert_eq!(seen.next().await?, expected.to_string(), "{home}");
+        }
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn the_order_holds_over_all_events_of_a_channel(stage: Stage) -> Result<()> {
+    for home in Home::ALL {
+        let gate = Gate::new();
+        // The first event is held up, so that a second task would overtake it.
+        let log = Channel::new("log")
+            .on("slow", Program::new().call("app:gate").call("app:seen"))
+            .on("fast", Program::new().call("app:seen"));
+        let program = Program::text("1").emit("log:slow").say("2").emit("log:fast");
+        let program = program.say("3").emit("log:slow").say("4").emit("log:fast");
+        let (app, mut seen) = routing(Home::Module, "it", program)
+            .channel(home, log)
+            .gate("gate", &gate)
+            .hearing("seen");
+        let live = stage.start(app).await?;
+        live.get("/it").await?;
+        gate.arrived(1).await?;
+        assert!(seen.so_far().is_empty(), "{home}: an event overtook another");
+        gate.open();
+        for expected in ["1", "2", "3", "4"] {
+            assert_eq!(seen.next().await?, expected, "{home}");
+        }
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_slow_channel_does_not_hold_up_another(stage: Stage) -> Result<()> {
+    for home in Home::ALL {
+        let gate = Gate::new();
+        let program = Program::text("1").emit("slow:line").say("2").emit("fast:line");
+        let (app, mut seen) = routing(Home::Module, "it", program)
+            .channel(home, Channel::new("slow").on("line", Program::new().call("app:gate")))
+            .channel(home, Channel::new("fast").on("line", Program::new().call("app:seen")))
+            .gate("gate", &gate)
+            .hearing("seen");
+        let live = stage.start(app).await?;
+        live.get("/it").await?;
+        gate.arrived(1).await?;
+        assert_eq!(seen.next().await?, "2", "{home}");
+        gate.open();
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_listener_emits_as_a_handler_does(stage: Stage) -> Result<()> {
+    for home in Home::ALL {
+        let relays = Program::new().say("!").emit("app:seen").say("went on");
+        let (app, mut seen) = calling("db:one")
+            .channel(home, Channel::new("db").on("one", relays))
+            .hearing("seen");
+        let live = stage.start(app).await?;
+        assert_eq!(live.get("/it/7").await?.text(), "went on", "{home}");
+        assert_eq!(seen.next().await?, "\"7\"!", "{home}");
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn an_emitted_event_knows_the_request_that_began_it(stage: Stage) -> Result<()> {
+    for home in Home::ALL {
+        let tells = Program::new().say(" ").step(Step::RequestId).call("app:seen");
+        let (app, mut seen) = emitting("log:line")
+            .channel(home, Channel::new("log").on("line", tells))
+            .hearing("seen");
+        let live = stage.start(app).await?;
+        live.send(Request::new("GET", "/it/7").header("x-request-id", "emit-1"))
+            .await?;
+        assert_eq!(seen.next().await?, "\"7\" emit-1", "{home}");
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_full_queue_is_counted_and_logged(stage: Stage) -> Result<()> {
+    for home in Home::ALL {
+        let gate = Gate::new();
+        // Cases run side by side and share one log, so the name must be of this home and adapter alone.
+        let channel = format!("full-{home:?}-{}", stage.adapter());
+        let event = format!("{channel}:line");
+        let log = Channel::new(&channel).on("line", Program::new().call("app:gate").call("app:seen"));
+        let (app, mut seen) = emitting(&event).channel(home, log).gate("gate", &gate).hearing("seen");
+        let live = stage
+            .start(app.limits(Limits {
+                event_queue: Some(3),
+                ..Limits::default()
+            }))
+            .await?;
+        assert_eq!(live.get("/it/0").await?.text(), "emitted", "{home}");
+        // The first is with its listener now, so from here on nothing depends on when that began.
+        gate.arrived(1).await?;
+        for id in 1..10 {
+            assert_eq!(live.get(&format!("/it/{id}")).await?.text(), "emitted", "{home}");
+        }
+        let refused = usize::try_from(live.control().events_refused())?;
+        let lines = stage.logs().everywhere();
+        let named = format!("`{event}`");
+        let told = lines
+            .iter()
+            .filter(|line| line.level == Level::ERROR && line.text.contains(&named) && line.text.contains("full"));
+        assert_eq!(
+            told.count(),
+            refused,
+            "{home}: each refused event is one line in the log"
+        );
+        gate.open();
+        live.shutdown().await;
+        let heard = seen.so_far();
+        // Whether the event that is being heard counts as one that waits is the queue's own affair.
+        assert!((3..=4).contains(&heard.len()), "{home}: {heard:?}");
+        assert_eq!(heard.len() + refused, 10, "{home}: {heard:?}");
+        let first: Vec<_> = (0..heard.len()).map(|id| format!("\"{id}\"")).collect();
+        assert_eq!(heard, first, "{home}: the first ones were kept");
+    }
+    Ok(())
+}
+
+async fn emitted_events_are_heard_before_the_end(stage: Stage) -> Result<()> {
+    for home in Home::ALL {
+        let gate = Gate::new();
+        let log = Channel::new("log").on("line", Program::new().call("app:gate").call("app:seen"));
+        let (app, mut seen) = emitting("log:line")
+            .channel(home, log)
+            .gate("gate", &gate)
+            .hearing("seen");
+        let live = stage.start(app).await?;
+        for id in 0..10 {
+            live.get(&format!("/it/{id}")).await?;
+        }
+        gate.arrived(1).await?;
+        let ended = tokio::spawn(live.shutdown());
+        // The first is let go only when the application has begun to end.
+        tokio::task::yield_now().await;
+        gate.open();
+        ended.await?;
+        let all: Vec<_> = (0..10).map(|id| format!("\"{id}\"")).collect();
+        assert_eq!(seen.so_far(), all, "{home}");
+    }
+    Ok(())
+}

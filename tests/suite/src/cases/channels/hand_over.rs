@@ -1,0 +1,253 @@
+//! Contexts that a handler gives to a channel, which replies in its stead (spec H4, H6, H7).
+
+use anyhow::Result;
+use pointwork_core::{Context, CrashKind, Payload};
+
+use super::{handing_over, routing};
+use crate::case::{Stage, cases};
+use crate::client::Framing;
+use crate::guest::{Channel, Program, Step};
+use crate::home::Home;
+use crate::subject::AppSpec;
+
+cases![
+    a_channel_replies_wherever_it_lives: C3, H6;
+    a_native_handler_gives_its_context_to_a_module: C3, H6;
+    the_context_handed_over_still_reads_the_request: C3, H6, H9;
+    a_channel_throws_on_the_context: C3, H4, H6;
+    a_channel_streams_the_reply: C3, H4, H6;
+    a_channel_hands_the_context_on: C3, H6;
+    a_context_can_be_taken_once: C3, H6;
+    the_first_of_two_replies_counts: C3, H7;
+    a_reply_of_the_handler_beats_the_channels: C3, H7;
+    an_invalid_reply_of_a_channel_is_refused: C3, H4, H7;
+    a_hand_over_to_an_unknown_event_fails_at_once: C4, H6, H7;
+];
+
+fn sends() -> Program {
+    Program::new().take_context().step(Step::Send(202))
+}
+
+async fn a_channel_replies_wherever_it_lives(stage: Stage) -> Result<()> {
+    for home in Home::ALL {
+        for form in Home::MODULES {
+            let app = handing_over(form, "response:send").channel(home, Channel::new("response").on("send", sends()));
+            let live = stage.start(app).await?;
+            for id in ["7", "8"] {
+                let response = live.get(&format!("/it/{id}")).await?;
+                assert_eq!(
+                    (response.status, response.text()),
+                    (202, format!("\"{id}\"")),
+                    "{home}, handed over by {form}"
+                );
+                assert_eq!(response.framing, Framing::Length, "{home}");
+            }
+            live.crashes().expect_none().await?;
+            live.shutdown().await;
+        }
+    }
+    Ok(())
+}
+
+async fn a_native_handler_gives_its_context_to_a_module(stage: Stage) -> Result<()> {
+    for home in Home::ALL {
+        let gives = |context: Context| async move { context.hand_over("response:send", Payload::json("given")?) };
+        let app = AppSpec::new()
+            .register("GET", "/it", gives)
+            .channel(home, Channel::new("response").on("send", sends()));
+        let live = stage.start(app).await?;
+        assert_eq!(live.get("/it").await?.text(), "\"given\"", "{home}");
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn the_context_handed_over_still_reads_the_request(stage: Stage) -> Result<()> {
+    for home in Home::ALL {
+        let reads = Program::new()
+            .take_context()
+            .say(" of ")
+            .param("id")
+            .say(" and ")
+            .param("other")
+            .step(Step::Send(200));
+        let app = handing_over(Home::Module, "response:send").channel(home, Channel::new("response").on("send", reads));
+        let live = stage.start(app).await?;
+        assert_eq!(
+            live.get("/it/a%2Fb").await?.text(),
+            "\"a/b\" of a/b and (none)",
+            "{home}"
+        );
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_channel_throws_on_the_context(stage: Stage) -> Result<()> {
+    for home in Home::ALL {
+        let throws = Program::new()
+            .take_context()
+            .say(" is no teapot")
+            .step(Step::ThrowNow(418));
+        let app =
+            handing_over(Home::Module, "response:throw").channel(home, Channel::new("response").on("throw", throws));
+        let live = stage.start(app).await?;
+        let response = live.get("/it/7").await?;
+        assert_eq!(
+            (response.status, response.message().as_deref()),
+            (418, Some("\"7\" is no teapot")),
+            "{home}"
+        );
+        live.crashes().expect_none().await?;
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_channel_streams_the_reply(stage: Stage) -> Result<()> {
+    for home in Home::ALL {
+        let pieces = ["one ", "two ", "three"].map(str::to_owned).to_vec();
+        let streams = Program::new()
+            .take_context()
+            .step(Step::Stream(203, pieces))
+            .step(Step::Finish);
+        let app =
+            handing_over(Home::Module, "response:stream").channel(home, Channel::new("response").on("stream", streams));
+        let live = stage.start(app).await?;
+        let response = live.get("/it/7").await?;
+        assert_eq!(
+            (response.status, response.text().as_str()),
+            (203, "one two three"),
+            "{home}"
+        );
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_channel_hands_the_context_on(stage: Stage) -> Result<()> {
+    for first in Home::ALL {
+        for second in Home::ALL {
+            let passes = Program::new()
+                .take_context()
+                .say(" passed on")
+                .hands_over("response:send");
+            let app = handing_over(Home::Module, "desk:take")
+                .channel(first, Channel::new("desk").on("take", passes))
+                .channel(second, Channel::new("response").on("send", sends()));
+            let live = stage.start(app).await?;
+            assert_eq!(
+                live.get("/it/7").await?.text(),
+                "\"7\" passed on",
+                "{first}, then {second}"
+            );
+            live.crashes().expect_none().await?;
+            live.shutdown().await;
+        }
+    }
+    Ok(())
+}
+
+async fn a_context_can_be_taken_once(stage: Stage) -> Result<()> {
+    for home in Home::ALL {
+        let twice = Program::new().take_context().step(Step::Send(200)).take_context();
+        let app = handing_over(Home::Module, "response:send")
+            .channel(home, Channel::new("response").on("send", twice.call("app:told")));
+        let (app, mut told) = app.hearing("told");
+        let live = stage.start(app).await?;
+        assert_eq!(live.get("/it/7").await?.text(), "\"7\"", "{home}");
+        assert_eq!(told.next().await?, "(none)", "{home}");
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn the_first_of_two_replies_counts(stage: Stage) -> Result<()> {
+    for home in Home::ALL {
+        for second in [Step::Send(500), Step::ThrowNow(500), Step::Stream(500, Vec::new())] {
+            let twice = sends().step(second.clone()).call("app:told");
+            let (app, mut told) = handing_over(Home::Module, "response:twice")
+                .channel(home, Channel::new("response").on("twice", twice))
+                .hearing("told");
+            let live = stage.start(app).await?;
+            let response = live.get("/it/7").await?;
+            assert_eq!(
+                (response.status, response.text().as_str()),
+                (202, "\"7\""),
+                "{home}, {second:?}"
+            );
+            assert_eq!(told.next().await?, "failed already-replied", "{home}, {second:?}");
+            live.crashes().expect_none().await?;
+            live.shutdown().await;
+        }
+    }
+    Ok(())
+}
+
+async fn a_reply_of_the_handler_beats_the_channels(stage: Stage) -> Result<()> {
+    for home in Home::ALL {
+        let program = Program::text("first").step(Step::Send(200)).hands_over("response:send");
+        let (app, mut told) = routing(Home::Module, "it", program)
+            .channel(home, Channel::new("response").on("send", sends().call("app:told")))
+            .hearing("told");
+        let live = stage.start(app).await?;
+        let response = live.get("/it").await?;
+        assert_eq!((response.status, response.text().as_str()), (200, "first"), "{home}");
+        assert_eq!(told.next().await?, "failed already-replied", "{home}");
+        live.crashes().expect_none().await?;
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn an_invalid_reply_of_a_channel_is_refused(stage: Stage) -> Result<()> {
+    let header = |name: &str, value: &str| Step::SendWith(200, vec![(name.to_owned(), value.into())]);
+    let invalid = [
+        Step::Send(99),
+        Step::Send(101),
+        Step::Send(600),
+        header("bad name", "x"),
+        header("", "x"),
+        header("x-split", "a\r\nx-more: b"),
+    ];
+    for home in Home::ALL {
+        for step in &invalid {
+            // The refused reply is none, so that another may follow.
+            let program = Program::new()
+                .take_context()
+                .step(step.clone())
+                .call("app:told")
+                .step(Step::Send(203));
+            let (app, mut told) = handing_over(Home::Module, "response:send")
+                .channel(home, Channel::new("response").on("send", program))
+                .hearing("told");
+            let live = stage.start(app).await?;
+            let response = live.get("/it/7").await?;
+            assert_eq!(told.next().await?, "failed invalid-reply", "{home}, {step:?}");
+            assert_eq!(
+                (response.status, response.text().as_str()),
+                (203, "null"),
+                "{home}, {step:?}"
+            );
+            live.shutdown().await;
+        }
+    }
+    Ok(())
+}
+
+async fn a_hand_over_to_an_unknown_event_fails_at_once(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        let told = Program::new().step(Step::HandOver("response:nobody".to_owned()));
+        let live = stage.start(routing(form, "it", told)).await?;
+        assert_eq!(live.get("/it").await?.text(), "failed unknown-event", "{form}");
+        live.shutdown().await;
+        let silent = Program::new().hands_over("response:nobody");
+        let live = stage.start(routing(form, "it", silent)).await?;
+        assert_eq!(live.get("/it").await?.status, 500, "{form}");
+        live.crashes()
+            .expect("no reply", |crash| crash.kind == CrashKind::NoReply)
+            .await?;
+        live.shutdown().await;
+    }
+    Ok(())
+}

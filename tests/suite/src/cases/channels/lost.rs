@@ -1,0 +1,206 @@
+//! Contexts that get lost on their way (spec H7): the client has its answer at once all the same, never at the deadline,
+//! which is far beyond the client's patience here.
+
+use std::future::pending;
+use std::sync::Arc;
+
+use anyhow::Result;
+use pointwork_core::{Context, CrashKind, Failure, Payload};
+use tokio::sync::Notify;
+use tokio::time::timeout;
+
+use super::handing_over;
+use super::watch::Gate;
+use crate::case::{Stage, cases};
+use crate::client::{PATIENCE, Request};
+use crate::guest::{Channel, Controller, End, Guest, Program, Step};
+use crate::home::Home;
+use crate::subject::{AppSpec, Limits};
+
+cases![
+    a_channel_that_never_replies_is_500_at_once: C3, E1, H7;
+    a_channel_that_ignores_the_context_is_500_at_once: C3, H7;
+    a_channel_that_fails_with_the_context_is_500_at_once: C3, E1, H7;
+    a_channel_that_crashes_with_the_context_is_500_at_once: C3, E1, H7;
+    a_reply_before_a_crash_counts: C3, H7;
+    a_context_kept_by_a_channel_ends_at_the_deadline: C3, E1, H7;
+    a_reply_to_a_client_that_went_away_is_gone: C3, H7;
+];
+
+fn response(event: &str, program: Program) -> Channel {
+    Channel::new("response").on(event, program)
+}
+
+async fn a_channel_that_never_replies_is_500_at_once(stage: Stage) -> Result<()> {
+    for home in Home::ALL {
+        let silent = Program::new().take_context().ends(End::Deferred);
+        let live = stage
+            .start(handing_over(Home::Module, "response:silent").channel(home, response("silent", silent)))
+            .await?;
+        let request = Request::new("GET", "/it/7").header("x-request-id", "lost-1");
+        assert_eq!(live.send(request).await?.status, 500, "{home}");
+        let crash = live
+            .crashes()
+            .expect("no reply", |crash| crash.kind == CrashKind::NoReply)
+            .await?;
+        assert_eq!(crash.route.as_deref(), Some("GET /it/:id"), "{home}");
+        assert_eq!(crash.request_id.as_deref(), Some("lost-1"), "{home}");
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_channel_that_ignores_the_context_is_500_at_once(stage: Stage) -> Result<()> {
+    for home in Home::ALL {
+        let live = stage
+            .start(handing_over(Home::Module, "response:deaf").channel(home, response("deaf", Program::new())))
+            .await?;
+        assert_eq!(live.get("/it/7").await?.status, 500, "{home}");
+        live.crashes()
+            .expect("no reply", |crash| crash.kind == CrashKind::NoReply)
+            .await?;
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_channel_that_fails_with_the_context_is_500_at_once(stage: Stage) -> Result<()> {
+    for home in Home::ALL {
+        let fails = Program::new()
+            .take_context()
+            .say(" cannot be shown")
+            .fails("no-view", 404);
+        let live = stage
+            .start(handing_over(Home::Module, "response:fail").channel(home, response("fail", fails)))
+            .await?;
+        let response = live.get("/it/7").await?;
+        assert_eq!(
+            response.status, 500,
+            "{home}: an emitted event's failure is not the client's"
+        );
+        assert!(
+            !response.text().contains("cannot be shown"),
+            "{home}: {}",
+            response.text()
+        );
+        let crash = live
+            .crashes()
+            .expect("the listener", |crash| crash.kind == CrashKind::Listener)
+            .await?;
+        assert!(crash.message.contains("cannot be shown"), "{home}: {}", crash.message);
+        assert_eq!(crash.module, home.module("response"), "{home}");
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_channel_that_crashes_with_the_context_is_500_at_once(stage: Stage) -> Result<()> {
+    for home in Home::ALL {
+        for before in [Program::new(), Program::new().take_context()] {
+            let crashes = response("crash", before.ends(End::Trap))
+                .on("send", Program::new().take_context().step(Step::Send(200)));
+            let things = Controller::new("Things", "/")
+                .get("crash", Program::new().hands_over("response:crash"))
+                .get("send", Program::text("sent").hands_over("response:send"));
+            let app = AppSpec::new()
+                .load("caller", Guest::of(things).build())
+                .channel(home, crashes);
+            let live = stage.start(app).await?;
+            assert_eq!(live.get("/crash").await?.status, 500, "{home}");
+            let kind = match home {
+                Home::Native => CrashKind::Panic,
+                Home::Module | Home::AsyncModule => CrashKind::Trap,
+            };
+            let crash = live.crashes().expect("the crash", |crash| crash.kind == kind).await?;
+            assert_eq!(crash.module, home.module("response"), "{home}");
+            assert_eq!(live.get("/send").await?.text(), "sent", "{home}: the channel goes on");
+            live.shutdown().await;
+        }
+    }
+    Ok(())
+}
+
+async fn a_reply_before_a_crash_counts(stage: Stage) -> Result<()> {
+    for home in Home::ALL {
+        let program = Program::new().take_context().step(Step::Send(200)).ends(End::Trap);
+        let live = stage
+            .start(handing_over(Home::Module, "response:send").channel(home, response("send", program)))
+            .await?;
+        let reply = live.get("/it/7").await?;
+        assert_eq!((reply.status, reply.text().as_str()), (200, "\"7\""), "{home}");
+        live.crashes()
+            .expect("the crash", |crash| {
+                matches!(crash.kind, CrashKind::Panic | CrashKind::Trap)
+            })
+            .await?;
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_context_kept_by_a_channel_ends_at_the_deadline(stage: Stage) -> Result<()> {
+    for home in Home::ALL {
+        let keeps = Program::new().take_context().ends(End::Keep);
+        let limits = Limits {
+            deadline: Some(std::time::Duration::from_millis(500)),
+            ..Limits::default()
+        };
+        let app = handing_over(Home::Module, "response:keep").channel(home, response("keep", keeps));
+        let live = stage.start(app.limits(limits)).await?;
+        assert_eq!(live.get("/it/7").await?.status, 504, "{home}");
+        live.crashes()
+            .expect("the deadline", |crash| crash.kind == CrashKind::Deadline)
+            .await?;
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+/// Tells when it is dropped.
+struct Tells(Arc<Notify>);
+
+impl Drop for Tells {
+    fn drop(&mut self) {
+        self.0.notify_one();
+    }
+}
+
+async fn a_reply_to_a_client_that_went_away_is_gone(stage: Stage) -> Result<()> {
+    for home in Home::ALL {
+        let gate = Gate::new();
+        let late = Program::new()
+            .take_context()
+            .call("app:gate")
+            .step(Step::Send(200))
+            .call("app:told");
+        let went = Arc::new(Notify::new());
+        let tells = went.clone();
+        // The handler waits for ever; that it is dropped says that the server has noticed the client's end.
+        let waits = move |context: Context| {
+            let tells = Tells(tells.clone());
+            async move {
+                let _tells = tells;
+                context.hand_over("response:late", Payload::null())?;
+                pending::<Result<(), Failure>>().await
+            }
+        };
+        let (app, mut told) = AppSpec::new()
+            .register("GET", "/it", waits)
+            .channel(home, response("late", late))
+            .gate("gate", &gate)
+            .hearing("told");
+        let live = stage.start(app).await?;
+        let mut connection = live.connect().await?;
+        connection
+            .write(&Request::new("GET", "/it").to_bytes(&live.address().to_string()))
+            .await?;
+        gate.arrived(1).await?;
+        drop(connection);
+        timeout(PATIENCE, went.notified()).await?;
+        gate.open();
+        assert_eq!(told.next().await?, "failed gone", "{home}");
+        live.crashes().expect_none().await?;
+        live.shutdown().await;
+    }
+    Ok(())
+}

@@ -1,0 +1,256 @@
+//! Controllers and channels of one module, written with the Rust SDK, in both forms (spec C, E, H3, H6 to H8).
+
+use anyhow::Result;
+use pointwork_core::{Context, Crash, CrashKind, Delivery, Failure, Payload};
+use serde_json::{Value, json};
+
+use super::watch::{Gate, Heard};
+use crate::case::{Stage, cases};
+use crate::client::Request;
+use crate::fixtures::Fixture;
+use crate::subject::AppSpec;
+
+cases![
+    a_rust_controller_calls_its_modules_channel [RustChannels]: C1, C3, H3, H8;
+    a_rust_listener_calls_itself_down_to_the_end [RustChannels]: C3, H3;
+    a_rust_listener_that_goes_too_deep_is_told [RustChannels]: H3;
+    a_rust_listener_calls_another_owner [RustChannels]: C3, H3;
+    a_payload_that_is_no_value_of_a_rust_listeners_type_is_400 [RustChannels]: C3, H8;
+    a_rust_channel_replies [RustChannels, RustChannelsAsync]: H6;
+    a_rust_channel_that_says_nothing_is_500_at_once [RustChannels]: H7;
+    a_rust_channel_is_refused_a_second_reply [RustChannels]: H7;
+    a_rust_controller_emits [RustChannels]: H3;
+    a_rust_listeners_failure_keeps_code_and_status [RustChannels]: H3;
+    a_panic_of_a_rust_listener_is_reported_to_a_rust_channel [RustChannels]: E1, E2;
+    two_calls_of_an_asynchronous_handler_are_in_flight_at_once [RustChannelsAsync]: H3;
+    two_calls_of_an_asynchronous_listener_are_in_flight_at_once [RustChannelsAsync]: C3, H3;
+    requests_share_an_asynchronous_module [RustChannelsAsync]: H1, H3;
+    an_asynchronous_channel_may_have_plain_listeners [RustChannelsAsync]: C1, C3;
+];
+
+/// The synchronous fixture with the native channel that its listeners call; what is noted and what crashed is heard.
+async fn shop(stage: &Stage) -> Result<(AppSpec, Heard, Heard)> {
+    let (app, noted) = AppSpec::new().hearing("noted");
+    let (app, crashed) = app.hearing("crashed");
+    let app = app
+        .load("shop", stage.fixture(Fixture::RustChannels).await?)
+        .answers("app", "answer", |payload| {
+            Payload::json(&format!("answer to {}", payload.to::<String>()?))
+        });
+    Ok((app, noted, crashed))
+}
+
+async fn a_rust_controller_calls_its_modules_channel(stage: Stage) -> Result<()> {
+    let (app, ..) = shop(&stage).await?;
+    let live = stage.start(app).await?;
+    let found = live.get("/shop/7").await?;
+    assert_eq!(found.status, 200, "{}", found.text());
+    assert_eq!(found.json::<Value>()?, json!({"id": 7, "name": "tea"}));
+    assert_eq!(live.get("/shop/8").await?.status, 404);
+    live.crashes().expect_none().await?;
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn a_rust_listener_calls_itself_down_to_the_end(stage: Stage) -> Result<()> {
+    let (app, ..) = shop(&stage).await?;
+    let live = stage.start(app).await?;
+    for depth in [0, 1, 5] {
+        let reply = live.get(&format!("/shop/nested/{depth}")).await?;
+        assert_eq!(reply.text(), depth.to_string());
+    }
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn a_rust_listener_that_goes_too_deep_is_told(stage: Stage) -> Result<()> {
+    let (app, ..) = shop(&stage).await?;
+    let live = stage
+        .start(app.register("GET", "/native", calls("db:nest", json!(50))))
+        .await?;
+    let message = live.get("/native").await?.message().unwrap_or_default();
+    assert!(message.contains("`db:nest` → `db:nest`"), "{message}");
+    let reply = live.get("/shop/nested/50").await?;
+    assert_eq!(reply.status, 500, "{}", reply.text());
+    assert!(
+        !reply.text().contains("db:nest"),
+        "a client learns nothing of it: {}",
+        reply.text()
+    );
+    live.crashes().expect_none().await?;
+    live.shutdown().await;
+    Ok(())
+}
+
+/// Calls an event from outside any module; the reply is the result, or the failure.
+fn calls(event: &'static str, payload: Value) -> impl pointwork_core::Handler {
+    move |context: Context| {
+        let payload = payload.clone();
+        async move {
+            let result = context.call_raw(event, Payload::json(&payload)?).await?;
+            Ok::<_, Failure>(result.data().clone())
+        }
+    }
+}
+
+async fn a_rust_listener_calls_another_owner(stage: Stage) -> Result<()> {
+    let (app, ..) = shop(&stage).await?;
+    let live = stage
+        .start(app.register("GET", "/native", calls("db:ask", json!("why"))))
+        .await?;
+    assert_eq!(live.get("/native").await?.text(), "\"answer to why\"");
+    assert_eq!(live.get("/shop/ask/what").await?.text(), "answer to what");
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn a_payload_that_is_no_value_of_a_rust_listeners_type_is_400(stage: Stage) -> Result<()> {
+    let (app, ..) = shop(&stage).await?;
+    let live = stage
+        .start(app.register("GET", "/ask", calls("db:product:by-id", json!("seven"))))
+        .await?;
+    let reply = live.get("/ask").await?;
+    assert_eq!(reply.status, 400, "{}", reply.text());
+    live.crashes().expect_none().await?;
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn a_rust_channel_replies(stage: Stage) -> Result<()> {
+    let (app, ..) = shop(&stage).await?;
+    let app = app.load("both", stage.fixture(Fixture::RustChannelsAsync).await?);
+    let live = stage.start(app).await?;
+    for path in ["/shop/7/label", "/both/7/label"] {
+        let reply = live.get(path).await?;
+        assert_eq!((reply.status, reply.text().as_str()), (200, "label of 7"), "{path}");
+    }
+    live.crashes().expect_none().await?;
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn a_rust_channel_that_says_nothing_is_500_at_once(stage: Stage) -> Result<()> {
+    let (app, ..) = shop(&stage).await?;
+    let live = stage.start(app).await?;
+    assert_eq!(live.get("/shop/silent").await?.status, 500);
+    let crash = live
+        .crashes()
+        .expect("no reply", |crash| crash.kind == CrashKind::NoReply)
+        .await?;
+    assert_eq!(crash.route.as_deref(), Some("GET /shop/silent"));
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn a_rust_channel_is_refused_a_second_reply(stage: Stage) -> Result<()> {
+    let (app, mut noted, _) = shop(&stage).await?;
+    let live = stage.start(app).await?;
+    assert_eq!(live.get("/shop/twice").await?.text(), "sent twice");
+    assert_eq!(noted.next().await?, "\"already-replied\"");
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn a_rust_controller_emits(stage: Stage) -> Result<()> {
+    let (app, mut noted, _) = shop(&stage).await?;
+    let live = stage.start(app).await?;
+    assert_eq!(live.get("/shop/emit/hello").await?.text(), "emitted");
+    assert_eq!(noted.next().await?, "\"hello\"");
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn a_rust_listeners_failure_keeps_code_and_status(stage: Stage) -> Result<()> {
+    let (app, ..) = shop(&stage).await?;
+    let live = stage.start(app).await?;
+    assert_eq!(live.get("/shop/fail").await?.text(), "conflict 409 the store says no");
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn a_panic_of_a_rust_listener_is_reported_to_a_rust_channel(stage: Stage) -> Result<()> {
+    let (app, _, mut crashed) = shop(&stage).await?;
+    let live = stage.start(app).await?;
+    let request = Request::new("GET", "/shop/trap").header("x-request-id", "rust-1");
+    let reply = live.send(request).await?;
+    assert!(!reply.text().contains("panicked"), "{}", reply.text());
+    let heard: Crash = serde_json::from_str(&crashed.next().await?)?;
+    assert_eq!(
+        (heard.kind, heard.module.as_deref(), heard.request_id.as_deref()),
+        (CrashKind::Trap, Some("shop"), Some("rust-1"))
+    );
+    assert_eq!(live.get("/shop/nested/1").await?.text(), "1", "the channel goes on");
+    live.shutdown().await;
+    Ok(())
+}
+
+/// The asynchronous fixture; its `clock:wait` is a gate.
+async fn both(stage: &Stage, gate: &Gate) -> Result<AppSpec> {
+    let module = stage.fixture(Fixture::RustChannelsAsync).await?;
+    let gate = gate.clone();
+    let waits = move |_: Delivery, _: Payload| {
+        let gate = gate.clone();
+        async move {
+            gate.pass().await;
+            Ok(Payload::null())
+        }
+    };
+    Ok(AppSpec::new().load("both", module).listen("clock", "wait", waits))
+}
+
+/// The gate opens only when both calls stand before it, so one after the other would never end.
+async fn both_arrive(stage: Stage, path: &'static str, text: &str) -> Result<()> {
+    let gate = Gate::new();
+    let live = stage.start(both(&stage, &gate).await?).await?;
+    let client = *live;
+    let asked = tokio::spawn(async move { client.get(path).await });
+    gate.arrived(2).await?;
+    gate.open();
+    assert_eq!(asked.await??.text(), text);
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn two_calls_of_an_asynchronous_handler_are_in_flight_at_once(stage: Stage) -> Result<()> {
+    both_arrive(stage, "/both/5", "both waited").await
+}
+
+async fn two_calls_of_an_asynchronous_listener_are_in_flight_at_once(stage: Stage) -> Result<()> {
+    both_arrive(stage, "/both/listener/5", "the listener waited for both").await
+}
+
+async fn requests_share_an_asynchronous_module(stage: Stage) -> Result<()> {
+    let gate = Gate::new();
+    let app = both(&stage, &gate).await?.limits(crate::subject::Limits {
+        instances: Some(1),
+        ..Default::default()
+    });
+    let live = stage.start(app).await?;
+    let client = *live;
+    // A tenth of what may share an instance, each with two calls in flight.
+    let asked: Vec<_> = (0..6)
+        .map(|_| tokio::spawn(async move { client.get("/both/5").await }))
+        .collect();
+    gate.arrived(12).await?;
+    gate.open();
+    for asked in asked {
+        assert_eq!(asked.await??.status, 200);
+    }
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn an_asynchronous_channel_may_have_plain_listeners(stage: Stage) -> Result<()> {
+    let app = both(&stage, &Gate::new())
+        .await?
+        .register("GET", "/echo", calls("relay:echo", json!({"a": 1})))
+        .register("GET", "/again", calls("relay:echo:again", json!([2])))
+        .register("GET", "/name", calls("names:event", Value::Null));
+    let live = stage.start(app).await?;
+    assert_eq!(live.get("/echo").await?.text(), r#"{"a":1}"#);
+    assert_eq!(live.get("/again").await?.text(), "[2]");
+    let request = Request::new("GET", "/name").header("x-request-id", "rust-2");
+    assert_eq!(live.send(request).await?.text(), r#"["event","rust-2"]"#);
+    live.shutdown().await;
+    Ok(())
+}

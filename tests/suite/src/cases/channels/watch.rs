@@ -1,0 +1,87 @@
+//! Native listeners through which a case watches what goes on, and holds it up.
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use pointwork_core::{Delivery, Payload};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::time::timeout;
+
+use crate::client::PATIENCE;
+use crate::subject::AppSpec;
+
+/// Holds up whoever comes, until the case opens it.
+#[derive(Clone)]
+pub(super) struct Gate {
+    arrived: Arc<Semaphore>,
+    passes: Arc<Semaphore>,
+}
+
+impl Gate {
+    pub(super) fn new() -> Self {
+        Self {
+            arrived: Arc::new(Semaphore::new(0)),
+            passes: Arc::new(Semaphore::new(0)),
+        }
+    }
+
+    /// Waits until that many more have arrived.
+    pub(super) async fn arrived(&self, count: u32) -> Result<()> {
+        let arrived = timeout(PATIENCE, self.arrived.acquire_many(count)).await;
+        arrived.context("nobody came to the gate")??.forget();
+        Ok(())
+    }
+
+    /// Tells that somebody is here, and waits until the gate stands open.
+    pub(super) async fn pass(&self) {
+        self.arrived.add_permits(1);
+        // An error is what an open gate answers.
+        let _ = self.passes.acquire().await;
+    }
+
+    /// Lets everybody pass from now on.
+    pub(super) fn open(&self) {
+        self.passes.close();
+    }
+}
+
+/// What a listener heard, as text.
+pub(super) struct Heard(mpsc::UnboundedReceiver<String>);
+
+impl Heard {
+    /// The next one.
+    pub(super) async fn next(&mut self) -> Result<String> {
+        let next = timeout(PATIENCE, self.0.recv()).await;
+        next.context("the event was lost")?.context("the listener is gone")
+    }
+
+    /// All that came so far and were not asked for.
+    pub(super) fn so_far(&mut self) -> Vec<String> {
+        std::iter::from_fn(|| self.0.try_recv().ok()).collect()
+    }
+}
+
+impl AppSpec {
+    /// A gate at an event of the native channel `app`, which returns its payload.
+    pub(super) fn gate(self, event: &str, gate: &Gate) -> Self {
+        let gate = gate.clone();
+        self.listen("app", event, move |_: Delivery, payload: Payload| {
+            let gate = gate.clone();
+            async move {
+                gate.pass().await;
+                Ok(payload)
+            }
+        })
+    }
+
+    /// Writes down what is said to an event of the native channel `app`.
+    pub(super) fn hearing(self, event: &str) -> (Self, Heard) {
+        let (told, heard) = mpsc::unbounded_channel();
+        let app = self.answers("app", event, move |payload| {
+            // A case that is over does not listen any more.
+            let _ = told.send(String::from_utf8_lossy(payload.data()).into_owned());
+            Ok(Payload::null())
+        });
+        (app, Heard(heard))
+    }
+}

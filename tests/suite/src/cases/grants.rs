@@ -1,0 +1,227 @@
+//! What a module can be granted beyond the contract, and what it gets without (spec C5). The guest tries everything and
+//! tells what came of it.
+
+use std::net::SocketAddr;
+
+use anyhow::Result;
+use pointwork::{Access, Directory, Grants, ModuleOptions};
+use pointwork_core::Context;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+use crate::case::{Live, Stage, cases};
+use crate::fixtures::Fixture;
+use crate::subject::{AppSpec, Step};
+
+cases![
+    what_is_not_granted_refuses_the_module_by_name [RustWasi]: C5;
+    an_interface_with_nothing_behind_it_reaches_nothing [RustWasi]: C5;
+    a_directory_is_what_was_granted_and_no_more [RustWasi]: C5;
+    variables_are_those_that_were_granted [RustWasi]: C5;
+    output_goes_to_the_log [RustWasi]: C5;
+    a_connection_goes_to_a_granted_address_only [RustWasi]: C5;
+    a_request_goes_to_a_granted_host_only [RustWasi]: C5;
+];
+
+/// Every interface that the guest imports, with nothing behind it.
+fn interfaces() -> Grants {
+    Grants::new()
+        .clocks()
+        .random()
+        .output()
+        .environment([])
+        .directories([])
+        .sockets([])
+        .http([])
+}
+
+/// Calls the event of the path with the body, and replies with what came of it.
+async fn relay(ctx: Context) -> Result<String, pointwork_core::Failure> {
+    let payload = pointwork_core::Payload::new(pointwork_core::JSON, ctx.bytes().await?);
+    let event = format!("outside:{}", ctx.param("event").unwrap_or_default());
+    let told = match ctx.call_raw(&event, payload).await {
+        Ok(result) => json!({ "ok": result.to::<Value>()? }),
+        Err(failure) => json!({ "failed": failure.message() }),
+    };
+    Ok(told.to_string())
+}
+
+async fn start(stage: &Stage, grants: Grants) -> Result<Live> {
+    let component = stage.fixture(Fixture::RustWasi).await?;
+    let options = ModuleOptions::new().grants(grants);
+    let load = Step::LoadWith("outside".to_owned(), component, options);
+    Ok(stage
+        .start(AppSpec::new().step(load).register("POST", "/:event", relay))
+        .await?)
+}
+
+/// What came of an event.
+async fn tell(live: &Live, event: &str, payload: Value) -> Result<Value> {
+    let reply = live.post_json(&format!("/{event}"), &payload.to_string()).await?;
+    Ok(reply.json()?)
+}
+
+fn failed(told: &Value) -> bool {
+    told["failed"].is_string()
+}
+
+async fn what_is_not_granted_refuses_the_module_by_name(stage: Stage) -> Result<()> {
+    let component = stage.fixture(Fixture::RustWasi).await?;
+    let refusal = stage.refusal(AppSpec::new().load("outside", component.clone())).await?;
+    for interface in [
+        "wasi:filesystem/types@",
+        "wasi:sockets/tcp@",
+        "wasi:http/outgoing-handler@",
+        "wasi:cli/environment@",
+    ] {
+        assert!(refusal.contains(interface), "`{interface}` is not in: {refusal}");
+    }
+    assert!(
+        refusal.contains("`outside`") && refusal.contains("not granted"),
+        "{refusal}"
+    );
+    let without_http = Grants::new()
+        .clocks()
+        .random()
+        .output()
+        .environment([])
+        .directories([])
+        .sockets([]);
+    let options = ModuleOptions::new().grants(without_http);
+    let load = Step::LoadWith("outside".to_owned(), component, options);
+    let refusal = stage.refusal(AppSpec::new().step(load)).await?;
+    assert!(refusal.contains("wasi:http/"), "{refusal}");
+    assert!(
+        !refusal.contains("wasi:filesystem") && !refusal.contains("wasi:io"),
+        "{refusal}"
+    );
+    Ok(())
+}
+
+async fn an_interface_with_nothing_behind_it_reaches_nothing(stage: Stage) -> Result<()> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let address = listener.local_addr()?.to_string();
+    let live = start(&stage, interfaces()).await?;
+    assert!(failed(&tell(&live, "read", json!("/etc/hostname")).await?));
+    assert!(failed(&tell(&live, "read", json!("Cargo.toml")).await?));
+    assert_eq!(tell(&live, "variables", json!(null)).await?, json!({ "ok": 0 }));
+    assert!(failed(&tell(&live, "connect", json!(address)).await?));
+    let target = json!({ "authority": address, "path": "/" });
+    assert!(failed(&tell(&live, "fetch", target).await?));
+    assert_eq!(tell(&live, "clocks", json!(null)).await?, json!({ "ok": true }));
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn a_directory_is_what_was_granted_and_no_more(stage: Stage) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let (data, books) = (folder.path().join("data"), folder.path().join("books"));
+    std::fs::create_dir(&data)?;
+    std::fs::create_dir(&books)?;
+    std::fs::write(books.join("book"), "once upon a time")?;
+    std::fs::write(folder.path().join("secret"), "nobody may read this")?;
+    std::os::unix::fs::symlink(folder.path().join("secret"), data.join("link"))?;
+    let directories = [
+        Directory::new(&data, "/data", Access::ReadWrite),
+        Directory::new(&books, "/books", Access::ReadOnly),
+    ];
+    let live = start(&stage, interfaces().directories(directories)).await?;
+    let write = |path: &str| json!({ "path": path, "text": "written by a guest" });
+    assert_eq!(tell(&live, "write", write("/data/note")).await?, json!({ "ok": null }));
+    assert_eq!(std::fs::read_to_string(data.join("note"))?, "written by a guest");
+    assert_eq!(
+        tell(&live, "read", json!("/data/note")).await?,
+        json!({ "ok": "written by a guest" })
+    );
+    assert_eq!(
+        tell(&live, "read", json!("/books/book")).await?,
+        json!({ "ok": "once upon a time" })
+    );
+    assert!(failed(&tell(&live, "write", write("/books/book")).await?));
+    assert!(failed(&tell(&live, "write", write("/books/another")).await?));
+    for path in ["/data/../secret", "/data/link", "/secret", "../secret", "/etc/hostname"] {
+        assert!(failed(&tell(&live, "read", json!(path)).await?), "{path}");
+    }
+    assert_eq!(std::fs::read_to_string(books.join("book"))?, "once upon a time");
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn variables_are_those_that_were_granted(stage: Stage) -> Result<()> {
+    let live = start(
+        &stage,
+        interfaces().environment([("COLOUR".to_owned(), "green".to_owned())]),
+    )
+    .await?;
+    assert_eq!(
+        tell(&live, "variable", json!("COLOUR")).await?,
+        json!({ "ok": "green" })
+    );
+    assert_eq!(tell(&live, "variable", json!("PATH")).await?, json!({ "ok": null }));
+    assert_eq!(tell(&live, "variables", json!(null)).await?, json!({ "ok": 1 }));
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn output_goes_to_the_log(stage: Stage) -> Result<()> {
+    let live = start(&stage, interfaces()).await?;
+    let text = format!("output_goes_to_the_log on {}", stage.adapter());
+    tell(&live, "print", json!(text)).await?;
+    let lines = stage.logs().everywhere();
+    let logged = |line: &str| lines.iter().any(|logged| logged.text.contains(line));
+    assert!(
+        logged(&text) && logged(&format!("{text}, to standard error")),
+        "the log lacks `{text}`"
+    );
+    live.shutdown().await;
+    Ok(())
+}
+
+/// Answers every connection with the same bytes once it has sent a line, and closes it.
+async fn answering(bytes: &'static str) -> Result<SocketAddr> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let address = listener.local_addr()?;
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut line = [0; 1];
+            while stream.read_exact(&mut line).await.is_ok() && line != *b"\n" {}
+            // A client that is gone is none of the case's concern.
+            let _ = stream.write_all(bytes.as_bytes()).await;
+        }
+    });
+    Ok(address)
+}
+
+async fn a_connection_goes_to_a_granted_address_only(stage: Stage) -> Result<()> {
+    let granted = answering("hello yourself").await?;
+    let other = answering("never to be read").await?;
+    let live = start(&stage, interfaces().sockets([granted.to_string()])).await?;
+    let told = tell(&live, "connect", json!(granted.to_string())).await?;
+    assert_eq!(told, json!({ "ok": "hello yourself" }));
+    assert!(failed(&tell(&live, "connect", json!(other.to_string())).await?));
+    assert!(failed(&tell(&live, "listen", json!(null)).await?));
+    assert!(failed(&tell(&live, "datagram", json!(granted.to_string())).await?));
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn a_request_goes_to_a_granted_host_only(stage: Stage) -> Result<()> {
+    let reply = "HTTP/1.1 200 OK\r\ncontent-length: 5\r\nconnection: close\r\n\r\nhello";
+    let (granted, other) = (answering(reply).await?, answering(reply).await?);
+    let live = start(&stage, interfaces().http([granted.to_string()])).await?;
+    let target = |address: SocketAddr| json!({ "authority": address.to_string(), "path": "/" });
+    assert_eq!(
+        tell(&live, "fetch", target(granted)).await?,
+        json!({ "ok": "200 hello" })
+    );
+    let told = tell(&live, "fetch", target(other)).await?;
+    assert!(
+        told["failed"]
+            .as_str()
+            .is_some_and(|text| text.contains("RequestDenied")),
+        "{told}"
+    );
+    live.shutdown().await;
+    Ok(())
+}

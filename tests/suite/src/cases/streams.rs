@@ -1,0 +1,184 @@
+//! Bodies that pass through a guest piece by piece (spec H4, H9): the whole is never in memory, and what breaks off is told
+//! to both ends.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use pointwork_core::{Delivery, Payload};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use crate::case::{Stage, cases};
+use crate::client::{PATIENCE, Request};
+use crate::guest::{Controller, End, Guest, Program, Step};
+use crate::home::Home;
+use crate::subject::{AppSpec, Limits};
+
+cases![
+    a_long_body_passes_through_a_guest: A1, H4, H9;
+    a_long_body_passes_through_a_guest_on_http_2: A1, H4, H9 needs Http2;
+    a_body_over_the_limit_breaks_the_echo_off: A1, H9;
+    a_client_that_goes_away_within_the_body_is_told_to_the_guest: A1, H4, H9;
+    a_client_that_goes_away_cancels_what_the_guest_waits_for: A1, H3;
+];
+
+/// Longer than any buffer on the way, and than the memory of an instance.
+const LENGTH: usize = 8 * 1024 * 1024;
+
+fn body() -> Vec<u8> {
+    let mut random = fastrand::Rng::with_seed(7);
+    std::iter::repeat_with(|| random.u8(..)).take(LENGTH).collect()
+}
+
+/// POST `/it` sends the body back as it is read, and tells the event `app:ended` how that ended.
+fn echo(form: Home) -> AppSpec {
+    let program = Program::new().step(Step::Echo).emit("app:ended").ends(End::Deferred);
+    let things = Controller::new("Things", "/").post("it", program);
+    AppSpec::new()
+        .load("echo", form.form(Guest::of(things)).build())
+        .limits(Limits {
+            body: Some(LENGTH as u64),
+            memory: Some(2 * 1024 * 1024),
+            ..Limits::default()
+        })
+}
+
+/// How many bytes differ, and where first: 8 MiB would be no readable message.
+fn compare(sent: &[u8], came: &[u8]) -> Result<()> {
+    anyhow::ensure!(
+        sent.len() == came.len(),
+        "{} bytes came back of {}",
+        came.len(),
+        sent.len()
+    );
+    let first = sent.iter().zip(came).position(|(sent, came)| sent != came);
+    anyhow::ensure!(first.is_none(), "byte {first:?} came back as another");
+    Ok(())
+}
+
+async fn a_long_body_passes_through_a_guest(stage: Stage) -> Result<()> {
+    let body = body();
+    for form in Home::MODULES {
+        let live = stage.start(echo(form)).await?;
+        let request = Request::new("POST", "/it").body(body.clone());
+        let mut connection = live.connect().await?;
+        connection
+            .write_while_reading(&request.to_bytes(&live.address().to_string()))
+            .await?;
+        let response = connection.read_response("POST").await?;
+        assert_eq!(response.status, 200, "{form}");
+        compare(&body, &response.body)?;
+        live.crashes().expect_none().await?;
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_long_body_passes_through_a_guest_on_http_2(stage: Stage) -> Result<()> {
+    let body = body();
+    for form in Home::MODULES {
+        let live = stage.start(echo(form)).await?;
+        let connection = live.connect_http2().await?;
+        let response = connection.send(Request::new("POST", "/it").body(body.clone())).await?;
+        assert_eq!(response.status, 200, "{form}");
+        compare(&body, &response.body)?;
+        live.crashes().expect_none().await?;
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+fn with_ends(app: AppSpec) -> (AppSpec, mpsc::UnboundedReceiver<String>) {
+    let (told, ends) = mpsc::unbounded_channel();
+    let app = app.answers("app", "ended", move |payload| {
+        // A case that is over does not listen any more.
+        let _ = told.send(String::from_utf8_lossy(payload.data()).into_owned());
+        Ok(Payload::null())
+    });
+    (app, ends)
+}
+
+async fn a_body_over_the_limit_breaks_the_echo_off(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        let (app, mut ends) = with_ends(echo(form).limits(Limits {
+            body: Some(1000),
+            ..Limits::default()
+        }));
+        let live = stage.start(app).await?;
+        let mut connection = live.connect().await?;
+        let head = Request::new("POST", "/it").header("transfer-encoding", "chunked");
+        connection.write(&head.to_bytes(&live.address().to_string())).await?;
+        connection
+            .write(format!("3e9\r\n{}\r\n0\r\n\r\n", "x".repeat(1001)).as_bytes())
+            .await?;
+        let response = connection.read_response("POST").await;
+        assert!(response.is_err(), "{form}: the reply looks whole: {response:?}");
+        let end = timeout(PATIENCE, ends.recv()).await?;
+        assert_eq!(end.as_deref(), Some("failed too-large"), "{form}");
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_client_that_goes_away_within_the_body_is_told_to_the_guest(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        let (app, mut ends) = with_ends(echo(form));
+        let live = stage.start(app).await?;
+        let mut connection = live.connect().await?;
+        let head = Request::new("POST", "/it").header("content-length", LENGTH.to_string());
+        connection.write(&head.to_bytes(&live.address().to_string())).await?;
+        connection.write(&[b'x'; 1000]).await?;
+        // The reply has begun, so the guest is within the body.
+        assert_eq!(connection.read_head().await?.status, 200, "{form}");
+        drop(connection);
+        let end = timeout(PATIENCE, ends.recv()).await?;
+        assert_eq!(end.as_deref(), Some("failed gone"), "{form}");
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+/// Tells when it is dropped.
+struct Tells(mpsc::UnboundedSender<()>);
+
+impl Drop for Tells {
+    fn drop(&mut self) {
+        // A case that is over does not listen any more.
+        let _ = self.0.send(());
+    }
+}
+
+async fn a_client_that_goes_away_cancels_what_the_guest_waits_for(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        let (began, mut begun) = mpsc::unbounded_channel();
+        let (dropped, mut drops) = mpsc::unbounded_channel();
+        let holds = move |_: Delivery, _: Payload| {
+            let tells = Tells(dropped.clone());
+            let began = began.clone();
+            async move {
+                let _tells = tells;
+                let _ = began.send(());
+                std::future::pending().await
+            }
+        };
+        let things = Controller::new("Things", "/").get("it", Program::new().call("app:hold"));
+        let app = AppSpec::new()
+            .load("m", form.form(Guest::of(things)).build())
+            .listen("app", "hold", holds)
+            // An instance of the asynchronous form is shared: a call in it is cancelled at its deadline at the latest.
+            .limits(Limits {
+                deadline: Some(Duration::from_secs(2)),
+                ..Limits::default()
+            });
+        let live = stage.start(app).await?;
+        let mut connection = live.connect().await?;
+        connection
+            .write(&Request::new("GET", "/it").to_bytes(&live.address().to_string()))
+            .await?;
+        timeout(PATIENCE, begun.recv()).await?.context("the call never began")?;
+        drop(connection);
+        timeout(PATIENCE, drops.recv()).await?.context("the listener is gone")?;
+        live.shutdown().await;
+    }
+    Ok(())
+}

@@ -1,0 +1,64 @@
+//! Where a channel lives. Its callers cannot tell (spec C3), so a case puts its channels into every home in turn.
+
+mod native;
+
+use std::fmt;
+
+use crate::guest::{Channel, Guest};
+use crate::subject::AppSpec;
+
+/// A home of a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Home {
+    /// The host application: the same programs, run natively.
+    Native,
+    /// A module of the synchronous form.
+    Module,
+    /// A module of the asynchronous form.
+    AsyncModule,
+}
+
+impl Home {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Native, Self::Module, Self::AsyncModule];
+
+    /// Those that are modules.
+    pub const MODULES: [Self; 2] = [Self::Module, Self::AsyncModule];
+
+    /// The module of a channel that lives here; `None` for the host application.
+    pub fn module(self, channel: &str) -> Option<String> {
+        (self != Self::Native).then(|| format!("{channel}-module"))
+    }
+
+    /// The guest in this form. A native one is a synchronous module: only its channels can be native.
+    #[must_use]
+    pub fn form(self, guest: Guest) -> Guest {
+        match self {
+            Self::Native | Self::Module => guest,
+            Self::AsyncModule => guest.asynchronous(),
+        }
+    }
+}
+
+impl fmt::Display for Home {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Native => "in the host application",
+            Self::Module => "in a synchronous module",
+            Self::AsyncModule => "in an asynchronous module",
+        })
+    }
+}
+
+impl AppSpec {
+    /// A channel in a home: native listeners, or a module of its own, named by [`Home::module`].
+    #[must_use]
+    pub fn channel(self, home: Home, channel: Channel) -> Self {
+        match home.module(&channel.name) {
+            Some(module) => self.load(&module, home.form(Guest::new().channel(channel)).build()),
+            None => channel.listeners.into_iter().fold(self, |app, listener| {
+                app.listen(&channel.name, &listener.event, native::listener(listener.program))
+            }),
+        }
+    }
+}
