@@ -1,7 +1,7 @@
 //! A thousand requests that each wait 10 ms in a channel: how many are answered, and what memory one takes while it waits:
 //! `cargo bench --manifest-path tests/bench/Cargo.toml --bench waiting`.
 //!
-//! And how long a handler takes that waits for two calls at once.
+//! `-- --only synchronous` measures those whose name holds that, for a profiler. And how long a handler takes that waits for two calls at once.
 //!
 //! The same handler in native code, in a module of the synchronous form, where each request waits in an instance of its
 //! own, and in one of the asynchronous form. The subjects take turns; the ratios are those within a round.
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use pointwork::ConnectOptions;
-use pointwork_bench::load::{flag, rounds};
+use pointwork_bench::load::{flag, option, rounds};
 use pointwork_bench::{Direct, IN_FLIGHT, app, median, request};
 use pointwork_core::Router;
 
@@ -44,11 +44,15 @@ async fn measure() -> Result<()> {
     for (_, path) in SUBJECTS {
         memory.push(waiting_memory(&router, path).await?);
     }
+    let only = option("--only");
     let mut rates = [const { Vec::new() }; SUBJECTS.len()];
     let mut ratios = [const { Vec::new() }; SUBJECTS.len()];
     for _ in 0..rounds(7) {
         let mut first = None;
-        for (at, (_, path)) in SUBJECTS.into_iter().enumerate() {
+        for (at, (name, path)) in SUBJECTS.into_iter().enumerate() {
+            if only.as_deref().is_some_and(|only| !name.contains(only)) {
+                continue;
+            }
             let rate = rate(&router, path).await?;
             rates[at].push(rate);
             ratios[at].push(rate / *first.get_or_insert(rate));
@@ -59,6 +63,9 @@ async fn measure() -> Result<()> {
         "", "requests/s", "to native", "KiB a waiting request"
     );
     for (at, (name, _)) in SUBJECTS.into_iter().enumerate() {
+        if rates[at].is_empty() {
+            continue;
+        }
         println!(
             "{name:<20} {:>10.0} {:>10.2} {:>22.1}",
             median(&mut rates[at]),
