@@ -35,6 +35,11 @@ use crate::cli::{Cli, Command};
 use crate::exit::Exit;
 use crate::ui::Terminal;
 
+/// A request that waits is often made on one thread and ended on another, which the allocator of glibc is slow at:
+/// `cargo bench --bench waiting` in `tests/bench` shows it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

@@ -16,6 +16,10 @@ use pointwork::{App, AppOptions, Body, Context, Delivery, Payload, Staged, Trans
 use pointwork_core::{Reporter, Router};
 use wit_component::ComponentEncoder;
 
+/// The allocator of the command line, for everything that is measured.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Each subject with its path: `GET` answers the last segment as text.
 pub const SUBJECTS: [(&str, &str); 4] = [
     ("native handler", "/native/42"),
