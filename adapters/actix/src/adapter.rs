@@ -7,7 +7,7 @@ use pointwork_core::{Error, Published, Reporter, Router, ServerOptions, Staged, 
 use tokio::net::{TcpListener, ToSocketAddrs};
 
 use crate::table::{Resources, Table};
-use crate::{ActixService, Serving};
+use crate::{ActixService, Serving, serving};
 
 const NAME: &str = "actix";
 
@@ -53,7 +53,8 @@ impl Actix {
 
     /// Serves a listener until the end of the process, or [until a signal](Serving::with_graceful_shutdown).
     pub fn serve(&self, listener: TcpListener) -> Serving {
-        Serving::new(self.0.clone(), listener)
+        let adapter = self.0.clone();
+        Serving::new(|signal| serving::run(adapter, listener, signal))
     }
 
     /// The adapter as a service of actix-web, to be mounted in an application that already exists, with its middleware

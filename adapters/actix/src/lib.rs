@@ -124,5 +124,5 @@ mod table;
 mod watch;
 
 pub use adapter::Actix;
+pub use pointwork_core::Serving;
 pub use service::{ActixService, Answering};
-pub use serving::Serving;

@@ -1,12 +1,8 @@
 //! Accepting connections, and the end of it.
 
-use std::fmt;
-use std::future::{Future, pending};
 use std::io;
 use std::num::NonZeroUsize;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::thread::available_parallelism;
 use std::time::Duration;
 
@@ -27,90 +23,6 @@ const CUT_TIME: Duration = Duration::from_secs(1);
 /// actix-server takes no more.
 const MOST_WORKERS: usize = 512;
 
-/// A server at work: await it, or spawn it on a tokio runtime.
-///
-/// Made by [`Actix::serve`](crate::Actix::serve). The connections are served on workers of actix-server: threads of their
-/// own, as many as there are cores. Without a signal it does not complete: neither a broken connection nor a system out
-/// of file descriptors ends it. Only if the workers cannot be started at all it completes at once, and reports that as
-/// `server:crashed` (spec E1).
-///
-/// # Cancel safety
-/// Dropping it closes the listener and cuts every connection.
-#[must_use = "nothing is served until it is awaited or spawned"]
-pub struct Serving(State);
-
-enum State {
-    Fresh(Option<Start>),
-    Running(BoxFuture<'static, ()>),
-}
-
-struct Start {
-    adapter: Arc<Inner>,
-    listener: TcpListener,
-    signal: BoxFuture<'static, ()>,
-}
-
-impl Serving {
-    pub(crate) fn new(adapter: Arc<Inner>, listener: TcpListener) -> Self {
-        Self(State::Fresh(Some(Start {
-            adapter,
-            listener,
-            signal: Box::pin(pending()),
-        })))
-    }
-
-    /// Serves until the signal completes.
-    ///
-    /// Then no connection is accepted any more, idle ones close, and each request in flight gets its reply, the last of
-    /// its connection. What is not done after
-    /// [`shutdown_grace`](pointwork_core::ServerOptions::shutdown_grace) is cut, its handlers are cancelled, and
-    /// `Serving` completes. Once serving began, a signal set here comes too late and is ignored.
-    ///
-    /// ```no_run
-    /// # async fn example(shutdown: tokio::sync::oneshot::Receiver<()>) -> Result<(), pointwork_core::Error> {
-    /// let actix = pointwork_actix::Actix::new();
-    /// let listener = actix.bind("127.0.0.1:8080").await?;
-    /// actix
-    ///     .serve(listener)
-    ///     .with_graceful_shutdown(async {
-    ///         let _ = shutdown.await;
-    ///     })
-    ///     .await;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn with_graceful_shutdown(mut self, signal: impl Future<Output = ()> + Send + 'static) -> Self {
-        if let State::Fresh(Some(start)) = &mut self.0 {
-            start.signal = Box::pin(signal);
-        }
-        self
-    }
-}
-
-impl Future for Serving {
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        loop {
-            match &mut self.0 {
-                State::Running(running) => return running.as_mut().poll(cx),
-                State::Fresh(start) => {
-                    let Some(start) = start.take() else {
-                        return Poll::Ready(());
-                    };
-                    self.0 = State::Running(Box::pin(run(start)));
-                }
-            }
-        }
-    }
-}
-
-impl fmt::Debug for Serving {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Serving")
-    }
-}
-
 /// Cuts every connection when the server is dropped, in whatever state it is.
 struct CutOnDrop(Arc<Connections>);
 
@@ -120,12 +32,8 @@ impl Drop for CutOnDrop {
     }
 }
 
-async fn run(start: Start) {
-    let Start {
-        adapter,
-        listener,
-        signal,
-    } = start;
+/// Serves a listener until the signal, or until it turns out that it cannot.
+pub(crate) async fn run(adapter: Arc<Inner>, listener: TcpListener, signal: BoxFuture<'static, ()>) {
     let connections = Arc::new(Connections::new());
     let cut = CutOnDrop(connections.clone());
     let mut server = match server(&adapter, listener, &connections) {

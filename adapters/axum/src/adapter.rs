@@ -9,8 +9,7 @@ use axum::extract::Request;
 use axum::response::Response;
 use futures_util::FutureExt as _;
 use hyper::body::Incoming;
-use pointwork_core::{Error, Published, Reporter, Router, ServerOptions, Staged, Transport};
-use pointwork_server::Serving;
+use pointwork_core::{Error, Published, Reporter, Router, ServerOptions, Serving, Staged, Transport};
 use tokio::net::TcpListener;
 use tower::Service as _;
 use tower::util::service_fn;
@@ -64,7 +63,7 @@ impl Axum {
         let service = hyper::service::service_fn(move |request: http::Request<Incoming>| {
             respond(&table, request.map(axum::body::Body::new))
         });
-        Serving::new(NAME, listener, options, published.clone(), service)
+        pointwork_server::serve(NAME, listener, options, published.clone(), service)
     }
 
     /// The adapter as a router of axum's, to be merged into an application that already exists, with its middleware around

@@ -9,8 +9,8 @@ use futures_util::FutureExt as _;
 use http::{Request, Response};
 use http_body::Body as HttpBody;
 use hyper::body::Incoming;
-use pointwork_core::{Body, Error, Published, Reporter, Router, ServerOptions, Staged, Transport};
-use pointwork_server::{BoxError, Serving, arriving};
+use pointwork_core::{Body, Error, Published, Reporter, Router, ServerOptions, Serving, Staged, Transport};
+use pointwork_server::{BoxError, arriving};
 use tokio::net::TcpListener;
 
 use crate::HyperService;
@@ -60,7 +60,7 @@ impl Hyper {
         // Not the service for mounting, whose future has to have a name and is boxed for that.
         let service = hyper::service::service_fn(move |request: Request<Incoming>| inner.respond(request).map(Ok));
         let Inner { options, published } = &*self.0;
-        Serving::new(NAME, listener, options, published.clone(), service)
+        pointwork_server::serve(NAME, listener, options, published.clone(), service)
     }
 
     /// The adapter as a service, to be mounted in a server that already exists, with its middleware around it (spec A9).

@@ -25,6 +25,7 @@ mod adapter;
 mod service;
 
 pub use adapter::Hyper;
+pub use pointwork_core::Serving;
 pub use pointwork_core::{Http2Options, Protocols, ServerOptions};
-pub use pointwork_server::{BoxError, Serving};
+pub use pointwork_server::BoxError;
 pub use service::{HyperService, Replying};

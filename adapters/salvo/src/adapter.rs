@@ -8,8 +8,7 @@ use http::Request;
 use http::uri::Scheme;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
-use pointwork_core::{Error, Published, Reporter, Router, ServerOptions, Staged, Transport};
-use pointwork_server::Serving;
+use pointwork_core::{Error, Published, Reporter, Router, ServerOptions, Serving, Staged, Transport};
 use salvo_core::conn::SocketAddr;
 use salvo_core::{ConnCtrl, Service};
 use tokio::net::TcpListener;
@@ -78,7 +77,7 @@ impl Salvo {
             let request = salvo_core::Request::from_hyper(request, Scheme::HTTP);
             async move { Ok::<_, Infallible>(salvo.handle(request).await.into_hyper()) }
         });
-        Serving::new(NAME, listener, options, published.clone(), service)
+        pointwork_server::serve(NAME, listener, options, published.clone(), service)
     }
 
     /// The adapter as a router of salvo's, to be pushed into an application that already exists, with its middleware

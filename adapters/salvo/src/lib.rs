@@ -51,5 +51,5 @@ mod syntax;
 mod table;
 
 pub use adapter::Salvo;
+pub use pointwork_core::Serving;
 pub use pointwork_core::{Http2Options, Protocols, ServerOptions};
-pub use pointwork_server::Serving;

@@ -1,6 +1,6 @@
 //! The server under the adapters whose framework is a service over hyper: axum, salvo, and bare hyper itself.
 //!
-//! [`Serving`] accepts connections and speaks HTTP/1.1 and HTTP/2 on one port, within the limits and times of
+//! [`serve`] accepts connections and speaks HTTP/1.1 and HTTP/2 on one port, within the limits and times of
 //! [`ServerOptions`](pointwork_core::ServerOptions), until it is told to end. It knows nothing of routes: whoever answers
 //! is a [`hyper::service::Service`]. [`arriving`] turns the body of a request into the core's.
 //!
@@ -44,4 +44,4 @@ mod watch;
 
 pub use arriving::{BoxError, arriving};
 pub use server::Answer;
-pub use serving::Serving;
+pub use serving::serve;

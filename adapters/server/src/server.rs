@@ -17,7 +17,7 @@ pub(crate) struct Server<S> {
     pub(crate) report: Box<dyn Fn(String) + Send + Sync>,
 }
 
-/// A service that answers every request: what [`Serving::new`](crate::Serving::new) takes.
+/// A service that answers every request: what [`serve`](crate::serve) takes.
 ///
 /// Any [`hyper::service::Service`] is one that never fails, and whose replies have a body of [`Bytes`].
 pub trait Answer:

@@ -1,15 +1,13 @@
 //! Accepting connections, and the end of it.
 
-use std::fmt;
-use std::future::{Future, pending};
+use std::future::pending;
 use std::io;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
-use pointwork_core::{BoxFuture, Published, ServerOptions};
+use pointwork_core::{BoxFuture, Published, ServerOptions, Serving};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout};
@@ -28,85 +26,24 @@ const FULL_WARNING: Duration = Duration::from_secs(10);
 /// How long connections that were cut may take to let go of their sockets.
 const CUT_TIME: Duration = Duration::from_secs(1);
 
-/// A server at work: await it, or spawn it on a tokio runtime.
+/// Serves a listener with a service, in the name of the adapter whose state is `published`.
 ///
-/// Made by the `serve` of an adapter. Without a signal it never completes: neither a broken connection nor
-/// a system out of file descriptors ends it. The latter is reported as `server:crashed` once, and tried again (spec E1).
-///
-/// # Cancel safety
-/// Dropping it closes the listener and cuts every connection.
-#[must_use = "nothing is served until it is awaited or spawned"]
-pub struct Serving(State);
-
-enum State {
-    Fresh(Option<Start>),
-    Running(BoxFuture<'static, ()>),
-}
-
-struct Start {
-    signal: BoxFuture<'static, ()>,
-    run: Box<dyn FnOnce(BoxFuture<'static, ()>) -> BoxFuture<'static, ()> + Send>,
-}
-
-impl Serving {
-    /// Serves a listener with a service, in the name of the adapter whose state is `published`.
-    ///
-    /// The options are [clamped](ServerOptions::clamped); failures of the listener are reported through `published`.
-    pub fn new<S: Answer, T: Send + Sync + 'static>(
-        adapter: &'static str,
-        listener: TcpListener,
-        options: &ServerOptions,
-        published: Arc<Published<T>>,
-        service: S,
-    ) -> Self {
-        let server = Server {
-            adapter,
-            options: options.clone().clamped(),
-            service,
-            report: Box::new(move |message| published.report(message)),
-        };
-        Self(State::Fresh(Some(Start {
-            signal: Box::pin(pending()),
-            run: Box::new(|signal| Box::pin(run(Arc::new(server), listener, signal))),
-        })))
-    }
-
-    /// Serves until the signal completes.
-    ///
-    /// Then no connection is accepted any more, idle ones close, and each request in flight gets its reply, the last of
-    /// its connection. What is not done after
-    /// [`shutdown_grace`](ServerOptions::shutdown_grace) is cut, its handlers are cancelled, and `Serving`
-    /// completes. Once serving began, a signal set here comes too late and is ignored.
-    pub fn with_graceful_shutdown(mut self, signal: impl Future<Output = ()> + Send + 'static) -> Self {
-        if let State::Fresh(Some(start)) = &mut self.0 {
-            start.signal = Box::pin(signal);
-        }
-        self
-    }
-}
-
-impl Future for Serving {
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        loop {
-            match &mut self.0 {
-                State::Running(running) => return running.as_mut().poll(cx),
-                State::Fresh(start) => {
-                    let Some(start) = start.take() else {
-                        return Poll::Ready(());
-                    };
-                    self.0 = State::Running((start.run)(start.signal));
-                }
-            }
-        }
-    }
-}
-
-impl fmt::Debug for Serving {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Serving")
-    }
+/// The options are [clamped](ServerOptions::clamped); failures of the listener are reported through `published`: a system
+/// out of file descriptors once, and tried again (spec E1).
+pub fn serve<S: Answer, T: Send + Sync + 'static>(
+    adapter: &'static str,
+    listener: TcpListener,
+    options: &ServerOptions,
+    published: Arc<Published<T>>,
+    service: S,
+) -> Serving {
+    let server = Server {
+        adapter,
+        options: options.clone().clamped(),
+        service,
+        report: Box::new(move |message| published.report(message)),
+    };
+    Serving::new(|signal| run(Arc::new(server), listener, signal))
 }
 
 /// Cuts every connection when the server is dropped, in whatever state it is.

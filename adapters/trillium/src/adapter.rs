@@ -8,7 +8,7 @@ use pointwork_core::{Error, Published, Reporter, Router, ServerOptions, Staged, 
 use tokio::net::{TcpListener, ToSocketAddrs};
 
 use crate::table::{Table, native_method};
-use crate::{Serving, TrilliumHandler};
+use crate::{Serving, TrilliumHandler, server};
 
 /// Adapter B: serves an application's routes on trillium (spec A3).
 ///
@@ -57,7 +57,8 @@ impl Trillium {
     /// Serves a listener until the end of the process, or [until a signal](Serving::with_graceful_shutdown). No handler
     /// for signals of the operating system is installed.
     pub fn serve(&self, listener: TcpListener) -> Serving {
-        Serving::new(self.0.clone(), listener)
+        let adapter = self.0.clone();
+        Serving::new(|signal| server::run(adapter, listener, signal))
     }
 
     /// The adapter as a trillium handler, to be mounted in an application that already exists, with its handlers before

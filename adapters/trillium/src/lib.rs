@@ -92,5 +92,5 @@ mod table;
 
 pub use adapter::Trillium;
 pub use handler::TrilliumHandler;
+pub use pointwork_core::Serving;
 pub use pointwork_core::{Http2Options, Protocols, ServerOptions};
-pub use server::Serving;

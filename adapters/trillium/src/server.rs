@@ -18,4 +18,4 @@ mod runtime;
 mod serving;
 mod streams;
 
-pub use serving::Serving;
+pub(crate) use serving::run;

@@ -22,6 +22,7 @@ mod request_id;
 mod router;
 pub mod routing;
 mod server_options;
+mod serving;
 mod slot;
 mod transport;
 
@@ -44,4 +45,5 @@ pub use reply::{IntoReply, Json, Outcome, error_reply};
 pub use request_id::{REQUEST_ID_HEADER, RequestId};
 pub use router::{Handler, HandlerFuture, Origin, Route, RouteRecord, Router, RouterOptions};
 pub use server_options::{Http2Options, Protocols, ServerOptions};
+pub use serving::Serving;
 pub use transport::{Staged, Transport};

@@ -9,8 +9,8 @@ use wasmtime::component::{ComponentNamedList, Instance, Lift, Lower, Resource, T
 use crate::bindings::types;
 use crate::concurrent::{Job, Pending};
 use crate::guest::{Guest, payload_in, payload_out};
-use crate::module::Template;
 use crate::reply::outcome_in;
+use crate::template::Template;
 
 /// One call of an instance, with everything that it takes along.
 pub(crate) trait Call: Sized + Send + 'static {

@@ -15,7 +15,7 @@ use crate::call::{Call, Event, Exports, Request};
 use crate::executor::Threads;
 use crate::guest::Guest;
 use crate::levels::Places;
-use crate::module::{Template, overloaded, trapped};
+use crate::template::{Template, overloaded, trapped};
 
 /// How long the other calls of an instance may take to end once it is to be given up.
 const GRACE: Duration = Duration::from_secs(5);

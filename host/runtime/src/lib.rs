@@ -9,6 +9,7 @@ mod binder;
 mod bindings;
 mod call;
 mod channel;
+mod compile;
 mod concurrent;
 mod engine;
 mod error;
@@ -23,6 +24,7 @@ mod offload;
 mod options;
 mod reply;
 mod sequential;
+mod template;
 
 pub use app::{App, ConnectOptions, Settings};
 pub use channel::Channel;

@@ -12,8 +12,8 @@ use crate::call::{Call, Export, Exports, Request};
 use crate::executor::Threads;
 use crate::guest::Guest;
 use crate::levels::Places;
-use crate::module::{Template, overloaded, trapped};
 use crate::offload::{Offload, slice_used};
+use crate::template::{Template, overloaded, trapped};
 
 /// How many slices a call without a fiber may take before it is begun again on one.
 const SLICES_WITHOUT_FIBER: u32 = 2;

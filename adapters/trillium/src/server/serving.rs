@@ -1,10 +1,7 @@
 //! A server from its first connection to its last.
 
-use std::fmt;
-use std::future::{Future, pending};
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
@@ -26,89 +23,6 @@ const CUT_TIME: Duration = Duration::from_secs(1);
 /// How much of a reply is gathered before it is written.
 const WRITE: usize = 64 * 1024;
 
-/// A server at work: await it, or spawn it on a tokio runtime.
-///
-/// Made by [`Trillium::serve`](crate::Trillium::serve). Without a signal it never completes: neither a broken connection
-/// nor a system out of file descriptors ends it. The latter is reported as `server:crashed` once, and tried again (spec
-/// E1).
-///
-/// # Cancel safety
-/// Dropping it closes the listener and cuts every connection.
-#[must_use = "nothing is served until it is awaited or spawned"]
-pub struct Serving(State);
-
-enum State {
-    Fresh(Option<Start>),
-    Running(BoxFuture<'static, ()>),
-}
-
-struct Start {
-    server: Arc<Inner>,
-    listener: TcpListener,
-    signal: BoxFuture<'static, ()>,
-}
-
-impl Serving {
-    pub(crate) fn new(server: Arc<Inner>, listener: TcpListener) -> Self {
-        Self(State::Fresh(Some(Start {
-            server,
-            listener,
-            signal: Box::pin(pending()),
-        })))
-    }
-
-    /// Serves until the signal completes.
-    ///
-    /// Then no connection is accepted any more, idle ones close, and each request in flight gets its reply, the last of
-    /// its connection. What is not done after
-    /// [`shutdown_grace`](ServerOptions::shutdown_grace) is cut, its handlers are cancelled, and `Serving` completes.
-    /// Once serving began, a signal set here comes too late and is ignored.
-    ///
-    /// ```no_run
-    /// # async fn example(shutdown: tokio::sync::oneshot::Receiver<()>) -> Result<(), pointwork_core::Error> {
-    /// let trillium = pointwork_trillium::Trillium::new();
-    /// let listener = trillium.bind("127.0.0.1:8080").await?;
-    /// trillium
-    ///     .serve(listener)
-    ///     .with_graceful_shutdown(async {
-    ///         let _ = shutdown.await;
-    ///     })
-    ///     .await;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn with_graceful_shutdown(mut self, signal: impl Future<Output = ()> + Send + 'static) -> Self {
-        if let State::Fresh(Some(start)) = &mut self.0 {
-            start.signal = Box::pin(signal);
-        }
-        self
-    }
-}
-
-impl Future for Serving {
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        loop {
-            match &mut self.0 {
-                State::Running(running) => return running.as_mut().poll(cx),
-                State::Fresh(start) => {
-                    let Some(start) = start.take() else {
-                        return Poll::Ready(());
-                    };
-                    self.0 = State::Running(Box::pin(run(start)));
-                }
-            }
-        }
-    }
-}
-
-impl fmt::Debug for Serving {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Serving")
-    }
-}
-
 /// Ends everything when the server is dropped, in whatever state it is.
 struct CutOnDrop {
     connections: Arc<Connections>,
@@ -123,12 +37,8 @@ impl Drop for CutOnDrop {
     }
 }
 
-async fn run(start: Start) {
-    let Start {
-        server,
-        listener,
-        signal,
-    } = start;
+/// Serves a listener until the signal.
+pub(crate) async fn run(server: Arc<Inner>, listener: TcpListener, signal: BoxFuture<'static, ()>) {
     let grace = server.options.shutdown_grace;
     let connections = Arc::new(Connections::new());
     let cut = CutOnDrop {

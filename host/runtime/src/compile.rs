@@ -1,0 +1,116 @@
+//! From the bytes of a component to a [`Template`].
+
+use std::sync::Arc;
+
+use wasmtime::component::Component;
+use wasmtime::component::types::ComponentItem;
+
+use crate::engine::Engines;
+use crate::inspect::{Fit, Form, Inspection, inspect};
+use crate::options::ModuleOptions;
+use crate::template::Template;
+use crate::{Error, ErrorKind};
+
+/// What comes of compiling a component.
+pub(crate) struct Compiled {
+    pub(crate) template: Template,
+    /// Whether its handlers only read their requests.
+    pub(crate) pure: bool,
+    pub(crate) inspection: Inspection,
+    pub(crate) fit: Fit,
+}
+
+/// Checks a component and compiles it. It blocks.
+pub(crate) fn compile(name: &str, bytes: &[u8], options: ModuleOptions, engines: &Engines) -> Result<Compiled, Error> {
+    let inspection = inspect(bytes)?;
+    let fit = inspection.verdict(&options.grants)?;
+    let shared = engines.of(fit.form)?;
+    let component = Component::from_binary(&shared.engine, bytes).map_err(|error| {
+        Error::new(ErrorKind::Compile, "the component does not compile").with_source(error.into_boxed_dyn_error())
+    })?;
+    let asks_for_more = inspection.foreign().next().is_some();
+    let linker = if asks_for_more {
+        &shared.with_wasi
+    } else {
+        &shared.contract
+    };
+    let pre = linker.instantiate_pre(&component).map_err(|error| {
+        Error::new(
+            ErrorKind::Compile,
+            "the component does not link with this host's contract",
+        )
+        .with_source(error.into_boxed_dyn_error())
+        .with_hint("build the module with an SDK of this host's version")
+    })?;
+    let export = |interface: &str, function: &str| {
+        let prefix = format!("pointwork:module/{interface}@");
+        let name = inspection.exports.iter().find(|name| name.starts_with(&prefix));
+        let instance = name.and_then(|name| component.get_export_index(None, name));
+        instance
+            .and_then(|instance| component.get_export_index(Some(&instance), function))
+            .ok_or_else(|| {
+                Error::new(
+                    ErrorKind::WrongWorld,
+                    format!("`{prefix}…` has no function `{function}`"),
+                )
+            })
+    };
+    let (handlers, listeners) = match fit.form {
+        Form::Synchronous => ("handlers", "listeners"),
+        Form::Asynchronous => ("handlers-async", "listeners-async"),
+    };
+    let of = |there: bool, interface: &str, function: &str| there.then(|| export(interface, function)).transpose();
+    let mut limits = options.limits.unwrap_or_else(|| engines.limits().clone());
+    if !inspection.takes_several {
+        // Each of its calls would hold up the next one, which may be what the first waits for.
+        limits.in_flight = 1;
+    }
+    let template = Template {
+        name: name.into(),
+        declare_routes: of(fit.controllers, "routes", "declare-routes")?,
+        handle: of(fit.controllers, handlers, "handle")?,
+        declare_channels: of(fit.channels, "channels", "declare-channels")?,
+        deliver: of(fit.channels, listeners, "deliver")?,
+        pre,
+        limits,
+        grants: Arc::new(options.grants),
+    };
+    Ok(Compiled {
+        template,
+        pure: !fit.channels && !asks_for_more && is_pure(&component),
+        inspection,
+        fit,
+    })
+}
+
+/// Whether a component imports only what reads a request. Nothing that such a component does can be seen from outside
+/// but its value, and it never waits.
+fn is_pure(component: &Component) -> bool {
+    const READERS: [&str; 11] = [
+        "context",
+        "[method]context.method",
+        "[method]context.path",
+        "[method]context.query",
+        "[method]context.param",
+        "[method]context.params",
+        "[method]context.header",
+        "[method]context.headers",
+        "[method]context.request-id",
+        "[method]context.route",
+        "[method]context.extension",
+    ];
+    let engine = component.engine();
+    component
+        .component_type()
+        .imports(engine)
+        .all(|(name, import)| match import.ty {
+            ComponentItem::ComponentInstance(instance) if name.contains("/context@") => instance
+                .exports(engine)
+                .all(|(name, export)| !is_function(&export.ty) || READERS.contains(&name)),
+            _ => true,
+        })
+}
+
+fn is_function(item: &ComponentItem) -> bool {
+    matches!(item, ComponentItem::ComponentFunc(_))
+}
