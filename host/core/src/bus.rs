@@ -3,7 +3,7 @@
 use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
@@ -46,6 +46,26 @@ impl Default for BusOptions {
 /// long; one that carries a context never does.
 #[derive(Clone)]
 pub struct Bus(Arc<Inner>);
+
+/// A bus that is not kept alive.
+///
+/// Whoever holds a context or a delivery has one of these: a guest may keep it in its instance for ever, and the bus has
+/// the guest's module among its listeners.
+#[derive(Clone)]
+pub(crate) struct WeakBus(Weak<Inner>);
+
+impl WeakBus {
+    pub(crate) fn upgrade(&self) -> Result<Bus, Failure> {
+        let bus = self.0.upgrade().map(Bus);
+        bus.ok_or_else(|| Failure::internal(FailureCode::GONE, "the application has ended"))
+    }
+}
+
+impl fmt::Debug for WeakBus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WeakBus")
+    }
+}
 
 struct Inner {
     registry: ArcSwap<Registry>,
@@ -135,13 +155,18 @@ impl Bus {
         })
     }
 
-    /// The door to the bus for code outside any request.
+    /// The door to the bus for code outside any request. It does not keep the bus: when the application is gone, calls fail
+    /// with [`GONE`](FailureCode::GONE).
     pub fn caller(&self) -> Caller {
         Caller {
-            bus: self.clone(),
+            bus: self.downgrade(),
             chain: Chain::default(),
             request_id: None,
         }
+    }
+
+    pub(crate) fn downgrade(&self) -> WeakBus {
+        WeakBus(Arc::downgrade(&self.0))
     }
 
     /// How many emitted events wait to be heard.
@@ -246,7 +271,7 @@ impl Bus {
 
     fn delivery(&self, entry: &Entry, caller: &Caller, chain: Chain, context: Option<Context>) -> Delivery {
         let caller = Caller {
-            bus: self.clone(),
+            bus: self.downgrade(),
             chain,
             request_id: caller.request_id.clone(),
         };

@@ -9,10 +9,11 @@ use std::time::Instant;
 
 use pointwork_events::{Event, IoEvent};
 
+use crate::bus::WeakBus;
 use crate::chain::Chain;
 use crate::crash::SERVER_CHANNEL;
 use crate::queue::Queue;
-use crate::{BoxFuture, Bus, Context, Error, ErrorKind, Failure, FailureCode, Payload, RequestId};
+use crate::{BoxFuture, Context, Error, ErrorKind, Failure, FailureCode, Payload, RequestId};
 
 /// Hears one event of a channel. Where it lives, in the host application or in a module, its callers cannot tell
 /// (spec C3).
@@ -66,7 +67,7 @@ impl Delivery {
 /// Calls and emits events within one chain. [`Context`] and [`Delivery`] each have one.
 #[derive(Clone, Debug)]
 pub struct Caller {
-    pub(crate) bus: Bus,
+    pub(crate) bus: WeakBus,
     pub(crate) chain: Chain,
     pub(crate) request_id: Option<RequestId>,
 }
@@ -112,7 +113,7 @@ impl Caller {
     /// # Cancel safety
     /// Cancelling cancels the listener.
     pub async fn call_raw(&self, event: &str, payload: Payload) -> Result<Payload, Failure> {
-        self.bus.call(self, event, payload).await
+        self.bus.upgrade()?.call(self, event, payload).await
     }
 
     /// Emits an event by its type; see [`emit_raw`](Self::emit_raw).
@@ -126,7 +127,8 @@ impl Caller {
     /// Puts an event into its listener's queue and returns at once. An unknown event or a full queue is logged and
     /// counted, never an error to the emitter (spec H3, C4).
     pub fn emit_raw(&self, event: &str, payload: Payload) {
-        if let Err(failure) = self.bus.emit(self, event, payload, None) {
+        let emitted = self.bus.upgrade().and_then(|bus| bus.emit(self, event, payload, None));
+        if let Err(failure) = emitted {
             tracing::error!(
                 event,
                 request_id = self.request_id.as_ref().map(tracing::field::display),

@@ -249,7 +249,7 @@ impl Context {
     /// unless another holder is left.
     pub fn hand_over(self, event: &str, payload: Payload) -> Result<(), Failure> {
         let caller = self.caller().clone();
-        caller.bus.emit(&caller, event, payload, Some(self))
+        caller.bus.upgrade()?.emit(&caller, event, payload, Some(self))
     }
 
     /// Completes when nobody waits for the reply any more: the client went away, or the deadline passed. For a

@@ -289,7 +289,7 @@ impl Router {
             handler = record.handler,
         );
         let caller = Caller {
-            bus: shared.bus.clone(),
+            bus: shared.bus.downgrade(),
             chain: Chain::of_request(
                 deadline,
                 RequestOrigin {

@@ -465,3 +465,32 @@ async fn a_holder_is_told_when_nobody_waits_for_the_reply_any_more() {
     held.gone().await;
     assert_eq!(held.send("late").unwrap_err().code(), &FailureCode::GONE);
 }
+
+#[tokio::test]
+async fn a_context_that_is_kept_for_ever_keeps_no_listener() {
+    let (give, given) = tokio::sync::oneshot::channel();
+    let give = Mutex::new(Some(give));
+    let stand = Stand::new(move |ctx: Context| {
+        let give = give.lock().unwrap().take();
+        async move { give.unwrap().send(ctx).unwrap() }
+    });
+    let owned = Arc::new(());
+    let kept = Arc::downgrade(&owned);
+    let listener = move |_: Delivery, payload: Payload| {
+        let _ = &owned;
+        async { Ok(payload) }
+    };
+    stand.listen("db", "one", listener).unwrap();
+    let request = tokio::spawn(stand.router.respond(None, request(Method::GET, Body::empty())));
+    let held = given.await.unwrap();
+    assert!(held.call_raw("db:one", Payload::null()).await.is_ok());
+    request.abort();
+    assert!(request.await.is_err());
+    drop(stand);
+    assert!(
+        kept.upgrade().is_none(),
+        "a guest may keep its context, and the listener may be that guest"
+    );
+    let failure = held.call_raw("db:one", Payload::null()).await.unwrap_err();
+    assert_eq!(failure.code(), &FailureCode::GONE);
+}

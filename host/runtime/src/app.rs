@@ -137,7 +137,8 @@ impl App {
         Channel::new(self.0.means.bus.clone(), name.into())
     }
 
-    /// The door to the application's events for code outside any request.
+    /// The door to the application's events for code outside any request. It does not keep the application: when that is
+    /// gone, calls fail with the code `gone`.
     pub fn caller(&self) -> Caller {
         self.0.means.bus.caller()
     }

@@ -24,6 +24,7 @@ cases![
     a_channel_that_crashes_with_the_context_is_500_at_once: C3, E1, H7;
     a_reply_before_a_crash_counts: C3, H7;
     a_context_kept_by_a_channel_ends_at_the_deadline: C3, E1, H7;
+    a_context_kept_for_ever_keeps_no_application: C3, H7;
     a_reply_to_a_client_that_went_away_is_gone: C3, H7;
 ];
 
@@ -152,6 +153,33 @@ async fn a_context_kept_by_a_channel_ends_at_the_deadline(stage: Stage) -> Resul
             .expect("the deadline", |crash| crash.kind == CrashKind::Deadline)
             .await?;
         live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_context_kept_for_ever_keeps_no_application(stage: Stage) -> Result<()> {
+    for home in Home::MODULES {
+        let keeps = Program::new().take_context().ends(End::Keep);
+        let limits = Limits {
+            deadline: Some(std::time::Duration::from_millis(100)),
+            ..Limits::default()
+        };
+        let gone = Arc::new(Notify::new());
+        let tells = Tells(gone.clone());
+        let app = handing_over(Home::Module, "response:keep")
+            .channel(home, response("keep", keeps))
+            .answers("app", "unused", move |payload| {
+                let _ = &tells;
+                Ok(payload)
+            });
+        let live = stage.start(app.limits(limits)).await?;
+        assert_eq!(live.get("/it/7").await?.status, 504, "{home}");
+        live.shutdown().await;
+        let freed = timeout(PATIENCE, gone.notified()).await;
+        assert!(
+            freed.is_ok(),
+            "{home}: the application is still there, and its pool of instances"
+        );
     }
     Ok(())
 }
