@@ -58,6 +58,9 @@ pub(crate) async fn start(
 
 fn options(limits: &Limits) -> AppOptions {
     let mut options = AppOptions::default();
+    // A pool takes address space for every instance that it may ever hold, and as many cases run at a time as there are
+    // cores, each with an application or two.
+    options.max_instances = 100;
     if let Some(deadline) = limits.deadline {
         options.router.deadline = Some(deadline);
         options.limits.probe = deadline;
