@@ -98,7 +98,7 @@ impl<F> Context<F> {
     /// Nobody listens to the event, or the payload could not be written. The context is gone all the same; the handler
     /// may still return the error, or any other reply.
     pub fn hand_over<E: Event>(self, payload: E::Payload) -> Result<Deferred, CallError> {
-        let payload = payload::encode(&payload).map_err(|error| CallError::unwritable(E::NAME, &error))?;
+        let payload = payload::of_call::<E>(&payload)?;
         backend::hand_over(E::NAME, self.request.raw, &payload)
             .map(|()| Deferred)
             .map_err(|failure| CallError::new(E::NAME, failure))
@@ -178,12 +178,8 @@ impl Context<Blocking> {
     /// The listener failed, there is none, or what it returned is not `E::Output`. `?` turns the error into a reply; see
     /// [`CallError`].
     pub fn call<E: IoEvent>(&self, payload: E::Payload) -> Result<E::Output, CallError> {
-        let payload = payload::encode(&payload).map_err(|error| CallError::unwritable(E::NAME, &error))?;
-        let answer = self
-            .raw
-            .call(E::NAME, &payload)
-            .map_err(|failure| CallError::new(E::NAME, failure))?;
-        payload::decode(&answer).map_err(|message| CallError::unreadable(E::NAME, message))
+        let payload = payload::of_call::<E>(&payload)?;
+        payload::of_answer::<E>(self.raw.call(E::NAME, &payload))
     }
 
     /// The whole request body. A handler that takes [`Json`](crate::Json), `String` or `Vec<u8>` need not ask for it.
@@ -232,11 +228,8 @@ impl Context<Async> {
     ///
     /// Dropping the future abandons the call; the listener may have run in part or in full.
     pub async fn call<E: IoEvent>(&self, payload: E::Payload) -> Result<E::Output, CallError> {
-        let payload = payload::encode(&payload).map_err(|error| CallError::unwritable(E::NAME, &error))?;
-        let answer = backend::waiting::call(&self.raw, E::NAME.to_owned(), payload)
-            .await
-            .map_err(|failure| CallError::new(E::NAME, failure))?;
-        payload::decode(&answer).map_err(|message| CallError::unreadable(E::NAME, message))
+        let payload = payload::of_call::<E>(&payload)?;
+        payload::of_answer::<E>(backend::waiting::call(&self.raw, E::NAME.to_owned(), payload).await)
     }
 
     /// The whole request body. A handler that takes [`Json`](crate::Json), `String` or `Vec<u8>` need not ask for it.

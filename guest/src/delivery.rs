@@ -97,15 +97,11 @@ impl Delivery<Blocking> {
     ///
     /// # Errors
     ///
-    /// The listener failed, there is none, what it returned is not `E::Output`, or the chain of calls is too deep
-    /// (`too-deep`) or comes back to where it is in progress. `?` passes the error on to the listener's own caller.
+    /// The listener failed, there is none, what it returned is not `E::Output`, or the chain of calls is over its depth
+    /// (`too-deep`), as one that turns in a circle is in the end. `?` passes the error on to the listener's own caller.
     pub fn call<E: IoEvent>(&self, payload: E::Payload) -> Result<E::Output, CallError> {
-        let payload = payload::encode(&payload).map_err(|error| CallError::unwritable(E::NAME, &error))?;
-        let answer = self
-            .raw
-            .call(E::NAME, &payload)
-            .map_err(|failure| CallError::new(E::NAME, failure))?;
-        payload::decode(&answer).map_err(|message| CallError::unreadable(E::NAME, message))
+        let payload = payload::of_call::<E>(&payload)?;
+        payload::of_answer::<E>(self.raw.call(E::NAME, &payload))
     }
 }
 
@@ -121,11 +117,8 @@ impl Delivery<Async> {
     ///
     /// Dropping the future abandons the call; the listener may have run in part or in full.
     pub async fn call<E: IoEvent>(&self, payload: E::Payload) -> Result<E::Output, CallError> {
-        let payload = payload::encode(&payload).map_err(|error| CallError::unwritable(E::NAME, &error))?;
-        let answer = backend::call_from(&self.raw, E::NAME.to_owned(), payload)
-            .await
-            .map_err(|failure| CallError::new(E::NAME, failure))?;
-        payload::decode(&answer).map_err(|message| CallError::unreadable(E::NAME, message))
+        let payload = payload::of_call::<E>(&payload)?;
+        payload::of_answer::<E>(backend::call_from(&self.raw, E::NAME.to_owned(), payload).await)
     }
 
     pub(crate) fn into_blocking(self) -> Delivery<Blocking> {

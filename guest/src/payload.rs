@@ -2,12 +2,13 @@
 
 use std::fmt::Display;
 
+use pointwork_events::Event;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_path_to_error::Segment;
 
 use crate::bindings::types;
-use crate::{Failure, HttpStatus};
+use crate::{CallError, Failure, HttpStatus};
 
 pub(crate) const JSON: &str = "application/json";
 
@@ -117,6 +118,17 @@ pub(crate) fn encode<T: Serialize + ?Sized>(value: &T) -> Result<types::Payload,
         content_type: JSON.into(),
         data,
     })
+}
+
+/// What a call of an event sends.
+pub(crate) fn of_call<E: Event>(payload: &E::Payload) -> Result<types::Payload, CallError> {
+    encode(payload).map_err(|error| CallError::unwritable(E::NAME, &error))
+}
+
+/// What came of a call of an event.
+pub(crate) fn of_answer<E: Event>(answer: Result<types::Payload, types::Failure>) -> Result<E::Output, CallError> {
+    let answer = answer.map_err(|failure| CallError::new(E::NAME, failure))?;
+    decode(&answer).map_err(|message| CallError::unreadable(E::NAME, message))
 }
 
 pub(crate) fn decode<T: DeserializeOwned>(payload: &types::Payload) -> Result<T, String> {

@@ -1,6 +1,8 @@
 //! From a configuration to an application with its modules loaded.
 
-use pointwork::{App, ErrorKind, ModuleInfo, ModuleOptions};
+use std::path::Path;
+
+use pointwork::{App, ErrorKind, ModuleInfo, ModuleLimits, ModuleOptions};
 
 use crate::config::{Config, Module};
 use crate::error::{Error, Result};
@@ -35,8 +37,20 @@ pub(crate) struct Loadable<'a> {
 ///
 /// Something that a module is granted cannot be had.
 pub(crate) fn prepare(config: &Config, missing: Missing) -> Result<Vec<Loadable<'_>>> {
+    let limits = options::application(config).limits;
     let modules = config.modules.iter();
-    modules.map(|module| Loadable::new(module, config, missing)).collect()
+    modules
+        .map(|module| Loadable::new(module, &limits, &config.file, missing))
+        .collect()
+}
+
+/// Finds what one module of the configuration is granted. It blocks.
+///
+/// # Errors
+///
+/// Something that it is granted cannot be had.
+pub(crate) fn prepare_one<'a>(module: &'a Module, config: &Config, missing: Missing) -> Result<Loadable<'a>> {
+    Loadable::new(module, &options::application(config).limits, &config.file, missing)
 }
 
 /// Loads the modules in their order (spec D9).
@@ -60,15 +74,15 @@ pub(crate) async fn load(app: &App, modules: &[Loadable<'_>]) -> Result<()> {
 }
 
 impl<'a> Loadable<'a> {
-    /// `module` with what the configuration grants it.
+    /// `module` with what the configuration in `file` grants it; `limits` are those of all modules.
     ///
     /// # Errors
     ///
     /// Something that it is granted cannot be had.
-    pub(crate) fn new(module: &'a Module, config: &Config, missing: Missing) -> Result<Self> {
-        let granted = grants::resolve(module, &config.file, missing)?;
+    fn new(module: &'a Module, limits: &ModuleLimits, file: &Path, missing: Missing) -> Result<Self> {
+        let granted = grants::resolve(module, file, missing)?;
         let mut options = ModuleOptions::new().grants(granted.grants.clone());
-        options.limits = options::limits_of(module, &options::application(config).limits);
+        options.limits = options::limits_of(module, limits);
         Ok(Self {
             module,
             options,

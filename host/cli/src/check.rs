@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<()> {
     let refused = || format!("`{file}` is refused");
     let inspection = pointwork::inspect(&bytes).map_err(|error| Error::refused_because(refused(), error))?;
     let config = configuration(args)?;
-    let module = Loadable::new(module(args, &config)?, &config, Missing::StandIn)?;
+    let module = app::prepare_one(module(args, &config)?, &config, Missing::StandIn)?;
     let loaded = match inspection.verdict(module.grants()) {
         Ok(_) => {
             let app = app::create(&config)?;

@@ -202,7 +202,8 @@ impl Bus {
         self.check_size(&payload, || format!("the payload of `{event}`"))?;
         let chain = caller.chain.extend(&entry.name, entry.module.as_ref())?;
         let delivery = self.delivery(&entry, caller, chain, None);
-        let result = self.run(&entry, delivery, payload).await.map_err(Ended::into_failure)?;
+        let result = self.run(&entry, caller, delivery, payload).await;
+        let result = result.map_err(Ended::into_failure)?;
         self.check_size(&result, || format!("the result of `{event}`"))?;
         Ok(result)
     }
@@ -323,7 +324,7 @@ impl Bus {
         let deadline = Instant::now() + time;
         delivery.caller.chain.limit(deadline);
         let caller = delivery.caller.clone();
-        let reason = match within(&self.0.executor, deadline, self.run(&entry, delivery, payload)).await {
+        let reason = match within(&self.0.executor, deadline, self.run(&entry, &caller, delivery, payload)).await {
             // What crashed is reported already.
             Some(Ok(_) | Err(Ended::Crashed(_))) => return,
             Some(Err(Ended::Failed(failure))) => failure.to_string(),
@@ -333,8 +334,14 @@ impl Bus {
         self.crashed(&entry, &caller, Crash::new(CrashKind::Listener, message));
     }
 
-    async fn run(&self, entry: &Entry, delivery: Delivery, payload: Payload) -> Result<Payload, Ended> {
-        let caller = delivery.caller.clone();
+    /// Runs a listener; `caller` is whose request its crash is told with.
+    async fn run(
+        &self,
+        entry: &Entry,
+        caller: &Caller,
+        delivery: Delivery,
+        payload: Payload,
+    ) -> Result<Payload, Ended> {
         let work = async { entry.listener.deliver(delivery, payload).await };
         let result = AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|panic| {
             let message = format!("the listener of `{}` panicked: {}", entry.name, panic_message(&*panic));
@@ -342,7 +349,7 @@ impl Bus {
         });
         result.map_err(|mut failure| match failure.take_crash(&entry.name) {
             Some(crash) => {
-                self.crashed(entry, &caller, crash);
+                self.crashed(entry, caller, crash);
                 Ended::Crashed(failure)
             }
             None => Ended::Failed(failure),

@@ -39,14 +39,6 @@ struct Link {
 }
 
 impl Chain {
-    /// A new chain that must end by `deadline`.
-    pub fn new(deadline: Option<Instant>) -> Self {
-        Self {
-            deadline,
-            ..Self::default()
-        }
-    }
-
     /// The chain of a request.
     pub(crate) fn of_request(deadline: Option<Instant>, request: RequestOrigin) -> Self {
         Self {

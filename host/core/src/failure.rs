@@ -26,7 +26,7 @@ impl FailureCode {
     pub const INVALID_REPLY: Self = Self(Cow::Borrowed("invalid-reply"));
     /// A body or a payload is over its limit.
     pub const TOO_LARGE: Self = Self(Cow::Borrowed("too-large"));
-    /// A chain of calls is over its depth, or turns back on itself.
+    /// A chain of calls is over its depth, as one that turns in a circle is in the end.
     pub const TOO_DEEP: Self = Self(Cow::Borrowed("too-deep"));
     /// The deadline passed.
     pub const DEADLINE: Self = Self(Cow::Borrowed("deadline"));

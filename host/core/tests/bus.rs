@@ -1,26 +1,15 @@
 //! Events on the bus, without a server: sizes, batches, crashes, changes of listeners.
 
+mod support;
+
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
 
 use pointwork_core::{
-    BoxFuture, Bus, BusOptions, Crash, CrashKind, Delivery, Executor, Failure, FailureCode, Listener, Payload,
-    Subscription,
+    Bus, BusOptions, Crash, CrashKind, Delivery, Failure, FailureCode, Listener, Payload, Subscription,
 };
 use tokio::sync::Semaphore;
 
-/// Runs what is emitted on tokio.
-struct Tokio;
-
-impl Executor for Tokio {
-    fn spawn(&self, future: BoxFuture<'static, ()>) {
-        tokio::spawn(future);
-    }
-
-    fn sleep_until(&self, instant: Instant) -> BoxFuture<'static, ()> {
-        Box::pin(tokio::time::sleep_until(instant.into()))
-    }
-}
+use support::Tokio;
 
 fn bus(change: impl FnOnce(&mut BusOptions)) -> Bus {
     let mut options = BusOptions::default();

@@ -1,28 +1,19 @@
 //! The exchange of one request, without a server: replies, holders, deadlines, panics, events.
 
+mod support;
+
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use http::{Method, Request, Response, StatusCode};
 use pointwork_core::routing::{MethodFilter, Pattern};
 use pointwork_core::{
-    Body, BodyError, BoxFuture, Bus, BusOptions, Context, Crash, CrashKind, Delivery, Executor, Failure, FailureCode,
-    Handler, Listener, Origin, Outcome, Payload, Route, RouteRecord, Router, RouterOptions, Subscription,
+    Body, BodyError, Bus, BusOptions, Context, Crash, CrashKind, Delivery, Executor, Failure, FailureCode, Handler,
+    Listener, Origin, Outcome, Payload, Route, RouteRecord, Router, RouterOptions, Subscription,
 };
 
-/// Runs what outlives a request on tokio.
-struct Tokio;
-
-impl Executor for Tokio {
-    fn spawn(&self, future: BoxFuture<'static, ()>) {
-        tokio::spawn(future);
-    }
-
-    fn sleep_until(&self, instant: Instant) -> BoxFuture<'static, ()> {
-        Box::pin(tokio::time::sleep_until(instant.into()))
-    }
-}
+use support::Tokio;
 
 /// One route, its bus, and what the bus reported.
 struct Stand {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pointwork_core::routing::{MethodFilter, Pattern};
-use pointwork_core::{Bus, Caller, Executor, Handler, RouteRecord, StagedListeners, Transport};
+use pointwork_core::{Bus, Caller, Executor, Handler, RouteRecord, StagedListeners, Subscription, Transport};
 
 use crate::binder::{Binder, Means};
 use crate::channel::Channel;
@@ -150,8 +150,8 @@ impl App {
 
     /// Loads a module under a name that no other has, with the application's limits.
     ///
-    /// The component is checked, compiled and asked for its routes before anything changes; then the whole new table is
-    /// published at once. Compiling takes from milliseconds to seconds, on a thread of its own.
+    /// The component is checked, compiled and asked for its routes and channels before anything changes; then the
+    /// listeners and the whole new table are published. Compiling takes from milliseconds to seconds, on a thread of its own.
     ///
     /// # Errors
     /// A refusal names the module and the reason; [`ErrorKind`] tells them apart. The application is as it was before.
@@ -261,12 +261,7 @@ impl App {
         self.change(|binder| {
             expect_module(binder, name)?;
             binder.remove_module(name);
-            self.0
-                .means
-                .bus
-                .stage(Some(name), [])
-                .map(Some)
-                .map_err(refused_listeners)
+            self.stage_listeners(name, Vec::new())
         })
     }
 
@@ -372,12 +367,7 @@ impl App {
             fits(binder)?;
             let listeners = module.listeners();
             binder.put_module(module);
-            self.0
-                .means
-                .bus
-                .stage(Some(name), listeners)
-                .map(Some)
-                .map_err(refused_listeners)
+            self.stage_listeners(name, listeners)
         })
         .map_err(refused)?;
         tracing::info!(
@@ -393,6 +383,17 @@ impl App {
             tracing::warn!(module = name, "{warning}");
         }
         Ok(info)
+    }
+
+    /// Puts listeners in the place of those that the module of that name has.
+    fn stage_listeners(
+        &self,
+        module: &str,
+        listeners: Vec<Subscription>,
+    ) -> Result<Option<StagedListeners<'_>>, Error> {
+        let staged = self.0.means.bus.stage(Some(module), listeners);
+        let refused = |error| Error::new(ErrorKind::Refused, "its channels are refused").with_source(error);
+        staged.map(Some).map_err(refused)
     }
 
     /// Changes the binder, and the listeners on the bus if the change stages any, whole or not at all.
@@ -417,10 +418,6 @@ impl App {
         // A change is made on a copy, so a panic within one leaves the state whole.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn refused_listeners(error: pointwork_core::Error) -> Error {
-    Error::new(ErrorKind::Refused, "its channels are refused").with_source(error)
 }
 
 fn expect_module<'a>(binder: &'a Binder, name: &str) -> Result<&'a Arc<Module>, Error> {

@@ -43,10 +43,8 @@ struct State {
     forsaken: AtomicUsize,
     retired: AtomicBool,
     give_up: Notify,
-    /// Why it was given up, if it was.
-    why: Mutex<Option<&'static str>>,
-    /// Why the instance ended, as soon as it did.
-    fate: SetOnce<String>,
+    /// What the calls come to that the instance did not end, as soon as it is gone.
+    fate: SetOnce<Crash>,
 }
 
 /// A call in the queue of an instance.
@@ -144,8 +142,7 @@ impl Concurrent {
             Err(_) => {
                 // The job is dropped a moment before the instance's fate is known.
                 let fate = timeout(GRACE, worker.state.fate.wait()).await;
-                let fate = fate.map_or("the instance ended", String::as_str);
-                C::crashed(Crash::new(CrashKind::Trap, fate).in_module(&*self.template.name))
+                C::crashed(fate.map_or_else(|_| ended(&self.template, "the instance ended"), Crash::clone))
             }
         }
     }
@@ -186,8 +183,6 @@ impl State {
         while self.in_flight.load(Ordering::Relaxed) > 0 && Instant::now() < patience {
             sleep(Duration::from_millis(50)).await;
         }
-        let why = "the instance was given up: a call in it did not end by its deadline";
-        *self.why.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
         self.give_up.notify_one();
     }
 }
@@ -200,27 +195,33 @@ impl Places for Concurrent {
 
 /// Runs one instance until it traps, is given up, or the module is gone.
 async fn drive(template: Arc<Template>, state: Arc<State>, queue: mpsc::UnboundedReceiver<Job>, room: Arc<Notify>) {
-    let ended = match template.store() {
+    let fate = match template.store() {
         Ok(mut store) => {
             store.epoch_deadline_async_yield_and_update(1);
             let given_up = state.give_up.notified();
-            let ended = tokio::select! {
-                ended = run(&template, &state, &mut store, queue) => ended,
-                () = given_up => Ok(()),
+            let result = tokio::select! {
+                result = run(&template, &state, &mut store, queue) => Some(result),
+                () = given_up => None,
             };
-            ended.map_err(|error| trapped(&template, &error, store.data_mut().take_panic()))
+            match result {
+                Some(Ok(())) => ended(&template, "the instance ended"),
+                Some(Err(error)) => trapped(&template, &error, store.data_mut().take_panic()),
+                None => ended(
+                    &template,
+                    "the instance was given up: a call in it did not end by its deadline",
+                ),
+            }
         }
-        Err(error) => Err(trapped(&template, &error, None)),
+        Err(error) => trapped(&template, &error, None),
     };
     state.retired.store(true, Ordering::Relaxed);
-    let given_up = state.why.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let fate = match ended {
-        Err(crash) => crash.message,
-        Ok(()) => given_up.unwrap_or("the instance ended").to_owned(),
-    };
     // Nobody else sets it.
     let _ = state.fate.set(fate);
     room.notify_waiters();
+}
+
+fn ended(template: &Template, why: &str) -> Crash {
+    Crash::new(CrashKind::Trap, why).in_module(&*template.name)
 }
 
 async fn run(

@@ -182,7 +182,8 @@ impl Grants {
     }
 
     /// Grants [`Sockets`](Capability::Sockets): TCP connections to these addresses, each `host:port`. A name is looked up
-    /// whenever the guest connects. The guest can neither listen nor use UDP.
+    /// whenever the guest connects, and the guest may look up any name itself, unless the list is empty. It can neither
+    /// listen nor use UDP.
     #[must_use]
     pub fn sockets(mut self, addresses: impl IntoIterator<Item = String>) -> Self {
         self.sockets.get_or_insert_default().extend(addresses);

@@ -27,7 +27,7 @@ use crate::{Capability, Error, ErrorKind};
 pub struct ModuleInfo {
     /// The name under which it was loaded.
     pub name: String,
-    /// The form of its handlers.
+    /// The form of its handlers and listeners.
     pub form: Form,
     /// The version of the contract that it was built against.
     pub version: String,
@@ -92,8 +92,10 @@ impl Module {
             .map(|byte| format!("{byte:02x}"))
             .collect();
         let size = bytes.len();
-        let (outline, makers, of_makers) = (engines.clone(), name.to_owned(), options.clone());
-        let compiling = threads.spawn_blocking(move || compile(&makers, &bytes, of_makers, &outline));
+        let compiling = {
+            let (name, options, engines) = (name.to_owned(), options.clone(), engines.clone());
+            threads.spawn_blocking(move || compile(&name, &bytes, options, &engines))
+        };
         let compiled = compiling
             .await
             .map_err(|error| Error::new(ErrorKind::Compile, "compiling the component panicked").with_source(error))??;

@@ -98,7 +98,13 @@ fn check_socket(allowed: Arc<[String]>, address: SocketAddr, purpose: SocketAddr
                 let mut resolved = allowed.iter().filter_map(|name| name.to_socket_addrs().ok()).flatten();
                 resolved.any(|allowed| allowed == address)
             };
-            wasmtime_wasi::runtime::spawn_blocking(names).await
+            let allowed = wasmtime_wasi::runtime::spawn_blocking(names).await;
+            if !allowed {
+                tracing::warn!(
+                    "a connection to `{address}` was denied: the module was not granted it (`sockets = […]`)"
+                );
+            }
+            allowed
         }),
         _ => Box::pin(async { false }),
     }
@@ -144,21 +150,25 @@ impl WasiHttpHooks for Gate {
 
 /// Standard output or error: each line becomes one of the log.
 #[derive(Clone)]
-struct Lines {
+struct Lines(Arc<Output>);
+
+struct Output {
     module: Arc<str>,
     from: &'static str,
-    begun: Arc<Mutex<Vec<u8>>>,
+    begun: Mutex<Vec<u8>>,
 }
 
 impl Lines {
     fn new(module: &Arc<str>, from: &'static str) -> Self {
-        Self {
+        Self(Arc::new(Output {
             module: module.clone(),
             from,
-            begun: Arc::default(),
-        }
+            begun: Mutex::default(),
+        }))
     }
+}
 
+impl Output {
     fn take(&self, bytes: &[u8]) {
         let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
         for &byte in bytes {
@@ -182,6 +192,16 @@ impl Lines {
     }
 }
 
+/// A line that the guest never ended is told when its instance ends.
+impl Drop for Output {
+    fn drop(&mut self) {
+        let begun = std::mem::take(self.begun.get_mut().unwrap_or_else(PoisonError::into_inner));
+        if !begun.is_empty() {
+            self.log(&begun);
+        }
+    }
+}
+
 impl IsTerminal for Lines {
     fn is_terminal(&self) -> bool {
         false
@@ -200,7 +220,7 @@ impl StdoutStream for Lines {
 
 impl AsyncWrite for Lines {
     fn poll_write(self: Pin<&mut Self>, _: &mut TaskContext<'_>, bytes: &[u8]) -> Poll<std::io::Result<usize>> {
-        self.take(bytes);
+        self.0.take(bytes);
         Poll::Ready(Ok(bytes.len()))
     }
 
@@ -220,7 +240,7 @@ impl Pollable for Lines {
 
 impl OutputStream for Lines {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
-        self.take(&bytes);
+        self.0.take(&bytes);
         Ok(())
     }
 
