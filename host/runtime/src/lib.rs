@@ -8,8 +8,10 @@ mod app;
 mod binder;
 mod bindings;
 mod call;
+mod changes;
 mod channel;
 mod compile;
+mod compiler;
 mod concurrent;
 mod engine;
 mod error;
@@ -17,6 +19,7 @@ mod executor;
 mod grants;
 mod guest;
 mod inspect;
+mod keep;
 mod levels;
 mod lint;
 mod module;
@@ -24,15 +27,20 @@ mod offload;
 mod options;
 mod reply;
 mod sequential;
+mod status;
 mod template;
 
 pub use app::{App, ConnectOptions, Settings};
+pub use changes::{Change, ChangeKind, Refusal, RouteChanges, ServerRefused, ServerSwapped};
 pub use channel::Channel;
+pub use compiler::{Worker, work as compile_worker};
 pub use error::{Error, ErrorKind};
 pub use grants::{Access, Capability, Directory, Grants};
 pub use inspect::{Fit, Form, Inspection, inspect};
+pub use keep::{CacheDirectory, StateDirectory, Version};
 pub use module::{ChannelInfo, ModuleInfo};
-pub use options::{AppOptions, ModuleLimits, ModuleOptions};
+pub use options::{AppOptions, Breaker, CompileOptions, Isolation, ModuleLimits, ModuleOptions, Trial};
+pub use status::{Draining, ModuleState, ModuleStatus, Usage};
 
 pub use pointwork_core::{
     Body, BodyError, BodyReader, BodyWriter, Bus, BusOptions, Caller, Context, Crash, CrashKind, Delivery, Extensions,

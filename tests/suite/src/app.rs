@@ -99,7 +99,7 @@ async fn apply(app: &App, transport: &Arc<dyn Transport>, step: Step) -> Result<
             .on_raw(&subscription.event, Shared(subscription.listener))
             .map(drop),
         Step::Swap(name, bytes) => app.swap(&name, bytes.to_vec()).await.map(drop),
-        Step::Remove(name) => app.remove(&name),
+        Step::Remove(name) => app.remove(&name).await.map(drop),
         Step::Prefix(prefix) => app.set_global_prefix(&prefix).map(drop),
         Step::Attach(prefix) => {
             let options = prefix.into_iter().fold(ConnectOptions::new(), ConnectOptions::prefix);

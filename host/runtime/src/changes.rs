@@ -1,0 +1,129 @@
+//! What is told of every change of modules, and of every one that was refused.
+
+use std::fmt;
+
+use pointwork_core::RouteRecord;
+use pointwork_events::Event;
+use serde::{Deserialize, Serialize};
+
+/// What was done to a module.
+///
+/// Read it as a word from an open list: kinds that this version does not know arrive as [`ChangeKind::Other`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum ChangeKind {
+    /// It is new.
+    Loaded,
+    /// Another version took its place.
+    Swapped,
+    /// It is gone.
+    Removed,
+    /// The version before is current again.
+    RolledBack,
+    /// A kind that this version does not know.
+    #[serde(other)]
+    Other,
+}
+
+impl fmt::Display for ChangeKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Loaded => "loaded",
+            Self::Swapped => "swapped",
+            Self::Removed => "removed",
+            Self::RolledBack => "rolled-back",
+            Self::Other => "other",
+        })
+    }
+}
+
+/// A change of a module that was published: the payload of `server:swapped`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub struct Change {
+    /// What was done.
+    pub kind: ChangeKind,
+    /// The module.
+    pub module: String,
+    /// SHA-256 of the version that is current now, in hex; `None` if the module is gone.
+    pub digest: Option<String>,
+    /// SHA-256 of the version that was current before, in hex; `None` if the module is new.
+    pub previous: Option<String>,
+    /// What became of its routes.
+    pub routes: RouteChanges,
+    /// Why, if nobody asked for it: a version that did not stand its trial.
+    #[serde(default)]
+    pub reason: Option<String>,
+    /// When, in milliseconds since 1970-01-01 UTC.
+    pub time: u64,
+}
+
+/// What a change does to routes; each is a method and a full pattern, in the order declared.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct RouteChanges {
+    /// Routes that are new.
+    pub added: Vec<String>,
+    /// Routes that are gone.
+    pub removed: Vec<String>,
+    /// Routes that both versions have.
+    pub kept: Vec<String>,
+}
+
+impl RouteChanges {
+    pub(crate) fn between<'a>(
+        before: impl IntoIterator<Item = &'a RouteRecord>,
+        after: impl IntoIterator<Item = &'a RouteRecord>,
+    ) -> Self {
+        let mut removed: Vec<_> = before.into_iter().map(ToString::to_string).collect();
+        let (mut added, mut kept) = (Vec::new(), Vec::new());
+        for route in after {
+            let route = route.to_string();
+            match removed.iter().position(|known| *known == route) {
+                Some(known) => {
+                    removed.remove(known);
+                    kept.push(route);
+                }
+                None => added.push(route),
+            }
+        }
+        Self { added, removed, kept }
+    }
+}
+
+/// A change of a module that was refused: the payload of `server:refused`. What served before goes on serving (spec S2).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub struct Refusal {
+    /// The module.
+    pub module: String,
+    /// SHA-256 of the component that was refused, in hex; `None` if none was given.
+    pub digest: Option<String>,
+    /// The error with its causes, in one line.
+    pub reason: String,
+    /// When, in milliseconds since 1970-01-01 UTC.
+    pub time: u64,
+}
+
+/// The event `server:swapped` by its type: a change of a module was published.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ServerSwapped;
+
+impl Event for ServerSwapped {
+    const NAME: &'static str = "server:swapped";
+    type Payload = Change;
+    type Output = ();
+}
+
+/// The event `server:refused` by its type: a change of a module was refused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ServerRefused;
+
+impl Event for ServerRefused {
+    const NAME: &'static str = "server:refused";
+    type Payload = Refusal;
+    type Output = ();
+}
