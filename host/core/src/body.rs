@@ -81,12 +81,15 @@ enum Inner {
     },
 }
 
-/// How many bytes a streamed body may have, and how many of them are left.
-#[derive(Clone, Copy)]
+/// How many bytes a streamed body may have, how many of them are left, and who is told when there are more.
 struct Limit {
     bytes: u64,
     left: u64,
+    exceeded: Option<Exceeded>,
 }
+
+/// Is told once that a body is too long.
+pub(crate) type Exceeded = Box<dyn FnOnce(&BodyError) + Send>;
 
 impl Body {
     /// No bytes.
@@ -113,6 +116,11 @@ impl Body {
     /// # Errors
     /// At once, if the body says beforehand that it is longer.
     pub fn limited(self, limit: u64) -> Result<Self, BodyError> {
+        self.limited_telling(limit, || Box::new(|_| {}))
+    }
+
+    /// The same; `exceeded` makes what is told if it breaks off later, for a body of which that is not certain.
+    pub(crate) fn limited_telling(self, limit: u64, exceeded: impl FnOnce() -> Exceeded) -> Result<Self, BodyError> {
         if self.size_hint().lower() > limit {
             return Err(BodyError::TooLarge { limit });
         }
@@ -122,6 +130,7 @@ impl Body {
                 limit: Some(Limit {
                     bytes: limit,
                     left: limit,
+                    exceeded: Some(exceeded()),
                 }),
             })),
             whole => Ok(Self(whole)),
@@ -208,7 +217,13 @@ impl HttpBody for Body {
                 if let (Some(limit), Some(data)) = (limit, data) {
                     match limit.left.checked_sub(data.len() as u64) {
                         Some(left) => limit.left = left,
-                        None => return Poll::Ready(Some(Err(BodyError::TooLarge { limit: limit.bytes }))),
+                        None => {
+                            let error = BodyError::TooLarge { limit: limit.bytes };
+                            if let Some(exceeded) = limit.exceeded.take() {
+                                exceeded(&error);
+                            }
+                            return Poll::Ready(Some(Err(error)));
+                        }
                     }
                 }
                 Poll::Ready(frame)

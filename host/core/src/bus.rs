@@ -13,6 +13,7 @@ use http::StatusCode;
 use tracing::Instrument;
 
 use crate::channel::{Caller, Delivery, Entry, Registry, Subscription};
+use crate::context::Counted;
 use crate::crash::CrashKind;
 use crate::queue::{Job, Queue, within};
 use crate::{Chain, Context, Crash, Error, Executor, Failure, FailureCode, Payload};
@@ -74,6 +75,7 @@ struct Inner {
     options: BusOptions,
     refused: AtomicU64,
     waiting: AtomicUsize,
+    requests: Arc<AtomicUsize>,
     drained: Mutex<Vec<oneshot::Sender<()>>>,
 }
 
@@ -117,6 +119,7 @@ impl Bus {
             options,
             refused: AtomicU64::new(0),
             waiting: AtomicUsize::new(0),
+            requests: Arc::default(),
             drained: Mutex::default(),
         }))
     }
@@ -172,6 +175,16 @@ impl Bus {
     /// How many emitted events wait to be heard.
     pub fn waiting(&self) -> usize {
         self.0.waiting.load(Ordering::Relaxed)
+    }
+
+    /// How many requests are under way: those that wait for their reply, and those whose context somebody still holds.
+    pub fn requests(&self) -> usize {
+        self.0.requests.load(Ordering::Relaxed)
+    }
+
+    /// Counts a request in for as long as the result lives.
+    pub(crate) fn count_request(&self) -> Counted {
+        Counted::new(self.0.requests.clone())
     }
 
     /// How many emitted events were refused since the start, because a queue was full or nobody listens.

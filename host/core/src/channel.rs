@@ -13,7 +13,7 @@ use crate::bus::WeakBus;
 use crate::chain::Chain;
 use crate::crash::SERVER_CHANNEL;
 use crate::queue::Queue;
-use crate::{BoxFuture, Context, Error, ErrorKind, Failure, FailureCode, Payload, RequestId};
+use crate::{BoxFuture, Context, Crash, Error, ErrorKind, Failure, FailureCode, Payload, RequestId};
 
 /// Hears one event of a channel. Where it lives, in the host application or in a module, its callers cannot tell
 /// (spec C3).
@@ -81,6 +81,15 @@ impl Caller {
     /// The calls that led here.
     pub fn chain(&self) -> &Chain {
         &self.chain
+    }
+
+    /// Reports a crash as `server:crashed`, with the request that began the chain (spec E1). When the application is
+    /// gone there is only the log.
+    pub fn report(&self, crash: Crash) {
+        match self.bus.upgrade() {
+            Ok(bus) => bus.report_in(&self.chain, self.request_id.as_ref(), crash),
+            Err(_) => tracing::error!(module = crash.module, limit = crash.limit, "{}", crash.message),
+        }
     }
 
     /// Calls an event by its type and waits for the result (spec H3, H8).

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -15,7 +16,7 @@ use crate::channel::Caller;
 use crate::reply::{IntoReply, Outcome};
 use crate::routing::Params;
 use crate::slot::ReplySlot;
-use crate::{Body, Failure, FailureCode, Payload, RequestId, RouteRecord};
+use crate::{Body, Crash, Failure, FailureCode, Payload, RequestId, RouteRecord};
 
 /// One request that waits for its reply.
 ///
@@ -26,6 +27,7 @@ use crate::{Body, Failure, FailureCode, Payload, RequestId, RouteRecord};
 pub struct Context(Arc<Exchange>);
 
 struct Exchange {
+    _counted: Counted,
     slot: Arc<ReplySlot>,
     method: Method,
     uri: Uri,
@@ -80,8 +82,25 @@ impl Extensions {
     }
 }
 
+/// Counts a request for as long as somebody holds its context.
+pub(crate) struct Counted(Arc<AtomicUsize>);
+
+impl Counted {
+    pub(crate) fn new(requests: Arc<AtomicUsize>) -> Self {
+        requests.fetch_add(1, Ordering::Relaxed);
+        Self(requests)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// What the router knows of a request when its route has matched.
 pub(crate) struct Arrived {
+    pub(crate) counted: Counted,
     pub(crate) parts: Parts,
     pub(crate) body: Body,
     pub(crate) params: Params,
@@ -94,6 +113,7 @@ pub(crate) struct Arrived {
 impl Context {
     pub(crate) fn new(arrived: Arrived) -> Self {
         let Arrived {
+            counted,
             parts,
             body,
             params,
@@ -103,6 +123,7 @@ impl Context {
             slot,
         } = arrived;
         Self(Arc::new(Exchange {
+            _counted: counted,
             slot,
             method: parts.method,
             uri: parts.uri,
@@ -261,6 +282,12 @@ impl Context {
     /// Cancel safe. The future does not hold the request.
     pub fn gone(&self) -> impl Future<Output = ()> + Send + use<> {
         self.0.slot.closed()
+    }
+
+    /// Ends the request, unless it has its reply: the client gets what belongs to the crash, which is reported. For a
+    /// host that finds that the request's handler breaks a rule.
+    pub fn crash(&self, crash: Crash) {
+        self.0.slot.crash(crash);
     }
 
     /// Replies (spec H4).

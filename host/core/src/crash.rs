@@ -34,6 +34,9 @@ pub struct Crash {
     /// The request's id.
     #[serde(default)]
     pub request_id: Option<String>,
+    /// The limit that was hit, by the name of its setting: `memory`, `deadline`, `body`, ….
+    #[serde(default)]
+    pub limit: Option<String>,
     /// When, in milliseconds since 1970-01-01 UTC.
     pub time: u64,
 }
@@ -63,7 +66,8 @@ pub enum CrashKind {
     Trap,
     /// A deadline passed.
     Deadline,
-    /// A limit other than time was hit.
+    /// There is no room, or none for a request of that size; [`Crash::limit`] names the limit. A guest that traps at a
+    /// limit of its own is a [`Trap`](Self::Trap).
     Limit,
     /// The last holder of the context went without a reply (spec H7).
     NoReply,
@@ -107,8 +111,16 @@ impl Crash {
             module: None,
             route: None,
             request_id: None,
+            limit: None,
             time: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
         }
+    }
+
+    /// The same, naming the limit that was hit: the name of its setting.
+    #[must_use]
+    pub fn at_limit(mut self, limit: impl Into<String>) -> Self {
+        self.limit = Some(limit.into());
+        self
     }
 
     /// The same, naming the module whose code ran.
@@ -158,10 +170,7 @@ impl Bus {
     /// Logs a crash and emits it as `server:crashed`.
     pub fn report(&self, crash: Crash) {
         self.log(&crash);
-        match Payload::json(&crash) {
-            Ok(payload) => self.emit_as_server(CRASHED, payload),
-            Err(failure) => tracing::error!("`{SERVER_CHANNEL}:{CRASHED}` was not emitted: {failure}"),
-        }
+        self.announce::<ServerCrashed>(&crash);
     }
 
     /// Reports a crash of what runs at the end of a chain, with the request that began it. What a listener of the
@@ -186,8 +195,22 @@ impl Bus {
             module = crash.module,
             route = crash.route,
             request_id = crash.request_id,
+            limit = crash.limit,
             "{}",
             crash.message
         );
+    }
+
+    /// Emits an event of the server's own, on the channel `server`, to every listener that it has. An event that cannot
+    /// be emitted is an error in the log.
+    pub fn announce<E: Event>(&self, payload: &E::Payload)
+    where
+        E::Payload: Serialize,
+    {
+        let event = E::NAME.strip_prefix("server:").unwrap_or(E::NAME);
+        match Payload::json(payload) {
+            Ok(payload) => self.emit_as_server(event, payload),
+            Err(failure) => tracing::error!("`{SERVER_CHANNEL}:{event}` was not emitted: {failure}"),
+        }
     }
 }

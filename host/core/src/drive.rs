@@ -140,6 +140,10 @@ impl Future for Drive<'_> {
                 self.let_the_handler_finish(&reply);
                 return self.end(End::Reply(reply));
             }
+            Poll::Ready(Arrival::Crashed(crash)) => {
+                self.handler = None;
+                return self.end(End::Crashed(*crash));
+            }
             // A handler may let go of its context and return a value all the same.
             Poll::Ready(Arrival::Abandoned) if self.handler.is_none() => {
                 let message = "every holder of the context is gone and nobody replied";
@@ -150,7 +154,7 @@ impl Future for Drive<'_> {
         if self.poll_timer(cx).is_ready() {
             self.slot.close();
             self.handler = None;
-            let crash = Crash::new(CrashKind::Deadline, "the deadline of the request passed");
+            let crash = Crash::new(CrashKind::Deadline, "the deadline of the request passed").at_limit("deadline");
             return self.end(End::Crashed(crash));
         }
         Poll::Pending
@@ -185,7 +189,8 @@ async fn finish(handler: HandlerFuture, limit: Option<BoxFuture<'static, ()>>, d
         Either::Right(_) => Crash::new(
             CrashKind::Deadline,
             "the handler went on after its reply and past the deadline",
-        ),
+        )
+        .at_limit("deadline"),
     };
     span.in_scope(|| desk.report(crash));
 }

@@ -43,7 +43,7 @@ pub use payload::{JSON, Payload};
 pub use published::Published;
 pub use reply::{IntoReply, Json, Outcome, error_reply};
 pub use request_id::{REQUEST_ID_HEADER, RequestId};
-pub use router::{Handler, HandlerFuture, Origin, Route, RouteRecord, Router, RouterOptions};
+pub use router::{Handler, HandlerFuture, Origin, RequestLimits, Route, RouteRecord, Router, RouterOptions};
 pub use server_options::{Http2Options, Protocols, ServerOptions};
 pub use serving::Serving;
 pub use transport::{Staged, Transport};

@@ -9,6 +9,7 @@ use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, Version, header};
 use serde::Serialize;
 
+use crate::body::Exceeded;
 use crate::chain::RequestOrigin;
 use crate::channel::Caller;
 use crate::context::{Arrived, Extensions};
@@ -20,7 +21,7 @@ use crate::routing::{
 };
 use crate::slot::ReplySlot;
 use crate::{
-    Body, BoxFuture, Bus, Chain, Context, Crash, Executor, Failure, IntoReply, Outcome, Reporter, RequestId,
+    Body, BoxFuture, Bus, Chain, Context, Crash, CrashKind, Executor, Failure, IntoReply, Outcome, Reporter, RequestId,
     error_reply,
 };
 
@@ -31,6 +32,23 @@ pub type HandlerFuture = BoxFuture<'static, Outcome>;
 pub trait Handler: Send + Sync + 'static {
     /// Runs the handler. The future is dropped when the client goes away or the deadline passes.
     fn call(&self, context: Context) -> HandlerFuture;
+
+    /// What holds for its requests beyond what holds for all; asked once for each table.
+    fn limits(&self) -> RequestLimits {
+        RequestLimits::default()
+    }
+}
+
+/// Limits of one route. Each counts only where it is narrower than what holds for every request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RequestLimits {
+    /// How long a request may take until its reply begins; 504 past it.
+    pub deadline: Option<Duration>,
+    /// The longest request body, in bytes; 413 past it.
+    pub body: Option<u64>,
+    /// How long the names and values of its headers may be together, in bytes; 431 past it.
+    pub headers: Option<usize>,
 }
 
 impl<F, Fut> Handler for F
@@ -152,6 +170,7 @@ struct Shared {
 struct Target {
     record: Arc<RouteRecord>,
     handler: Arc<dyn Handler>,
+    limits: RequestLimits,
 }
 
 impl Router {
@@ -171,6 +190,7 @@ impl Router {
             owner: owner_of(&route.record),
             target: Target {
                 record: route.record,
+                limits: route.handler.limits(),
                 handler: route.handler,
             },
         });
@@ -267,17 +287,45 @@ impl Router {
 
     fn arrive(&self, entry: &Entry<Target>, params: Params, parts: Parts, body: Body) -> Routed {
         let shared = &*self.shared;
-        let body = match body.limited(shared.options.body_limit) {
+        let Target { record, limits, .. } = &entry.target;
+        let request_id = RequestId::of(&parts.headers);
+        let refused = |status: StatusCode, limit: &str, message: &str| {
+            let crash = Crash::new(CrashKind::Limit, message).at_limit(limit);
+            self.report(crash, record, &request_id);
+            Routed::Answer(answer(&parts, status, message))
+        };
+        if let Some(limit) = limits.headers {
+            let size: usize = parts
+                .headers
+                .iter()
+                .map(|(name, value)| name.as_str().len() + value.len())
+                .sum();
+            if size > limit {
+                let message = format!("the headers have {size} bytes; at most {limit} are allowed");
+                return refused(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "headers", &message);
+            }
+        }
+        let body_limit = limits
+            .body
+            .map_or(shared.options.body_limit, |body| body.min(shared.options.body_limit));
+        let exceeded = || -> Exceeded {
+            let desk = Kept {
+                router: self.clone(),
+                record: record.clone(),
+                request_id: request_id.clone(),
+            };
+            Box::new(move |error| desk.report(Crash::new(CrashKind::Limit, error.to_string()).at_limit("body")))
+        };
+        let body = match body.limited_telling(body_limit, exceeded) {
             Ok(body) => body,
             Err(error) => {
                 let failure = Failure::from(&error);
-                return Routed::Answer(answer(&parts, failure.status(), failure.message()));
+                return refused(failure.status(), "body", failure.message());
             }
         };
-        let request_id = RequestId::of(&parts.headers);
-        let deadline = shared.options.deadline.map(|time| Instant::now() + time);
+        let time = [shared.options.deadline, limits.deadline].into_iter().flatten().min();
+        let deadline = time.map(|time| Instant::now() + time);
         let slot = Arc::new(ReplySlot::new(parts.extensions.get::<Extensions>().cloned()));
-        let record = &entry.target.record;
         let span = tracing::info_span!(
             "request",
             method = %parts.method,
@@ -300,6 +348,7 @@ impl Router {
             request_id: Some(request_id.clone()),
         };
         let context = Context::new(Arrived {
+            counted: shared.bus.count_request(),
             parts,
             body,
             params,

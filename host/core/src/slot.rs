@@ -9,7 +9,7 @@ use futures_util::FutureExt;
 use futures_util::future::Shared;
 use http::Response;
 
-use crate::{Body, Extensions, Failure, FailureCode};
+use crate::{Body, Crash, Extensions, Failure, FailureCode};
 
 /// One reply at most, and the news that none will come (spec H7).
 ///
@@ -35,6 +35,8 @@ enum State {
     Waiting,
     Watched(Waker),
     Replied(Box<Response<Body>>),
+    /// Whoever holds the context broke a rule that ends its request.
+    Crashed(Box<Crash>),
     /// The reply was taken by the dispatcher.
     Taken,
     /// Every holder of the context is gone. The handler's own value may still come.
@@ -47,6 +49,7 @@ enum State {
 #[derive(Debug)]
 pub(crate) enum Arrival {
     Reply(Response<Body>),
+    Crashed(Box<Crash>),
     Abandoned,
 }
 
@@ -78,7 +81,7 @@ impl ReplySlot {
                 wake(std::mem::replace(&mut *state, State::Replied(Box::new(reply))), state);
                 Ok(())
             }
-            State::Closed => Err(Failure::internal(
+            State::Closed | State::Crashed(_) => Err(Failure::internal(
                 FailureCode::GONE,
                 "nobody waits for the reply any more",
             )),
@@ -96,6 +99,11 @@ impl ReplySlot {
                 Ok(())
             }
         }
+    }
+
+    /// Ends the request, if it has no reply yet.
+    pub(crate) fn crash(&self, crash: Crash) {
+        self.end(State::Crashed(Box::new(crash)));
     }
 
     /// Says that no holder of the context will reply any more; nothing if one did.
@@ -137,6 +145,10 @@ impl ReplySlot {
         let mut state = self.lock();
         match std::mem::replace(&mut *state, State::Taken) {
             State::Replied(reply) => Poll::Ready(Arrival::Reply(*reply)),
+            State::Crashed(crash) => {
+                *state = State::Closed;
+                Poll::Ready(Arrival::Crashed(crash))
+            }
             State::Waiting => {
                 *state = State::Watched(cx.waker().clone());
                 Poll::Pending

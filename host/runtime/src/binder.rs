@@ -116,17 +116,17 @@ impl Binder {
     /// Adds an adapter and replays what was declared so far to it. Tells whether there was anything to replay.
     pub(crate) fn attach(&mut self, transport: Arc<dyn Transport>) -> bool {
         self.transports.push(transport);
-        let mut declared = 0;
+        let mut declared = false;
         for source in &mut self.sources {
             if let Source::Module { module, registered } = source {
-                declared += module.routes.len();
+                declared |= module.declares_routes();
                 registered.get_or_insert_with(|| Registered {
                     origin: Origin::Replay,
                     prefix: self.prefix.clone(),
                 });
             }
         }
-        declared > 0
+        declared
     }
 
     /// Compiles the table and has every adapter stage it.
@@ -216,34 +216,11 @@ impl Source {
                 });
             }
             Self::Module { module, registered } => {
-                let origin = registered
-                    .as_ref()
-                    .map_or(Origin::Decorator, |registered| registered.origin);
-                let prefix = match registered {
-                    Some(registered) => registered.prefix.as_deref(),
-                    None => current_prefix,
+                let (origin, prefix) = match registered {
+                    Some(registered) => (registered.origin, registered.prefix.as_deref()),
+                    None => (Origin::Decorator, current_prefix),
                 };
-                for declared in &module.routes {
-                    let pattern = declared.pattern.prefixed(prefix.unwrap_or_default()).map_err(|error| {
-                        let message = format!("the routes of module `{}` cannot be prefixed", module.info.name);
-                        Error::new(ErrorKind::Refused, message).with_source(error)
-                    })?;
-                    let record = RouteRecord {
-                        method: declared.filter.to_string(),
-                        path: pattern.as_str().to_owned(),
-                        origin,
-                        module: Some(module.info.name.clone()),
-                        controller: Some(declared.controller.to_string()),
-                        handler: Some(declared.handler_name.to_string()),
-                        unavailable_on: Vec::new(),
-                    };
-                    routes.push(Route {
-                        filter: declared.filter.clone(),
-                        pattern,
-                        record: Arc::new(record),
-                        handler: module.handler(declared.handler),
-                    });
-                }
+                routes.extend(module.routes(prefix.unwrap_or_default(), origin)?);
             }
         }
         Ok(())

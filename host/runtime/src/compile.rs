@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
+use pointwork_core::Caller;
+use tokio_util::sync::CancellationToken;
 use wasmtime::component::Component;
 use wasmtime::component::types::ComponentItem;
 
 use crate::engine::Engines;
 use crate::inspect::{Fit, Form, Inspection, inspect};
-use crate::options::ModuleOptions;
+use crate::options::{Isolation, ModuleLimits, ModuleOptions};
+use crate::tally::Tally;
 use crate::template::Template;
 use crate::{Error, ErrorKind};
 
@@ -21,10 +24,17 @@ pub(crate) struct Compiled {
 }
 
 /// Checks a component and compiles it. It blocks.
-pub(crate) fn compile(name: &str, bytes: &[u8], options: ModuleOptions, engines: &Engines) -> Result<Compiled, Error> {
+pub(crate) fn compile(
+    name: &str,
+    bytes: &[u8],
+    options: ModuleOptions,
+    engines: &Engines,
+    bus: Caller,
+) -> Result<Compiled, Error> {
     let inspection = inspect(bytes)?;
     let fit = inspection.verdict(&options.grants)?;
-    let shared = engines.of(fit.form)?;
+    let limits = options.limits.as_ref().unwrap_or_else(|| engines.limits());
+    let shared = engines.of(fit.form, limits.stack)?;
     let component = Component::from_binary(&shared.engine, bytes).map_err(|error| {
         Error::new(ErrorKind::Compile, "the component does not compile").with_source(error.into_boxed_dyn_error())
     })?;
@@ -60,13 +70,15 @@ pub(crate) fn compile(name: &str, bytes: &[u8], options: ModuleOptions, engines:
         Form::Asynchronous => ("handlers-async", "listeners-async"),
     };
     let of = |there: bool, interface: &str, function: &str| there.then(|| export(interface, function)).transpose();
-    let mut limits = options.limits.unwrap_or_else(|| engines.limits().clone());
-    if !inspection.takes_several {
-        // Each of its calls would hold up the next one, which may be what the first waits for.
-        limits.in_flight = 1;
-    }
+    let limits = isolated(limits.clone(), &options, &inspection, &fit)?;
+    let name: Arc<str> = name.into();
     let template = Template {
-        name: name.into(),
+        tally: Arc::new(Tally::new(&name, &options.breaker, &options.trial, bus)),
+        cut: CancellationToken::new(),
+        retired: Arc::default(),
+        shares: fit.form == Form::Asynchronous && limits.in_flight > 1,
+        asks_for_more,
+        name,
         declare_routes: of(fit.controllers, "routes", "declare-routes")?,
         handle: of(fit.controllers, handlers, "handle")?,
         declare_channels: of(fit.channels, "channels", "declare-channels")?,
@@ -81,6 +93,33 @@ pub(crate) fn compile(name: &str, bytes: &[u8], options: ModuleOptions, engines:
         inspection,
         fit,
     })
+}
+
+/// The limits of a module with what its isolation makes of them.
+fn isolated(
+    mut limits: ModuleLimits,
+    options: &ModuleOptions,
+    inspection: &Inspection,
+    fit: &Fit,
+) -> Result<ModuleLimits, Error> {
+    match options.isolation {
+        Some(Isolation::Shared) if fit.form == Form::Synchronous => {
+            let message = "the isolation `shared` is for modules of the asynchronous form, and this one is synchronous: \
+                           expected `exclusive` or `fresh`";
+            return Err(Error::new(ErrorKind::Refused, message));
+        }
+        None | Some(Isolation::Shared) => {}
+        Some(Isolation::Exclusive) => limits.in_flight = 1,
+        Some(Isolation::Fresh) => {
+            limits.in_flight = 1;
+            limits.reuse = 1;
+        }
+    }
+    if !inspection.takes_several {
+        // Each of its calls would hold up the next one, which may be what the first waits for.
+        limits.in_flight = 1;
+    }
+    Ok(limits)
 }
 
 /// Whether a component imports only what reads a request. Nothing that such a component does can be seen from outside

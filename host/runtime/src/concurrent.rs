@@ -1,7 +1,7 @@
 //! Modules of the asynchronous form: an instance may have several calls in flight.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
@@ -9,13 +9,16 @@ use futures_util::stream::FuturesUnordered;
 use pointwork_core::{BoxFuture, Crash, CrashKind};
 use tokio::sync::{Notify, SetOnce, mpsc, oneshot};
 use tokio::time::{sleep, sleep_until, timeout};
+use wasmtime::UpdateDeadline;
 use wasmtime::component::Accessor;
 
 use crate::call::{Call, Event, Exports, Request};
 use crate::executor::Threads;
 use crate::guest::Guest;
-use crate::levels::Places;
-use crate::template::{Template, overloaded, trapped};
+use crate::lanes::{Metered, Turn, slice_used};
+use crate::levels::{Idle, Places};
+use crate::tally::Counted;
+use crate::template::{Full, Template, drained, overloaded, spent, trapped};
 
 /// How long the other calls of an instance may take to end once it is to be given up.
 const GRACE: Duration = Duration::from_secs(5);
@@ -24,15 +27,28 @@ const GRACE: Duration = Duration::from_secs(5);
 pub(crate) struct Concurrent {
     template: Arc<Template>,
     threads: Arc<Threads>,
-    workers: Mutex<Vec<Arc<Worker>>>,
+    workers: Mutex<Workers>,
     /// Tells those who wait for an instance that one has room, or ended.
     room: Arc<Notify>,
+}
+
+#[derive(Default)]
+struct Workers {
+    /// Those that take calls.
+    open: Vec<Arc<Worker>>,
+    /// Those that take none any more and end with the calls that they have. They count until they have ended: there are
+    /// never more instances than the limit says.
+    closing: Vec<Arc<State>>,
 }
 
 /// An instance, as those see it who have calls for it. When they are gone, and the module too, it ends.
 struct Worker {
     jobs: mpsc::UnboundedSender<Job>,
     state: Arc<State>,
+    /// How many calls it took.
+    served: AtomicU64,
+    /// When its last call ended.
+    since: Mutex<Instant>,
 }
 
 /// What an instance and those who call it know of each other.
@@ -45,6 +61,26 @@ struct State {
     give_up: Notify,
     /// What the calls come to that the instance did not end, as soon as it is gone.
     fate: SetOnce<Crash>,
+}
+
+impl Worker {
+    fn in_flight(&self) -> usize {
+        self.state.in_flight.load(Ordering::Relaxed)
+    }
+}
+
+impl Workers {
+    /// Stops giving calls to the instances that `unfit` picks.
+    fn close(&mut self, mut unfit: impl FnMut(&Worker) -> bool) {
+        let closed = self.open.extract_if(.., |worker| unfit(worker));
+        self.closing.extend(closed.map(|worker| worker.state.clone()));
+    }
+
+    /// Forgets the instances that have ended.
+    fn forget_ended(&mut self) {
+        self.close(|worker| worker.state.retired.load(Ordering::Relaxed));
+        self.closing.retain(|state| !state.fate.initialized());
+    }
 }
 
 /// A call in the queue of an instance.
@@ -69,30 +105,36 @@ impl Concurrent {
         }
     }
 
+    fn workers(&self) -> MutexGuard<'_, Workers> {
+        self.workers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// An instance with room, made if need be; `None` when all are full.
     fn worker(self: &Arc<Self>) -> Option<Arc<Worker>> {
         let limits = &self.template.limits;
-        let mut workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
-        // An instance that is to end counts until it has ended: there are never more of them than the limit says.
-        workers.retain(|worker| !worker.state.fate.initialized());
-        let least = workers
-            .iter()
-            .filter(|worker| !worker.state.retired.load(Ordering::Relaxed))
-            .min_by_key(|worker| worker.state.in_flight.load(Ordering::Relaxed));
+        let mut workers = self.workers();
+        workers.forget_ended();
+        let least = workers.open.iter().min_by_key(|worker| worker.in_flight());
         let worker = match least {
-            Some(worker) if worker.state.in_flight.load(Ordering::Relaxed) < limits.in_flight => worker.clone(),
-            _ if workers.len() < limits.instances => {
+            Some(worker) if worker.in_flight() < limits.in_flight => worker.clone(),
+            _ if workers.open.len() + workers.closing.len() < limits.instances => {
                 let worker = self.start();
-                workers.push(worker.clone());
+                workers.open.push(worker.clone());
                 worker
             }
             _ => return None,
         };
         worker.state.in_flight.fetch_add(1, Ordering::Relaxed);
+        let served = worker.served.fetch_add(1, Ordering::Relaxed) + 1;
+        if served >= limits.reuse || self.template.is_retired() {
+            workers.close(|other| std::ptr::eq(other, &*worker));
+        }
         Some(worker)
     }
 
-    async fn wait_for_worker(self: &Arc<Self>) -> Option<Arc<Worker>> {
+    async fn wait_for_worker(self: &Arc<Self>) -> Result<Arc<Worker>, Full> {
+        let limits = &self.template.limits;
+        let _waiting = self.template.tally.wait(limits.queue).ok_or(Full::Queue)?;
         let wait = async {
             loop {
                 let room = self.room.notified();
@@ -102,28 +144,42 @@ impl Concurrent {
                 room.await;
             }
         };
-        timeout(self.template.limits.queue_wait, wait).await.ok()
+        timeout(limits.queue_wait, wait).await.map_err(|_| Full::Instances)
     }
 
     fn start(&self) -> Arc<Worker> {
         let (jobs, queue) = mpsc::unbounded_channel();
         let state = Arc::<State>::default();
-        let driving = drive(self.template.clone(), state.clone(), queue, self.room.clone());
-        self.threads.spawn_guest(driving);
-        Arc::new(Worker { jobs, state })
+        let driving = Box::pin(drive(self.template.clone(), state.clone(), queue));
+        let metered = Metered::forgiving(driving, self.template.limits.cpu);
+        let (template, state_too, room) = (self.template.clone(), state.clone(), self.room.clone());
+        let threads = self.threads.clone();
+        self.threads.spawn_guest(async move {
+            let fate = follow(metered, &template, &threads).await;
+            state_too.retired.store(true, Ordering::Relaxed);
+            // Nobody else sets it.
+            let _ = state_too.fate.set(fate);
+            room.notify_waiters();
+        });
+        Arc::new(Worker {
+            jobs,
+            state,
+            served: AtomicU64::new(0),
+            since: Mutex::new(Instant::now()),
+        })
     }
 
     /// Runs a call in an instance that has room.
-    pub(crate) fn run<C: Call>(self: Arc<Self>, call: C) -> BoxFuture<'static, C::Output> {
-        Box::pin(self.serve(call))
+    pub(crate) fn run<C: Call>(self: Arc<Self>, call: C, counted: Counted) -> BoxFuture<'static, C::Output> {
+        Box::pin(self.serve(call, counted))
     }
 
-    async fn serve<C: Call>(self: Arc<Self>, call: C) -> C::Output {
+    async fn serve<C: Call>(self: Arc<Self>, call: C, _counted: Counted) -> C::Output {
         let worker = match self.worker() {
             Some(worker) => worker,
             None => match self.wait_for_worker().await {
-                Some(worker) => worker,
-                None => return C::crashed(overloaded(&self.template)),
+                Ok(worker) => worker,
+                Err(full) => return C::crashed(overloaded(&self.template, full)),
             },
         };
         let (done, output) = oneshot::channel();
@@ -138,11 +194,15 @@ impl Concurrent {
         let output = output.await;
         place.ended = true;
         match output {
-            Ok(output) => output,
+            Ok(output) => {
+                self.template.tally.succeeded();
+                output
+            }
             Err(_) => {
                 // The job is dropped a moment before the instance's fate is known.
                 let fate = timeout(GRACE, worker.state.fate.wait()).await;
-                C::crashed(fate.map_or_else(|_| ended(&self.template, "the instance ended"), Crash::clone))
+                let fate = fate.map_or_else(|_| ended(&self.template, "the instance ended"), Crash::clone);
+                C::crashed(fate)
             }
         }
     }
@@ -158,6 +218,7 @@ struct Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
+        *self.worker.since.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
         self.worker.state.in_flight.fetch_sub(1, Ordering::Relaxed);
         self.owner.room.notify_one();
         if !self.ended {
@@ -191,33 +252,69 @@ impl Places for Concurrent {
     fn another(&self) -> Self {
         Self::new(self.template.clone(), self.threads.clone())
     }
+
+    fn shrink(&self) {
+        let (retired, allowed) = (self.template.is_retired(), self.template.limits.idle);
+        let now = Instant::now();
+        let mut workers = self.workers();
+        workers.forget_ended();
+        workers.close(|worker| {
+            let since = *worker.since.lock().unwrap_or_else(PoisonError::into_inner);
+            worker.in_flight() == 0 && (retired || now.saturating_duration_since(since) > allowed)
+        });
+    }
+
+    /// What an instance holds that lives in a task of its own cannot be told from outside.
+    fn idle(&self) -> Idle {
+        let workers = self.workers();
+        Idle {
+            instances: workers.open.iter().filter(|worker| worker.in_flight() == 0).count(),
+            held: 0,
+        }
+    }
 }
 
-/// Runs one instance until it traps, is given up, or the module is gone.
-async fn drive(template: Arc<Template>, state: Arc<State>, queue: mpsc::UnboundedReceiver<Job>, room: Arc<Notify>) {
-    let fate = match template.store() {
-        Ok(mut store) => {
-            store.epoch_deadline_async_yield_and_update(1);
-            let given_up = state.give_up.notified();
-            let result = tokio::select! {
-                result = run(&template, &state, &mut store, queue) => Some(result),
-                () = given_up => None,
-            };
-            match result {
-                Some(Ok(())) => ended(&template, "the instance ended"),
-                Some(Err(error)) => trapped(&template, &error, store.data_mut().take_panic()),
-                None => ended(
-                    &template,
-                    "the instance was given up: a call in it did not end by its deadline",
-                ),
+/// Follows an instance from lane to lane until it ends. Tells why it did.
+async fn follow(mut metered: Metered<Crash>, template: &Template, threads: &Threads) -> Crash {
+    loop {
+        let lane = metered.lane();
+        match threads.spawn_in(lane, metered.turn()).await {
+            Ok(Turn::Done(fate)) => return fate,
+            Ok(Turn::Move(moved)) => metered = moved,
+            Ok(Turn::Spent) => return spent(template),
+            Err(error) => {
+                template.tally.crashed();
+                let message = format!("the instance did not end: {error}");
+                return Crash::new(CrashKind::Panic, message).in_module(&*template.name);
             }
         }
-        Err(error) => trapped(&template, &error, None),
+    }
+}
+
+/// Runs one instance until it traps, is given up, or the module is gone. Tells why it ended.
+async fn drive(template: Arc<Template>, state: Arc<State>, queue: mpsc::UnboundedReceiver<Job>) -> Crash {
+    let mut store = match template.store() {
+        Ok(store) => store,
+        Err(error) => return trapped(&template, &error, None),
     };
-    state.retired.store(true, Ordering::Relaxed);
-    // Nobody else sets it.
-    let _ = state.fate.set(fate);
-    room.notify_waiters();
+    store.epoch_deadline_callback(|_| {
+        slice_used();
+        Ok(UpdateDeadline::Yield(1))
+    });
+    store.set_epoch_deadline(1);
+    let result = tokio::select! {
+        result = run(&template, &state, &mut store, queue) => Some(result),
+        () = state.give_up.notified() => None,
+        () = template.cut.cancelled() => return drained(&template),
+    };
+    match result {
+        Some(Ok(())) => ended(&template, "the instance ended"),
+        Some(Err(error)) => trapped(&template, &error, Some(store.data_mut())),
+        None => ended(
+            &template,
+            "the instance was given up: a call in it did not end by its deadline",
+        ),
+    }
 }
 
 fn ended(template: &Template, why: &str) -> Crash {
@@ -267,7 +364,11 @@ async fn call<C: Call>(
 ) -> wasmtime::Result<()> {
     let Pending { call, done } = pending;
     let export = exports.get::<C>()?;
-    let params = accessor.with(|mut access| call.lower(access.get()))?;
+    let params = accessor.with(|mut access| {
+        let guest = access.get();
+        guest.begin_shared_call();
+        call.lower(guest)
+    })?;
     let results = export.call_concurrent(accessor, params).await?;
     if done.send(C::lift(results)).is_err() {
         state.forsaken.fetch_sub(1, Ordering::Relaxed);

@@ -1,7 +1,8 @@
 //! The WebAssembly engines of an application.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -17,24 +18,20 @@ use crate::{Error, ErrorKind};
 /// How long a guest runs before it is interrupted, to yield or to be ended.
 pub(crate) const SLICE: Duration = Duration::from_millis(10);
 
-/// The largest stack of a guest, in bytes.
-const WASM_STACK: usize = 512 * 1024;
-
-/// The stack of a fiber, in bytes: the guest's, and what host functions need on top.
-const FIBER_STACK: usize = 1024 * 1024;
+/// What host functions need of a fiber's stack on top of what the guest may have, in bytes.
+const HOST_STACK: usize = 512 * 1024;
 
 /// How many core modules, memories and tables a component may bring on average. Engines of scripting languages bring
 /// several.
 const PARTS: u32 = 4;
 
-/// One engine for each form of module, made when the first module of that form is loaded.
+/// One engine for each form of module and each size of stack, made when the first such module is loaded.
 ///
-/// Two engines, because one with concurrency support is slower even for synchronous functions: `cargo bench` in
+/// One for each form, because one with concurrency support is slower even for synchronous functions: `cargo bench` in
 /// `tests/bench` shows the ratio.
 pub(crate) struct Engines {
     options: AppOptions,
-    synchronous: OnceLock<Shared>,
-    asynchronous: OnceLock<Shared>,
+    made: Mutex<HashMap<(Form, usize), Shared>>,
     ticker: Ticker,
 }
 
@@ -52,8 +49,7 @@ impl Engines {
     pub(crate) fn new(options: &AppOptions) -> Result<Self, Error> {
         Ok(Self {
             options: options.clone(),
-            synchronous: OnceLock::new(),
-            asynchronous: OnceLock::new(),
+            made: Mutex::default(),
             ticker: Ticker::start()?,
         })
     }
@@ -63,26 +59,45 @@ impl Engines {
         &self.options.limits
     }
 
-    pub(crate) fn of(&self, form: Form) -> Result<&Shared, Error> {
-        let place = match form {
-            Form::Synchronous => &self.synchronous,
-            Form::Asynchronous => &self.asynchronous,
-        };
-        if let Some(shared) = place.get() {
-            return Ok(shared);
+    /// What the application may use.
+    pub(crate) fn options(&self) -> &AppOptions {
+        &self.options
+    }
+
+    /// The engine for modules of that form whose calls have a stack of so many bytes.
+    ///
+    /// # Errors
+    /// [`Engine`](ErrorKind::Engine) if there is no address space for its pool.
+    pub(crate) fn of(&self, form: Form, stack: usize) -> Result<Shared, Error> {
+        let mut engines = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(shared) = engines.get(&(form, stack)) {
+            return Ok(shared.clone());
         }
-        let made = Shared::new(form, &self.options).map_err(|error| {
+        let made = Shared::new(form, stack, &self.options).map_err(|error| {
             Error::new(ErrorKind::Engine, "the WebAssembly engine does not start").with_source(error)
         })?;
         self.ticker.add(&made.engine);
-        // Two loads at once may both make one; the first stays.
-        Ok(place.get_or_init(|| made))
+        engines.insert((form, stack), made.clone());
+        Ok(made)
     }
 }
 
+/// What decides how components are compiled.
+pub(crate) fn config(form: Form, stack: usize) -> Config {
+    let concurrent = form == Form::Asynchronous;
+    let mut config = Config::new();
+    config
+        .concurrency_support(concurrent)
+        .wasm_component_model_async(concurrent)
+        .wasm_memory64(false)
+        .epoch_interruption(true)
+        .max_wasm_stack(stack)
+        .async_stack_size(stack.saturating_add(HOST_STACK));
+    config
+}
+
 impl Shared {
-    fn new(form: Form, options: &AppOptions) -> wasmtime::Result<Self> {
-        let concurrent = form == Form::Asynchronous;
+    fn new(form: Form, stack: usize, options: &AppOptions) -> wasmtime::Result<Self> {
         let mut pool = PoolingAllocationConfig::new();
         pool.total_component_instances(options.max_instances)
             .total_core_instances(options.max_instances * PARTS)
@@ -93,21 +108,14 @@ impl Shared {
             .table_elements(options.limits.table_elements)
             .max_component_instance_size(4 * 1024 * 1024)
             .max_core_instance_size(4 * 1024 * 1024);
-        let mut config = Config::new();
-        config
-            .concurrency_support(concurrent)
-            .wasm_component_model_async(concurrent)
-            .wasm_memory64(false)
-            .epoch_interruption(true)
-            .max_wasm_stack(WASM_STACK)
-            .async_stack_size(FIBER_STACK)
-            .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+        let mut config = config(form, stack);
+        config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
         let engine = Engine::new(&config)?;
         let mut contract = Linker::new(&engine);
         context::add_to_linker::<_, HasSelf<Guest>>(&mut contract, |guest| guest)?;
         events::add_to_linker::<_, HasSelf<Guest>>(&mut contract, |guest| guest)?;
         log::add_to_linker::<_, HasSelf<Guest>>(&mut contract, |guest| guest)?;
-        if concurrent {
+        if form == Form::Asynchronous {
             context_async::add_to_linker::<_, HasSelf<Guest>>(&mut contract, |guest| guest)?;
             events_async::add_to_linker::<_, HasSelf<Guest>>(&mut contract, |guest| guest)?;
         }

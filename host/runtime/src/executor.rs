@@ -9,15 +9,18 @@ use pointwork_core::{BoxFuture, Executor};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::JoinHandle;
 
+use crate::lanes::Lane;
 use crate::{Error, ErrorKind};
 
-/// Two sets of threads beside those of the server framework: one for the application's own work (emitted events, what
-/// handlers do after their reply), one for guests that take long. A guest in an endless loop then shares its threads
-/// with other such guests, never with a server's workers or a listener.
+/// Sets of threads beside those of the server framework: one for the application's own work (emitted events, what
+/// handlers do after their reply), and two for guests that take long. A guest in an endless loop then shares its threads
+/// with other such guests, never with a server's workers or a listener; and those of the slow lane run only when no other
+/// thread wants the processor.
 #[derive(Debug)]
 pub(crate) struct Threads {
     work: Owned,
-    guests: Owned,
+    fast: Owned,
+    slow: Owned,
 }
 
 #[derive(Debug)]
@@ -53,16 +56,21 @@ impl Threads {
             .enable_all()
             .build()
             .map_err(failed)?;
-        let guests = Builder::new_multi_thread()
-            .thread_name("pointwork-guest")
-            .enable_all()
+        let guests = |name: &str| {
+            let mut builder = Builder::new_multi_thread();
             // A guest that yields must let timers and sockets of its thread have their turn at once.
-            .event_interval(1)
+            builder.thread_name(name).enable_all().event_interval(1);
+            builder
+        };
+        let fast = guests("pointwork-guest").build().map_err(failed)?;
+        let slow = guests("pointwork-slow")
+            .on_thread_start(give_way)
             .build()
             .map_err(failed)?;
         Ok(Self {
             work: Owned::new(work),
-            guests: Owned::new(guests),
+            fast: Owned::new(fast),
+            slow: Owned::new(slow),
         })
     }
 
@@ -71,12 +79,42 @@ impl Threads {
         &self,
         future: impl Future<Output = T> + Send + 'static,
     ) -> JoinHandle<T> {
-        self.guests.handle.spawn(future)
+        self.spawn_in(Lane::Fast, future)
+    }
+
+    /// Runs guest code in a lane.
+    pub(crate) fn spawn_in<T: Send + 'static>(
+        &self,
+        lane: Lane,
+        future: impl Future<Output = T> + Send + 'static,
+    ) -> JoinHandle<T> {
+        match lane {
+            Lane::Fast => self.fast.handle.spawn(future),
+            Lane::Slow => self.slow.handle.spawn(future),
+        }
+    }
+
+    /// Runs what is neither guest code nor blocks.
+    pub(crate) fn spawn_work<T: Send + 'static>(
+        &self,
+        future: impl Future<Output = T> + Send + 'static,
+    ) -> JoinHandle<T> {
+        self.work.handle.spawn(future)
     }
 
     /// Runs what blocks: compiling a component.
     pub(crate) fn spawn_blocking<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
         self.work.handle.spawn_blocking(work)
+    }
+}
+
+/// Makes the thread that runs this one that others go before. Where the system has no priorities for threads, it competes
+/// like any other.
+fn give_way() {
+    #[cfg(target_os = "linux")]
+    // On Linux a priority is the thread's own. A thread may always lower it.
+    if let Err(error) = rustix::process::nice(19) {
+        tracing::warn!("the slow lane has no low priority: {error}");
     }
 }
 

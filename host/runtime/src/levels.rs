@@ -8,6 +8,20 @@ use pointwork_core::MAX_DEPTH;
 pub(crate) trait Places: Sized {
     /// The same module with places of its own, none taken.
     fn another(&self) -> Self;
+
+    /// Frees instances that were idle for too long, or all that are idle if the version is retired.
+    fn shrink(&self);
+
+    /// What is idle.
+    fn idle(&self) -> Idle;
+}
+
+/// Instances that wait for a call.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Idle {
+    pub(crate) instances: usize,
+    /// What they hold of requests that are over.
+    pub(crate) held: usize,
 }
 
 /// The places of a module, once for each level of re-entrance.
@@ -26,6 +40,25 @@ impl<R: Places> Levels<R> {
             outermost: Arc::new(outermost),
             inner: Default::default(),
         }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Arc<R>> {
+        std::iter::once(&self.outermost).chain(self.inner.iter().filter_map(OnceLock::get))
+    }
+
+    /// See [`Places::shrink`].
+    pub(crate) fn shrink(&self) {
+        self.all().for_each(|places| places.shrink());
+    }
+
+    /// See [`Places::idle`].
+    pub(crate) fn idle(&self) -> Idle {
+        self.all()
+            .map(|places| places.idle())
+            .fold(Idle::default(), |sum, idle| Idle {
+                instances: sum.instances + idle.instances,
+                held: sum.held + idle.held,
+            })
     }
 
     /// The places for calls that as many other calls of the module wait for.

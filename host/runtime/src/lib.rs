@@ -20,7 +20,9 @@ mod grants;
 mod guest;
 mod inspect;
 mod keep;
+mod lanes;
 mod levels;
+mod limiter;
 mod lint;
 mod module;
 mod offload;
@@ -28,6 +30,7 @@ mod options;
 mod reply;
 mod sequential;
 mod status;
+mod tally;
 mod template;
 
 pub use app::{App, ConnectOptions, Settings};

@@ -1,11 +1,20 @@
 //! One loaded module: compiled, probed, ready to serve.
 
 use std::fmt;
+use std::future::ready;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
+use http::header::RETRY_AFTER;
+use http::{HeaderValue, StatusCode};
 use pointwork_core::routing::{ControllerDeclaration, DeclaredRoute, RouteDeclaration, validate};
-use pointwork_core::{BoxFuture, Context, Delivery, Failure, Handler, HandlerFuture, Listener, Payload, Subscription};
+use pointwork_core::{
+    Body, BoxFuture, Bus, Context, Crash, CrashKind, Delivery, Failure, FailureCode, Handler, HandlerFuture, Listener,
+    Origin, Outcome, Payload, RequestLimits, Route, RouteRecord, Subscription, error_reply,
+};
 use sha2::{Digest, Sha256};
+use tokio::time::timeout;
 
 use crate::bindings::exports::pointwork::module::channels::{Channel, Listener as DeclaredListener};
 use crate::bindings::exports::pointwork::module::routes::Controller;
@@ -18,7 +27,9 @@ use crate::inspect::Form;
 use crate::levels::Levels;
 use crate::options::ModuleOptions;
 use crate::sequential::Sequential;
-use crate::template::{Declared, probe};
+use crate::status::Usage;
+use crate::tally::Tally;
+use crate::template::{Declared, Template, probe};
 use crate::{Capability, Error, ErrorKind};
 
 /// What is told of a loaded module.
@@ -57,19 +68,31 @@ pub struct ChannelInfo {
     pub events: Vec<String>,
 }
 
-/// How the calls of a module reach its instances.
-enum Runner {
-    Sequential(Levels<Sequential>),
-    Concurrent(Levels<Concurrent>),
-}
-
-/// A module that was loaded whole.
+/// A version of a module that was loaded whole.
 pub(crate) struct Module {
     pub(crate) info: ModuleInfo,
-    pub(crate) routes: Vec<DeclaredRoute>,
-    channels: Vec<Channel>,
     pub(crate) options: ModuleOptions,
+    declared: Arc<Validated>,
     runner: Arc<Runner>,
+}
+
+/// What a version declares.
+struct Validated {
+    routes: Vec<DeclaredRoute>,
+    channels: Vec<Channel>,
+}
+
+/// How the calls of a version reach its instances.
+struct Runner {
+    template: Arc<Template>,
+    pure: bool,
+    threads: Arc<Threads>,
+    instances: Instances,
+}
+
+enum Instances {
+    Sequential(Levels<Sequential>),
+    Concurrent(Levels<Concurrent>),
 }
 
 impl fmt::Debug for Module {
@@ -82,19 +105,23 @@ impl Module {
     /// Checks, compiles and probes a component, and reads its declarations.
     pub(crate) async fn load(
         name: &str,
-        bytes: Vec<u8>,
+        bytes: Arc<[u8]>,
         options: ModuleOptions,
         engines: &Arc<Engines>,
         threads: &Arc<Threads>,
+        bus: &Bus,
     ) -> Result<Self, Error> {
-        let digest = Sha256::digest(&bytes)
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let digest = digest(&bytes);
+        if let Some(expected) = &options.digest
+            && !expected.eq_ignore_ascii_case(&digest)
+        {
+            let message = format!("the component has the SHA-256 `{digest}`, expected `{expected}`");
+            return Err(Error::new(ErrorKind::Read, message).with_hint("the file may be truncated, or another one"));
+        }
         let size = bytes.len();
         let compiling = {
-            let (name, options, engines) = (name.to_owned(), options.clone(), engines.clone());
-            threads.spawn_blocking(move || compile(&name, &bytes, options, &engines))
+            let (name, options, engines, bus) = (name.to_owned(), options.clone(), engines.clone(), bus.caller());
+            threads.spawn_blocking(move || compile(&name, &bytes, options, &engines, bus))
         };
         let compiled = compiling
             .await
@@ -122,21 +149,104 @@ impl Module {
             granted: options.grants.describe(),
             warnings: crate::lint::warnings(&routes),
         };
-        let runner = Arc::new(match fit.form {
-            Form::Synchronous => Runner::Sequential(Levels::new(Sequential::new(template, pure, threads.clone()))),
-            Form::Asynchronous => Runner::Concurrent(Levels::new(Concurrent::new(template, threads.clone()))),
-        });
         Ok(Self {
             info,
-            routes,
-            channels,
             options,
-            runner,
+            declared: Arc::new(Validated { routes, channels }),
+            runner: Arc::new(Runner::new(fit.form, template, pure, threads.clone())),
         })
     }
 
+    /// The same version as if it had never run: no instance, nothing counted.
+    pub(crate) fn anew(&self) -> Self {
+        let runner = &self.runner;
+        let template = Arc::new(runner.template.anew());
+        Self {
+            info: self.info.clone(),
+            options: self.options.clone(),
+            declared: self.declared.clone(),
+            runner: Arc::new(Runner::new(
+                self.info.form,
+                template,
+                runner.pure,
+                runner.threads.clone(),
+            )),
+        }
+    }
+
+    /// How many routes it declares.
+    pub(crate) fn declares_routes(&self) -> bool {
+        !self.declared.routes.is_empty()
+    }
+
+    /// Its routes under a prefix, in its order.
+    ///
+    /// # Errors
+    /// [`Refused`](ErrorKind::Refused) if a route cannot stand under the prefix.
+    pub(crate) fn routes(&self, prefix: &str, origin: Origin) -> Result<Vec<Route>, Error> {
+        let route = |declared: &DeclaredRoute| {
+            let pattern = declared.pattern.prefixed(prefix).map_err(|error| {
+                let message = format!("the routes of module `{}` cannot be prefixed", self.info.name);
+                Error::new(ErrorKind::Refused, message).with_source(error)
+            })?;
+            let record = RouteRecord {
+                method: declared.filter.to_string(),
+                path: pattern.as_str().to_owned(),
+                origin,
+                module: Some(self.info.name.clone()),
+                controller: Some(declared.controller.to_string()),
+                handler: Some(declared.handler_name.to_string()),
+                unavailable_on: Vec::new(),
+            };
+            Ok(Route {
+                filter: declared.filter.clone(),
+                pattern,
+                record: Arc::new(record),
+                handler: self.handler(declared.handler),
+            })
+        };
+        self.declared.routes.iter().map(route).collect()
+    }
+
+    /// Ends what is in flight on it.
+    pub(crate) fn cut(&self) {
+        self.runner.template.cut.cancel();
+    }
+
+    /// Frees every instance that is idle or becomes so.
+    pub(crate) fn retire(&self) {
+        self.runner.template.retired.store(true, Ordering::Relaxed);
+        self.shrink();
+    }
+
+    /// Frees instances that were idle for too long.
+    pub(crate) fn shrink(&self) {
+        match &self.runner.instances {
+            Instances::Sequential(levels) => levels.shrink(),
+            Instances::Concurrent(levels) => levels.shrink(),
+        }
+    }
+
+    /// What counts its calls.
+    pub(crate) fn tally(&self) -> &Tally {
+        &self.runner.template.tally
+    }
+
+    /// What its calls use.
+    pub(crate) fn usage(&self) -> Usage {
+        let idle = match &self.runner.instances {
+            Instances::Sequential(levels) => levels.idle(),
+            Instances::Concurrent(levels) => levels.idle(),
+        };
+        Usage {
+            idle: idle.instances,
+            held: idle.held,
+            ..self.tally().usage()
+        }
+    }
+
     /// The handler of that number.
-    pub(crate) fn handler(&self, number: u32) -> Arc<dyn Handler> {
+    fn handler(&self, number: u32) -> Arc<dyn Handler> {
         Arc::new(Numbered {
             runner: self.runner.clone(),
             number,
@@ -156,7 +266,7 @@ impl Module {
                 number: listener.id,
             }),
         };
-        let channels = self.channels.iter();
+        let channels = self.declared.channels.iter();
         channels
             .flat_map(|channel| {
                 channel
@@ -181,6 +291,25 @@ impl ChannelInfo {
     }
 }
 
+impl Runner {
+    fn new(form: Form, template: Arc<Template>, pure: bool, threads: Arc<Threads>) -> Self {
+        let instances = match form {
+            Form::Synchronous => {
+                Instances::Sequential(Levels::new(Sequential::new(template.clone(), pure, threads.clone())))
+            }
+            Form::Asynchronous => {
+                Instances::Concurrent(Levels::new(Concurrent::new(template.clone(), threads.clone())))
+            }
+        };
+        Self {
+            template,
+            pure,
+            threads,
+            instances,
+        }
+    }
+}
+
 /// Runs a handler by its number.
 struct Numbered {
     runner: Arc<Runner>,
@@ -189,16 +318,39 @@ struct Numbered {
 
 impl Handler for Numbered {
     fn call(&self, context: Context) -> HandlerFuture {
+        let counted = match self.runner.template.tally.admit() {
+            Ok(counted) => counted,
+            Err(left) => return Box::pin(ready(Outcome::Reply(held_back(left)))),
+        };
         let request = Request {
             handler: self.number,
             context,
         };
         // Nothing waits for a request but its client.
-        match &*self.runner {
-            Runner::Sequential(levels) => levels.at(0).clone().handle(request),
-            Runner::Concurrent(levels) => levels.at(0).clone().run(request),
+        match &self.runner.instances {
+            Instances::Sequential(levels) => levels.at(0).clone().handle(request, counted),
+            Instances::Concurrent(levels) => levels.at(0).clone().run(request, counted),
         }
     }
+
+    fn limits(&self) -> RequestLimits {
+        let own = &self.runner.template.limits;
+        let mut limits = RequestLimits::default();
+        limits.deadline = own.deadline;
+        limits.body = own.body;
+        limits.headers = Some(own.headers);
+        limits
+    }
+}
+
+/// The answer of a module that is held back, in whole seconds as HTTP has them.
+fn held_back(left: Duration) -> http::Response<Body> {
+    let mut reply = error_reply(StatusCode::SERVICE_UNAVAILABLE, "the server is busy");
+    let seconds = left.as_secs_f64().ceil().max(1.0);
+    if let Ok(after) = HeaderValue::try_from(format!("{seconds:.0}")) {
+        reply.headers_mut().insert(RETRY_AFTER, after);
+    }
+    reply
 }
 
 /// Runs a listener by its number.
@@ -210,17 +362,46 @@ struct Heard {
 
 impl Listener for Heard {
     fn deliver(&self, delivery: Delivery, payload: Payload) -> BoxFuture<'static, Result<Payload, Failure>> {
+        let template = &self.runner.template;
+        let counted = match template.tally.admit() {
+            Ok(counted) => counted,
+            Err(left) => {
+                let message = format!("module `{}` is held back for another {left:?}", self.module);
+                let failure = Failure::with_code(FailureCode::OVERLOADED, StatusCode::SERVICE_UNAVAILABLE, message);
+                return Box::pin(ready(Err(failure)));
+            }
+        };
         let reentrance = delivery.caller().chain().reentrance(&self.module);
         let event = Event {
             listener: self.number,
             delivery,
             payload,
         };
-        match &*self.runner {
-            Runner::Sequential(levels) => levels.at(reentrance).clone().run(event),
-            Runner::Concurrent(levels) => levels.at(reentrance).clone().run(event),
+        let running = match &self.runner.instances {
+            Instances::Sequential(levels) => levels.at(reentrance).clone().run(event, counted),
+            Instances::Concurrent(levels) => levels.at(reentrance).clone().run(event, counted),
+        };
+        match template.limits.deadline {
+            Some(deadline) => Box::pin(within(deadline, running)),
+            None => running,
         }
     }
+}
+
+/// Ends a listener that takes too long for its module.
+async fn within(deadline: Duration, running: BoxFuture<'static, Result<Payload, Failure>>) -> Result<Payload, Failure> {
+    timeout(deadline, running).await.unwrap_or_else(|_| {
+        let crash = Crash::new(
+            CrashKind::Deadline,
+            format!("the listener took longer than {deadline:?}"),
+        );
+        Err(Failure::of_crash(crash.at_limit("deadline")))
+    })
+}
+
+/// SHA-256 in hex.
+pub(crate) fn digest(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn declaration_in(controller: Controller) -> ControllerDeclaration {

@@ -1,6 +1,5 @@
 //! Moving a guest that takes long off the server's threads.
 
-use std::cell::Cell;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -8,35 +7,89 @@ use std::task::{Context as TaskContext, Poll};
 
 use pointwork_core::{BoxFuture, Crash, CrashKind};
 use tokio::task::JoinHandle;
+use tokio_util::sync::WaitForCancellationFutureOwned;
 use tracing::Instrument;
 
 use crate::call::Call;
 use crate::executor::Threads;
-
-thread_local! {
-    /// Whether a guest on this thread used up its slice since the last [`Offload::poll`] began.
-    static SLICE_USED: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Notes that the guest that runs on this thread used up its slice and yields.
-pub(crate) fn slice_used() {
-    SLICE_USED.set(true);
-}
+use crate::lanes::{Metered, Turn, take_slice_used};
+use crate::template::{Template, drained, spent};
 
 /// Runs a call where it is polled, which is what a short one costs least, until a guest in it uses up its slice. Then
 /// it goes on among the guests' own threads, so that it cannot slow a server's worker down.
+///
+/// It ends with the call, when the call has used up its processor time, or when its version has drained for too long.
 pub(crate) struct Offload<C: Call> {
     here: Option<BoxFuture<'static, C::Output>>,
-    there: Option<JoinHandle<C::Output>>,
+    there: Option<JoinHandle<Turn<C::Output>>>,
+    /// Tells that the version is to end; asked for only by a call that has to wait.
+    cut: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
+    template: Arc<Template>,
     threads: Arc<Threads>,
 }
 
 impl<C: Call> Offload<C> {
-    pub(crate) fn new(here: BoxFuture<'static, C::Output>, threads: Arc<Threads>) -> Self {
+    pub(crate) fn new(here: BoxFuture<'static, C::Output>, template: Arc<Template>, threads: Arc<Threads>) -> Self {
         Self {
             here: Some(here),
             there: None,
+            cut: None,
+            template,
             threads,
+        }
+    }
+
+    fn go_on(&mut self, metered: Metered<C::Output>) {
+        let lane = metered.lane();
+        let turn = metered.turn().instrument(tracing::Span::current());
+        self.there = Some(self.threads.spawn_in(lane, turn));
+    }
+
+    fn poll_there(&mut self, cx: &mut TaskContext<'_>) -> Poll<C::Output> {
+        loop {
+            let Some(there) = &mut self.there else {
+                return Poll::Pending;
+            };
+            let turn = match Pin::new(there).poll(cx) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(turn) => turn,
+            };
+            self.there = None;
+            return Poll::Ready(match turn {
+                Ok(Turn::Done(output)) => output,
+                Ok(Turn::Move(metered)) => {
+                    self.go_on(metered);
+                    continue;
+                }
+                Ok(Turn::Spent) => C::crashed(spent(&self.template)),
+                Err(error) => {
+                    self.template.tally.crashed();
+                    let message = format!("the call of the guest did not end: {error}");
+                    C::crashed(Crash::new(CrashKind::Panic, message))
+                }
+            });
+        }
+    }
+
+    fn poll_call(&mut self, cx: &mut TaskContext<'_>) -> Poll<C::Output> {
+        if let Some(here) = &mut self.here {
+            take_slice_used();
+            let polled = here.as_mut().poll(cx);
+            // This call moves; the one that waits for it need not.
+            if polled.is_ready() || !take_slice_used() {
+                return polled;
+            }
+        }
+        if let Some(here) = self.here.take() {
+            self.go_on(Metered::after_slice(here, self.template.limits.cpu));
+        }
+        self.poll_there(cx)
+    }
+
+    fn end(&mut self) {
+        self.here = None;
+        if let Some(there) = self.there.take() {
+            there.abort();
         }
     }
 }
@@ -45,35 +98,23 @@ impl<C: Call> Future for Offload<C> {
     type Output = C::Output;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<C::Output> {
-        if let Some(here) = &mut self.here {
-            SLICE_USED.set(false);
-            let polled = here.as_mut().poll(cx);
-            if polled.is_ready() || !SLICE_USED.get() {
-                return polled;
-            }
+        let this = &mut *self;
+        if let Poll::Ready(output) = this.poll_call(cx) {
+            return Poll::Ready(output);
         }
-        // This call moves; the one that waits for it need not.
-        SLICE_USED.set(false);
-        if let Some(here) = self.here.take() {
-            let there = self.threads.spawn_guest(here.instrument(tracing::Span::current()));
-            self.there = Some(there);
+        let cut = this
+            .cut
+            .get_or_insert_with(|| Box::pin(this.template.cut.clone().cancelled_owned()));
+        if cut.as_mut().poll(cx).is_ready() {
+            this.end();
+            return Poll::Ready(C::crashed(drained(&this.template)));
         }
-        let Some(there) = &mut self.there else {
-            return Poll::Pending;
-        };
-        Pin::new(there).poll(cx).map(|joined| {
-            joined.unwrap_or_else(|error| {
-                let message = format!("the call of the guest did not end: {error}");
-                C::crashed(Crash::new(CrashKind::Panic, message))
-            })
-        })
+        Poll::Pending
     }
 }
 
 impl<C: Call> Drop for Offload<C> {
     fn drop(&mut self) {
-        if let Some(there) = &self.there {
-            there.abort();
-        }
+        self.end();
     }
 }

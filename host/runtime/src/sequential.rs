@@ -1,7 +1,8 @@
 //! Modules of the synchronous form: an instance serves one call at a time.
 
 use std::future::ready;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use pointwork_core::{BoxFuture, Context, HandlerFuture, Outcome};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -11,9 +12,11 @@ use wasmtime::{Store, Trap, UpdateDeadline};
 use crate::call::{Call, Export, Exports, Request};
 use crate::executor::Threads;
 use crate::guest::Guest;
-use crate::levels::Places;
-use crate::offload::{Offload, slice_used};
-use crate::template::{Template, overloaded, trapped};
+use crate::lanes::slice_used;
+use crate::levels::{Idle, Places};
+use crate::offload::Offload;
+use crate::tally::Counted;
+use crate::template::{Full, Template, overloaded, trapped};
 
 /// How many slices a call without a fiber may take before it is begun again on one.
 const SLICES_WITHOUT_FIBER: u32 = 2;
@@ -36,6 +39,8 @@ pub(crate) struct Sequential {
 struct Warm {
     store: Store<Guest>,
     exports: Exports,
+    served: u64,
+    since: Instant,
 }
 
 impl Sequential {
@@ -51,32 +56,42 @@ impl Sequential {
     }
 
     /// Runs a handler; at once, if the module is pure and an instance is idle.
-    pub(crate) fn handle(self: Arc<Self>, request: Request) -> HandlerFuture {
+    pub(crate) fn handle(self: Arc<Self>, request: Request, counted: Counted) -> HandlerFuture {
         if self.pure
             && let Some(outcome) = self.run_plain(request.handler, &request.context)
         {
             return Box::pin(ready(outcome));
         }
-        self.run(request)
+        self.run(request, counted)
     }
 
     /// Runs a call on a fiber.
-    pub(crate) fn run<C: Call>(self: Arc<Self>, call: C) -> BoxFuture<'static, C::Output> {
-        let threads = self.threads.clone();
-        Box::pin(Offload::<C>::new(Box::pin(self.run_on_fiber(call)), threads))
+    pub(crate) fn run<C: Call>(self: Arc<Self>, call: C, counted: Counted) -> BoxFuture<'static, C::Output> {
+        let (template, threads) = (self.template.clone(), self.threads.clone());
+        let call = Box::pin(self.run_on_fiber(call, counted));
+        Box::pin(Offload::<C>::new(call, template, threads))
     }
 
-    fn idle(&self) -> Option<Warm> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    fn lock_idle(&self) -> MutexGuard<'_, Vec<Warm>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn keep(&self, warm: Warm) {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(warm);
+    fn take_idle(&self) -> Option<Warm> {
+        self.lock_idle().pop()
+    }
+
+    /// Keeps an instance for the next call, if it may serve one.
+    fn keep(&self, mut warm: Warm) {
+        warm.served += 1;
+        if warm.served < self.template.limits.reuse && !self.template.is_retired() {
+            warm.since = Instant::now();
+            self.lock_idle().push(warm);
+        }
     }
 
     /// A plain call on an idle instance; `None` if there is none, or the call is not one to be made without a fiber.
     fn run_plain(&self, handler: u32, context: &Context) -> Option<Outcome> {
-        let mut warm = self.idle()?;
+        let mut warm = self.take_idle()?;
         warm.store.data_mut().begin_call(false);
         let context = context.clone();
         let result = warm
@@ -88,11 +103,12 @@ impl Sequential {
         }
     }
 
-    async fn run_on_fiber<C: Call>(self: Arc<Self>, call: C) -> C::Output {
-        let Some(_permit) = self.permit().await else {
-            return C::crashed(overloaded(&self.template));
+    async fn run_on_fiber<C: Call>(self: Arc<Self>, call: C, _counted: Counted) -> C::Output {
+        let _permit = match self.permit().await {
+            Ok(permit) => permit,
+            Err(full) => return C::crashed(overloaded(&self.template, full)),
         };
-        let mut warm = match self.idle() {
+        let mut warm = match self.take_idle() {
             Some(warm) => warm,
             None => match self.make().await {
                 Ok(warm) => warm,
@@ -110,24 +126,25 @@ impl Sequential {
     fn end<C: Call>(&self, mut warm: Warm, result: wasmtime::Result<C::Results>) -> C::Output {
         match result {
             Ok(results) => {
+                self.template.tally.succeeded();
                 self.keep(warm);
                 C::lift(results)
             }
-            Err(error) => {
-                let said = warm.store.data_mut().take_panic();
-                C::crashed(trapped(&self.template, &error, said))
-            }
+            Err(error) => C::crashed(trapped(&self.template, &error, Some(warm.store.data_mut()))),
         }
     }
 
-    async fn permit(&self) -> Option<OwnedSemaphorePermit> {
+    async fn permit(&self) -> Result<OwnedSemaphorePermit, Full> {
         if let Ok(permit) = self.permits.clone().try_acquire_owned() {
-            return Some(permit);
+            return Ok(permit);
         }
-        timeout(self.template.limits.queue_wait, self.permits.clone().acquire_owned())
-            .await
-            .ok()?
-            .ok()
+        let limits = &self.template.limits;
+        let _waiting = self.template.tally.wait(limits.queue).ok_or(Full::Queue)?;
+        match timeout(limits.queue_wait, self.permits.clone().acquire_owned()).await {
+            Ok(Ok(permit)) => Ok(permit),
+            // Nobody closes the semaphore.
+            Ok(Err(_)) | Err(_) => Err(Full::Instances),
+        }
     }
 
     async fn make(&self) -> wasmtime::Result<Warm> {
@@ -149,7 +166,12 @@ impl Sequential {
         store.set_epoch_deadline(1);
         let instance = self.template.pre.instantiate_async(&mut store).await?;
         let exports = Exports::of(&self.template, &mut store, &instance)?;
-        Ok(Warm { store, exports })
+        Ok(Warm {
+            store,
+            exports,
+            served: 0,
+            since: Instant::now(),
+        })
     }
 }
 
@@ -164,5 +186,29 @@ impl Warm {
 impl Places for Sequential {
     fn another(&self) -> Self {
         Self::new(self.template.clone(), self.pure, self.threads.clone())
+    }
+
+    fn shrink(&self) {
+        let now = Instant::now();
+        let mut idle = self.lock_idle();
+        // The one that came last is taken first, so the oldest are in front.
+        let old = if self.template.is_retired() {
+            idle.len()
+        } else {
+            let allowed = self.template.limits.idle;
+            idle.partition_point(|warm| now.saturating_duration_since(warm.since) > allowed)
+        };
+        let old: Vec<_> = idle.drain(..old).collect();
+        // Freeing takes its time; nobody has to wait for it.
+        drop(idle);
+        drop(old);
+    }
+
+    fn idle(&self) -> Idle {
+        let mut idle = self.lock_idle();
+        Idle {
+            instances: idle.len(),
+            held: idle.iter_mut().map(|warm| warm.store.data_mut().held()).sum(),
+        }
     }
 }

@@ -1,19 +1,24 @@
 //! A module that can make instances of itself, and the first of them, which is asked what the module declares.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pointwork_core::{Crash, CrashKind};
+use tokio_util::sync::CancellationToken;
 use wasmtime::component::{ComponentExportIndex, Instance, InstancePre, Lift};
-use wasmtime::{PoolConcurrencyLimitError, Store, StoreLimitsBuilder, Trap};
+use wasmtime::{PoolConcurrencyLimitError, Store, Trap};
 
 use crate::bindings::exports::pointwork::module::channels::Channel;
 use crate::bindings::exports::pointwork::module::routes::Controller;
 use crate::executor::Threads;
 use crate::guest::Guest;
+use crate::limiter::Exceeded;
 use crate::options::ModuleLimits;
+use crate::tally::Tally;
 use crate::{Error, ErrorKind, Grants};
 
-/// A module that can make instances of itself: what both forms share.
+/// A version of a module that can make instances of itself: what both forms share.
+#[derive(Clone)]
 pub(crate) struct Template {
     pub(crate) name: Arc<str>,
     pub(crate) pre: InstancePre<Guest>,
@@ -23,6 +28,15 @@ pub(crate) struct Template {
     pub(crate) deliver: Option<ComponentExportIndex>,
     pub(crate) limits: ModuleLimits,
     pub(crate) grants: Arc<Grants>,
+    /// Whether it may reach anything beyond the contract.
+    pub(crate) asks_for_more: bool,
+    /// Whether calls share an instance at a time.
+    pub(crate) shares: bool,
+    pub(crate) tally: Arc<Tally>,
+    /// Ends what is in flight on this version.
+    pub(crate) cut: CancellationToken,
+    /// Set when the version is current no more: its instances are of no further use.
+    pub(crate) retired: Arc<AtomicBool>,
 }
 
 /// What a module declares, as it comes from the guest.
@@ -37,14 +51,24 @@ impl Template {
     /// # Errors
     /// If what the module is granted cannot be had.
     pub(crate) fn store(&self) -> wasmtime::Result<Store<Guest>> {
-        let limits = StoreLimitsBuilder::new()
-            .memory_size(self.limits.memory)
-            .table_elements(self.limits.table_elements)
-            .build();
-        let guest = Guest::new(&self.name, limits, &self.grants)?;
+        let guest = Guest::new(self)?;
         let mut store = Store::new(self.pre.engine(), guest);
         store.limiter(|guest| &mut guest.limits);
         Ok(store)
+    }
+
+    /// The same module as if it had never run: nothing counted, nothing ended.
+    pub(crate) fn anew(&self) -> Self {
+        Self {
+            tally: Arc::new(self.tally.anew()),
+            cut: CancellationToken::new(),
+            retired: Arc::default(),
+            ..self.clone()
+        }
+    }
+
+    pub(crate) fn is_retired(&self) -> bool {
+        self.retired.load(Ordering::Relaxed)
     }
 
     async fn declared(&self) -> wasmtime::Result<Declared> {
@@ -95,25 +119,79 @@ pub(crate) async fn probe(template: &Arc<Template>, threads: &Threads) -> Result
 }
 
 /// What is told of a guest that broke, for the log only: the trap, what the guest said, the backtrace.
-pub(crate) fn trapped(template: &Template, error: &wasmtime::Error, said: Option<String>) -> Crash {
+pub(crate) fn trapped(template: &Template, error: &wasmtime::Error, guest: Option<&mut Guest>) -> Crash {
+    let (said, refused) = guest.map_or((None, None), |guest| (guest.take_panic(), guest.limits.refused()));
+    let trap = error.downcast_ref::<Trap>();
+    // A guest that goes past a limit of ours is ended by us, or ends itself for want of what it was refused.
+    let exceeded = error.downcast_ref::<Exceeded>().copied().or(refused);
+    let limit = match (exceeded, trap) {
+        (Some(exceeded), _) => Some(exceeded.limit),
+        (None, Some(Trap::StackOverflow)) => Some("stack"),
+        _ => None,
+    };
     let what = said.map_or("trapped".to_owned(), |said| format!("panicked: {said}"));
+    let why = exceeded.map_or(String::new(), |exceeded| format!("{exceeded}: "));
     // The debug form of the error has its causes and the backtrace with the guest's function names.
-    let message = format!("the guest {what}: {error:?}");
-    let kind = match error.downcast_ref::<Trap>() {
+    let message = format!("{why}the guest {what}: {error:?}");
+    let kind = match trap {
         Some(Trap::Interrupt) => CrashKind::Deadline,
         // Other modules have the whole pool; this one did nothing wrong.
-        None if error.is::<PoolConcurrencyLimitError>() => CrashKind::Limit,
+        None if error.is::<PoolConcurrencyLimitError>() => {
+            template.tally.refused();
+            let crash = Crash::new(CrashKind::Limit, message).in_module(&*template.name);
+            return crash.at_limit("max-instances");
+        }
         _ => CrashKind::Trap,
     };
-    Crash::new(kind, message).in_module(&*template.name)
+    template.tally.crashed();
+    let crash = Crash::new(kind, message).in_module(&*template.name);
+    match limit {
+        Some(limit) => crash.at_limit(limit),
+        None => crash,
+    }
 }
 
-/// The answer when every instance is busy for too long.
-pub(crate) fn overloaded(template: &Template) -> Crash {
+/// Why a call got no instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Full {
+    /// None became free in time.
+    Instances,
+    /// As many calls wait already as may.
+    Queue,
+}
+
+/// The answer when every instance is busy for too long, or too many calls wait for one.
+pub(crate) fn overloaded(template: &Template, full: Full) -> Crash {
+    template.tally.refused();
     let limits = &template.limits;
-    let message = format!(
-        "no instance of {} became free within {:?}",
-        limits.instances, limits.queue_wait
-    );
-    Crash::new(CrashKind::Limit, message).in_module(&*template.name)
+    let (limit, message) = match full {
+        Full::Instances => (
+            "instances",
+            format!(
+                "no instance of {} became free within {:?}",
+                limits.instances, limits.queue_wait
+            ),
+        ),
+        Full::Queue => ("queue", format!("{} calls wait for an instance already", limits.queue)),
+    };
+    Crash::new(CrashKind::Limit, message)
+        .in_module(&*template.name)
+        .at_limit(limit)
+}
+
+/// What a call comes to that used up its processor time.
+pub(crate) fn spent(template: &Template) -> Crash {
+    template.tally.crashed();
+    let message = format!("the guest used more processor time than {:?}", template.limits.cpu);
+    Crash::new(CrashKind::Deadline, message)
+        .in_module(&*template.name)
+        .at_limit("cpu")
+}
+
+/// What a call comes to on a version that had its time to drain. The next one like it meets the new version.
+pub(crate) fn drained(template: &Template) -> Crash {
+    let message = "the version of the module was replaced, and had its time to drain";
+    Crash::new(CrashKind::Limit, message)
+        .in_module(&*template.name)
+        .at_limit("drain")
 }

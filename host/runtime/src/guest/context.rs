@@ -7,13 +7,14 @@ use std::task::Poll;
 
 use bytes::Bytes;
 use http::StatusCode;
-use pointwork_core::{BodyReader, BodyWriter, Context, Failure, FailureCode};
+use pointwork_core::{BodyReader, BodyWriter, Context, Crash, CrashKind, Failure, FailureCode};
 use tokio::sync::Mutex;
 use wasmtime::Result;
 use wasmtime::component::{Accessor, HasSelf, Resource};
 
 use super::{Guest, payload_in, result_out};
 use crate::bindings::{context, context_async, types};
+use crate::limiter::Exceeded;
 use crate::reply::{failure_out, headers_in, reply_in};
 
 /// The request body of a guest that reads it piece by piece. Shared with the reads that are under way, which must not
@@ -53,6 +54,17 @@ async fn unless_gone<T>(context: Context, work: impl Future<Output = Result<T, F
     .await
 }
 
+/// Ends the one request of several in an instance that went past a limit of the module's.
+fn overspent(context: &Context, exceeded: Exceeded) -> Failure {
+    let crash = Crash::new(CrashKind::Trap, exceeded.to_string()).at_limit(exceeded.limit);
+    context.crash(crash);
+    Failure::with_code(
+        FailureCode::OVERLOADED,
+        StatusCode::INTERNAL_SERVER_ERROR,
+        exceeded.to_string(),
+    )
+}
+
 fn bytes_out(result: Result<Bytes, Failure>) -> Result<Vec<u8>, types::Failure> {
     result.map(Vec::from).map_err(failure_out)
 }
@@ -86,6 +98,9 @@ impl context::Host for Guest {
         payload: types::Payload,
     ) -> Result<Result<(), types::Failure>> {
         let context = self.table.delete(context)?;
+        if let Some(exceeded) = self.spend_emit()? {
+            return Ok(Err(failure_out(overspent(&context, exceeded))));
+        }
         Ok(context.hand_over(&event, payload_in(payload)).map_err(failure_out))
     }
 }
@@ -172,7 +187,11 @@ impl context::HostContext for Guest {
     }
 
     fn emit(&mut self, this: Resource<Context>, event: String, payload: types::Payload) -> Result<()> {
-        self.context(&this)?.emit_raw(&event, payload_in(payload));
+        let context = self.context(&this)?;
+        match self.spend_emit()? {
+            None => drop(context.emit_raw(&event, payload_in(payload))),
+            Some(exceeded) => drop(overspent(context, exceeded)),
+        }
         Ok(())
     }
 

@@ -40,7 +40,10 @@ impl events::HostDelivery for Guest {
     }
 
     fn emit(&mut self, this: Resource<Delivery>, event: String, payload: types::Payload) -> Result<()> {
-        self.delivery(&this)?.caller().emit_raw(&event, payload_in(payload));
+        let delivery = self.delivery(&this)?;
+        if self.spend_emit()?.is_none() {
+            delivery.caller().emit_raw(&event, payload_in(payload));
+        }
         Ok(())
     }
 

@@ -1,19 +1,23 @@
 //! What one instance of a module holds, and the functions of the contract that it may call.
 
+mod budget;
 mod context;
 mod events;
 mod wasi;
 
 use std::sync::Arc;
 
-use pointwork_core::{Failure, Payload};
+use pointwork_core::{Context, Delivery, Failure, Payload};
+use wasmtime::Result;
 use wasmtime::component::ResourceTable;
-use wasmtime::{Result, StoreLimits};
 
 use crate::bindings::{log, types};
-use crate::grants::Grants;
+use crate::limiter::{Exceeded, Limiter};
 use crate::reply::failure_out;
+use crate::tally::Counted;
+use crate::template::Template;
 
+use self::budget::Budget;
 #[allow(unreachable_pub, reason = "the generated bindings re-export them")]
 pub use self::context::{Reader, Writer};
 use self::wasi::Wasi;
@@ -24,9 +28,13 @@ const MAX_LOG_LINE: usize = 8 * 1024;
 /// The data of a store: everything that belongs to one instance.
 pub(crate) struct Guest {
     pub(crate) table: ResourceTable,
-    pub(crate) limits: StoreLimits,
+    pub(crate) limits: Limiter,
     module: Arc<str>,
-    wasi: Wasi,
+    /// Only for a module that asks for it.
+    wasi: Option<Box<Wasi>>,
+    lines: Arc<Budget>,
+    emits: Budget,
+    _counted: Counted,
     /// What the guest said before it trapped.
     panic: Option<String>,
     /// How many slices the current call used up.
@@ -38,12 +46,22 @@ pub(crate) struct Guest {
 impl Guest {
     /// # Errors
     /// If what is granted cannot be had: a directory is gone.
-    pub(crate) fn new(module: &Arc<str>, limits: StoreLimits, grants: &Arc<Grants>) -> Result<Self> {
+    pub(crate) fn new(template: &Template) -> Result<Self> {
+        let limits = &template.limits;
+        let calls = if template.shares { limits.in_flight } else { 1 };
+        let calls = u32::try_from(calls).unwrap_or(u32::MAX);
+        let lines = Arc::new(Budget::new("log-lines", "lines", limits.log_lines, calls));
+        let wasi = template
+            .asks_for_more
+            .then(|| Wasi::new(&template.grants, &template.name, &lines).map(Box::new));
         Ok(Self {
             table: ResourceTable::new(),
-            limits,
-            module: module.clone(),
-            wasi: Wasi::new(grants, module)?,
+            limits: Limiter::new(limits.memory, limits.table_elements),
+            module: template.name.clone(),
+            wasi: wasi.transpose()?,
+            lines,
+            emits: Budget::new("emits", "events", limits.emits, calls),
+            _counted: template.tally.instance(),
             panic: None,
             slices: 0,
             on_fiber: true,
@@ -54,6 +72,46 @@ impl Guest {
         self.slices = 0;
         self.on_fiber = on_fiber;
         self.panic = None;
+        self.begin();
+    }
+
+    /// Begins a call beside others.
+    pub(crate) fn begin_shared_call(&mut self) {
+        self.begin();
+    }
+
+    fn begin(&mut self) {
+        self.limits.begin_call();
+        self.lines.begin_call();
+        self.emits.begin_call();
+    }
+
+    /// How much it holds of requests and events: contexts, deliveries, readers and writers.
+    pub(crate) fn held(&mut self) -> usize {
+        let entries = self.table.iter_mut();
+        entries
+            .filter(|entry| {
+                entry.is::<Context>() || entry.is::<Delivery>() || entry.is::<Reader>() || entry.is::<Writer>()
+            })
+            .count()
+    }
+
+    /// Takes an event from what the call may emit. `Ok` has what to do about it if there is none left and nobody else's call
+    /// may be ended for it.
+    ///
+    /// # Errors
+    /// Ends the call.
+    fn spend_emit(&self) -> Result<Option<Exceeded>> {
+        match self.emits.spend() {
+            Ok(()) => Ok(None),
+            Err(exceeded) if self.emits.is_shared() => {
+                if self.emits.tell() {
+                    tracing::error!(module = &*self.module, "{exceeded}: events are dropped");
+                }
+                Ok(Some(exceeded))
+            }
+            Err(exceeded) => Err(exceeded.into()),
+        }
     }
 
     /// What the guest said before it trapped, if it did.
@@ -82,6 +140,9 @@ impl types::Host for Guest {}
 
 impl log::Host for Guest {
     fn write(&mut self, level: log::Level, target: String, mut message: String) -> Result<()> {
+        if !spend_line(&self.lines, &self.module)? {
+            return Ok(());
+        }
         cut(&mut message);
         let module = &*self.module;
         match level {
@@ -98,6 +159,23 @@ impl log::Host for Guest {
         cut(&mut message);
         self.panic = Some(message);
         Ok(())
+    }
+}
+
+/// Takes a line from what a guest may write; `false` if it is to be dropped.
+///
+/// # Errors
+/// Ends the call.
+fn spend_line(lines: &Budget, module: &str) -> Result<bool, Exceeded> {
+    match lines.spend() {
+        Ok(()) => Ok(true),
+        Err(exceeded) if lines.is_shared() => {
+            if lines.tell() {
+                tracing::error!(module, "{exceeded}: lines are dropped");
+            }
+            Ok(false)
+        }
+        Err(exceeded) => Err(exceeded),
     }
 }
 

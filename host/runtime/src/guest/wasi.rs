@@ -10,13 +10,15 @@ use bytes::Bytes;
 use http::uri::Scheme;
 use tokio::io::AsyncWrite;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
-use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
+use wasmtime_wasi::p2::{OutputStream, Pollable, StreamError, StreamResult};
 use wasmtime_wasi::sockets::SocketAddrUse;
 use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks, WasiHttpView};
 
-use super::{Guest, MAX_LOG_LINE};
+use super::budget::Budget;
+use super::{Guest, MAX_LOG_LINE, spend_line};
 use crate::grants::{Access, Capability, Grants};
+use crate::limiter::Exceeded;
 
 /// The part of a store that only modules with grants use.
 pub(crate) struct Wasi {
@@ -30,11 +32,11 @@ impl Wasi {
     ///
     /// # Errors
     /// If a directory cannot be opened.
-    pub(crate) fn new(grants: &Arc<Grants>, module: &Arc<str>) -> wasmtime::Result<Self> {
+    pub(super) fn new(grants: &Arc<Grants>, module: &Arc<str>, lines: &Arc<Budget>) -> wasmtime::Result<Self> {
         let mut builder = WasiCtxBuilder::new();
         if grants.has(Capability::Output) {
-            builder.stdout(Lines::new(module, "stdout"));
-            builder.stderr(Lines::new(module, "stderr"));
+            builder.stdout(Lines::new(module, "stdout", lines));
+            builder.stderr(Lines::new(module, "stderr", lines));
         }
         for (name, value) in grants.environment.iter().flatten() {
             builder.env(name, value);
@@ -68,10 +70,23 @@ impl Wasi {
     }
 }
 
+impl Default for Wasi {
+    /// Nothing.
+    fn default() -> Self {
+        Self {
+            context: WasiCtxBuilder::new().build(),
+            http: WasiHttpCtx::new(),
+            gate: Gate(Arc::default()),
+        }
+    }
+}
+
+// A module that asks for nothing is linked without WASI, so that nobody reaches the empty ones below.
+
 impl WasiView for Guest {
     fn ctx(&mut self) -> WasiCtxView<'_> {
         WasiCtxView {
-            ctx: &mut self.wasi.context,
+            ctx: &mut self.wasi.get_or_insert_default().context,
             table: &mut self.table,
         }
     }
@@ -79,10 +94,11 @@ impl WasiView for Guest {
 
 impl WasiHttpView for Guest {
     fn http(&mut self) -> WasiHttpCtxView<'_> {
+        let wasi = self.wasi.get_or_insert_default();
         WasiHttpCtxView {
-            hooks: &mut self.wasi.gate,
+            hooks: &mut wasi.gate,
             table: &mut self.table,
-            ctx: &mut self.wasi.http,
+            ctx: &mut wasi.http,
         }
     }
 }
@@ -155,31 +171,38 @@ struct Lines(Arc<Output>);
 struct Output {
     module: Arc<str>,
     from: &'static str,
+    lines: Arc<Budget>,
     begun: Mutex<Vec<u8>>,
 }
 
 impl Lines {
-    fn new(module: &Arc<str>, from: &'static str) -> Self {
+    fn new(module: &Arc<str>, from: &'static str, lines: &Arc<Budget>) -> Self {
         Self(Arc::new(Output {
             module: module.clone(),
             from,
+            lines: lines.clone(),
             begun: Mutex::default(),
         }))
     }
 }
 
 impl Output {
-    fn take(&self, bytes: &[u8]) {
+    /// # Errors
+    /// If the call has no line left.
+    fn take(&self, bytes: &[u8]) -> Result<(), Exceeded> {
         let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
         for &byte in bytes {
             if byte == b'\n' || begun.len() == MAX_LOG_LINE {
-                self.log(&begun);
+                if spend_line(&self.lines, &self.module)? {
+                    self.log(&begun);
+                }
                 begun.clear();
             }
             if byte != b'\n' {
                 begun.push(byte);
             }
         }
+        Ok(())
     }
 
     fn log(&self, line: &[u8]) {
@@ -220,8 +243,7 @@ impl StdoutStream for Lines {
 
 impl AsyncWrite for Lines {
     fn poll_write(self: Pin<&mut Self>, _: &mut TaskContext<'_>, bytes: &[u8]) -> Poll<std::io::Result<usize>> {
-        self.0.take(bytes);
-        Poll::Ready(Ok(bytes.len()))
+        Poll::Ready(self.0.take(bytes).map(|()| bytes.len()).map_err(std::io::Error::other))
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut TaskContext<'_>) -> Poll<std::io::Result<()>> {
@@ -240,8 +262,9 @@ impl Pollable for Lines {
 
 impl OutputStream for Lines {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
-        self.0.take(&bytes);
-        Ok(())
+        self.0
+            .take(&bytes)
+            .map_err(|exceeded| StreamError::Trap(exceeded.into()))
     }
 
     fn flush(&mut self) -> StreamResult<()> {

@@ -1,5 +1,8 @@
 //! What an embedder holds.
 
+mod lifecycle;
+
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,14 +11,16 @@ use pointwork_core::routing::{MethodFilter, Pattern};
 use pointwork_core::{Bus, Caller, Executor, Handler, RouteRecord, StagedListeners, Subscription, Transport};
 
 use crate::binder::{Binder, Means};
-use crate::changes::{Change, ChangeKind, RouteChanges};
+use crate::changes::{Change, ChangeKind};
 use crate::channel::Channel;
 use crate::engine::Engines;
 use crate::executor::Threads;
-use crate::module::{Module, ModuleInfo};
+use crate::module::{Module, ModuleInfo, digest};
 use crate::options::{AppOptions, ModuleOptions};
 use crate::status::ModuleStatus;
 use crate::{Error, ErrorKind};
+
+use self::lifecycle::{History, Proposal};
 
 /// An application: modules, channels and manual routes, served by the adapters that it is connected to.
 ///
@@ -44,6 +49,7 @@ struct Inner {
 struct State {
     binder: Binder,
     records: Vec<Arc<RouteRecord>>,
+    histories: BTreeMap<String, History>,
 }
 
 /// How an adapter is connected.
@@ -102,13 +108,16 @@ impl App {
         let state = Mutex::new(State {
             binder: Binder::default(),
             records: Vec::new(),
+            histories: BTreeMap::new(),
         });
-        Ok(Self(Arc::new(Inner {
+        let app = Self(Arc::new(Inner {
             engines,
             threads,
             means,
             state,
-        })))
+        }));
+        app.keep_tidy();
+        Ok(app)
     }
 
     /// Registers a route by hand, for any method (spec M2): an HTTP token, in the case in which clients send it.
@@ -129,7 +138,7 @@ impl App {
             binder.add_manual(filter, path, handler).map_err(|error| {
                 Error::new(ErrorKind::Refused, format!("route {shown} `{path}` is refused")).with_source(error)
             })?;
-            Ok(None)
+            Ok(())
         })?;
         Ok(self)
     }
@@ -188,15 +197,9 @@ impl App {
         component: impl Into<Vec<u8>>,
         options: ModuleOptions,
     ) -> Result<ModuleInfo, Error> {
-        let is_new = |binder: &Binder| match binder.module(name) {
-            Some(_) => {
-                let message = format!("a module `{name}` is loaded already");
-                Err(Error::new(ErrorKind::Refused, message).with_hint("`App::swap` replaces it"))
-            }
-            None => Ok(()),
-        };
-        is_new(&self.state().binder)?;
-        self.install(name, component.into(), options, is_new).await
+        let proposal = Proposal::new(ChangeKind::Loaded, name, None);
+        let (info, _) = self.install(proposal, component.into(), options).await?;
+        Ok(info)
     }
 
     /// Loads a module from a file; see [`load`](Self::load).
@@ -250,7 +253,8 @@ impl App {
     /// # Cancel safety
     /// Cancelled, the old module keeps serving.
     pub async fn swap(&self, name: &str, component: impl Into<Vec<u8>>) -> Result<Change, Error> {
-        let options = expect_module(&self.state().binder, name)?.options.clone();
+        let mut options = expect_module(&self.state().binder, name)?.options.clone();
+        options.digest = None;
         self.swap_with(name, component, options).await
     }
 
@@ -267,17 +271,32 @@ impl App {
         component: impl Into<Vec<u8>>,
         options: ModuleOptions,
     ) -> Result<Change, Error> {
-        let fits = |binder: &Binder| expect_module(binder, name).map(drop);
-        let info = self.install(name, component.into(), options, fits).await?;
-        Ok(Change {
-            kind: ChangeKind::Swapped,
-            module: name.to_owned(),
-            digest: Some(info.digest),
-            previous: None,
-            routes: RouteChanges::between([], []),
-            reason: None,
-            time: 0,
-        })
+        let proposal = Proposal::new(ChangeKind::Swapped, name, None);
+        let (_, change) = self.install(proposal, component.into(), options).await?;
+        Ok(change)
+    }
+
+    /// Swaps as [`swap_with`](Self::swap_with) does, for a component that is what the application would be told to load at
+    /// its next start: a file of its configuration that has changed. What is uploaded later is then newer than the file.
+    ///
+    /// Without a state directory ([`AppOptions::state`]) the two are the same.
+    ///
+    /// # Errors
+    /// As [`swap`](Self::swap).
+    ///
+    /// # Cancel safety
+    /// As [`swap`](Self::swap).
+    pub async fn reload_with(
+        &self,
+        name: &str,
+        component: impl Into<Vec<u8>>,
+        options: ModuleOptions,
+    ) -> Result<Change, Error> {
+        let component = component.into();
+        let mut proposal = Proposal::new(ChangeKind::Swapped, name, None);
+        proposal.base = Some(digest(&component));
+        let (_, change) = self.install(proposal, component, options).await?;
+        Ok(change)
     }
 
     /// Loads the version of a module that was current when the application ended last, if there is a state directory
@@ -291,36 +310,31 @@ impl App {
     /// As [`load`](Self::load), and [`State`](ErrorKind::State).
     ///
     /// # Cancel safety
-    /// Cancelled, the module is not loaded.
+    /// As [`load`](Self::load).
     pub async fn restore_with(
         &self,
         name: &str,
         component: Option<Vec<u8>>,
         options: ModuleOptions,
     ) -> Result<Option<ModuleInfo>, Error> {
-        match component {
-            Some(component) => self.load_with(name, component, options).await.map(Some),
-            None => Ok(None),
-        }
+        self.restore(name, component, options).await
     }
 
     /// Makes the version of a module current again that was so before the last swap. What is current now is what the next
-    /// roll-back leads to.
+    /// roll-back leads to. With a state directory ([`AppOptions::state`]) the version before outlives the process.
     ///
     /// # Errors
     /// [`Refused`](ErrorKind::Refused) if there is no module of that name, or no version before; if the routes of that
     /// version are in conflict with what came since.
     ///
     /// # Cancel safety
-    /// Cancelled, nothing changes.
+    /// Cancelled before it is published, nothing changes.
     pub async fn roll_back(&self, name: &str) -> Result<Change, Error> {
-        Err(Error::new(
-            ErrorKind::Refused,
-            format!("module `{name}` has no version before"),
-        ))
+        self.revert(name, None, None).await
     }
 
-    /// Takes a module out, with its routes and its listeners. Requests and events in flight end on it.
+    /// Takes a module out, with its routes and its listeners. Requests and events in flight end on it, within
+    /// [`ModuleOptions::drain`].
     ///
     /// # Errors
     /// [`Refused`](ErrorKind::Refused) if there is no module of that name.
@@ -328,30 +342,17 @@ impl App {
     /// # Cancel safety
     /// Cancelled, the module may be gone or still be there, whole in either case.
     pub async fn remove(&self, name: &str) -> Result<Change, Error> {
-        self.change(|binder| {
-            expect_module(binder, name)?;
-            binder.remove_module(name);
-            self.stage_listeners(name, Vec::new())
-        })?;
-        Ok(Change {
-            kind: ChangeKind::Removed,
-            module: name.to_owned(),
-            digest: None,
-            previous: None,
-            routes: RouteChanges::default(),
-            reason: None,
-            time: 0,
-        })
+        self.publish(Proposal::new(ChangeKind::Removed, name, None)).await
     }
 
     /// How every module is at this moment, in the order loaded.
     pub fn statuses(&self) -> Vec<ModuleStatus> {
-        Vec::new()
+        self.look()
     }
 
     /// How many requests are under way: those that wait for their reply, and those whose context somebody still holds.
     pub fn requests_in_flight(&self) -> usize {
-        0
+        self.0.means.bus.requests()
     }
 
     /// Connects an adapter: every route declared so far is replayed to it, and later ones follow (spec M4).
@@ -374,7 +375,7 @@ impl App {
                 binder.prefix.clone_from(&options.prefix);
             }
             replayed = binder.attach(transport);
-            Ok(None)
+            Ok(())
         })?;
         if !replayed {
             tracing::error!(
@@ -399,7 +400,7 @@ impl App {
         check_prefix(prefix)?;
         self.change(|binder| {
             binder.prefix = Some(prefix.to_owned());
-            Ok(None)
+            Ok(())
         })?;
         Ok(self)
     }
@@ -439,65 +440,18 @@ impl App {
         self.0.means.bus.drained().await;
     }
 
-    /// Loads a component and puts it into the binder and its listeners onto the bus, if the name is still fit for that
-    /// after the work.
-    async fn install(
-        &self,
-        name: &str,
-        bytes: Vec<u8>,
-        options: ModuleOptions,
-        fits: impl Fn(&Binder) -> Result<(), Error>,
-    ) -> Result<ModuleInfo, Error> {
-        let refused = |error: Error| error.in_module(name);
-        let loading = Module::load(name, bytes, options, &self.0.engines, &self.0.threads);
-        let module = Arc::new(loading.await.map_err(refused)?);
-        let info = module.info.clone();
-        self.change(|binder| {
-            fits(binder)?;
-            let listeners = module.listeners();
-            binder.put_module(module);
-            self.stage_listeners(name, listeners)
-        })
-        .map_err(refused)?;
-        tracing::info!(
-            module = name,
-            form = %info.form,
-            routes = info.routes,
-            channels = info.channels.len(),
-            bytes = info.size,
-            digest = info.digest,
-            "module loaded"
-        );
-        for warning in &info.warnings {
-            tracing::warn!(module = name, "{warning}");
-        }
-        Ok(info)
-    }
-
     /// Puts listeners in the place of those that the module of that name has.
-    fn stage_listeners(
-        &self,
-        module: &str,
-        listeners: Vec<Subscription>,
-    ) -> Result<Option<StagedListeners<'_>>, Error> {
+    fn stage_listeners(&self, module: &str, listeners: Vec<Subscription>) -> Result<StagedListeners<'_>, Error> {
         let staged = self.0.means.bus.stage(Some(module), listeners);
-        let refused = |error| Error::new(ErrorKind::Refused, "its channels are refused").with_source(error);
-        staged.map(Some).map_err(refused)
+        staged.map_err(|error| Error::new(ErrorKind::Refused, "its channels are refused").with_source(error))
     }
 
-    /// Changes the binder, and the listeners on the bus if the change stages any, whole or not at all.
-    fn change<'a>(
-        &'a self,
-        change: impl FnOnce(&mut Binder) -> Result<Option<StagedListeners<'a>>, Error>,
-    ) -> Result<(), Error> {
+    /// Changes the binder, whole or not at all.
+    fn change(&self, change: impl FnOnce(&mut Binder) -> Result<(), Error>) -> Result<(), Error> {
         let mut state = self.state();
         let mut binder = state.binder.clone();
-        let listeners = change(&mut binder)?;
+        change(&mut binder)?;
         let table = binder.stage(&self.0.means)?;
-        // Listeners first: a route that is new may call an event that is.
-        if let Some(listeners) = listeners {
-            listeners.publish();
-        }
         state.binder = binder;
         state.records = table.publish();
         Ok(())

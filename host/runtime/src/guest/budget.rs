@@ -1,0 +1,119 @@
+//! How much a guest may still write and emit.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use crate::limiter::Exceeded;
+
+/// Counts down what one call may do, or all calls of an instance together where nobody can tell which of them does it.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    limit: &'static str,
+    unit: &'static str,
+    each: u32,
+    /// How many calls may share it.
+    calls: u32,
+    left: AtomicU32,
+    /// Whether somebody was told already that it is spent.
+    told: AtomicBool,
+}
+
+impl Budget {
+    pub(crate) fn new(limit: &'static str, unit: &'static str, each: u32, calls: u32) -> Self {
+        Self {
+            limit,
+            unit,
+            each,
+            calls,
+            left: AtomicU32::new(each),
+            told: AtomicBool::new(false),
+        }
+    }
+
+    /// A call begins.
+    pub(crate) fn begin_call(&self) {
+        let most = self.each.saturating_mul(self.calls);
+        let left = if self.calls > 1 {
+            self.left.load(Ordering::Relaxed)
+        } else {
+            0
+        };
+        self.left
+            .store(left.saturating_add(self.each).min(most), Ordering::Relaxed);
+        self.told.store(false, Ordering::Relaxed);
+    }
+
+    /// Takes one.
+    ///
+    /// # Errors
+    /// If none is left.
+    pub(crate) fn spend(&self) -> Result<(), Exceeded> {
+        // One instance runs on one thread at a time.
+        let left = self.left.load(Ordering::Relaxed);
+        match left.checked_sub(1) {
+            Some(left) => {
+                self.left.store(left, Ordering::Relaxed);
+                Ok(())
+            }
+            None => Err(Exceeded {
+                limit: self.limit,
+                value: self.each.into(),
+                unit: self.unit,
+            }),
+        }
+    }
+
+    /// Whether several calls share it, so that none of them can be blamed.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.calls > 1
+    }
+
+    /// Whether this is the first time since a call began that somebody has to be told.
+    pub(crate) fn tell(&self) -> bool {
+        !self.told.swap(true, Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spends(budget: &Budget) -> usize {
+        std::iter::repeat_with(|| budget.spend())
+            .take(100)
+            .take_while(Result::is_ok)
+            .count()
+    }
+
+    #[test]
+    fn each_call_has_its_own() {
+        let budget = Budget::new("emits", "events", 3, 1);
+        assert_eq!(spends(&budget), 3, "before the first call");
+        budget.begin_call();
+        assert!(budget.spend().is_ok());
+        budget.begin_call();
+        assert_eq!(spends(&budget), 3, "nothing is saved up");
+        let exceeded = budget.spend().unwrap_err();
+        assert_eq!(exceeded.to_string(), "the limit `emits` of 3 events was hit");
+    }
+
+    #[test]
+    fn calls_that_share_an_instance_share_what_they_have_together() {
+        let budget = Budget::new("log-lines", "lines", 3, 2);
+        spends(&budget);
+        budget.begin_call();
+        assert_eq!(spends(&budget), 3);
+        for _ in 0..5 {
+            budget.begin_call();
+        }
+        assert_eq!(spends(&budget), 6, "no more than that of as many calls as may share it");
+    }
+
+    #[test]
+    fn it_is_told_once_for_each_call() {
+        let budget = Budget::new("log-lines", "lines", 0, 2);
+        assert!(budget.tell());
+        assert!(!budget.tell());
+        budget.begin_call();
+        assert!(budget.tell());
+    }
+}

@@ -1,0 +1,135 @@
+//! Where guest code runs, and how much of the processor it gets.
+
+use std::cell::Cell;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context as TaskContext, Poll};
+use std::time::Duration;
+
+use cpu_time::ThreadTime;
+use pointwork_core::BoxFuture;
+
+use crate::engine::SLICE;
+
+/// How much processor time guest code gets beside others before it moves to the slow lane, whose threads run only when
+/// nobody else wants the processor.
+const FAST_LANE: Duration = Duration::from_millis(50);
+
+thread_local! {
+    /// Whether a guest on this thread used up its slice since somebody asked last.
+    static SLICE_USED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Notes that the guest that runs on this thread used up its slice and yields.
+pub(crate) fn slice_used() {
+    SLICE_USED.set(true);
+}
+
+/// Whether a guest used up its slice since this was asked last.
+pub(crate) fn take_slice_used() -> bool {
+    SLICE_USED.replace(false)
+}
+
+/// Threads for guests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lane {
+    Fast,
+    Slow,
+}
+
+/// Guest code that is metered: how much processor time it used.
+///
+/// It is polled in one lane until it should be in the other, or until it has used up what it may.
+pub(crate) struct Metered<T> {
+    work: BoxFuture<'static, T>,
+    limit: Duration,
+    used: Duration,
+    /// Whether a pause makes it begin at nothing again, as if it were new.
+    forgiving: bool,
+    lane: Lane,
+}
+
+/// Why a poll of [`Metered`] ended.
+pub(crate) enum Turn<T> {
+    Done(T),
+    /// It goes on in the lane that it names now.
+    Move(Metered<T>),
+    /// It used up what it may; what it was is dropped.
+    Spent,
+}
+
+impl<T> Metered<T> {
+    /// Meters what has used up its first slice already. All of its time counts.
+    pub(crate) fn after_slice(work: BoxFuture<'static, T>, limit: Duration) -> Self {
+        Self {
+            work,
+            limit,
+            used: SLICE,
+            forgiving: false,
+            lane: Lane::Fast,
+        }
+    }
+
+    /// Meters what goes on for ever. Only what it uses without a pause counts.
+    pub(crate) fn forgiving(work: BoxFuture<'static, T>, limit: Duration) -> Self {
+        Self {
+            work,
+            limit,
+            used: Duration::ZERO,
+            forgiving: true,
+            lane: Lane::Fast,
+        }
+    }
+
+    pub(crate) fn lane(&self) -> Lane {
+        self.lane
+    }
+
+    /// Runs it in its lane.
+    pub(crate) fn turn(self) -> Running<T> {
+        Running(Some(self))
+    }
+}
+
+/// A [`Metered`] on one lane.
+pub(crate) struct Running<T>(Option<Metered<T>>);
+
+impl<T> Future for Running<T> {
+    type Output = Turn<T>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Turn<T>> {
+        let Some(metered) = &mut self.0 else {
+            return Poll::Pending;
+        };
+        take_slice_used();
+        // Asking for the time of the thread is a system call, which a call that is soon done must not pay.
+        let begun = (!metered.forgiving || metered.lane == Lane::Slow).then(ThreadTime::now);
+        let polled = metered.work.as_mut().poll(cx);
+        let sliced = take_slice_used();
+        if let Poll::Ready(output) = polled {
+            return Poll::Ready(Turn::Done(output));
+        }
+        if metered.forgiving && !sliced {
+            metered.used = Duration::ZERO;
+        } else {
+            metered.used += begun.map_or(SLICE, |begun| begun.elapsed());
+        }
+        let lane = if metered.used > FAST_LANE {
+            Lane::Slow
+        } else {
+            Lane::Fast
+        };
+        if metered.used > metered.limit {
+            self.0 = None;
+            return Poll::Ready(Turn::Spent);
+        }
+        if lane != metered.lane {
+            metered.lane = lane;
+            return self
+                .0
+                .take()
+                .map_or(Poll::Pending, |metered| Poll::Ready(Turn::Move(metered)));
+        }
+        Poll::Pending
+    }
+}

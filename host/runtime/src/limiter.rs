@@ -1,0 +1,107 @@
+//! What a guest may take, and the news that it wanted more.
+
+use std::fmt;
+
+use wasmtime::ResourceLimiter;
+
+/// Bounds the memories and tables of one instance, and remembers when one was to grow past that: the guest that is refused
+/// traps as a rule, and the trap says nothing of the reason.
+#[derive(Debug)]
+pub(crate) struct Limiter {
+    memory: usize,
+    table_elements: usize,
+    /// What the instance's memories have together, in bytes.
+    used: usize,
+    refused: Option<Exceeded>,
+}
+
+/// A limit that a guest wanted to go past.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Exceeded {
+    /// The name of the setting.
+    pub(crate) limit: &'static str,
+    /// Its value.
+    pub(crate) value: u64,
+    pub(crate) unit: &'static str,
+}
+
+impl fmt::Display for Exceeded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the limit `{}` of {} {} was hit", self.limit, self.value, self.unit)
+    }
+}
+
+impl std::error::Error for Exceeded {}
+
+impl Limiter {
+    pub(crate) fn new(memory: usize, table_elements: usize) -> Self {
+        Self {
+            memory,
+            table_elements,
+            used: 0,
+            refused: None,
+        }
+    }
+
+    /// Forgets what was refused so far.
+    pub(crate) fn begin_call(&mut self) {
+        self.refused = None;
+    }
+
+    /// What was refused since.
+    pub(crate) fn refused(&self) -> Option<Exceeded> {
+        self.refused
+    }
+
+    fn refuse(&mut self, limit: &'static str, value: usize, unit: &'static str) {
+        let value = value as u64;
+        self.refused = Some(Exceeded { limit, value, unit });
+    }
+}
+
+impl ResourceLimiter for Limiter {
+    fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        let used = self.used.saturating_sub(current).saturating_add(desired);
+        if used > self.memory {
+            self.refuse("memory", self.memory, "bytes");
+            return Ok(false);
+        }
+        self.used = used;
+        Ok(true)
+    }
+
+    fn table_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        if desired > self.table_elements {
+            self.refuse("table-elements", self.table_elements, "entries");
+            return Ok(false);
+        }
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memories_of_an_instance_share_its_limit() {
+        let mut limiter = Limiter::new(100, 10);
+        assert!(limiter.memory_growing(0, 60, None).unwrap());
+        assert!(!limiter.memory_growing(0, 50, None).unwrap());
+        assert_eq!(limiter.refused().unwrap().limit, "memory");
+        limiter.begin_call();
+        assert!(limiter.memory_growing(60, 70, None).unwrap());
+        assert!(limiter.memory_growing(0, 30, None).unwrap());
+        assert_eq!(limiter.refused(), None);
+    }
+
+    #[test]
+    fn tables_are_bounded_one_by_one() {
+        let mut limiter = Limiter::new(100, 10);
+        assert!(limiter.table_growing(0, 10, None).unwrap());
+        assert!(limiter.table_growing(0, 10, None).unwrap());
+        assert!(!limiter.table_growing(10, 11, None).unwrap());
+        let refused = limiter.refused().unwrap();
+        assert_eq!(refused.to_string(), "the limit `table-elements` of 10 entries was hit");
+    }
+}
