@@ -15,7 +15,7 @@ use wasmtime::component::Accessor;
 use crate::call::{Call, Event, Exports, Request};
 use crate::executor::Threads;
 use crate::guest::Guest;
-use crate::lanes::{Metered, Turn, slice_used};
+use crate::lanes::{Metered, follow, slice_used};
 use crate::levels::{Idle, Places};
 use crate::tally::Counted;
 use crate::template::{Full, Template, drained, overloaded, spent, trapped};
@@ -155,7 +155,15 @@ impl Concurrent {
         let (template, state_too, room) = (self.template.clone(), state.clone(), self.room.clone());
         let threads = self.threads.clone();
         self.threads.spawn_guest(async move {
-            let fate = follow(metered, &template, &threads).await;
+            let fate = match follow(metered, &threads).await {
+                Ok(Some(fate)) => fate,
+                Ok(None) => spent(&template),
+                Err(error) => {
+                    template.tally.crashed();
+                    let message = format!("the instance did not end: {error}");
+                    Crash::new(CrashKind::Panic, message).in_module(&*template.name)
+                }
+            };
             state_too.retired.store(true, Ordering::Relaxed);
             // Nobody else sets it.
             let _ = state_too.fate.set(fate);
@@ -270,23 +278,6 @@ impl Places for Concurrent {
         Idle {
             instances: workers.open.iter().filter(|worker| worker.in_flight() == 0).count(),
             held: 0,
-        }
-    }
-}
-
-/// Follows an instance from lane to lane until it ends. Tells why it did.
-async fn follow(mut metered: Metered<Crash>, template: &Template, threads: &Threads) -> Crash {
-    loop {
-        let lane = metered.lane();
-        match threads.spawn_in(lane, metered.turn()).await {
-            Ok(Turn::Done(fate)) => return fate,
-            Ok(Turn::Move(moved)) => metered = moved,
-            Ok(Turn::Spent) => return spent(template),
-            Err(error) => {
-                template.tally.crashed();
-                let message = format!("the instance did not end: {error}");
-                return Crash::new(CrashKind::Panic, message).in_module(&*template.name);
-            }
         }
     }
 }

@@ -8,8 +8,10 @@ use std::time::Duration;
 
 use cpu_time::ThreadTime;
 use pointwork_core::BoxFuture;
+use tokio::task::JoinError;
 
 use crate::engine::SLICE;
+use crate::executor::Threads;
 
 /// How much processor time guest code gets beside others before it moves to the slow lane, whose threads run only when
 /// nobody else wants the processor.
@@ -88,6 +90,24 @@ impl<T> Metered<T> {
     /// Runs it in its lane.
     pub(crate) fn turn(self) -> Running<T> {
         Running(Some(self))
+    }
+}
+
+/// Runs metered work to its end, in one lane after the other; `None` if it used up what it may.
+///
+/// # Errors
+/// If the work panicked.
+pub(crate) async fn follow<T: Send + 'static>(
+    mut metered: Metered<T>,
+    threads: &Threads,
+) -> Result<Option<T>, JoinError> {
+    loop {
+        let lane = metered.lane();
+        match threads.spawn_in(lane, metered.turn()).await? {
+            Turn::Done(output) => return Ok(Some(output)),
+            Turn::Move(moved) => metered = moved,
+            Turn::Spent => return Ok(None),
+        }
     }
 }
 

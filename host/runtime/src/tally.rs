@@ -221,3 +221,129 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // Each is changed in one step.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::thread::sleep;
+
+    use pointwork_core::{BoxFuture, Bus, BusOptions, Executor};
+
+    use super::*;
+
+    /// Runs nothing: no event is heard here.
+    struct Nobody;
+
+    impl Executor for Nobody {
+        fn spawn(&self, _: BoxFuture<'static, ()>) {}
+
+        fn sleep_until(&self, _: Instant) -> BoxFuture<'static, ()> {
+            Box::pin(std::future::pending())
+        }
+    }
+
+    fn tally(breaker: Breaker, trial: Trial) -> Arc<Tally> {
+        let bus = Bus::new(Arc::new(Nobody), BusOptions::default());
+        Arc::new(Tally::new(&"shop".into(), &breaker, &trial, bus.caller()))
+    }
+
+    fn held_back_after(crashes: u32, pause: Duration) -> Arc<Tally> {
+        let longest = Duration::from_secs(60);
+        tally(
+            Breaker {
+                crashes,
+                pause,
+                longest,
+            },
+            Trial::default(),
+        )
+    }
+
+    fn crash(tally: &Arc<Tally>) -> bool {
+        let admitted = tally.admit();
+        if admitted.is_ok() {
+            tally.crashed();
+        }
+        admitted.is_ok()
+    }
+
+    #[test]
+    fn crashes_in_a_row_hold_a_module_back() {
+        let tally = held_back_after(3, Duration::from_secs(60));
+        for _ in 0..10 {
+            assert!(crash(&tally) && crash(&tally));
+            tally.succeeded();
+        }
+        assert_eq!(
+            tally.state(),
+            ModuleState::Serving,
+            "there was always one that did not crash"
+        );
+        assert!(crash(&tally) && crash(&tally) && crash(&tally));
+        assert_eq!(tally.state(), ModuleState::HeldBack);
+        assert!(!crash(&tally));
+        assert_eq!(tally.usage().refused, 1);
+        assert!(tally.admit().is_err_and(|left| left <= Duration::from_secs(60)));
+    }
+
+    #[test]
+    fn one_call_is_let_through_after_the_pause_and_decides() {
+        let pause = Duration::from_millis(1);
+        let tally = held_back_after(1, pause);
+        assert!(crash(&tally));
+        sleep(pause);
+        assert!(crash(&tally), "the pause is over");
+        let doubled = tally.admit().map(drop).is_err_and(|left| left <= pause * 2);
+        assert!(doubled || tally.state() == ModuleState::HeldBack);
+        sleep(pause * 2);
+        let probe = tally.admit();
+        assert!(probe.is_ok());
+        tally.succeeded();
+        assert_eq!(tally.state(), ModuleState::Serving);
+        assert!(tally.admit().is_ok());
+    }
+
+    #[test]
+    fn a_module_without_a_breaker_is_never_held_back() {
+        let tally = held_back_after(0, Duration::from_secs(60));
+        assert!((0..100).all(|_| crash(&tally)));
+    }
+
+    #[test]
+    fn a_version_is_judged_once_by_its_first_calls() {
+        let (sender, reasons) = std::sync::mpsc::channel();
+        let trial = Trial { calls: 10, crashes: 2 };
+        let judged = tally(Breaker::default(), trial.clone());
+        judged.on_trial(Box::new(move |reason| sender.send(reason).unwrap()));
+        assert_eq!(judged.state(), ModuleState::OnTrial);
+        for _ in 0..5 {
+            crash(&judged);
+        }
+        let reasons: Vec<_> = reasons.try_iter().collect();
+        assert_eq!(reasons, ["2 of its first 2 calls crashed"]);
+
+        let (sender, reasons) = std::sync::mpsc::channel();
+        let late = tally(Breaker::default(), trial);
+        late.on_trial(Box::new(move |reason| sender.send(reason).unwrap()));
+        for _ in 0..10 {
+            drop(late.admit());
+        }
+        assert_eq!(late.state(), ModuleState::Serving, "it stood its trial");
+        crash(&late);
+        crash(&late);
+        assert_eq!(reasons.try_iter().count(), 0);
+    }
+
+    #[test]
+    fn what_is_counted_in_is_counted_out() {
+        let tally = held_back_after(0, Duration::ZERO);
+        let (call, instance) = (tally.admit(), tally.instance());
+        let waiting = tally.wait(1);
+        assert!(waiting.is_some() && tally.wait(1).is_none());
+        let usage = tally.usage();
+        assert_eq!((usage.in_flight, usage.waiting, usage.instances), (1, 1, 1));
+        drop((call, instance, waiting));
+        let usage = tally.usage();
+        assert_eq!((usage.in_flight, usage.waiting, usage.instances), (0, 0, 0));
+        assert_eq!(usage.calls, 1);
+    }
+}

@@ -12,6 +12,7 @@ use crate::bindings::exports::pointwork::module::channels::Channel;
 use crate::bindings::exports::pointwork::module::routes::Controller;
 use crate::executor::Threads;
 use crate::guest::Guest;
+use crate::lanes::{Metered, follow};
 use crate::limiter::Exceeded;
 use crate::options::ModuleLimits;
 use crate::tally::Tally;
@@ -108,12 +109,15 @@ where
 pub(crate) async fn probe(template: &Arc<Template>, threads: &Threads) -> Result<Declared, Error> {
     let probed = template.clone();
     let limit = template.limits.probe;
-    let probing = threads.spawn_guest(async move { tokio::time::timeout(limit, probed.declared()).await });
+    // A component that loops while it is asked must not hold up those that serve.
+    let probing = Box::pin(async move { tokio::time::timeout(limit, probed.declared()).await });
     let failed = |what: &str| Error::new(ErrorKind::Probe, what.to_owned());
-    match probing.await {
-        Ok(Ok(Ok(declared))) => Ok(declared),
-        Ok(Ok(Err(trap))) => Err(failed("reading its declarations failed").with_source(trap.into_boxed_dyn_error())),
-        Ok(Err(_)) => Err(failed(&format!("reading its declarations took longer than {limit:?}"))),
+    match follow(Metered::after_slice(probing, limit), threads).await {
+        Ok(Some(Ok(Ok(declared)))) => Ok(declared),
+        Ok(Some(Ok(Err(trap)))) => {
+            Err(failed("reading its declarations failed").with_source(trap.into_boxed_dyn_error()))
+        }
+        Ok(Some(Err(_)) | None) => Err(failed(&format!("reading its declarations took longer than {limit:?}"))),
         Err(panic) => Err(failed("reading its declarations panicked").with_source(panic)),
     }
 }

@@ -168,7 +168,7 @@ impl App {
     /// A refusal names the module and the reason; [`ErrorKind`] tells them apart. The application is as it was before.
     ///
     /// # Cancel safety
-    /// Cancelled, the module is not loaded.
+    /// Cancelled, the module is not loaded; or it is, whole, if it was about to be published.
     pub async fn load(&self, name: &str, component: impl Into<Vec<u8>>) -> Result<ModuleInfo, Error> {
         self.load_with(name, component, ModuleOptions::default()).await
     }
@@ -190,7 +190,7 @@ impl App {
     /// As [`load`](Self::load).
     ///
     /// # Cancel safety
-    /// Cancelled, the module is not loaded.
+    /// Cancelled, the module is not loaded; or it is, whole, if it was about to be published.
     pub async fn load_with(
         &self,
         name: &str,
@@ -208,7 +208,7 @@ impl App {
     /// As [`load`](Self::load), and [`Read`](ErrorKind::Read).
     ///
     /// # Cancel safety
-    /// Cancelled, the module is not loaded.
+    /// Cancelled, the module is not loaded; or it is, whole, if it was about to be published.
     pub async fn load_file(&self, name: &str, path: impl AsRef<Path>) -> Result<ModuleInfo, Error> {
         self.load_file_with(name, path, ModuleOptions::default()).await
     }
@@ -220,7 +220,7 @@ impl App {
     /// As [`load_file`](Self::load_file).
     ///
     /// # Cancel safety
-    /// Cancelled, the module is not loaded.
+    /// Cancelled, the module is not loaded; or it is, whole, if it was about to be published.
     pub async fn load_file_with(
         &self,
         name: &str,
@@ -251,7 +251,7 @@ impl App {
     /// keeps serving (spec S2).
     ///
     /// # Cancel safety
-    /// Cancelled, the old module keeps serving.
+    /// Cancelled, the old module keeps serving; or the new one does, whole, if it was about to be published.
     pub async fn swap(&self, name: &str, component: impl Into<Vec<u8>>) -> Result<Change, Error> {
         let mut options = expect_module(&self.state().binder, name)?.options.clone();
         options.digest = None;
