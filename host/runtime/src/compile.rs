@@ -7,12 +7,14 @@ use tokio_util::sync::CancellationToken;
 use wasmtime::component::Component;
 use wasmtime::component::types::ComponentItem;
 
-use crate::engine::Engines;
+use crate::compiler::{CodeSettings, blocking};
+use crate::engine::{Engines, Shared};
+use crate::executor::Threads;
 use crate::inspect::{Fit, Form, Inspection, inspect};
 use crate::options::{Isolation, ModuleLimits, ModuleOptions};
 use crate::tally::Tally;
 use crate::template::Template;
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, Grants};
 
 /// What comes of compiling a component.
 pub(crate) struct Compiled {
@@ -23,21 +25,71 @@ pub(crate) struct Compiled {
     pub(crate) fit: Fit,
 }
 
-/// Checks a component and compiles it. It blocks.
-pub(crate) fn compile(
+/// A component that was looked at from outside.
+struct Checked {
+    inspection: Inspection,
+    fit: Fit,
+    settings: CodeSettings,
+    shared: Shared,
+}
+
+/// Checks a component and compiles it, within the bounds of the application ([`CompileOptions`](crate::CompileOptions)).
+/// What takes long runs on other threads.
+///
+/// # Cancel safety
+/// Cancelled, nothing comes of it; see [`Compiler::component`](crate::compiler::Compiler::component).
+pub(crate) async fn compile(
     name: &str,
-    bytes: &[u8],
+    bytes: Arc<[u8]>,
+    options: ModuleOptions,
+    engines: &Arc<Engines>,
+    threads: &Arc<Threads>,
+    bus: Caller,
+) -> Result<Compiled, Error> {
+    let compiler = engines.compiler();
+    compiler.check_size(bytes.len())?;
+    let stack = options.limits.as_ref().unwrap_or_else(|| engines.limits()).stack;
+    let checked = {
+        let (bytes, grants, engines) = (bytes.clone(), options.grants.clone(), engines.clone());
+        blocking(threads, move || check(&bytes, &grants, stack, &engines)).await?
+    };
+    let component = compiler
+        .component(checked.settings, &checked.shared.engine, bytes, threads)
+        .await?;
+    let (name, engines) = (name.to_owned(), engines.clone());
+    blocking(threads, move || link(&name, component, checked, options, &engines, bus)).await
+}
+
+/// Looks at a component from outside, and finds the engine for it.
+fn check(bytes: &[u8], grants: &Grants, stack: usize, engines: &Engines) -> Result<Checked, Error> {
+    let inspection = inspect(bytes)?;
+    let fit = inspection.verdict(grants)?;
+    let settings = CodeSettings { form: fit.form, stack };
+    let shared = engines.of(settings.form, settings.stack)?;
+    Ok(Checked {
+        inspection,
+        fit,
+        settings,
+        shared,
+    })
+}
+
+/// Makes of a compiled component what instances are made of.
+fn link(
+    name: &str,
+    component: Component,
+    checked: Checked,
     options: ModuleOptions,
     engines: &Engines,
     bus: Caller,
 ) -> Result<Compiled, Error> {
-    let inspection = inspect(bytes)?;
-    let fit = inspection.verdict(&options.grants)?;
+    let Checked {
+        inspection,
+        fit,
+        shared,
+        ..
+    } = checked;
     let limits = options.limits.as_ref().unwrap_or_else(|| engines.limits());
-    let shared = engines.of(fit.form, limits.stack)?;
-    let component = Component::from_binary(&shared.engine, bytes).map_err(|error| {
-        Error::new(ErrorKind::Compile, "the component does not compile").with_source(error.into_boxed_dyn_error())
-    })?;
     let asks_for_more = inspection.foreign().next().is_some();
     let linker = if asks_for_more {
         &shared.with_wasi

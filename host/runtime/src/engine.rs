@@ -10,6 +10,7 @@ use wasmtime::component::{HasSelf, Linker};
 use wasmtime::{Config, Engine, EngineWeak, InstanceAllocationStrategy, PoolingAllocationConfig};
 
 use crate::bindings::{context, context_async, events, events_async, log};
+use crate::compiler::Compiler;
 use crate::guest::Guest;
 use crate::inspect::Form;
 use crate::options::{AppOptions, ModuleLimits};
@@ -31,6 +32,7 @@ const PARTS: u32 = 4;
 /// `tests/bench` shows the ratio.
 pub(crate) struct Engines {
     options: AppOptions,
+    compiler: Compiler,
     made: Mutex<HashMap<(Form, usize), Shared>>,
     ticker: Ticker,
 }
@@ -49,6 +51,7 @@ impl Engines {
     pub(crate) fn new(options: &AppOptions) -> Result<Self, Error> {
         Ok(Self {
             options: options.clone(),
+            compiler: Compiler::new(options),
             made: Mutex::default(),
             ticker: Ticker::start()?,
         })
@@ -62,6 +65,11 @@ impl Engines {
     /// What the application may use.
     pub(crate) fn options(&self) -> &AppOptions {
         &self.options
+    }
+
+    /// What compiles components for these engines.
+    pub(crate) fn compiler(&self) -> &Compiler {
+        &self.compiler
     }
 
     /// The engine for modules of that form whose calls have a stack of so many bytes.

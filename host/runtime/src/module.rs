@@ -119,13 +119,7 @@ impl Module {
             return Err(Error::new(ErrorKind::Read, message).with_hint("the file may be truncated, or another one"));
         }
         let size = bytes.len();
-        let compiling = {
-            let (name, options, engines, bus) = (name.to_owned(), options.clone(), engines.clone(), bus.caller());
-            threads.spawn_blocking(move || compile(&name, &bytes, options, &engines, bus))
-        };
-        let compiled = compiling
-            .await
-            .map_err(|error| Error::new(ErrorKind::Compile, "compiling the component panicked").with_source(error))??;
+        let compiled = compile(name, bytes, options.clone(), engines, threads, bus.caller()).await?;
         let Compiled {
             template,
             pure,

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use super::{App, State, expect_module};
 use crate::binder::Binder;
 use crate::changes::{Change, ChangeKind, Refusal, RouteChanges, ServerRefused, ServerSwapped};
-use crate::keep::Version;
+use crate::keep::{Kept, Version};
 use crate::module::{Module, ModuleInfo, digest};
 use crate::options::ModuleOptions;
 use crate::status::{Draining, ModuleStatus};
@@ -47,6 +47,8 @@ pub(super) struct Proposal {
     /// Only if this is current still.
     pub(super) over: Option<Arc<Module>>,
     pub(super) reason: Option<String>,
+    /// Keeps the component in the state directory until that names it.
+    kept: Option<Kept>,
 }
 
 impl Proposal {
@@ -59,6 +61,7 @@ impl Proposal {
             earlier: None,
             over: None,
             reason: None,
+            kept: None,
         }
     }
 
@@ -110,9 +113,8 @@ impl App {
         proposal.module = Some(module);
         if let Some(state) = &self.0.engines.options().state {
             let (state, digest) = (state.clone(), info.digest.clone());
-            self.blocking(move || state.keep(&digest, &bytes))
-                .await
-                .map_err(refused)?;
+            let keeping = self.blocking(move || state.keep(&digest, &bytes));
+            proposal.kept = Some(keeping.await.map_err(refused)?);
         }
         let change = self.publish(proposal).await.map_err(refused)?;
         Ok((info, change))
@@ -183,6 +185,7 @@ impl App {
             earlier,
             over,
             reason,
+            kept: _kept,
         } = proposal;
         Proposal::fits(kind, &name, &state.binder)?;
         let current = state.binder.module(&name).cloned();

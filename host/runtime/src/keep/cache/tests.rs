@@ -1,0 +1,196 @@
+use std::fs::Permissions;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tempfile::TempDir;
+use tracing::span::{Attributes, Id, Record};
+use tracing::subscriber::with_default;
+use tracing::{Event, Level, Metadata, Subscriber};
+
+use super::*;
+
+/// Counts warnings.
+#[derive(Clone, Default)]
+struct Warnings(Arc<AtomicUsize>);
+
+impl Warnings {
+    fn during<T>(act: impl FnOnce() -> T) -> (T, usize) {
+        let warnings = Self::default();
+        let value = with_default(warnings.clone(), act);
+        (value, warnings.0.load(Ordering::Relaxed))
+    }
+}
+
+impl Subscriber for Warnings {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        if *event.metadata().level() == Level::WARN {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+fn directory() -> (TempDir, PathBuf) {
+    let above = tempfile::tempdir().expect("a directory can be made");
+    let path = above.path().join("deeper").join("cache");
+    (above, path)
+}
+
+fn entry(component: &[u8]) -> Entry {
+    Entry::new(&[1; 32], component)
+}
+
+fn found(cache: &CacheDirectory, entry: &Entry) -> Option<Vec<u8>> {
+    cache.find(entry).map(|found| found.artifact().to_vec())
+}
+
+#[test]
+fn what_one_process_stores_another_one_finds() {
+    let (_above, path) = directory();
+    let one = CacheDirectory::open(&path).unwrap();
+    let other = CacheDirectory::open(&path).unwrap();
+    let (missed, warnings) = Warnings::during(|| found(&other, &entry(b"a")));
+    assert_eq!((missed, warnings), (None, 0));
+    one.store(&entry(b"a"), b"artifact");
+    assert_eq!(found(&other, &entry(b"a")).as_deref(), Some(&b"artifact"[..]));
+    assert_eq!(found(&other, &entry(b"b")), None);
+}
+
+#[test]
+fn a_damaged_entry_is_a_miss_with_one_warning_and_is_replaced() {
+    let (_above, path) = directory();
+    let cache = CacheDirectory::open(&path).unwrap();
+    let entry = entry(b"a");
+    let file = path.join(entry.file_name());
+    for damage in [
+        |bytes: &mut Vec<u8>| bytes[100] ^= 1,
+        |bytes: &mut Vec<u8>| bytes.truncate(90),
+        |bytes: &mut Vec<u8>| bytes.clear(),
+    ] {
+        cache.store(&entry, &[5; 64]);
+        let mut bytes = fs::read(&file).unwrap();
+        damage(&mut bytes);
+        fs::write(&file, bytes).unwrap();
+        let (missed, warnings) = Warnings::during(|| found(&cache, &entry));
+        assert_eq!((missed, warnings), (None, 1));
+        cache.store(&entry, &[6; 64]);
+        assert_eq!(found(&cache, &entry), Some(vec![6; 64]));
+    }
+}
+
+#[test]
+fn an_entry_of_another_directory_is_a_miss_with_one_warning() {
+    let ((_above, here), (_other, elsewhere)) = (directory(), directory());
+    let (cache, foreign) = (
+        CacheDirectory::open(&here).unwrap(),
+        CacheDirectory::open(&elsewhere).unwrap(),
+    );
+    let entry = entry(b"a");
+    foreign.store(&entry, b"artifact");
+    fs::copy(elsewhere.join(entry.file_name()), here.join(entry.file_name())).unwrap();
+    assert_eq!(Warnings::during(|| found(&cache, &entry)), (None, 1));
+}
+
+#[test]
+fn what_was_not_used_for_the_longest_time_goes_first() {
+    let (_above, path) = directory();
+    let room_for_two = 2 * (72 + 1000);
+    let cache = CacheDirectory::open(&path).unwrap().limit(room_for_two);
+    let entries = [entry(b"a"), entry(b"b"), entry(b"c")];
+    for (entry, day) in entries[..2].iter().zip([1, 2]) {
+        cache.store(entry, &[0; 1000]);
+        let file = File::options().write(true).open(path.join(entry.file_name())).unwrap();
+        file.set_modified(SystemTime::UNIX_EPOCH + day * Duration::from_secs(86_400))
+            .unwrap();
+    }
+    assert!(found(&cache, &entries[0]).is_some(), "used just now");
+    cache.store(&entries[2], &[0; 1000]);
+    let left = entries.each_ref().map(|entry| found(&cache, entry).is_some());
+    assert_eq!(left, [true, false, true]);
+}
+
+#[test]
+fn what_is_larger_than_the_limit_is_not_kept() {
+    let (_above, path) = directory();
+    let cache = CacheDirectory::open(&path).unwrap().limit(1000);
+    let ((), warnings) = Warnings::during(|| cache.store(&entry(b"a"), &[0; 1000]));
+    assert_eq!((found(&cache, &entry(b"a")), warnings), (None, 1));
+}
+
+#[test]
+fn a_cache_that_cannot_be_written_warns() {
+    let (_above, path) = directory();
+    let cache = CacheDirectory::open(&path).unwrap();
+    fs::remove_dir_all(&path).unwrap();
+    let ((), warnings) = Warnings::during(|| cache.store(&entry(b"a"), b"artifact"));
+    assert_eq!((found(&cache, &entry(b"a")), warnings), (None, 1));
+}
+
+#[test]
+fn abandoned_files_go_and_young_ones_stay() {
+    let (_above, path) = directory();
+    CacheDirectory::open(&path).unwrap();
+    let (old, young) = (path.join(".tmp-old"), path.join(".tmp-young"));
+    for file in [&old, &young] {
+        fs::write(file, "torn").unwrap();
+    }
+    let file = File::options().write(true).open(&old).unwrap();
+    file.set_modified(SystemTime::now() - 2 * ABANDONED).unwrap();
+    CacheDirectory::open(&path).unwrap();
+    assert_eq!((old.exists(), young.exists()), (false, true));
+}
+
+#[test]
+fn a_damaged_key_is_an_error_that_says_what_to_do() {
+    let (_above, path) = directory();
+    CacheDirectory::open(&path).unwrap();
+    fs::write(path.join(KEY), "short").unwrap();
+    let error = CacheDirectory::open(&path).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::State);
+    assert!(
+        error.to_string().ends_with("is damaged: it has 5 bytes, expected 32"),
+        "{error}"
+    );
+    assert!(error.hint().is_some_and(|hint| hint.contains("remove")));
+}
+
+#[test]
+fn the_key_is_not_shown() {
+    let (_above, path) = directory();
+    let cache = CacheDirectory::open(&path).unwrap();
+    let shown = format!("{cache:?}");
+    assert!(!shown.contains("key") && !shown.contains("Key"), "{shown}");
+}
+
+#[cfg(unix)]
+#[test]
+fn nobody_else_may_have_access() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let (_above, path) = directory();
+    CacheDirectory::open(&path).unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&path), mode(&path.join(KEY))), (0o700, 0o600));
+    for (file, open, closed) in [(path.join(KEY), 0o640, 0o600), (path.clone(), 0o750, 0o700)] {
+        fs::set_permissions(&file, Permissions::from_mode(open)).unwrap();
+        let error = CacheDirectory::open(&path).unwrap_err();
+        let expected = format!("is open to others: its mode is {open:04o}, expected {closed:04o}");
+        assert!(error.to_string().ends_with(&expected), "{error}");
+        fs::set_permissions(&file, Permissions::from_mode(closed)).unwrap();
+        CacheDirectory::open(&path).unwrap();
+    }
+}

@@ -1,0 +1,255 @@
+use tempfile::TempDir;
+
+use super::*;
+
+fn directory() -> (TempDir, PathBuf) {
+    let above = tempfile::tempdir().expect("a directory can be made");
+    let path = above.path().join("state");
+    (above, path)
+}
+
+fn open(path: &Path) -> StateDirectory {
+    StateDirectory::open(path).expect("the directory can be opened")
+}
+
+fn digest(component: &[u8]) -> String {
+    files::hex_digest(component)
+}
+
+fn version(current: &[u8], previous: Option<&[u8]>) -> Version {
+    Version {
+        current: Some(digest(current)),
+        previous: previous.map(digest),
+        base: Some(digest(b"base")),
+    }
+}
+
+/// Keeps a component and makes it current.
+fn install(state: &StateDirectory, module: &str, current: &[u8], previous: Option<&[u8]>) {
+    let _kept = state.keep(&digest(current), current).unwrap();
+    state.commit(module, version(current, previous)).unwrap();
+}
+
+fn kept(path: &Path) -> BTreeSet<String> {
+    let entries = fs::read_dir(path.join(COMPONENTS)).unwrap();
+    entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect()
+}
+
+fn set(components: &[&[u8]]) -> BTreeSet<String> {
+    components.iter().map(|component| digest(component)).collect()
+}
+
+#[test]
+fn what_was_committed_is_there_after_a_restart() {
+    let (_above, path) = directory();
+    let state = open(&path);
+    assert!(state.names().is_empty());
+    install(&state, "one", b"first", None);
+    install(&state, "one", b"second", Some(b"first"));
+    install(&state, "two", b"third", None);
+    drop(state);
+    let state = open(&path);
+    assert_eq!(state.names(), ["one", "two"]);
+    assert_eq!(state.version("one"), Some(version(b"second", Some(b"first"))));
+    assert_eq!(state.version("three"), None);
+    assert_eq!(state.component(&digest(b"second")).unwrap(), b"second");
+}
+
+#[test]
+fn a_removed_module_stays_known_until_nothing_is_said_of_it() {
+    let (_above, path) = directory();
+    let state = open(&path);
+    install(&state, "one", b"first", None);
+    let removed = Version {
+        base: Some(digest(b"base")),
+        ..Version::default()
+    };
+    state.commit("one", removed.clone()).unwrap();
+    drop(state);
+    let state = open(&path);
+    assert_eq!(state.version("one"), Some(removed));
+    assert!(kept(&path).is_empty());
+    state.commit("one", Version::default()).unwrap();
+    assert!(state.names().is_empty());
+}
+
+#[test]
+fn components_that_no_version_names_go_at_the_next_commit() {
+    let (_above, path) = directory();
+    let state = open(&path);
+    for (current, previous) in [(b"1", None), (b"2", Some(b"1")), (b"3", Some(b"2"))] {
+        install(&state, "one", current, previous.map(|previous| &previous[..]));
+    }
+    assert_eq!(kept(&path), set(&[b"2", b"3"]));
+    install(&state, "two", b"3", None);
+    install(&state, "one", b"4", Some(b"2"));
+    assert_eq!(kept(&path), set(&[b"2", b"3", b"4"]), "another module has it as well");
+}
+
+#[test]
+fn a_component_that_is_kept_outlives_the_commits_of_others() {
+    let (_above, path) = directory();
+    let state = open(&path);
+    let first = state.keep(&digest(b"new"), b"new").unwrap();
+    let second = state.keep(&digest(b"new"), b"new").unwrap();
+    drop(first);
+    install(&state, "other", b"x", None);
+    assert_eq!(kept(&path), set(&[b"new", b"x"]));
+    drop(second);
+    install(&state, "other", b"x", None);
+    assert_eq!(kept(&path), set(&[b"x"]));
+}
+
+#[test]
+fn what_was_left_behind_goes_at_open() {
+    let (_above, path) = directory();
+    let state = open(&path);
+    install(&state, "one", b"first", None);
+    let _kept = state.keep(&digest(b"never committed"), b"never committed").unwrap();
+    // As after `kill -9`: nothing runs to its end.
+    let files = [path.join(".tmp-a"), path.join(COMPONENTS).join(".tmp-b")];
+    for file in &files {
+        fs::write(file, "torn").unwrap();
+    }
+    drop((_kept, state));
+    open(&path);
+    assert!(files.iter().all(|file| !file.exists()));
+    assert_eq!(kept(&path), set(&[b"first"]));
+}
+
+/// Every state of the disk that a crash can leave within one change: before and after each step of it.
+#[test]
+fn a_crash_at_any_step_leaves_the_old_or_the_new_version_whole() {
+    let steps: [fn(&Path); 5] = [
+        |_| {},
+        |path| fs::write(path.join(COMPONENTS).join(".tmp-x"), "ne").unwrap(),
+        |path| fs::write(path.join(COMPONENTS).join(digest(b"new")), "new").unwrap(),
+        |path| fs::write(path.join(".tmp-y"), "{ \"format\"").unwrap(),
+        |path| {
+            let modules = Modules::from([("one".to_owned(), version(b"new", Some(b"old")))]);
+            fs::write(path.join(RECORD), record::write(&modules).unwrap()).unwrap();
+        },
+    ];
+    for crash in 0..steps.len() {
+        let (_above, path) = directory();
+        let state = open(&path);
+        install(&state, "one", b"old", None);
+        drop(state);
+        for step in &steps[..=crash] {
+            step(&path);
+        }
+        let state = open(&path);
+        let current = state.version("one").and_then(|version| version.current).unwrap();
+        let expected: &[u8] = if crash == 4 { b"new" } else { b"old" };
+        assert_eq!(state.component(&current).unwrap(), expected, "step {crash}");
+    }
+}
+
+#[test]
+fn a_second_opener_is_refused_until_the_first_one_ends() {
+    let (_above, path) = directory();
+    let first = open(&path);
+    let clone = first.clone();
+    drop(first);
+    let error = StateDirectory::open(&path).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::State);
+    assert_eq!(
+        error.to_string(),
+        format!("the state directory `{}` is in use by another server", path.display())
+    );
+    drop(clone);
+    open(&path);
+}
+
+#[test]
+fn a_damaged_record_is_an_error_that_names_it() {
+    let (_above, path) = directory();
+    drop(open(&path));
+    let record = path.join(RECORD);
+    for (text, cause) in [
+        ("", "EOF"),
+        ("{ \"format\": 1, \"mod", "EOF"),
+        (r#"{ "format": 9 }"#, "its format is 9, expected 1"),
+        (r#"{ "format": 1, "sha256": "", "modules": {} }"#, "it was changed"),
+    ] {
+        fs::write(&record, text).unwrap();
+        let error = StateDirectory::open(&path).unwrap_err();
+        assert!(error.to_string().contains(&*record.to_string_lossy()), "{error}");
+        let source = std::error::Error::source(&error).map(ToString::to_string);
+        assert!(
+            source.as_deref().is_some_and(|source| source.contains(cause)),
+            "{source:?}"
+        );
+        assert!(error.hint().is_some());
+        assert_eq!(fs::read_to_string(&record).unwrap(), text, "nobody touched it");
+    }
+}
+
+#[test]
+fn a_record_that_is_gone_is_no_empty_one() {
+    let (_above, path) = directory();
+    drop(open(&path));
+    fs::remove_file(path.join(RECORD)).unwrap();
+    let error = StateDirectory::open(&path).unwrap_err();
+    assert!(
+        error.to_string().ends_with("is gone, though there are components"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_damaged_component_is_an_error_and_is_replaced_when_it_is_kept_again() {
+    let (_above, path) = directory();
+    let state = open(&path);
+    install(&state, "one", b"first", None);
+    let file = path.join(COMPONENTS).join(digest(b"first"));
+    fs::write(&file, "fir").unwrap();
+    let error = state.component(&digest(b"first")).unwrap_err();
+    assert!(error.to_string().contains(&*file.to_string_lossy()), "{error}");
+    assert!(error.to_string().contains("is damaged"), "{error}");
+    install(&state, "one", b"first", None);
+    assert_eq!(state.component(&digest(b"first")).unwrap(), b"first");
+}
+
+#[test]
+fn what_does_not_fit_together_is_refused() {
+    let (_above, path) = directory();
+    let state = open(&path);
+    let error = state.commit("one", version(b"unknown", None)).unwrap_err();
+    assert!(error.to_string().contains("is not kept"), "{error}");
+    let error = state.keep(&digest(b"one thing"), b"another").map(drop).unwrap_err();
+    assert!(error.to_string().contains("expected"), "{error}");
+    for name in ["", "..", "../../state.json", &digest(b"x").to_uppercase()] {
+        assert!(state.component(name).is_err(), "{name}");
+    }
+    assert!(state.names().is_empty() && kept(&path).is_empty());
+}
+
+#[test]
+fn what_cannot_be_written_changes_nothing() {
+    let (_above, path) = directory();
+    let state = open(&path);
+    install(&state, "one", b"first", None);
+    let _kept = state.keep(&digest(b"second"), b"second").unwrap();
+    // A directory cannot be replaced by a file.
+    fs::remove_file(path.join(RECORD)).unwrap();
+    fs::create_dir(path.join(RECORD)).unwrap();
+    let error = state.commit("one", version(b"second", Some(b"first"))).unwrap_err();
+    assert!(error.to_string().ends_with("cannot be written"), "{error}");
+    assert_eq!(state.version("one"), Some(version(b"first", None)));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_directory_that_everybody_may_write_is_refused() {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
+    let (_above, path) = directory();
+    drop(open(&path));
+    fs::set_permissions(&path, Permissions::from_mode(0o757)).unwrap();
+    let error = StateDirectory::open(&path).unwrap_err();
+    assert!(error.to_string().contains("its mode is 0757, expected 0755"), "{error}");
+}
