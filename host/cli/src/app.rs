@@ -1,21 +1,23 @@
 //! From a configuration to an application with its modules loaded.
 
-use std::path::Path;
-
-use pointwork::{App, ErrorKind, ModuleInfo, ModuleLimits, ModuleOptions};
+use pointwork::{App, ErrorKind, ModuleInfo, ModuleLimits, ModuleOptions, StateDirectory};
+use sha2::{Digest, Sha256};
 
 use crate::config::{Config, Module};
 use crate::error::{Error, Result};
 use crate::grants::{self, Granted, Missing};
-use crate::options;
+use crate::{keep, options};
 
-/// An application with what the configuration says, its modules aside.
+/// An application with what the configuration says, its modules aside; it knows `state`.
 ///
 /// # Errors
 ///
-/// Its threads do not start.
-pub(crate) fn create(config: &Config) -> Result<App> {
-    let app = App::with_options(options::application(config))?;
+/// Its threads do not start; the cache that the configuration names cannot be used.
+pub(crate) fn create(config: &Config, state: Option<StateDirectory>) -> Result<App> {
+    let mut options = options::application(config);
+    keep::compiling(&mut options, config)?;
+    options.state = state;
+    let app = App::with_options(options)?;
     if let Some(prefix) = &config.prefix {
         app.set_global_prefix(prefix.as_str())?;
     }
@@ -25,8 +27,9 @@ pub(crate) fn create(config: &Config) -> Result<App> {
 /// A module with what it takes to load it.
 #[derive(Debug)]
 pub(crate) struct Loadable<'a> {
-    module: &'a Module,
-    options: ModuleOptions,
+    pub(crate) module: &'a Module,
+    /// As the runtime takes them.
+    pub(crate) options: ModuleOptions,
     /// What the grants stand for has to be there for as long as the module may be made an instance of.
     granted: Granted,
 }
@@ -40,7 +43,7 @@ pub(crate) fn prepare(config: &Config, missing: Missing) -> Result<Vec<Loadable<
     let limits = options::application(config).limits;
     let modules = config.modules.iter();
     modules
-        .map(|module| Loadable::new(module, &limits, &config.file, missing))
+        .map(|module| Loadable::new(module, &limits, config, missing))
         .collect()
 }
 
@@ -50,39 +53,75 @@ pub(crate) fn prepare(config: &Config, missing: Missing) -> Result<Vec<Loadable<
 ///
 /// Something that it is granted cannot be had.
 pub(crate) fn prepare_one<'a>(module: &'a Module, config: &Config, missing: Missing) -> Result<Loadable<'a>> {
-    Loadable::new(module, &options::application(config).limits, &config.file, missing)
+    Loadable::new(module, &options::application(config).limits, config, missing)
 }
 
-/// Loads the modules in their order (spec D9).
+/// Loads the modules in their order (spec D9), each the version that was current last if the application has a state
+/// directory. The result is the SHA-256 of each file, in hex. It blocks while it reads them.
 ///
 /// # Errors
 ///
 /// A component cannot be read, or is refused.
-pub(crate) async fn load(app: &App, modules: &[Loadable<'_>]) -> Result<()> {
+pub(crate) async fn load(app: &App, modules: &[Loadable<'_>]) -> Result<Vec<String>> {
+    let mut digests = Vec::with_capacity(modules.len());
     for Loadable { module, options, .. } in modules {
-        app.load_file_with(&module.name, &module.path, options.clone())
+        let component = std::fs::read(&module.path).map_err(|error| {
+            let message = format!(
+                "module `{}` cannot be read from `{}`",
+                module.name,
+                module.path.display()
+            );
+            Error::failed(message).with_source(error)
+        })?;
+        digests.push(digest(&component));
+        app.restore_with(&module.name, Some(component), options.clone())
             .await
             .map_err(|error| match error.kind() {
-                ErrorKind::Read => error.into(),
+                ErrorKind::State => error.into(),
                 _ => Error::refused(
                     format!("module `{}` from `{}` is refused", module.name, module.path.display()),
                     error,
                 ),
             })?;
     }
-    Ok(())
+    Ok(digests)
+}
+
+/// Loads what was uploaded under names that the configuration lacks. One that is refused does not keep the others from
+/// serving: it is logged as an error.
+pub(crate) async fn load_uploaded(app: &App, config: &Config, state: &StateDirectory) {
+    for name in state.names() {
+        // What the configuration had once and has no more is not wanted any more.
+        let uploaded = state.version(&name).is_some_and(|version| version.base.is_none());
+        if !uploaded || config.modules.iter().any(|module| module.name == name) {
+            continue;
+        }
+        if let Err(error) = app.restore_with(&name, None, options::of_any(config)).await {
+            let error = Error::from(error);
+            tracing::error!(
+                module = name,
+                "the uploaded module is not served: {}",
+                error.in_one_line()
+            );
+        }
+    }
+}
+
+/// SHA-256 in hex, as the runtime tells it of a component.
+pub(crate) fn digest(component: &[u8]) -> String {
+    let digest = Sha256::digest(component);
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl<'a> Loadable<'a> {
-    /// `module` with what the configuration in `file` grants it; `limits` are those of all modules.
+    /// `module` with what the configuration grants it; `limits` are those of all modules.
     ///
     /// # Errors
     ///
     /// Something that it is granted cannot be had.
-    fn new(module: &'a Module, limits: &ModuleLimits, file: &Path, missing: Missing) -> Result<Self> {
-        let granted = grants::resolve(module, file, missing)?;
-        let mut options = ModuleOptions::new().grants(granted.grants.clone());
-        options.limits = options::limits_of(module, limits);
+    fn new(module: &'a Module, limits: &ModuleLimits, config: &Config, missing: Missing) -> Result<Self> {
+        let granted = grants::resolve(module, &config.file, missing)?;
+        let options = options::of_module(module, limits, config).grants(granted.grants.clone());
         Ok(Self {
             module,
             options,

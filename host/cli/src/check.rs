@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::exit::Exit;
 use crate::grants::Missing;
 use crate::suggest;
-use crate::ui::{DONE, ERROR, STRONG, Terminal, styled};
+use crate::ui::{DONE, ERROR, Terminal, styled};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<()> {
     let module = app::prepare_one(module(args, &config)?, &config, Missing::StandIn)?;
     let loaded = match inspection.verdict(module.grants()) {
         Ok(_) => {
-            let app = app::create(&config)?;
+            let app = app::create(&config, None)?;
             load(&app, &module, bytes).map_err(|error| Error::refused(refused(), error))
         }
         Err(error) => Err(Error::refused_because(refused(), error)),
@@ -58,11 +58,11 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<()> {
     match &loaded {
         Ok(info) => {
             terminal.line(format_args!("{file} {}", styled(DONE, "fits the contract")));
-            row(terminal, "form", &info.form.to_string());
-            row(terminal, "contract", &format!("pointwork:module@{}", info.version));
-            row(terminal, "routes", &info.routes.to_string());
-            rows(terminal, "channels", &channels(info));
-            row(terminal, "digest", &format!("sha256:{}", info.digest));
+            terminal.row("form", &info.form.to_string());
+            terminal.row("contract", &format!("pointwork:module@{}", info.version));
+            terminal.row("routes", &info.routes.to_string());
+            terminal.rows("channels", &channels(info));
+            terminal.row("digest", &format!("sha256:{}", info.digest));
         }
         Err(_) => terminal.line(format_args!("{file} {}", styled(ERROR, "is refused"))),
     }
@@ -131,28 +131,10 @@ fn channels(info: &ModuleInfo) -> Vec<String> {
 
 fn outline(inspection: &Inspection, grants: &Grants, terminal: &mut Terminal) {
     let size = u64::try_from(inspection.size).unwrap_or(u64::MAX);
-    row(
-        terminal,
-        "size",
-        &format!("{} ({size} bytes)", ByteSize::b(size).display().iec()),
-    );
+    terminal.row("size", &format!("{} ({size} bytes)", ByteSize::b(size).display().iec()));
     let asks: Vec<String> = inspection.asks().iter().map(ToString::to_string).collect();
-    rows(terminal, "asks", &asks);
-    rows(terminal, "granted", &grants.describe());
-    rows(terminal, "imports", &inspection.imports);
-    rows(terminal, "exports", &inspection.exports);
-}
-
-/// A line for each text, the label before the first.
-fn rows(terminal: &mut Terminal, label: &str, texts: &[String]) {
-    if texts.is_empty() {
-        row(terminal, label, "nothing");
-    }
-    for (index, text) in texts.iter().enumerate() {
-        row(terminal, if index == 0 { label } else { "" }, text);
-    }
-}
-
-fn row(terminal: &mut Terminal, label: &str, text: &str) {
-    terminal.line(format_args!("  {} {text}", styled(STRONG, format_args!("{label:<8}"))));
+    terminal.rows("asks", &asks);
+    terminal.rows("granted", &grants.describe());
+    terminal.rows("imports", &inspection.imports);
+    terminal.rows("exports", &inspection.exports);
 }

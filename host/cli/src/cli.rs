@@ -5,7 +5,7 @@ use clap::builder::styling::AnsiColor;
 use clap::{Parser, Subcommand};
 
 use crate::logging::LogArgs;
-use crate::{build, check, exit, new, routes, serve};
+use crate::{build, check, exit, new, remote, routes, serve};
 
 /// Write HTTP controllers once, compile them to sandboxed WebAssembly components, serve them on the HTTP server you run
 #[derive(Debug, Parser)]
@@ -43,7 +43,21 @@ pub(crate) enum Command {
     Routes(routes::Args),
     /// Tell whether a component fits the contract, and what it is
     Check(check::Args),
+    /// List the modules of a server at work
+    Modules(remote::list::Args),
+    /// Put a component in the place of a module of a server at work, or add one
+    Swap(remote::change::SwapArgs),
+    /// Take a module out of a server at work
+    Remove(remote::change::NameArgs),
+    /// Make the version before current again, on a server at work
+    Rollback(remote::change::NameArgs),
+    /// Compiles a component for a server: it reads standard input and writes standard output
+    #[command(name = COMPILE_WORKER, hide = true)]
+    CompileWorker,
 }
+
+/// What this program is called with to compile for a server.
+pub(crate) const COMPILE_WORKER: &str = "compile-worker";
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -58,7 +72,8 @@ Examples:
   pointwork build                    compile it to target/pointwork/shop.wasm
   pointwork check target/pointwork/shop.wasm
   pointwork routes                   what it answers
-  pointwork serve                    answer on http://127.0.0.1:8080, as pointwork.toml says";
+  pointwork serve                    answer on http://127.0.0.1:8080, as pointwork.toml says
+  pointwork swap shop new.wasm       swap a module of a server at work, which has an [admin]";
 
 #[cfg(test)]
 mod tests {

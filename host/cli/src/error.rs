@@ -75,6 +75,35 @@ impl Error {
         self
     }
 
+    /// Adds causes that came as text, the nearest first.
+    pub(crate) fn with_causes(
+        mut self,
+        causes: impl IntoIterator<Item = String, IntoIter: DoubleEndedIterator>,
+    ) -> Self {
+        let chain = causes.into_iter().rev().fold(None, |below, message| {
+            Some(Box::new(Self {
+                source: below.map(|below: Box<Self>| below as _),
+                ..Self::new(self.exit, message)
+            }))
+        });
+        if let Some(cause) = chain {
+            self.source = Some(cause);
+        }
+        self
+    }
+
+    /// The sentence and its causes, for a line of the log.
+    pub(crate) fn in_one_line(&self) -> String {
+        let mut line = self.message.clone();
+        let mut source = self.source();
+        while let Some(cause) = source {
+            line.push_str(": ");
+            line.push_str(&cause.to_string());
+            source = cause.source();
+        }
+        line
+    }
+
     /// The code that the process ends with.
     pub(crate) fn exit(&self) -> Exit {
         self.exit

@@ -17,14 +17,17 @@ mod drivers;
 mod error;
 mod exit;
 mod grants;
+mod keep;
 mod logging;
 mod modules;
 mod new;
 mod options;
+mod remote;
 mod routes;
 mod serve;
 mod suggest;
 mod table;
+mod token;
 mod ui;
 
 use std::process::ExitCode;
@@ -65,6 +68,11 @@ fn main() -> ExitCode {
         Command::New(args) => new::run(args, &mut terminal),
         Command::Routes(args) => routes::run(args, &mut terminal),
         Command::Serve(args) => serve::run(args, &mut terminal),
+        Command::Modules(args) => remote::list::run(args, &mut terminal),
+        Command::Swap(args) => remote::change::swap(args, &mut terminal),
+        Command::Remove(args) => remote::change::remove(args, &mut terminal),
+        Command::Rollback(args) => remote::change::roll_back(args, &mut terminal),
+        Command::CompileWorker => pointwork::compile_worker().map_err(error::Error::from),
     };
     match result.and_then(|()| terminal.finish()) {
         Ok(()) => Exit::Success.into(),

@@ -1,11 +1,12 @@
 //! What a configuration says, as the runtime takes it.
 
 use pointwork::routing::TrailingSlash;
-use pointwork::{AppOptions, ModuleLimits};
+use pointwork::{AppOptions, Breaker, CompileOptions, Isolation, ModuleLimits, ModuleOptions, Trial};
 
 use crate::config::{self, Config, Module};
 
-/// The options of an application with the modules of a configuration.
+/// The options of an application with the modules of a configuration. What is kept on disk and what compiles is the
+/// command's to say: see [`keep`](crate::keep).
 pub(crate) fn application(config: &Config) -> AppOptions {
     let mut options = AppOptions::default();
     if let Some(trailing_slash) = config.trailing_slash {
@@ -18,30 +19,12 @@ pub(crate) fn application(config: &Config) -> AppOptions {
     if let Some(deadline) = limits.request_deadline {
         options.router.deadline = Some(deadline);
     }
-    if let Some(body) = limits.body {
-        options.router.body_limit = body;
-    }
-    if let Some(queue) = limits.event_queue {
-        options.bus.queue = queue;
-    }
-    if let Some(deadline) = limits.event_deadline {
-        options.bus.deadline = deadline;
-    }
-    if let Some(payload) = limits.payload {
-        options.bus.payload_limit = size(payload);
-    }
-    if let Some(memory) = limits.memory {
-        options.limits.memory = size(memory);
-    }
-    if let Some(instances) = limits.instances {
-        options.limits.instances = instances;
-    }
-    if let Some(in_flight) = limits.in_flight {
-        options.limits.in_flight = in_flight;
-    }
-    if let Some(wait) = limits.queue_wait {
-        options.limits.queue_wait = wait;
-    }
+    set(&mut options.router.body_limit, limits.body);
+    set(&mut options.bus.queue, limits.event_queue);
+    set(&mut options.bus.deadline, limits.event_deadline);
+    set(&mut options.bus.payload_limit, limits.payload.map(size));
+    apply(&mut options.limits, &limits.modules);
+    apply_compile(&mut options.compile, &config.compile);
     // The pool must have room for every module's instances at a time, and for the largest of them.
     let mut instances = 0_usize;
     options.max_memory = options.max_memory.max(options.limits.memory);
@@ -56,29 +39,111 @@ pub(crate) fn application(config: &Config) -> AppOptions {
     options
 }
 
-/// The limits of a module where they are its own in part at least; the rest is that of `all` modules.
-pub(crate) fn limits_of(module: &Module, all: &ModuleLimits) -> Option<ModuleLimits> {
-    let own = &module.limits;
-    if *own == config::ModuleLimits::default() {
-        return None;
-    }
-    let mut limits = all.clone();
-    if let Some(memory) = own.memory {
-        limits.memory = size(memory);
-    }
-    if let Some(instances) = own.instances {
-        limits.instances = instances;
-    }
-    if let Some(in_flight) = own.in_flight {
-        limits.in_flight = in_flight;
-    }
-    if let Some(wait) = own.queue_wait {
-        limits.queue_wait = wait;
-    }
-    Some(limits)
+/// The options of a module of which the configuration says nothing: what it says of all.
+pub(crate) fn of_any(config: &Config) -> ModuleOptions {
+    let mut options = ModuleOptions::new();
+    apply_options(&mut options, &config.limits.modules);
+    options
 }
 
-/// A number of bytes; more than fits into memory is no limit.
+/// The options of a module, its grants aside; `all` are the limits of every module.
+pub(crate) fn of_module(module: &Module, all: &ModuleLimits, config: &Config) -> ModuleOptions {
+    let mut options = of_any(config);
+    apply_options(&mut options, &module.limits);
+    options.limits = limits_of(module, all);
+    options.health.clone_from(&module.own.health);
+    options.digest.clone_from(&module.own.digest);
+    options
+}
+
+/// The limits of a module where they are its own in part at least; the rest is that of `all` modules.
+fn limits_of(module: &Module, all: &ModuleLimits) -> Option<ModuleLimits> {
+    let mut limits = all.clone();
+    apply(&mut limits, &module.limits);
+    limits.deadline = module.own.deadline.or(limits.deadline);
+    limits.body = module.own.body.or(limits.body);
+    (limits != *all).then_some(limits)
+}
+
+/// Puts what is said of a module's limits into the place of what was there.
+fn apply(limits: &mut ModuleLimits, said: &config::ModuleLimits) {
+    let config::ModuleLimits {
+        memory,
+        table_elements,
+        stack,
+        instances,
+        in_flight,
+        queue,
+        queue_wait,
+        reuse,
+        idle,
+        cpu,
+        headers,
+        log_lines,
+        emits,
+        probe,
+        // These are no limits to the runtime: see `apply_options`.
+        drain: _,
+        isolation: _,
+        breaker: _,
+        trial: _,
+    } = said;
+    set(&mut limits.memory, memory.map(size));
+    set(&mut limits.table_elements, *table_elements);
+    set(&mut limits.stack, stack.map(size));
+    set(&mut limits.instances, *instances);
+    set(&mut limits.in_flight, *in_flight);
+    set(&mut limits.queue, queue.map(size));
+    set(&mut limits.queue_wait, *queue_wait);
+    set(
+        &mut limits.reuse,
+        reuse.map(|calls| u64::try_from(calls).unwrap_or(u64::MAX)),
+    );
+    set(&mut limits.idle, *idle);
+    set(&mut limits.cpu, *cpu);
+    set(&mut limits.headers, headers.map(size));
+    set(&mut limits.log_lines, *log_lines);
+    set(&mut limits.emits, *emits);
+    set(&mut limits.probe, *probe);
+}
+
+fn apply_options(options: &mut ModuleOptions, said: &config::ModuleLimits) {
+    set(&mut options.drain, said.drain);
+    if let Some(isolation) = said.isolation {
+        options.isolation = Some(match isolation {
+            config::Isolation::Shared => Isolation::Shared,
+            config::Isolation::Exclusive => Isolation::Exclusive,
+            config::Isolation::Fresh => Isolation::Fresh,
+        });
+    }
+    let Breaker {
+        crashes,
+        pause,
+        longest,
+        ..
+    } = &mut options.breaker;
+    set(crashes, said.breaker.crashes);
+    set(pause, said.breaker.pause);
+    set(longest, said.breaker.longest);
+    let Trial { calls, crashes, .. } = &mut options.trial;
+    set(calls, said.trial.calls);
+    set(crashes, said.trial.crashes);
+}
+
+fn apply_compile(options: &mut CompileOptions, said: &config::Compile) {
+    set(&mut options.size, said.size.map(size));
+    set(&mut options.time, said.time);
+    set(&mut options.memory, said.memory);
+    set(&mut options.at_once, said.at_once);
+}
+
+fn set<T>(value: &mut T, said: Option<T>) {
+    if let Some(said) = said {
+        *value = said;
+    }
+}
+
+/// A number of bytes or calls; more than fits into memory is no limit.
 fn size(bytes: u64) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }
@@ -131,6 +196,63 @@ mod tests {
         assert_eq!(
             (bus.queue, bus.deadline, bus.payload_limit),
             (2, Duration::from_secs(3), 1024)
+        );
+    }
+
+    #[test]
+    fn settings_of_a_module_stand_in_place_of_those_of_all() {
+        let config = config(
+            "[[module]]\npath = \"a.wasm\"\n\
+             [[module]]\npath = \"b.wasm\"\nisolation = \"fresh\"\ndrain = \"1s\"\nhealth = \"/up\"\nbody = 10\n\
+             breaker.crashes = 0\ntrial = { calls = 5 }\n\
+             [limits]\nisolation = \"exclusive\"\ndrain = \"2s\"\nlog-lines = 0\n\
+             breaker = { crashes = 7, pause = \"3s\" }\ntrial.crashes = 9",
+        );
+        let all = application(&config).limits;
+        assert_eq!(all.log_lines, 0);
+        let a = of_module(&config.modules[0], &all, &config);
+        assert!(a.limits.is_none(), "the same as all");
+        assert_eq!(
+            (a.isolation, a.drain),
+            (Some(Isolation::Exclusive), Duration::from_secs(2))
+        );
+        assert_eq!((a.breaker.crashes, a.trial.crashes), (7, 9));
+        assert_eq!((a.drain, a.breaker), (of_any(&config).drain, of_any(&config).breaker));
+        let b = of_module(&config.modules[1], &all, &config);
+        assert_eq!((b.isolation, b.drain), (Some(Isolation::Fresh), Duration::from_secs(1)));
+        assert_eq!((b.breaker.crashes, b.breaker.pause), (0, Duration::from_secs(3)));
+        assert_eq!((b.trial.calls, b.trial.crashes), (5, 9));
+        assert_eq!(b.health.as_deref(), Some("/up"));
+        let limits = b.limits.expect("its body is its own");
+        assert_eq!((limits.body, limits.log_lines), (Some(10), 0));
+    }
+
+    #[test]
+    fn every_limit_of_all_reaches_the_runtime() {
+        let config = config(
+            "[limits]\nmemory = 1\ntable-elements = 2\nstack = 3\ninstances = 4\nin-flight = 5\nqueue = 6\n\
+             queue-wait = \"7s\"\nreuse = 8\nidle = \"9s\"\ncpu = \"10s\"\nheaders = 11\nlog-lines = 12\nemits = 13\n\
+             probe = \"14s\"\n[compile]\nsize = 1\ntime = \"2s\"\nmemory = 3\nat-once = 4",
+        );
+        let AppOptions { limits, compile, .. } = application(&config);
+        let counts = [
+            limits.memory,
+            limits.table_elements,
+            limits.stack,
+            limits.instances,
+            limits.in_flight,
+            limits.queue,
+        ];
+        assert_eq!(counts, [1, 2, 3, 4, 5, 6]);
+        let times = [limits.queue_wait, limits.idle, limits.cpu, limits.probe];
+        assert_eq!(times, [7, 9, 10, 14].map(Duration::from_secs));
+        assert_eq!(
+            (limits.reuse, limits.headers, limits.log_lines, limits.emits),
+            (8, 11, 12, 13)
+        );
+        assert_eq!(
+            (compile.size, compile.time, compile.memory, compile.at_once),
+            (1, Duration::from_secs(2), 3, 4)
         );
     }
 }

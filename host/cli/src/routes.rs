@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<()> {
     let config = args.modules.config()?;
     args.modules.prepare(&config, terminal)?;
     let modules = app::prepare(&config, Missing::StandIn)?;
-    let app = app::create(&config)?;
+    let app = app::create(&config, None)?;
     block_on(app::load(&app, &modules))?;
     if let Some(adapter) = args.adapter.or(config.adapter) {
         drop(adapter.connect(&app, &config.limits)?);

@@ -51,6 +51,21 @@ impl Terminal {
         }
     }
 
+    /// A line for each text below a headline, the label before the first.
+    pub(crate) fn rows(&mut self, label: &str, texts: &[String]) {
+        if texts.is_empty() {
+            self.row(label, "nothing");
+        }
+        for (index, text) in texts.iter().enumerate() {
+            self.row(if index == 0 { label } else { "" }, text);
+        }
+    }
+
+    /// A line below a headline: a label and a text.
+    pub(crate) fn row(&mut self, label: &str, text: &str) {
+        self.line(format_args!("  {} {text}", styled(STRONG, format_args!("{label:<8}"))));
+    }
+
     /// One remark about what the command does, to standard error.
     pub(crate) fn note(&mut self, text: impl fmt::Display) {
         self.remark(NOTE, "note", &text);

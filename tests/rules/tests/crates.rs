@@ -32,6 +32,7 @@ fn may_depend_on() -> BTreeMap<&'static str, &'static [&'static str]> {
         ("pointwork-guest", &["pointwork-events", "pointwork-guest-macros"]),
         ("pointwork-core", &["pointwork-events"]),
         ("pointwork", &["pointwork-core", "pointwork-events"]),
+        ("pointwork-admin", &["pointwork", "pointwork-core"]),
         ("pointwork-server", ADAPTER),
         ("pointwork-axum", OVER_HYPER),
         ("pointwork-trillium", ADAPTER),
@@ -42,6 +43,7 @@ fn may_depend_on() -> BTreeMap<&'static str, &'static [&'static str]> {
             "pointwork-cli",
             &[
                 "pointwork",
+                "pointwork-admin",
                 "pointwork-core",
                 "pointwork-events",
                 "pointwork-axum",
@@ -85,6 +87,18 @@ const OUT_OF_REACH: &[(&str, &[&str], &str)] = &[
         // hyper is there for a module's outgoing HTTP, as a client.
         &["pointwork-server", "axum", "actix-web", "salvo_core", "trillium"],
         "the runtime knows no adapter",
+    ),
+    (
+        "pointwork-admin",
+        // axum is what it answers with.
+        &[
+            "pointwork-server",
+            "pointwork-axum",
+            "actix-web",
+            "salvo_core",
+            "trillium",
+        ],
+        "the admin endpoint stands beside every adapter",
     ),
     (
         "pointwork-server",

@@ -5,6 +5,7 @@
 //! adapter = "hyper"
 //! prefix = "/api"               # before every path
 //! trailing-slash = "distinct"   # or "match": /products/ is /products
+//! watch = false                 # swap a component when its file changes
 //!
 //! [[module]]                    # in the order in which their routes are listed
 //! name = "products"             # by default the file's name without `.wasm`
@@ -15,8 +16,16 @@
 //! path = "target/pointwork/store.wasm"
 //! build = "store"
 //! target = "wasm32-wasip2"      # of the compiler; by default wasm32-unknown-unknown
-//! memory = "256MiB"             # in place of [limits]; likewise in-flight and queue-wait
+//! memory = "256MiB"             # in place of [limits], as every key there down to `trial`
 //! instances = 1
+//! isolation = "exclusive"       # or "shared", "fresh"; by default what the component's form allows
+//! deadline = "5s"               # where request-deadline and event-deadline are longer
+//! body = "64KiB"                # where that of [limits] is longer
+//! health = "/health"            # a route of its own that is asked before a version is published
+//! digest = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+//!
+//! [module.breaker]              # of the module above, in place of [limits.breaker]; likewise [module.trial]
+//! crashes = 5
 //!
 //! [module.grant]                # of the module above; by default nothing
 //! clocks = true                 # the time of day
@@ -28,18 +37,50 @@
 //! http = ["api.example.com", "127.0.0.1:8080"]
 //!
 //! [limits]
-//! request-deadline = "30s"
-//! body = "2MiB"                 # of a request
 //! memory = "64MiB"              # of an instance
+//! table-elements = 100000       # of a table of an instance
+//! stack = "512KiB"              # of a call
 //! instances = 128               # of a module at a time
 //! in-flight = 64                # calls that share an instance of an asynchronous module
+//! queue = 1024                  # calls that wait for an instance; then it is 503
 //! queue-wait = "1s"             # for an instance; then it is 503
+//! reuse = 100000                # calls that an instance serves
+//! idle = "1m"                   # then an instance is freed
+//! cpu = "10s"                   # processor time of a call
+//! headers = "64KiB"             # of a request, names and values together
+//! log-lines = 1000              # of a call
+//! emits = 1000                  # of a call
+//! probe = "10s"                 # for instantiating a module at load
+//! drain = "30s"                 # for calls of a version that was replaced
+//!
+//! breaker = { crashes = 20, pause = "100ms", longest = "30s" }    # 0 crashes: never hold back
+//! trial = { calls = 100, crashes = 3 }                            # 0 crashes: never take back
+//!
+//! request-deadline = "30s"
+//! body = "2MiB"                 # of a request
 //! event-queue = 1024            # emitted events that wait for one listener
 //! event-deadline = "30s"        # for a listener of an emitted event
 //! payload = "2MiB"              # of an event, and of what a listener returns
 //! header-timeout = "10s"
 //! body-timeout = "30s"
 //! shutdown-grace = "10s"
+//!
+//! [admin]                       # by default there is none
+//! socket = "admin.sock"         # or an address with a token: listen = "127.0.0.1:9090"
+//! # token-file = "admin.token"
+//!
+//! [state]                       # by default there is none
+//! directory = "state"           # which version of each module is current, and the versions
+//!
+//! [cache]
+//! enabled = true
+//! directory = "cache"           # by default `cache` in the state directory, or ~/.cache/pointwork
+//!
+//! [compile]
+//! size = "64MiB"                # of a component
+//! time = "1m"                   # of the processor
+//! memory = "2GiB"
+//! at-once = 1
 //!
 //! [channels.db]
 //! driver = "sqlite"
@@ -75,19 +116,22 @@
 mod channels;
 mod grant;
 mod hosts;
+mod limits;
+mod operation;
 mod problem;
 mod raw;
 mod values;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use serde::Deserialize;
 
 pub(crate) use self::channels::{Driver, ResponseChannel, SqliteChannel, SqliteStatement, StatementKind};
 pub(crate) use self::grant::{Access, Directory, Grant, Variable};
 pub(crate) use self::hosts::Listen;
+pub(crate) use self::limits::{Isolation, Limits, ModuleLimits, OwnLimits};
+pub(crate) use self::operation::{Admin, AdminAddress, Cache, Compile};
 pub(crate) use self::problem::Position;
 pub(crate) use self::values::Prefix;
 use crate::adapters::Adapter;
@@ -110,10 +154,20 @@ pub(crate) struct Config {
     pub(crate) prefix: Option<Prefix>,
     /// Whether `/a/` is `/a` (spec A8).
     pub(crate) trailing_slash: Option<TrailingSlash>,
+    /// Whether components are swapped when their files change (spec S3).
+    pub(crate) watch: bool,
     /// The modules, in their order (spec D9).
     pub(crate) modules: Vec<Module>,
-    /// What a request and an instance may take.
+    /// What requests, events and modules may take.
     pub(crate) limits: Limits,
+    /// Where the admin endpoint listens; by default nowhere (spec S3).
+    pub(crate) admin: Option<Admin>,
+    /// The directory that says which version of each module is current.
+    pub(crate) state: Option<PathBuf>,
+    /// Where compiled components are kept.
+    pub(crate) cache: Cache,
+    /// What compiling may take.
+    pub(crate) compile: Compile,
     /// The native channels by name.
     pub(crate) channels: BTreeMap<String, Driver>,
 }
@@ -141,6 +195,8 @@ pub(crate) struct Module {
     pub(crate) target: Option<String>,
     /// What it may take in place of the limits for all modules.
     pub(crate) limits: ModuleLimits,
+    /// What only one module can have.
+    pub(crate) own: OwnLimits,
     /// What it may reach.
     pub(crate) grant: Grant,
 }
@@ -154,52 +210,10 @@ impl Module {
             build: None,
             target: None,
             limits: ModuleLimits::default(),
+            own: OwnLimits::default(),
             grant: Grant::default(),
         }
     }
-}
-
-/// The limits that a module can have of its own; those that are `None` are the ones of [`Limits`].
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct ModuleLimits {
-    /// The memory of one instance, in bytes.
-    pub(crate) memory: Option<u64>,
-    /// The instances at a time.
-    pub(crate) instances: Option<usize>,
-    /// The requests that share an instance of an asynchronous module.
-    pub(crate) in_flight: Option<usize>,
-    /// The time that a request waits for an instance before it is refused with 503.
-    pub(crate) queue_wait: Option<Duration>,
-}
-
-/// What a request and an instance may take. Times are written `30s` or `1m 30s`, sizes `2MiB` (2,097,152 bytes) or `2MB`
-/// (2,000,000 bytes).
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Limits {
-    /// The time from a request's head to its reply's head.
-    pub(crate) request_deadline: Option<Duration>,
-    /// The largest request body, in bytes.
-    pub(crate) body: Option<u64>,
-    /// The memory of one instance, in bytes.
-    pub(crate) memory: Option<u64>,
-    /// The instances of one module at a time.
-    pub(crate) instances: Option<usize>,
-    /// The requests that share an instance of an asynchronous module.
-    pub(crate) in_flight: Option<usize>,
-    /// The time that a request waits for an instance before it is refused with 503.
-    pub(crate) queue_wait: Option<Duration>,
-    /// The time that a client has for the first byte of a request on a new connection, and for the head from then on.
-    pub(crate) header_timeout: Option<Duration>,
-    /// The time that a client may leave between two pieces of a body.
-    pub(crate) body_timeout: Option<Duration>,
-    /// The time that requests in flight have to end once the server was told to stop.
-    pub(crate) shutdown_grace: Option<Duration>,
-    /// The emitted events that wait for one listener; one more is lost, and counted.
-    pub(crate) event_queue: Option<usize>,
-    /// The time that a listener may work on an emitted event.
-    pub(crate) event_deadline: Option<Duration>,
-    /// The longest payload of an event, and of what a listener returns, in bytes.
-    pub(crate) payload: Option<u64>,
 }
 
 impl Config {

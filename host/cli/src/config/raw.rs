@@ -10,9 +10,11 @@ use toml::de::{DeTable, Deserializer};
 
 use super::grant::{Grant, RawGrant};
 use super::hosts::Listen;
+use super::limits::{Isolation, ModuleLimits, OwnLimits, RawBreaker, RawLimits, RawTrial, with_module_limits};
+use super::operation::{RawAdmin, RawCache, RawCompile, RawState};
 use super::problem::Problem;
-use super::values::{Count, Prefix, Size, Time};
-use super::{Config, Limits, Module, ModuleLimits, TrailingSlash, channels};
+use super::values::{Count, Digest, Health, Prefix, Size, Time, Whole};
+use super::{Config, Module, TrailingSlash, channels, operation};
 use crate::adapters::Adapter;
 
 #[derive(Deserialize)]
@@ -23,43 +25,36 @@ struct RawConfig {
     prefix: Option<Prefix>,
     trailing_slash: Option<TrailingSlash>,
     #[serde(default)]
+    watch: bool,
+    #[serde(default)]
     module: Vec<RawModule>,
     #[serde(default)]
     limits: RawLimits,
+    admin: Option<Spanned<RawAdmin>>,
+    state: Option<RawState>,
+    #[serde(default)]
+    cache: RawCache,
+    #[serde(default)]
+    compile: RawCompile,
     /// Read by [`channels`], each table by the rules of its driver.
     #[serde(rename = "channels")]
     _channels: Option<IgnoredAny>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct RawModule {
-    name: Option<Spanned<String>>,
-    path: Spanned<PathBuf>,
-    build: Option<PathBuf>,
-    target: Option<Spanned<String>>,
-    memory: Option<Size>,
-    instances: Option<Count>,
-    in_flight: Option<Count>,
-    queue_wait: Option<Time>,
-    grant: Option<RawGrant>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct RawLimits {
-    request_deadline: Option<Time>,
-    body: Option<Size>,
-    memory: Option<Size>,
-    instances: Option<Count>,
-    in_flight: Option<Count>,
-    queue_wait: Option<Time>,
-    header_timeout: Option<Time>,
-    body_timeout: Option<Time>,
-    shutdown_grace: Option<Time>,
-    event_queue: Option<Count>,
-    event_deadline: Option<Time>,
-    payload: Option<Size>,
+with_module_limits! {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields, rename_all = "kebab-case")]
+    struct RawModule {
+        name: Option<Spanned<String>>,
+        path: Spanned<PathBuf>,
+        build: Option<PathBuf>,
+        target: Option<Spanned<String>>,
+        grant: Option<RawGrant>,
+        deadline: Option<Time>,
+        body: Option<Size>,
+        health: Option<Health>,
+        digest: Option<Digest>,
+    }
 }
 
 /// Reads the text of a file that stands in `base`.
@@ -73,8 +68,13 @@ pub(super) fn read(text: &str, base: &Path) -> Result<Config, Problem> {
         adapter: raw.adapter,
         prefix: raw.prefix,
         trailing_slash: raw.trailing_slash,
+        watch: raw.watch,
         modules: modules(raw.module, text, base)?,
         limits: raw.limits.into(),
+        admin: raw.admin.map(|admin| operation::admin(admin, base)).transpose()?,
+        state: raw.state.map(|state| base.join(state.directory)),
+        cache: raw.cache.read(base),
+        compile: raw.compile.into(),
         channels,
     })
 }
@@ -112,40 +112,23 @@ impl RawModule {
             return Err(Problem::new(target.span(), "`target` without `build`")
                 .with_hint("it is the target for which cargo builds the package that `build` names"));
         }
+        let limits = self.module_limits();
         Ok(Module {
             name,
             path: base.join(self.path.into_inner()),
             build: self.build.map(|package| base.join(package)),
             target: self.target.map(Spanned::into_inner),
-            limits: ModuleLimits {
-                memory: self.memory.map(|size| size.0),
-                instances: self.instances.map(|count| count.0),
-                in_flight: self.in_flight.map(|count| count.0),
-                queue_wait: self.queue_wait.map(|time| time.0),
+            limits,
+            own: OwnLimits {
+                deadline: self.deadline.map(|time| time.0),
+                body: self.body.map(|size| size.0),
+                health: self.health.map(|health| health.0),
+                digest: self.digest.map(|digest| digest.0),
             },
             grant: match self.grant {
                 Some(grant) => grant.read(text, base)?,
                 None => Grant::default(),
             },
         })
-    }
-}
-
-impl From<RawLimits> for Limits {
-    fn from(raw: RawLimits) -> Self {
-        Self {
-            request_deadline: raw.request_deadline.map(|time| time.0),
-            body: raw.body.map(|size| size.0),
-            memory: raw.memory.map(|size| size.0),
-            instances: raw.instances.map(|count| count.0),
-            in_flight: raw.in_flight.map(|count| count.0),
-            queue_wait: raw.queue_wait.map(|time| time.0),
-            header_timeout: raw.header_timeout.map(|time| time.0),
-            body_timeout: raw.body_timeout.map(|time| time.0),
-            shutdown_grace: raw.shutdown_grace.map(|time| time.0),
-            event_queue: raw.event_queue.map(|count| count.0),
-            event_deadline: raw.event_deadline.map(|time| time.0),
-            payload: raw.payload.map(|size| size.0),
-        }
     }
 }

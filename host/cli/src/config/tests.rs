@@ -1,9 +1,11 @@
 use std::time::Duration;
 
+use super::limits::{Breaker, Trial};
 use super::*;
 
 mod grant;
 mod module;
+mod operation;
 
 fn parse(text: &str) -> Result<Config> {
     Config::parse(text, Path::new("shop/pointwork.toml"))
@@ -36,6 +38,11 @@ fn every_key_is_read() {
         adapter = "hyper"
         prefix = "/api"
         trailing-slash = "match"
+        watch = true
+        admin = { socket = "admin.sock" }
+        state = { directory = "state" }
+        cache = { directory = "/var/cache/shop", enabled = false }
+        compile = { size = "1MiB", time = "20s", memory = "1GiB", at-once = 2 }
 
         [[module]]
         name = "products"
@@ -58,6 +65,7 @@ fn every_key_is_read() {
         event-queue = 100
         event-deadline = "2s"
         payload = "64KiB"
+        breaker.crashes = 0
 
         [channels.db]
         driver = "sqlite"
@@ -80,6 +88,31 @@ fn every_key_is_read() {
     assert_eq!(config.trailing_slash, Some(TrailingSlash::Match));
     assert_eq!(config.adapter, Some(Adapter::Hyper));
     assert_eq!(config.prefix.as_ref().map(Prefix::as_str), Some("/api"));
+    assert!(config.watch);
+    assert_eq!(
+        config.admin,
+        Some(Admin {
+            address: AdminAddress::Socket("shop/admin.sock".into()),
+            token_file: None
+        })
+    );
+    assert_eq!(config.state.as_deref(), Some(Path::new("shop/state")));
+    assert_eq!(
+        config.cache,
+        Cache {
+            enabled: false,
+            directory: Some("/var/cache/shop".into())
+        }
+    );
+    assert_eq!(
+        config.compile,
+        Compile {
+            size: Some(1024 * 1024),
+            time: Some(Duration::from_secs(20)),
+            memory: Some(1024 * 1024 * 1024),
+            at_once: Some(2)
+        }
+    );
     let products = Module {
         build: Some("shop/controllers".into()),
         ..Module::new("products", "shop/target/pointwork/products.wasm")
@@ -91,10 +124,17 @@ fn every_key_is_read() {
         Limits {
             request_deadline: Some(Duration::from_secs(90)),
             body: Some(2 * 1024 * 1024),
-            memory: Some(65536),
-            instances: Some(8),
-            in_flight: Some(16),
-            queue_wait: Some(Duration::from_millis(250)),
+            modules: ModuleLimits {
+                memory: Some(65536),
+                instances: Some(8),
+                in_flight: Some(16),
+                queue_wait: Some(Duration::from_millis(250)),
+                breaker: Breaker {
+                    crashes: Some(0),
+                    ..Breaker::default()
+                },
+                ..ModuleLimits::default()
+            },
             header_timeout: Some(Duration::from_secs(10)),
             body_timeout: Some(Duration::from_millis(500)),
             shutdown_grace: Some(Duration::from_secs(5)),
@@ -121,7 +161,7 @@ fn every_key_is_read() {
             ("product:one", StatementKind::Row)
         ]
     );
-    assert_eq!(db.on["product:all"].position.to_string(), "34:17");
+    assert_eq!(db.on["product:all"].position.to_string(), "40:17");
     let send = ResponseChannel {
         on: BTreeMap::from([("send".to_owned(), 200)]),
     };
@@ -169,7 +209,9 @@ fn unknown_key_far_from_all_lists_them() {
     assert_eq!(
         refusal("[[module]]\npath = \"a.wasm\"\nzzz = 1"),
         "unknown key `zzz` in shop/pointwork.toml:3:1 | expected `name`, `path`, `build`, `target`, \
-         `memory`, `instances`, `in-flight`, `queue-wait` or `grant`"
+         `grant`, `deadline`, `body`, `health`, `digest`, `memory`, `table-elements`, `stack`, `instances`, `in-flight`, \
+         `queue`, `queue-wait`, `reuse`, `idle`, `cpu`, `headers`, `log-lines`, `emits`, `probe`, `drain`, `isolation`, \
+         `breaker` or `trial`"
     );
 }
 

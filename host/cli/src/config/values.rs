@@ -1,6 +1,7 @@
 //! Values that are written as text: paths, times, sizes.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -133,6 +134,74 @@ impl<'de> Deserialize<'de> for Count {
         }
 
         deserializer.deserialize_any(Number)
+    }
+}
+
+/// A number of things, none included.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Whole<T>(pub(super) T);
+
+impl<'de, T: TryFrom<u64>> Deserialize<'de> for Whole<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Number<T>(PhantomData<T>);
+
+        impl<T: TryFrom<u64>> Visitor<'_> for Number<T> {
+            type Value = Whole<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let bits = 8 * size_of::<T>();
+                write!(f, "a whole number from 0, of {bits} bits at most")
+            }
+
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Whole<T>, E> {
+                let whole = u64::try_from(number).ok().and_then(|number| T::try_from(number).ok());
+                whole
+                    .map(Whole)
+                    .ok_or_else(|| E::invalid_value(de::Unexpected::Signed(number), &self))
+            }
+
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Whole<T>, E> {
+                T::try_from(number)
+                    .map(Whole)
+                    .map_err(|_| E::invalid_value(de::Unexpected::Unsigned(number), &self))
+            }
+        }
+
+        deserializer.deserialize_any(Number(PhantomData))
+    }
+}
+
+/// The SHA-256 of a component, in hex, as `pointwork check` prints it: with `sha256:` before it or without.
+#[derive(Debug, Clone)]
+pub(super) struct Digest(pub(super) String);
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let hex = text.strip_prefix("sha256:").unwrap_or(&text);
+        if hex.len() == 64 && hex.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Ok(Self(hex.to_ascii_lowercase()));
+        }
+        Err(de::Error::custom(format_args!(
+            "`{text}` is no SHA-256; expected 64 digits in hex, as `pointwork check` prints them"
+        )))
+    }
+}
+
+/// The path of a route, to be asked for.
+#[derive(Debug, Clone)]
+pub(super) struct Health(pub(super) String);
+
+impl<'de> Deserialize<'de> for Health {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        if text.starts_with('/') && text.bytes().all(|byte| byte.is_ascii_graphic()) && !text.contains(['?', '#']) {
+            return Ok(Self(text));
+        }
+        Err(de::Error::custom(format_args!(
+            "`{}` is no path of a request; expected one as in `/health`",
+            text.escape_debug()
+        )))
     }
 }
 

@@ -1,23 +1,28 @@
 //! `pointwork serve`: modules and channels on an HTTP server.
 
+mod admin;
 mod banner;
 mod signals;
+mod watch;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
-use pointwork::App;
+use pointwork::{App, StateDirectory};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
 use self::signals::Signals;
+use self::watch::Watch;
 use crate::adapters::Adapter;
 use crate::app::{self, Loadable};
 use crate::channels::Channels;
-use crate::config::{Config, Listen, Prefix};
+use crate::config::{Admin, AdminAddress, Config, Listen, Prefix};
 use crate::error::{Error, Result};
 use crate::exit::Exit;
 use crate::grants::Missing;
+use crate::keep;
 use crate::modules::ModuleArgs;
 use crate::ui::Terminal;
 
@@ -35,9 +40,13 @@ Examples:
   pointwork serve shop.wasm admin.wasm          two components that need nothing but each other
   pointwork serve --listen 127.0.0.1:0          on a free port; the last line of the banner tells it
   pointwork serve --build                       build the modules first, also those that are built already
+  pointwork serve --watch                       swap a component when its file changes
+  pointwork serve --admin admin.sock            let `pointwork swap`, `modules` and the like in
+  pointwork serve --state /var/lib/shop         begin with what was swapped in last
 
 The banner on standard output lists the routes, the channels, and what each module asks for and is
-granted; its last line is `listening on http://HOST:PORT`. SIGINT (Ctrl-C) and SIGTERM end it: no
+granted; its last line is `listening on http://HOST:PORT`, after `admin on PLACE` if there is an admin
+endpoint. SIGINT (Ctrl-C) and SIGTERM end it: no
 connection is accepted any more, requests in flight and emitted events come to their end.
 A second signal ends it at once.";
 
@@ -59,6 +68,22 @@ pub(crate) struct Args {
     /// A path before every route's
     #[arg(long, value_name = "PATH")]
     prefix: Option<Prefix>,
+
+    /// Swap a component when its file changes
+    #[arg(short, long)]
+    watch: bool,
+
+    /// Where the admin endpoint listens: the path of a socket, or host and port [default: nowhere]
+    #[arg(long, value_name = "PLACE")]
+    admin: Option<AdminAddress>,
+
+    /// The file that holds the token of the admin endpoint; an address needs one
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+
+    /// The directory that says which version of each module is current [default: none is kept]
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
 }
 
 impl Args {
@@ -74,6 +99,23 @@ impl Args {
         if let Some(prefix) = &self.prefix {
             config.prefix = Some(prefix.clone());
         }
+        config.watch |= self.watch;
+        if let Some(address) = &self.admin {
+            config.admin = Some(Admin {
+                address: address.clone(),
+                token_file: config.admin.and_then(|admin| admin.token_file),
+            });
+        }
+        if let Some(file) = &self.token_file {
+            let Some(admin) = &mut config.admin else {
+                let error = Error::new(Exit::Usage, "`--token-file` without an admin endpoint");
+                return Err(error.with_hint("name where it listens: `--admin 127.0.0.1:9090`"));
+            };
+            admin.token_file = Some(file.clone());
+        }
+        if let Some(state) = &self.state {
+            config.state = Some(state.clone());
+        }
         Ok(config)
     }
 }
@@ -84,21 +126,31 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<()> {
     args.modules.prepare(&config, terminal)?;
     let modules = app::prepare(&config, Missing::Create)?;
     let channels = Channels::open(&config)?;
+    let state = keep::state(&config)?;
     let runtime = Builder::new_multi_thread()
         .enable_all()
         .thread_name("pointwork-server")
         .build()
         .map_err(|error| Error::failed("cannot start the server's threads").with_source(error))?;
-    let result = runtime.block_on(serve(&config, &modules, &channels, terminal));
+    let result = runtime.block_on(serve(&config, &modules, &channels, state, terminal));
     // What still blocks has had its time.
     runtime.shutdown_background();
     result
 }
 
-async fn serve(config: &Config, modules: &[Loadable<'_>], channels: &Channels, terminal: &mut Terminal) -> Result<()> {
-    let app = app::create(config)?;
+async fn serve(
+    config: &Config,
+    modules: &[Loadable<'_>],
+    channels: &Channels,
+    state: Option<StateDirectory>,
+    terminal: &mut Terminal,
+) -> Result<()> {
+    let app = app::create(config, state.clone())?;
     channels.bind(&app, &Handle::current())?;
-    app::load(&app, modules).await?;
+    let digests = app::load(&app, modules).await?;
+    if let Some(state) = &state {
+        app::load_uploaded(&app, config, state).await;
+    }
     let listener = listen(config.listen.as_ref()).await?;
     let address = listener
         .local_addr()
@@ -112,18 +164,31 @@ async fn serve(config: &Config, modules: &[Loadable<'_>], channels: &Channels, t
     let adapter = config.adapter.unwrap_or_default();
     let serve = adapter.connect(&app, &config.limits)?;
     let mut serving = serve(listener, stopped);
+    let admin = admin::start(config, &app, modules).await?;
 
     banner::print(adapter, &app, channels, terminal);
+    if let Some(admin) = &admin {
+        terminal.line(format_args!("admin on {}", admin.place));
+    }
     terminal.line(format_args!("listening on http://{address}"));
     terminal.finish()?;
 
+    let watching = config
+        .watch
+        .then(|| tokio::spawn(Watch::new(modules, digests).run(app.clone())));
     let name = tokio::select! {
         () = &mut serving => return Ok(()),
         name = signals.next() => name,
     };
+    if let Some(watching) = watching {
+        watching.abort();
+    }
     tracing::info!("{name}: requests in flight come to their end");
     let _ = stop.send(());
     let ending = async {
+        if let Some(admin) = admin {
+            admin.stop().await;
+        }
         serving.await;
         drain(&app, config.limits.shutdown_grace.unwrap_or(GRACE)).await;
         Ok(())

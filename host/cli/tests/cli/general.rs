@@ -18,12 +18,16 @@ HTTP server you run
 Usage: pointwork [OPTIONS] <COMMAND>
 
 Commands:
-  new     Create a controller project
-  build   Compile a controller project into a component
-  serve   Serve components and channels over HTTP
-  routes  List the routes of components
-  check   Tell whether a component fits the contract, and what it is
-  help    Print this message or the help of the given subcommand(s)
+  new       Create a controller project
+  build     Compile a controller project into a component
+  serve     Serve components and channels over HTTP
+  routes    List the routes of components
+  check     Tell whether a component fits the contract, and what it is
+  modules   List the modules of a server at work
+  swap      Put a component in the place of a module of a server at work, or add one
+  remove    Take a module out of a server at work
+  rollback  Make the version before current again, on a server at work
+  help      Print this message or the help of the given subcommand(s)
 
 Options:
       --color <WHEN>  Controls when to use color [default: auto] [possible values: auto, always,

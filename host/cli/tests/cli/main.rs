@@ -1,18 +1,26 @@
 //! The command line, run as its users run it.
 
+#[cfg(unix)]
+mod admin;
 mod banner;
 mod build;
 mod capabilities;
 mod check;
 mod example;
 mod general;
+#[cfg(unix)]
+mod kills;
 mod new;
 mod products;
 mod routes;
 mod serve;
 mod server;
+#[cfg(unix)]
+mod state;
+mod versions;
+mod watch;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use snapbox::cmd::{Command, cargo_bin};
@@ -29,11 +37,18 @@ const VARIABLES: [&str; 6] = [
 
 /// `pointwork` in a folder, without what the environment of the tests would tell it.
 fn pointwork(folder: &Path) -> Command {
-    let mut command = Command::new(cargo_bin!("pointwork")).current_dir(folder);
+    let mut command = Command::new(cargo_bin!("pointwork"))
+        .current_dir(folder)
+        .env("XDG_CACHE_HOME", cache());
     for variable in VARIABLES {
         command = command.env_remove(variable);
     }
     command
+}
+
+/// Where the tests keep compiled components; not where the user does.
+fn cache() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache")
 }
 
 fn folder() -> tempfile::TempDir {

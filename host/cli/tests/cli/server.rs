@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use snapbox::cmd::cargo_bin;
 
-use crate::VARIABLES;
+use crate::{VARIABLES, cache};
 
 /// Ends with the test, whatever becomes of it.
 pub(crate) struct Server {
@@ -20,6 +20,8 @@ pub(crate) struct Server {
     errors: PathBuf,
     pub(crate) banner: String,
     pub(crate) address: SocketAddr,
+    /// Where it runs, for sockets with relative paths.
+    folder: PathBuf,
 }
 
 /// How a server ended.
@@ -45,19 +47,9 @@ impl Server {
         change: impl FnOnce(&mut Command),
     ) -> Self {
         let errors = folder.join("errors.log");
-        let mut command = Command::new(cargo_bin!("pointwork"));
-        for variable in VARIABLES {
-            command.env_remove(variable);
-        }
+        let mut command = command(folder, arguments);
         change(&mut command);
-        let mut child = command
-            .args(["serve", "--listen", "127.0.0.1:0"])
-            .args(arguments)
-            .current_dir(folder)
-            .stdout(Stdio::piped())
-            .stderr(File::create(&errors).expect("created"))
-            .spawn()
-            .expect("it runs");
+        let mut child = command.spawn().expect("it runs");
         let stdout = BufReader::new(child.stdout.take().expect("piped"));
         let mut server = Self {
             child,
@@ -65,6 +57,7 @@ impl Server {
             errors,
             banner: String::new(),
             address: ([0, 0, 0, 0], 0).into(),
+            folder: folder.to_owned(),
         };
         server.address = server.read_banner();
         server
@@ -83,6 +76,49 @@ impl Server {
                 return address.parse().expect("an address");
             }
         }
+    }
+
+    /// Waits until the log has a line with this text, and returns that line.
+    pub(crate) fn logged(&self, text: &str) -> String {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let log = std::fs::read_to_string(&self.errors).expect("text");
+            if let Some(line) = log.lines().find(|line| line.contains(text)) {
+                return line.to_owned();
+            }
+            assert!(Instant::now() < until, "`{text}` is not in the log:\n{log}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Waits until something is so.
+    pub(crate) fn until(&self, is_so: impl Fn() -> bool) {
+        let until = Instant::now() + PATIENCE;
+        while !is_so() {
+            assert!(
+                Instant::now() < until,
+                "it did not come to that:\n{}",
+                std::fs::read_to_string(&self.errors).expect("text")
+            );
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// What the banner says of the admin endpoint.
+    pub(crate) fn admin_place(&self) -> &str {
+        let mut lines = self.banner.lines();
+        lines
+            .find_map(|line| line.strip_prefix("admin on "))
+            .unwrap_or_else(|| panic!("no admin endpoint:\n{}", self.banner))
+    }
+
+    /// One request to the admin endpoint on a socket.
+    #[cfg(unix)]
+    pub(crate) fn admin(&self, method: &str, target: &str, body: &[u8]) -> Reply {
+        let socket = self.folder.join(self.admin_place());
+        let stream = std::os::unix::net::UnixStream::connect(socket).expect("it listens");
+        stream.set_read_timeout(Some(PATIENCE)).expect("set");
+        ask(stream, method, target, "host: admin\r\n", body)
     }
 
     /// Sends a signal by its name and waits for the end.
@@ -117,30 +153,62 @@ impl Server {
 
     /// One request on a connection of its own; a body is JSON.
     pub(crate) fn send(&self, method: &str, target: &str, body: Option<&str>) -> Reply {
-        let mut stream = TcpStream::connect(self.address).expect("it listens");
+        let stream = TcpStream::connect(self.address).expect("it listens");
         stream.set_read_timeout(Some(PATIENCE)).expect("set");
-        let mut request = format!(
-            "{method} {target} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n",
-            self.address
-        );
-        if let Some(body) = body {
-            request.push_str(&format!(
-                "content-type: application/json\r\ncontent-length: {}\r\n",
-                body.len()
-            ));
+        let mut headers = format!("host: {}\r\n", self.address);
+        if body.is_some() {
+            headers.push_str("content-type: application/json\r\n");
         }
-        request.push_str("\r\n");
-        request.push_str(body.unwrap_or_default());
-        stream.write_all(request.as_bytes()).expect("sent");
-        let mut reply = String::new();
-        stream.read_to_string(&mut reply).expect("a reply in text");
-        let (head, body) = reply.split_once("\r\n\r\n").expect("a head");
-        Reply {
-            status: head[9..12].parse().expect("a status"),
-            head: head.to_owned(),
-            body: body.to_owned(),
-        }
+        ask(stream, method, target, &headers, body.unwrap_or_default().as_bytes())
     }
+}
+
+/// `pointwork serve` on a free port, which logs into the folder.
+pub(crate) fn command(folder: &Path, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
+    let mut command = Command::new(cargo_bin!("pointwork"));
+    for variable in VARIABLES {
+        command.env_remove(variable);
+    }
+    command
+        .env("XDG_CACHE_HOME", cache())
+        .args(["serve", "--listen", "127.0.0.1:0"])
+        .args(arguments)
+        .current_dir(folder)
+        .stdout(Stdio::piped())
+        .stderr(File::create(folder.join("errors.log")).expect("created"));
+    command
+}
+
+/// One request on a connection of its own.
+pub(crate) fn ask(mut stream: impl Read + Write, method: &str, target: &str, headers: &str, body: &[u8]) -> Reply {
+    try_ask(&mut stream, method, target, headers, body).expect("a reply in text")
+}
+
+/// One request on a connection of its own, which may break.
+pub(crate) fn try_ask(
+    stream: &mut (impl Read + Write),
+    method: &str,
+    target: &str,
+    headers: &str,
+    body: &[u8],
+) -> std::io::Result<Reply> {
+    let mut request = format!("{method} {target} HTTP/1.1\r\nconnection: close\r\n{headers}");
+    if !body.is_empty() {
+        request.push_str(&format!("content-length: {}\r\n", body.len()));
+    }
+    request.push_str("\r\n");
+    stream.write_all(request.as_bytes())?;
+    stream.write_all(body)?;
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply)?;
+    let (head, body) = reply
+        .split_once("\r\n\r\n")
+        .ok_or_else(|| std::io::Error::other("no head"))?;
+    Ok(Reply {
+        status: head[9..12].parse().expect("a status"),
+        head: head.to_owned(),
+        body: body.to_owned(),
+    })
 }
 
 impl Drop for Server {

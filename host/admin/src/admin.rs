@@ -1,0 +1,277 @@
+//! The endpoint itself.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Request, State};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use http::StatusCode;
+use pointwork::{App, ModuleOptions, ModuleState};
+use pointwork_core::Serving;
+use serde_json::json;
+
+use crate::changes::Changes;
+use crate::problem::Problem;
+use crate::{Error, ErrorKind, Listener, Token, metrics, modules, server, upload};
+
+/// How long a client without the token is listened to, so that it may read why it is refused.
+const STRANGERS: Duration = Duration::from_secs(1);
+
+/// The admin endpoint of one application. Cheap to clone; it can serve on several listeners at a time.
+///
+/// Make one for an application: it counts the changes from then on.
+#[derive(Clone, Debug)]
+pub struct Admin(Arc<Inner>);
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) app: App,
+    pub(crate) options: AdminOptions,
+    pub(crate) changes: Arc<Changes>,
+}
+
+/// How the endpoint is set up.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct AdminOptions {
+    /// What every request has to show. Default `None`, which is enough for a Unix socket.
+    pub token: Option<Token>,
+    /// The longest component that is taken, in bytes. Default 64 MiB; the application may take less
+    /// ([`CompileOptions::size`](pointwork::CompileOptions::size)).
+    pub component_limit: usize,
+    /// How long a client may pause while it sends a component. Default 30 s.
+    pub body_timeout: Duration,
+    /// How long requests in flight may go on when the endpoint is told to end. Default 10 s.
+    pub shutdown_grace: Duration,
+    /// The options of a module that is loaded, by its name. Default: [`ModuleOptions::default`] for every name.
+    pub module_options: Arc<dyn Fn(&str) -> ModuleOptions + Send + Sync>,
+}
+
+impl Default for AdminOptions {
+    fn default() -> Self {
+        Self {
+            token: None,
+            component_limit: 64 * 1024 * 1024,
+            body_timeout: Duration::from_secs(30),
+            shutdown_grace: Duration::from_secs(10),
+            module_options: Arc::new(|_| ModuleOptions::default()),
+        }
+    }
+}
+
+impl fmt::Debug for AdminOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AdminOptions")
+            .field("token", &self.token)
+            .field("component_limit", &self.component_limit)
+            .field("body_timeout", &self.body_timeout)
+            .field("shutdown_grace", &self.shutdown_grace)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Admin {
+    /// An endpoint with the default options: for Unix sockets, since it has no token.
+    ///
+    /// # Errors
+    /// [`App`](ErrorKind::App) if the application does not let it listen to its changes.
+    pub fn new(app: &App) -> Result<Self, Error> {
+        Self::with_options(app, AdminOptions::default())
+    }
+
+    /// An endpoint with options of its own.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_options(app: &App, options: AdminOptions) -> Result<Self, Error> {
+        let changes = Changes::count(app).map_err(|error| {
+            Error::new(ErrorKind::App, "the admin endpoint cannot hear of changes").with_source(error)
+        })?;
+        Ok(Self(Arc::new(Inner {
+            app: app.clone(),
+            options,
+            changes,
+        })))
+    }
+
+    /// Serves on a listener; the result is awaited or spawned within a tokio runtime.
+    ///
+    /// Told to end, with [`Serving::with_graceful_shutdown`], it accepts no connection any more, and gives requests in
+    /// flight [`AdminOptions::shutdown_grace`].
+    ///
+    /// # Errors
+    /// [`Token`](ErrorKind::Token) if it is an address and there is no token.
+    ///
+    /// # Cancel safety
+    /// Dropping it cuts every connection; a change that is under way is not made, or made whole.
+    pub fn serve(&self, listener: Listener) -> Result<Serving, Error> {
+        if listener.is_open() && self.0.options.token.is_none() {
+            let message =
+                format!("the admin endpoint on {listener} has no token, so that anybody could change what serves");
+            return Err(Error::new(ErrorKind::Token, message));
+        }
+        let (router, grace) = (self.router(), self.0.options.shutdown_grace);
+        Ok(Serving::new(move |signal| {
+            server::serve(listener, router, signal, grace)
+        }))
+    }
+
+    /// What answers. Apart from listeners, for tests.
+    pub(crate) fn router(&self) -> Router {
+        Router::new()
+            .route("/modules", get(modules::list))
+            .route(
+                "/modules/{name}",
+                get(modules::show).put(modules::put).delete(modules::remove),
+            )
+            .route("/modules/{name}/rollback", post(modules::roll_back))
+            .route("/routes", get(routes))
+            .route("/metrics", get(metrics::show))
+            .route("/health", get(health))
+            .route("/ready", get(ready))
+            .fallback(nothing)
+            .method_not_allowed_fallback(not_allowed)
+            .layer(middleware::from_fn_with_state(self.0.clone(), authenticate))
+            .with_state(self.0.clone())
+    }
+}
+
+async fn authenticate(State(admin): State<Arc<Inner>>, request: Request, next: Next) -> Response {
+    match &admin.options.token {
+        Some(token) if !token.is_shown(request.headers()) => {
+            let (head, body) = request.into_parts();
+            upload::discard(&head.headers, body, STRANGERS).await;
+            Problem::new(StatusCode::UNAUTHORIZED, "the token is missing or wrong")
+                .with_hint("send it as `Authorization: Bearer …`")
+                .into_response()
+        }
+        _ => next.run(request).await,
+    }
+}
+
+async fn routes(State(admin): State<Arc<Inner>>) -> Response {
+    Json(admin.app.routes()).into_response()
+}
+
+async fn health() -> Response {
+    Json(json!({"status": "up"})).into_response()
+}
+
+/// Ready is an application whose modules all serve.
+async fn ready(State(admin): State<Arc<Inner>>) -> Response {
+    let statuses = admin.app.statuses();
+    let held: Vec<_> = statuses
+        .iter()
+        .filter(|status| status.state == ModuleState::HeldBack)
+        .map(|status| status.info.name.as_str())
+        .collect();
+    let status = if held.is_empty() {
+        StatusCode::OK
+    } else {
+        StatusCode::SERVICE_UNAVAILABLE
+    };
+    (status, Json(json!({"ready": held.is_empty(), "held-back": held}))).into_response()
+}
+
+async fn nothing(request: Request) -> Problem {
+    Problem::new(StatusCode::NOT_FOUND, format!("there is no `{}`", request.uri().path()))
+}
+
+async fn not_allowed(request: Request) -> Problem {
+    let message = format!("{} is not allowed for `{}`", request.method(), request.uri().path());
+    Problem::new(StatusCode::METHOD_NOT_ALLOWED, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+    use http::header;
+    use http_body_util::BodyExt as _;
+    use tokio::net::TcpListener;
+    use tower::ServiceExt as _;
+
+    use super::*;
+
+    const TOKEN: &str = "4uQ8cVfN1xW7kR2pZ9sT0b";
+
+    fn endpoint(token: Option<&str>) -> Admin {
+        let app = App::new().expect("threads start");
+        let mut options = AdminOptions::default();
+        options.token = token.map(|token| Token::new(token).expect("long enough"));
+        Admin::with_options(&app, options).expect("nobody hinders it")
+    }
+
+    async fn ask(admin: &Admin, request: http::request::Builder, body: &'static str) -> (StatusCode, String) {
+        let request = request.body(Body::from(body)).expect("a request");
+        let reply = admin.router().oneshot(request).await.expect("it never fails");
+        let status = reply.status();
+        let body = reply.into_body().collect().await.expect("whole").to_bytes();
+        (status, String::from_utf8(body.to_vec()).expect("text"))
+    }
+
+    #[tokio::test]
+    async fn nothing_is_told_without_the_token() {
+        let admin = endpoint(Some(TOKEN));
+        for path in ["/modules", "/metrics", "/health", "/ready", "/nothing"] {
+            let (status, _) = ask(&admin, Request::get(path), "").await;
+            assert_eq!(status, StatusCode::UNAUTHORIZED, "{path}");
+        }
+        let shown = Request::get("/health").header(header::AUTHORIZATION, format!("Bearer {TOKEN}"));
+        assert_eq!(ask(&admin, shown, "").await.0, StatusCode::OK);
+    }
+
+    #[tokio::test]
+    async fn address_without_a_token_is_refused() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let error = endpoint(None)
+            .serve(Listener::tcp(listener))
+            .expect_err("anybody could");
+        assert_eq!(error.kind(), ErrorKind::Token);
+    }
+
+    #[tokio::test]
+    async fn what_is_not_there_is_answered_with_a_problem() {
+        let admin = endpoint(None);
+        for (request, status, message) in [
+            (
+                Request::delete("/modules/shop"),
+                StatusCode::NOT_FOUND,
+                "there is no module `shop`; none is loaded",
+            ),
+            (
+                Request::get("/nothing"),
+                StatusCode::NOT_FOUND,
+                "there is no `/nothing`",
+            ),
+            (
+                Request::post("/routes"),
+                StatusCode::METHOD_NOT_ALLOWED,
+                "POST is not allowed for `/routes`",
+            ),
+        ] {
+            let (found, body) = ask(&admin, request, "").await;
+            let problem: crate::ProblemReport = serde_json::from_str(&body).expect("a problem");
+            assert_eq!((found, problem.message.as_str()), (status, message));
+        }
+    }
+
+    #[tokio::test]
+    async fn refused_component_has_its_causes() {
+        let admin = endpoint(None);
+        let (status, body) = ask(&admin, Request::put("/modules/shop"), "buy tea").await;
+        assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
+        let problem: crate::ProblemReport = serde_json::from_str(&body).expect("a problem");
+        assert_eq!(problem.message, "module `shop` is refused");
+        assert!(problem.causes[0].contains("not a WebAssembly component"), "{problem:?}");
+        // The event goes its own way.
+        while admin.0.changes.counts().refused == 0 {
+            tokio::task::yield_now().await;
+        }
+        let (_, metrics) = ask(&admin, Request::get("/metrics"), "").await;
+        assert!(metrics.contains("\npointwork_changes_refused_total 1\n"), "{metrics}");
+    }
+}

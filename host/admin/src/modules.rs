@@ -1,0 +1,114 @@
+//! The resource `/modules`.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use http::{HeaderMap, StatusCode};
+
+use crate::admin::Inner;
+use crate::problem::Problem;
+use crate::report::{ChangeReport, ModuleReport};
+use crate::upload;
+
+/// The longest name of a module, in bytes.
+const NAME: usize = 128;
+
+pub(crate) async fn list(State(admin): State<Arc<Inner>>) -> Json<Vec<ModuleReport>> {
+    Json(admin.app.statuses().into_iter().map(ModuleReport::from).collect())
+}
+
+pub(crate) async fn show(
+    State(admin): State<Arc<Inner>>,
+    Path(name): Path<String>,
+) -> Result<Json<ModuleReport>, Problem> {
+    let status = admin.app.statuses().into_iter().find(|status| status.info.name == name);
+    status
+        .map(|status| Json(status.into()))
+        .ok_or_else(|| unknown(&admin, &name))
+}
+
+pub(crate) async fn put(
+    State(admin): State<Arc<Inner>>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<(StatusCode, Json<ChangeReport>), Problem> {
+    let options = &admin.options;
+    if let Err(problem) = check_name(&name) {
+        upload::discard(&headers, body, options.body_timeout).await;
+        return Err(problem);
+    }
+    let component = upload::receive(&headers, body, options.component_limit, options.body_timeout).await?;
+    if is_loaded(&admin, &name) {
+        let mut change = ChangeReport::from(admin.app.swap(&name, component).await?);
+        if let Some(info) = admin.app.modules().into_iter().find(|info| info.name == name) {
+            change.warnings = info.warnings;
+        }
+        return Ok((StatusCode::OK, Json(change)));
+    }
+    let info = admin
+        .app
+        .load_with(&name, component, (options.module_options)(&name))
+        .await?;
+    let routes = admin.app.routes();
+    let routes = routes
+        .iter()
+        .filter(|route| route.module.as_deref() == Some(name.as_str()));
+    let change = ChangeReport::loaded(info, routes.map(ToString::to_string).collect());
+    Ok((StatusCode::CREATED, Json(change)))
+}
+
+pub(crate) async fn remove(
+    State(admin): State<Arc<Inner>>,
+    Path(name): Path<String>,
+) -> Result<Json<ChangeReport>, Problem> {
+    expect(&admin, &name)?;
+    Ok(Json(admin.app.remove(&name).await?.into()))
+}
+
+pub(crate) async fn roll_back(
+    State(admin): State<Arc<Inner>>,
+    Path(name): Path<String>,
+) -> Result<Json<ChangeReport>, Problem> {
+    expect(&admin, &name)?;
+    Ok(Json(admin.app.roll_back(&name).await?.into()))
+}
+
+/// A name that a person can read in a log line and a table.
+fn check_name(name: &str) -> Result<(), Problem> {
+    if name.trim().is_empty() || name.len() > NAME || name.chars().any(char::is_control) {
+        let message = format!("`{}` cannot be the name of a module", name.escape_debug());
+        let hint = format!("a name has 1 to {NAME} bytes, and no control characters");
+        return Err(Problem::new(StatusCode::BAD_REQUEST, message).with_hint(hint));
+    }
+    Ok(())
+}
+
+fn is_loaded(admin: &Inner, name: &str) -> bool {
+    admin.app.modules().iter().any(|info| info.name == name)
+}
+
+fn expect(admin: &Inner, name: &str) -> Result<(), Problem> {
+    if is_loaded(admin, name) {
+        Ok(())
+    } else {
+        Err(unknown(admin, name))
+    }
+}
+
+fn unknown(admin: &Inner, name: &str) -> Problem {
+    let known: Vec<_> = admin
+        .app
+        .modules()
+        .iter()
+        .map(|info| format!("`{}`", info.name))
+        .collect();
+    let known = if known.is_empty() {
+        "none is loaded".to_owned()
+    } else {
+        format!("loaded: {}", known.join(", "))
+    };
+    Problem::new(StatusCode::NOT_FOUND, format!("there is no module `{name}`; {known}"))
+}

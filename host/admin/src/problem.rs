@@ -1,0 +1,83 @@
+//! What is answered when something does not succeed.
+
+use axum::Json;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, StatusCode, header};
+use pointwork::ErrorKind;
+use serde::{Deserialize, Serialize};
+
+/// Why a request did not succeed: the body of every reply of 400 or more, as JSON.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ProblemReport {
+    /// One sentence.
+    pub message: String,
+    /// Its causes, the nearest first.
+    #[serde(default)]
+    pub causes: Vec<String>,
+    /// What to do about it, where that is known. It may have several lines.
+    #[serde(default)]
+    pub hint: Option<String>,
+}
+
+/// A [`ProblemReport`] with its status.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    pub(crate) status: StatusCode,
+    report: ProblemReport,
+}
+
+impl Problem {
+    pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        Self {
+            status,
+            report: ProblemReport {
+                message: message.into(),
+                causes: Vec::new(),
+                hint: None,
+            },
+        }
+    }
+
+    pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.report.hint = Some(hint.into());
+        self
+    }
+}
+
+impl From<pointwork::Error> for Problem {
+    fn from(error: pointwork::Error) -> Self {
+        let mut problem = Self::new(status(error.kind()), error.to_string());
+        problem.report.hint = error.hint().map(str::to_owned);
+        let mut source = std::error::Error::source(&error);
+        while let Some(cause) = source {
+            problem.report.causes.push(cause.to_string());
+            source = cause.source();
+        }
+        problem
+    }
+}
+
+fn status(kind: ErrorKind) -> StatusCode {
+    match kind {
+        ErrorKind::Refused => StatusCode::CONFLICT,
+        ErrorKind::NotAComponent
+        | ErrorKind::WrongWorld
+        | ErrorKind::WrongVersion
+        | ErrorKind::ForbiddenImport
+        | ErrorKind::Compile
+        | ErrorKind::Probe => StatusCode::UNPROCESSABLE_ENTITY,
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut response = (self.status, Json(self.report)).into_response();
+        if self.status == StatusCode::UNAUTHORIZED {
+            let scheme = HeaderValue::from_static("Bearer");
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
+        }
+        response
+    }
+}

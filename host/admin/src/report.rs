@@ -1,0 +1,138 @@
+//! What is told of modules and of their changes.
+
+use pointwork::{Change, ChangeKind, Draining, ModuleInfo, ModuleState, ModuleStatus, RouteChanges, Usage};
+use serde::Serialize;
+
+/// A module at work, as `GET /modules` tells of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub struct ModuleReport {
+    /// Its name.
+    pub name: String,
+    /// SHA-256 of the version that is current, in hex.
+    pub digest: String,
+    /// The version of the contract that it was built against.
+    pub version: String,
+    /// `synchronous` or `asynchronous`.
+    pub form: String,
+    /// The size of the component, in bytes.
+    pub size: usize,
+    /// Whether it serves.
+    pub state: ModuleState,
+    /// When it became current, in milliseconds since 1970-01-01 UTC.
+    pub since: u64,
+    /// SHA-256 of the version that a roll-back leads to, in hex.
+    pub previous: Option<String>,
+    /// How many routes it declares.
+    pub routes: usize,
+    /// Its channels.
+    pub channels: Vec<ChannelReport>,
+    /// What it imports beyond the contract.
+    pub asks: Vec<String>,
+    /// What it is granted, without values of the environment.
+    pub granted: Vec<String>,
+    /// What it declares but hardly means.
+    pub warnings: Vec<String>,
+    /// What its calls use.
+    pub usage: Usage,
+    /// Versions before that have calls in flight.
+    pub draining: Vec<Draining>,
+}
+
+/// A channel of a module.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ChannelReport {
+    /// Its name.
+    pub name: String,
+    /// The names of its events.
+    pub events: Vec<String>,
+}
+
+/// A change that was published, as `PUT`, `DELETE` and the roll-back answer: what [`Change`] has, time and reason aside.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub struct ChangeReport {
+    /// What was done.
+    pub kind: ChangeKind,
+    /// The module.
+    pub module: String,
+    /// SHA-256 of the version that is current now, in hex; `None` if the module is gone.
+    pub digest: Option<String>,
+    /// SHA-256 of the version that was current before, in hex; `None` if the module is new.
+    pub previous: Option<String>,
+    /// What became of its routes.
+    pub routes: RouteChanges,
+    /// What the module declares but hardly means.
+    pub warnings: Vec<String>,
+}
+
+impl From<ModuleStatus> for ModuleReport {
+    fn from(status: ModuleStatus) -> Self {
+        let ModuleInfo {
+            name,
+            form,
+            version,
+            digest,
+            size,
+            routes,
+            channels,
+            asks,
+            granted,
+            warnings,
+            ..
+        } = status.info;
+        let channels = channels.into_iter().map(|channel| ChannelReport {
+            name: channel.name,
+            events: channel.events,
+        });
+        Self {
+            name,
+            digest,
+            version,
+            form: form.to_string(),
+            size,
+            state: status.state,
+            since: status.since,
+            previous: status.previous,
+            routes,
+            channels: channels.collect(),
+            asks: asks.iter().map(ToString::to_string).collect(),
+            granted,
+            warnings,
+            usage: status.usage,
+            draining: status.draining,
+        }
+    }
+}
+
+impl From<Change> for ChangeReport {
+    fn from(change: Change) -> Self {
+        Self {
+            kind: change.kind,
+            module: change.module,
+            digest: change.digest,
+            previous: change.previous,
+            routes: change.routes,
+            warnings: Vec::new(),
+        }
+    }
+}
+
+impl ChangeReport {
+    /// A module that is new, with its routes as `METHOD /path`.
+    pub(crate) fn loaded(info: ModuleInfo, added: Vec<String>) -> Self {
+        let mut routes = RouteChanges::default();
+        routes.added = added;
+        Self {
+            kind: ChangeKind::Loaded,
+            module: info.name,
+            digest: Some(info.digest),
+            previous: None,
+            routes,
+            warnings: info.warnings,
+        }
+    }
+}

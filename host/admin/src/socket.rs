@@ -1,0 +1,145 @@
+//! A Unix socket that belongs to one process and one user.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use tokio::net::UnixListener;
+
+use crate::{Error, ErrorKind};
+
+/// The file of a socket; removed with this, unless another one has taken its place.
+#[derive(Debug)]
+pub(crate) struct SocketFile {
+    path: PathBuf,
+    /// Device and inode: what tells it from another file of that path.
+    identity: (u64, u64),
+}
+
+/// Listens on a socket at `path` that its owner alone can open.
+///
+/// The socket is made within a folder that nobody else can enter, and moved to its place when its permissions are set:
+/// there is no moment at which another user could connect.
+pub(crate) fn bind(path: &Path) -> Result<(UnixListener, SocketFile), Error> {
+    let failed = |error: io::Error| {
+        Error::new(
+            ErrorKind::Socket,
+            format!("cannot listen on the socket `{}`", path.display()),
+        )
+        .with_source(error)
+    };
+    make_way(path)?;
+    let folder = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let private = tempfile::Builder::new()
+        .prefix(".pw")
+        .rand_bytes(4)
+        .tempdir_in(folder)
+        .map_err(failed)?;
+    let made = private.path().join("s");
+    let listener = UnixListener::bind(&made).map_err(failed)?;
+    fs::set_permissions(&made, fs::Permissions::from_mode(0o600)).map_err(failed)?;
+    let metadata = fs::symlink_metadata(&made).map_err(failed)?;
+    fs::rename(&made, path).map_err(failed)?;
+    let file = SocketFile {
+        path: path.to_owned(),
+        identity: (metadata.dev(), metadata.ino()),
+    };
+    Ok((listener, file))
+}
+
+/// Makes sure that nothing is at `path` but what a process left there that is gone.
+fn make_way(path: &Path) -> Result<(), Error> {
+    let refused = |kind, message: &str| Error::new(kind, format!("`{}` {message}", path.display()));
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(refused(ErrorKind::Socket, "cannot be looked at").with_source(error)),
+        Ok(metadata) if !metadata.file_type().is_socket() => {
+            return Err(refused(ErrorKind::Socket, "is there and is no socket"));
+        }
+        Ok(_) => {}
+    }
+    match UnixStream::connect(path) {
+        Ok(_) => Err(refused(ErrorKind::InUse, "is the socket of another process")),
+        // Nobody listens, so a process left it behind.
+        Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound) => Ok(()),
+        Err(error) => Err(refused(ErrorKind::InUse, "is a socket that does not answer").with_source(error)),
+    }
+}
+
+impl SocketFile {
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        let is_ours = |metadata: fs::Metadata| {
+            metadata.file_type().is_socket() && (metadata.dev(), metadata.ino()) == self.identity
+        };
+        if fs::symlink_metadata(&self.path).is_ok_and(is_ours)
+            && let Err(error) = fs::remove_file(&self.path)
+        {
+            tracing::warn!("the socket `{}` cannot be removed: {error}", self.path.display());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn socket_is_its_owners_alone_and_goes_with_the_listener() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("admin.sock");
+        let (listener, file) = bind(&path).expect("nothing is there");
+        let mode = fs::metadata(&path).expect("made").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let names: Vec<_> = fs::read_dir(folder.path()).expect("readable").collect();
+        assert_eq!(names.len(), 1, "nothing else is left behind: {names:?}");
+        drop((listener, file));
+        assert!(!path.exists());
+    }
+
+    #[tokio::test]
+    async fn socket_in_use_is_an_error_and_a_stale_one_is_replaced() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("admin.sock");
+        let (listener, file) = bind(&path).expect("nothing is there");
+        let error = bind(&path).expect_err("somebody listens");
+        assert_eq!(error.kind(), ErrorKind::InUse);
+        // As after a kill: nobody listens, and the file is still there.
+        drop(listener);
+        std::mem::forget(file);
+        assert!(path.exists());
+        let (_listener, _file) = bind(&path).expect("the other one is gone");
+        UnixStream::connect(&path).expect("it listens");
+    }
+
+    #[tokio::test]
+    async fn socket_of_a_successor_is_left_alone() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("admin.sock");
+        let (listener, file) = bind(&path).expect("nothing is there");
+        drop(listener);
+        let (_listener, _file) = bind(&path).expect("the other one is gone");
+        drop(file);
+        assert!(path.exists());
+    }
+
+    #[tokio::test]
+    async fn file_that_is_no_socket_is_left_alone() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("notes.txt");
+        fs::write(&path, "buy tea").expect("written");
+        let error = bind(&path).expect_err("it is a file");
+        assert!(error.to_string().ends_with("is there and is no socket"), "{error}");
+        assert_eq!(fs::read_to_string(&path).expect("still there"), "buy tea");
+    }
+}

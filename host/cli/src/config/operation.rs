@@ -1,0 +1,182 @@
+//! The tables `[admin]`, `[state]`, `[cache]` and `[compile]`: how modules are changed, and what is kept of them.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::hosts::Listen;
+use super::problem::Problem;
+use super::values::{Count, Size, Time};
+
+/// Where the admin endpoint listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Admin {
+    /// The socket or the address.
+    pub(crate) address: AdminAddress,
+    /// The file with the token that an address needs.
+    pub(crate) token_file: Option<PathBuf>,
+}
+
+/// A Unix socket or an address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum AdminAddress {
+    /// The path of a Unix socket.
+    Socket(PathBuf),
+    /// Host and port.
+    Listen(Listen),
+}
+
+impl FromStr for AdminAddress {
+    type Err = String;
+
+    /// Text with a port at its end and no slash is an address; a socket of such a name is written `./host:80`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.is_empty() {
+            return Err("expected the path of a socket, or host and port".to_owned());
+        }
+        let has_port = text
+            .rsplit_once(':')
+            .is_some_and(|(_, port)| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()));
+        if has_port && !text.contains('/') {
+            text.parse().map(Self::Listen)
+        } else {
+            Ok(Self::Socket(text.into()))
+        }
+    }
+}
+
+impl fmt::Display for AdminAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Socket(path) => path.display().fmt(f),
+            Self::Listen(listen) => listen.fmt(f),
+        }
+    }
+}
+
+/// Where compiled components are kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Cache {
+    /// Whether they are.
+    pub(crate) enabled: bool,
+    /// The directory, if the file names one.
+    pub(crate) directory: Option<PathBuf>,
+}
+
+impl Default for Cache {
+    fn default() -> Self {
+        RawCache::default().read(Path::new(""))
+    }
+}
+
+/// What compiling a component may take.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Compile {
+    /// The largest component, in bytes.
+    pub(crate) size: Option<u64>,
+    /// The processor time.
+    pub(crate) time: Option<Duration>,
+    /// The memory, in bytes.
+    pub(crate) memory: Option<u64>,
+    /// How many are compiled at a time.
+    pub(crate) at_once: Option<usize>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct RawAdmin {
+    socket: Option<PathBuf>,
+    listen: Option<Spanned<Listen>>,
+    token_file: Option<PathBuf>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct RawState {
+    pub(super) directory: PathBuf,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct RawCache {
+    enabled: Option<bool>,
+    directory: Option<PathBuf>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct RawCompile {
+    size: Option<Size>,
+    time: Option<Time>,
+    memory: Option<Size>,
+    at_once: Option<Count>,
+}
+
+/// Reads `[admin]` of a file that stands in `base`.
+pub(super) fn admin(raw: Spanned<RawAdmin>, base: &Path) -> Result<Admin, Problem> {
+    let span = raw.span();
+    let RawAdmin {
+        socket,
+        listen,
+        token_file,
+    } = raw.into_inner();
+    let address = match (socket, listen) {
+        (Some(socket), None) => AdminAddress::Socket(base.join(socket)),
+        (None, Some(listen)) if token_file.is_none() => {
+            return Err(
+                Problem::new(listen.span(), "an admin endpoint on an address without a token")
+                    .with_hint("name a file that holds one: token-file = \"…\"; a `socket` needs none"),
+            );
+        }
+        (None, Some(listen)) => AdminAddress::Listen(listen.into_inner()),
+        _ => {
+            return Err(Problem::new(span, "the admin endpoint does not name one place")
+                .with_hint("expected exactly one of `socket` and `listen`"));
+        }
+    };
+    Ok(Admin {
+        address,
+        token_file: token_file.map(|file| base.join(file)),
+    })
+}
+
+impl RawCache {
+    pub(super) fn read(self, base: &Path) -> Cache {
+        Cache {
+            enabled: self.enabled.unwrap_or(true),
+            directory: self.directory.map(|directory| base.join(directory)),
+        }
+    }
+}
+
+impl From<RawCompile> for Compile {
+    fn from(raw: RawCompile) -> Self {
+        Self {
+            size: raw.size.map(|size| size.0),
+            time: raw.time.map(|time| time.0),
+            memory: raw.memory.map(|size| size.0),
+            at_once: raw.at_once.map(|count| count.0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_with_a_port_is_an_address_and_any_other_a_socket() {
+        let read = |text: &str| text.parse::<AdminAddress>().expect("one of them");
+        assert!(matches!(read("127.0.0.1:9090"), AdminAddress::Listen(_)));
+        assert!(matches!(read("[::1]:0"), AdminAddress::Listen(_)));
+        for socket in ["admin.sock", "/run/shop/admin.sock", "./localhost:80", "a:b"] {
+            assert_eq!(read(socket), AdminAddress::Socket(socket.into()));
+        }
+        assert!("".parse::<AdminAddress>().is_err());
+        assert!("127.0.0.1:99999".parse::<AdminAddress>().is_err());
+    }
+}

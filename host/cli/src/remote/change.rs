@@ -1,0 +1,113 @@
+//! `pointwork swap`, `remove` and `rollback`: changes of a server at work.
+
+use std::path::PathBuf;
+
+use http::Method;
+use serde::Deserialize;
+
+use super::list::short;
+use super::{RemoteArgs, Reply, path_of};
+use crate::error::{Error, Result};
+use crate::ui::{DONE, Terminal, styled};
+
+const SWAP: &str = "\
+Examples:
+  pointwork swap shop target/pointwork/shop.wasm
+  pointwork swap shop shop.wasm --admin 127.0.0.1:9090 --token-file admin.token
+
+The component is checked, compiled and probed while the module serves on; then the whole new table
+is published at once. Requests in flight end on the version that they began on. If there is no module
+of that name, it is loaded. A component that is refused changes nothing, and ends with exit code 5.";
+
+/// The options of `pointwork swap`.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = SWAP)]
+pub(crate) struct SwapArgs {
+    /// The module
+    #[arg(value_name = "NAME")]
+    name: String,
+
+    /// The component
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+
+    #[command(flatten)]
+    remote: RemoteArgs,
+}
+
+/// The options of `pointwork remove` and `pointwork rollback`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct NameArgs {
+    /// The module
+    #[arg(value_name = "NAME")]
+    name: String,
+
+    #[command(flatten)]
+    remote: RemoteArgs,
+}
+
+/// What is shown of a change.
+#[derive(Debug, Deserialize)]
+struct Change {
+    kind: String,
+    module: String,
+    digest: Option<String>,
+    previous: Option<String>,
+    routes: Routes,
+    #[serde(default)]
+    warnings: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Routes {
+    added: Vec<String>,
+    removed: Vec<String>,
+    kept: Vec<String>,
+}
+
+/// Runs `pointwork swap`.
+pub(crate) fn swap(args: &SwapArgs, terminal: &mut Terminal) -> Result<()> {
+    let component = std::fs::read(&args.file).map_err(|error| {
+        Error::failed(format!("cannot read the component `{}`", args.file.display())).with_source(error)
+    })?;
+    let reply = args.remote.send(Method::PUT, &path_of(&args.name), Some(component))?;
+    show(&reply, args.remote.json, terminal)
+}
+
+/// Runs `pointwork remove`.
+pub(crate) fn remove(args: &NameArgs, terminal: &mut Terminal) -> Result<()> {
+    let reply = args.remote.send(Method::DELETE, &path_of(&args.name), None)?;
+    show(&reply, args.remote.json, terminal)
+}
+
+/// Runs `pointwork rollback`.
+pub(crate) fn roll_back(args: &NameArgs, terminal: &mut Terminal) -> Result<()> {
+    let path = format!("{}/rollback", path_of(&args.name));
+    let reply = args.remote.send(Method::POST, &path, None)?;
+    show(&reply, args.remote.json, terminal)
+}
+
+fn show(reply: &Reply, json: bool, terminal: &mut Terminal) -> Result<()> {
+    if json {
+        terminal.line(reply.json());
+        return Ok(());
+    }
+    let change: Change = reply.read()?;
+    let done = match change.kind.as_str() {
+        "rolled-back" => "rolled back",
+        kind => kind,
+    };
+    terminal.line(format_args!("module `{}` {}", change.module, styled(DONE, done)));
+    for (label, digest) in [("version", &change.digest), ("before", &change.previous)] {
+        if let Some(digest) = digest {
+            terminal.row(label, short(digest));
+        }
+    }
+    terminal.rows("added", &change.routes.added);
+    terminal.rows("removed", &change.routes.removed);
+    terminal.rows("kept", &change.routes.kept);
+    for warning in change.warnings {
+        terminal.warning(warning);
+    }
+    Ok(())
+}

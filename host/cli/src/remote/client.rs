@@ -1,0 +1,129 @@
+//! One request to the admin endpoint.
+
+use std::error::Error as StdError;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use http::{Method, Request, StatusCode, header};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Bytes;
+use hyper::client::conn::http1;
+use hyper::rt::{Read, Write};
+use hyper_util::rt::TokioIo;
+use pointwork_admin::ProblemReport;
+use serde::de::DeserializeOwned;
+use sha2::{Digest, Sha256};
+use tokio::net::TcpStream;
+
+use crate::config::{Admin, AdminAddress};
+use crate::error::{Error, Result};
+use crate::exit::Exit;
+
+type BoxError = Box<dyn StdError + Send + Sync>;
+
+/// Somebody who may ask an endpoint.
+pub(super) struct Client {
+    pub(super) admin: Admin,
+    pub(super) token: Option<String>,
+}
+
+/// What the endpoint answered to a request that succeeded.
+pub(super) struct Reply(serde_json::Value);
+
+impl Reply {
+    /// The reply as it came, over several lines.
+    pub(super) fn json(&self) -> String {
+        format!("{:#}", self.0)
+    }
+
+    /// What of the reply this version understands.
+    pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T> {
+        T::deserialize(&self.0)
+            .map_err(|error| Error::failed("the reply of the admin endpoint is not understood").with_source(error))
+    }
+}
+
+impl Client {
+    pub(super) async fn send(&self, method: Method, path: &str, component: Option<Vec<u8>>) -> Result<Reply> {
+        let place = &self.admin.address;
+        let failed = |error: BoxError| {
+            Error::failed(format!("cannot reach the admin endpoint at `{place}`"))
+                .with_source(error)
+                .with_hint(
+                    "it is there while `pointwork serve` runs with `--admin` or with an [admin] in its configuration",
+                )
+        };
+        let request = self
+            .request(method, path, component)
+            .map_err(|error| failed(error.into()))?;
+        let exchange = match place {
+            AdminAddress::Listen(listen) => match TcpStream::connect(listen.as_str()).await {
+                Ok(stream) => exchange(stream, request).await,
+                Err(error) => Err(error.into()),
+            },
+            #[cfg(unix)]
+            AdminAddress::Socket(path) => match tokio::net::UnixStream::connect(path).await {
+                Ok(stream) => exchange(stream, request).await,
+                Err(error) => Err(error.into()),
+            },
+            #[cfg(not(unix))]
+            AdminAddress::Socket(_) => Err(std::io::Error::from(std::io::ErrorKind::Unsupported).into()),
+        };
+        let (status, body) = exchange.map_err(failed)?;
+        if status.is_success() {
+            return serde_json::from_slice(&body).map(Reply).map_err(|error| {
+                Error::failed(format!("what answers at `{place}` is no admin endpoint")).with_source(error)
+            });
+        }
+        Err(problem(status, &body))
+    }
+
+    fn request(&self, method: Method, path: &str, component: Option<Vec<u8>>) -> http::Result<Request<Full<Bytes>>> {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::HOST, "pointwork");
+        if let Some(token) = &self.token {
+            request = request.header(header::AUTHORIZATION, format!("Bearer {token}"));
+        }
+        if let Some(component) = &component {
+            let digest = BASE64_STANDARD.encode(Sha256::digest(component));
+            request = request
+                .header(header::CONTENT_TYPE, "application/wasm")
+                .header("content-digest", format!("sha-256=:{digest}:"));
+        }
+        request.body(Full::from(component.unwrap_or_default()))
+    }
+}
+
+async fn exchange<S>(stream: S, request: Request<Full<Bytes>>) -> Result<(StatusCode, Bytes), BoxError>
+where
+    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + Unpin + 'static,
+    TokioIo<S>: Read + Write,
+{
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+    // Driven beside the request; what it has to say of an error, the request says as well.
+    let connection = tokio::spawn(connection);
+    let reply = sender.send_request(request).await?;
+    let status = reply.status();
+    let body = reply.into_body().collect().await?.to_bytes();
+    connection.abort();
+    Ok((status, body))
+}
+
+/// The error that the endpoint told of.
+fn problem(status: StatusCode, body: &[u8]) -> Error {
+    let exit = match status {
+        StatusCode::CONFLICT | StatusCode::PAYLOAD_TOO_LARGE | StatusCode::UNPROCESSABLE_ENTITY => Exit::Refused,
+        _ => Exit::Failed,
+    };
+    let Ok(report) = serde_json::from_slice::<ProblemReport>(body) else {
+        return Error::new(exit, format!("the admin endpoint answered with {status}"));
+    };
+    let error = Error::new(exit, report.message).with_causes(report.causes);
+    match (report.hint, status) {
+        (_, StatusCode::UNAUTHORIZED) => error.with_hint("name the file that holds it: `--token-file FILE`"),
+        (Some(hint), _) => error.with_hint(hint),
+        (None, _) => error,
+    }
+}

@@ -1,0 +1,104 @@
+//! The admin endpoint beside the server.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use pointwork::{App, ModuleOptions};
+use pointwork_admin::{Admin, AdminOptions, ErrorKind, Listener, Token};
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use crate::app::Loadable;
+use crate::config::{AdminAddress, Config};
+use crate::error::{Error, Result};
+use crate::exit::Exit;
+use crate::{options, token};
+
+/// An endpoint that serves.
+pub(super) struct Endpoint {
+    /// The path of its socket, or its URL.
+    pub(super) place: String,
+    stop: oneshot::Sender<()>,
+    serving: JoinHandle<()>,
+}
+
+/// Starts the endpoint, if the configuration has one.
+///
+/// # Errors
+///
+/// Its token cannot be had, or the place cannot be listened on.
+pub(super) async fn start(config: &Config, app: &App, modules: &[Loadable<'_>]) -> Result<Option<Endpoint>> {
+    let Some(admin) = &config.admin else {
+        return Ok(None);
+    };
+    let place = &admin.address;
+    let mut admin_options = AdminOptions::default();
+    if let Some(file) = &admin.token_file {
+        admin_options.token = Some(Token::new(&token::read(file)?).map_err(|error| failed(place, error))?);
+    } else if matches!(place, AdminAddress::Listen(_)) {
+        // For an endpoint that the command line names; a file is refused when it is read.
+        let error = Error::new(Exit::Usage, format!("the admin endpoint on `{place}` has no token"));
+        return Err(error.with_hint("name a file that holds one: `--token-file FILE`; a socket needs none"));
+    }
+    let compile = options::application(config).compile;
+    admin_options.component_limit = compile.size;
+    if let Some(grace) = config.limits.shutdown_grace {
+        admin_options.shutdown_grace = grace;
+    }
+    admin_options.module_options = module_options(config, modules);
+    let endpoint = Admin::with_options(app, admin_options).map_err(|error| failed(place, error))?;
+    let listener = match place {
+        AdminAddress::Socket(path) => Listener::unix(path).map_err(|error| failed(place, error))?,
+        AdminAddress::Listen(listen) => {
+            let listener = TcpListener::bind(listen.as_str()).await;
+            Listener::tcp(listener.map_err(|error| cannot_listen(place).with_source(error))?)
+        }
+    };
+    let place = listener.to_string();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let serving = endpoint
+        .serve(listener)
+        .map_err(|error| failed(&admin.address, error))?;
+    let serving = tokio::spawn(serving.with_graceful_shutdown(async {
+        // An endpoint that is dropped instead of stopped ends as well.
+        let _ = stopped.await;
+    }));
+    Ok(Some(Endpoint { place, stop, serving }))
+}
+
+impl Endpoint {
+    /// Ends it: what it is asked already is answered.
+    pub(super) async fn stop(self) {
+        // It may have ended by itself.
+        let _ = self.stop.send(());
+        let _ = self.serving.await;
+    }
+}
+
+/// What a module that is uploaded gets: what the configuration says of its name, or of all modules. The digest there is of
+/// the file.
+fn module_options(config: &Config, modules: &[Loadable<'_>]) -> Arc<dyn Fn(&str) -> ModuleOptions + Send + Sync> {
+    let mut known: HashMap<String, ModuleOptions> = HashMap::new();
+    for Loadable { module, options, .. } in modules {
+        let mut options = options.clone();
+        options.digest = None;
+        known.insert(module.name.clone(), options);
+    }
+    let any = options::of_any(config);
+    Arc::new(move |name| known.get(name).unwrap_or(&any).clone())
+}
+
+fn cannot_listen(place: &AdminAddress) -> Error {
+    Error::new(Exit::Address, format!("the admin endpoint cannot listen on `{place}`"))
+}
+
+fn failed(place: &AdminAddress, error: pointwork_admin::Error) -> Error {
+    match error.kind() {
+        ErrorKind::InUse => cannot_listen(place)
+            .with_source(error)
+            .with_hint("each server has a socket of its own"),
+        ErrorKind::Socket => cannot_listen(place).with_source(error),
+        _ => Error::failed(format!("the admin endpoint on `{place}` cannot be started")).with_source(error),
+    }
+}

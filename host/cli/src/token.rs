@@ -1,0 +1,38 @@
+//! Files with the token of the admin endpoint.
+
+use std::path::Path;
+
+use crate::error::{Error, Result};
+use crate::exit::Exit;
+
+/// The token in a file, without the white space around it.
+///
+/// # Errors
+///
+/// The file cannot be read, or holds no token. The message does not show what it holds.
+pub(crate) fn read(file: &Path) -> Result<String> {
+    let wrong = || Error::new(Exit::Config, format!("no token can be had from `{}`", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|error| wrong().with_source(error))?;
+    pointwork_admin::Token::new(&text).map_err(|error| {
+        wrong()
+            .with_source(error)
+            .with_hint("`openssl rand -base64 32` makes one")
+    })?;
+    warn_of_readers(file);
+    Ok(text.trim().to_owned())
+}
+
+/// Who reads the token can replace what serves.
+#[cfg(unix)]
+fn warn_of_readers(file: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    if std::fs::metadata(file).is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0) {
+        tracing::warn!(
+            "other users than its owner may have access to the token file `{}`: `chmod 600` ends that",
+            file.display()
+        );
+    }
+}
+
+#[cfg(not(unix))]
+fn warn_of_readers(_: &Path) {}

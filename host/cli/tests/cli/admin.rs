@@ -1,0 +1,358 @@
+//! The admin endpoint, by requests and by the commands that are its clients.
+
+use std::io::Write as _;
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use serde_json::json;
+use snapbox::str;
+
+use crate::server::{Reply, Server, ask};
+use crate::versions::{configured, rival, served, version};
+use crate::{folder, pointwork, stderr, write};
+
+const TOKEN: &str = "4uQ8cVfN1xW7kR2pZ9sT0bY6";
+
+const SOCKET: &str = "[admin]\nsocket = \"admin.sock\"";
+
+fn digest(server: &Server) -> String {
+    let module = server.admin("GET", "/modules/shop", b"");
+    assert_eq!(module.status, 200, "{module:?}");
+    module.json()["digest"].as_str().expect("text").to_owned()
+}
+
+#[test]
+fn module_is_swapped_rolled_back_removed_and_loaded_again() {
+    let folder = configured(SOCKET);
+    let server = Server::start(folder.path(), [""; 0]);
+    let first = digest(&server);
+
+    let swapped = server.admin("PUT", "/modules/shop", &version(2));
+    assert_eq!(swapped.status, 200, "{swapped:?}");
+    let swapped = swapped.json();
+    assert_eq!(
+        (&swapped["kind"], &swapped["previous"]),
+        (&json!("swapped"), &json!(first))
+    );
+    assert_eq!(
+        swapped["routes"],
+        json!({"added": ["GET /only/2"], "removed": ["GET /only/1"], "kept": ["GET /version"]})
+    );
+    assert_eq!(served(&server), 2);
+    assert_eq!(swapped["digest"], json!(digest(&server)));
+
+    let back = server.admin("POST", "/modules/shop/rollback", b"").json();
+    assert_eq!((&back["kind"], &back["digest"]), (&json!("rolled-back"), &json!(first)));
+    assert_eq!(served(&server), 1);
+
+    let removed = server.admin("DELETE", "/modules/shop", b"").json();
+    assert_eq!(
+        (&removed["kind"], &removed["digest"]),
+        (&json!("removed"), &json!(null))
+    );
+    assert_eq!(server.get("/version").status, 404);
+    assert_eq!(server.admin("GET", "/modules", b"").json(), json!([]));
+
+    let loaded = server.admin("PUT", "/modules/shop", &version(3));
+    assert_eq!(loaded.status, 201, "{loaded:?}");
+    assert_eq!(loaded.json()["routes"]["added"], json!(["GET /version", "GET /only/3"]));
+    assert_eq!(served(&server), 3);
+}
+
+#[test]
+fn refusals_have_a_fitting_status_and_change_nothing() {
+    let folder = configured(&format!("{SOCKET}\n[compile]\nsize = \"1MiB\""));
+    let server = Server::start(folder.path(), [""; 0]);
+    let first = digest(&server);
+    let whole = version(2);
+    for (method, target, body, status) in [
+        ("PUT", "/modules/shop", &b"no component"[..], 422),
+        ("PUT", "/modules/shop", &whole[..whole.len() / 2], 422),
+        ("PUT", "/modules/shop", &b""[..], 422),
+        ("PUT", "/modules/shop", &vec![0; 1024 * 1024 + 1], 413),
+        ("PUT", "/modules/rival", &rival(), 409),
+        ("PUT", "/modules/%00", &whole, 400),
+        ("POST", "/modules/shop/rollback", b"", 409),
+        ("POST", "/modules/shops/rollback", b"", 404),
+        ("DELETE", "/modules/shops", b"", 404),
+        ("GET", "/modules/shops", b"", 404),
+        ("GET", "/nothing", b"", 404),
+        ("POST", "/modules", b"", 405),
+    ] {
+        let reply = server.admin(method, target, body);
+        assert_eq!(reply.status, status, "{method} {target}: {reply:?}");
+        assert!(!reply.error().1.is_empty(), "{reply:?}");
+        assert_eq!(
+            (served(&server), digest(&server)),
+            (1, first.clone()),
+            "{method} {target}"
+        );
+    }
+}
+
+#[test]
+fn upload_that_breaks_off_changes_nothing() {
+    let folder = configured(SOCKET);
+    let server = Server::start(folder.path(), [""; 0]);
+    let first = digest(&server);
+    let component = version(2);
+    let mut stream = UnixStream::connect(folder.path().join("admin.sock")).expect("it listens");
+    let head = format!(
+        "PUT /modules/shop HTTP/1.1\r\nhost: admin\r\ncontent-length: {}\r\n\r\n",
+        component.len()
+    );
+    stream.write_all(head.as_bytes()).expect("sent");
+    stream.write_all(&component[..component.len() - 1]).expect("sent");
+    drop(stream);
+    // What is whole and comes later is not held up by it.
+    assert_eq!(digest(&server), first);
+    assert_eq!(server.admin("PUT", "/modules/shop", &version(3)).status, 200);
+    assert_eq!(served(&server), 3);
+}
+
+#[test]
+fn digest_that_the_component_does_not_have_is_refused() {
+    let folder = configured(SOCKET);
+    let server = Server::start(folder.path(), [""; 0]);
+    let put = |digest: &str| -> Reply {
+        let stream = UnixStream::connect(folder.path().join("admin.sock")).expect("it listens");
+        let headers = format!("host: admin\r\ncontent-digest: sha-256=:{digest}:\r\n");
+        ask(stream, "PUT", "/modules/shop", &headers, &version(2))
+    };
+    let other = put("RBNvo1WzZ4oRRq0W9+hknpT7T8If536DEMBg9hyq/4o=");
+    assert_eq!(other.status, 422, "{other:?}");
+    assert_eq!(put("AAAA").status, 400);
+    assert_eq!(served(&server), 1);
+}
+
+#[test]
+fn figures_routes_and_readiness_are_told() {
+    let folder = configured(SOCKET);
+    let server = Server::start(folder.path(), [""; 0]);
+    for _ in 0..3 {
+        served(&server);
+    }
+    assert_eq!(server.admin("GET", "/health", b"").json(), json!({"status": "up"}));
+    assert_eq!(
+        server.admin("GET", "/ready", b"").json(),
+        json!({"ready": true, "held-back": []})
+    );
+    let routes = server.admin("GET", "/routes", b"").json();
+    assert_eq!(routes[0]["path"], "/version");
+    let module = server.admin("GET", "/modules", b"").json()[0].clone();
+    assert_eq!(
+        (&module["name"], &module["form"], &module["state"]),
+        (&json!("shop"), &json!("synchronous"), &json!("serving"))
+    );
+    assert_eq!(module["usage"]["in-flight"], 0);
+    // A client may have its reply before the server is done with the request.
+    let figures = || server.admin("GET", "/metrics", b"").body;
+    server.until(|| figures().contains("\npointwork_requests_in_flight 0\n"));
+    let metrics = server.admin("GET", "/metrics", b"");
+    assert_eq!(
+        metrics.header("content-type"),
+        Some("application/openmetrics-text; version=1.0.0; charset=utf-8")
+    );
+    for line in [
+        "pointwork_module_calls_total{module=\"shop\"} 6",
+        "pointwork_module_crashes_total{module=\"shop\"} 0",
+        "pointwork_module_in_flight{module=\"shop\"} 0",
+        "pointwork_module_state{module=\"shop\",state=\"serving\"} 1",
+        "pointwork_module_state{module=\"shop\",state=\"held-back\"} 0",
+    ] {
+        assert!(
+            metrics.body.lines().any(|found| found == line),
+            "{line}\n{}",
+            metrics.body
+        );
+    }
+}
+
+#[test]
+fn socket_is_its_owners_alone_and_gone_with_the_server() {
+    let folder = configured(SOCKET);
+    let socket = folder.path().join("admin.sock");
+    let server = Server::start(folder.path(), [""; 0]);
+    let mode = std::fs::metadata(&socket).expect("it is there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let text = stderr(pointwork(folder.path()).args(["serve", "--listen", "127.0.0.1:0"]), 6);
+    assert!(
+        text.contains("is the socket of another process"),
+        "one socket, one server: {text}"
+    );
+    let end = server.stop("TERM");
+    assert_eq!(end.code, Some(0), "{}", end.errors);
+    assert!(!socket.exists());
+    // One that a kill left behind is no hindrance.
+    Server::start(folder.path(), [""; 0]).stop("KILL");
+    assert!(socket.exists());
+    drop(Server::start(folder.path(), [""; 0]));
+}
+
+#[test]
+fn address_needs_a_token_and_whoever_lacks_it_is_refused() {
+    let folder = configured("");
+    let admin = ["--admin", "127.0.0.1:0"];
+    let text = stderr(
+        pointwork(folder.path())
+            .args(["serve", "--listen", "127.0.0.1:0"])
+            .args(admin),
+        2,
+    );
+    assert!(text.contains("has no token"), "{text}");
+    write(folder.path(), "short", "secret\n");
+    let short = pointwork(folder.path())
+        .args(["serve", "--listen", "127.0.0.1:0", "--token-file", "short"])
+        .args(admin);
+    let text = stderr(short, 3);
+    assert!(
+        text.contains("no token can be had from `short`") && !text.contains("secret"),
+        "{text}"
+    );
+
+    write(folder.path(), "token", &format!("{TOKEN}\n"));
+    let server = Server::start(folder.path(), ["--admin", "127.0.0.1:0", "--token-file", "token"]);
+    let address = server
+        .admin_place()
+        .strip_prefix("http://")
+        .expect("an address")
+        .to_owned();
+    let get = |headers: &str| {
+        let stream = TcpStream::connect(&address).expect("it listens");
+        ask(stream, "GET", "/modules", &format!("host: admin\r\n{headers}"), b"")
+    };
+    for headers in [
+        "",
+        "authorization: Bearer 4uQ8cVfN1xW7kR2pZ9sT0bY7\r\n",
+        "authorization: Basic eDp5\r\n",
+    ] {
+        let reply = get(headers);
+        assert_eq!(
+            (reply.status, reply.header("www-authenticate")),
+            (401, Some("Bearer")),
+            "{headers}"
+        );
+    }
+    assert_eq!(get(&format!("authorization: Bearer {TOKEN}\r\n")).status, 200);
+
+    let modules = || pointwork(folder.path()).args(["modules", "--admin", &address]);
+    let text = stderr(modules(), 1);
+    assert_eq!(
+        text,
+        "error: the token is missing or wrong\nhint: name the file that holds it: `--token-file FILE`\n"
+    );
+    modules().args(["--token-file", "token"]).assert().success();
+}
+
+#[test]
+fn commands_change_what_serves() {
+    let folder = configured(SOCKET);
+    std::fs::write(folder.path().join("two.wasm"), version(2)).expect("written");
+    let server = Server::start(folder.path(), [""; 0]);
+    let run = |arguments: &[&str]| {
+        pointwork(folder.path())
+            .args(arguments)
+            .assert()
+            .success()
+            .stderr_eq("")
+    };
+    run(&["modules"]).stdout_eq(str![[r#"
+MODULE  STATE    FORM         VERSION       BEFORE  SINCE                 CALLS  CRASHES  IN FLIGHT
+shop    serving  synchronous  [..]  -       [..]Z  0      0        0
+
+"#]]);
+    run(&["swap", "shop", "two.wasm"]).stdout_eq(str![[r#"
+module `shop` swapped
+  version  [..]
+  before   [..]
+  added    GET /only/2
+  removed  GET /only/1
+  kept     GET /version
+
+"#]]);
+    assert_eq!(served(&server), 2);
+    run(&["rollback", "shop"]).stdout_eq(str![[r#"
+module `shop` rolled back
+  version  [..]
+  before   [..]
+  added    GET /only/1
+  removed  GET /only/2
+  kept     GET /version
+
+"#]]);
+    assert_eq!(served(&server), 1);
+    run(&["remove", "shop", "--admin", "admin.sock"]).stdout_eq(str![[r#"
+module `shop` removed
+  before   [..]
+  added    nothing
+  removed  GET /version
+           GET /only/1
+  kept     nothing
+
+"#]]);
+    let modules = pointwork(folder.path()).args(["modules", "--json"]).assert().success();
+    modules.stdout_eq("[]\n");
+    run(&["swap", "shop", "two.wasm"]).stdout_eq(str![[r#"
+module `shop` loaded
+  version  [..]
+  added    GET /version
+           GET /only/2
+  removed  nothing
+  kept     nothing
+
+"#]]);
+    assert_eq!(served(&server), 2);
+}
+
+#[test]
+fn refusal_is_told_as_every_error_is_and_ends_with_its_code() {
+    let folder = configured(SOCKET);
+    write(folder.path(), "text.wasm", "buy tea");
+    let server = Server::start(folder.path(), [""; 0]);
+    pointwork(folder.path())
+        .args(["swap", "shop", "text.wasm"])
+        .assert()
+        .code(5)
+        .stdout_eq("")
+        .stderr_eq(str![[r#"
+error: module `shop` is refused
+  caused by: not a WebAssembly component: it begins with `buy tea`, expected `/0asm`
+
+"#]]);
+    assert_eq!(served(&server), 1);
+    let text = stderr(pointwork(folder.path()).args(["remove", "shops"]), 1);
+    assert_eq!(text, "error: there is no module `shops`; loaded: `shop`\n");
+}
+
+#[test]
+fn endpoint_that_is_not_there_is_named() {
+    let empty = folder();
+    let text = stderr(pointwork(empty.path()).arg("modules"), 2);
+    assert!(
+        text.starts_with("error: no admin endpoint is named, and there is no `pointwork.toml`\n"),
+        "{text}"
+    );
+    let text = stderr(pointwork(empty.path()).args(["modules", "--admin", "admin.sock"]), 1);
+    assert!(
+        text.starts_with("error: cannot reach the admin endpoint at `admin.sock`\n  caused by: "),
+        "{text}"
+    );
+    let folder = configured("");
+    let text = stderr(pointwork(folder.path()).arg("modules"), 3);
+    assert!(text.starts_with("error: `pointwork.toml` has no [admin]\n"), "{text}");
+    assert!(!Path::new("admin.sock").exists());
+}
+
+#[test]
+fn nothing_listens_unless_somebody_asks_for_it() {
+    let folder = configured("");
+    let server = Server::start(folder.path(), [""; 0]);
+    assert!(!server.banner.contains("admin on"), "{}", server.banner);
+    let text = stderr(
+        pointwork(folder.path()).args(["serve", "--listen", "127.0.0.1:0", "--token-file", "token"]),
+        2,
+    );
+    assert!(text.contains("`--token-file` without an admin endpoint"), "{text}");
+}

@@ -1,0 +1,65 @@
+//! Versions of one module, told apart by what they answer.
+
+use std::path::Path;
+
+use pointwork_suite::guest::{Controller, Guest, Program};
+use tempfile::TempDir;
+
+use crate::server::Server;
+use crate::{folder, write};
+
+/// A component that answers `GET /version` with the number, and has a route `/only/{number}` that no other version has.
+pub(crate) fn version(number: u64) -> Vec<u8> {
+    let answer = || Program::text(&number.to_string());
+    let shop = Controller::new("Shop", "")
+        .route("version", Some("GET"), &["version"], answer())
+        .route("only", Some("GET"), &[&format!("only/{number}")], answer());
+    Guest::of(shop).build()
+}
+
+/// A component that cannot be served beside any version: it has their route.
+pub(crate) fn rival() -> Vec<u8> {
+    let answer = Program::text("rival");
+    Guest::of(Controller::new("Rival", "").route("version", Some("GET"), &["version"], answer)).build()
+}
+
+/// A folder with version 1 as `shop.wasm`, and a configuration that loads it and has these lines more.
+pub(crate) fn configured(more: &str) -> TempDir {
+    let folder = folder();
+    put(folder.path(), 1);
+    write(
+        folder.path(),
+        "pointwork.toml",
+        &format!("{more}\n[[module]]\npath = \"shop.wasm\"\n"),
+    );
+    folder
+}
+
+/// Puts a version in the place of `shop.wasm`, as cargo does it: whole, by a rename.
+pub(crate) fn put(folder: &Path, number: u64) {
+    let new = folder.join("shop.wasm.new");
+    std::fs::write(&new, version(number)).expect("written");
+    std::fs::rename(new, folder.join("shop.wasm")).expect("renamed");
+}
+
+/// The version that is served. It must be whole: its own route is there, and those of the versions around it are not.
+pub(crate) fn served(server: &Server) -> u64 {
+    let reply = server.get("/version");
+    assert_eq!(reply.status, 200, "{reply:?}");
+    let number: u64 = reply.body.parse().expect("a number");
+    for other in number.saturating_sub(1)..=number + 1 {
+        let expected = if other == number { 200 } else { 404 };
+        assert_eq!(
+            server.get(&format!("/only/{other}")).status,
+            expected,
+            "{other} beside {number}"
+        );
+    }
+    number
+}
+
+/// Waits until that version is served, whole.
+pub(crate) fn wait_for(server: &Server, number: u64) {
+    server.until(|| server.get("/version").body == number.to_string());
+    assert_eq!(served(server), number);
+}

@@ -1,0 +1,54 @@
+//! `pointwork serve --watch`.
+
+use crate::server::Server;
+use crate::versions::{configured, put, served, version, wait_for};
+
+#[test]
+fn changed_file_is_swapped_and_back_again() {
+    let folder = configured("");
+    let server = Server::start(folder.path(), ["--watch"]);
+    assert_eq!(served(&server), 1);
+    put(folder.path(), 2);
+    let line = server.logged("module swapped");
+    assert!(line.contains("added=1") && line.contains("removed=1"), "{line}");
+    assert_eq!(served(&server), 2);
+    put(folder.path(), 1);
+    wait_for(&server, 1);
+}
+
+#[test]
+fn half_written_file_is_left_alone_until_it_is_whole() {
+    let folder = configured("watch = true");
+    let server = Server::start(folder.path(), [""; 0]);
+    let whole = version(2);
+    let path = folder.path().join("shop.wasm");
+    std::fs::write(&path, &whole[..whole.len() / 2]).expect("written");
+    server.logged("changed and is no whole component");
+    assert_eq!(served(&server), 1);
+    std::fs::write(&path, whole).expect("written");
+    wait_for(&server, 2);
+}
+
+#[test]
+fn component_that_is_refused_changes_nothing_and_is_tried_again_when_it_changes() {
+    let folder = configured("watch = true");
+    let server = Server::start(folder.path(), [""; 0]);
+    // A component of no world: it is whole, and nothing that can be served.
+    std::fs::write(folder.path().join("shop.wasm"), b"\0asm\r\0\x01\0").expect("written");
+    server.logged("a change of the module is refused");
+    assert_eq!(served(&server), 1);
+    put(folder.path(), 2);
+    wait_for(&server, 2);
+}
+
+#[test]
+fn file_that_goes_away_is_warned_of_and_the_module_serves_on() {
+    let folder = configured("watch = true");
+    let server = Server::start(folder.path(), [""; 0]);
+    std::fs::remove_file(folder.path().join("shop.wasm")).expect("removed");
+    let line = server.logged("cannot be read");
+    assert!(line.contains("WARN") && line.contains("the module serves on"), "{line}");
+    assert_eq!(served(&server), 1);
+    put(folder.path(), 2);
+    wait_for(&server, 2);
+}
