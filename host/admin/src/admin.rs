@@ -200,8 +200,10 @@ mod tests {
 
     fn endpoint(token: Option<&str>) -> Admin {
         let app = App::new().expect("threads start");
-        let mut options = AdminOptions::default();
-        options.token = token.map(|token| Token::new(token).expect("long enough"));
+        let options = AdminOptions {
+            token: token.map(|token| Token::new(token).expect("long enough")),
+            ..AdminOptions::default()
+        };
         Admin::with_options(&app, options).expect("nobody hinders it")
     }
 
