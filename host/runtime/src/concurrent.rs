@@ -151,7 +151,7 @@ impl Concurrent {
         let (jobs, queue) = mpsc::unbounded_channel();
         let state = Arc::<State>::default();
         let driving = Box::pin(drive(self.template.clone(), state.clone(), queue));
-        let metered = Metered::forgiving(driving, self.template.limits.cpu);
+        let metered = Metered::forgiving(driving, self.template.limits.cpu, self.template.tally.clone());
         let (template, state_too, room) = (self.template.clone(), state.clone(), self.room.clone());
         let threads = self.threads.clone();
         self.threads.spawn_guest(async move {

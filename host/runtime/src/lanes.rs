@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll};
 use std::time::Duration;
 
@@ -12,9 +13,10 @@ use tokio::task::JoinError;
 
 use crate::engine::SLICE;
 use crate::executor::Threads;
+use crate::tally::{Counted, Tally};
 
 /// How much processor time guest code gets beside others before it moves to the slow lane, whose threads run only when
-/// nobody else wants the processor.
+/// nobody else wants the processor. While a call of its module is there, others have one slice before they follow.
 const FAST_LANE: Duration = Duration::from_millis(50);
 
 thread_local! {
@@ -48,7 +50,9 @@ pub(crate) struct Metered<T> {
     used: Duration,
     /// Whether a pause makes it begin at nothing again, as if it were new.
     forgiving: bool,
-    lane: Lane,
+    tally: Arc<Tally>,
+    /// There while it is in the slow lane.
+    slow: Option<Counted>,
 }
 
 /// Why a poll of [`Metered`] ended.
@@ -62,29 +66,49 @@ pub(crate) enum Turn<T> {
 
 impl<T> Metered<T> {
     /// Meters what has used up its first slice already. All of its time counts.
-    pub(crate) fn after_slice(work: BoxFuture<'static, T>, limit: Duration) -> Self {
-        Self {
+    pub(crate) fn after_slice(work: BoxFuture<'static, T>, limit: Duration, tally: Arc<Tally>) -> Self {
+        let mut metered = Self {
             work,
             limit,
             used: SLICE,
             forgiving: false,
-            lane: Lane::Fast,
-        }
+            tally,
+            slow: None,
+        };
+        metered.choose_lane();
+        metered
     }
 
     /// Meters what goes on for ever. Only what it uses without a pause counts.
-    pub(crate) fn forgiving(work: BoxFuture<'static, T>, limit: Duration) -> Self {
+    pub(crate) fn forgiving(work: BoxFuture<'static, T>, limit: Duration, tally: Arc<Tally>) -> Self {
         Self {
             work,
             limit,
             used: Duration::ZERO,
             forgiving: true,
-            lane: Lane::Fast,
+            tally,
+            slow: None,
         }
     }
 
     pub(crate) fn lane(&self) -> Lane {
-        self.lane
+        match self.slow {
+            None => Lane::Fast,
+            Some(_) => Lane::Slow,
+        }
+    }
+
+    /// Whether it has to change lanes.
+    fn choose_lane(&mut self) -> bool {
+        let before = self.lane();
+        let others_are_slow = self.tally.slow() > usize::from(self.slow.is_some());
+        let patience = if others_are_slow { Duration::ZERO } else { FAST_LANE };
+        if self.used <= patience {
+            self.slow = None;
+        } else if self.slow.is_none() {
+            self.slow = Some(self.tally.go_slow());
+        }
+        self.lane() != before
     }
 
     /// Runs it in its lane.
@@ -123,7 +147,7 @@ impl<T> Future for Running<T> {
         };
         take_slice_used();
         // Asking for the time of the thread is a system call, which a call that is soon done must not pay.
-        let begun = (!metered.forgiving || metered.lane == Lane::Slow).then(ThreadTime::now);
+        let begun = (!metered.forgiving || metered.lane() == Lane::Slow).then(ThreadTime::now);
         let polled = metered.work.as_mut().poll(cx);
         let sliced = take_slice_used();
         if let Poll::Ready(output) = polled {
@@ -134,17 +158,11 @@ impl<T> Future for Running<T> {
         } else {
             metered.used += begun.map_or(SLICE, |begun| begun.elapsed());
         }
-        let lane = if metered.used > FAST_LANE {
-            Lane::Slow
-        } else {
-            Lane::Fast
-        };
         if metered.used > metered.limit {
             self.0 = None;
             return Poll::Ready(Turn::Spent);
         }
-        if lane != metered.lane {
-            metered.lane = lane;
+        if metered.choose_lane() {
             return self
                 .0
                 .take()

@@ -81,7 +81,11 @@ impl<C: Call> Offload<C> {
             }
         }
         if let Some(here) = self.here.take() {
-            self.go_on(Metered::after_slice(here, self.template.limits.cpu));
+            self.go_on(Metered::after_slice(
+                here,
+                self.template.limits.cpu,
+                self.template.tally.clone(),
+            ));
         }
         self.poll_there(cx)
     }

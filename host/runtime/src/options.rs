@@ -57,10 +57,13 @@ pub struct ModuleLimits {
     pub headers: usize,
     /// How many lines a call may write into the log: 500 past it. Default 1,000.
     ///
-    /// In the asynchronous form nobody can tell which call wrote a line: an instance has as many lines as its calls
-    /// together, and what comes on top is dropped, which the log says.
+    /// Where calls share an instance, nobody can tell which of them wrote a line: the instance has as many lines as its
+    /// calls together, and what comes on top is dropped, which the log says.
     pub log_lines: u32,
     /// How many events a call may emit: 500 past it. Default 1,000.
+    ///
+    /// Where calls share an instance, it has as many events as its calls together. The request that emits one on top ends,
+    /// the event of a listener is dropped.
     pub emits: u32,
     /// How long instantiating and reading the declarations may take at load. Default 10 s.
     pub probe: Duration,

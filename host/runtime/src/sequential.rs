@@ -57,7 +57,9 @@ impl Sequential {
 
     /// Runs a handler; at once, if the module is pure and an instance is idle.
     pub(crate) fn handle(self: Arc<Self>, request: Request, counted: Counted) -> HandlerFuture {
+        // A plain call cannot leave the server's thread, which is the wrong place for one of a module that loops.
         if self.pure
+            && self.template.tally.slow() == 0
             && let Some(outcome) = self.run_plain(request.handler, &request.context)
         {
             return Box::pin(ready(outcome));

@@ -24,6 +24,7 @@ pub(crate) struct Tally {
     in_flight: AtomicUsize,
     waiting: AtomicUsize,
     instances: AtomicUsize,
+    slow: AtomicUsize,
     /// Crashes since the last call that was none.
     in_a_row: AtomicU32,
     breaker: Breaker,
@@ -73,6 +74,7 @@ impl Tally {
             in_flight: AtomicUsize::new(0),
             waiting: AtomicUsize::new(0),
             instances: AtomicUsize::new(0),
+            slow: AtomicUsize::new(0),
             in_a_row: AtomicU32::new(0),
             breaker: breaker.clone(),
             held_back: Mutex::default(),
@@ -120,6 +122,16 @@ impl Tally {
 
     pub(crate) fn instance(self: &Arc<Self>) -> Counted {
         Counted::new(self, |tally| &tally.instances)
+    }
+
+    /// Counts something in the slow lane.
+    pub(crate) fn go_slow(self: &Arc<Self>) -> Counted {
+        Counted::new(self, |tally| &tally.slow)
+    }
+
+    /// How much is in the slow lane.
+    pub(crate) fn slow(&self) -> usize {
+        self.slow.load(Ordering::Relaxed)
     }
 
     pub(crate) fn refused(&self) {

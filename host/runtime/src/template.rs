@@ -112,7 +112,7 @@ pub(crate) async fn probe(template: &Arc<Template>, threads: &Threads) -> Result
     // A component that loops while it is asked must not hold up those that serve.
     let probing = Box::pin(async move { tokio::time::timeout(limit, probed.declared()).await });
     let failed = |what: &str| Error::new(ErrorKind::Probe, what.to_owned());
-    match follow(Metered::after_slice(probing, limit), threads).await {
+    match follow(Metered::after_slice(probing, limit, template.tally.clone()), threads).await {
         Ok(Some(Ok(Ok(declared)))) => Ok(declared),
         Ok(Some(Ok(Err(trap)))) => {
             Err(failed("reading its declarations failed").with_source(trap.into_boxed_dyn_error()))

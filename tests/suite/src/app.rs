@@ -4,7 +4,7 @@ use std::future::Future;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pointwork::{App, AppOptions, ConnectOptions};
+use pointwork::{App, AppOptions, ConnectOptions, ModuleStatus};
 use pointwork_core::routing::{MethodFilter, TrailingSlash};
 use pointwork_core::{
     BoxFuture, Context, Delivery, Error, Failure, Handler, HandlerFuture, Listener, Payload, Reporter, RouteRecord,
@@ -83,6 +83,9 @@ fn options(limits: &Limits) -> AppOptions {
     if let Some(payload) = limits.payload {
         options.bus.payload_limit = payload;
     }
+    if let Some(size) = limits.component {
+        options.compile.size = size;
+    }
     if limits.ignore_trailing_slash {
         options.router.table = options.router.table.trailing_slash(TrailingSlash::Match);
     }
@@ -99,6 +102,8 @@ async fn apply(app: &App, transport: &Arc<dyn Transport>, step: Step) -> Result<
             .on_raw(&subscription.event, Shared(subscription.listener))
             .map(drop),
         Step::Swap(name, bytes) => app.swap(&name, bytes.to_vec()).await.map(drop),
+        Step::SwapWith(name, bytes, options) => app.swap_with(&name, bytes.to_vec(), options).await.map(drop),
+        Step::RollBack(name) => app.roll_back(&name).await.map(drop),
         Step::Remove(name) => app.remove(&name).await.map(drop),
         Step::Prefix(prefix) => app.set_global_prefix(&prefix).map(drop),
         Step::Attach(prefix) => {
@@ -173,6 +178,14 @@ impl Control for Running {
 
     fn events_refused(&self) -> u64 {
         self.app.bus().refused()
+    }
+
+    fn statuses(&self) -> Vec<ModuleStatus> {
+        self.app.statuses()
+    }
+
+    fn requests_in_flight(&self) -> usize {
+        self.app.requests_in_flight()
     }
 
     fn bind_again(&self, address: SocketAddr) -> BoxFuture<'_, Result<(), Refusal>> {

@@ -8,14 +8,15 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
 use futures_util::FutureExt as _;
-use pointwork_core::BoxFuture;
+use pointwork::{ServerRefused, ServerSwapped};
+use pointwork_core::{BoxFuture, ServerCrashed};
 
 use crate::client::{Client, Response};
-use crate::crashes::Crashes;
 use crate::differences::{Answer, Differences, Need};
 use crate::fixtures::{Fixture, Fixtures};
 use crate::logs::Logs;
 use crate::subject::{AppSpec, Control, Refusal, Subject};
+use crate::told::Told;
 
 /// One behaviour.
 #[derive(Clone, Copy)]
@@ -96,12 +97,15 @@ impl Stage {
     /// # Errors
     /// If the application refuses a step.
     pub async fn start(&self, app: AppSpec) -> Result<Live, Refusal> {
-        let crashes = Crashes::default();
-        let control = self.subject.start(app.recording(&crashes)).await?;
+        let (crashes, changes, refusals) = (Told::default(), Told::default(), Told::default());
+        let app = app.recording(&crashes).recording(&changes).recording(&refusals);
+        let control = self.subject.start(app).await?;
         Ok(Live {
             client: Client::new(control.address()),
             control,
             crashes,
+            changes,
+            refusals,
         })
     }
 
@@ -164,7 +168,9 @@ impl Stage {
 pub struct Live {
     client: Client,
     control: Box<dyn Control>,
-    crashes: Crashes,
+    crashes: Told<ServerCrashed>,
+    changes: Told<ServerSwapped>,
+    refusals: Told<ServerRefused>,
 }
 
 impl Deref for Live {
@@ -182,8 +188,18 @@ impl Live {
     }
 
     /// What it reported as `server:crashed`.
-    pub fn crashes(&self) -> &Crashes {
+    pub fn crashes(&self) -> &Told<ServerCrashed> {
         &self.crashes
+    }
+
+    /// What it told as `server:swapped`.
+    pub fn changes(&self) -> &Told<ServerSwapped> {
+        &self.changes
+    }
+
+    /// What it told as `server:refused`.
+    pub fn refusals(&self) -> &Told<ServerRefused> {
+        &self.refusals
     }
 
     /// Its routes as `METHOD path`, in order.

@@ -8,12 +8,13 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pointwork::ModuleOptions;
+use pointwork::{ModuleOptions, ModuleStatus};
+use pointwork_core::events::Event;
 use pointwork_core::{
-    BoxFuture, CRASHED, Crash, Delivery, Failure, Handler, Listener, Payload, RouteRecord, SERVER_CHANNEL, Subscription,
+    BoxFuture, Delivery, Failure, Handler, Listener, Payload, RouteRecord, SERVER_CHANNEL, Subscription,
 };
 
-use crate::crashes::Crashes;
+use crate::told::Told;
 
 /// Starts applications on one adapter.
 pub trait Subject: Send + Sync {
@@ -46,6 +47,12 @@ pub trait Control: Send + Sync {
 
     /// How many emitted events were refused so far: nobody listens, or a queue was full.
     fn events_refused(&self) -> u64;
+
+    /// How each module is (spec S1).
+    fn statuses(&self) -> Vec<ModuleStatus>;
+
+    /// How many requests are under way in the whole application.
+    fn requests_in_flight(&self) -> usize;
 
     /// Binds the adapter once more, to an address of the case's choice, and tells why it cannot.
     fn bind_again(&self, address: SocketAddr) -> BoxFuture<'_, Result<(), Refusal>>;
@@ -93,6 +100,10 @@ pub enum Step {
     LoadWith(String, Arc<[u8]>, ModuleOptions),
     /// Puts another component in the place of a module.
     Swap(String, Arc<[u8]>),
+    /// The same with limits of its own and with what it is granted.
+    SwapWith(String, Arc<[u8]>, ModuleOptions),
+    /// Makes the version before the last swap current again.
+    RollBack(String),
     /// Takes a module out.
     Remove(String),
     /// Registers a handler: an attribute's method by its own operation (spec M1), any other with `register_route`
@@ -112,6 +123,8 @@ impl fmt::Debug for Step {
             Self::Load(name, bytes) => write!(f, "Load({name:?}, {} bytes)", bytes.len()),
             Self::LoadWith(name, bytes, options) => write!(f, "LoadWith({name:?}, {} bytes, {options:?})", bytes.len()),
             Self::Swap(name, bytes) => write!(f, "Swap({name:?}, {} bytes)", bytes.len()),
+            Self::SwapWith(name, bytes, options) => write!(f, "SwapWith({name:?}, {} bytes, {options:?})", bytes.len()),
+            Self::RollBack(name) => write!(f, "RollBack({name:?})"),
             Self::Remove(name) => write!(f, "Remove({name:?})"),
             Self::Register(method, path, _) => write!(f, "Register({method:?}, {path:?})"),
             Self::Listen(subscription) => write!(f, "Listen({subscription:?})"),
@@ -138,6 +151,8 @@ pub struct Limits {
     pub event_deadline: Option<Duration>,
     /// The longest payload of an event, in bytes.
     pub payload: Option<usize>,
+    /// The largest component, in bytes.
+    pub component: Option<usize>,
     /// Whether a trailing slash is ignored (spec A8).
     pub ignore_trailing_slash: bool,
 }
@@ -166,6 +181,12 @@ impl AppSpec {
     #[must_use]
     pub fn load(self, name: &str, component: impl Into<Arc<[u8]>>) -> Self {
         self.step(Step::Load(name.to_owned(), component.into()))
+    }
+
+    /// See [`Step::LoadWith`].
+    #[must_use]
+    pub fn load_with(self, name: &str, component: impl Into<Arc<[u8]>>, options: ModuleOptions) -> Self {
+        self.step(Step::LoadWith(name.to_owned(), component.into(), options))
     }
 
     /// See [`Step::Register`].
@@ -225,20 +246,25 @@ impl AppSpec {
         self
     }
 
-    /// Writes every `server:crashed` down, from the first step on.
+    /// Writes down every event of the server of that kind, from the first step on.
     #[must_use]
-    pub(crate) fn recording(mut self, crashes: &Crashes) -> Self {
-        let crashes = crashes.clone();
+    pub(crate) fn recording<E>(mut self, told: &Told<E>) -> Self
+    where
+        E: Event + 'static,
+        E::Payload: Clone + fmt::Debug + Send + 'static,
+    {
+        let told = told.clone();
         let listener = move |_: Delivery, payload: Payload| {
-            let crashes = crashes.clone();
+            let told = told.clone();
             async move {
-                crashes.record(payload.to::<Crash>()?);
+                told.record(payload.to::<E::Payload>()?);
                 Ok(Payload::null())
             }
         };
+        let (_, event) = E::NAME.split_once(':').unwrap_or(("", E::NAME));
         let subscription = Subscription {
             channel: SERVER_CHANNEL.to_owned(),
-            event: CRASHED.to_owned(),
+            event: event.to_owned(),
             module: None,
             listener: Arc::new(listener),
         };

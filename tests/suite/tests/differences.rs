@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
+use pointwork::ModuleStatus;
 use pointwork_core::routing::MethodFilter;
 use pointwork_core::{BoxFuture, Error, Reporter, RouteRecord, Router, Staged, Transport};
 use pointwork_suite::adapters::{self, OnAdapter};
@@ -113,6 +114,14 @@ impl Control for Fronted {
 
     fn events_refused(&self) -> u64 {
         self.control.events_refused()
+    }
+
+    fn statuses(&self) -> Vec<ModuleStatus> {
+        self.control.statuses()
+    }
+
+    fn requests_in_flight(&self) -> usize {
+        self.control.requests_in_flight()
     }
 
     fn bind_again(&self, address: SocketAddr) -> BoxFuture<'_, Result<(), Refusal>> {

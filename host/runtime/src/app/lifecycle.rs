@@ -397,6 +397,7 @@ impl App {
                     .into_iter()
                     .flat_map(|history| &history.draining)
                     .map(Drain::show)
+                    .filter(|draining| draining.in_flight > 0)
                     .collect(),
                 info,
             }

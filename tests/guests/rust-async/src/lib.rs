@@ -1,5 +1,7 @@
 //! An asynchronous module: handlers that wait do not hold up the other requests of their instance.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use pointwork_guest::{
     AsyncContext, CallError, Context, Deferred, HttpStatus, Json, Path, Reply, Throw, controller, events, module,
 };
@@ -65,6 +67,15 @@ impl Waits {
     async fn wait(ctx: &AsyncContext, ms: Path<u64>) -> Result<&'static str, CallError> {
         ctx.call::<Wait>(*ms).await?;
         Ok("waited")
+    }
+
+    /// How many requests of this kind the instance had begun when this one began.
+    #[get(":ms/begun")]
+    async fn begun(ctx: &AsyncContext, ms: Path<u64>) -> Result<String, CallError> {
+        static BEGUN: AtomicU32 = AtomicU32::new(0);
+        let begun = BEGUN.fetch_add(1, Ordering::Relaxed);
+        ctx.call::<Wait>(*ms).await?;
+        Ok(begun.to_string())
     }
 
     #[get("given-away")]

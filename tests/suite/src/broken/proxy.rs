@@ -3,6 +3,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
+use pointwork::ModuleStatus;
 use pointwork_core::{BoxFuture, RouteRecord};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy};
 use tokio::net::{TcpListener, TcpStream};
@@ -89,6 +90,14 @@ impl Control for Behind {
 
     fn events_refused(&self) -> u64 {
         self.control.events_refused()
+    }
+
+    fn statuses(&self) -> Vec<ModuleStatus> {
+        self.control.statuses()
+    }
+
+    fn requests_in_flight(&self) -> usize {
+        self.control.requests_in_flight()
     }
 
     fn bind_again(&self, address: SocketAddr) -> BoxFuture<'_, Result<(), Refusal>> {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use futures_util::future::join_all;
+use pointwork_core::CrashKind;
 
 use super::at_root;
 use crate::case::{Stage, cases};
@@ -36,7 +37,11 @@ async fn a_body_over_the_limit_is_413(stage: Stage) -> Result<()> {
         "{}",
         response.text()
     );
-    live.crashes().expect_none().await?;
+    let crash = live
+        .crashes()
+        .expect("the limit", |crash| crash.limit.as_deref() == Some("body"))
+        .await?;
+    assert_eq!((crash.kind, crash.module.as_deref()), (CrashKind::Limit, Some("m")));
     live.shutdown().await;
     Ok(())
 }

@@ -16,8 +16,10 @@ mod prefix;
 mod refusals;
 mod replies;
 mod rust_guests;
+mod sandbox;
 mod smuggling;
 mod streams;
+mod watch;
 mod wire;
 
 use std::sync::Arc;
@@ -47,6 +49,7 @@ pub fn all() -> Vec<Case> {
         refusals::all,
         guests::all,
         rust_guests::all,
+        sandbox::all,
     ];
     files.into_iter().flat_map(|file| file()).collect()
 }

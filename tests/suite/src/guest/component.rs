@@ -150,6 +150,40 @@ pub fn core_module() -> Vec<u8> {
     wat::parse_str("(module (memory (export \"memory\") 1))").expect("the module is valid")
 }
 
+/// The same component with much more to compile: a core module with that many functions, each of about `length`
+/// instructions, which nobody ever calls.
+pub fn laden(component: &[u8], functions: usize, length: usize) -> Vec<u8> {
+    let mut text = "(module".to_owned();
+    for function in 0..functions {
+        // Values that depend on each other in changing ways, so that neither an optimiser nor a cache has it easy.
+        text.push_str("(func (param i32 i32) (result i32)");
+        for at in 0..length / 4 {
+            let (operation, constant) = (["add", "mul", "xor", "sub"][at % 4], function * 31 + at * 7 + 1);
+            let (to, from) = (at % 2, (at + 1) % 2);
+            text.push_str(&format!(
+                "(local.set {to} (i32.{operation} (local.get {from}) (i32.const {constant})))"
+            ));
+            if at % 8 == 7 {
+                text.push_str("(if (local.get 0) (then (local.set 1 (i32.rotl (local.get 1) (local.get 0)))))");
+            }
+        }
+        text.push_str("local.get 0)");
+    }
+    text.push(')');
+    let module = wat::parse_str(text).unwrap_or_else(|error| panic!("the load does not build: {error}"));
+    let mut laden = component.to_vec();
+    // Section 1 of a component is a core module.
+    laden.push(1);
+    let mut length = module.len();
+    while length >= 0x80 {
+        laden.push((length & 0x7f) as u8 | 0x80);
+        length >>= 7;
+    }
+    laden.push(length as u8);
+    laden.extend_from_slice(&module);
+    laden
+}
+
 /// A component of another world, which has nothing to do with the contract.
 pub fn foreign_component() -> Vec<u8> {
     let build = || -> Result<Vec<u8>> {

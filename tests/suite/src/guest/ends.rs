@@ -13,6 +13,10 @@ pub(super) fn code(role: Role, program: &Program, data: &mut Data) -> String {
         (End::Hog, _) => "(loop $more (drop (call $alloc (i32.const 65528))) \
                           (i32.store8 (i32.sub (global.get $heap) (i32.const 1)) (i32.const 1)) (br $more)) unreachable"
             .to_owned(),
+        (End::TableHog, _) => "(loop $more (br_if $more (i32.ne (i32.const -1) \
+                               (table.grow $things (ref.null func) (i32.const 1000))))) unreachable"
+            .to_owned(),
+        (End::Overflow, _) => "(call $overflow)".to_owned(),
         (end, Role::Handler) => handler(end, program, data),
         (end, Role::Listener) => listener(end, data),
     }

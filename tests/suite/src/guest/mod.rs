@@ -14,7 +14,9 @@ mod module;
 mod program;
 mod steps;
 
-pub use component::{componentize, contract, core_module, finish, foreign_component, truncated_component, wit_dir};
+pub use component::{
+    componentize, contract, core_module, finish, foreign_component, laden, truncated_component, wit_dir,
+};
 pub use program::{End, Program, ReplyBody, Step};
 
 /// A module to be built.
@@ -26,6 +28,7 @@ pub struct Guest {
     pub(crate) mixed_forms: bool,
     pub(crate) contract_version: Option<String>,
     pub(crate) foreign_import: Option<String>,
+    pub(crate) lean: bool,
     pub(crate) discovery: Discovery,
 }
 
@@ -121,6 +124,14 @@ impl Guest {
     #[must_use]
     pub fn importing(mut self, interface: &str) -> Self {
         self.foreign_import = Some(interface.to_owned());
+        self
+    }
+
+    /// Imports only what its programs need, as a compiled guest does. One that only reads the request is pure then, and
+    /// runs as a plain call.
+    #[must_use]
+    pub fn lean(mut self) -> Self {
+        self.lean = true;
         self
     }
 

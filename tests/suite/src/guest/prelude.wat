@@ -9,6 +9,11 @@
   (global $writer (mut i32) (i32.const 0))
   (global $mark (mut i32) (i32.const 0))
 
+  (table $things 1 funcref)
+
+  ;; Calls itself until the stack is used up. The sum behind the call keeps it from becoming a loop.
+  (func $overflow (result i32) (i32.add (call $overflow) (global.get $count)))
+
   (func $alloc (param $size i32) (result i32)
     (local $at i32)
     (local $end i32)

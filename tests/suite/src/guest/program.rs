@@ -122,6 +122,10 @@ pub enum End {
     Loop,
     /// Memory grows without end.
     Hog,
+    /// A table grows without end.
+    TableHog,
+    /// A function calls itself without end.
+    Overflow,
 }
 
 impl Default for Program {

@@ -15,8 +15,8 @@ mod pools;
 mod removed;
 mod rust;
 mod swaps;
-mod watch;
 
+use super::watch;
 use crate::case::Case;
 use crate::guest::{Channel, Controller, Guest, Program, ReplyBody};
 use crate::home::Home;

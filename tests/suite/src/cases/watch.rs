@@ -1,11 +1,12 @@
 //! Native listeners through which a case watches what goes on, and holds it up.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use pointwork_core::{Delivery, Payload};
 use tokio::sync::{Semaphore, mpsc};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::client::PATIENCE;
 use crate::subject::AppSpec;
@@ -58,6 +59,19 @@ impl Heard {
     /// All that came so far and were not asked for.
     pub(super) fn so_far(&mut self) -> Vec<String> {
         std::iter::from_fn(|| self.0.try_recv().ok()).collect()
+    }
+}
+
+/// Waits until something is so that no event tells of.
+pub(super) async fn eventually(what: &str, is_so: impl Fn() -> bool) -> Result<()> {
+    let watching = async {
+        while !is_so() {
+            sleep(Duration::from_millis(5)).await;
+        }
+    };
+    match timeout(PATIENCE, watching).await {
+        Ok(()) => Ok(()),
+        Err(_) => bail!("waited {} s in vain until {what}", PATIENCE.as_secs()),
     }
 }
 

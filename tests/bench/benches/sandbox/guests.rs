@@ -1,0 +1,57 @@
+//! The modules of the figures.
+
+use std::fmt;
+
+use pointwork_suite::guest::{Controller, End, Guest, Program};
+
+/// How a module runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Runs {
+    /// The synchronous form, pure: a plain call.
+    Plain,
+    /// The synchronous form, on a fiber.
+    Fiber,
+    /// The asynchronous form.
+    Asynchronous,
+}
+
+impl Runs {
+    pub const ALL: [Self; 3] = [Self::Plain, Self::Fiber, Self::Asynchronous];
+
+    /// The component of a guest that runs this way.
+    pub fn build(self, guest: Guest) -> Vec<u8> {
+        match self {
+            Self::Plain => guest.lean(),
+            Self::Fiber => guest,
+            Self::Asynchronous => guest.asynchronous(),
+        }
+        .build()
+    }
+}
+
+impl fmt::Display for Runs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Plain => "plain call",
+            Self::Fiber => "on a fiber",
+            Self::Asynchronous => "asynchronous",
+        })
+    }
+}
+
+/// A module whose every route answers with its parameter.
+pub fn good(prefix: &str) -> Guest {
+    Guest::of(Controller::new("Good", prefix).get(":id", Program::new().param("id")))
+}
+
+/// A module with one route for each way to end badly, and one that is well.
+pub fn bad(prefix: &str) -> Guest {
+    Guest::of(
+        Controller::new("Bad", prefix)
+            .get("harmless", Program::text("harmless"))
+            .get("trap", Program::new().ends(End::Trap))
+            .get("hog", Program::new().ends(End::Hog))
+            .get("loop", Program::new().ends(End::Loop))
+            .get("overflow", Program::new().ends(End::Overflow)),
+    )
+}

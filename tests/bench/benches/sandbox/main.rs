@@ -1,0 +1,89 @@
+//! What swaps, refusals, traps, endless loops and lost clients cost everybody else. Each figure is one command:
+//!
+//! ```text
+//! cargo bench --manifest-path tests/bench/Cargo.toml --bench sandbox -- swaps --adapter axum
+//! cargo bench --manifest-path tests/bench/Cargo.toml --bench sandbox -- refusals
+//! cargo bench --manifest-path tests/bench/Cargo.toml --bench sandbox -- traps
+//! cargo bench --manifest-path tests/bench/Cargo.toml --bench sandbox -- loops
+//! cargo bench --manifest-path tests/bench/Cargo.toml --bench sandbox -- aborts
+//! cargo bench --manifest-path tests/bench/Cargo.toml --bench sandbox -- start
+//! ```
+//!
+//! The modules are the suite's synthetic guests. What is counted or compared comes from one run; a count that must be 0
+//! and is not ends the command with an error. `--count` sets how many swaps, aborts and so on there are, `--seed` the
+//! random choices, which are printed.
+
+mod aborts;
+mod child;
+mod client;
+mod guests;
+mod loops;
+mod pressure;
+mod refusals;
+mod start;
+mod swaps;
+mod traps;
+
+use anyhow::{Result, bail};
+use pointwork_bench::load::{flag, option};
+
+fn main() -> Result<()> {
+    // `cargo test --benches` only wants to know that it runs.
+    if flag("--test") {
+        return Ok(());
+    }
+    if flag("--compile-worker") {
+        return Ok(pointwork::compile_worker()?);
+    }
+    if let Some(role) = option("--child") {
+        return child::run(&role);
+    }
+    let figures: [(&str, fn() -> Result<()>); 6] = [
+        ("swaps", swaps::run),
+        ("refusals", refusals::run),
+        ("traps", traps::run),
+        ("loops", loops::run),
+        ("aborts", aborts::run),
+        ("start", start::run),
+    ];
+    match figures.iter().find(|(name, _)| flag(name)) {
+        Some((_, figure)) => figure(),
+        None => bail!("expected one of: {}", figures.map(|(name, _)| name).join(", ")),
+    }
+}
+
+/// The number behind an option on the command line, or another.
+fn number(name: &str, otherwise: u64) -> Result<u64> {
+    Ok(option(name).map_or(Ok(otherwise), |text| text.parse())?)
+}
+
+/// The source of random choices, with the seed of the command line or another; told, so that a run can be made again.
+fn random() -> Result<fastrand::Rng> {
+    let seed = number("--seed", fastrand::u64(..))?;
+    println!("--seed {seed}");
+    Ok(fastrand::Rng::with_seed(seed))
+}
+
+/// Collects what is not as it must be.
+#[derive(Default)]
+struct Verdict(Vec<String>);
+
+impl Verdict {
+    /// A count that has to be 0.
+    fn zero(&mut self, what: &str, count: u64) {
+        self.holds(count == 0, || format!("{count} {what}, expected none"));
+    }
+
+    fn holds(&mut self, holds: bool, complaint: impl FnOnce() -> String) {
+        if !holds {
+            self.0.push(complaint());
+        }
+    }
+
+    fn end(self) -> Result<()> {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        bail!("{}", self.0.join("; "))
+    }
+}

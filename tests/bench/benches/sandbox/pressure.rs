@@ -1,0 +1,257 @@
+//! The load: as much as is answered, or so many requests a second.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, anyhow};
+use core_affinity::CoreId;
+use pointwork_bench::servers::LOAD_CORE;
+
+use crate::client::{Connection, Reply};
+
+/// A request that is sent again and again.
+#[derive(Clone)]
+pub struct Kind {
+    /// A number by which the figures are told apart.
+    pub label: usize,
+    pub bytes: Vec<u8>,
+}
+
+impl Kind {
+    pub fn get(label: usize, path: &str) -> Self {
+        Self {
+            label,
+            bytes: crate::client::get(path),
+        }
+    }
+}
+
+/// Who judges the replies.
+pub trait Judge: Send + Sync + 'static {
+    /// What is remembered from the moment before a request is sent.
+    fn before(&self) -> u32 {
+        0
+    }
+
+    /// Whether the reply is right; the error says why not.
+    fn judge(&self, label: usize, before: u32, reply: &Reply) -> Result<(), String>;
+}
+
+/// Each kind has to be answered with its status.
+pub struct Statuses(pub &'static [u16]);
+
+impl Judge for Statuses {
+    fn judge(&self, label: usize, _: u32, reply: &Reply) -> Result<(), String> {
+        if self.0[label] == reply.status {
+            return Ok(());
+        }
+        Err(format!("{} instead of {}", reply.status, self.0[label]))
+    }
+}
+
+/// How the load is made.
+#[derive(Clone, Copy)]
+pub struct Pressure {
+    pub connections: usize,
+    /// Requests per second over all connections; `None` sends each when the one before is answered.
+    pub rate: Option<f64>,
+    /// Whether the load keeps to a core of its own; the servers have the other one.
+    pub pinned: bool,
+}
+
+/// What came of it.
+#[derive(Clone, Default)]
+pub struct Tally {
+    /// Milliseconds of each right reply, by label. Behind a late reply they count from when the request was due.
+    pub latencies: Vec<Vec<f32>>,
+    /// Requests that failed, by label.
+    pub failures: Vec<u64>,
+    /// What the first failure was.
+    pub first: Option<String>,
+    pub seconds: f64,
+}
+
+impl Tally {
+    fn new(labels: usize) -> Self {
+        Self {
+            latencies: vec![Vec::new(); labels],
+            failures: vec![0; labels],
+            ..Self::default()
+        }
+    }
+
+    fn add(&mut self, other: Self) {
+        for (all, more) in self.latencies.iter_mut().zip(other.latencies) {
+            all.extend(more);
+        }
+        for (all, more) in self.failures.iter_mut().zip(other.failures) {
+            *all += more;
+        }
+        self.first = self.first.take().or(other.first);
+        self.seconds = self.seconds.max(other.seconds);
+    }
+
+    pub fn answered(&self) -> usize {
+        self.latencies.iter().map(Vec::len).sum()
+    }
+
+    pub fn failed(&self) -> u64 {
+        self.failures.iter().sum()
+    }
+
+    /// Right replies per second, of some labels.
+    pub fn rate(&self, labels: &[usize]) -> f64 {
+        let answered: usize = labels.iter().map(|&label| self.latencies[label].len()).sum();
+        answered as f64 / self.seconds
+    }
+
+    /// A percentile of some labels, in milliseconds.
+    pub fn percentile(&self, labels: &[usize], percent: f64) -> f64 {
+        let mut all: Vec<f32> = labels
+            .iter()
+            .flat_map(|&label| self.latencies[label].iter().copied())
+            .collect();
+        if all.is_empty() {
+            return f64::NAN;
+        }
+        all.sort_by(f32::total_cmp);
+        f64::from(all[((all.len() - 1) as f64 * percent / 100.0) as usize])
+    }
+}
+
+/// A load at work, on a thread of its own.
+pub struct AtWork {
+    over: Arc<AtomicBool>,
+    thread: JoinHandle<Result<Tally>>,
+}
+
+impl AtWork {
+    /// Ends it, once what is on its way is answered.
+    pub fn end(self) -> Result<Tally> {
+        self.over.store(true, Ordering::SeqCst);
+        self.thread.join().map_err(|_| anyhow!("the load panicked"))?
+    }
+}
+
+impl Pressure {
+    /// Begins to send the kinds in turn, on each connection.
+    pub fn begin(self, address: SocketAddr, kinds: Vec<Kind>, judge: Arc<dyn Judge>) -> AtWork {
+        let over = Arc::new(AtomicBool::new(false));
+        let is_over = over.clone();
+        let thread = std::thread::spawn(move || {
+            if self.pinned {
+                core_affinity::set_for_current(CoreId { id: LOAD_CORE });
+            }
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .context("a runtime")?;
+            runtime.block_on(self.drive(address, kinds, judge, is_over))
+        });
+        AtWork { over, thread }
+    }
+
+    /// Sends for a while.
+    pub fn run(self, address: SocketAddr, kinds: Vec<Kind>, judge: Arc<dyn Judge>, span: Duration) -> Result<Tally> {
+        let at_work = self.begin(address, kinds, judge);
+        std::thread::sleep(span);
+        at_work.end()
+    }
+
+    async fn drive(
+        self,
+        address: SocketAddr,
+        kinds: Vec<Kind>,
+        judge: Arc<dyn Judge>,
+        over: Arc<AtomicBool>,
+    ) -> Result<Tally> {
+        let labels = kinds.iter().map(|kind| kind.label + 1).max().unwrap_or_default();
+        let began = Instant::now();
+        let sends = (0..self.connections).map(|number| {
+            let sender = Sender {
+                address,
+                kinds: kinds.clone(),
+                judge: judge.clone(),
+                over: over.clone(),
+                began,
+                number,
+                interval: self
+                    .rate
+                    .map(|rate| Duration::from_secs_f64(self.connections as f64 / rate)),
+                offset: self
+                    .rate
+                    .map_or(Duration::ZERO, |rate| Duration::from_secs_f64(number as f64 / rate)),
+            };
+            tokio::spawn(sender.send(Tally::new(labels)))
+        });
+        let mut tally = Tally::new(labels);
+        for sender in sends.collect::<Vec<_>>() {
+            tally.add(sender.await?);
+        }
+        Ok(tally)
+    }
+}
+
+/// One connection of a load.
+struct Sender {
+    address: SocketAddr,
+    kinds: Vec<Kind>,
+    judge: Arc<dyn Judge>,
+    over: Arc<AtomicBool>,
+    began: Instant,
+    number: usize,
+    interval: Option<Duration>,
+    offset: Duration,
+}
+
+impl Sender {
+    async fn send(self, mut tally: Tally) -> Tally {
+        let mut connection = None;
+        let mut sent = 0_u32;
+        while !self.over.load(Ordering::SeqCst) {
+            let from = self.due(sent).await;
+            // Each connection begins elsewhere in the turn, so that the kinds are mixed at any moment.
+            let kind = &self.kinds[(self.number + sent as usize) % self.kinds.len()];
+            sent += 1;
+            if let Err(error) = self.exchange(&mut connection, kind).await {
+                tally.failures[kind.label] += 1;
+                tally.first.get_or_insert(error);
+            } else {
+                tally.latencies[kind.label].push(from.elapsed().as_secs_f32() * 1e3);
+            }
+        }
+        tally.seconds = self.began.elapsed().as_secs_f64();
+        tally
+    }
+
+    /// Waits until the next request is due, and says from when its time counts.
+    async fn due(&self, sent: u32) -> Instant {
+        let now = Instant::now();
+        let Some(interval) = self.interval else { return now };
+        let due = self.began + self.offset + interval * sent;
+        if due > now {
+            tokio::time::sleep_until(due.into()).await;
+            return Instant::now();
+        }
+        due
+    }
+
+    async fn exchange(&self, connection: &mut Option<Connection>, kind: &Kind) -> Result<(), String> {
+        let told = |error: anyhow::Error| format!("{error:#}");
+        if connection.is_none() {
+            *connection = Some(Connection::open(self.address).await.map_err(told)?);
+        }
+        let Some(open) = connection else { return Ok(()) };
+        let before = self.judge.before();
+        match open.ask(&kind.bytes).await {
+            Ok(reply) => self.judge.judge(kind.label, before, reply),
+            Err(error) => {
+                *connection = None;
+                Err(told(error))
+            }
+        }
+    }
+}

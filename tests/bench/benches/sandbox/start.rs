@@ -1,0 +1,64 @@
+//! From the start of the process to the first reply: a server with a module whose compiled code is in the cache, against
+//! the same server with the same handler in native code; and one without the cache, for comparison.
+//!
+//! `--count` is how many starts of each there are, 21. They take turns.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use pointwork_bench::{component, median};
+
+use crate::child::Child;
+use crate::client::{Connection, get};
+use crate::number;
+
+/// The goal: with a warm cache it takes no longer than this times the native server.
+const GOAL: f64 = 1.5;
+
+pub fn run() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("plain.wasm");
+    let bytes = component("plain")?;
+    println!("one module, written with the Rust SDK, of {} KiB", bytes.len() / 1024);
+    std::fs::write(&file, bytes)?;
+    let file = file.to_str().context("the folder's name is no text")?;
+    let cache = folder.path().join("cache");
+    let cache = cache.to_str().context("the folder's name is no text")?;
+    let subjects: [(&str, &[&str]); 3] = [
+        ("native handler", &[]),
+        ("module, warm cache", &["--component", file, "--cache", cache]),
+        ("module, no cache", &["--component", file]),
+    ];
+    let runtime = tokio::runtime::Runtime::new()?;
+    let mut times = [const { Vec::new() }; 3];
+    let mut ratios = [const { Vec::new() }; 3];
+    for round in 0..=number("--count", 21)? {
+        let mut native = None;
+        for (at, (_, arguments)) in subjects.into_iter().enumerate() {
+            let began = Instant::now();
+            let server = Child::start("start", arguments)?;
+            let status = runtime.block_on(async {
+                let mut connection = Connection::open(server.address).await?;
+                Ok::<_, anyhow::Error>(connection.ask(&get("/plain/42")).await?.status)
+            })?;
+            let took: Duration = began.elapsed();
+            ensure!(status == 200, "the first reply was {status}");
+            let took = took.as_secs_f64() * 1e3;
+            // The first round fills the caches, ours and the system's.
+            if round > 0 {
+                times[at].push(took);
+                ratios[at].push(took / *native.get_or_insert(took));
+            }
+        }
+    }
+    println!("{:<20} {:>10} {:>10} {:>8}", "", "ms, median", "to native", "goal");
+    for (at, (name, _)) in subjects.into_iter().enumerate() {
+        let goal = if at == 1 { format!("{GOAL}") } else { String::new() };
+        println!(
+            "{name:<20} {:>10.1} {:>10.2} {goal:>8}",
+            median(&mut times[at]),
+            median(&mut ratios[at])
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,109 @@
+//! A module that crashes again and again is held back, and let through again (spec A1, E1).
+
+use std::time::Duration;
+
+use anyhow::Result;
+use pointwork::{Breaker, ModuleOptions, ModuleState};
+
+use super::{SHOP, comes_to, status, version, watch};
+use crate::case::{Live, Stage, cases};
+use crate::home::Home;
+use crate::subject::AppSpec;
+
+cases![
+    a_module_that_crashes_again_and_again_is_held_back: A1, E1;
+    a_crash_between_good_calls_holds_nothing_back: A1, E1;
+    a_breaker_can_be_waived: A1, E1;
+];
+
+/// The module, held back after three crashes in a row.
+async fn after_three(stage: &Stage, form: Home, pause: Duration) -> Result<Live> {
+    let mut breaker = Breaker::default();
+    (breaker.crashes, breaker.pause, breaker.longest) = (3, pause, pause * 2);
+    let options = ModuleOptions::new().breaker(breaker);
+    let app = AppSpec::new()
+        .load_with(SHOP, version(form, "a"), options)
+        .register("GET", "/other", |_| async { "other" });
+    Ok(stage.start(app).await?)
+}
+
+async fn traps(live: &Live, times: usize) -> Result<()> {
+    for _ in 0..times {
+        assert_eq!(live.get("/trap").await?.status, 500);
+    }
+    Ok(())
+}
+
+/// How often `server:crashed` said that the module is held back.
+fn pauses(live: &Live) -> usize {
+    let crashes = live.crashes().all();
+    let of_breaker = crashes.iter().filter(|crash| crash.limit.as_deref() == Some("breaker"));
+    of_breaker.filter(|crash| crash.module.as_deref() == Some(SHOP)).count()
+}
+
+async fn is_held_back(live: &Live, times: usize) -> Result<()> {
+    watch::eventually("the pause is told", || pauses(live) == times).await?;
+    let reply = live.get("/kept").await?;
+    assert_eq!(reply.status, 503, "{}", reply.text());
+    assert!(reply.header("retry-after").is_some());
+    assert_eq!(status(live)?.state, ModuleState::HeldBack);
+    assert_eq!(live.get("/other").await?.text(), "other");
+    Ok(())
+}
+
+async fn a_module_that_crashes_again_and_again_is_held_back(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        // Long enough that even a slow machine asks within it.
+        let live = after_three(&stage, form, Duration::from_secs(1)).await?;
+        traps(&live, 3).await?;
+        is_held_back(&live, 1).await?;
+        assert!(status(&live)?.usage.refused >= 1, "{form}");
+        // One call is let through; it crashes too, and the module is held back without two more.
+        let mut status = 503;
+        while status == 503 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            status = live.get("/trap").await?.status;
+        }
+        assert_eq!(status, 500, "{form}");
+        is_held_back(&live, 2).await?;
+        // The next one that is let through is well.
+        let mut reply = live.get("/kept").await?;
+        while reply.status == 503 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            reply = live.get("/kept").await?;
+        }
+        assert_eq!(reply.text(), "a", "{form}");
+        comes_to(&live, ModuleState::Serving).await?;
+        traps(&live, 2).await?;
+        assert_eq!(live.get("/kept").await?.text(), "a", "{form}");
+        assert_eq!(pauses(&live), 2, "{form}: one event for each pause");
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_crash_between_good_calls_holds_nothing_back(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        let live = after_three(&stage, form, Duration::from_secs(60)).await?;
+        for _ in 0..4 {
+            traps(&live, 2).await?;
+            assert_eq!(live.get("/kept").await?.text(), "a", "{form}");
+        }
+        assert_eq!(pauses(&live), 0, "{form}");
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_breaker_can_be_waived(stage: Stage) -> Result<()> {
+    let mut breaker = Breaker::default();
+    breaker.crashes = 0;
+    let options = ModuleOptions::new().breaker(breaker);
+    let app = AppSpec::new().load_with(SHOP, version(Home::Module, "a"), options);
+    let live = stage.start(app).await?;
+    traps(&live, 30).await?;
+    assert_eq!(live.get("/kept").await?.text(), "a");
+    assert_eq!(status(&live)?.state, ModuleState::Serving);
+    live.shutdown().await;
+    Ok(())
+}

@@ -1,0 +1,171 @@
+//! What the calls of a module have to do with each other, and how long its instances live (spec A1).
+
+use std::time::Duration;
+
+use anyhow::Result;
+use pointwork::{Isolation, ModuleLimits, ModuleOptions};
+use pointwork_core::{Delivery, Payload};
+
+use super::{SHOP, status, watch};
+use crate::case::{Live, Stage, cases};
+use crate::fixtures::Fixture;
+use crate::guest::{Controller, End, Guest, Program, Step};
+use crate::home::Home;
+use crate::subject::AppSpec;
+
+cases![
+    a_fresh_instance_serves_one_request: A1;
+    an_exclusive_instance_serves_one_request_after_the_other: A1;
+    a_shared_instance_serves_requests_side_by_side [RustAsync]: A1, H1;
+    an_instance_is_reused_up_to_its_limit: A1;
+    a_trap_retires_its_own_instance_only: A1, E1;
+    instances_go_away_when_they_are_idle: A1;
+];
+
+/// A module whose `/count` says how many calls its instance had, that one included, and whose `/held` does so behind the
+/// gate.
+fn counting(form: Home, options: ModuleOptions, gate: &watch::Gate) -> AppSpec {
+    let things = Controller::new("Things", "/")
+        .get("count", Program::new().step(Step::Count))
+        .get("held", Program::new().call("app:gate").say(" ").step(Step::Count))
+        .get("trap", Program::new().ends(End::Trap));
+    AppSpec::new()
+        .load_with(SHOP, form.form(Guest::of(things)).build(), options)
+        .gate("gate", gate)
+}
+
+/// What two requests say that are held at the gate together.
+async fn two_at_once(live: &Live, path: &'static str, gate: &watch::Gate) -> Result<[String; 2]> {
+    let client = **live;
+    let ask = || tokio::spawn(async move { client.get(path).await });
+    let first = ask();
+    gate.arrived(1).await?;
+    let second = ask();
+    gate.arrived(1).await?;
+    gate.open();
+    Ok([first.await??.text(), second.await??.text()])
+}
+
+async fn counts(live: &Live, expected: &[&str]) -> Result<()> {
+    let mut counted = Vec::new();
+    for _ in expected {
+        counted.push(live.get("/count").await?.text());
+    }
+    assert_eq!(counted, expected);
+    Ok(())
+}
+
+async fn a_fresh_instance_serves_one_request(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        let gate = watch::Gate::new();
+        let options = ModuleOptions::new().isolation(Isolation::Fresh);
+        let live = stage.start(counting(form, options, &gate)).await?;
+        counts(&live, &["1", "1", "1"]).await?;
+        assert_eq!(
+            two_at_once(&live, "/held", &gate).await?,
+            ["null 1", "null 1"],
+            "{form}"
+        );
+        watch::eventually("no instance is left", || {
+            status(&live).is_ok_and(|status| status.usage.instances == 0)
+        })
+        .await?;
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn an_exclusive_instance_serves_one_request_after_the_other(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        let gate = watch::Gate::new();
+        let options = ModuleOptions::new().isolation(Isolation::Exclusive);
+        let live = stage.start(counting(form, options, &gate)).await?;
+        counts(&live, &["1", "2", "3"]).await?;
+        assert_eq!(
+            two_at_once(&live, "/held", &gate).await?,
+            ["null 4", "null 1"],
+            "{form}"
+        );
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_shared_instance_serves_requests_side_by_side(stage: Stage) -> Result<()> {
+    let expected = [
+        (None, ["0", "1"]),
+        (Some(Isolation::Shared), ["0", "1"]),
+        (Some(Isolation::Exclusive), ["0", "0"]),
+        (Some(Isolation::Fresh), ["0", "0"]),
+    ];
+    for (isolation, expected) in expected {
+        let gate = watch::Gate::new();
+        let mut options = ModuleOptions::new();
+        options.isolation = isolation;
+        let pass = gate.clone();
+        let app = AppSpec::new()
+            .load_with(SHOP, stage.fixture(Fixture::RustAsync).await?, options)
+            .listen("clock", "wait", move |_: Delivery, _: Payload| {
+                let pass = pass.clone();
+                async move {
+                    pass.pass().await;
+                    Ok(Payload::null())
+                }
+            });
+        let live = stage.start(app).await?;
+        let begun = two_at_once(&live, "/waits/1/begun", &gate).await?;
+        assert_eq!(begun, expected, "{isolation:?}");
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn an_instance_is_reused_up_to_its_limit(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        let mut limits = ModuleLimits::default();
+        limits.reuse = 3;
+        let options = ModuleOptions::new().limits(limits);
+        let live = stage.start(counting(form, options, &watch::Gate::new())).await?;
+        counts(&live, &["1", "2", "3", "1", "2", "3", "1"]).await?;
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_trap_retires_its_own_instance_only(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        let gate = watch::Gate::new();
+        let live = stage.start(counting(form, ModuleOptions::new(), &gate)).await?;
+        counts(&live, &["1"]).await?;
+        let client = *live;
+        let held = tokio::spawn(async move { client.get("/held").await });
+        gate.arrived(1).await?;
+        assert_eq!(live.get("/trap").await?.status, 500, "{form}");
+        gate.open();
+        assert_eq!(held.await??.text(), "null 2", "{form}");
+        // The instance that trapped is gone, the other one goes on counting.
+        counts(&live, &["3"]).await?;
+        assert_eq!(status(&live)?.usage.instances, 1, "{form}");
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn instances_go_away_when_they_are_idle(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        let gate = watch::Gate::new();
+        let mut limits = ModuleLimits::default();
+        limits.idle = Duration::from_millis(50);
+        let options = ModuleOptions::new().limits(limits);
+        let live = stage.start(counting(form, options, &gate)).await?;
+        for _ in 0..2 {
+            counts(&live, &["1"]).await?;
+            watch::eventually("no instance is left", || {
+                status(&live).is_ok_and(|status| status.usage.instances == 0)
+            })
+            .await?;
+        }
+        live.shutdown().await;
+    }
+    Ok(())
+}

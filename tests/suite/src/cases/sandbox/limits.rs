@@ -1,0 +1,192 @@
+//! The limits of a module: what a client gets at each, and what `server:crashed` says (spec A1, E1).
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use pointwork::{ModuleLimits, ModuleOptions};
+
+use super::SHOP;
+use crate::case::{Live, Stage, cases};
+use crate::client::{Request, Response};
+use crate::guest::{Controller, End, Guest, Program, Step};
+use crate::home::Home;
+use crate::subject::AppSpec;
+
+cases![
+    growing_memory_ends_at_its_limit: A1, E1;
+    a_growing_table_ends_at_its_limit: A1, E1;
+    a_stack_that_is_used_up_ends_the_request: A1, E1;
+    processor_time_ends_at_its_limit: A1, E1;
+    a_module_has_a_deadline_of_its_own: A1, E1;
+    a_module_has_a_body_limit_of_its_own: A1, E1;
+    a_module_has_a_limit_for_headers: A1, E1;
+    log_lines_end_at_their_limit: A1, E1;
+    emitted_events_end_at_their_limit: A1, E1;
+];
+
+/// A module whose POST `/it` runs the program, beside `/ok`, with limits.
+pub(super) fn limited(form: Home, program: Program, set: impl FnOnce(&mut ModuleLimits)) -> AppSpec {
+    let things = Controller::new("Things", "/")
+        .post("it", program)
+        .get("ok", Program::text("ok"));
+    let mut limits = ModuleLimits::default();
+    // Enough for a guest, and little to fill.
+    limits.memory = 2 * 1024 * 1024;
+    set(&mut limits);
+    let component = form.form(Guest::of(things)).build();
+    AppSpec::new().load_with(SHOP, component, ModuleOptions::new().limits(limits))
+}
+
+/// The reply is of that status, `server:crashed` names the limit and the module, and the module serves on.
+pub(super) async fn names(live: &Live, reply: &Response, status: u16, limit: &str) -> Result<()> {
+    assert_eq!(reply.status, status, "{limit}: {}", reply.text());
+    let crash = live
+        .crashes()
+        .expect(&format!("the limit `{limit}`"), |crash| {
+            crash.limit.as_deref() == Some(limit)
+        })
+        .await?;
+    assert_eq!(crash.module.as_deref(), Some(SHOP), "{limit}");
+    assert_eq!(crash.route.as_deref(), Some("POST /it"), "{limit}");
+    assert!(crash.request_id.is_some(), "{limit}");
+    assert_eq!(live.get("/ok").await?.text(), "ok", "{limit}: the module serves on");
+    Ok(())
+}
+
+async fn ends(stage: &Stage, form: Home, program: Program, status: u16, limit: &str) -> Result<()> {
+    ends_with(stage, form, program, |_| {}, status, limit).await
+}
+
+async fn ends_with(
+    stage: &Stage,
+    form: Home,
+    program: Program,
+    set: impl FnOnce(&mut ModuleLimits),
+    status: u16,
+    limit: &str,
+) -> Result<()> {
+    let live = stage.start(limited(form, program, set)).await?;
+    let reply = live.call("POST", "/it").await?;
+    names(&live, &reply, status, limit)
+        .await
+        .with_context(|| format!("{form}"))?;
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn growing_memory_ends_at_its_limit(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        ends(&stage, form, Program::new().ends(End::Hog), 500, "memory").await?;
+    }
+    Ok(())
+}
+
+async fn a_growing_table_ends_at_its_limit(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        ends(&stage, form, Program::new().ends(End::TableHog), 500, "table-elements").await?;
+    }
+    Ok(())
+}
+
+async fn a_stack_that_is_used_up_ends_the_request(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        ends(&stage, form, Program::new().ends(End::Overflow), 500, "stack").await?;
+    }
+    Ok(())
+}
+
+async fn processor_time_ends_at_its_limit(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        let little = |limits: &mut ModuleLimits| limits.cpu = Duration::from_millis(100);
+        ends_with(&stage, form, Program::new().ends(End::Loop), little, 504, "cpu").await?;
+    }
+    Ok(())
+}
+
+async fn a_module_has_a_deadline_of_its_own(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        let soon = |limits: &mut ModuleLimits| limits.deadline = Some(Duration::from_millis(200));
+        // Nobody ever answers at the gate: it is the wait that ends.
+        let gate = super::watch::Gate::new();
+        let app = limited(form, Program::new().call("app:gate"), soon).gate("gate", &gate);
+        let live = stage.start(app).await?;
+        let reply = live.call("POST", "/it").await?;
+        names(&live, &reply, 504, "deadline").await?;
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_module_has_a_body_limit_of_its_own(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        let reads = Program::new().step(Step::Body);
+        let live = stage
+            .start(limited(form, reads, |limits| limits.body = Some(1000)))
+            .await?;
+        let fits = live.send(Request::new("POST", "/it").body("x".repeat(1000))).await?;
+        assert_eq!((fits.status, fits.body.len()), (200, 1000), "{form}");
+        live.crashes().expect_none().await?;
+        let over = live.send(Request::new("POST", "/it").body("x".repeat(1001))).await?;
+        assert!(over.message().is_some_and(|text| text.contains("1000")), "{form}");
+        names(&live, &over, 413, "body").await?;
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_module_has_a_limit_for_headers(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        let live = stage
+            .start(limited(form, Program::text("fits"), |limits| limits.headers = 1000))
+            .await?;
+        let with = |length: usize| Request::new("POST", "/it").header("x-long", "x".repeat(length));
+        assert_eq!(live.send(with(800)).await?.text(), "fits", "{form}");
+        live.crashes().expect_none().await?;
+        let over = live.send(with(1000)).await?;
+        names(&live, &over, 431, "headers").await?;
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn log_lines_end_at_their_limit(stage: Stage) -> Result<()> {
+    let lines = |count: usize| (0..count).fold(Program::new(), |program, _| program.say("line").step(Step::Log));
+    let three = |limits: &mut ModuleLimits| limits.log_lines = 3;
+    for form in Home::MODULES {
+        let live = stage.start(limited(form, lines(3).say("said"), three)).await?;
+        for _ in 0..2 {
+            assert_eq!(live.call("POST", "/it").await?.text(), "said", "{form}");
+        }
+        live.crashes().expect_none().await?;
+        live.shutdown().await;
+        ends_with(&stage, form, lines(4), three, 500, "log-lines").await?;
+    }
+    Ok(())
+}
+
+async fn emitted_events_end_at_their_limit(stage: Stage) -> Result<()> {
+    let emits = |count: usize| (0..count).fold(Program::new(), |program, _| program.emit("app:seen"));
+    let three = |limits: &mut ModuleLimits| limits.emits = 3;
+    for form in Home::MODULES {
+        let (app, mut seen) = limited(form, emits(3).say("said"), three).hearing("seen");
+        let live = stage.start(app).await?;
+        for _ in 0..2 {
+            assert_eq!(live.call("POST", "/it").await?.text(), "said", "{form}");
+            for _ in 0..3 {
+                seen.next().await?;
+            }
+        }
+        live.crashes().expect_none().await?;
+        live.shutdown().await;
+        let (app, mut seen) = limited(form, emits(4), three).hearing("seen");
+        let live = stage.start(app).await?;
+        let reply = live.call("POST", "/it").await?;
+        names(&live, &reply, 500, "emits").await?;
+        for _ in 0..3 {
+            seen.next().await?;
+        }
+        assert!(seen.so_far().is_empty(), "{form}: the fourth was not emitted");
+        live.shutdown().await;
+    }
+    Ok(())
+}

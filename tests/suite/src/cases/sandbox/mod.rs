@@ -1,0 +1,81 @@
+//! Modules that change on a serving application, and what holds them in (spec S1, S2).
+//!
+//! Most cases run with the module in each form in turn. Nothing here asserts a time: gates, counters and the server's own
+//! events say what came before what.
+
+mod breaker;
+mod drain;
+mod instances;
+mod limits;
+mod overload;
+mod refused;
+mod swaps;
+mod trial;
+mod under_load;
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use pointwork::{ModuleState, ModuleStatus};
+
+use super::watch;
+use crate::case::{Case, Live};
+use crate::guest::{Controller, End, Guest, Program};
+use crate::home::Home;
+use crate::subject::Step;
+
+/// The cases of all files of this folder.
+pub(super) fn all() -> Vec<Case> {
+    let files = [
+        swaps::all,
+        under_load::all,
+        drain::all,
+        refused::all,
+        trial::all,
+        limits::all,
+        overload::all,
+        instances::all,
+        breaker::all,
+    ];
+    files.into_iter().flat_map(|file| file()).collect()
+}
+
+/// The module that the cases change.
+const SHOP: &str = "shop";
+
+/// A version of the module: `/kept` tells the version, a route of its own does, and `/trap` traps.
+fn version(form: Home, word: &str) -> Arc<[u8]> {
+    let things = Controller::new("Things", "/")
+        .get("kept", Program::text(word))
+        .get(&format!("only-{word}"), Program::text(word))
+        .get("trap", Program::new().ends(End::Trap));
+    form.form(Guest::of(things)).build().into()
+}
+
+fn swap(component: Arc<[u8]>) -> Step {
+    Step::Swap(SHOP.to_owned(), component)
+}
+
+/// That version serves, and not the other one.
+async fn serves(live: &Live, word: &str, other: &str) -> Result<()> {
+    assert_eq!(live.get("/kept").await?.text(), word);
+    assert_eq!(live.get(&format!("/only-{word}")).await?.text(), word);
+    assert_eq!(live.get(&format!("/only-{other}")).await?.status, 404);
+    Ok(())
+}
+
+/// How the module is.
+fn status(live: &Live) -> Result<ModuleStatus> {
+    let found = live
+        .control()
+        .statuses()
+        .into_iter()
+        .find(|status| status.info.name == SHOP);
+    found.context("the module has no status")
+}
+
+/// Waits until the module is in that state.
+async fn comes_to(live: &Live, state: ModuleState) -> Result<()> {
+    let is_there = || status(live).is_ok_and(|status| status.state == state);
+    watch::eventually(&format!("the module is {state:?}"), is_there).await
+}

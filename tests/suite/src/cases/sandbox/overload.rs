@@ -1,0 +1,144 @@
+//! More calls than a module has instances for: those that wait, those that are refused, and those that went away
+//! (spec A1, E1).
+
+use std::time::Duration;
+
+use anyhow::Result;
+use pointwork::ModuleLimits;
+
+use super::limits::{limited, names};
+use super::{status, watch};
+use crate::case::{Live, Stage, cases};
+use crate::client::{Client, Request};
+use crate::guest::Program;
+use crate::home::Home;
+
+cases![
+    a_call_too_many_in_the_queue_is_refused_at_once: A1, E1;
+    a_call_that_waits_too_long_for_an_instance_is_refused: A1, E1;
+    who_waits_gets_the_instance_that_is_free_again: A1;
+    clients_that_go_away_leave_nothing_behind: A1, H7;
+];
+
+/// The only instance waits at the gate.
+async fn full(stage: &Stage, form: Home, gate: &watch::Gate, set: impl FnOnce(&mut ModuleLimits)) -> Result<Live> {
+    let program = Program::new().call("app:gate").say(" done");
+    let app = limited(form, program, |limits| {
+        limits.instances = 1;
+        set(limits);
+    });
+    Ok(stage.start(app.gate("gate", gate)).await?)
+}
+
+fn ask(client: Client) -> tokio::task::JoinHandle<Result<String>> {
+    tokio::spawn(async move { Ok(client.call("POST", "/it").await?.text()) })
+}
+
+async fn waiting(live: &Live, count: usize) -> Result<()> {
+    watch::eventually(&format!("{count} wait"), || {
+        status(live).is_ok_and(|status| status.usage.waiting == count)
+    })
+    .await
+}
+
+async fn a_call_too_many_in_the_queue_is_refused_at_once(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        let gate = watch::Gate::new();
+        let live = full(&stage, form, &gate, |limits| {
+            limits.queue = 1;
+            limits.queue_wait = Duration::from_secs(60);
+        })
+        .await?;
+        let inside = ask(*live);
+        gate.arrived(1).await?;
+        let queued = ask(*live);
+        waiting(&live, 1).await?;
+        let refused = live.call("POST", "/it").await?;
+        assert!(refused.header("retry-after").is_some(), "{form}");
+        gate.open();
+        for answered in [inside, queued] {
+            assert_eq!(answered.await??, "null done", "{form}");
+        }
+        names(&live, &refused, 503, "queue").await?;
+        assert_eq!(status(&live)?.usage.refused, 1, "{form}");
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_call_that_waits_too_long_for_an_instance_is_refused(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        let gate = watch::Gate::new();
+        let live = full(&stage, form, &gate, |limits| {
+            limits.queue_wait = Duration::from_millis(50);
+        })
+        .await?;
+        let inside = ask(*live);
+        gate.arrived(1).await?;
+        let refused = live.call("POST", "/it").await?;
+        assert!(refused.header("retry-after").is_some(), "{form}");
+        gate.open();
+        assert_eq!(inside.await??, "null done", "{form}");
+        names(&live, &refused, 503, "instances").await?;
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn who_waits_gets_the_instance_that_is_free_again(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        let gate = watch::Gate::new();
+        let live = full(&stage, form, &gate, |limits| {
+            limits.queue_wait = Duration::from_secs(60);
+        })
+        .await?;
+        let inside = ask(*live);
+        gate.arrived(1).await?;
+        let queued: Vec<_> = (0..8).map(|_| ask(*live)).collect();
+        waiting(&live, 8).await?;
+        assert_eq!(status(&live)?.usage.in_flight, 9, "{form}: those that wait included");
+        gate.open();
+        for answered in std::iter::once(inside).chain(queued) {
+            assert_eq!(answered.await??, "null done", "{form}");
+        }
+        let usage = status(&live)?.usage;
+        assert_eq!((usage.waiting, usage.instances), (0, 1), "{form}");
+        live.crashes().expect_none().await?;
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn clients_that_go_away_leave_nothing_behind(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        let gate = watch::Gate::new();
+        let live = full(&stage, form, &gate, |limits| {
+            limits.instances = 4;
+            limits.idle = Duration::from_millis(50);
+            limits.deadline = Some(Duration::from_secs(2));
+            limits.queue_wait = Duration::from_secs(60);
+        })
+        .await?;
+        let mut connections = Vec::new();
+        for _ in 0..12 {
+            let mut connection = live.connect().await?;
+            let request = Request::new("POST", "/it").to_bytes("localhost");
+            connection.write(&request).await?;
+            connections.push(connection);
+        }
+        gate.arrived(4).await?;
+        waiting(&live, 8).await?;
+        drop(connections);
+        watch::eventually("nothing is left", || {
+            status(&live).is_ok_and(|status| {
+                let usage = status.usage;
+                usage.in_flight + usage.waiting + usage.instances + usage.held == 0
+            }) && live.control().requests_in_flight() == 0
+        })
+        .await?;
+        gate.open();
+        assert_eq!(live.call("POST", "/it").await?.text(), "null done", "{form}");
+        live.shutdown().await;
+    }
+    Ok(())
+}

@@ -1,0 +1,134 @@
+//! A module is replaced, added, removed and rolled back while the application serves (spec S1).
+
+use anyhow::Result;
+use pointwork::{ChangeKind, RouteChanges};
+
+use super::{SHOP, serves, status, swap, version};
+use crate::case::{Live, Stage, cases};
+use crate::home::Home;
+use crate::subject::{AppSpec, Step};
+
+cases![
+    modules_come_and_go_while_the_application_serves: S1, M5;
+    a_swap_tells_what_became_of_the_routes: S1;
+    a_swap_may_change_the_form: S1;
+    a_module_is_rolled_back_and_back_again: S1;
+    a_module_that_was_never_swapped_is_not_rolled_back: S1, S2;
+];
+
+async fn modules_come_and_go_while_the_application_serves(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        let live = stage
+            .start(AppSpec::new().register("GET", "/manual", |_| async { "manual" }))
+            .await?;
+        let control = live.control();
+        for round in 1..=3 {
+            control.apply(Step::Load(SHOP.to_owned(), version(form, "a"))).await?;
+            serves(&live, "a", "b").await?;
+            assert_eq!(control.route_count(), 4, "{form}, round {round}");
+            control.apply(Step::Remove(SHOP.to_owned())).await?;
+            for path in ["/kept", "/only-a", "/trap"] {
+                assert_eq!(live.get(path).await?.status, 404, "{form}, round {round}: {path}");
+            }
+            assert_eq!(live.get("/manual").await?.text(), "manual", "{form}, round {round}");
+            assert!(control.statuses().is_empty(), "{form}, round {round}");
+        }
+        let told = live.changes();
+        told.expect("the last removal", |change| {
+            change.kind == ChangeKind::Removed && told.all().len() == 6
+        })
+        .await?;
+        let kinds: Vec<_> = told.all().iter().map(|change| change.kind).collect();
+        assert_eq!(kinds, [ChangeKind::Loaded, ChangeKind::Removed].repeat(3), "{form}");
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_swap_tells_what_became_of_the_routes(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        let live = stage.start(AppSpec::new().load(SHOP, version(form, "a"))).await?;
+        let before = status(&live)?;
+        assert_eq!(before.previous, None, "{form}");
+        live.control().apply(swap(version(form, "b"))).await?;
+        let change = live
+            .changes()
+            .expect("the swap", |change| change.kind == ChangeKind::Swapped)
+            .await?;
+        assert_eq!(change.module, SHOP);
+        let mut routes = RouteChanges::default();
+        routes.added = vec!["GET /only-b".to_owned()];
+        routes.removed = vec!["GET /only-a".to_owned()];
+        routes.kept = vec!["GET /kept".to_owned(), "GET /trap".to_owned()];
+        assert_eq!(change.routes, routes, "{form}");
+        assert_eq!(change.previous.as_ref(), Some(&before.info.digest), "{form}");
+        assert_eq!(change.reason, None, "{form}");
+        let after = status(&live)?;
+        assert_eq!(change.digest.as_ref(), Some(&after.info.digest), "{form}");
+        assert_eq!(after.previous, change.previous, "{form}");
+        assert_ne!(change.digest, change.previous, "{form}");
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_swap_may_change_the_form(stage: Stage) -> Result<()> {
+    let live = stage
+        .start(AppSpec::new().load(SHOP, version(Home::Module, "a")))
+        .await?;
+    for (form, word, other) in [(Home::AsyncModule, "b", "a"), (Home::Module, "a", "b")] {
+        live.control().apply(swap(version(form, word))).await?;
+        serves(&live, word, other).await?;
+    }
+    live.shutdown().await;
+    Ok(())
+}
+
+/// The last change was such a roll-back.
+async fn rolled_back(live: &Live, times: usize) -> Result<()> {
+    let changes = live.changes();
+    let rolled = |kind| kind == ChangeKind::RolledBack;
+    changes
+        .expect("the roll-back", |_| {
+            changes.all().iter().filter(|change| rolled(change.kind)).count() == times
+        })
+        .await?;
+    Ok(())
+}
+
+async fn a_module_is_rolled_back_and_back_again(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        let live = stage.start(AppSpec::new().load(SHOP, version(form, "a"))).await?;
+        let first = status(&live)?.info.digest;
+        live.control().apply(swap(version(form, "b"))).await?;
+        let second = status(&live)?.info.digest;
+        let steps = [("a", "b", &first, &second), ("b", "a", &second, &first)];
+        for (times, (word, other, current, previous)) in (1..).zip(steps) {
+            live.control().apply(Step::RollBack(SHOP.to_owned())).await?;
+            serves(&live, word, other).await?;
+            let status = status(&live)?;
+            assert_eq!(&status.info.digest, current, "{form}");
+            assert_eq!(status.previous.as_ref(), Some(previous), "{form}");
+            rolled_back(&live, times).await?;
+        }
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_module_that_was_never_swapped_is_not_rolled_back(stage: Stage) -> Result<()> {
+    let live = stage
+        .start(AppSpec::new().load(SHOP, version(Home::Module, "a")))
+        .await?;
+    for name in [SHOP, "nobody"] {
+        let refused = live.control().apply(Step::RollBack(name.to_owned())).await;
+        let refusal = refused.err().map(|refusal| refusal.text().to_owned());
+        assert!(
+            refusal.as_ref().is_some_and(|text| text.contains(name)),
+            "the error names `{name}`: {refusal:?}"
+        );
+    }
+    serves(&live, "a", "b").await?;
+    live.shutdown().await;
+    Ok(())
+}

@@ -1,0 +1,163 @@
+//! Requests that are under way while a module is swapped (spec S1): none fails, and none is told a mix of two versions.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use anyhow::{Result, ensure};
+
+use super::{SHOP, serves, swap, version, watch};
+use crate::case::{Stage, cases};
+use crate::client::{Client, Response};
+use crate::guest::{Controller, End, Guest, Program, Step as Does, laden};
+use crate::home::Home;
+use crate::subject::AppSpec;
+
+cases![
+    swaps_under_load_fail_no_request_and_mix_no_versions: S1;
+    a_request_in_flight_ends_on_its_version_and_the_next_sees_the_new_one: S1;
+    serving_goes_on_while_a_component_is_compiled: S1;
+];
+
+/// How many swaps there are.
+const SWAPS: u32 = 12;
+
+/// Version `number`: `/kept` and `/stream` are in all, `/even` and `/odd` in every second.
+fn numbered(form: Home, number: u32) -> Arc<[u8]> {
+    let word = number.to_string();
+    let pieces = vec![format!("{word} "); 4];
+    let stream = Program::new().step(Does::Stream(200, pieces)).step(Does::Finish);
+    let things = Controller::new("Things", "/")
+        .get("kept", Program::text(&word).header("x-version", &word))
+        .get("stream", stream.ends(End::Deferred))
+        .get(["even", "odd"][number as usize % 2], Program::text(&word));
+    form.form(Guest::of(things)).build().into()
+}
+
+/// What has been done so far. A request that begins when `done` versions are published and ends when `begun` may be is
+/// answered by one of those between.
+#[derive(Default)]
+struct Progress {
+    begun: AtomicU32,
+    done: AtomicU32,
+    over: AtomicBool,
+}
+
+/// Asks for every route in turn until it is over, and judges each answer.
+async fn asks(client: Client, progress: Arc<Progress>) -> Result<()> {
+    while !progress.over.load(Ordering::SeqCst) {
+        for path in ["/kept", "/even", "/odd", "/stream"] {
+            let from = progress.done.load(Ordering::SeqCst);
+            let reply = client.get(path).await?;
+            let to = progress.begun.load(Ordering::SeqCst);
+            judge(path, &reply, from, to)?;
+        }
+    }
+    Ok(())
+}
+
+fn judge(path: &str, reply: &Response, from: u32, to: u32) -> Result<()> {
+    let told = format!("{path} between {from} and {to}: {} `{}`", reply.status, reply.text());
+    let has_it = |version: u32| match path {
+        "/even" => version.is_multiple_of(2),
+        "/odd" => !version.is_multiple_of(2),
+        _ => true,
+    };
+    if reply.status == 404 {
+        ensure!((from..=to).any(|version| !has_it(version)), "{told}");
+        return Ok(());
+    }
+    ensure!(reply.status == 200, "{told}");
+    let text = reply.text();
+    let mut words = text.split_whitespace();
+    let version: u32 = words.next().unwrap_or_default().parse()?;
+    ensure!(
+        words.all(|word| word == version.to_string()),
+        "a mix of versions: {told}"
+    );
+    ensure!(
+        path != "/kept" || reply.header("x-version") == Some(version.to_string()),
+        "a header of another version: {told}"
+    );
+    ensure!((from..=to).contains(&version) && has_it(version), "{told}");
+    Ok(())
+}
+
+async fn swaps_under_load_fail_no_request_and_mix_no_versions(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        let live = stage.start(AppSpec::new().load(SHOP, numbered(form, 0))).await?;
+        let progress = Arc::<Progress>::default();
+        let asking: Vec<_> = (0..4).map(|_| tokio::spawn(asks(*live, progress.clone()))).collect();
+        for number in 1..=SWAPS {
+            progress.begun.store(number, Ordering::SeqCst);
+            live.control().apply(swap(numbered(form, number))).await?;
+            progress.done.store(number, Ordering::SeqCst);
+        }
+        progress.over.store(true, Ordering::SeqCst);
+        for asking in asking {
+            asking.await??;
+        }
+        live.crashes().expect_none().await?;
+        live.refusals().expect_none().await?;
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_request_in_flight_ends_on_its_version_and_the_next_sees_the_new_one(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        let gate = watch::Gate::new();
+        // What the gate returns is left in the text.
+        let waits = Program::new().call("app:gate").say(" a");
+        let things = Controller::new("Things", "/")
+            .get("kept", waits.clone())
+            .get("gone", waits);
+        let app = AppSpec::new()
+            .load(SHOP, form.form(Guest::of(things)).build())
+            .gate("gate", &gate);
+        let live = stage.start(app).await?;
+        let client = *live;
+        let held = ["/kept", "/gone"].map(|path| tokio::spawn(async move { client.get(path).await }));
+        gate.arrived(2).await?;
+        live.control().apply(swap(version(form, "b"))).await?;
+        serves(&live, "b", "a").await?;
+        assert_eq!(live.get("/gone").await?.status, 404, "{form}");
+        let draining = super::status(&live)?.draining;
+        let in_flight: Vec<_> = draining.iter().map(|old| old.in_flight).collect();
+        assert_eq!(in_flight, [2], "{form}: the old version has both");
+        gate.open();
+        for held in held {
+            let reply = held.await??;
+            assert_eq!((reply.status, reply.text().as_str()), (200, "null a"), "{form}");
+        }
+        watch::eventually("the old version is freed", || {
+            super::status(&live).is_ok_and(|status| status.draining.is_empty())
+        })
+        .await?;
+        live.crashes().expect_none().await?;
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn serving_goes_on_while_a_component_is_compiled(stage: Stage) -> Result<()> {
+    let form = Home::Module;
+    let live = stage.start(AppSpec::new().load(SHOP, version(form, "a"))).await?;
+    let heavy = laden(&version(form, "b"), 60, 200);
+    let swapping = live.control().apply(swap(heavy.into()));
+    let serving = async {
+        // Until the swap ends; whichever version answers, it is whole.
+        loop {
+            let reply = live.get("/kept").await?;
+            ensure!(reply.status == 200 && matches!(reply.text().as_str(), "a" | "b"));
+            if reply.text() == "b" {
+                return Ok(());
+            }
+        }
+    };
+    let (swapped, served) = tokio::join!(swapping, serving);
+    swapped?;
+    served?;
+    serves(&live, "b", "a").await?;
+    live.shutdown().await;
+    Ok(())
+}

@@ -1,0 +1,86 @@
+//! The events of the server, as a native listener hears them.
+
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use pointwork_core::events::Event;
+use tokio::sync::Notify;
+
+use crate::client::PATIENCE;
+
+/// What an application told as one of its own events, such as `server:crashed`, in order.
+#[derive(Debug)]
+pub struct Told<E: Event>(Arc<Inner<E::Payload>>);
+
+#[derive(Debug)]
+struct Inner<T> {
+    seen: Mutex<Vec<T>>,
+    changed: Notify,
+}
+
+impl<E: Event> Default for Told<E> {
+    fn default() -> Self {
+        Self(Arc::new(Inner {
+            seen: Mutex::default(),
+            changed: Notify::new(),
+        }))
+    }
+}
+
+impl<E: Event> Clone for Told<E> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<E: Event> Told<E>
+where
+    E::Payload: Clone + Debug,
+{
+    pub(crate) fn record(&self, event: E::Payload) {
+        self.0.seen.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+        self.0.changed.notify_waiters();
+    }
+
+    /// All so far.
+    pub fn all(&self) -> Vec<E::Payload> {
+        self.0.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Waits until one of them is wanted, and returns it.
+    ///
+    /// # Errors
+    /// If there is none for ten seconds; the error lists what there was.
+    pub async fn expect(&self, what: &str, wanted: impl Fn(&E::Payload) -> bool) -> Result<E::Payload> {
+        let found = async {
+            loop {
+                // Registered before the look, so that what comes in between is not missed.
+                let changed = self.0.changed.notified();
+                tokio::pin!(changed);
+                changed.as_mut().enable();
+                if let Some(event) = self.all().into_iter().find(&wanted) {
+                    return event;
+                }
+                changed.await;
+            }
+        };
+        match tokio::time::timeout(PATIENCE, found).await {
+            Ok(event) => Ok(event),
+            Err(_) => bail!("`{}` did not tell of {what}; it told of {:#?}", E::NAME, self.all()),
+        }
+    }
+
+    /// Waits a moment and fails if there was any event.
+    ///
+    /// # Errors
+    /// If there was one.
+    pub async fn expect_none(&self) -> Result<()> {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        match self.all().as_slice() {
+            [] => Ok(()),
+            events => bail!("`{}` told of {events:#?}, expected nothing", E::NAME),
+        }
+    }
+}
