@@ -87,10 +87,10 @@ impl App {
         options: ModuleOptions,
     ) -> Result<(ModuleInfo, Change), Error> {
         let bytes: Arc<[u8]> = bytes.into();
-        let name = proposal.name.clone();
+        let (name, kind) = (proposal.name.clone(), proposal.kind);
         let result = self.try_install(proposal, bytes.clone(), options).await;
         if let Err(error) = &result {
-            self.tell_refused(&name, Some(digest(&bytes)), error);
+            self.tell_refused(kind, &name, Some(digest(&bytes)), error);
         }
         let (info, change) = result?;
         for warning in &info.warnings {
@@ -283,7 +283,7 @@ impl App {
     ) -> Result<Change, Error> {
         let result = self.try_revert(name, over, reason).await;
         if let Err(error) = &result {
-            self.tell_refused(name, None, error);
+            self.tell_refused(ChangeKind::RolledBack, name, None, error);
         }
         result
     }
@@ -435,9 +435,12 @@ impl App {
         });
     }
 
-    fn tell_refused(&self, name: &str, digest: Option<String>, error: &Error) {
+    fn tell_refused(&self, kind: ChangeKind, name: &str, digest: Option<String>, error: &Error) {
         let reason = chain(error);
-        tracing::warn!(module = name, digest, "a change of the module is refused: {reason}");
+        // Where a module is to be loaded there is somebody who waits for it, and has the error.
+        if kind != ChangeKind::Loaded {
+            tracing::warn!(module = name, digest, "a change of the module is refused: {reason}");
+        }
         let refusal = Refusal {
             module: name.to_owned(),
             digest,
