@@ -1,4 +1,4 @@
-//! The admin endpoint, by requests and by the commands that are its clients.
+//! The admin endpoint, off unless it is configured (spec S3), by requests and by the commands that are its clients.
 
 use std::io::Write as _;
 use std::net::TcpStream;
