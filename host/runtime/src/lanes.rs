@@ -16,7 +16,8 @@ use crate::executor::Threads;
 use crate::tally::{Counted, Tally};
 
 /// How much processor time guest code gets beside others before it moves to the slow lane, whose threads run only when
-/// nobody else wants the processor. While a call of its module is there, others have one slice before they follow.
+/// nobody else wants the processor. Calls of a module that is known to loop have one slice, those of one whose calls often
+/// crash have nothing: making instances anew is work as well.
 const FAST_LANE: Duration = Duration::from_millis(50);
 
 thread_local! {
@@ -50,8 +51,9 @@ pub(crate) struct Metered<T> {
     used: Duration,
     /// Whether a pause makes it begin at nothing again, as if it were new.
     forgiving: bool,
+    lane: Lane,
     tally: Arc<Tally>,
-    /// There while it is in the slow lane.
+    /// There while it is in the slow lane for what it used itself.
     slow: Option<Counted>,
 }
 
@@ -65,13 +67,14 @@ pub(crate) enum Turn<T> {
 }
 
 impl<T> Metered<T> {
-    /// Meters what has used up its first slice already. All of its time counts.
-    pub(crate) fn after_slice(work: BoxFuture<'static, T>, limit: Duration, tally: Arc<Tally>) -> Self {
+    /// Meters what has used so much already. All of its time counts.
+    pub(crate) fn new(work: BoxFuture<'static, T>, used: Duration, limit: Duration, tally: Arc<Tally>) -> Self {
         let mut metered = Self {
             work,
             limit,
-            used: SLICE,
+            used,
             forgiving: false,
+            lane: Lane::Fast,
             tally,
             slow: None,
         };
@@ -86,29 +89,31 @@ impl<T> Metered<T> {
             limit,
             used: Duration::ZERO,
             forgiving: true,
+            lane: Lane::Fast,
             tally,
             slow: None,
         }
     }
 
     pub(crate) fn lane(&self) -> Lane {
-        match self.slow {
-            None => Lane::Fast,
-            Some(_) => Lane::Slow,
-        }
+        self.lane
     }
 
     /// Whether it has to change lanes.
     fn choose_lane(&mut self) -> bool {
-        let before = self.lane();
-        let others_are_slow = self.tally.slow() > usize::from(self.slow.is_some());
-        let patience = if others_are_slow { Duration::ZERO } else { FAST_LANE };
+        let before = self.lane;
+        let patience = if self.tally.loops() { Duration::ZERO } else { FAST_LANE };
+        self.lane = if self.used > patience || self.tally.crashes_often() {
+            Lane::Slow
+        } else {
+            Lane::Fast
+        };
         if self.used <= patience {
             self.slow = None;
         } else if self.slow.is_none() {
             self.slow = Some(self.tally.go_slow());
         }
-        self.lane() != before
+        self.lane != before
     }
 
     /// Runs it in its lane.
@@ -147,7 +152,7 @@ impl<T> Future for Running<T> {
         };
         take_slice_used();
         // Asking for the time of the thread is a system call, which a call that is soon done must not pay.
-        let begun = (!metered.forgiving || metered.lane() == Lane::Slow).then(ThreadTime::now);
+        let begun = (!metered.forgiving || metered.lane == Lane::Slow).then(ThreadTime::now);
         let polled = metered.work.as_mut().poll(cx);
         let sliced = take_slice_used();
         if let Poll::Ready(output) = polled {

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll};
+use std::time::Duration;
 
 use pointwork_core::{BoxFuture, Crash, CrashKind};
 use tokio::task::JoinHandle;
@@ -11,6 +12,7 @@ use tokio_util::sync::WaitForCancellationFutureOwned;
 use tracing::Instrument;
 
 use crate::call::Call;
+use crate::engine::SLICE;
 use crate::executor::Threads;
 use crate::lanes::{Metered, Turn, take_slice_used};
 use crate::template::{Template, drained, spent};
@@ -72,7 +74,9 @@ impl<C: Call> Offload<C> {
     }
 
     fn poll_call(&mut self, cx: &mut TaskContext<'_>) -> Poll<C::Output> {
-        if let Some(here) = &mut self.here {
+        // What a module does that crashes again and again is not for the server's threads.
+        let trusted = !self.template.tally.crashes_often();
+        if let Some(here) = self.here.as_mut().filter(|_| trusted) {
             take_slice_used();
             let polled = here.as_mut().poll(cx);
             // This call moves; the one that waits for it need not.
@@ -81,11 +85,9 @@ impl<C: Call> Offload<C> {
             }
         }
         if let Some(here) = self.here.take() {
-            self.go_on(Metered::after_slice(
-                here,
-                self.template.limits.cpu,
-                self.template.tally.clone(),
-            ));
+            let used = if trusted { SLICE } else { Duration::ZERO };
+            let (limit, tally) = (self.template.limits.cpu, self.template.tally.clone());
+            self.go_on(Metered::new(here, used, limit, tally));
         }
         self.poll_there(cx)
     }

@@ -57,9 +57,11 @@ impl Sequential {
 
     /// Runs a handler; at once, if the module is pure and an instance is idle.
     pub(crate) fn handle(self: Arc<Self>, request: Request, counted: Counted) -> HandlerFuture {
-        // A plain call cannot leave the server's thread, which is the wrong place for one of a module that loops.
+        // A plain call cannot leave the server's thread, where one of a module that loops or crashes has no place.
+        let tally = &self.template.tally;
         if self.pure
-            && self.template.tally.slow() == 0
+            && !tally.loops()
+            && !tally.crashes_often()
             && let Some(outcome) = self.run_plain(request.handler, &request.context)
         {
             return Box::pin(ready(outcome));

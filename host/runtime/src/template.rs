@@ -10,6 +10,7 @@ use wasmtime::{PoolConcurrencyLimitError, Store, Trap};
 
 use crate::bindings::exports::pointwork::module::channels::Channel;
 use crate::bindings::exports::pointwork::module::routes::Controller;
+use crate::engine::SLICE;
 use crate::executor::Threads;
 use crate::guest::Guest;
 use crate::lanes::{Metered, follow};
@@ -112,7 +113,7 @@ pub(crate) async fn probe(template: &Arc<Template>, threads: &Threads) -> Result
     // A component that loops while it is asked must not hold up those that serve.
     let probing = Box::pin(async move { tokio::time::timeout(limit, probed.declared()).await });
     let failed = |what: &str| Error::new(ErrorKind::Probe, what.to_owned());
-    match follow(Metered::after_slice(probing, limit, template.tally.clone()), threads).await {
+    match follow(Metered::new(probing, SLICE, limit, template.tally.clone()), threads).await {
         Ok(Some(Ok(Ok(declared)))) => Ok(declared),
         Ok(Some(Ok(Err(trap)))) => {
             Err(failed("reading its declarations failed").with_source(trap.into_boxed_dyn_error()))

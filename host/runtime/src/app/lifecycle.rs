@@ -1,7 +1,7 @@
 //! How versions of modules come, follow each other and go.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use http::{Method, Request, StatusCode};
 use pointwork_core::{Body, Origin, RouteRecord, Router};
@@ -14,6 +14,7 @@ use crate::keep::{Kept, Version};
 use crate::module::{Module, ModuleInfo, digest};
 use crate::options::ModuleOptions;
 use crate::status::{Draining, ModuleStatus};
+use crate::tally::TICK;
 use crate::{Error, ErrorKind};
 
 /// The versions of one module that are not current.
@@ -417,16 +418,18 @@ impl App {
             !history.draining.is_empty() || binder.module(name).is_some()
         });
         drop(state);
-        modules.iter().for_each(|module| module.shrink());
+        for module in modules {
+            module.tally().tick();
+            module.shrink();
+        }
     }
 
     /// Tidies up for as long as somebody has the application.
     pub(super) fn keep_tidy(&self) {
-        const PERIOD: Duration = Duration::from_millis(500);
         let inner = Arc::downgrade(&self.0);
         self.0.threads.spawn_work(async move {
             loop {
-                tokio::time::sleep(PERIOD).await;
+                tokio::time::sleep(TICK).await;
                 match inner.upgrade() {
                     Some(inner) => App(inner).tidy(),
                     None => break,
