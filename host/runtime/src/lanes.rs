@@ -84,7 +84,7 @@ impl<T> Metered<T> {
 
     /// Meters what goes on for ever. Only what it uses without a pause counts.
     pub(crate) fn forgiving(work: BoxFuture<'static, T>, limit: Duration, tally: Arc<Tally>) -> Self {
-        Self {
+        let mut metered = Self {
             work,
             limit,
             used: Duration::ZERO,
@@ -92,7 +92,9 @@ impl<T> Metered<T> {
             lane: Lane::Fast,
             tally,
             slow: None,
-        }
+        };
+        metered.choose_lane();
+        metered
     }
 
     pub(crate) fn lane(&self) -> Lane {
