@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use super::limits::{Breaker, Trial};
+use super::limits::Breaker;
 use super::*;
 
 mod grant;

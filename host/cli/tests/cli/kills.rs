@@ -50,6 +50,10 @@ fn kill_while_it_starts(folder: &Path, after: Duration) {
 }
 
 #[test]
+#[allow(
+    clippy::print_stdout,
+    reason = "the seed makes a run again, and the counts are what the test is run for"
+)]
 fn server_that_is_killed_at_any_moment_starts_again_with_a_whole_version() {
     let kills = variable("POINTWORK_KILLS").unwrap_or(5);
     let seed = variable("POINTWORK_KILLS_SEED").unwrap_or_else(|| fastrand::u64(..));
