@@ -1,7 +1,6 @@
 //! From a configuration to an application with its modules loaded.
 
 use pointwork::{App, ErrorKind, ModuleInfo, ModuleLimits, ModuleOptions, StateDirectory};
-use sha2::{Digest, Sha256};
 
 use crate::config::{Config, Module};
 use crate::error::{Error, Result};
@@ -73,7 +72,7 @@ pub(crate) async fn load(app: &App, modules: &[Loadable<'_>]) -> Result<Vec<Stri
             );
             Error::failed(message).with_source(error)
         })?;
-        digests.push(digest(&component));
+        digests.push(pointwork::digest(&component));
         app.restore_with(&module.name, Some(component), options.clone())
             .await
             .map_err(|error| match error.kind() {
@@ -105,12 +104,6 @@ pub(crate) async fn load_uploaded(app: &App, config: &Config, state: &StateDirec
             );
         }
     }
-}
-
-/// SHA-256 in hex, as the runtime tells it of a component.
-pub(crate) fn digest(component: &[u8]) -> String {
-    let digest = Sha256::digest(component);
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl<'a> Loadable<'a> {

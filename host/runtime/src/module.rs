@@ -13,7 +13,6 @@ use pointwork_core::{
     Body, BoxFuture, Bus, Context, Crash, CrashKind, Delivery, Failure, FailureCode, Handler, HandlerFuture, Listener,
     Origin, Outcome, Payload, RequestLimits, Route, RouteRecord, Subscription, error_reply,
 };
-use sha2::{Digest, Sha256};
 use tokio::time::timeout;
 
 use crate::bindings::exports::pointwork::module::channels::{Channel, Listener as DeclaredListener};
@@ -111,7 +110,7 @@ impl Module {
         threads: &Arc<Threads>,
         bus: &Bus,
     ) -> Result<Self, Error> {
-        let digest = digest(&bytes);
+        let digest = crate::digest(&bytes);
         if let Some(expected) = &options.digest
             && !expected.eq_ignore_ascii_case(&digest)
         {
@@ -391,11 +390,6 @@ async fn within(deadline: Duration, running: BoxFuture<'static, Result<Payload, 
         );
         Err(Failure::of_crash(crash.at_limit("deadline")))
     })
-}
-
-/// SHA-256 in hex.
-pub(crate) fn digest(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn declaration_in(controller: Controller) -> ControllerDeclaration {

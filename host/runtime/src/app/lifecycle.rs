@@ -11,11 +11,11 @@ use super::{App, State, expect_module};
 use crate::binder::Binder;
 use crate::changes::{Change, ChangeKind, Refusal, RouteChanges, ServerRefused, ServerSwapped};
 use crate::keep::{Kept, Version};
-use crate::module::{Module, ModuleInfo, digest};
+use crate::module::{Module, ModuleInfo};
 use crate::options::ModuleOptions;
 use crate::status::{Draining, ModuleStatus};
 use crate::tally::TICK;
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, digest};
 
 /// The versions of one module that are not current.
 #[derive(Default)]

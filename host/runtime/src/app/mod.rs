@@ -15,10 +15,10 @@ use crate::changes::{Change, ChangeKind};
 use crate::channel::Channel;
 use crate::engine::Engines;
 use crate::executor::Threads;
-use crate::module::{Module, ModuleInfo, digest};
+use crate::module::{Module, ModuleInfo};
 use crate::options::{AppOptions, ModuleOptions};
 use crate::status::ModuleStatus;
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, digest};
 
 use self::lifecycle::{History, Proposal};
 

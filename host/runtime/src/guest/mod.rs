@@ -72,15 +72,11 @@ impl Guest {
         self.slices = 0;
         self.on_fiber = on_fiber;
         self.panic = None;
-        self.begin();
+        self.begin_shared_call();
     }
 
     /// Begins a call beside others.
     pub(crate) fn begin_shared_call(&mut self) {
-        self.begin();
-    }
-
-    fn begin(&mut self) {
         self.limits.begin_call();
         self.lines.begin_call();
         self.emits.begin_call();

@@ -11,7 +11,7 @@ use std::fmt;
 
 use blake3::{Hash, Hasher};
 
-use super::files::hex;
+use crate::digest::hex;
 
 /// The last byte is the version of the format.
 const MAGIC: [u8; 8] = *b"pw-aot\0\x01";

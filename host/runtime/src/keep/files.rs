@@ -5,20 +5,10 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
 
 /// How the name of a file begins that is not whole yet.
 const TEMPORARY: &str = ".tmp-";
-
-/// SHA-256 in hex.
-pub(super) fn hex_digest(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
 
 /// Makes a directory that only its owner may enter, and what is above it; leaves one alone that is there.
 pub(super) fn make_directory(path: &Path) -> io::Result<()> {

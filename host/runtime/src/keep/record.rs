@@ -13,7 +13,6 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::files::hex_digest;
 use super::state::Version;
 
 /// The version of the format that is written, and the newest one that is read.
@@ -76,7 +75,7 @@ pub(super) fn read(text: &[u8]) -> Result<Modules, Unreadable> {
 
 /// Names and digests are sorted, so what was read is written as it was.
 fn digest(modules: &Modules) -> serde_json::Result<String> {
-    serde_json::to_vec(modules).map(|text| hex_digest(&text))
+    serde_json::to_vec(modules).map(|text| crate::digest(&text))
 }
 
 /// Whether it is a SHA-256 in lower-case hex, and so fit for a file name.
@@ -127,8 +126,8 @@ mod tests {
 
     fn modules() -> Modules {
         let version = Version {
-            current: Some(hex_digest(b"new")),
-            previous: Some(hex_digest(b"old")),
+            current: Some(crate::digest(b"new")),
+            previous: Some(crate::digest(b"old")),
             base: None,
         };
         Modules::from([("a \"quoted\" name".to_owned(), version)])

@@ -154,7 +154,7 @@ impl StateDirectory {
         let component = fs::read(&path).map_err(|error| {
             Error::new(ErrorKind::State, format!("the component `{shown}` cannot be read")).with_source(error)
         })?;
-        let found = files::hex_digest(&component);
+        let found = crate::digest(&component);
         if found != digest {
             let message = format!("the component `{shown}` is damaged: its SHA-256 is `{found}`, expected `{digest}`");
             return Err(Error::new(ErrorKind::State, message)
@@ -170,7 +170,7 @@ impl StateDirectory {
     /// [`State`](crate::ErrorKind::State) if it cannot be written, or has another digest.
     pub(crate) fn keep(&self, digest: &str, component: &[u8]) -> Result<Kept, Error> {
         let path = self.component_path(digest)?;
-        let found = files::hex_digest(component);
+        let found = crate::digest(component);
         if found != digest {
             let message = format!("a component has the SHA-256 `{found}`, expected `{digest}`");
             return Err(Error::new(ErrorKind::State, message));

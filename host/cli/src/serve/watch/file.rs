@@ -5,8 +5,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use crate::app;
-
 /// A component's file as it was seen last.
 pub(super) struct File {
     path: PathBuf,
@@ -93,7 +91,7 @@ impl File {
         }
         self.read = Some(stamp);
         self.seen = None;
-        let digest = app::digest(&content);
+        let digest = pointwork::digest(&content);
         if digest == self.digest {
             return Ok(Found::Nothing);
         }
@@ -134,7 +132,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("shop.wasm");
         fs::write(&path, "one").expect("written");
-        let mut file = File::new(path, app::digest(b"one"));
+        let mut file = File::new(path, pointwork::digest(b"one"));
         assert!(matches!(file.look(), Found::Settling));
         assert!(matches!(file.look(), Found::Nothing));
         (folder, file)
@@ -143,7 +141,7 @@ mod tests {
     fn changed(found: Found) -> String {
         match found {
             Found::Changed(content, digest) => {
-                assert_eq!(digest, app::digest(&content));
+                assert_eq!(digest, pointwork::digest(&content));
                 String::from_utf8(content).expect("text")
             }
             other => panic!("{other:?}"),

@@ -1,3 +1,4 @@
+use crate::digest;
 use tempfile::TempDir;
 
 use super::*;
@@ -10,10 +11,6 @@ fn directory() -> (TempDir, PathBuf) {
 
 fn open(path: &Path) -> StateDirectory {
     StateDirectory::open(path).expect("the directory can be opened")
-}
-
-fn digest(component: &[u8]) -> String {
-    files::hex_digest(component)
 }
 
 fn version(current: &[u8], previous: Option<&[u8]>) -> Version {

@@ -1,0 +1,17 @@
+//! What a component is known by.
+
+use sha2::{Digest, Sha256};
+
+/// SHA-256 in hex, as [`ModuleInfo::digest`](crate::ModuleInfo::digest) and [`Change::digest`](crate::Change::digest) tell
+/// it of a component, and [`ModuleOptions::digest`](crate::ModuleOptions::digest) expects it.
+///
+/// ```
+/// assert!(pointwork::digest(b"component").starts_with("6985ca1f"));
+/// ```
+pub fn digest(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
