@@ -1,5 +1,6 @@
 //! The two things that a host asks of an instance: to handle a request, and to hear an event.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use pointwork_core::{Context, Crash, Delivery, Failure, FailureCode, Outcome, Payload};
@@ -8,6 +9,7 @@ use wasmtime::component::{ComponentNamedList, Instance, Lift, Lower, Resource, T
 
 use crate::bindings::types;
 use crate::concurrent::{Job, Pending};
+use crate::conduct::Conduct;
 use crate::guest::{Guest, payload_in, payload_out};
 use crate::reply::outcome_in;
 use crate::template::Template;
@@ -28,6 +30,9 @@ pub(crate) trait Call: Sized + Send + 'static {
 
     /// What comes of a call whose guest broke.
     fn crashed(crash: Crash) -> Self::Output;
+
+    /// What is known of calls like this one.
+    fn conduct(&self) -> &Arc<Conduct>;
 
     /// When nobody waits for it any more; `None` if somebody does for ever.
     fn deadline(&self) -> Option<Instant>;
@@ -67,8 +72,10 @@ impl Exports {
 }
 
 /// A request for a handler.
+#[derive(Clone)]
 pub(crate) struct Request {
     pub(crate) handler: u32,
+    pub(crate) conduct: Arc<Conduct>,
     pub(crate) context: Context,
 }
 
@@ -93,6 +100,10 @@ impl Call for Request {
         Outcome::Crashed(Box::new(crash))
     }
 
+    fn conduct(&self) -> &Arc<Conduct> {
+        &self.conduct
+    }
+
     fn deadline(&self) -> Option<Instant> {
         self.context.caller().deadline()
     }
@@ -105,6 +116,7 @@ impl Call for Request {
 /// An event for a listener.
 pub(crate) struct Event {
     pub(crate) listener: u32,
+    pub(crate) conduct: Arc<Conduct>,
     pub(crate) delivery: Delivery,
     pub(crate) payload: Payload,
 }
@@ -134,6 +146,10 @@ impl Call for Event {
 
     fn crashed(crash: Crash) -> Self::Output {
         Err(Failure::of_crash(crash))
+    }
+
+    fn conduct(&self) -> &Arc<Conduct> {
+        &self.conduct
     }
 
     fn deadline(&self) -> Option<Instant> {

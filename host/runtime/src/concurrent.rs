@@ -13,6 +13,7 @@ use wasmtime::UpdateDeadline;
 use wasmtime::component::Accessor;
 
 use crate::call::{Call, Event, Exports, Request};
+use crate::conduct::Conduct;
 use crate::executor::Threads;
 use crate::guest::Guest;
 use crate::lanes::{Metered, follow, slice_used};
@@ -27,6 +28,8 @@ const GRACE: Duration = Duration::from_secs(5);
 pub(crate) struct Concurrent {
     template: Arc<Template>,
     threads: Arc<Threads>,
+    /// What is known of its instances, which call of theirs it was that looped being unknown.
+    conduct: Arc<Conduct>,
     workers: Mutex<Workers>,
     /// Tells those who wait for an instance that one has room, or ended.
     room: Arc<Notify>,
@@ -100,6 +103,7 @@ impl Concurrent {
         Self {
             template,
             threads,
+            conduct: Arc::default(),
             workers: Mutex::default(),
             room: Arc::default(),
         }
@@ -109,8 +113,11 @@ impl Concurrent {
         self.workers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An instance with room, made if need be; `None` when all are full.
-    fn worker(self: &Arc<Self>) -> Option<Arc<Worker>> {
+    /// An instance with room for such a call, made if need be; `None` when all are full.
+    fn worker(self: &Arc<Self>, conduct: &Arc<Conduct>) -> Option<Arc<Worker>> {
+        if conduct.crashes_often() {
+            return self.worker_alone(conduct);
+        }
         let limits = &self.template.limits;
         let mut workers = self.workers();
         workers.forget_ended();
@@ -118,7 +125,7 @@ impl Concurrent {
         let worker = match least {
             Some(worker) if worker.in_flight() < limits.in_flight => worker.clone(),
             _ if workers.open.len() + workers.closing.len() < limits.instances => {
-                let worker = self.start();
+                let worker = self.start(self.conduct.clone());
                 workers.open.push(worker.clone());
                 worker
             }
@@ -132,13 +139,30 @@ impl Concurrent {
         Some(worker)
     }
 
-    async fn wait_for_worker(self: &Arc<Self>) -> Result<Arc<Worker>, Full> {
+    /// An instance for a call that is likely to crash, which would end the others that it shared one with: it takes no
+    /// other call.
+    fn worker_alone(&self, conduct: &Arc<Conduct>) -> Option<Arc<Worker>> {
+        let mut workers = self.workers();
+        workers.forget_ended();
+        if workers.open.len() + workers.closing.len() >= self.template.limits.instances {
+            // One that is idle gives way, and whoever waits is told when it has ended.
+            let mut given_way = false;
+            workers.close(|worker| worker.in_flight() == 0 && !std::mem::replace(&mut given_way, true));
+            return None;
+        }
+        let worker = self.start(conduct.clone());
+        worker.state.in_flight.fetch_add(1, Ordering::Relaxed);
+        workers.closing.push(worker.state.clone());
+        Some(worker)
+    }
+
+    async fn wait_for_worker(self: &Arc<Self>, conduct: &Arc<Conduct>) -> Result<Arc<Worker>, Full> {
         let limits = &self.template.limits;
         let _waiting = self.template.tally.wait(limits.queue).ok_or(Full::Queue)?;
         let wait = async {
             loop {
                 let room = self.room.notified();
-                if let Some(worker) = self.worker() {
+                if let Some(worker) = self.worker(conduct) {
                     return worker;
                 }
                 room.await;
@@ -147,19 +171,20 @@ impl Concurrent {
         timeout(limits.queue_wait, wait).await.map_err(|_| Full::Instances)
     }
 
-    fn start(&self) -> Arc<Worker> {
+    /// Starts an instance in the lane where that conduct has its place.
+    fn start(&self, conduct: Arc<Conduct>) -> Arc<Worker> {
         let (jobs, queue) = mpsc::unbounded_channel();
         let state = Arc::<State>::default();
         let driving = Box::pin(drive(self.template.clone(), state.clone(), queue));
-        let metered = Metered::forgiving(driving, self.template.limits.cpu, self.template.tally.clone());
+        let metered = Metered::forgiving(driving, self.template.limits.cpu, conduct);
         let (template, state_too, room) = (self.template.clone(), state.clone(), self.room.clone());
         let threads = self.threads.clone();
         self.threads.spawn_guest(async move {
             let fate = match follow(metered, &threads).await {
                 Ok(Some(fate)) => fate,
-                Ok(None) => spent(&template),
+                Ok(None) => spent(&template, None),
                 Err(error) => {
-                    template.tally.crashed();
+                    template.crashed(None);
                     let message = format!("the instance did not end: {error}");
                     Crash::new(CrashKind::Panic, message).in_module(&*template.name)
                 }
@@ -183,9 +208,10 @@ impl Concurrent {
     }
 
     async fn serve<C: Call>(self: Arc<Self>, call: C, _counted: Counted) -> C::Output {
-        let worker = match self.worker() {
+        let conduct = call.conduct().clone();
+        let worker = match self.worker(&conduct) {
             Some(worker) => worker,
-            None => match self.wait_for_worker().await {
+            None => match self.wait_for_worker(&conduct).await {
                 Ok(worker) => worker,
                 Err(full) => return C::crashed(overloaded(&self.template, full)),
             },
@@ -210,6 +236,10 @@ impl Concurrent {
                 // The job is dropped a moment before the instance's fate is known.
                 let fate = timeout(GRACE, worker.state.fate.wait()).await;
                 let fate = fate.map_or_else(|_| ended(&self.template, "the instance ended"), Crash::clone);
+                // A limit was hit by all modules together, or by the version's time to drain.
+                if fate.kind != CrashKind::Limit {
+                    conduct.crashed();
+                }
                 C::crashed(fate)
             }
         }
@@ -286,7 +316,7 @@ impl Places for Concurrent {
 async fn drive(template: Arc<Template>, state: Arc<State>, queue: mpsc::UnboundedReceiver<Job>) -> Crash {
     let mut store = match template.store() {
         Ok(store) => store,
-        Err(error) => return trapped(&template, &error, None),
+        Err(error) => return trapped(&template, None, &error, None),
     };
     store.epoch_deadline_callback(|_| {
         slice_used();
@@ -300,7 +330,7 @@ async fn drive(template: Arc<Template>, state: Arc<State>, queue: mpsc::Unbounde
     };
     match result {
         Some(Ok(())) => ended(&template, "the instance ended"),
-        Some(Err(error)) => trapped(&template, &error, Some(store.data_mut())),
+        Some(Err(error)) => trapped(&template, None, &error, Some(store.data_mut())),
         None => ended(
             &template,
             "the instance was given up: a call in it did not end by its deadline",

@@ -110,11 +110,22 @@ impl Threads {
 
 /// Makes the thread that runs this one that others go before. Where the system has no priorities for threads, it competes
 /// like any other.
+///
+/// A nice value alone is not enough: such a thread is seldom given the processor, but keeps it for a slice of more than a
+/// millisecond while others wait for it.
 fn give_way() {
     #[cfg(target_os = "linux")]
-    // On Linux a priority is the thread's own. A thread may always lower it.
-    if let Err(error) = rustix::process::nice(19) {
-        tracing::warn!("the slow lane has no low priority: {error}");
+    {
+        // SAFETY: the parameters are a number, and on some systems more numbers that mean nothing here; they live until the
+        // call is over. The thread is the one that runs this.
+        let refused = unsafe {
+            let none: libc::sched_param = std::mem::zeroed();
+            libc::pthread_setschedparam(libc::pthread_self(), libc::SCHED_IDLE, &raw const none)
+        };
+        if refused != 0 {
+            let error = std::io::Error::from_raw_os_error(refused);
+            tracing::warn!("the slow lane has no low priority: {error}");
+        }
     }
 }
 

@@ -11,12 +11,12 @@ use cpu_time::ThreadTime;
 use pointwork_core::BoxFuture;
 use tokio::task::JoinError;
 
+use crate::conduct::{Conduct, Slow};
 use crate::engine::SLICE;
 use crate::executor::Threads;
-use crate::tally::{Counted, Tally};
 
 /// How much processor time guest code gets beside others before it moves to the slow lane, whose threads run only when
-/// nobody else wants the processor. Calls of a module that is known to loop have one slice, those of one whose calls often
+/// nobody else wants the processor. Calls of a handler that is known to loop have one slice, those of one whose calls often
 /// crash have nothing: making instances anew is work as well.
 const FAST_LANE: Duration = Duration::from_millis(50);
 
@@ -52,9 +52,9 @@ pub(crate) struct Metered<T> {
     /// Whether a pause makes it begin at nothing again, as if it were new.
     forgiving: bool,
     lane: Lane,
-    tally: Arc<Tally>,
+    conduct: Arc<Conduct>,
     /// There while it is in the slow lane for what it used itself.
-    slow: Option<Counted>,
+    slow: Option<Slow>,
 }
 
 /// Why a poll of [`Metered`] ended.
@@ -68,14 +68,14 @@ pub(crate) enum Turn<T> {
 
 impl<T> Metered<T> {
     /// Meters what has used so much already. All of its time counts.
-    pub(crate) fn new(work: BoxFuture<'static, T>, used: Duration, limit: Duration, tally: Arc<Tally>) -> Self {
+    pub(crate) fn new(work: BoxFuture<'static, T>, used: Duration, limit: Duration, conduct: Arc<Conduct>) -> Self {
         let mut metered = Self {
             work,
             limit,
             used,
             forgiving: false,
             lane: Lane::Fast,
-            tally,
+            conduct,
             slow: None,
         };
         metered.choose_lane();
@@ -83,14 +83,14 @@ impl<T> Metered<T> {
     }
 
     /// Meters what goes on for ever. Only what it uses without a pause counts.
-    pub(crate) fn forgiving(work: BoxFuture<'static, T>, limit: Duration, tally: Arc<Tally>) -> Self {
+    pub(crate) fn forgiving(work: BoxFuture<'static, T>, limit: Duration, conduct: Arc<Conduct>) -> Self {
         let mut metered = Self {
             work,
             limit,
             used: Duration::ZERO,
             forgiving: true,
             lane: Lane::Fast,
-            tally,
+            conduct,
             slow: None,
         };
         metered.choose_lane();
@@ -104,8 +104,12 @@ impl<T> Metered<T> {
     /// Whether it has to change lanes.
     fn choose_lane(&mut self) -> bool {
         let before = self.lane;
-        let patience = if self.tally.loops() { Duration::ZERO } else { FAST_LANE };
-        self.lane = if self.used > patience || self.tally.crashes_often() {
+        let patience = if self.conduct.loops() {
+            Duration::ZERO
+        } else {
+            FAST_LANE
+        };
+        self.lane = if self.used > patience || self.conduct.crashes_often() {
             Lane::Slow
         } else {
             Lane::Fast
@@ -113,7 +117,7 @@ impl<T> Metered<T> {
         if self.used <= patience {
             self.slow = None;
         } else if self.slow.is_none() {
-            self.slow = Some(self.tally.go_slow());
+            self.slow = Some(self.conduct.go_slow());
         }
         self.lane != before
     }

@@ -13,6 +13,7 @@ mod channel;
 mod compile;
 mod compiler;
 mod concurrent;
+mod conduct;
 mod digest;
 mod engine;
 mod error;

@@ -20,6 +20,7 @@ use crate::bindings::exports::pointwork::module::routes::Controller;
 use crate::call::{Event, Request};
 use crate::compile::{Compiled, compile};
 use crate::concurrent::Concurrent;
+use crate::conduct::{Conduct, Conducts, Entry};
 use crate::engine::Engines;
 use crate::executor::Threads;
 use crate::inspect::Form;
@@ -87,6 +88,7 @@ struct Runner {
     pure: bool,
     threads: Arc<Threads>,
     instances: Instances,
+    conducts: Conducts,
 }
 
 enum Instances {
@@ -195,7 +197,7 @@ impl Module {
                 filter: declared.filter.clone(),
                 pattern,
                 record: Arc::new(record),
-                handler: self.handler(declared.handler),
+                handler: self.handler(declared),
             })
         };
         self.declared.routes.iter().map(route).collect()
@@ -213,11 +215,18 @@ impl Module {
     }
 
     /// Frees instances that were idle for too long.
-    pub(crate) fn shrink(&self) {
+    fn shrink(&self) {
         match &self.runner.instances {
             Instances::Sequential(levels) => levels.shrink(),
             Instances::Concurrent(levels) => levels.shrink(),
         }
+    }
+
+    /// Time goes by, a [`TICK`](crate::conduct::TICK) each: what its calls did is forgotten in the end, and instances that
+    /// were idle for too long are freed.
+    pub(crate) fn tick(&self) {
+        self.runner.conducts.tick(&self.info.name);
+        self.shrink();
     }
 
     /// What counts its calls.
@@ -238,10 +247,15 @@ impl Module {
         }
     }
 
-    /// The handler of that number.
-    fn handler(&self, number: u32) -> Arc<dyn Handler> {
+    /// The handler of a route.
+    fn handler(&self, route: &DeclaredRoute) -> Arc<dyn Handler> {
+        let number = route.handler;
+        let conducts = &self.runner.conducts;
         Arc::new(Numbered {
             runner: self.runner.clone(),
+            conduct: conducts.of(Entry::Handler(number), || {
+                format!("{}.{}", route.controller, route.handler_name)
+            }),
             number,
         })
     }
@@ -256,6 +270,9 @@ impl Module {
             listener: Arc::new(Heard {
                 module: module.clone(),
                 runner: self.runner.clone(),
+                conduct: self.runner.conducts.of(Entry::Listener(listener.id), || {
+                    format!("{}:{}", channel.name, listener.event)
+                }),
                 number: listener.id,
             }),
         };
@@ -299,6 +316,7 @@ impl Runner {
             pure,
             threads,
             instances,
+            conducts: Conducts::default(),
         }
     }
 }
@@ -306,6 +324,7 @@ impl Runner {
 /// Runs a handler by its number.
 struct Numbered {
     runner: Arc<Runner>,
+    conduct: Arc<Conduct>,
     number: u32,
 }
 
@@ -315,8 +334,10 @@ impl Handler for Numbered {
             Ok(counted) => counted,
             Err(left) => return Box::pin(ready(Outcome::Reply(held_back(left)))),
         };
+        self.conduct.called();
         let request = Request {
             handler: self.number,
+            conduct: self.conduct.clone(),
             context,
         };
         // Nothing waits for a request but its client.
@@ -350,6 +371,7 @@ fn held_back(left: Duration) -> http::Response<Body> {
 struct Heard {
     module: Arc<str>,
     runner: Arc<Runner>,
+    conduct: Arc<Conduct>,
     number: u32,
 }
 
@@ -365,8 +387,10 @@ impl Listener for Heard {
             }
         };
         let reentrance = delivery.caller().chain().reentrance(&self.module);
+        self.conduct.called();
         let event = Event {
             listener: self.number,
+            conduct: self.conduct.clone(),
             delivery,
             payload,
         };

@@ -12,6 +12,7 @@ use tokio_util::sync::WaitForCancellationFutureOwned;
 use tracing::Instrument;
 
 use crate::call::Call;
+use crate::conduct::Conduct;
 use crate::engine::SLICE;
 use crate::executor::Threads;
 use crate::lanes::{Metered, Turn, take_slice_used};
@@ -26,13 +27,20 @@ pub(crate) struct Offload<C: Call> {
     there: Option<JoinHandle<Turn<C::Output>>>,
     /// Tells that the version is to end; asked for only by a call that has to wait.
     cut: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
+    conduct: Arc<Conduct>,
     template: Arc<Template>,
     threads: Arc<Threads>,
 }
 
 impl<C: Call> Offload<C> {
-    pub(crate) fn new(here: BoxFuture<'static, C::Output>, template: Arc<Template>, threads: Arc<Threads>) -> Self {
+    pub(crate) fn new(
+        here: BoxFuture<'static, C::Output>,
+        conduct: Arc<Conduct>,
+        template: Arc<Template>,
+        threads: Arc<Threads>,
+    ) -> Self {
         Self {
+            conduct,
             here: Some(here),
             there: None,
             cut: None,
@@ -63,9 +71,9 @@ impl<C: Call> Offload<C> {
                     self.go_on(metered);
                     continue;
                 }
-                Ok(Turn::Spent) => C::crashed(spent(&self.template)),
+                Ok(Turn::Spent) => C::crashed(spent(&self.template, Some(&self.conduct))),
                 Err(error) => {
-                    self.template.tally.crashed();
+                    self.template.crashed(Some(&self.conduct));
                     let message = format!("the call of the guest did not end: {error}");
                     C::crashed(Crash::new(CrashKind::Panic, message))
                 }
@@ -74,8 +82,8 @@ impl<C: Call> Offload<C> {
     }
 
     fn poll_call(&mut self, cx: &mut TaskContext<'_>) -> Poll<C::Output> {
-        // What a module does that crashes again and again is not for the server's threads.
-        let trusted = !self.template.tally.crashes_often();
+        // What crashes again and again is not for the server's threads.
+        let trusted = !self.conduct.crashes_often();
         if let Some(here) = self.here.as_mut().filter(|_| trusted) {
             take_slice_used();
             let polled = here.as_mut().poll(cx);
@@ -86,8 +94,8 @@ impl<C: Call> Offload<C> {
         }
         if let Some(here) = self.here.take() {
             let used = if trusted { SLICE } else { Duration::ZERO };
-            let (limit, tally) = (self.template.limits.cpu, self.template.tally.clone());
-            self.go_on(Metered::new(here, used, limit, tally));
+            let (limit, conduct) = (self.template.limits.cpu, self.conduct.clone());
+            self.go_on(Metered::new(here, used, limit, conduct));
         }
         self.poll_there(cx)
     }

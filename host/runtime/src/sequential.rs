@@ -4,12 +4,13 @@ use std::future::ready;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use pointwork_core::{BoxFuture, Context, HandlerFuture, Outcome};
+use pointwork_core::{BoxFuture, HandlerFuture, Outcome};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 use wasmtime::{Store, Trap, UpdateDeadline};
 
 use crate::call::{Call, Export, Exports, Request};
+use crate::conduct::Conduct;
 use crate::executor::Threads;
 use crate::guest::Guest;
 use crate::lanes::slice_used;
@@ -40,6 +41,8 @@ struct Warm {
     store: Store<Guest>,
     exports: Exports,
     served: u64,
+    /// Whether it is thrown away after its next call.
+    last: bool,
     since: Instant,
 }
 
@@ -57,12 +60,11 @@ impl Sequential {
 
     /// Runs a handler; at once, if the module is pure and an instance is idle.
     pub(crate) fn handle(self: Arc<Self>, request: Request, counted: Counted) -> HandlerFuture {
-        // A plain call cannot leave the server's thread, where one of a module that loops or crashes has no place.
-        let tally = &self.template.tally;
+        // A plain call cannot leave the server's thread, where one that is known to loop or crash has no place.
         if self.pure
-            && !tally.loops()
-            && !tally.crashes_often()
-            && let Some(outcome) = self.run_plain(request.handler, &request.context)
+            && !request.conduct.loops()
+            && !request.conduct.crashes_often()
+            && let Some(outcome) = self.run_plain(&request)
         {
             return Box::pin(ready(outcome));
         }
@@ -72,8 +74,9 @@ impl Sequential {
     /// Runs a call on a fiber.
     pub(crate) fn run<C: Call>(self: Arc<Self>, call: C, counted: Counted) -> BoxFuture<'static, C::Output> {
         let (template, threads) = (self.template.clone(), self.threads.clone());
+        let conduct = call.conduct().clone();
         let call = Box::pin(self.run_on_fiber(call, counted));
-        Box::pin(Offload::<C>::new(call, template, threads))
+        Box::pin(Offload::<C>::new(call, conduct, template, threads))
     }
 
     fn lock_idle(&self) -> MutexGuard<'_, Vec<Warm>> {
@@ -84,26 +87,35 @@ impl Sequential {
         self.lock_idle().pop()
     }
 
+    /// Makes room for one instance more, if those that are idle leave none.
+    fn make_room(&self) {
+        let mut idle = self.lock_idle();
+        // The first is the one that was idle for the longest time.
+        let first = (idle.len() > self.permits.available_permits()).then(|| idle.remove(0));
+        // Freeing takes its time; nobody has to wait for it.
+        drop(idle);
+        drop(first);
+    }
+
     /// Keeps an instance for the next call, if it may serve one.
     fn keep(&self, mut warm: Warm) {
         warm.served += 1;
-        if warm.served < self.template.limits.reuse && !self.template.is_retired() {
+        if !warm.last && warm.served < self.template.limits.reuse && !self.template.is_retired() {
             warm.since = Instant::now();
             self.lock_idle().push(warm);
         }
     }
 
     /// A plain call on an idle instance; `None` if there is none, or the call is not one to be made without a fiber.
-    fn run_plain(&self, handler: u32, context: &Context) -> Option<Outcome> {
+    fn run_plain(&self, request: &Request) -> Option<Outcome> {
         let mut warm = self.take_idle()?;
         warm.store.data_mut().begin_call(false);
-        let context = context.clone();
         let result = warm
-            .begin(Request { handler, context })
+            .begin(request.clone())
             .and_then(|(handle, params)| handle.call(&mut warm.store, params));
         match result {
             Err(error) if error.downcast_ref::<Trap>() == Some(&Trap::Interrupt) => None,
-            result => Some(self.end::<Request>(warm, result)),
+            result => Some(self.end::<Request>(&request.conduct, warm, result)),
         }
     }
 
@@ -112,29 +124,30 @@ impl Sequential {
             Ok(permit) => permit,
             Err(full) => return C::crashed(overloaded(&self.template, full)),
         };
-        let mut warm = match self.take_idle() {
-            Some(warm) => warm,
-            None => match self.make().await {
-                Ok(warm) => warm,
-                Err(error) => return C::crashed(trapped(&self.template, &error, None)),
-            },
+        let conduct = call.conduct().clone();
+        let mut warm = match self.warm(conduct.crashes_often()).await {
+            Ok(warm) => warm,
+            Err(error) => return C::crashed(trapped(&self.template, Some(&conduct), &error, None)),
         };
         warm.store.data_mut().begin_call(true);
         let result = match warm.begin(call) {
             Ok((export, params)) => export.call_async(&mut warm.store, params).await,
             Err(error) => Err(error),
         };
-        self.end::<C>(warm, result)
+        self.end::<C>(&conduct, warm, result)
     }
 
-    fn end<C: Call>(&self, mut warm: Warm, result: wasmtime::Result<C::Results>) -> C::Output {
+    fn end<C: Call>(&self, conduct: &Conduct, mut warm: Warm, result: wasmtime::Result<C::Results>) -> C::Output {
         match result {
             Ok(results) => {
                 self.template.tally.succeeded();
                 self.keep(warm);
                 C::lift(results)
             }
-            Err(error) => C::crashed(trapped(&self.template, &error, Some(warm.store.data_mut()))),
+            Err(error) => {
+                let guest = warm.store.data_mut();
+                C::crashed(trapped(&self.template, Some(conduct), &error, Some(guest)))
+            }
         }
     }
 
@@ -149,6 +162,21 @@ impl Sequential {
             // Nobody closes the semaphore.
             Ok(Err(_)) | Err(_) => Err(Full::Instances),
         }
+    }
+
+    /// An instance for a call that has a permit. For one that is likely to crash, it is one that no other call ever has:
+    /// those that are idle are left to the others.
+    async fn warm(&self, alone: bool) -> wasmtime::Result<Warm> {
+        if !alone {
+            return match self.take_idle() {
+                Some(warm) => Ok(warm),
+                None => self.make().await,
+            };
+        }
+        self.make_room();
+        let mut warm = self.make().await?;
+        warm.last = true;
+        Ok(warm)
     }
 
     async fn make(&self) -> wasmtime::Result<Warm> {
@@ -174,6 +202,7 @@ impl Sequential {
             store,
             exports,
             served: 0,
+            last: false,
             since: Instant::now(),
         })
     }

@@ -9,15 +9,6 @@ use pointwork_core::{Caller, Crash, CrashKind};
 use crate::options::{Breaker, Trial};
 use crate::status::{ModuleState, Usage};
 
-/// How often [`Tally::tick`] is called.
-pub(crate) const TICK: Duration = Duration::from_millis(500);
-
-/// For how many ticks a module is known for what its calls did.
-const MEMORY: u32 = 20;
-
-/// How many crashes within a tick are many, if they are one call in twenty as well.
-const MANY: u64 = 10;
-
 /// Runs once, with the reason, when a version does not stand its trial.
 pub(crate) type Failed = Box<dyn FnOnce(String) + Send>;
 
@@ -33,13 +24,6 @@ pub(crate) struct Tally {
     in_flight: AtomicUsize,
     waiting: AtomicUsize,
     instances: AtomicUsize,
-    slow: AtomicUsize,
-    /// For how many more ticks it is known that calls of the module loop.
-    loops: AtomicU32,
-    /// For how many more ticks it is known that calls of the module crash, many of them.
-    crashing: AtomicU32,
-    /// The calls and the crashes when the last tick came.
-    last: Mutex<(u64, u64)>,
     /// Crashes since the last call that was none.
     in_a_row: AtomicU32,
     breaker: Breaker,
@@ -89,10 +73,6 @@ impl Tally {
             in_flight: AtomicUsize::new(0),
             waiting: AtomicUsize::new(0),
             instances: AtomicUsize::new(0),
-            slow: AtomicUsize::new(0),
-            loops: AtomicU32::new(0),
-            crashing: AtomicU32::new(0),
-            last: Mutex::default(),
             in_a_row: AtomicU32::new(0),
             breaker: breaker.clone(),
             held_back: Mutex::default(),
@@ -140,42 +120,6 @@ impl Tally {
 
     pub(crate) fn instance(self: &Arc<Self>) -> Counted {
         Counted::new(self, |tally| &tally.instances)
-    }
-
-    /// Counts a call in the slow lane that used up its time in the fast one.
-    pub(crate) fn go_slow(self: &Arc<Self>) -> Counted {
-        self.loops.store(MEMORY, Ordering::Relaxed);
-        Counted::new(self, |tally| &tally.slow)
-    }
-
-    /// Whether calls of the module loop, or did so a moment ago.
-    pub(crate) fn loops(&self) -> bool {
-        self.loops.load(Ordering::Relaxed) > 0
-    }
-
-    /// Whether many calls of the module crash, or did so a moment ago.
-    pub(crate) fn crashes_often(&self) -> bool {
-        self.crashing.load(Ordering::Relaxed) > 0
-    }
-
-    /// Time goes by, a [`TICK`] each.
-    pub(crate) fn tick(&self) {
-        let less = |ticks: &AtomicU32| {
-            // Nobody else makes it less.
-            let left = ticks.load(Ordering::Relaxed).saturating_sub(1);
-            ticks.store(left, Ordering::Relaxed);
-        };
-        if self.slow.load(Ordering::Relaxed) == 0 {
-            less(&self.loops);
-        }
-        let now = (self.calls.load(Ordering::Relaxed), self.crashes.load(Ordering::Relaxed));
-        let before = std::mem::replace(&mut *lock(&self.last), now);
-        let (calls, crashes) = (now.0.saturating_sub(before.0), now.1.saturating_sub(before.1));
-        if crashes >= MANY && crashes.saturating_mul(20) >= calls {
-            self.crashing.store(MEMORY, Ordering::Relaxed);
-        } else {
-            less(&self.crashing);
-        }
     }
 
     pub(crate) fn refused(&self) {
@@ -387,36 +331,6 @@ mod tests {
         crash(&late);
         crash(&late);
         assert_eq!(reasons.try_iter().count(), 0);
-    }
-
-    #[test]
-    fn a_module_is_known_for_a_while_for_what_its_calls_did() {
-        let tally = held_back_after(0, Duration::ZERO);
-        let slow = tally.go_slow();
-        for _ in 0..2 * MEMORY {
-            tally.tick();
-        }
-        assert!(tally.loops(), "it is at it still");
-        drop(slow);
-        for _ in 0..MEMORY {
-            assert!(tally.loops());
-            tally.tick();
-        }
-        assert!(!tally.loops());
-    }
-
-    #[test]
-    fn many_crashes_are_as_many_and_one_call_in_twenty() {
-        let ticked = |crashes: u64, calls: u64| {
-            let tally = held_back_after(0, Duration::ZERO);
-            (0..crashes).for_each(|_| tally.crashed());
-            (0..calls).for_each(|_| drop(tally.admit()));
-            tally.tick();
-            tally.crashes_often()
-        };
-        assert!(ticked(MANY, MANY * 20));
-        assert!(!ticked(MANY, MANY * 20 + 1), "most calls are well");
-        assert!(!ticked(MANY - 1, MANY - 1), "so few are no burden");
     }
 
     #[test]

@@ -10,6 +10,7 @@ use wasmtime::{PoolConcurrencyLimitError, Store, Trap};
 
 use crate::bindings::exports::pointwork::module::channels::Channel;
 use crate::bindings::exports::pointwork::module::routes::Controller;
+use crate::conduct::Conduct;
 use crate::engine::SLICE;
 use crate::executor::Threads;
 use crate::guest::Guest;
@@ -73,6 +74,14 @@ impl Template {
         self.retired.load(Ordering::Relaxed)
     }
 
+    /// Counts a crash.
+    pub(crate) fn crashed(&self, conduct: Option<&Conduct>) {
+        self.tally.crashed();
+        if let Some(conduct) = conduct {
+            conduct.crashed();
+        }
+    }
+
     async fn declared(&self) -> wasmtime::Result<Declared> {
         let mut store = self.store()?;
         store.epoch_deadline_async_yield_and_update(1);
@@ -113,7 +122,7 @@ pub(crate) async fn probe(template: &Arc<Template>, threads: &Threads) -> Result
     // A component that loops while it is asked must not hold up those that serve.
     let probing = Box::pin(async move { tokio::time::timeout(limit, probed.declared()).await });
     let failed = |what: &str| Error::new(ErrorKind::Probe, what.to_owned());
-    match follow(Metered::new(probing, SLICE, limit, template.tally.clone()), threads).await {
+    match follow(Metered::new(probing, SLICE, limit, Arc::default()), threads).await {
         Ok(Some(Ok(Ok(declared)))) => Ok(declared),
         Ok(Some(Ok(Err(trap)))) => {
             Err(failed("reading its declarations failed").with_source(trap.into_boxed_dyn_error()))
@@ -123,8 +132,14 @@ pub(crate) async fn probe(template: &Arc<Template>, threads: &Threads) -> Result
     }
 }
 
-/// What is told of a guest that broke, for the log only: the trap, what the guest said, the backtrace.
-pub(crate) fn trapped(template: &Template, error: &wasmtime::Error, guest: Option<&mut Guest>) -> Crash {
+/// What is told of a guest that broke, for the log only: the trap, what the guest said, the backtrace. The conduct is that
+/// of the call that broke it, if it is known which one did.
+pub(crate) fn trapped(
+    template: &Template,
+    conduct: Option<&Conduct>,
+    error: &wasmtime::Error,
+    guest: Option<&mut Guest>,
+) -> Crash {
     let (said, refused) = guest.map_or((None, None), |guest| (guest.take_panic(), guest.limits.refused()));
     let trap = error.downcast_ref::<Trap>();
     // A guest that goes past a limit of ours is ended by us, or ends itself for want of what it was refused.
@@ -148,7 +163,7 @@ pub(crate) fn trapped(template: &Template, error: &wasmtime::Error, guest: Optio
         }
         _ => CrashKind::Trap,
     };
-    template.tally.crashed();
+    template.crashed(conduct);
     let crash = Crash::new(kind, message).in_module(&*template.name);
     match limit {
         Some(limit) => crash.at_limit(limit),
@@ -185,8 +200,8 @@ pub(crate) fn overloaded(template: &Template, full: Full) -> Crash {
 }
 
 /// What a call comes to that used up its processor time.
-pub(crate) fn spent(template: &Template) -> Crash {
-    template.tally.crashed();
+pub(crate) fn spent(template: &Template, conduct: Option<&Conduct>) -> Crash {
+    template.crashed(conduct);
     let message = format!("the guest used more processor time than {:?}", template.limits.cpu);
     Crash::new(CrashKind::Deadline, message)
         .in_module(&*template.name)

@@ -10,11 +10,11 @@ use tokio::time::timeout;
 use super::{App, State, expect_module};
 use crate::binder::Binder;
 use crate::changes::{Change, ChangeKind, Refusal, RouteChanges, ServerRefused, ServerSwapped};
+use crate::conduct::TICK;
 use crate::keep::{Kept, Version};
 use crate::module::{Module, ModuleInfo};
 use crate::options::ModuleOptions;
 use crate::status::{Draining, ModuleStatus};
-use crate::tally::TICK;
 use crate::{Error, ErrorKind, digest};
 
 /// The versions of one module that are not current.
@@ -419,8 +419,7 @@ impl App {
         });
         drop(state);
         for module in modules {
-            module.tally().tick();
-            module.shrink();
+            module.tick();
         }
     }
 

@@ -61,7 +61,7 @@ fn disturbance(verdict: &mut Verdict) -> Result<()> {
     for (at, runs) in Runs::ALL.into_iter().enumerate() {
         for fifth in ["trap", "hog"] {
             let mut round = Rounds::new(&server, at, fifth)?;
-            for _ in 0..rounds(3) {
+            for _ in 0..rounds(7) {
                 round.measure(&server)?;
             }
             round.print(runs, verdict);
@@ -105,7 +105,7 @@ impl Rounds {
         let subjects: [(&str, &'static [u16]); 2] = [("harmless", &[200, 200, 200]), (self.fifth, &[200, 200, 500])];
         for (fifth, statuses) in subjects {
             let judge = Arc::new(Statuses(statuses));
-            let tally = paced.run(server.address, mix(self.at, fifth), judge, Duration::from_secs(2))?;
+            let tally = paced.run(server.address, mix(self.at, fifth), judge, Duration::from_secs(1))?;
             let time = tally.percentile(&[NEIGHBOUR, SAME_MODULE], 99.0);
             let times = if fifth == self.fifth {
                 &mut self.bad

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use pointwork::{Isolation, ModuleLimits, ModuleOptions};
+use pointwork::{Breaker, Isolation, ModuleLimits, ModuleOptions};
 use pointwork_core::{Delivery, Payload};
 
 use super::{SHOP, status, watch};
@@ -19,6 +19,8 @@ cases![
     a_shared_instance_serves_requests_side_by_side [RustAsync]: A1, H1;
     an_instance_is_reused_up_to_its_limit: A1;
     a_trap_retires_its_own_instance_only: A1, E1;
+    a_handler_that_crashes_often_leaves_the_instances_to_the_others: A1, E1;
+    a_handler_that_crashes_often_shares_no_instance [RustAsync]: A1, E1, H1;
     instances_go_away_when_they_are_idle: A1;
 ];
 
@@ -148,6 +150,69 @@ async fn a_trap_retires_its_own_instance_only(stage: Stage) -> Result<()> {
         assert_eq!(status(&live)?.usage.instances, 1, "{form}");
         live.shutdown().await;
     }
+    Ok(())
+}
+
+/// Lets a handler crash until the module knows it for that: often enough between two looks at what calls did, which are
+/// taken every half second.
+async fn crash_often(live: &Live, path: &str) -> Result<()> {
+    for _ in 0..40 {
+        assert_eq!(live.get(path).await?.status, 500);
+    }
+    tokio::time::sleep(Duration::from_millis(600)).await;
+    Ok(())
+}
+
+/// Options for a module that crashes and serves on.
+fn without_breaker() -> ModuleOptions {
+    let mut breaker = Breaker::default();
+    breaker.crashes = 0;
+    ModuleOptions::new().breaker(breaker)
+}
+
+async fn a_handler_that_crashes_often_leaves_the_instances_to_the_others(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        let mut limits = ModuleLimits::default();
+        // With one that is idle there is no room for another.
+        limits.instances = 1;
+        for limits in [limits, ModuleLimits::default()] {
+            let alone = limits.instances == 1;
+            let options = without_breaker().limits(limits);
+            let live = stage.start(counting(form, options, &watch::Gate::new())).await?;
+            crash_often(&live, "/trap").await?;
+            counts(&live, &["1", "2"]).await?;
+            for _ in 0..3 {
+                assert_eq!(live.get("/trap").await?.status, 500, "{form}");
+            }
+            counts(&live, if alone { &["1", "2"] } else { &["3", "4"] }).await?;
+            live.shutdown().await;
+        }
+    }
+    Ok(())
+}
+
+async fn a_handler_that_crashes_often_shares_no_instance(stage: Stage) -> Result<()> {
+    let gate = watch::Gate::new();
+    let pass = gate.clone();
+    let app = AppSpec::new()
+        .load_with(SHOP, stage.fixture(Fixture::RustAsync).await?, without_breaker())
+        .listen("clock", "wait", move |_: Delivery, _: Payload| {
+            let pass = pass.clone();
+            async move {
+                pass.pass().await;
+                Ok(Payload::null())
+            }
+        });
+    let live = stage.start(app).await?;
+    crash_often(&live, "/waits/panic").await?;
+    let client = *live;
+    let waiting = tokio::spawn(async move { client.get("/waits/1/begun").await });
+    gate.arrived(1).await?;
+    assert_eq!(live.get("/waits/panic").await?.status, 500);
+    gate.open();
+    let reply = waiting.await??;
+    assert_eq!(reply.status, 200, "{}", reply.text());
+    live.shutdown().await;
     Ok(())
 }
 
