@@ -91,12 +91,7 @@ fn link(
     } = checked;
     let limits = options.limits.as_ref().unwrap_or_else(|| engines.limits());
     let asks_for_more = inspection.foreign().next().is_some();
-    let linker = if asks_for_more {
-        &shared.with_wasi
-    } else {
-        &shared.contract
-    };
-    let pre = linker.instantiate_pre(&component).map_err(|error| {
+    let pre = shared.link(&component, asks_for_more).map_err(|error| {
         Error::new(
             ErrorKind::Compile,
             "the component does not link with this host's contract",

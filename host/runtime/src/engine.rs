@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use wasmtime::component::{HasSelf, Linker};
+use wasmtime::component::{Component, HasSelf, InstancePre, Linker};
 use wasmtime::{Config, Engine, EngineWeak, InstanceAllocationStrategy, PoolingAllocationConfig};
 
 use crate::bindings::{context, context_async, events, events_async, log};
@@ -42,9 +42,7 @@ pub(crate) struct Engines {
 pub(crate) struct Shared {
     pub(crate) engine: Engine,
     /// The contract, and nothing else.
-    pub(crate) contract: Linker<Guest>,
-    /// The contract, and what modules can be granted.
-    pub(crate) with_wasi: Linker<Guest>,
+    contract: Linker<Guest>,
 }
 
 impl Engines {
@@ -127,14 +125,22 @@ impl Shared {
             context_async::add_to_linker::<_, HasSelf<Guest>>(&mut contract, |guest| guest)?;
             events_async::add_to_linker::<_, HasSelf<Guest>>(&mut contract, |guest| guest)?;
         }
-        let mut with_wasi = contract.clone();
+        Ok(Self { engine, contract })
+    }
+
+    /// Links a component with the contract, and with what modules can be granted if it asks for more.
+    ///
+    /// # Errors
+    /// If it imports something else.
+    pub(crate) fn link(&self, component: &Component, asks_for_more: bool) -> wasmtime::Result<InstancePre<Guest>> {
+        if !asks_for_more {
+            return self.contract.instantiate_pre(component);
+        }
+        // Most modules have no grants, so that no start has to wait until WASI is there for them.
+        let mut with_wasi = self.contract.clone();
         wasmtime_wasi::p2::add_to_linker_async(&mut with_wasi)?;
         wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut with_wasi)?;
-        Ok(Self {
-            engine,
-            contract,
-            with_wasi,
-        })
+        with_wasi.instantiate_pre(component)
     }
 }
 

@@ -28,7 +28,7 @@ pub struct ModuleLimits {
     /// from within a call to the same module does not count: each level of such calls may have as many instances again.
     pub instances: usize,
     /// How many calls may share an instance of the asynchronous form if its isolation is [`Isolation::Shared`]. A trap
-    /// ends all of them. Default 64.
+    /// ends all of them; calls of a handler that traps often share none any more. Default 64.
     pub in_flight: usize,
     /// How many calls may wait for an instance; one more is refused at once, as after [`queue_wait`](Self::queue_wait).
     /// Default 1,024.

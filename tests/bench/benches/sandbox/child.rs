@@ -142,6 +142,7 @@ async fn sandbox() -> Result<App> {
 /// One module or one native handler, which answers the same.
 async fn started() -> Result<App> {
     let mut options = AppOptions::default();
+    options.max_instances = u32::try_from(number("--instances", options.max_instances.into())?)?;
     if let Some(cache) = option("--cache") {
         options.cache = Some(CacheDirectory::open(cache)?);
     }

@@ -52,6 +52,18 @@ impl Judge for Statuses {
     }
 }
 
+/// All have to be answered with one of these.
+pub struct OneOf(pub &'static [u16]);
+
+impl Judge for OneOf {
+    fn judge(&self, _: usize, _: u32, reply: &Reply) -> Result<(), String> {
+        if self.0.contains(&reply.status) {
+            return Ok(());
+        }
+        Err(format!("{} instead of one of {:?}", reply.status, self.0))
+    }
+}
+
 /// How the load is made.
 #[derive(Clone, Copy)]
 pub struct Pressure {

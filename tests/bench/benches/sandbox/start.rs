@@ -1,5 +1,6 @@
 //! From the start of the process to the first reply: a server with a module whose compiled code is in the cache, against
-//! the same server with the same handler in native code; and one without the cache, for comparison.
+//! the same server with the same handler in native code; and for comparison one whose engine has room for few instances, and
+//! one without the cache.
 //!
 //! `--count` is how many starts of each there are, 21. They take turns.
 
@@ -24,14 +25,17 @@ pub fn run() -> Result<()> {
     let file = file.to_str().context("the folder's name is no text")?;
     let cache = folder.path().join("cache");
     let cache = cache.to_str().context("the folder's name is no text")?;
-    let subjects: [(&str, &[&str]); 3] = [
+    let warm = ["--component", file, "--cache", cache];
+    let small = ["--component", file, "--cache", cache, "--instances", "64"];
+    let subjects: [(&str, &[&str]); 4] = [
         ("native handler", &[]),
-        ("module, warm cache", &["--component", file, "--cache", cache]),
+        ("module, warm cache", &warm),
+        ("the same, 64 instances", &small),
         ("module, no cache", &["--component", file]),
     ];
     let runtime = tokio::runtime::Runtime::new()?;
-    let mut times = [const { Vec::new() }; 3];
-    let mut ratios = [const { Vec::new() }; 3];
+    let mut times = [const { Vec::new() }; 4];
+    let mut ratios = [const { Vec::new() }; 4];
     for round in 0..=number("--count", 21)? {
         let mut native = None;
         for (at, (_, arguments)) in subjects.into_iter().enumerate() {
@@ -51,11 +55,11 @@ pub fn run() -> Result<()> {
             }
         }
     }
-    println!("{:<20} {:>10} {:>10} {:>8}", "", "ms, median", "to native", "goal");
+    println!("{:<24} {:>10} {:>10} {:>8}", "", "ms, median", "to native", "goal");
     for (at, (name, _)) in subjects.into_iter().enumerate() {
         let goal = if at == 1 { format!("{GOAL}") } else { String::new() };
         println!(
-            "{name:<20} {:>10.1} {:>10.2} {goal:>8}",
+            "{name:<24} {:>10.1} {:>10.2} {goal:>8}",
             median(&mut times[at]),
             median(&mut ratios[at])
         );
