@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use pointwork_core::{BoxFuture, Crash, CrashKind};
+use tokio::sync::futures::Notified;
 use tokio::sync::{Notify, SetOnce, mpsc, oneshot};
 use tokio::time::{sleep, sleep_until, timeout};
 use wasmtime::UpdateDeadline;
@@ -31,8 +32,39 @@ pub(crate) struct Concurrent {
     /// What is known of its instances, which call of theirs it was that looped being unknown.
     conduct: Arc<Conduct>,
     workers: Mutex<Workers>,
-    /// Tells those who wait for an instance that one has room, or ended.
-    room: Arc<Notify>,
+    room: Arc<Room>,
+}
+
+/// Tells those who wait for an instance when it is worth another look.
+#[derive(Default)]
+struct Room {
+    /// An instance has room for another call, or ended.
+    shared: Notify,
+    /// An instance has no call, so that it can give way, or ended.
+    alone: Notify,
+}
+
+impl Room {
+    fn call_ended(&self, left: usize) {
+        self.shared.notify_one();
+        if left == 0 {
+            self.alone.notify_one();
+        }
+    }
+
+    fn instance_ended(&self) {
+        self.shared.notify_waiters();
+        self.alone.notify_waiters();
+    }
+
+    /// Waits for news that are of use to such a call. One that is alone must not take the news from one that is not.
+    fn news(&self, conduct: &Conduct) -> Notified<'_> {
+        if conduct.crashes_often() {
+            self.alone.notified()
+        } else {
+            self.shared.notified()
+        }
+    }
 }
 
 #[derive(Default)]
@@ -161,11 +193,11 @@ impl Concurrent {
         let _waiting = self.template.tally.wait(limits.queue).ok_or(Full::Queue)?;
         let wait = async {
             loop {
-                let room = self.room.notified();
+                let news = self.room.news(conduct);
                 if let Some(worker) = self.worker(conduct) {
                     return worker;
                 }
-                room.await;
+                news.await;
             }
         };
         timeout(limits.queue_wait, wait).await.map_err(|_| Full::Instances)
@@ -192,7 +224,7 @@ impl Concurrent {
             state_too.retired.store(true, Ordering::Relaxed);
             // Nobody else sets it.
             let _ = state_too.fate.set(fate);
-            room.notify_waiters();
+            room.instance_ended();
         });
         Arc::new(Worker {
             jobs,
@@ -257,8 +289,8 @@ struct Place {
 impl Drop for Place {
     fn drop(&mut self) {
         *self.worker.since.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
-        self.worker.state.in_flight.fetch_sub(1, Ordering::Relaxed);
-        self.owner.room.notify_one();
+        let before = self.worker.state.in_flight.fetch_sub(1, Ordering::Relaxed);
+        self.owner.room.call_ended(before - 1);
         if !self.ended {
             // A call of the guest is cancelled only by dropping its store. Its neighbours live there too, so it gets
             // until its deadline to end by itself.

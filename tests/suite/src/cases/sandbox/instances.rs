@@ -178,15 +178,38 @@ async fn a_handler_that_crashes_often_leaves_the_instances_to_the_others(stage: 
         for limits in [limits, ModuleLimits::default()] {
             let alone = limits.instances == 1;
             let options = without_breaker().limits(limits);
-            let live = stage.start(counting(form, options, &watch::Gate::new())).await?;
+            let gate = watch::Gate::new();
+            let live = stage.start(counting(form, options, &gate)).await?;
             crash_often(&live, "/trap").await?;
             counts(&live, &["1", "2"]).await?;
             for _ in 0..3 {
                 assert_eq!(live.get("/trap").await?.status, 500, "{form}");
             }
             counts(&live, if alone { &["1", "2"] } else { &["3", "4"] }).await?;
+            if alone {
+                all_wait_for_one(&live, &gate).await?;
+            }
             live.shutdown().await;
         }
+    }
+    Ok(())
+}
+
+/// The only instance is taken: a call that crashes waits for it, and one that does not. Both have their turn.
+async fn all_wait_for_one(live: &Live, gate: &watch::Gate) -> Result<()> {
+    let client = **live;
+    let ask = |path: &'static str| tokio::spawn(async move { client.get(path).await });
+    let held = ask("/held");
+    gate.arrived(1).await?;
+    let others = [ask("/trap"), ask("/count")];
+    watch::eventually("both wait", || {
+        status(live).is_ok_and(|status| status.usage.waiting == others.len())
+    })
+    .await?;
+    gate.open();
+    assert_eq!(held.await??.status, 200);
+    for (other, expected) in others.into_iter().zip([500, 200]) {
+        assert_eq!(other.await??.status, expected);
     }
     Ok(())
 }
