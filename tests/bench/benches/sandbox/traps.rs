@@ -61,7 +61,7 @@ fn disturbance(verdict: &mut Verdict) -> Result<()> {
     for (at, runs) in Runs::ALL.into_iter().enumerate() {
         for fifth in ["trap", "hog"] {
             let mut round = Rounds::new(&server, at, fifth)?;
-            for _ in 0..rounds(7) {
+            for _ in 0..rounds(9) {
                 round.measure(&server)?;
             }
             round.print(runs, verdict);
