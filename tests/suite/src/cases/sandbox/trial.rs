@@ -71,6 +71,9 @@ async fn a_version_that_stands_its_trial_stays(stage: Stage) -> Result<()> {
             assert_eq!(live.get("/trap").await?.status, 500, "{form}");
         }
         serves(&live, "b", "a").await?;
+        live.changes()
+            .expect("the swap", |change| change.kind == ChangeKind::Swapped)
+            .await?;
         let kinds: Vec<_> = live.changes().all().iter().map(|change| change.kind).collect();
         assert_eq!(kinds, [ChangeKind::Loaded, ChangeKind::Swapped], "{form}");
         live.shutdown().await;
