@@ -111,8 +111,8 @@ impl Threads {
 /// Makes the thread that runs this one that others go before. Where the system has no priorities for threads, it competes
 /// like any other.
 ///
-/// A nice value alone is not enough: such a thread is seldom given the processor, but keeps it for a slice of more than a
-/// millisecond while others wait for it.
+/// A nice value alone is not enough: such a thread is seldom given the processor, but may keep it for a while from others
+/// that wake up.
 fn give_way() {
     #[cfg(target_os = "linux")]
     {

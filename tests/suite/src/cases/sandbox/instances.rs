@@ -93,6 +93,20 @@ async fn an_exclusive_instance_serves_one_request_after_the_other(stage: Stage) 
     Ok(())
 }
 
+/// An asynchronous module written in Rust, whose `/waits/…` wait behind the gate.
+async fn waiting(stage: &Stage, options: ModuleOptions, gate: &watch::Gate) -> Result<AppSpec> {
+    let pass = gate.clone();
+    Ok(AppSpec::new()
+        .load_with(SHOP, stage.fixture(Fixture::RustAsync).await?, options)
+        .listen("clock", "wait", move |_: Delivery, _: Payload| {
+            let pass = pass.clone();
+            async move {
+                pass.pass().await;
+                Ok(Payload::null())
+            }
+        }))
+}
+
 async fn a_shared_instance_serves_requests_side_by_side(stage: Stage) -> Result<()> {
     let expected = [
         (None, ["0", "1"]),
@@ -104,17 +118,7 @@ async fn a_shared_instance_serves_requests_side_by_side(stage: Stage) -> Result<
         let gate = watch::Gate::new();
         let mut options = ModuleOptions::new();
         options.isolation = isolation;
-        let pass = gate.clone();
-        let app = AppSpec::new()
-            .load_with(SHOP, stage.fixture(Fixture::RustAsync).await?, options)
-            .listen("clock", "wait", move |_: Delivery, _: Payload| {
-                let pass = pass.clone();
-                async move {
-                    pass.pass().await;
-                    Ok(Payload::null())
-                }
-            });
-        let live = stage.start(app).await?;
+        let live = stage.start(waiting(&stage, options, &gate).await?).await?;
         let begun = two_at_once(&live, "/waits/1/begun", &gate).await?;
         assert_eq!(begun, expected, "{isolation:?}");
         live.shutdown().await;
@@ -216,17 +220,7 @@ async fn all_wait_for_one(live: &Live, gate: &watch::Gate) -> Result<()> {
 
 async fn a_handler_that_crashes_often_shares_no_instance(stage: Stage) -> Result<()> {
     let gate = watch::Gate::new();
-    let pass = gate.clone();
-    let app = AppSpec::new()
-        .load_with(SHOP, stage.fixture(Fixture::RustAsync).await?, without_breaker())
-        .listen("clock", "wait", move |_: Delivery, _: Payload| {
-            let pass = pass.clone();
-            async move {
-                pass.pass().await;
-                Ok(Payload::null())
-            }
-        });
-    let live = stage.start(app).await?;
+    let live = stage.start(waiting(&stage, without_breaker(), &gate).await?).await?;
     crash_often(&live, "/waits/panic").await?;
     let client = *live;
     let waiting = tokio::spawn(async move { client.get("/waits/1/begun").await });
