@@ -1,36 +1,47 @@
 //! The shared part of all subjects: an application of the crate `pointwork`, put together step by step.
 
-use std::future::Future;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use pointwork::{App, AppOptions, ConnectOptions, ModuleStatus};
+use pointwork::{App, AppOptions, CacheDirectory, ConnectOptions, ModuleStatus};
 use pointwork_core::routing::{MethodFilter, TrailingSlash};
 use pointwork_core::{
     BoxFuture, Context, Delivery, Error, Failure, Handler, HandlerFuture, Listener, Payload, Reporter, RouteRecord,
     Router, Staged, Transport,
 };
 
-use crate::adapters::Adapter;
+use pointwork_wire_tests::Adapter;
+use tokio::sync::oneshot;
+
 use crate::subject::{AppSpec, Control, Limits, Refusal, Step};
 
 /// Puts something between an application and its adapter.
 pub type Wrap = fn(Arc<dyn Transport>) -> Arc<dyn Transport>;
 
 /// A server that runs.
-pub struct Serving {
+struct Serving {
     address: SocketAddr,
+    /// Ends it in good order.
     stop: BoxFuture<'static, ()>,
 }
 
-impl Serving {
-    /// A server at that address; `stop` ends it in good order.
-    pub fn new(address: SocketAddr, stop: impl Future<Output = ()> + Send + 'static) -> Self {
-        Self {
-            address,
-            stop: Box::pin(stop),
-        }
-    }
+/// Binds an address and serves it.
+async fn serve(adapter: &dyn Adapter, address: SocketAddr) -> Result<Serving, Refusal> {
+    let listener = adapter.bind(address.to_string()).await;
+    let listener = listener.map_err(|error| Refusal::of(&error))?;
+    let address = listener.local_addr().map_err(|error| Refusal::of(&error))?;
+    let (stop, stopped) = oneshot::channel::<()>();
+    let signal = Box::pin(async move {
+        // A sender that is gone means stop as well.
+        let _ = stopped.await;
+    });
+    let server = tokio::spawn(adapter.serve(listener, signal));
+    let stop = Box::pin(async move {
+        let _ = stop.send(());
+        let _ = server.await;
+    });
+    Ok(Serving { address, stop })
 }
 
 /// Puts the application together on an adapter and serves it.
@@ -41,12 +52,12 @@ pub(crate) async fn start(
 ) -> Result<Box<dyn Control>, Refusal> {
     let (steps, limits) = spec.into_parts();
     let app = App::with_options(options(&limits)).map_err(|error| Refusal::of(&error))?;
-    let transport = adapter.transport();
+    let transport: Arc<dyn Transport> = adapter.clone();
     let transport = wrap.map_or(transport.clone(), |wrap| wrap(transport));
     for step in steps {
         apply(&app, &transport, step).await?;
     }
-    let serving = adapter.serve(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
+    let serving = serve(&*adapter, SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
     Ok(Box::new(Running {
         app,
         adapter,
@@ -56,11 +67,25 @@ pub(crate) async fn start(
     }))
 }
 
+static CACHE: OnceLock<CacheDirectory> = OnceLock::new();
+
+/// Keeps compiled components in a directory from run to run, for every application of this process: most cases load a
+/// guest that another one has, and a debug build compiles slowly.
+///
+/// # Errors
+/// If the directory cannot be used.
+pub fn keep_compiled(directory: &Path) -> Result<(), pointwork::Error> {
+    let cache = CacheDirectory::open(directory)?;
+    CACHE.get_or_init(|| cache);
+    Ok(())
+}
+
 fn options(limits: &Limits) -> AppOptions {
     let mut options = AppOptions::default();
     // A pool takes address space for every instance that it may ever hold, and as many cases run at a time as there are
     // cores, each with an application or two.
     options.max_instances = 100;
+    options.cache = CACHE.get().cloned();
     if let Some(deadline) = limits.deadline {
         options.router.deadline = Some(deadline);
         options.limits.probe = deadline;
@@ -189,7 +214,7 @@ impl Control for Running {
     }
 
     fn bind_again(&self, address: SocketAddr) -> BoxFuture<'_, Result<(), Refusal>> {
-        Box::pin(async move { self.adapter.serve(address).await.map(drop) })
+        Box::pin(async move { serve(&*self.adapter, address).await.map(drop) })
     }
 
     fn shutdown(self: Box<Self>) -> BoxFuture<'static, ()> {

@@ -10,9 +10,11 @@ use anyhow::{Result, anyhow};
 use futures_util::FutureExt as _;
 use pointwork::{ServerRefused, ServerSwapped};
 use pointwork_core::{BoxFuture, ServerCrashed};
+use pointwork_wire_tests::differences::{Answer, Differences};
+use pointwork_wire_tests::message;
 
 use crate::client::{Client, Response};
-use crate::differences::{Answer, Differences, Need};
+use crate::differences;
 use crate::fixtures::{Fixture, Fixtures};
 use crate::logs::Logs;
 use crate::subject::{AppSpec, Control, Refusal, Subject};
@@ -27,8 +29,8 @@ pub struct Case {
     pub rows: &'static [&'static str],
     /// The guests from `tests/guests` that it uses.
     pub fixtures: &'static [Fixture],
-    /// What it needs of an adapter. One that lacks it, as `differences.toml` declares, is not asked.
-    pub needs: &'static [Need],
+    /// Whether it runs on every adapter. A case that only the host can fail runs on one, `hyper`.
+    pub everywhere: bool,
     pub(crate) run: fn(Stage) -> BoxFuture<'static, Result<()>>,
 }
 
@@ -39,11 +41,6 @@ impl fmt::Debug for Case {
 }
 
 impl Case {
-    /// Why the case does not run on an adapter; `None` if it does.
-    pub fn is_not_for(&self, adapter: &str) -> Option<&'static str> {
-        Differences::declared().lacks(adapter, self.needs)
-    }
-
     /// Runs the case; a panic is a failure like any other.
     ///
     /// # Errors
@@ -57,25 +54,27 @@ impl Case {
         };
         match AssertUnwindSafe((self.run)(stage)).catch_unwind().await {
             Ok(verdict) => verdict,
-            Err(panic) => {
-                let text = panic.downcast_ref::<String>().map(String::as_str);
-                let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-                Err(anyhow!("{}", text.unwrap_or("a panic without a message")))
-            }
+            Err(panic) => Err(anyhow!("{}", message(&*panic))),
         }
     }
 }
 
-/// Registers cases: `cases![name: P6, P7; other [Js]: A1; third: A5 needs Http2;]`.
+/// Registers the cases of a file: `cases![host; name: P6, P7; other [Js]: A1; third: E1 on all;]`.
+///
+/// The first word says what the cases can fail on. Those of `adapter` run on every adapter. Those of `host` run on one of
+/// them, but for the few that end with `on all`: they show that the adapter takes part.
 macro_rules! cases {
-    ($($name:ident $([$($fixture:ident),+])? : $($row:ident),+ $(needs $($need:ident),+)?;)+) => {
+    (@everywhere adapter) => { true };
+    (@everywhere host) => { false };
+    (@everywhere host all) => { true };
+    ($scope:ident; $($name:ident $([$($fixture:ident),+])? : $($row:ident),+ $(on $all:ident)?;)+) => {
         /// The cases of this file.
         pub(crate) fn all() -> Vec<$crate::case::Case> {
             vec![$($crate::case::Case {
                 name: stringify!($name),
                 rows: &[$(stringify!($row)),+],
                 fixtures: &[$($($crate::fixtures::Fixture::$fixture),+)?],
-                needs: &[$($($crate::differences::Need::$need),+)?],
+                everywhere: $crate::case::cases!(@everywhere $scope $($all)?),
                 run: |stage| Box::pin($name(stage)),
             }),+]
         }
@@ -149,7 +148,7 @@ impl Stage {
         let Some(instead) = self.instead(method) else {
             return Ok(false);
         };
-        instead.check_reply(method, reply)?;
+        differences::check_reply(instead, method, reply)?;
         Ok(true)
     }
 

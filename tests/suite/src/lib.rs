@@ -17,7 +17,6 @@ pub mod app;
 pub mod broken;
 pub mod case;
 pub mod cases;
-pub mod client;
 pub mod differences;
 pub mod fixtures;
 pub mod fuzz;
@@ -28,3 +27,5 @@ pub mod logs;
 pub mod rows;
 pub mod subject;
 pub mod told;
+
+pub use pointwork_wire_tests::client;

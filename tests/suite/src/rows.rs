@@ -1,4 +1,4 @@
-//! The rows of the specification, and which of them are proven.
+//! The rows of the specification, and the tests that prove each of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -8,136 +8,115 @@ use serde::Deserialize;
 
 use crate::case::Case;
 
-/// The rows of `rows.toml`, and those of `open-rows.toml`.
+/// The rows of `tests/spec.md`, which of them are open, and which are proven outside the test binaries `behaviour` and
+/// `wire`.
 #[derive(Debug)]
 pub struct Rows {
     all: Vec<String>,
     open: BTreeMap<String, String>,
-    elsewhere: BTreeMap<String, PathBuf>,
+    elsewhere: BTreeMap<String, Vec<String>>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct OpenRows {
     open: BTreeMap<String, String>,
-    elsewhere: BTreeMap<String, PathBuf>,
+    elsewhere: BTreeMap<String, Vec<String>>,
 }
 
-fn folder() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+fn tests() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-fn read<T: serde::de::DeserializeOwned>(file: &str) -> Result<T> {
-    let text = std::fs::read_to_string(folder().join(file)).with_context(|| file.to_owned())?;
-    toml::from_str(&text).with_context(|| file.to_owned())
+fn read(file: &str) -> Result<String> {
+    std::fs::read_to_string(tests().join(file)).with_context(|| file.to_owned())
 }
 
 impl Rows {
-    /// Reads both files.
+    /// Reads `spec.md` and `suite/open-rows.toml`.
     ///
     /// # Errors
     /// If one of them is not as it should be.
     pub fn load() -> Result<Self> {
-        let groups: BTreeMap<String, BTreeMap<String, String>> = read("rows.toml")?;
-        let mut all: Vec<_> = groups.into_values().flat_map(BTreeMap::into_keys).collect();
-        all.sort_by_key(|row| order(row));
-        let OpenRows { open, elsewhere } = read("open-rows.toml")?;
+        let spec = read("spec.md")?;
+        let words = spec
+            .lines()
+            .filter_map(|line| line.strip_prefix("- ")?.split(' ').next());
+        let all: Vec<_> = words.filter(|word| is_row(word)).map(str::to_owned).collect();
+        if all.is_empty() {
+            bail!("spec.md has no rows");
+        }
+        let OpenRows { open, elsewhere } = toml::from_str(&read("suite/open-rows.toml")?).context("open-rows.toml")?;
         Ok(Self { all, open, elsewhere })
     }
 
-    /// What is wrong with the rows that the cases name, one sentence each; nothing if each row is proven by a case, proven
-    /// elsewhere, or open, and only one of these.
-    pub fn complaints(&self, cases: &[Case]) -> Vec<String> {
-        let known: BTreeSet<_> = self.all.iter().map(String::as_str).collect();
-        let mut proven = BTreeSet::new();
-        let mut complaints = Vec::new();
+    /// The text of `cases.txt`: each row once, in the order of the specification, with the names of the tests that prove
+    /// it.
+    ///
+    /// # Errors
+    /// Every row without a test that is not open, every open row with one, and every name that there is not.
+    pub fn table(&self, cases: &[Case]) -> Result<String> {
+        let mut proofs: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for case in cases {
             for row in case.rows {
-                if known.contains(row) {
-                    proven.insert(*row);
-                } else {
-                    complaints.push(format!(
-                        "case `{}` names row {row}, which rows.toml does not have",
-                        case.name
-                    ));
+                proofs.entry(row).or_default().push(case.name.to_owned());
+            }
+        }
+        for case in pointwork_wire_tests::all() {
+            for row in case.rows {
+                proofs.entry(row).or_default().push(format!("wire::{}", case.name));
+            }
+        }
+        let mut complaints = Vec::new();
+        for (row, tests) in &self.elsewhere {
+            for test in tests {
+                if let Err(error) = stands(test) {
+                    complaints.push(format!("row {row} is proven elsewhere: {error:#}"));
                 }
             }
+            proofs.entry(row).or_default().extend(tests.iter().cloned());
         }
-        for row in self.open.keys().chain(self.elsewhere.keys()) {
-            if !known.contains(row.as_str()) {
-                complaints.push(format!("open-rows.toml names row {row}, which rows.toml does not have"));
-            }
-        }
-        for row in &self.all {
-            let places = [
-                proven.contains(row.as_str()),
-                self.open.contains_key(row),
-                self.elsewhere.contains_key(row),
-            ];
-            match places {
-                [false, false, false] => {
-                    complaints.push(format!("row {row} is named by no case, and is not in open-rows.toml"));
-                }
-                [true, true, _] | [_, true, true] => {
-                    complaints.push(format!("row {row} is proven and still listed as open"))
-                }
-                _ => {}
-            }
-        }
-        for (row, file) in &self.elsewhere {
-            if let Err(error) = names(file, row) {
-                complaints.push(format!("row {row} is said to be proven elsewhere: {error:#}"));
-            }
-        }
-        complaints
-    }
-
-    /// The golden table: a line for each row and adapter with the cases that prove it.
-    pub fn table(&self, cases: &[Case], adapters: &[&str]) -> String {
+        let known: BTreeSet<_> = self.all.iter().map(String::as_str).collect();
+        let named = proofs.keys().copied().chain(self.open.keys().map(String::as_str));
+        complaints.extend(
+            named
+                .filter(|row| !known.contains(row))
+                .map(|row| format!("row {row} does not stand in spec.md")),
+        );
         let mut table = String::new();
         for row in &self.all {
-            if let Some(reason) = self.open.get(row) {
-                table.push_str(&format!("{row}: open, {reason}\n"));
-            }
-            if let Some(file) = self.elsewhere.get(row) {
-                table.push_str(&format!("{row}: elsewhere, {}\n", file.display()));
-            }
-            let proofs: Vec<_> = cases.iter().filter(|case| case.rows.contains(&row.as_str())).collect();
-            if !proofs.is_empty() {
-                for adapter in adapters {
-                    let names: Vec<_> = proofs.iter().map(|case| entry(case, adapter)).collect();
-                    table.push_str(&format!("{row} {adapter}: {}\n", names.join(", ")));
+            match (proofs.get(row.as_str()), self.open.get(row)) {
+                (Some(names), None) => table.push_str(&format!("{row}: {}\n", names.join(", "))),
+                (None, Some(_)) => {}
+                (None, None) => {
+                    complaints.push(format!("no test proves row {row}, and open-rows.toml does not have it"))
                 }
+                (Some(names), Some(_)) => complaints.push(format!("row {row} is open, and {} proves it", names[0])),
             }
         }
-        table
+        if complaints.is_empty() {
+            return Ok(table);
+        }
+        bail!("{}", complaints.join("\n"))
     }
 }
 
-/// A case in the table; one that does not run on the adapter says why.
-fn entry(case: &Case, adapter: &str) -> String {
-    match case.is_not_for(adapter) {
-        Some(why) => format!("{} (not there: {why})", case.name),
-        None => case.name.to_owned(),
-    }
+/// Whether a word names a row: a capital and a number.
+fn is_row(word: &str) -> bool {
+    let mut characters = word.chars();
+    characters
+        .next()
+        .is_some_and(|letter| letter.is_ascii_uppercase() && letter != 'Z')
+        && !characters.as_str().is_empty()
+        && characters.all(|digit| digit.is_ascii_digit())
 }
 
-/// Whether a file of the repository names a row as `(spec …)`.
-fn names(file: &Path, row: &str) -> Result<()> {
-    let text =
-        std::fs::read_to_string(folder().join("../..").join(file)).with_context(|| file.display().to_string())?;
-    let named = text.split("(spec ").skip(1).filter_map(|rest| rest.split(')').next());
-    if named.flat_map(|rows| rows.split([',', ' '])).any(|named| named == row) {
-        return Ok(());
+/// Whether a test stands in a file of the repository; its name is `path/of/the/file.rs::function`.
+fn stands(test: &str) -> Result<()> {
+    let (file, function) = test.rsplit_once("::").context("expected `file::function`")?;
+    let text = read(&format!("../{file}"))?;
+    if !text.contains(&format!("fn {function}(")) {
+        bail!("`{file}` has no function `{function}`");
     }
-    bail!("`{}` does not say `(spec {row})`", file.display())
-}
-
-/// The order of the specification: D, P, M, G, H, C, E, A, S, X, and by number within each.
-fn order(row: &str) -> (usize, u32) {
-    let (letter, number) = row.split_at(row.len().min(1));
-    (
-        "DPMGHCEASX".find(letter).unwrap_or(usize::MAX),
-        number.parse().unwrap_or(u32::MAX),
-    )
+    Ok(())
 }

@@ -1,39 +1,95 @@
 //! A case, and the running of all.
 
+use std::any::Any;
+use std::cell::Cell;
 use std::future::Future;
+use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 
-use libtest_mimic::{Arguments, Trial};
+use libtest_mimic::{Arguments, Failed, Trial};
 
-use crate::Subject;
+use crate::adapters::{ADAPTERS, On};
+use crate::differences::Differences;
 
 /// One behaviour: a function that panics if it is not there.
+#[derive(Clone, Debug)]
 pub struct Case {
-    name: String,
-    run: fn(),
+    /// The file and the function: `paths::a_literal_beats_a_parameter_in_any_order`.
+    pub name: String,
+    /// The rows of the specification that it proves.
+    pub rows: &'static [&'static str],
+    run: fn(On),
 }
 
 impl Case {
     /// A case of a module, as [`cases!`](crate::cases) makes it.
-    pub fn new(module: &str, name: &str, run: fn()) -> Self {
+    pub fn new(module: &str, name: &str, rows: &'static [&'static str], run: fn(On)) -> Self {
         let module = module.rsplit("::").next().unwrap_or(module);
         Self {
             name: format!("{module}::{name}"),
+            rows,
             run,
         }
     }
+
+    fn on(&self, on: On) -> Trial {
+        let case = self.clone();
+        Trial::test(format!("{}::{}", on.name, self.name), move || {
+            let outcome = caught(|| (case.run)(on));
+            let verdict = Differences::declared().judge(on.name, &case.name, outcome);
+            verdict.map_err(Failed::from)
+        })
+    }
 }
 
-/// Runs the common cases on an adapter, and its own, as the arguments of the command line say.
-pub fn main<S: Subject>(own: impl IntoIterator<Item = Vec<Case>>) -> ExitCode {
-    let cases = crate::all::<S>().into_iter().chain(own.into_iter().flatten());
-    let trials = cases.map(|Case { name, run }| {
-        Trial::test(name, move || {
-            run();
-            Ok(())
-        })
-    });
-    libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit_code()
+/// Runs the common cases on every adapter, and the cases of single adapters, as the arguments of the command line say.
+pub fn main(own: impl IntoIterator<Item = (&'static str, Vec<Case>)>) -> ExitCode {
+    let common = crate::all();
+    let mut trials: Vec<_> = ADAPTERS
+        .iter()
+        .flat_map(|on| common.iter().map(|case| case.on(*on)))
+        .collect();
+    for (name, cases) in own {
+        let on = ADAPTERS.iter().find(|on| on.name == name).expect("an adapter's name");
+        trials.extend(cases.iter().map(|case| case.on(*on)));
+    }
+    let names = common.iter().map(|case| case.name.clone()).collect();
+    trials.push(Trial::test("every_declared_difference_names_a_case", move || {
+        Differences::declared()
+            .check_names(&names, |name| name.contains("::"))
+            .map_err(Failed::from)
+    }));
+    quiet_panics();
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+thread_local! {
+    /// Where a case on this thread panicked; `None` while no case runs here.
+    static PLACE: Cell<Option<String>> = const { Cell::new(None) };
+}
+
+/// A panic of a case is its failure, and told with it; one of another thread is printed as ever.
+fn quiet_panics() {
+    let print = panic::take_hook();
+    panic::set_hook(Box::new(move |info| match PLACE.take() {
+        Some(_) => PLACE.set(info.location().map(ToString::to_string)),
+        None => print(info),
+    }));
+}
+
+/// What went wrong in a case, and where.
+fn caught(run: impl FnOnce()) -> Result<(), String> {
+    PLACE.set(Some(String::new()));
+    let outcome = panic::catch_unwind(AssertUnwindSafe(run));
+    let place = PLACE.take().unwrap_or_default();
+    outcome.map_err(|panic| format!("{}\nat {place}", message(&*panic)))
+}
+
+/// The words of a panic.
+pub fn message(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    text.unwrap_or("a panic without a message")
 }
 
 /// Runs one case on a runtime of its own, on the thread that calls.
@@ -47,26 +103,34 @@ pub fn block_on(case: impl Future<Output = ()>) {
 
 /// Lists the cases of a file: makes the function `all`, which returns them.
 ///
-/// `cases! { one, two }` lists asynchronous functions without arguments; `cases! { by runner; one, two }` has each run by
-/// a function of the adapter's in place of [`block_on`]; `cases! { for S; one, two }` lists functions generic over a
-/// [`Subject`], and so is `all`.
+/// `cases! { one, two: A8 }` lists asynchronous functions of an adapter, with the rows of the specification that they
+/// prove. `cases! { own; one, two }` lists functions without arguments, the cases of one adapter alone, and
+/// `cases! { by runner; one, two }` has each of these run by a function in place of [`block_on`].
 #[macro_export]
 macro_rules! cases {
-    (for $subject:ident; $($name:ident),+ $(,)?) => {
-        /// The cases of this file.
-        pub(crate) fn all<$subject: $crate::Subject>() -> Vec<$crate::Case> {
-            vec![$($crate::Case::new(module_path!(), stringify!($name), || {
-                $crate::block_on($name::<$subject>());
-            })),+]
-        }
+    (own; $($rest:tt)+) => {
+        $crate::cases! { by $crate::block_on; $($rest)+ }
     };
-    (by $run:path; $($name:ident),+ $(,)?) => {
+    (by $run:path; $($name:ident $(: $($row:ident)+)?),+ $(,)?) => {
         /// The cases of this file.
         pub(crate) fn all() -> Vec<$crate::Case> {
-            vec![$($crate::Case::new(module_path!(), stringify!($name), || $run($name()))),+]
+            vec![$($crate::Case::new(
+                module_path!(),
+                stringify!($name),
+                &[$($(stringify!($row)),+)?],
+                |_| $run($name()),
+            )),+]
         }
     };
-    ($($name:ident),+ $(,)?) => {
-        $crate::cases! { by $crate::block_on; $($name),+ }
+    ($($name:ident $(: $($row:ident)+)?),+ $(,)?) => {
+        /// The cases of this file.
+        pub(crate) fn all() -> Vec<$crate::Case> {
+            vec![$($crate::Case::new(
+                module_path!(),
+                stringify!($name),
+                &[$($(stringify!($row)),+)?],
+                |on| $crate::block_on($name(on)),
+            )),+]
+        }
     };
 }

@@ -1,53 +1,208 @@
-//! In what an adapter may differ from the others.
+//! In what the adapters differ: `tests/differences.toml`, which both test binaries execute.
+//!
+//! A difference is an expected failure of named cases. Each of them runs; one that passes is an error, and so is one that
+//! fails in another way than declared.
 
-/// In what an adapter differs, as its docs say or its framework has it. A case asserts what is declared here, either way.
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use anyhow::{Context as _, Result, ensure};
+use serde::Deserialize;
+
+use crate::adapters::ADAPTERS;
+
+/// All of `differences.toml`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Differences {
-    /// How it has HTTP/2.
-    pub http2: Http2,
-    /// What the preface of HTTP/2 gets where it is not spoken, before the connection closes.
-    pub answer_to_the_preface: &'static str,
-    /// Whether it takes every method. One outside its list gets an empty 501, and the connection closes.
-    pub every_method: bool,
-    /// Whether a connection serves another request after a CONNECT that was refused. The refusal says
-    /// `Connection: close` if not.
-    pub stays_after_a_refused_connect: bool,
-    /// The words after a status 299.
-    pub words_of_299: &'static str,
-    /// Whether a reply says so if the connection closes after it because the request's body did not come. It closes
-    /// either way.
-    pub announces_the_end_after_an_unread_body: bool,
-    /// Whether a connection serves another request after a reply that began before the request's body had ended. The
-    /// reply says `Connection: close` if not.
-    pub stays_after_an_early_reply: bool,
-    /// Whether a refusal in HTTP/1.0 says `Connection: close`. The connection closes either way.
-    pub says_close_in_http_1_0: bool,
-    /// Whether a lone line feed after the last chunk counts as the begin of a trailer, for whose end the server waits. It
-    /// is an error if not.
-    pub line_feed_begins_a_trailer: bool,
+    /// The cases that fail.
+    #[serde(default, rename = "difference")]
+    pub differences: Vec<Difference>,
+    /// The frameworks with a closed list of methods.
+    #[serde(default)]
+    pub methods: Vec<ClosedList>,
+    /// What is not compared of random requests.
+    #[serde(default)]
+    pub reads: Vec<Reading>,
+}
+
+/// Cases that fail on one adapter, all for one reason and in one way.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Difference {
+    /// The adapter.
+    pub adapter: String,
+    /// The names of the cases, those of the wire with their file.
+    pub cases: Vec<String>,
+    /// Why the case fails there.
+    pub reason: String,
+    /// The text that each failure contains.
+    pub instead: String,
+    /// What happens there in place of what the cases expect, in words for users.
+    pub behaviour: String,
+}
+
+/// A framework's closed list of methods.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClosedList {
+    /// The adapter.
+    pub adapter: String,
+    /// Why it has one.
+    pub why: String,
+    /// The methods in it.
+    pub serves: BTreeSet<String>,
+    /// What is answered to any other.
+    pub others: Answer,
+}
+
+/// What is answered instead of the common answer.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Answer {
+    /// The status.
+    pub status: u16,
+    /// The whole body.
+    pub body: String,
+    /// Whether the connection closes behind it.
+    pub closes: bool,
+}
+
+/// A method of which one adapter reads requests in its own way.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reading {
+    /// The adapter.
+    pub adapter: String,
+    /// The method.
+    pub method: String,
+    /// What is not compared.
+    pub open: Vec<Aspect>,
+    /// Why.
+    pub why: String,
+    /// A request that shows it.
+    pub probe: ReadingProbe,
+}
+
+/// A request, and how it is answered there.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReadingProbe {
+    /// The bytes.
+    pub request: String,
+    /// The status of the answer.
+    pub status: u16,
+    /// Its whole body.
+    pub body: String,
+    /// Whether the connection closes behind it.
+    pub closes: bool,
+}
+
+/// Something about an answer that may differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Aspect {
+    /// The request's body as the handler sees it, and with it the reply's.
+    Body,
+    /// Whether the connection closes, and with it what becomes of the next request on it.
+    Connection,
 }
 
 impl Differences {
-    /// The ways of hyper, and so of all that stand on the shared server.
-    pub const NONE: Self = Self {
-        http2: Http2::Beside,
-        answer_to_the_preface: "",
-        every_method: true,
-        stays_after_a_refused_connect: true,
-        words_of_299: "<none>",
-        announces_the_end_after_an_unread_body: false,
-        stays_after_an_early_reply: true,
-        says_close_in_http_1_0: true,
-        line_feed_begins_a_trailer: true,
-    };
+    /// Those of the file.
+    ///
+    /// # Panics
+    /// If the file is not as it should be: no test means anything then.
+    pub fn declared() -> &'static Self {
+        static DECLARED: OnceLock<Differences> = OnceLock::new();
+        DECLARED.get_or_init(|| Self::load().unwrap_or_else(|error| panic!("{error:#}")))
+    }
+
+    fn load() -> Result<Self> {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../differences.toml");
+        let text = std::fs::read_to_string(&file).context("tests/differences.toml")?;
+        let read: Self = toml::from_str(&text).context("tests/differences.toml")?;
+        let adapters = read.differences.iter().map(|difference| &difference.adapter);
+        let adapters = adapters.chain(read.methods.iter().map(|list| &list.adapter));
+        for adapter in adapters.chain(read.reads.iter().map(|reading| &reading.adapter)) {
+            let names = ADAPTERS.map(|on| on.name);
+            ensure!(
+                names.contains(&adapter.as_str()),
+                "tests/differences.toml names the adapter `{adapter}`, expected one of {}",
+                names.join(", ")
+            );
+        }
+        Ok(read)
+    }
+
+    /// Whether a case ended as it has to on an adapter: well, or as declared.
+    ///
+    /// # Errors
+    /// What was not as it has to be.
+    pub fn judge(&self, adapter: &str, case: &str, outcome: Result<(), String>) -> Result<(), String> {
+        let mut differences = self.differences.iter();
+        let declared = differences.find(|one| one.adapter == adapter && one.cases.iter().any(|name| name == case));
+        match (declared, outcome) {
+            (None, outcome) => outcome,
+            (Some(declared), Ok(())) => Err(format!(
+                "it passes, though tests/differences.toml expects it to fail, because {}",
+                declared.reason
+            )),
+            (Some(declared), Err(failure)) if failure.contains(&declared.instead) => Ok(()),
+            (Some(declared), Err(failure)) => Err(format!(
+                "tests/differences.toml expects a failure with `{}`, got: {failure}",
+                declared.instead
+            )),
+        }
+    }
+
+    /// Whether every declared case of these is there, once for each adapter.
+    ///
+    /// # Errors
+    /// The names that are wrong.
+    pub fn check_names(&self, known: &BTreeSet<String>, of_these: impl Fn(&str) -> bool) -> Result<(), String> {
+        let mut seen = BTreeSet::new();
+        let mut complaints = Vec::new();
+        for difference in &self.differences {
+            for case in difference.cases.iter().filter(|case| of_these(case)) {
+                if !known.contains(case) {
+                    complaints.push(format!(
+                        "tests/differences.toml names the case `{case}`, which there is not"
+                    ));
+                }
+                if !seen.insert((&difference.adapter, case)) {
+                    complaints.push(format!(
+                        "tests/differences.toml names `{case}` twice for {}",
+                        difference.adapter
+                    ));
+                }
+            }
+        }
+        match complaints.is_empty() {
+            true => Ok(()),
+            false => Err(complaints.join("\n")),
+        }
+    }
+
+    /// What an adapter's server answers by itself to a method that its framework does not know; `None` if it serves it.
+    pub fn instead(&self, adapter: &str, method: &str) -> Option<&Answer> {
+        let list = self.methods.iter().find(|list| list.adapter == adapter)?;
+        (!list.serves.contains(method)).then_some(&list.others)
+    }
+
+    /// What is not compared of an adapter's answers to a method.
+    pub fn open(&self, adapter: &str, method: &str) -> &[Aspect] {
+        let mut readings = self.reads.iter();
+        let reading = readings.find(|reading| reading.adapter == adapter && reading.method == method);
+        reading.map_or(&[], |reading| &reading.open)
+    }
 }
 
-/// How an adapter has HTTP/2.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Http2 {
-    /// On the same port as HTTP/1, unless the options ask for one of them.
-    Beside,
-    /// Only where the options ask for nothing else.
-    Alone,
-    /// Never, whatever the options ask for.
-    Never,
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let connection = if self.closes { "closes" } else { "stays" };
+        write!(f, "{} {:?}, and the connection {connection}", self.status, self.body)
+    }
 }

@@ -7,11 +7,9 @@ use std::time::{Duration, Instant};
 use pointwork_core::routing::{MethodFilter, Pattern};
 use pointwork_core::{
     BoxFuture, Bus, BusOptions, Context, Executor, Failure, Handler, IntoReply, Origin, Route, RouteRecord, Router,
-    RouterOptions, ServerOptions, Transport,
+    RouterOptions, Transport,
 };
 use tokio::sync::Notify;
-
-use crate::Subject;
 
 struct OnTokio;
 
@@ -117,7 +115,7 @@ pub(crate) fn bus() -> Bus {
 ///
 /// # Panics
 /// If the core or the adapter refuses it.
-pub fn publish(adapter: &impl Transport, routes: Vec<Route>, options: RouterOptions) {
+pub fn publish(adapter: &(impl Transport + ?Sized), routes: Vec<Route>, options: RouterOptions) {
     let bus = bus();
     let reporter = bus.reporter(adapter.name());
     let router = Router::new(routes, options, bus, executor()).unwrap();
@@ -126,17 +124,7 @@ pub fn publish(adapter: &impl Transport, routes: Vec<Route>, options: RouterOpti
 }
 
 /// An adapter with these routes.
-pub fn published<S: Subject>(options: ServerOptions, routes: Vec<Route>) -> S::Adapter {
-    let adapter = S::adapter(options);
+pub fn published<A: Transport>(adapter: A, routes: Vec<Route>) -> A {
     publish(&adapter, routes, RouterOptions::default());
-    adapter
-}
-
-/// An adapter with these routes and a limit for bodies, in bytes.
-pub(crate) fn limited<S: Subject>(options: ServerOptions, routes: Vec<Route>, body_limit: u64) -> S::Adapter {
-    let adapter = S::adapter(options);
-    let mut options = RouterOptions::default();
-    options.body_limit = body_limit;
-    publish(&adapter, routes, options);
     adapter
 }

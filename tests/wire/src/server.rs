@@ -1,14 +1,15 @@
 //! The server under test.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
-use pointwork_core::{Route, ServerOptions};
+use pointwork_core::{Route, RouterOptions, ServerOptions};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use crate::Subject;
-use crate::client::{Client, normal, within};
-use crate::routes::{limited, published, routes};
+use crate::adapters::{Adapter, On};
+use crate::probe::{Probe, normal, within};
+use crate::routes::{publish, routes};
 
 /// A server on a free port of this machine, with a way to shut it down.
 pub struct Server {
@@ -24,8 +25,8 @@ impl Server {
     ///
     /// # Panics
     /// If it gets no port.
-    pub async fn start<S: Subject>(adapter: &S::Adapter) -> Self {
-        let listener = S::bind(adapter, "127.0.0.1:0".to_owned()).await.unwrap();
+    pub async fn start(adapter: Arc<dyn Adapter>) -> Self {
+        let listener = adapter.bind("127.0.0.1:0".to_owned()).await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
         let signal = Box::pin(async {
@@ -34,35 +35,43 @@ impl Server {
         Self {
             address,
             stop: Some(stop),
-            serving: tokio::spawn(S::serve(adapter, listener, signal)),
+            serving: tokio::spawn(adapter.serve(listener, signal)),
         }
     }
 
     /// Serves these routes.
-    pub async fn with<S: Subject>(options: ServerOptions, routes: Vec<Route>) -> Self {
-        Self::start::<S>(&published::<S>(options, routes)).await
+    pub async fn with(on: On, options: ServerOptions, routes: Vec<Route>) -> Self {
+        Self::open(on, options, routes, RouterOptions::default()).await
     }
 
     /// Serves these routes with another limit for bodies, in bytes.
-    pub(crate) async fn limited<S: Subject>(options: ServerOptions, routes: Vec<Route>, body_limit: u64) -> Self {
-        Self::start::<S>(&limited::<S>(options, routes, body_limit)).await
+    pub(crate) async fn limited(on: On, options: ServerOptions, routes: Vec<Route>, body_limit: u64) -> Self {
+        let mut router = RouterOptions::default();
+        router.body_limit = body_limit;
+        Self::open(on, options, routes, router).await
+    }
+
+    async fn open(on: On, options: ServerOptions, routes: Vec<Route>, router: RouterOptions) -> Self {
+        let adapter = (on.open)(options);
+        publish(&*adapter, routes, router);
+        Self::start(adapter).await
     }
 
     /// Serves the [usual routes](routes) with the default options.
-    pub async fn plain<S: Subject>() -> Self {
-        Self::with::<S>(ServerOptions::default(), routes()).await
+    pub async fn plain(on: On) -> Self {
+        Self::with(on, ServerOptions::default(), routes()).await
     }
 
     /// Serves the usual routes and one more.
-    pub async fn and<S: Subject>(route: Route) -> Self {
+    pub async fn and(on: On, route: Route) -> Self {
         let mut all = routes();
         all.push(route);
-        Self::with::<S>(ServerOptions::default(), all).await
+        Self::with(on, ServerOptions::default(), all).await
     }
 
     /// A new connection.
-    pub async fn client(&self) -> Client {
-        Client::connect(self.address).await
+    pub async fn client(&self) -> Probe {
+        Probe::connect(self.address).await
     }
 
     /// What comes back for these bytes until the connection closes, which must be no reset. Whatever they are, they must

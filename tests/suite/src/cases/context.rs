@@ -9,6 +9,7 @@ use crate::guest::{Program, Step};
 use crate::subject::AppSpec;
 
 cases![
+    adapter;
     parameters_are_there_before_the_handler_runs: H2;
     a_parameter_that_the_pattern_lacks_is_none: H2;
     the_query_arrives_as_it_was_sent: H9;

@@ -12,15 +12,15 @@ use crate::guest::{Controller, End, Guest, Program, Step};
 use crate::subject::{AppSpec, Limits};
 
 cases![
-    a_trap_is_500_and_reported: E1, E2;
+    host;
+    a_trap_is_500_and_reported: E1, E2 on all;
     a_trap_ends_one_request_only: E1;
     a_trap_tells_the_client_nothing: E1;
     the_message_of_a_guests_panic_is_reported: E1;
-    an_endless_loop_ends_at_the_deadline: E1;
+    an_endless_loop_ends_at_the_deadline: E1 on all;
     an_endless_loop_does_not_hold_up_others: E1;
     a_memory_hog_ends_at_its_limit: E1;
     a_native_handler_that_panics_is_500_and_reported: E1;
-    a_port_in_use_is_an_error_and_reported: E1;
 ];
 
 fn trapping() -> AppSpec {
@@ -157,27 +157,6 @@ async fn a_native_handler_that_panics_is_500_and_reported(stage: Stage) -> Resul
         .await?;
     assert!(crash.message.contains("a panic on purpose"), "{}", crash.message);
     assert_eq!(live.get("/it").await?.text(), "calm");
-    live.shutdown().await;
-    Ok(())
-}
-
-async fn a_port_in_use_is_an_error_and_reported(stage: Stage) -> Result<()> {
-    let live = stage.start(AppSpec::new().load("m", fixed("a", "a"))).await?;
-    let address = live.address();
-    let refusal = match live.control().bind_again(address).await {
-        Err(refusal) => refusal.to_string(),
-        Ok(()) => panic!("{address} was bound twice"),
-    };
-    assert!(
-        refusal.contains(&address.to_string()),
-        "the error names the address: {refusal}"
-    );
-    let crash = live
-        .crashes()
-        .expect("the port in use", |crash| crash.kind == CrashKind::Adapter)
-        .await?;
-    assert_eq!(crash.adapter.as_deref(), Some(stage.adapter()));
-    assert_eq!(live.get("/a").await?.text(), "a");
     live.shutdown().await;
     Ok(())
 }

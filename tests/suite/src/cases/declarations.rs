@@ -8,9 +8,10 @@ use crate::guest::{Controller, Guest, Program, Step};
 use crate::subject::AppSpec;
 
 cases![
+    host;
     a_prefix_of_a_slash_is_the_root: D1;
-    every_attribute_method_has_routes: D2;
-    any_token_is_a_method: D2, D10, A2, A4;
+    every_attribute_method_has_routes: D2 on all;
+    any_token_is_a_method: D2, D10, A2, A4 on all;
     each_path_of_a_list_is_a_route_of_its_own: D3;
     no_path_is_the_prefix_itself: D3, D1;
     discovery_runs_no_handler: D5;

@@ -15,6 +15,7 @@ use crate::fixtures::Fixture;
 use crate::subject::{AppSpec, Step};
 
 cases![
+    host;
     what_is_not_granted_refuses_the_module_by_name [RustWasi]: C5;
     an_interface_with_nothing_behind_it_reaches_nothing [RustWasi]: C5;
     a_directory_is_what_was_granted_and_no_more [RustWasi]: C5;

@@ -13,11 +13,12 @@ use crate::guest::{Program, Step};
 use crate::subject::{AppSpec, Limits};
 
 cases![
-    a_body_over_the_limit_is_413: A1;
+    host;
+    a_body_over_the_limit_is_413: A1 on all;
     a_chunked_body_over_the_limit_is_413: A1;
     a_body_at_the_limit_passes: A1;
     instances_are_reused: A1;
-    many_requests_at_once_are_all_answered: A1;
+    many_requests_at_once_are_all_answered: A1 on all;
 ];
 
 fn limited() -> AppSpec {

@@ -11,9 +11,10 @@ use crate::client::Request;
 use crate::subject::AppSpec;
 
 cases![
-    every_attribute_has_its_operation: M1;
-    register_route_takes_any_method: M2, A4;
-    a_native_handler_sees_the_request: M1, H9, X1;
+    host;
+    every_attribute_has_its_operation: M1 on all;
+    register_route_takes_any_method: M2, A4 on all;
+    a_native_handler_sees_the_request: M1, H9, X1 on all;
     a_native_handler_may_return_any_reply: H1, H5, M1;
     a_native_handler_may_wait: H1;
     manual_and_declared_routes_stand_side_by_side: M1, M3;

@@ -8,6 +8,7 @@ use crate::guest::{Program, Step};
 use crate::subject::{AppSpec, Limits};
 
 cases![
+    adapter;
     a_webdav_route_is_a_real_route: A6;
     a_route_that_the_framework_cannot_serve_is_told_once: A3;
     all_answers_every_method: A7, D2, A4;

@@ -17,10 +17,8 @@ mod refusals;
 mod replies;
 mod rust_guests;
 mod sandbox;
-mod smuggling;
 mod streams;
 mod watch;
-mod wire;
 
 use std::sync::Arc;
 
@@ -40,9 +38,7 @@ pub fn all() -> Vec<Case> {
         channels::all,
         crashes::all,
         methods::all,
-        wire::all,
         framing::all,
-        smuggling::all,
         limits::all,
         streams::all,
         grants::all,

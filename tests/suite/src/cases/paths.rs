@@ -8,6 +8,7 @@ use crate::guest::{Controller, Guest, Program, Step};
 use crate::subject::AppSpec;
 
 cases![
+    adapter;
     prefix_and_path_join_as_the_table_says: P1, P2, P3, P5;
     slashes_at_the_seam_change_nothing: P3, P2;
     a_parameter_captures_one_segment: P4;

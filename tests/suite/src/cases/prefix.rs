@@ -9,13 +9,14 @@ use crate::guest::{Program, Step};
 use crate::subject::AppSpec;
 
 cases![
-    connect_to_takes_a_prefix: G1;
+    host;
+    connect_to_takes_a_prefix: G1 on all;
     set_global_prefix_prefixes_what_comes_afterwards: G1, G2;
     what_came_before_the_prefix_has_none: G2;
     one_module_serves_under_any_prefix: G3, D4;
     a_prefix_that_is_set_twice_applies_once: G4;
     a_prefix_of_both_calls_applies_once: G4;
-    the_context_shows_the_path_with_the_prefix: G5;
+    the_context_shows_the_path_with_the_prefix: G5 on all;
     the_route_is_the_full_pattern: G5, P1;
 ];
 

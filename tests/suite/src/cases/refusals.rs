@@ -9,6 +9,7 @@ use crate::guest::{Controller, Discovery, Guest, Program, core_module, foreign_c
 use crate::subject::{AppSpec, Limits, Step};
 
 cases![
+    host;
     a_file_that_is_no_component_is_refused: D10;
     a_core_module_is_refused: D10;
     a_truncated_component_is_refused: D10;

@@ -10,6 +10,7 @@ use crate::guest::{End, Program, ReplyBody, Step};
 use crate::subject::{AppSpec, Limits};
 
 cases![
+    adapter;
     a_returned_value_is_the_reply: H5, H1;
     headers_of_a_reply_keep_their_order_and_duplicates: H5;
     a_reply_may_name_its_own_content_type: H5;

@@ -13,13 +13,14 @@ use crate::fixtures::Fixture;
 use crate::subject::AppSpec;
 
 cases![
+    host;
     the_rust_sdk_declares_what_its_attributes_say [RustBasic]: D1, D2, D3, D9;
     items_without_an_attribute_are_no_routes [RustBasic]: D8;
     what_a_controller_inherits_is_no_route [RustBasic]: D7;
     a_controller_takes_part_only_if_its_module_lists_it [RustBasic]: D6;
     typed_parts_of_the_request_arrive [RustBasic]: H2, H9, D4;
     a_typed_part_that_does_not_fit_is_400 [RustBasic]: H8, H9;
-    every_kind_of_reply_arrives [RustBasic]: H1, H4, H5;
+    every_kind_of_reply_arrives [RustBasic]: H1, H4, H5 on all;
     typed_events_cross_the_boundary [RustBasic]: H3, H8, C1;
     a_result_of_the_wrong_type_is_a_decode_error [RustBasic]: H8;
     a_rust_controller_gives_its_context_away [RustBasic, RustAsync]: H6;

@@ -15,8 +15,9 @@ use crate::home::Home;
 use crate::subject::{AppSpec, Limits};
 
 cases![
+    adapter;
     a_long_body_passes_through_a_guest: A1, H4, H9;
-    a_long_body_passes_through_a_guest_on_http_2: A1, H4, H9 needs Http2;
+    a_long_body_passes_through_a_guest_on_http_2: A1, H4, H9;
     a_body_over_the_limit_breaks_the_echo_off: A1, H9;
     a_client_that_goes_away_within_the_body_is_told_to_the_guest: A1, H4, H9;
     a_client_that_goes_away_cancels_what_the_guest_waits_for: A1, H3;

@@ -18,9 +18,10 @@ use futures_util::future::join_all;
 use pointwork_core::{Context, Failure};
 
 use crate::client::{Client, End, Framing, Response, Transcript};
-use crate::differences::{Aspect, Differences};
+use crate::differences;
 use crate::subject::{AppSpec, Control, Subject};
 use model::{Expected, Model};
+use pointwork_wire_tests::differences::{Aspect, Differences};
 
 pub use regressions::{Regression, regressions};
 pub use request::Request;
@@ -204,7 +205,7 @@ impl Field {
             if expected.refused && self.answers(request, expected, transcript).is_ok() {
                 return Ok(None);
             }
-            instead.check(transcript, &[request.asked(&method), next().asked("GET")])?;
+            differences::check(instead, transcript, &[request.asked(&method), next().asked("GET")])?;
             return Ok(None);
         }
         let open = differences.open(adapter, &method);

@@ -6,10 +6,9 @@ use pointwork_core::ServerOptions;
 use tokio::net::TcpStream;
 use tokio::time::sleep;
 
-use crate::{Server, Subject, observed, within};
+use crate::{On, Server, observed, within};
 
 crate::cases! {
-    for S;
     a_request_in_flight_ends_and_an_idle_connection_closes,
     a_request_that_outlasts_the_grace_is_cut_and_its_handler_cancelled,
     a_shutdown_without_requests_takes_no_grace,
@@ -19,8 +18,8 @@ crate::cases! {
     a_broken_off_body_is_told_to_a_client_that_still_listens,
 }
 
-async fn a_request_in_flight_ends_and_an_idle_connection_closes<S: Subject>() {
-    let mut server = Server::plain::<S>().await;
+async fn a_request_in_flight_ends_and_an_idle_connection_closes(on: On) {
+    let mut server = Server::plain(on).await;
     let address = server.address;
     let mut busy = server.client().await;
     let mut idle = server.client().await;
@@ -40,11 +39,11 @@ async fn a_request_in_flight_ends_and_an_idle_connection_closes<S: Subject>() {
     assert!(within("connecting", TcpStream::connect(address)).await.is_err());
 }
 
-async fn a_request_that_outlasts_the_grace_is_cut_and_its_handler_cancelled<S: Subject>() {
+async fn a_request_that_outlasts_the_grace_is_cut_and_its_handler_cancelled(on: On) {
     let (observed, began, dropped) = observed("GET");
     let mut options = ServerOptions::default();
     options.shutdown_grace = Duration::from_millis(200);
-    let mut server = Server::with::<S>(options, vec![observed]).await;
+    let mut server = Server::with(on, options, vec![observed]).await;
     let mut client = server.client().await;
     client.send("GET /observed HTTP/1.1\r\nhost: a\r\n\r\n").await;
     within("the handler's begin", began.notified()).await;
@@ -56,8 +55,8 @@ async fn a_request_that_outlasts_the_grace_is_cut_and_its_handler_cancelled<S: S
     assert!(client.rest().await.unwrap_or_default().is_empty());
 }
 
-async fn a_shutdown_without_requests_takes_no_grace<S: Subject>() {
-    let mut server = Server::plain::<S>().await;
+async fn a_shutdown_without_requests_takes_no_grace(on: On) {
+    let mut server = Server::plain(on).await;
     let mut idle = server.client().await;
     assert_eq!(idle.get("/echo/1").await.body, "1");
     let begun = Instant::now();
@@ -67,9 +66,9 @@ async fn a_shutdown_without_requests_takes_no_grace<S: Subject>() {
     assert_eq!(idle.rest().await.unwrap(), "");
 }
 
-async fn dropping_the_server_cuts_every_connection<S: Subject>() {
+async fn dropping_the_server_cuts_every_connection(on: On) {
     let (observed, began, dropped) = observed("GET");
-    let server = Server::with::<S>(ServerOptions::default(), vec![observed]).await;
+    let server = Server::with(on, ServerOptions::default(), vec![observed]).await;
     let mut client = server.client().await;
     client.send("GET /observed HTTP/1.1\r\nhost: a\r\n\r\n").await;
     within("the handler's begin", began.notified()).await;
@@ -78,9 +77,9 @@ async fn dropping_the_server_cuts_every_connection<S: Subject>() {
     assert!(client.rest().await.unwrap_or_default().is_empty());
 }
 
-async fn a_client_that_goes_away_cancels_its_handler<S: Subject>() {
+async fn a_client_that_goes_away_cancels_its_handler(on: On) {
     let (observed, began, dropped) = observed("GET");
-    let server = Server::with::<S>(ServerOptions::default(), vec![observed]).await;
+    let server = Server::with(on, ServerOptions::default(), vec![observed]).await;
     let mut client = server.client().await;
     client.send("GET /observed HTTP/1.1\r\nhost: a\r\n\r\n").await;
     within("the handler's begin", began.notified()).await;
@@ -88,9 +87,9 @@ async fn a_client_that_goes_away_cancels_its_handler<S: Subject>() {
     within("the handler's drop", dropped.notified()).await;
 }
 
-async fn a_client_that_goes_away_within_its_body_ends_the_reading_of_it<S: Subject>() {
+async fn a_client_that_goes_away_within_its_body_ends_the_reading_of_it(on: On) {
     let (observed, began, dropped) = observed("POST");
-    let server = Server::with::<S>(ServerOptions::default(), vec![observed]).await;
+    let server = Server::with(on, ServerOptions::default(), vec![observed]).await;
     for framing in ["content-length: 9", "transfer-encoding: chunked"] {
         let mut client = server.client().await;
         client
@@ -104,8 +103,8 @@ async fn a_client_that_goes_away_within_its_body_ends_the_reading_of_it<S: Subje
     }
 }
 
-async fn a_broken_off_body_is_told_to_a_client_that_still_listens<S: Subject>() {
-    let server = Server::plain::<S>().await;
+async fn a_broken_off_body_is_told_to_a_client_that_still_listens(on: On) {
+    let server = Server::plain(on).await;
     let reply = server
         .raw("POST /body HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n")
         .await;

@@ -2,15 +2,15 @@
 
 use std::time::{Duration, Instant};
 
-use http::{Request, StatusCode};
+use http::{Request, Response, StatusCode, Version};
 use http_body_util::BodyExt;
+use hyper::body::Incoming;
 use pointwork_core::{Body, Context, Failure, Protocols, ServerOptions};
 
-use crate::http2::Http2Client;
-use crate::{Http2, Server, Subject, route, routes, within};
+use crate::client::{Client, Http2};
+use crate::{On, Server, route, routes, within};
 
 crate::cases! {
-    for S;
     it_gives_the_answers_of_http_1,
     requests_of_one_connection_run_beside_each_other,
     head_has_the_length_and_no_body,
@@ -18,25 +18,66 @@ crate::cases! {
     a_body_that_stops_coming_gets_408,
     too_many_headers_get_431,
     the_end_of_a_request_is_not_the_clients,
-    any_method_is_a_real_route_or_the_end,
+    a_method_of_every_frameworks_list_is_a_real_route,
+    a_method_of_no_frameworks_list_is_a_real_route,
 }
 
-/// The options that have HTTP/2 spoken.
-pub(super) fn options<S: Subject>() -> ServerOptions {
+/// The options that have nothing but HTTP/2 spoken.
+pub(super) fn options() -> ServerOptions {
     let mut options = ServerOptions::default();
-    if S::DIFFERENCES.http2 == Http2::Alone {
-        options.protocols = Protocols::Http2;
-    }
+    options.protocols = Protocols::Http2;
     options
 }
 
-pub(super) async fn plain<S: Subject>() -> Server {
-    Server::with::<S>(options::<S>(), routes()).await
+/// A client of HTTP/2 whose failures are panics.
+pub(super) struct Http2Probe(Http2);
+
+impl Http2Probe {
+    pub(super) async fn connect(server: &Server) -> Self {
+        Self(Client::new(server.address).connect_http2().await.unwrap())
+    }
+
+    /// Sends a request; the future is free of the probe.
+    pub(super) fn begin(
+        &self,
+        method: &str,
+        path: &str,
+        body: Body,
+    ) -> impl Future<Output = hyper::Result<Response<Incoming>>> + Send + use<> {
+        let request = Request::builder().method(method).uri(format!("http://a{path}"));
+        self.0.begin(request.body(body).unwrap())
+    }
+
+    /// Sends a request and returns the head of its reply.
+    pub(super) async fn send(&self, method: &str, path: &str, body: Body) -> hyper::Result<Response<Incoming>> {
+        within("the reply", self.begin(method, path, body)).await
+    }
+
+    /// Sends a request and returns the status and the body of its reply.
+    pub(super) async fn text(&self, method: &str, path: &str, body: Body) -> (StatusCode, String) {
+        let reply = self.send(method, path, body).await.unwrap();
+        assert_eq!(reply.version(), Version::HTTP_2);
+        let status = reply.status();
+        let bytes = within("the body", reply.into_body().collect())
+            .await
+            .unwrap()
+            .to_bytes();
+        (status, String::from_utf8(bytes.to_vec()).unwrap())
+    }
+
+    /// Waits until the server closes the connection in good order.
+    pub(super) async fn ended(mut self) {
+        within("the connection's end", self.0.ended()).await.unwrap();
+    }
 }
 
-async fn it_gives_the_answers_of_http_1<S: Subject>() {
-    let server = plain::<S>().await;
-    let mut client = Http2Client::connect(&server).await;
+pub(super) async fn plain(on: On) -> Server {
+    Server::with(on, options(), routes()).await
+}
+
+async fn it_gives_the_answers_of_http_1(on: On) {
+    let server = plain(on).await;
+    let client = Http2Probe::connect(&server).await;
     for (method, path, body, answer) in [
         ("GET", "/hello", "", "hello"),
         ("POST", "/body", "abc", "3 bytes"),
@@ -47,38 +88,35 @@ async fn it_gives_the_answers_of_http_1<S: Subject>() {
     }
 }
 
-async fn requests_of_one_connection_run_beside_each_other<S: Subject>() {
-    let server = plain::<S>().await;
-    let client = Http2Client::connect(&server).await;
+async fn requests_of_one_connection_run_beside_each_other(on: On) {
+    let server = plain(on).await;
+    let client = Http2Probe::connect(&server).await;
     let begun = Instant::now();
     let slow = (0..10).map(|_| {
-        let mut sender = client.sender.clone();
-        async move {
-            let request = Request::get("http://a/slow").body(Body::empty()).unwrap();
-            sender.send_request(request).await.unwrap().status()
-        }
+        let reply = client.begin("GET", "/slow", Body::empty());
+        async move { reply.await.unwrap().status() }
     });
     let all = within("the replies", futures_util::future::join_all(slow)).await;
     assert_eq!(all, [StatusCode::OK; 10]);
     assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
 }
 
-async fn head_has_the_length_and_no_body<S: Subject>() {
-    let server = plain::<S>().await;
-    let mut client = Http2Client::connect(&server).await;
+async fn head_has_the_length_and_no_body(on: On) {
+    let server = plain(on).await;
+    let client = Http2Probe::connect(&server).await;
     let reply = client.send("HEAD", "/hello", Body::empty()).await.unwrap();
     assert_eq!(reply.headers()["content-length"], "5");
     assert!(reply.into_body().collect().await.unwrap().to_bytes().is_empty());
-    let unpublished = Server::start::<S>(&S::adapter(options::<S>())).await;
-    let mut client = Http2Client::connect(&unpublished).await;
+    let unpublished = Server::start((on.open)(options())).await;
+    let client = Http2Probe::connect(&unpublished).await;
     let reply = client.send("HEAD", "/hello", Body::empty()).await.unwrap();
     assert_eq!(reply.status(), StatusCode::SERVICE_UNAVAILABLE);
     assert!(reply.into_body().collect().await.unwrap().to_bytes().is_empty());
 }
 
-async fn a_body_beyond_the_limit_gets_413<S: Subject>() {
-    let server = Server::limited::<S>(options::<S>(), routes(), 10).await;
-    let mut client = Http2Client::connect(&server).await;
+async fn a_body_beyond_the_limit_gets_413(on: On) {
+    let server = Server::limited(on, options(), routes(), 10).await;
+    let client = Http2Probe::connect(&server).await;
     let (mut writer, body) = Body::channel();
     let writing = tokio::spawn(async move {
         for _ in 0..4 {
@@ -101,11 +139,11 @@ async fn a_body_beyond_the_limit_gets_413<S: Subject>() {
     assert_eq!(client.text("GET", "/hello", Body::empty()).await.0, StatusCode::OK);
 }
 
-async fn a_body_that_stops_coming_gets_408<S: Subject>() {
-    let mut options = options::<S>();
+async fn a_body_that_stops_coming_gets_408(on: On) {
+    let mut options = options();
     options.body_timeout = Some(Duration::from_millis(200));
-    let server = Server::with::<S>(options, routes()).await;
-    let mut client = Http2Client::connect(&server).await;
+    let server = Server::with(on, options, routes()).await;
+    let client = Http2Probe::connect(&server).await;
     let (mut writer, body) = Body::channel();
     let writing = tokio::spawn(async move {
         writer.write("x").await.unwrap();
@@ -117,29 +155,29 @@ async fn a_body_that_stops_coming_gets_408<S: Subject>() {
     writing.abort();
 }
 
-async fn too_many_headers_get_431<S: Subject>() {
-    let mut options = options::<S>();
+async fn too_many_headers_get_431(on: On) {
+    let mut options = options();
     options.max_headers = 10;
-    let server = Server::with::<S>(options, routes()).await;
-    let mut client = Http2Client::connect(&server).await;
+    let server = Server::with(on, options, routes()).await;
+    let client = Http2Probe::connect(&server).await;
     for (count, status) in [(10, StatusCode::OK), (11, StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE)] {
         let mut request = Request::get("http://a/hello").body(Body::empty()).unwrap();
         for number in 0..count {
             let name: http::HeaderName = format!("x-{number}").parse().unwrap();
             request.headers_mut().insert(name, http::HeaderValue::from_static("y"));
         }
-        assert_eq!(client.sender.send_request(request).await.unwrap().status(), status);
+        assert_eq!(client.0.begin(request).await.unwrap().status(), status);
     }
 }
 
-async fn the_end_of_a_request_is_not_the_clients<S: Subject>() {
+async fn the_end_of_a_request_is_not_the_clients(on: On) {
     let slow = async |context: Context| {
         context.bytes().await?;
         tokio::time::sleep(Duration::from_millis(200)).await;
         Ok::<_, Failure>("slow")
     };
-    let server = Server::with::<S>(options::<S>(), vec![route("ALL", "/slow", slow)]).await;
-    let mut client = Http2Client::connect(&server).await;
+    let server = Server::with(on, options(), vec![route("ALL", "/slow", slow)]).await;
+    let client = Http2Probe::connect(&server).await;
     for (method, body) in [("GET", ""), ("POST", "abc")] {
         assert_eq!(
             client.text(method, "/slow", body.into()).await,
@@ -148,14 +186,17 @@ async fn the_end_of_a_request_is_not_the_clients<S: Subject>() {
     }
 }
 
-async fn any_method_is_a_real_route_or_the_end<S: Subject>() {
+async fn is_a_real_route(on: On, method: &str) {
     let all = route("ALL", "/all", async |context: Context| context.method().to_string());
-    let server = Server::with::<S>(options::<S>(), vec![all]).await;
-    let mut client = Http2Client::connect(&server).await;
-    assert_eq!(client.text("MKWORKSPACE", "/all", Body::empty()).await.1, "MKWORKSPACE");
-    if S::DIFFERENCES.every_method {
-        assert_eq!(client.text("PURGE", "/all", Body::empty()).await.1, "PURGE");
-    } else {
-        assert!(client.send("PURGE", "/all", Body::empty()).await.is_err());
-    }
+    let server = Server::with(on, options(), vec![all]).await;
+    let client = Http2Probe::connect(&server).await;
+    assert_eq!(client.text(method, "/all", Body::empty()).await.1, method);
+}
+
+async fn a_method_of_every_frameworks_list_is_a_real_route(on: On) {
+    is_a_real_route(on, "MKWORKSPACE").await;
+}
+
+async fn a_method_of_no_frameworks_list_is_a_real_route(on: On) {
+    is_a_real_route(on, "PURGE").await;
 }

@@ -2,16 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use http::{Request, Response};
+use http::Response;
 use http_body_util::BodyExt;
 use pointwork_core::{Body, Context};
 
-use super::http2::{options, plain};
-use crate::http2::{BEGIN, Http2Client};
-use crate::{Server, Subject, observed, route, routes, within};
+use super::http2::{Http2Probe, options, plain};
+use crate::{On, Server, observed, route, routes, within};
 
 crate::cases! {
-    for S;
     a_reset_of_the_stream_cancels_the_handler,
     a_broken_off_reply_ends_with_a_reset,
     a_shutdown_lets_requests_in_flight_end,
@@ -22,6 +20,9 @@ crate::cases! {
     the_end_of_the_connection_cancels_its_handlers,
 }
 
+/// The preface and empty settings, as a client begins that answers nothing.
+pub(super) const BEGIN: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+
 /// The frame of `GET http://a/observed`.
 fn get_observed(stream: u32) -> Vec<u8> {
     let fields = b"\x82\x86\x41\x01a\x44\x09/observed";
@@ -31,85 +32,72 @@ fn get_observed(stream: u32) -> Vec<u8> {
     frame
 }
 
-async fn a_reset_of_the_stream_cancels_the_handler<S: Subject>() {
+async fn a_reset_of_the_stream_cancels_the_handler(on: On) {
     let (observed, began, dropped) = observed("GET");
-    let server = Server::with::<S>(options::<S>(), vec![observed]).await;
-    let client = Http2Client::connect(&server).await;
-    let mut sender = client.sender.clone();
-    let call = tokio::spawn(async move {
-        let request = Request::get("http://a/observed").body(Body::empty()).unwrap();
-        sender.send_request(request).await.map(|_| ())
-    });
+    let server = Server::with(on, options(), vec![observed]).await;
+    let client = Http2Probe::connect(&server).await;
+    let call = tokio::spawn(client.begin("GET", "/observed", Body::empty()));
     within("the handler's begin", began.notified()).await;
     call.abort();
     within("the handler's drop", dropped.notified()).await;
 }
 
-async fn a_broken_off_reply_ends_with_a_reset<S: Subject>() {
+async fn a_broken_off_reply_ends_with_a_reset(on: On) {
     let streamed = async |context: Context| {
         let mut writer = context.open_reply(Response::new(())).unwrap();
         writer.write("one").await.unwrap();
         tokio::time::sleep(Duration::from_millis(50)).await;
         drop(writer);
     };
-    let server = Server::with::<S>(
-        options::<S>(),
+    let server = Server::with(
+        on,
+        options(),
         [routes(), vec![route("GET", "/streamed", streamed)]].concat(),
     )
     .await;
-    let mut client = Http2Client::connect(&server).await;
+    let client = Http2Probe::connect(&server).await;
     let reply = client.send("GET", "/streamed", Body::empty()).await.unwrap();
     assert!(within("the body", reply.into_body().collect()).await.is_err());
     // The others of the connection go on.
     assert_eq!(client.text("GET", "/hello", Body::empty()).await.1, "hello");
 }
 
-async fn a_shutdown_lets_requests_in_flight_end<S: Subject>() {
-    let mut server = plain::<S>().await;
-    let mut client = Http2Client::connect(&server).await;
-    let mut sender = client.sender.clone();
-    let slow = tokio::spawn(async move {
-        let request = Request::get("http://a/slow").body(Body::empty()).unwrap();
-        let reply = sender.send_request(request).await.unwrap();
-        reply.into_body().collect().await.unwrap().to_bytes()
-    });
+async fn a_shutdown_lets_requests_in_flight_end(on: On) {
+    let mut server = plain(on).await;
+    let client = Http2Probe::connect(&server).await;
+    let slow = client.begin("GET", "/slow", Body::empty());
+    let slow = tokio::spawn(async move { slow.await.unwrap().into_body().collect().await.unwrap().to_bytes() });
     assert_eq!(client.text("GET", "/hello", Body::empty()).await.1, "hello");
     server.signal();
     assert_eq!(within("the slow reply", slow).await.unwrap(), "slow");
-    within("the connection's end", client.connection)
-        .await
-        .unwrap()
-        .unwrap();
+    client.ended().await;
     server.ended().await;
 }
 
-async fn an_idle_connection_is_closed_and_a_busy_one_is_not<S: Subject>() {
-    let mut options = options::<S>();
+async fn an_idle_connection_is_closed_and_a_busy_one_is_not(on: On) {
+    let mut options = options();
     options.header_timeout = Some(Duration::from_millis(200));
-    let server = Server::with::<S>(options, routes()).await;
-    let mut client = Http2Client::connect(&server).await;
+    let server = Server::with(on, options, routes()).await;
+    let client = Http2Probe::connect(&server).await;
     assert_eq!(client.text("GET", "/slow", Body::empty()).await.1, "slow");
-    within("the connection's end", client.connection)
-        .await
-        .unwrap()
-        .unwrap();
+    client.ended().await;
 }
 
-async fn a_connection_that_begins_nothing_is_cut<S: Subject>() {
-    let mut options = options::<S>();
+async fn a_connection_that_begins_nothing_is_cut(on: On) {
+    let mut options = options();
     options.header_timeout = Some(Duration::from_millis(200));
-    let server = Server::with::<S>(options, routes()).await;
+    let server = Server::with(on, options, routes()).await;
     let mut client = server.client().await;
     // The preface and empty settings; it answers nothing that the server asks, and its own end stays open.
     client.send(BEGIN).await;
     let _ = client.rest().await;
 }
 
-async fn a_client_that_takes_all_its_requests_back_is_cut<S: Subject>() {
+async fn a_client_that_takes_all_its_requests_back_is_cut(on: On) {
     let (observed, ..) = observed("GET");
-    let mut options = options::<S>();
+    let mut options = options();
     options.http2.max_faulty_streams = 100;
-    let server = Server::with::<S>(options, vec![observed]).await;
+    let server = Server::with(on, options, vec![observed]).await;
     let mut client = server.client().await;
     client.send(BEGIN).await;
     for stream in (1..400_u32).step_by(2) {
@@ -125,13 +113,13 @@ async fn a_client_that_takes_all_its_requests_back_is_cut<S: Subject>() {
     let _ = client.rest().await;
 }
 
-async fn a_long_download_is_not_idle<S: Subject>() {
+async fn a_long_download_is_not_idle(on: On) {
     const LENGTH: usize = 24 * 1024 * 1024;
     let big = route("GET", "/big", async |_: Context| vec![b'x'; LENGTH]);
-    let mut options = options::<S>();
+    let mut options = options();
     options.header_timeout = Some(Duration::from_millis(300));
-    let server = Server::with::<S>(options, vec![big]).await;
-    let mut client = Http2Client::connect(&server).await;
+    let server = Server::with(on, options, vec![big]).await;
+    let client = Http2Probe::connect(&server).await;
     let mut body = client.send("GET", "/big", Body::empty()).await.unwrap().into_body();
     let (begun, mut got, mut slept) = (Instant::now(), 0, 0);
     while let Some(frame) = within("a piece", body.frame()).await {
@@ -148,9 +136,9 @@ async fn a_long_download_is_not_idle<S: Subject>() {
     );
 }
 
-async fn the_end_of_the_connection_cancels_its_handlers<S: Subject>() {
+async fn the_end_of_the_connection_cancels_its_handlers(on: On) {
     let (observed, began, dropped) = observed("GET");
-    let server = Server::with::<S>(options::<S>(), vec![observed]).await;
+    let server = Server::with(on, options(), vec![observed]).await;
     let mut client = server.client().await;
     client.send(BEGIN).await;
     client.send(get_observed(1)).await;

@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use pointwork_core::{Context, Route};
 
-use crate::client::normal;
-use crate::{Server, Subject, route};
+use crate::probe::normal;
+use crate::{On, Server, route};
 
 crate::cases! {
-    for S;
     what_is_no_request_gets_400_and_the_end,
     what_follows_a_good_request_is_refused_as_well,
     what_parses_may_still_be_refused_by_the_router,
@@ -46,8 +45,8 @@ const MALFORMED: &[&[u8]] = &[
 
 const REFUSAL: &str = "HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
-async fn what_is_no_request_gets_400_and_the_end<S: Subject>() {
-    let server = Server::plain::<S>().await;
+async fn what_is_no_request_gets_400_and_the_end(on: On) {
+    let server = Server::plain(on).await;
     for bytes in MALFORMED {
         let shown = String::from_utf8_lossy(bytes);
         assert_eq!(server.exchange(bytes).await, REFUSAL, "{shown}");
@@ -62,8 +61,8 @@ fn pause() -> Route {
     })
 }
 
-async fn what_follows_a_good_request_is_refused_as_well<S: Subject>() {
-    let server = Server::and::<S>(pause()).await;
+async fn what_follows_a_good_request_is_refused_as_well(on: On) {
+    let server = Server::and(on, pause()).await;
     for bytes in MALFORMED {
         let mut client = server.client().await;
         client
@@ -75,8 +74,8 @@ async fn what_follows_a_good_request_is_refused_as_well<S: Subject>() {
     }
 }
 
-async fn what_parses_may_still_be_refused_by_the_router<S: Subject>() {
-    let server = Server::plain::<S>().await;
+async fn what_parses_may_still_be_refused_by_the_router(on: On) {
+    let server = Server::plain(on).await;
     for (head, closes) in [
         ("GET /hello HTTP/1.1\r\n\r\n", true),
         ("GET /hello HTTP/1.1\r\nhost: a\r\nhost: a\r\n\r\n", true),
@@ -98,8 +97,8 @@ async fn what_parses_may_still_be_refused_by_the_router<S: Subject>() {
     }
 }
 
-async fn an_authority_in_the_target_stands_in_for_the_host<S: Subject>() {
-    let server = Server::plain::<S>().await;
+async fn an_authority_in_the_target_stands_in_for_the_host(on: On) {
+    let server = Server::plain(on).await;
     for head in [
         "GET http://a/hello HTTP/1.1\r\nconnection: close\r\n\r\n",
         // HTTP/1.0 has neither.
@@ -110,8 +109,8 @@ async fn an_authority_in_the_target_stands_in_for_the_host<S: Subject>() {
     }
 }
 
-async fn line_ends_may_lack_their_carriage_return<S: Subject>() {
-    let server = Server::plain::<S>().await;
+async fn line_ends_may_lack_their_carriage_return(on: On) {
+    let server = Server::plain(on).await;
     let mut client = server.client().await;
     client
         .send("\r\n\nGET /hello HTTP/1.1\nhost: a\n\nGET /echo/1 HTTP/1.1\r\nhost: a\n\r\n")

@@ -12,31 +12,32 @@ mod methods;
 mod paths;
 mod replies;
 mod serving;
+mod smuggling;
 mod streams;
 mod timeouts;
 mod versions;
 
-use crate::{Case, Http2, Subject};
+use crate::Case;
 
-/// All common cases. Those of HTTP/2 are only for who has it; another case asserts that nobody else speaks it.
-pub fn all<S: Subject>() -> Vec<Case> {
-    let mut files = vec![
-        closing::all::<S>(),
-        exactness::all::<S>(),
-        framing::all::<S>(),
-        keep_alive::all::<S>(),
-        limits::all::<S>(),
-        malformed::all::<S>(),
-        methods::all::<S>(),
-        paths::all::<S>(),
-        replies::all::<S>(),
-        serving::all::<S>(),
-        streams::all::<S>(),
-        timeouts::all::<S>(),
-        versions::all::<S>(),
+/// All common cases.
+pub fn all() -> Vec<Case> {
+    let files = [
+        closing::all,
+        exactness::all,
+        framing::all,
+        http2::all,
+        http2_ends::all,
+        keep_alive::all,
+        limits::all,
+        malformed::all,
+        methods::all,
+        paths::all,
+        replies::all,
+        serving::all,
+        smuggling::all,
+        streams::all,
+        timeouts::all,
+        versions::all,
     ];
-    if S::DIFFERENCES.http2 != Http2::Never {
-        files.extend([http2::all::<S>(), http2_ends::all::<S>()]);
-    }
-    files.into_iter().flatten().collect()
+    files.into_iter().flat_map(|file| file()).collect()
 }

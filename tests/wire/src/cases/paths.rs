@@ -2,10 +2,9 @@
 
 use pointwork_core::{Context, Route, ServerOptions};
 
-use crate::{Server, Subject, route};
+use crate::{On, Server, route};
 
 crate::cases! {
-    for S;
     a_literal_beats_a_parameter_in_any_order,
     paths_are_matched_as_the_core_does,
     what_a_framework_would_match_and_the_core_does_not_is_404,
@@ -24,9 +23,9 @@ fn named(method: &str, path: &str) -> Route {
     })
 }
 
-async fn server<S: Subject>(routes: &[(&str, &str)]) -> Server {
+async fn server(on: On, routes: &[(&str, &str)]) -> Server {
     let routes = routes.iter().map(|(method, path)| named(method, path)).collect();
-    Server::with::<S>(ServerOptions::default(), routes).await
+    Server::with(on, ServerOptions::default(), routes).await
 }
 
 /// Asks for each target in turn, and compares the body.
@@ -42,14 +41,17 @@ async fn assert_answers(server: &Server, asked: &[(&str, &str, &str)]) {
     }
 }
 
-async fn a_literal_beats_a_parameter_in_any_order<S: Subject>() {
-    let server = server::<S>(&[
-        ("GET", "/*rest"),
-        ("GET", "/:id"),
-        ("GET", "/search"),
-        ("POST", "/search"),
-        ("PUT", "/:id"),
-    ])
+async fn a_literal_beats_a_parameter_in_any_order(on: On) {
+    let server = server(
+        on,
+        &[
+            ("GET", "/*rest"),
+            ("GET", "/:id"),
+            ("GET", "/search"),
+            ("POST", "/search"),
+            ("PUT", "/:id"),
+        ],
+    )
     .await;
     let asked = [
         ("GET", "/search", "/search"),
@@ -83,8 +85,8 @@ const TABLE: &[(&str, &str)] = &[
     ("GET", "/dav/:file"),
 ];
 
-async fn paths_are_matched_as_the_core_does<S: Subject>() {
-    let server = server::<S>(TABLE).await;
+async fn paths_are_matched_as_the_core_does(on: On) {
+    let server = server(on, TABLE).await;
     let asked = [
         ("GET", "/", "/"),
         ("GET", "/a", "/a"),
@@ -110,8 +112,8 @@ async fn paths_are_matched_as_the_core_does<S: Subject>() {
     assert_answers(&server, &asked).await;
 }
 
-async fn what_a_framework_would_match_and_the_core_does_not_is_404<S: Subject>() {
-    let server = server::<S>(TABLE).await;
+async fn what_a_framework_would_match_and_the_core_does_not_is_404(on: On) {
+    let server = server(on, TABLE).await;
     let mut client = server.client().await;
     for target in [
         "/a/", "//a", "/a//1", "/a/1/", "/ab", "/a/1/b/", "/all", "/all/", "/sl/ash", "/blank", "/x//", "//",
@@ -123,29 +125,32 @@ async fn what_a_framework_would_match_and_the_core_does_not_is_404<S: Subject>()
     }
 }
 
-async fn patterns_that_a_framework_cannot_write_are_routes_too<S: Subject>() {
+async fn patterns_that_a_framework_cannot_write_are_routes_too(on: On) {
     let many: String = (0..20).map(|number| format!("/:p{number}")).collect();
     let all: String = (0..20).map(|number| format!(" p{number}=x")).collect();
-    let server = server::<S>(&[
-        ("GET", "/a%7Bb%7D"),
-        ("GET", "/c%2A"),
-        ("GET", "/d%2Fe"),
-        ("GET", "/caf%C3%A9"),
-        ("GET", "/{brace}/:x"),
-        ("GET", "/{a|b}"),
-        ("GET", "/<x>"),
-        ("GET", "/%20blank"),
-        ("GET", "/{{"),
-        ("GET", "/lit%3Aeral/x"),
-        ("GET", "/%3Aname"),
-        ("GET", "/%2Astar"),
-        ("GET", "/dot.ted/:p"),
-        ("GET", "/..hidden/:p"),
-        ("GET", "/grün/:p"),
-        ("GET", "/grün.x/:p/y"),
-        ("GET", "/many/:a/b/:c/d/*rest"),
-        ("GET", &many),
-    ])
+    let server = server(
+        on,
+        &[
+            ("GET", "/a%7Bb%7D"),
+            ("GET", "/c%2A"),
+            ("GET", "/d%2Fe"),
+            ("GET", "/caf%C3%A9"),
+            ("GET", "/{brace}/:x"),
+            ("GET", "/{a|b}"),
+            ("GET", "/<x>"),
+            ("GET", "/%20blank"),
+            ("GET", "/{{"),
+            ("GET", "/lit%3Aeral/x"),
+            ("GET", "/%3Aname"),
+            ("GET", "/%2Astar"),
+            ("GET", "/dot.ted/:p"),
+            ("GET", "/..hidden/:p"),
+            ("GET", "/grün/:p"),
+            ("GET", "/grün.x/:p/y"),
+            ("GET", "/many/:a/b/:c/d/*rest"),
+            ("GET", &many),
+        ],
+    )
     .await;
     let asked = [
         ("GET", "/a%7Bb%7D", "/a%7Bb%7D"),
@@ -185,16 +190,19 @@ async fn patterns_that_a_framework_cannot_write_are_routes_too<S: Subject>() {
     }
 }
 
-async fn patterns_that_a_framework_cannot_hold_side_by_side_are_all_served<S: Subject>() {
-    let server = server::<S>(&[
-        ("GET", "/x/:a"),
-        ("GET", "/x/*rest"),
-        ("GET", "/x/a{b}"),
-        ("GET", "/x/%7Ba"),
-        ("GET", "/:a/y"),
-        ("GET", "/*rest"),
-        ("GET", "/x/%2Fz"),
-    ])
+async fn patterns_that_a_framework_cannot_hold_side_by_side_are_all_served(on: On) {
+    let server = server(
+        on,
+        &[
+            ("GET", "/x/:a"),
+            ("GET", "/x/*rest"),
+            ("GET", "/x/a{b}"),
+            ("GET", "/x/%7Ba"),
+            ("GET", "/:a/y"),
+            ("GET", "/*rest"),
+            ("GET", "/x/%2Fz"),
+        ],
+    )
     .await;
     let asked = [
         ("GET", "/x/1", "/x/:a a=1"),
@@ -208,10 +216,10 @@ async fn patterns_that_a_framework_cannot_hold_side_by_side_are_all_served<S: Su
     assert_answers(&server, &asked).await;
 }
 
-async fn a_table_may_have_many_routes<S: Subject>() {
+async fn a_table_may_have_many_routes(on: On) {
     let names: Vec<String> = (0..300).map(|number| format!("/r{number}/:id")).collect();
     let routes = names.iter().map(|name| named("GET", name)).collect();
-    let server = Server::with::<S>(ServerOptions::default(), routes).await;
+    let server = Server::with(on, ServerOptions::default(), routes).await;
     let mut client = server.client().await;
     for number in [0, 150, 299] {
         let reply = client.get(&format!("/r{number}/x")).await;

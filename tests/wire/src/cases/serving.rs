@@ -5,16 +5,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use pointwork_core::{
-    Bus, Context, Delivery, ErrorKind, Failure, Payload, Router, RouterOptions, ServerOptions, Subscription, Transport,
+    Bus, Context, Delivery, ErrorKind, Failure, Payload, Router, RouterOptions, ServerOptions, Subscription,
 };
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
 use crate::routes::{bus, executor};
-use crate::{Server, Subject, publish, published, route, routes, within};
+use crate::{On, Server, publish, route, routes, within};
 
 crate::cases! {
-    for S;
     before_the_first_table_every_request_gets_503,
     a_request_ends_on_the_table_it_began_on,
     a_table_that_is_only_staged_serves_nobody,
@@ -23,19 +22,19 @@ crate::cases! {
     limits_of_any_size_are_taken,
 }
 
-async fn before_the_first_table_every_request_gets_503<S: Subject>() {
-    let adapter = S::adapter(ServerOptions::default());
-    let server = Server::start::<S>(&adapter).await;
+async fn before_the_first_table_every_request_gets_503(on: On) {
+    let adapter = (on.open)(ServerOptions::default());
+    let server = Server::start(adapter.clone()).await;
     let mut client = server.client().await;
     let reply = client.get("/hello").await;
     assert_eq!(reply.status(), 503);
     assert_eq!(reply.all("retry-after"), ["1"]);
     assert_eq!(reply.body, "{\"message\":\"the server has no routes yet\"}");
-    publish(&adapter, routes(), RouterOptions::default());
+    publish(&*adapter, routes(), RouterOptions::default());
     assert_eq!(client.get("/hello").await.body, "hello");
 }
 
-async fn a_request_ends_on_the_table_it_began_on<S: Subject>() {
+async fn a_request_ends_on_the_table_it_began_on(on: On) {
     static GO: Notify = Notify::const_new();
     static BEGAN: Notify = Notify::const_new();
     let old = async |_: Context| {
@@ -43,13 +42,14 @@ async fn a_request_ends_on_the_table_it_began_on<S: Subject>() {
         GO.notified().await;
         "old"
     };
-    let adapter = published::<S>(ServerOptions::default(), vec![route("GET", "/version", old)]);
-    let server = Server::start::<S>(&adapter).await;
+    let adapter = (on.open)(ServerOptions::default());
+    publish(&*adapter, vec![route("GET", "/version", old)], RouterOptions::default());
+    let server = Server::start(adapter.clone()).await;
     let mut first = server.client().await;
     first.send("GET /version HTTP/1.1\r\nhost: a\r\n\r\n").await;
     within("the old handler's begin", BEGAN.notified()).await;
     publish(
-        &adapter,
+        &*adapter,
         vec![route("GET", "/version", async |_: Context| "new")],
         RouterOptions::default(),
     );
@@ -60,8 +60,9 @@ async fn a_request_ends_on_the_table_it_began_on<S: Subject>() {
     assert_eq!(first.get("/version").await.body, "new");
 }
 
-async fn a_table_that_is_only_staged_serves_nobody<S: Subject>() {
-    let adapter = published::<S>(ServerOptions::default(), routes());
+async fn a_table_that_is_only_staged_serves_nobody(on: On) {
+    let adapter = (on.open)(ServerOptions::default());
+    publish(&*adapter, routes(), RouterOptions::default());
     let bus = bus();
     let other = Router::new(
         vec![route("GET", "/other", async |_: Context| "other")],
@@ -70,7 +71,7 @@ async fn a_table_that_is_only_staged_serves_nobody<S: Subject>() {
         executor(),
     );
     let staged = adapter.stage(Arc::new(other.unwrap())).unwrap();
-    let server = Server::start::<S>(&adapter).await;
+    let server = Server::start(adapter.clone()).await;
     let mut client = server.client().await;
     assert_eq!(client.get("/other").await.status(), 404);
     staged.publish();
@@ -98,14 +99,14 @@ fn crashes(bus: &Bus) -> Arc<Mutex<Vec<serde_json::Value>>> {
     seen
 }
 
-async fn a_port_in_use_is_an_error_that_names_it_and_a_crash<S: Subject>() {
+async fn a_port_in_use_is_an_error_that_names_it_and_a_crash(on: On) {
     let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = taken.local_addr().unwrap();
-    let adapter = S::adapter(ServerOptions::default());
+    let adapter = (on.open)(ServerOptions::default());
     let bus = bus();
     let crashes = crashes(&bus);
     adapter.attach(bus.reporter(adapter.name()));
-    let error = S::bind(&adapter, address.to_string()).await.unwrap_err();
+    let error = adapter.bind(address.to_string()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Adapter);
     let text = error.to_string();
     assert!(
@@ -128,21 +129,18 @@ async fn a_port_in_use_is_an_error_that_names_it_and_a_crash<S: Subject>() {
     assert!(crash["message"].as_str().unwrap().starts_with(&text), "{crash}");
 }
 
-async fn an_address_that_is_none_is_an_error_that_says_what_was_expected<S: Subject>() {
-    let adapter = S::adapter(ServerOptions::default());
-    let text = S::bind(&adapter, "nonsense".to_owned()).await.unwrap_err().to_string();
+async fn an_address_that_is_none_is_an_error_that_says_what_was_expected(on: On) {
+    let adapter = (on.open)(ServerOptions::default());
+    let text = adapter.bind("nonsense".to_owned()).await.unwrap_err().to_string();
     assert!(
         text.contains("`nonsense`") && text.contains("expected a host and a port"),
         "{text}"
     );
-    let text = S::bind(&adapter, "192.0.2.1:0".to_owned())
-        .await
-        .unwrap_err()
-        .to_string();
+    let text = adapter.bind("192.0.2.1:0".to_owned()).await.unwrap_err().to_string();
     assert!(text.contains("`192.0.2.1:0` is not of this machine"), "{text}");
 }
 
-async fn limits_of_any_size_are_taken<S: Subject>() {
+async fn limits_of_any_size_are_taken(on: On) {
     let mut options = ServerOptions::default();
     let longest = Some(Duration::MAX);
     options.first_byte_timeout = longest;
@@ -152,7 +150,7 @@ async fn limits_of_any_size_are_taken<S: Subject>() {
     options.shutdown_grace = Duration::MAX;
     options.max_connections = 0;
     options.max_header_bytes = u32::MAX;
-    let mut server = Server::with::<S>(options, routes()).await;
+    let mut server = Server::with(on, options, routes()).await;
     let mut client = server.client().await;
     assert_eq!(client.get("/hello").await.body, "hello");
     client

@@ -6,10 +6,9 @@ use pointwork_core::{Context, ServerOptions};
 use tokio::io::AsyncReadExt;
 use tokio::time::sleep;
 
-use crate::{Server, Subject, route, routes, within};
+use crate::{On, Server, route, routes, within};
 
 crate::cases! {
-    for S;
     a_connection_that_sends_nothing_is_closed,
     a_head_that_does_not_end_is_given_up,
     an_idle_connection_is_closed_and_a_busy_one_is_not,
@@ -21,14 +20,14 @@ crate::cases! {
 const SHORT: Duration = Duration::from_millis(300);
 
 /// Every time is long but the one under test, so that a wrong one cannot pass for it.
-async fn server<S: Subject>(set: impl FnOnce(&mut ServerOptions)) -> Server {
+async fn server(on: On, set: impl FnOnce(&mut ServerOptions)) -> Server {
     let mut options = ServerOptions::default();
     set(&mut options);
-    Server::with::<S>(options, routes()).await
+    Server::with(on, options, routes()).await
 }
 
-async fn a_connection_that_sends_nothing_is_closed<S: Subject>() {
-    let server = server::<S>(|options| options.first_byte_timeout = Some(SHORT)).await;
+async fn a_connection_that_sends_nothing_is_closed(on: On) {
+    let server = server(on, |options| options.first_byte_timeout = Some(SHORT)).await;
     let begun = Instant::now();
     assert_eq!(server.client().await.rest().await.unwrap(), "");
     assert!(begun.elapsed() >= SHORT, "{:?}", begun.elapsed());
@@ -40,8 +39,8 @@ async fn a_connection_that_sends_nothing_is_closed<S: Subject>() {
     assert_eq!(client.reply().await.body, "1");
 }
 
-async fn a_head_that_does_not_end_is_given_up<S: Subject>() {
-    let server = server::<S>(|options| options.header_timeout = Some(SHORT)).await;
+async fn a_head_that_does_not_end_is_given_up(on: On) {
+    let server = server(on, |options| options.header_timeout = Some(SHORT)).await;
     for begin in ["P", "GET /hello HTTP/1.1\r\nhost"] {
         let begun = Instant::now();
         let mut client = server.client().await;
@@ -62,8 +61,8 @@ async fn a_head_that_does_not_end_is_given_up<S: Subject>() {
     assert!(client.rest().await.unwrap_or_default().is_empty());
 }
 
-async fn an_idle_connection_is_closed_and_a_busy_one_is_not<S: Subject>() {
-    let server = server::<S>(|options| options.header_timeout = Some(SHORT)).await;
+async fn an_idle_connection_is_closed_and_a_busy_one_is_not(on: On) {
+    let server = server(on, |options| options.header_timeout = Some(SHORT)).await;
     let mut client = server.client().await;
     for round in 0..6 {
         assert_eq!(client.get(&format!("/echo/{round}")).await.body, round.to_string());
@@ -80,8 +79,8 @@ async fn an_idle_connection_is_closed_and_a_busy_one_is_not<S: Subject>() {
     );
 }
 
-async fn a_body_that_stops_coming_gets_408<S: Subject>() {
-    let server = server::<S>(|options| options.body_timeout = Some(SHORT)).await;
+async fn a_body_that_stops_coming_gets_408(on: On) {
+    let server = server(on, |options| options.body_timeout = Some(SHORT)).await;
     let mut client = server.client().await;
     client
         .send("POST /body HTTP/1.1\r\nhost: a\r\ncontent-length: 12\r\n\r\n")
@@ -98,12 +97,12 @@ async fn a_body_that_stops_coming_gets_408<S: Subject>() {
     assert!(begun.elapsed() >= SHORT, "{:?}", begun.elapsed());
 }
 
-async fn a_client_that_takes_none_of_its_reply_is_cut<S: Subject>() {
+async fn a_client_that_takes_none_of_its_reply_is_cut(on: On) {
     let big = vec![route("GET", "/big", async |_: Context| vec![b'x'; 32 * 1024 * 1024])];
     let mut options = ServerOptions::default();
     options.write_timeout = Some(SHORT);
     options.shutdown_grace = Duration::from_secs(60);
-    let mut server = Server::with::<S>(options, big).await;
+    let mut server = Server::with(on, options, big).await;
     let mut client = server.client().await;
     client.send("GET /big HTTP/1.1\r\nhost: a\r\n\r\n").await;
     client.head().await;
@@ -112,14 +111,14 @@ async fn a_client_that_takes_none_of_its_reply_is_cut<S: Subject>() {
     server.ended().await;
 }
 
-async fn a_client_that_takes_its_reply_slowly_is_not_cut<S: Subject>() {
+async fn a_client_that_takes_its_reply_slowly_is_not_cut(on: On) {
     const LENGTH: usize = 32 * 1024 * 1024;
     let big = vec![route("GET", "/big", async |_: Context| vec![b'x'; LENGTH])];
     let mut options = ServerOptions::default();
     options.write_timeout = Some(SHORT);
     // Nor does the time count as idle, although the handler is long done.
     options.header_timeout = Some(SHORT);
-    let server = Server::with::<S>(options, big).await;
+    let server = Server::with(on, options, big).await;
     let mut client = server.client().await;
     client.send("GET /big HTTP/1.1\r\nhost: a\r\n\r\n").await;
     client.head().await;
@@ -130,7 +129,7 @@ async fn a_client_that_takes_its_reply_slowly_is_not_cut<S: Subject>() {
     let ahead = client.read_ahead();
     left -= ahead;
     while left > 0 {
-        let got = within("reading", client.stream.read(&mut buf)).await.unwrap();
+        let got = within("reading", client.stream().read(&mut buf)).await.unwrap();
         assert_ne!(got, 0, "cut with {left} bytes left after {:?}", begun.elapsed());
         left -= got;
         sleep(SHORT / 4).await;

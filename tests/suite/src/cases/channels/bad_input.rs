@@ -11,6 +11,7 @@ use crate::home::Home;
 use crate::subject::{AppSpec, Limits};
 
 cases![
+    host;
     an_empty_event_name_is_an_unknown_event: C4;
     an_event_name_that_is_not_utf8_ends_its_caller: C4, E1;
     a_listeners_event_name_that_is_not_utf8_fails_its_caller: C4, E1;

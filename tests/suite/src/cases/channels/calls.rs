@@ -13,7 +13,8 @@ use crate::home::Home;
 use crate::subject::AppSpec;
 
 cases![
-    a_call_returns_what_the_listener_returns: C1, C3, H3;
+    host;
+    a_call_returns_what_the_listener_returns: C1, C3, H3 on all;
     a_call_waits_for_its_listener: C3, H3;
     a_native_handler_calls_as_a_guest_does: C3, H3;
     the_first_part_names_the_channel: C2, C3;

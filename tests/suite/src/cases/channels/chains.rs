@@ -13,6 +13,7 @@ use crate::home::Home;
 use crate::subject::{AppSpec, Limits};
 
 cases![
+    host;
     a_channel_calls_a_channel_wherever_both_live: C3, H3;
     a_chain_passes_through_every_form_and_back: C3, H3;
     a_failure_deep_in_a_chain_reaches_its_caller: C3, H3;

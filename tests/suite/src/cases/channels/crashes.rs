@@ -13,6 +13,7 @@ use crate::home::Home;
 use crate::subject::{AppSpec, Limits};
 
 cases![
+    host;
     a_listener_that_crashes_fails_its_caller_only: C3, E1, H3;
     the_message_of_a_listeners_panic_is_reported: C3, E1;
     a_listener_in_an_endless_loop_ends_at_the_requests_deadline: C3, E1;

@@ -11,6 +11,7 @@ use crate::home::Home;
 use crate::subject::{AppSpec, Limits, Step};
 
 cases![
+    host;
     a_channel_without_a_fit_name_refuses_the_module: C1;
     an_event_without_a_fit_name_refuses_the_module: C1;
     an_event_twice_in_a_channel_refuses_the_module: C1;

@@ -14,6 +14,7 @@ use crate::home::Home;
 use crate::subject::{AppSpec, Limits};
 
 cases![
+    host;
     a_listener_that_fails_on_an_emitted_event_is_reported: C3, E1;
     a_listener_that_crashes_on_an_emitted_event_is_reported: C3, E1;
     a_listener_that_never_ends_is_cut_off: E1;

@@ -11,11 +11,12 @@ use crate::home::Home;
 use crate::subject::AppSpec;
 
 cases![
-    a_channel_replies_wherever_it_lives: C3, H6;
+    host;
+    a_channel_replies_wherever_it_lives: C3, H6 on all;
     a_native_handler_gives_its_context_to_a_module: C3, H6;
     the_context_handed_over_still_reads_the_request: C3, H6, H9;
     a_channel_throws_on_the_context: C3, H4, H6;
-    a_channel_streams_the_reply: C3, H4, H6;
+    a_channel_streams_the_reply: C3, H4, H6 on all;
     a_channel_hands_the_context_on: C3, H6;
     a_context_can_be_taken_once: C3, H6;
     the_first_of_two_replies_counts: C3, H7;

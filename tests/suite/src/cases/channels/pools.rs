@@ -11,6 +11,7 @@ use crate::home::Home;
 use crate::subject::{AppSpec, Limits};
 
 cases![
+    host;
     as_many_requests_as_instances_call_back_into_their_module: H3;
     more_requests_than_instances_call_back_into_their_module: H3;
     a_cycle_through_a_pool_of_one_hangs_never: H3;

@@ -17,6 +17,7 @@ use crate::home::Home;
 use crate::subject::{AppSpec, Step as Do};
 
 cases![
+    host;
     a_module_removed_with_a_kept_context_is_500_at_once: C3, H7;
     a_module_removed_before_it_hears_answers_all_the_same: C3, H7;
     a_module_removed_within_a_slow_call_answers_all_the_same: C3, H7;

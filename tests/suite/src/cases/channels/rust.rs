@@ -11,12 +11,13 @@ use crate::fixtures::Fixture;
 use crate::subject::AppSpec;
 
 cases![
+    host;
     a_rust_controller_calls_its_modules_channel [RustChannels]: C1, C3, H3, H8;
     a_rust_listener_calls_itself_down_to_the_end [RustChannels]: C3, H3;
     a_rust_listener_that_goes_too_deep_is_told [RustChannels]: H3;
     a_rust_listener_calls_another_owner [RustChannels]: C3, H3;
     a_payload_that_is_no_value_of_a_rust_listeners_type_is_400 [RustChannels]: C3, H8;
-    a_rust_channel_replies [RustChannels, RustChannelsAsync]: H6;
+    a_rust_channel_replies [RustChannels, RustChannelsAsync]: H6 on all;
     a_rust_channel_that_says_nothing_is_500_at_once [RustChannels]: H7;
     a_rust_channel_is_refused_a_second_reply [RustChannels]: H7;
     a_rust_controller_emits [RustChannels]: H3;

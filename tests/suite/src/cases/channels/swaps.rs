@@ -14,6 +14,7 @@ use crate::home::Home;
 use crate::subject::Step;
 
 cases![
+    host;
     listeners_and_routes_come_change_and_go_together: C1, C3, M5;
     a_refused_swap_keeps_the_old_listeners: C1, C3;
     a_call_ends_on_the_module_that_it_began_on: C3, H3;

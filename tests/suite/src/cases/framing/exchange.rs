@@ -9,8 +9,8 @@ use pointwork_core::{Body, Context};
 
 use crate::case::{Live, Stage};
 use crate::client::{Asked, Transcript};
-use crate::differences::{Aspect, Differences};
 use crate::judge::Docket;
+use pointwork_wire_tests::differences::{Aspect, Differences};
 
 /// How the body of a reply is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,6 +18,7 @@ use crate::subject::AppSpec;
 use exchange::{CLAIMS, Exchange, NEXT, Shape, VERSIONS, Version, as_told, run};
 
 cases![
+    adapter;
     no_reply_of_a_native_handler_leaves_its_framing: A1, A8;
     no_reply_of_a_guest_leaves_its_framing: A1, A8;
     headers_of_the_connection_are_the_servers_alone: A1;

@@ -12,7 +12,8 @@ use crate::home::Home;
 use crate::subject::{AppSpec, Step};
 
 cases![
-    what_hangs_on_an_old_version_ends_with_503: S1, E1;
+    host;
+    what_hangs_on_an_old_version_ends_with_503: S1, E1 on all;
     what_hangs_on_a_removed_module_ends_with_503: S1, E1;
     no_more_than_two_versions_and_what_drains_are_alive: S1;
 ];

@@ -14,6 +14,7 @@ use crate::home::Home;
 use crate::subject::AppSpec;
 
 cases![
+    host;
     a_fresh_instance_serves_one_request: A1;
     an_exclusive_instance_serves_one_request_after_the_other: A1;
     a_shared_instance_serves_requests_side_by_side [RustAsync]: A1, H1;

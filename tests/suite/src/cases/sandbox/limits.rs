@@ -13,6 +13,7 @@ use crate::home::Home;
 use crate::subject::AppSpec;
 
 cases![
+    host;
     growing_memory_ends_at_its_limit: A1, E1;
     a_growing_table_ends_at_its_limit: A1, E1;
     a_stack_that_is_used_up_ends_the_request: A1, E1;

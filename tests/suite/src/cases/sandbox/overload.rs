@@ -14,10 +14,11 @@ use crate::guest::Program;
 use crate::home::Home;
 
 cases![
+    host;
     a_call_too_many_in_the_queue_is_refused_at_once: A1, E1;
     a_call_that_waits_too_long_for_an_instance_is_refused: A1, E1;
     who_waits_gets_the_instance_that_is_free_again: A1;
-    clients_that_go_away_leave_nothing_behind: A1, H7;
+    clients_that_go_away_leave_nothing_behind: A1, H7 on all;
 ];
 
 /// The only instance waits at the gate.

@@ -15,6 +15,7 @@ use crate::home::Home;
 use crate::subject::{AppSpec, Limits, Step};
 
 cases![
+    host;
     a_component_that_is_no_module_is_refused_and_the_old_one_serves: S2;
     a_module_in_conflict_is_refused_and_the_old_one_serves: S2, P7;
     a_module_that_fails_its_probe_is_refused_and_the_old_one_serves: S2;

@@ -9,6 +9,7 @@ use crate::home::Home;
 use crate::subject::{AppSpec, Step};
 
 cases![
+    host;
     modules_come_and_go_while_the_application_serves: S1, M5;
     a_swap_tells_what_became_of_the_routes: S1;
     a_swap_may_change_the_form: S1;

@@ -12,6 +12,7 @@ use crate::home::Home;
 use crate::subject::{AppSpec, Step};
 
 cases![
+    host;
     a_version_that_traps_at_once_is_taken_back: S1, S2, E1;
     a_version_that_stands_its_trial_stays: S1;
     a_trial_can_be_waived: S1;

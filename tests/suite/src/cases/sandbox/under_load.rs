@@ -13,8 +13,9 @@ use crate::home::Home;
 use crate::subject::AppSpec;
 
 cases![
-    swaps_under_load_fail_no_request_and_mix_no_versions: S1;
-    a_request_in_flight_ends_on_its_version_and_the_next_sees_the_new_one: S1;
+    host;
+    swaps_under_load_fail_no_request_and_mix_no_versions: S1 on all;
+    a_request_in_flight_ends_on_its_version_and_the_next_sees_the_new_one: S1 on all;
     serving_goes_on_while_a_component_is_compiled: S1;
 ];
 

@@ -1,0 +1,72 @@
+//! Random tables and requests: all adapters answer alike, and as the core says.
+//!
+//! `POINTWORK_FUZZ_CASES` sends another number of requests, `POINTWORK_FUZZ_SEED` begins elsewhere; a failure tells the
+//! seed that shows it at once. `POINTWORK_FUZZ_ADAPTERS=hyper,axum` compares these only, for work on one of them.
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, ensure};
+use pointwork_suite::adapters::{self, OnAdapter};
+use pointwork_suite::broken;
+use pointwork_suite::fuzz::{Disagreement, Field, Plan, regressions, run};
+use pointwork_suite::subject::Subject;
+
+use crate::trials;
+
+trials! {
+    random_requests_are_answered_as_the_core_says_and_the_same_everywhere,
+    what_once_differed_does_so_no_more,
+    faults_are_found,
+}
+
+fn chosen() -> Result<Vec<OnAdapter>> {
+    let mut subjects = adapters::subjects();
+    if let Ok(names) = std::env::var("POINTWORK_FUZZ_ADAPTERS") {
+        let names: Vec<_> = names.split(',').collect();
+        subjects.retain(|subject| names.contains(&subject.name()));
+        ensure!(
+            subjects.len() == names.len(),
+            "POINTWORK_FUZZ_ADAPTERS names an adapter that there is not"
+        );
+    }
+    Ok(subjects)
+}
+
+async fn random_requests_are_answered_as_the_core_says_and_the_same_everywhere() -> Result<()> {
+    let subjects = chosen()?;
+    let subjects: Vec<_> = subjects.iter().map(|subject| subject as &dyn Subject).collect();
+    run(&subjects, Plan::from_env(3000)?).await
+}
+
+async fn what_once_differed_does_so_no_more() -> Result<()> {
+    let subjects = adapters::subjects();
+    let subjects: Vec<_> = subjects.iter().map(|subject| subject as &dyn Subject).collect();
+    for regression in regressions()? {
+        let field = Field::open(&subjects, &regression.table).await?;
+        let told = || format!("{}: {}", regression.why, regression.request);
+        field.check(&regression.request).await.with_context(told)?;
+        field.close().await;
+    }
+    Ok(())
+}
+
+/// The faults that random requests have to find on their own.
+async fn faults_are_found() -> Result<()> {
+    for name in [
+        "drops_the_query",
+        "decodes_the_path",
+        "merges_slashes",
+        "raises_the_method",
+    ] {
+        let broken = broken::ALL.iter().find(|broken| broken.name == name);
+        let broken = broken.with_context(|| format!("no broken subject is named `{name}`"))?;
+        for adapter in adapters::subjects() {
+            let subject = broken.subject(Arc::new(adapter), |wrap| Arc::new(adapter.wrapped(wrap)));
+            let plan = Plan { seed: 3, cases: 2000 };
+            let found = run(&[&*subject], plan).await;
+            let found = found.err().and_then(|error| error.downcast::<Disagreement>().ok());
+            ensure!(found.is_some(), "{}: nothing shows that it {name}", adapter.name());
+        }
+    }
+    Ok(())
+}

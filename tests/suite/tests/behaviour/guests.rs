@@ -1,0 +1,294 @@
+//! The suite's own guests: they are components of the contract, and the malformed ones are malformed as meant.
+
+use anyhow::{Context as _, Result, ensure};
+use pointwork_suite::fixtures::{Fixture, Fixtures};
+use pointwork_suite::guest::{
+    Channel, Controller, End, Guest, Program, ReplyBody, Step, core_module, foreign_component, truncated_component,
+};
+use pointwork_wire_tests::message;
+use wit_component::DecodedWasm;
+
+use crate::trials;
+
+trials! {
+    a_synthetic_guest_is_a_controller_module,
+    the_asynchronous_form_exports_its_own_handlers,
+    waiting_functions_come_from_the_interfaces_of_the_form,
+    a_guest_of_channels_alone_is_a_channel_module,
+    a_guest_of_both_is_a_full_module,
+    a_guest_may_mix_two_forms,
+    a_channel_may_be_malformed,
+    an_end_of_the_other_role_is_a_mistake_of_the_test,
+    a_guest_may_be_of_another_contract_version,
+    a_guest_may_import_what_it_must_not,
+    a_truncated_component_validates_and_lacks_exports,
+    the_malformed_ones_are_malformed_as_meant,
+    the_hand_written_guest_is_a_controller_module,
+    the_rust_guests_with_channels_are_full_modules,
+    the_javascript_guest_is_a_controller_module,
+}
+
+/// Imports and exports of a component, sorted.
+fn interfaces(component: &[u8]) -> (Vec<String>, Vec<String>) {
+    let DecodedWasm::Component(resolve, world) = wit_component::decode(component).expect("a component") else {
+        panic!("a WIT package instead of a component");
+    };
+    let names = |items: Vec<_>| {
+        let mut names: Vec<_> = items.into_iter().map(|key| resolve.name_world_key(key)).collect();
+        names.sort();
+        names
+    };
+    let world = &resolve.worlds[world];
+    (
+        names(world.imports.keys().collect()),
+        names(world.exports.keys().collect()),
+    )
+}
+
+const IMPORTS: [&str; 3] = [
+    "pointwork:module/context@0.1.0",
+    "pointwork:module/log@0.1.0",
+    "pointwork:module/types@0.1.0",
+];
+const EXPORTS: [&str; 2] = ["pointwork:module/handlers@0.1.0", "pointwork:module/routes@0.1.0"];
+
+/// The full names of interfaces of the contract, sorted.
+fn of_the_contract(names: &[&str]) -> Vec<String> {
+    let full = names.iter().map(|name| format!("pointwork:module/{name}@0.1.0"));
+    let mut full: Vec<_> = full.collect();
+    full.sort();
+    full
+}
+
+/// Every step that a handler and a listener have in common.
+fn common_steps() -> Program {
+    Program::new()
+        .say("text")
+        .param("p")
+        .header_of_request("h")
+        .step(Step::Method)
+        .step(Step::Path)
+        .step(Step::Query)
+        .step(Step::Params)
+        .step(Step::Headers)
+        .step(Step::RequestId)
+        .step(Step::Route)
+        .step(Step::Extension("e".to_owned()))
+        .step(Step::SetExtension("e".to_owned()))
+        .step(Step::Body)
+        .step(Step::Count)
+        .call("a:b")
+        .step(Step::CallBytes(vec![0xff]))
+        .step(Step::CallAs("a:b".to_owned(), "text/csv"))
+        .emit("a:b")
+        .step(Step::Send(200))
+        .step(Step::SendWith(200, vec![("x-one".to_owned(), b"1".to_vec())]))
+        .step(Step::ThrowNow(400))
+        .step(Step::Stream(200, vec!["one".to_owned()]))
+        .step(Step::Finish)
+        .step(Step::Echo)
+        .step(Step::Log)
+        .step(Step::Panicked)
+        .step(Step::HandOver("a:b".to_owned()))
+}
+
+/// A guest without channels that does all that a handler can.
+fn everything() -> Guest {
+    let steps = common_steps().header("x-one", "1");
+    let ends = [
+        End::Reply(ReplyBody::Empty),
+        End::Reply(ReplyBody::Json),
+        End::Throw(404),
+        End::Deferred,
+        End::Keep,
+        End::Trap,
+        End::Loop,
+        End::Hog,
+    ];
+    let things = ends.iter().fold(Controller::new("Things", "things"), |things, end| {
+        things.route(
+            &format!("{end:?}"),
+            None,
+            &[&format!("{end:?}"), "*rest"],
+            steps.clone().ends(*end),
+        )
+    });
+    Guest::of(things)
+}
+
+/// A channel that does all that a listener can.
+fn channel() -> Channel {
+    let steps = common_steps()
+        .step(Step::EventName)
+        .step(Step::PayloadType)
+        .take_context();
+    let ends = [
+        End::Reply(ReplyBody::Text),
+        End::Result("text/csv"),
+        End::Fail("conflict", 409),
+        End::Deferred,
+        End::Keep,
+        End::Trap,
+        End::Loop,
+        End::Hog,
+    ];
+    ends.iter().fold(Channel::new("db"), |channel, end| {
+        channel.on(&format!("{end:?}"), steps.clone().ends(*end))
+    })
+}
+
+async fn a_synthetic_guest_is_a_controller_module() -> Result<()> {
+    assert_eq!(
+        interfaces(&everything().build()),
+        (IMPORTS.map(String::from).to_vec(), EXPORTS.map(String::from).to_vec())
+    );
+    Ok(())
+}
+
+async fn the_asynchronous_form_exports_its_own_handlers() -> Result<()> {
+    let (_, exports) = interfaces(&everything().asynchronous().build());
+    assert_eq!(
+        exports,
+        ["pointwork:module/handlers-async@0.1.0", "pointwork:module/routes@0.1.0"]
+    );
+    Ok(())
+}
+
+async fn waiting_functions_come_from_the_interfaces_of_the_form() -> Result<()> {
+    let (imports, _) = interfaces(&everything().asynchronous().build());
+    assert_eq!(imports, of_the_contract(&["context", "context-async", "log", "types"]));
+    Ok(())
+}
+
+async fn a_guest_of_channels_alone_is_a_channel_module() -> Result<()> {
+    let guest = Guest::new().channel(channel());
+    let (imports, exports) = interfaces(&guest.build());
+    assert_eq!(imports, of_the_contract(&["context", "events", "log", "types"]));
+    assert_eq!(exports, of_the_contract(&["channels", "listeners"]));
+    let (imports, exports) = interfaces(&guest.asynchronous().build());
+    let both = ["context", "context-async", "events", "events-async", "log", "types"];
+    assert_eq!(imports, of_the_contract(&both));
+    assert_eq!(exports, of_the_contract(&["channels", "listeners-async"]));
+    Ok(())
+}
+
+async fn a_guest_of_both_is_a_full_module() -> Result<()> {
+    let guest = everything().channel(channel());
+    let (imports, exports) = interfaces(&guest.build());
+    assert_eq!(imports, of_the_contract(&["context", "events", "log", "types"]));
+    assert_eq!(
+        exports,
+        of_the_contract(&["channels", "handlers", "listeners", "routes"])
+    );
+    let (_, exports) = interfaces(&guest.asynchronous().build());
+    let both = ["channels", "handlers-async", "listeners-async", "routes"];
+    assert_eq!(exports, of_the_contract(&both));
+    Ok(())
+}
+
+async fn a_guest_may_mix_two_forms() -> Result<()> {
+    let (_, exports) = interfaces(&everything().channel(channel()).mixed_forms().build());
+    assert_eq!(
+        exports,
+        of_the_contract(&["channels", "handlers", "listeners-async", "routes"])
+    );
+    Ok(())
+}
+
+async fn a_channel_may_be_malformed() -> Result<()> {
+    for (name, event) in [("", "one"), ("a:b", "one"), ("db", "")] {
+        let twice = Channel::new(name).on(event, Program::new()).on(event, Program::new());
+        let guest = Guest::new().channel(twice).importing("wasi:filesystem/types@0.2.6");
+        let (imports, _) = interfaces(&guest.build());
+        assert!(
+            imports.contains(&"wasi:filesystem/types@0.2.6".to_owned()),
+            "{imports:?}"
+        );
+    }
+    Ok(())
+}
+
+async fn an_end_of_the_other_role_is_a_mistake_of_the_test() -> Result<()> {
+    let things = Controller::new("Things", "/").get("it", Program::new().fails("conflict", 409));
+    let built = std::panic::catch_unwind(|| Guest::of(things).build());
+    let panic = built.err().context("it is built")?;
+    ensure!(
+        message(&*panic).contains("a handler cannot end with Fail"),
+        "{}",
+        message(&*panic)
+    );
+    Ok(())
+}
+
+async fn a_guest_may_be_of_another_contract_version() -> Result<()> {
+    let (_, exports) = interfaces(&everything().contract_version("9.0.0").build());
+    assert_eq!(
+        exports,
+        ["pointwork:module/handlers@9.0.0", "pointwork:module/routes@9.0.0"]
+    );
+    Ok(())
+}
+
+async fn a_guest_may_import_what_it_must_not() -> Result<()> {
+    let (imports, _) = interfaces(&everything().importing("wasi:filesystem/types@0.2.6").build());
+    assert!(
+        imports.contains(&"wasi:filesystem/types@0.2.6".to_owned()),
+        "{imports:?}"
+    );
+    Ok(())
+}
+
+async fn a_truncated_component_validates_and_lacks_exports() -> Result<()> {
+    let whole = everything().build();
+    let cut = truncated_component(&whole).unwrap();
+    assert!(cut.len() < whole.len());
+    let (_, exports) = interfaces(&cut);
+    assert!(exports.len() < EXPORTS.len(), "{exports:?}");
+    Ok(())
+}
+
+async fn the_malformed_ones_are_malformed_as_meant() -> Result<()> {
+    assert!(wasmparser::Parser::is_core_wasm(&core_module()));
+    assert_eq!(interfaces(&foreign_component()).1, ["run"]);
+    Ok(())
+}
+
+async fn fixture(fixture: Fixture) -> Vec<u8> {
+    Fixtures::new(env!("CARGO_TARGET_TMPDIR"))
+        .build(fixture)
+        .await
+        .expect("the fixture builds")
+        .to_vec()
+}
+
+async fn the_hand_written_guest_is_a_controller_module() -> Result<()> {
+    let (imports, exports) = interfaces(&fixture(Fixture::Wat).await);
+    assert!(
+        imports.iter().all(|import| IMPORTS.contains(&import.as_str())),
+        "{imports:?}"
+    );
+    assert_eq!(exports, EXPORTS);
+    Ok(())
+}
+
+async fn the_rust_guests_with_channels_are_full_modules() -> Result<()> {
+    let (_, exports) = interfaces(&fixture(Fixture::RustChannels).await);
+    assert_eq!(
+        exports,
+        of_the_contract(&["channels", "handlers", "listeners", "routes"])
+    );
+    let (_, exports) = interfaces(&fixture(Fixture::RustChannelsAsync).await);
+    let both = ["channels", "handlers-async", "listeners-async", "routes"];
+    assert_eq!(exports, of_the_contract(&both));
+    Ok(())
+}
+
+async fn the_javascript_guest_is_a_controller_module() -> Result<()> {
+    let (imports, exports) = interfaces(&fixture(Fixture::Js).await);
+    assert_eq!(imports, IMPORTS, "no WASI import is left");
+    assert!(
+        EXPORTS.iter().all(|export| exports.contains(&(*export).to_owned())),
+        "{exports:?}"
+    );
+    Ok(())
+}

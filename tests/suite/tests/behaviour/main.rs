@@ -1,0 +1,114 @@
+//! Every case on the adapters that it can fail on, every broken subject against the case that has to catch it, every
+//! declared difference, and what keeps the suite itself honest.
+
+mod coverage;
+mod differences;
+mod differential;
+mod guests;
+mod judge;
+mod mounting;
+
+use std::future::Future;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use pointwork_suite::adapters::{self, OnAdapter};
+use pointwork_suite::app::keep_compiled;
+use pointwork_suite::broken::{self, Broken};
+use pointwork_suite::case::Case;
+use pointwork_suite::cases;
+use pointwork_suite::differences::Probe;
+use pointwork_suite::fixtures::Fixtures;
+use pointwork_suite::subject::Subject;
+use pointwork_wire_tests::differences::Differences;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    if let Err(error) = keep_compiled(&directory.join("components")) {
+        panic!("{error}: {:?}", std::error::Error::source(&error));
+    }
+    let fixtures = Fixtures::new(directory);
+    let mut trials = Vec::new();
+    for adapter in adapters::subjects() {
+        let on = adapter.name();
+        for case in cases::all() {
+            if case.everywhere || on == adapters::hyper().name() {
+                let fixtures = fixtures.clone();
+                let name = format!("{on}::{}", case.name);
+                trials.push(Trial::test(name, move || is_as_declared(case, adapter, fixtures)));
+            }
+        }
+        for probe in Probe::all(on) {
+            let name = format!("{on}::differences::{}", probe.name());
+            trials.push(trial(name, move || async move { probe.run(&adapter).await }));
+        }
+    }
+    for broken in broken::ALL {
+        let fixtures = fixtures.clone();
+        let name = format!("broken::{}", broken.name);
+        trials.push(Trial::test(name, move || {
+            is_caught(broken, adapters::hyper(), fixtures)
+        }));
+    }
+    for file in [
+        coverage::all(),
+        differences::all(),
+        differential::all(),
+        guests::all(),
+        judge::all(),
+        mounting::all(),
+    ] {
+        trials.extend(file);
+    }
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// Makes the function `all`, which returns the tests of a file: asynchronous functions that return a result.
+macro_rules! trials {
+    ($($name:ident),+ $(,)?) => {
+        pub(crate) fn all() -> Vec<libtest_mimic::Trial> {
+            let file = module_path!().rsplit("::").next().unwrap_or_default();
+            vec![$($crate::trial(format!("{file}::{}", stringify!($name)), $name)),+]
+        }
+    };
+}
+pub(crate) use trials;
+
+/// A test that is a future.
+fn trial<F, Fut>(name: String, run: F) -> Trial
+where
+    F: FnOnce() -> Fut + Send + 'static,
+    Fut: Future<Output = anyhow::Result<()>>,
+{
+    Trial::test(name, move || block_on(run()).map_err(Failed::from))
+}
+
+fn is_as_declared(case: Case, adapter: OnAdapter, fixtures: Fixtures) -> Result<(), Failed> {
+    let outcome = run(case, Arc::new(adapter), fixtures);
+    let verdict = Differences::declared().judge(adapter.name(), case.name, outcome);
+    verdict.map_err(Failed::from)
+}
+
+fn run(case: Case, subject: Arc<dyn Subject>, fixtures: Fixtures) -> Result<(), String> {
+    block_on(case.run(subject, fixtures))
+}
+
+fn block_on(verdict: impl Future<Output = anyhow::Result<()>>) -> Result<(), String> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| error.to_string())?;
+    runtime.block_on(verdict).map_err(|error| format!("{error:#}"))
+}
+
+fn is_caught(broken: &'static Broken, adapter: OnAdapter, fixtures: Fixtures) -> Result<(), Failed> {
+    let subject = broken.subject(Arc::new(adapter), |wrap| Arc::new(adapter.wrapped(wrap)));
+    match run(cases::named(broken.caught_by), subject, fixtures) {
+        Err(_) => Ok(()),
+        Ok(()) => Err(format!("`{}` passes on a subject that {}", broken.caught_by, broken.name).into()),
+    }
+}

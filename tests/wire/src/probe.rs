@@ -1,0 +1,179 @@
+//! One connection under test, byte by byte.
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::ops::Deref;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::client::{Client, Connection, PATIENCE, Response};
+
+/// Waits for a future, at most as long as [`PATIENCE`].
+///
+/// # Panics
+/// If it takes longer.
+pub async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
+    match timeout(PATIENCE, future).await {
+        Ok(value) => value,
+        Err(_) => panic!("{what} took longer than {PATIENCE:?}"),
+    }
+}
+
+/// A [`Connection`] of which every failure is a panic, and with it the failure of the case.
+#[derive(Debug)]
+pub struct Probe {
+    connection: Connection,
+}
+
+/// A reply whose body is text.
+#[derive(Debug)]
+pub struct Reply {
+    /// The body.
+    pub body: String,
+    response: Response,
+}
+
+impl Reply {
+    /// The status.
+    pub fn status(&self) -> u16 {
+        self.response.status
+    }
+}
+
+impl Deref for Reply {
+    type Target = Response;
+
+    fn deref(&self) -> &Response {
+        &self.response
+    }
+}
+
+/// A reply as text, whichever adapter it is from: names of headers in small letters, lines sorted, and without the date,
+/// which stands there once.
+///
+/// # Panics
+/// If it has no whole head, or not one date.
+pub(crate) fn normal(reply: &str) -> String {
+    let Some((head, body)) = reply.split_once("\r\n\r\n") else {
+        panic!("no whole head: {reply:?}");
+    };
+    let mut lines = head.split("\r\n");
+    let status = lines.next().unwrap_or_default();
+    let lines = lines.map(|line| {
+        let (name, value) = line.split_once(": ").unwrap_or((line, ""));
+        format!("{}: {value}\r\n", name.to_ascii_lowercase())
+    });
+    let (dates, mut lines): (Vec<_>, Vec<_>) = lines.partition(|line| line.starts_with("date: "));
+    assert_eq!(dates.len(), 1, "one date: {reply}");
+    lines.sort_unstable();
+    format!("{status}\r\n{}\r\n{body}", lines.concat())
+}
+
+impl Probe {
+    /// Opens a connection.
+    pub async fn connect(address: SocketAddr) -> Self {
+        let connection = Client::new(address).connect().await.unwrap();
+        Self { connection }
+    }
+
+    /// The socket, for reading and writing at a pace of the case's own.
+    pub fn stream(&mut self) -> &mut TcpStream {
+        &mut self.connection.stream
+    }
+
+    /// Sends bytes.
+    pub async fn send(&mut self, bytes: impl AsRef<[u8]>) {
+        self.try_send(bytes).await.unwrap();
+    }
+
+    /// Sends what the server may refuse to take to its end.
+    ///
+    /// # Errors
+    /// If it does.
+    pub async fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
+        within("sending", self.stream().write_all(bytes.as_ref())).await
+    }
+
+    /// Tells the server that nothing more will be sent.
+    pub async fn finish(&mut self) {
+        self.stream().shutdown().await.unwrap();
+    }
+
+    /// Sends a request that is a line, `Host`, and no body.
+    pub async fn ask(&mut self, method: &str, target: &str) -> Reply {
+        self.send(format!("{method} {target} HTTP/1.1\r\nhost: a\r\n\r\n"))
+            .await;
+        self.reply_to(method).await
+    }
+
+    /// Gets a target.
+    pub async fn get(&mut self, target: &str) -> Reply {
+        self.ask("GET", target).await
+    }
+
+    /// The next reply, to a request that was no HEAD and no CONNECT.
+    pub async fn reply(&mut self) -> Reply {
+        self.reply_to("GET").await
+    }
+
+    async fn reply_to(&mut self, method: &str) -> Reply {
+        let response = match self.connection.read_response(method).await {
+            Ok(response) => response,
+            Err(error) => panic!("{:#}", anyhow::Error::from(error)),
+        };
+        let body = response.text();
+        Reply { body, response }
+    }
+
+    async fn more(&mut self) -> io::Result<usize> {
+        let Connection { stream, buffer } = &mut self.connection;
+        within("reading", stream.read_buf(buffer)).await
+    }
+
+    /// The bytes of the next head, an announcement's too, up to its empty line.
+    pub async fn head(&mut self) -> String {
+        loop {
+            let buffer = &mut self.connection.buffer;
+            if let Some(end) = buffer.windows(4).position(|four| four == b"\r\n\r\n") {
+                let head: Vec<u8> = buffer.drain(..end + 4).collect();
+                return String::from_utf8(head).unwrap();
+            }
+            let got = self.more().await.unwrap();
+            let read = String::from_utf8_lossy(&self.connection.buffer);
+            assert_ne!(got, 0, "closed within a head: {read:?}");
+        }
+    }
+
+    /// The next bytes, as many as asked for.
+    pub async fn exactly(&mut self, length: usize) -> Vec<u8> {
+        while self.connection.buffer.len() < length {
+            assert_ne!(self.more().await.unwrap(), 0, "closed within a body");
+        }
+        self.connection.buffer.drain(..length).collect()
+    }
+
+    /// Forgets what was read beyond what was asked for, and says how much that was.
+    pub fn read_ahead(&mut self) -> usize {
+        std::mem::take(&mut self.connection.buffer).len()
+    }
+
+    /// Everything until the server closes.
+    ///
+    /// # Errors
+    /// If it resets.
+    pub async fn rest(&mut self) -> io::Result<String> {
+        while self.more().await? != 0 {}
+        Ok(String::from_utf8_lossy(&std::mem::take(&mut self.connection.buffer)).into_owned())
+    }
+
+    /// Asserts that nothing comes within a time.
+    pub async fn silence(&mut self, time: Duration) {
+        let Connection { stream, buffer } = &mut self.connection;
+        let got = timeout(time, stream.read_buf(buffer)).await;
+        assert!(got.is_err(), "got {got:?}: {:?}", String::from_utf8_lossy(buffer));
+    }
+}

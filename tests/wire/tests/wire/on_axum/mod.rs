@@ -1,0 +1,9 @@
+//! Cases of the adapter for axum alone.
+
+mod mounting;
+
+use pointwork_wire_tests::Case;
+
+pub(crate) fn all() -> Vec<Case> {
+    [mounting::all()].concat()
+}
