@@ -17,11 +17,9 @@
 //!
 //! # How routes are registered
 //!
-//! Every shape of a table becomes a router of salvo's, with a filter for its methods, whichever they are, and one for its
-//! path, the parameters named by their place (`a/{p1}/{**p2}`). salvo asks its routers one after the other; here the core
-//! points to the one to ask, so that the last route costs what the first does. What that router leaves, and what salvo's
-//! syntax cannot hold, goes to the core as it is. Either way the core decides, on the path as it came: salvo decodes it
-//! and reads `//` and a slash at the end as if they were not there, which shows in no answer.
+//! salvo sees one entry, which takes every request, whatever its method (spec A4). It hands the request to the core, which
+//! alone decides, on the path as it came: salvo would decode it, and read `//` and a slash at the end as if they were not
+//! there. So no route can be lost to salvo's syntax, and nothing of a route shows in salvo's own values.
 //!
 //! # What never reaches a route
 //!
@@ -44,11 +42,8 @@
 
 mod adapter;
 mod entrance;
-mod goal;
 mod reply;
 mod request;
-mod syntax;
-mod table;
 
 pub use adapter::Salvo;
 pub use pointwork_core::Serving;
