@@ -46,17 +46,18 @@
 //!   them, in the order registered.
 //! - axum matches the path alone. A reply with 405, or one to OPTIONS, has the most specific pattern of the path; and so
 //!   has a request whose method only a less specific route takes.
-//! - There is none where axum matched nothing: with 404 and 400, and where the core alone finds the route. That is for a
-//!   path with needless escapes (`/%75sers`), a slash at its end that is to be overlooked, a pattern with letters that are
-//!   sent escaped (`/café`), one with more than 25 parameters, and the targets `*` and `host:port`. A layer that labels by
-//!   the pattern needs a label for these; the path itself would be one for each request.
+//! - There is none where axum matched nothing: with 404, and where the core alone finds the route. That is a path with
+//!   needless escapes (`/%75sers`) or with a slash at its end that is to be overlooked, a pattern with letters that are sent
+//!   escaped (`/café`) or with more than 25 parameters, and the targets `*` and `host:port`. A layer that labels
+//!   by the pattern needs one label for all of these: their paths are as many as clients like.
 //! - [Nested](axum::Router::nest), it lacks the prefix that axum took off.
 //!
 //! # Server
 //!
 //! `axum::serve` knows no timeouts and no limits. So [`serve`](Axum::serve) runs the router on [`pointwork_server`], which
 //! has those of [`ServerOptions`]; what that answers by itself, and what differs from the bytes on the wire, is in its
-//! docs. Mounted, the server is yours, and so are they, the body's pause aside.
+//! docs. Mounted, the server is yours, and so are they, the body's pause aside. hyper then settles a body that is framed in
+//! two ways by itself, which `serve` [refuses for a reason](pointwork_server#why-it-follows-the-framing).
 
 mod adapter;
 mod reply;

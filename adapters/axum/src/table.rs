@@ -67,7 +67,8 @@ impl<S> Answer for S where
 {
 }
 
-/// Registers every shape that axum can hold. What no route takes, the path's included, falls through to `fallback`.
+/// Registers every shape that axum can hold. A request whose path is none of theirs, or whose method no route of the path
+/// takes, falls through to `fallback`.
 fn native<H: Answer>(shapes: &[Shape], hinted: impl Fn(ShapeId) -> H, fallback: impl Answer) -> axum::Router {
     // axum panics where a path cannot stand beside the others; what this takes, axum takes.
     let mut paths = matchit::Router::new();

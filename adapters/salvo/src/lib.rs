@@ -36,7 +36,7 @@
 //! |---|---|
 //! | limits and times | the server's; of the [`ServerOptions`] only the body timeout counts |
 //! | with salvo's feature `fix-http1-request-uri` (a default) | a target that is a path gets scheme and `Host` before it, which no handler sees; one that is a bare authority, as CONNECT has it, becomes `/`, so that the context's path is `/` instead of empty |
-//! | a body in two framings, or two lengths that agree | as hyper reads them: a `Content-Length` beside `Transfer-Encoding` is dropped, equal ones become one; [`serve`](Salvo::serve) refuses both |
+//! | a body in two framings, or two lengths that agree | as hyper reads them: a `Content-Length` beside `Transfer-Encoding` is dropped, equal ones become one; [`serve`](Salvo::serve) refuses both, [for a reason](pointwork_server#why-it-follows-the-framing) |
 //! | a streamed reply in HTTP/1.0 that breaks off | ends like a whole one, since salvo's server closes in good order; [`serve`](Salvo::serve) resets the connection |
 //! | a middleware that answers by itself, or changes method, target or headers | changes what the routes see |
 
