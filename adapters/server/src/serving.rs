@@ -110,8 +110,10 @@ async fn accept_all<S: Answer>(server: &Arc<Server<S>>, listener: &TcpListener, 
         let mut accepting = pin!(accept(server, listener));
         let stream = loop {
             tokio::select! {
-                stream = &mut accepting => break stream,
+                // What has ended first, so that it does not count as open however fast connections come.
+                biased;
                 true = connections.ended() => {}
+                stream = &mut accepting => break stream,
             }
         };
         // Replies are written whole, so waiting for more to send along only costs time.
