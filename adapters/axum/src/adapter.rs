@@ -6,16 +6,16 @@ use std::future::{Future, ready};
 use std::sync::Arc;
 
 use axum::extract::Request;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
+use axum::routing::Route;
 use futures_util::FutureExt as _;
 use hyper::body::Incoming;
 use pointwork_core::{Error, Published, Reporter, Router, ServerOptions, Serving, Staged, Transport};
 use tokio::net::TcpListener;
-use tower::Service as _;
 use tower::util::service_fn;
+use tower::{Layer, Service};
 
-use crate::reply;
-use crate::table::Table;
+use crate::{reply, table};
 
 const NAME: &str = "axum";
 
@@ -28,8 +28,13 @@ pub struct Axum(Arc<Inner>);
 
 struct Inner {
     options: ServerOptions,
-    published: Arc<Published<Table>>,
+    /// From the innermost to the outermost.
+    layers: Vec<Around>,
+    published: Arc<Published<axum::Router>>,
 }
+
+/// Puts one layer around a table.
+type Around = Arc<dyn Fn(axum::Router) -> axum::Router + Send + Sync>;
 
 impl Axum {
     /// An adapter with the default options.
@@ -39,10 +44,54 @@ impl Axum {
 
     /// An adapter with these options.
     pub fn with_options(options: ServerOptions) -> Self {
+        Self::with(options.clamped(), Vec::new())
+    }
+
+    fn with(options: ServerOptions, layers: Vec<Around>) -> Self {
         Self(Arc::new(Inner {
-            options: options.clamped(),
+            options,
+            layers,
             published: Arc::new(Published::new(NAME)),
         }))
+    }
+
+    /// The adapter with a layer inside its tables, where axum has matched the request already.
+    ///
+    /// It is given what [`axum::Router::layer`] takes, and stands around every request, those that get 404 or 405 too;
+    /// what is added later stands further out. It finds the pattern of the request's path in its
+    /// [`MatchedPath`](axum::extract::MatchedPath), as the [crate's docs](crate#the-matched-path) tell. Until the first
+    /// routes are published no layer runs.
+    ///
+    /// It returns *another* adapter: add the layers first, then give the adapter to the application. A clone that was made
+    /// before shares no routes with it.
+    ///
+    /// ```
+    /// use axum::extract::{MatchedPath, Request};
+    /// use axum::middleware::{Next, from_fn};
+    /// use pointwork_axum::Axum;
+    ///
+    /// let axum = Axum::new().layer(from_fn(async |matched: Option<MatchedPath>, request: Request, next: Next| {
+    ///     let reply = next.run(request).await;
+    ///     let pattern = matched.as_ref().map_or("none", MatchedPath::as_str);
+    ///     println!("{} for {pattern}", reply.status());
+    ///     reply
+    /// }));
+    /// // app.connect_to(axum.clone(), …)
+    /// # drop(axum);
+    /// ```
+    #[must_use]
+    pub fn layer<L>(self, layer: L) -> Self
+    where
+        L: Layer<Route> + Clone + Send + Sync + 'static,
+        L::Service: Service<Request, Response: IntoResponse + 'static, Error: Into<Infallible> + 'static, Future: Send>
+            + Clone
+            + Send
+            + Sync
+            + 'static,
+    {
+        let mut layers = self.0.layers.clone();
+        layers.push(Arc::new(move |table| table.layer(layer.clone())));
+        Self::with(self.0.options.clone(), layers)
     }
 
     /// Opens a listener, for example on `127.0.0.1:8080`; port 0 picks a free one.
@@ -58,7 +107,7 @@ impl Axum {
 
     /// Serves a listener until the end of the process, or [until a signal](Serving::with_graceful_shutdown).
     pub fn serve(&self, listener: TcpListener) -> Serving {
-        let Inner { options, published } = &*self.0;
+        let Inner { options, published, .. } = &*self.0;
         let table = published.clone();
         let service = hyper::service::service_fn(move |request: http::Request<Incoming>| {
             respond(&table, request.map(axum::body::Body::new))
@@ -75,6 +124,10 @@ impl Axum {
     /// [Nesting](axum::Router::nest) it takes the prefix off the path, and the routes match what is left: they must
     /// not have the prefix as well, or the path doubles (spec G6). What a layer put into the request's extensions as
     /// [`Extensions`](pointwork_core::Extensions) is the context's. Call it within a tokio runtime with time enabled.
+    ///
+    /// A layer around it runs before axum matches a path of the table. It finds the
+    /// [`MatchedPath`](axum::extract::MatchedPath) afterwards, in the extensions of the reply, as the
+    /// [crate's docs](crate#the-matched-path) tell; a layer that needs it earlier is given to [`layer`](Self::layer).
     pub fn router(&self) -> axum::Router {
         let table = self.0.published.clone();
         axum::Router::new().fallback_service(service_fn(move |request| respond(&table, request)))
@@ -83,12 +136,15 @@ impl Axum {
 
 /// Answers one request on the table of this moment, which it keeps until the request ends (spec S1).
 fn respond(
-    published: &Published<Table>,
+    published: &Published<axum::Router>,
     request: Request,
 ) -> impl Future<Output = Result<Response, Infallible>> + Send + use<> {
     match published.load() {
-        Some(table) => table.native().call(request).left_future(),
-        None => ready(Ok(reply::convert(Published::<Table>::not_ready(request.method())))).right_future(),
+        Some(table) => axum::Router::clone(&table).call(request).left_future(),
+        None => ready(Ok(reply::convert(Published::<axum::Router>::not_ready(
+            request.method(),
+        ))))
+        .right_future(),
     }
 }
 
@@ -117,7 +173,8 @@ impl Transport for Axum {
     }
 
     fn stage(&self, router: Arc<Router>) -> Result<Staged, Error> {
-        let table = Table::new(router, self.0.options.body_timeout);
-        Ok(self.0.published.stage(table))
+        let table = table::table(router, self.0.options.body_timeout);
+        let layered = self.0.layers.iter().fold(table, |table, around| around(table));
+        Ok(self.0.published.stage(layered))
     }
 }

@@ -31,17 +31,33 @@
 //!
 //! # How routes are registered
 //!
-//! Every table becomes an `axum::Router` with one path for each shape of the core's, the parameters named by their place
-//! (`/a/{p1}/{*p2}`). On each path stand axum's seven verbs for the routes that have one of them, and `any` with a guard
-//! for all other methods: a method that no route of the path is for falls through to the core, which says 404, 405, or
-//! finds the less specific route that takes it (spec A2, A8). [`MatchedPath`](axum::extract::MatchedPath) shows the
-//! path to the layers within; a path that axum cannot hold beside the others is left to the core alone.
+//! Every table becomes an `axum::Router` with one path for each shape of the core's. On each path stand axum's seven verbs
+//! for the routes that have one of them, and `any` with a guard for all other methods: a method that no route of the path
+//! is for falls through to the table's fallback, where the core says 404, 405, or finds the less specific route that
+//! takes it (spec A2, A8). A path that axum cannot hold is left to the fallback alone.
+//!
+//! # The matched path
+//!
+//! [`MatchedPath`](axum::extract::MatchedPath) is the pattern in axum's syntax, `/users/{id}`, with all of the application's
+//! prefix. Layers [given to the adapter](Axum::layer) find it in the request, and layers around
+//! [`router`](Axum::router) in the extensions of the reply, unless a layer given to the adapter answered instead.
+//!
+//! - Routes that differ in nothing but the names of their parameters share one path: it has the names of the first of
+//!   them, in the order registered.
+//! - axum matches the path alone. A reply with 405, or one to OPTIONS, has the most specific pattern of the path; and so
+//!   has a request whose method only a less specific route takes.
+//! - There is none where axum matched nothing: with 404, and where the core alone finds the route. That is a path with
+//!   needless escapes (`/%75sers`) or with a slash at its end that is to be overlooked, a pattern with letters that are sent
+//!   escaped (`/café`) or with more than 25 parameters, and the targets `*` and `host:port`. A layer that labels
+//!   by the pattern needs one label for all of these: their paths are as many as clients like.
+//! - [Nested](axum::Router::nest), it lacks the prefix that axum took off.
 //!
 //! # Server
 //!
 //! `axum::serve` knows no timeouts and no limits. So [`serve`](Axum::serve) runs the router on [`pointwork_server`], which
 //! has those of [`ServerOptions`]; what that answers by itself, and what differs from the bytes on the wire, is in its
-//! docs. Mounted, the server is yours, and so are they, the body's pause aside.
+//! docs. Mounted, the server is yours, and so are they, the body's pause aside. hyper then settles a body that is framed in
+//! two ways by itself, which `serve` [refuses for a reason](pointwork_server#why-it-follows-the-framing).
 
 mod adapter;
 mod reply;

@@ -2,11 +2,17 @@
 
 use pointwork_core::routing::{Pattern, Segment};
 
-/// `/a/:p1/*p2` as `/a/{p1}/{*p2}`.
+/// axum's tree panics at more; the core has no such bound.
+const MOST_PARAMS: usize = 25;
+
+/// `/a/:id/*rest` as `/a/{id}/{*rest}`.
 ///
 /// axum compares literals with the path as it was sent. One that cannot stand there unescaped never matches; the core
-/// finds such a route without a hint. `None` if axum has no word for a segment.
+/// finds such a route without a hint. `None` if axum cannot hold it.
 pub(crate) fn path(pattern: &Pattern) -> Option<String> {
+    if pattern.param_names().len() > MOST_PARAMS {
+        return None;
+    }
     let mut path = String::new();
     for segment in pattern.segments() {
         path.push('/');

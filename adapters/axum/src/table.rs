@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::Request;
+use axum::extract::{MatchedPath, Request};
 use axum::response::Response;
 use axum::routing::{MethodFilter, MethodRouter, any_service};
 use futures_util::FutureExt as _;
@@ -13,7 +13,7 @@ use http::Method;
 use pointwork_core::Router;
 use pointwork_core::routing::{Shape, ShapeId};
 use pointwork_server::arriving;
-use tower::util::service_fn;
+use tower::util::{ServiceExt as _, service_fn};
 
 use crate::{reply, syntax};
 
@@ -29,74 +29,179 @@ const VERBS: [(Method, MethodFilter); 7] = [
     (Method::OPTIONS, MethodFilter::OPTIONS),
 ];
 
-/// What answers requests until the next table.
-pub(crate) struct Table {
-    native: axum::Router,
-}
-
-impl Table {
-    /// Registers every shape. Dropping this table, with the last request that pins it, drops the core's.
-    pub(crate) fn new(router: Arc<Router>, body_timeout: Option<Duration>) -> Self {
-        let answer = Answer { router, body_timeout };
-        // axum panics where a path cannot stand beside the others; what this takes, axum takes.
-        let mut paths = matchit::Router::new();
-        let mut native = axum::Router::new().without_v07_checks();
-        for shape in answer.router.shapes() {
-            let path = syntax::path(shape.pattern()).filter(|path| paths.insert(path.clone(), ()).is_ok());
-            if let Some(path) = path {
-                native = native.route(&path, methods(&answer, shape));
-            }
-        }
-        let native = native.fallback_service(service_fn(move |request| answer.respond(None, request)));
-        Self { native }
-    }
-
-    /// axum's router; a clone of it pins the table.
-    pub(crate) fn native(&self) -> axum::Router {
-        self.native.clone()
-    }
-}
-
-/// What stands on the path of one shape: a verb each where a route is for it, and `any` for the rest.
-fn methods(answer: &Answer, shape: &Shape) -> MethodRouter<(), Infallible> {
-    let id = shape.id();
-    let hinted = || {
-        let answer = answer.clone();
-        service_fn(move |request| answer.respond(Some(id), request))
+/// What answers requests until the next table. Dropping it, with the last request that pins it, drops the core's.
+pub(crate) fn table(router: Arc<Router>, body_timeout: Option<Duration>) -> axum::Router {
+    let answer = |hint: Option<ShapeId>| {
+        let router = router.clone();
+        service_fn(move |request| respond(&router, hint, body_timeout, request))
     };
-    let others: Option<Arc<[Method]>> = (!shape.takes_every_method()).then(|| shape.methods().cloned().collect());
+    native(router.shapes(), |shape| answer(Some(shape)), answer(None))
+}
+
+fn respond(
+    router: &Router,
+    hint: Option<ShapeId>,
+    body_timeout: Option<Duration>,
+    request: Request,
+) -> impl Future<Output = Result<Response, Infallible>> + Send + use<> {
+    // For the layers outside, which saw the request before axum matched it.
+    let matched = request.extensions().get::<MatchedPath>().cloned();
+    let request = request.map(|body| arriving(body).within(body_timeout, router.executor()));
+    router.respond(hint, request).map(|reply| {
+        let mut reply = reply::convert(reply);
+        if let Some(matched) = matched {
+            reply.extensions_mut().insert(matched);
+        }
+        Ok(reply)
+    })
+}
+
+/// A service as axum takes it, which answers every request.
+trait Answer:
+    tower::Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + Sync + 'static
+{
+}
+
+impl<S> Answer for S where
+    S: tower::Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + Sync + 'static
+{
+}
+
+/// Registers every shape that axum can hold. A request whose path is none of theirs, or whose method no route of the path
+/// takes, falls through to `fallback`.
+fn native<H: Answer>(shapes: &[Shape], hinted: impl Fn(ShapeId) -> H, fallback: impl Answer) -> axum::Router {
+    // axum panics where a path cannot stand beside the others; what this takes, axum takes.
+    let mut paths = matchit::Router::new();
+    let mut native = axum::Router::new().without_v07_checks();
+    for shape in shapes {
+        let path = syntax::path(shape.pattern()).filter(|path| paths.insert(path.clone(), ()).is_ok());
+        if let Some(path) = path {
+            native = native.route(&path, methods(shape, hinted(shape.id()), fallback.clone()));
+        }
+    }
+    native.fallback_service(fallback)
+}
+
+/// What stands on the path of one shape: a verb each where a route is for it, and `any` with a guard for the other
+/// methods. What the guard does not take falls through (spec A2).
+fn methods(shape: &Shape, hinted: impl Answer, fallback: impl Answer) -> MethodRouter<(), Infallible> {
+    let verbs = VERBS.iter().filter(|(verb, _)| shape.methods().any(|its| its == verb));
+    let is_verb = |method: &Method| VERBS.iter().any(|(verb, _)| verb == method);
+    let others: Arc<[Method]> = shape.methods().filter(|method| !is_verb(method)).cloned().collect();
+    let takes_every_method = shape.takes_every_method();
     let guarded = {
-        let answer = answer.clone();
+        let hinted = hinted.clone();
         service_fn(move |request: Request| {
-            // A request for another method falls through (spec A2).
-            let taken = others.as_ref().is_none_or(|others| others.contains(request.method()));
-            answer.respond(taken.then_some(id), request)
+            if takes_every_method || others.contains(request.method()) {
+                hinted.clone().oneshot(request).left_future()
+            } else {
+                fallback.clone().oneshot(request).right_future()
+            }
         })
     };
-    let mut methods = any_service(guarded);
-    for (_, verb) in VERBS
-        .iter()
-        .filter(|(method, _)| shape.methods().any(|its| its == method))
-    {
-        methods = methods.on_service(*verb, hinted());
+    verbs.fold(any_service(guarded), |methods, (_, verb)| {
+        methods.on_service(*verb, hinted.clone())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::ready;
+
+    use axum::body::Body;
+    use pointwork_core::routing::{Entry, MethodFilter as Filter, Owner, Pattern, Table, TableOptions};
+
+    use super::*;
+
+    /// Replies with a mark and the path that axum matched.
+    fn marked(mark: &'static str) -> impl Answer {
+        service_fn(move |request: Request| {
+            let matched = request.extensions().get::<MatchedPath>();
+            let mark = format!("{mark} {}", matched.map_or("-", MatchedPath::as_str));
+            ready(Ok(Response::builder()
+                .header("mark", mark)
+                .body(Body::empty())
+                .unwrap()))
+        })
     }
-    methods
-}
 
-#[derive(Clone)]
-struct Answer {
-    router: Arc<Router>,
-    body_timeout: Option<Duration>,
-}
+    /// The native table of these routes, before a fallback that marks what falls through.
+    fn table(routes: &[&str]) -> axum::Router {
+        let entry = |route: &&str| {
+            let (method, path) = route.split_once(' ').unwrap();
+            Entry {
+                filter: Filter::parse((method != "ALL").then_some(method)).unwrap(),
+                pattern: Pattern::parse(path).unwrap(),
+                owner: Owner::Manual,
+                target: (),
+            }
+        };
+        let table = Table::compile(routes.iter().map(entry).collect(), TableOptions::default()).unwrap();
+        native(table.shapes(), |_| marked("taken"), marked("through"))
+    }
 
-impl Answer {
-    fn respond(
-        &self,
-        hint: Option<ShapeId>,
-        request: Request,
-    ) -> impl Future<Output = Result<Response, Infallible>> + Send + use<> {
-        let request = request.map(|body| arriving(body).within(self.body_timeout, self.router.executor()));
-        let reply = self.router.respond(hint, request);
-        reply.map(|reply| Ok(reply::convert(reply)))
+    fn ask(table: &axum::Router, method: &str, target: &str) -> String {
+        let request = Request::builder().method(method).uri(target).body(Body::empty());
+        let reply = table.clone().oneshot(request.unwrap()).now_or_never();
+        let reply = reply.expect("nothing here waits").unwrap();
+        reply.headers()["mark"].to_str().unwrap().to_owned()
+    }
+
+    #[test]
+    fn each_verb_is_taken_where_a_route_is_for_it_and_falls_through_elsewhere() {
+        for (verb, _) in VERBS {
+            let table = table(&[&format!("{verb} /a"), "PURGE /a"]);
+            for (other, _) in VERBS {
+                // axum's own rule for HEAD is the core's.
+                let taken = other == verb || (other == Method::HEAD && verb == Method::GET);
+                let expected = if taken { "taken /a" } else { "through /a" };
+                assert_eq!(ask(&table, other.as_str(), "/a"), expected, "{other} of {verb}");
+            }
+        }
+    }
+
+    #[test]
+    fn any_takes_no_method_that_the_guard_does_not_let_in() {
+        let table = table(&["GET /a", "PROPFIND /a", "X-any /b", "ALL /c", "PUT /c"]);
+        for (method, target) in [
+            ("PROPFIND", "/a"),
+            ("X-any", "/b"),
+            ("GET", "/c"),
+            ("PUT", "/c"),
+            ("HEAD", "/c"),
+            ("MKWORKSPACE", "/c"),
+        ] {
+            assert_eq!(ask(&table, method, target), format!("taken {target}"), "{method}");
+        }
+        for (method, target) in [
+            ("PURGE", "/a"),
+            ("propfind", "/a"),
+            ("CONNECT", "/a"),
+            ("TRACE", "/a"),
+            ("OPTIONS", "/a"),
+            ("x-ANY", "/b"),
+            ("HEAD", "/b"),
+        ] {
+            assert_eq!(ask(&table, method, target), format!("through {target}"), "{method}");
+        }
+    }
+
+    #[test]
+    fn the_first_route_of_a_shape_names_the_parameters() {
+        let table = table(&["PURGE /a/:id", "GET /a/:name", "GET /:any/*rest"]);
+        assert_eq!(ask(&table, "GET", "/a/1"), "taken /a/{id}");
+        assert_eq!(ask(&table, "GET", "/b/1/2"), "taken /{any}/{*rest}");
+    }
+
+    #[test]
+    fn what_axum_cannot_match_falls_through() {
+        let [most, too_many]: [String; 2] = [25, 26].map(|count| (0..count).map(|name| format!("/:p{name}")).collect());
+        let routes = [format!("GET {most}"), format!("GET {too_many}")];
+        let table = table(&[&routes[0], &routes[1], "GET /caf%C3%A9", "GET /fine"]);
+        for target in ["/1".repeat(26).as_str(), "/caf%C3%A9", "/%66ine", "/fine/", "/none"] {
+            assert_eq!(ask(&table, "GET", target), "through -", "{target}");
+        }
+        assert_eq!(ask(&table, "GET", "/fine"), "taken /fine");
+        assert!(ask(&table, "GET", &"/1".repeat(25)).starts_with("taken /{p0}/{p1}/"));
     }
 }

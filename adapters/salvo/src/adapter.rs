@@ -1,4 +1,4 @@
-//! The adapter itself: the published table, and the ways to serve it.
+//! The adapter itself: the published router, and the ways to serve it.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -15,7 +15,6 @@ use tokio::net::TcpListener;
 
 use crate::entrance::{self, Entrance};
 use crate::request::Alone;
-use crate::table::Table;
 
 const NAME: &str = "salvo";
 
@@ -28,7 +27,7 @@ pub struct Salvo(Arc<Inner>);
 
 struct Inner {
     options: ServerOptions,
-    published: Arc<Published<Table>>,
+    published: Arc<Published<Router>>,
 }
 
 impl Salvo {
@@ -123,13 +122,16 @@ impl Salvo {
     /// them. A body that was read by [`payload`](salvo_core::Request::payload) is handed on; one that was read in another
     /// way is gone. Both [`limit_body`](salvo_core::Request::limit_body) and the application's own limit hold.
     ///
-    /// A middleware that saw the request earlier saw no parameters (spec H2). Around the handler, after `call_next`, it
-    /// finds those of the shape in [`params`](salvo_core::Request::params), named by their place, and the shape itself in
-    /// [`matched_path`](salvo_core::Request::matched_path): `user/{p1}`. The request's body is gone by then.
+    /// The adapter adds nothing to [`params`](salvo_core::Request::params), `matched_path`, the depot or the request's
+    /// extensions, before or after: they hold what your own routers and middleware put there. After `call_next` the
+    /// request's body is gone.
     ///
     /// No [`Catcher`](salvo_core::catcher::Catcher) replaces a reply, not even one without a body.
     pub fn router(&self) -> salvo_core::Router {
-        entrance::router(Entrance::new(self.0.published.clone()))
+        entrance::router(Entrance {
+            published: self.0.published.clone(),
+            body_timeout: self.0.options.body_timeout,
+        })
     }
 }
 
@@ -158,7 +160,6 @@ impl Transport for Salvo {
     }
 
     fn stage(&self, router: Arc<Router>) -> Result<Staged, Error> {
-        let table = Table::new(&router, self.0.options.body_timeout);
-        Ok(self.0.published.stage(table))
+        Ok(self.0.published.stage(Router::clone(&router)))
     }
 }

@@ -17,11 +17,9 @@
 //!
 //! # How routes are registered
 //!
-//! Every shape of a table becomes a router of salvo's, with a filter for its methods, whichever they are, and one for its
-//! path, the parameters named by their place (`a/{p1}/{**p2}`). salvo asks its routers one after the other; here the core
-//! points to the one to ask, so that the last route costs what the first does. What that router leaves, and what salvo's
-//! syntax cannot hold, goes to the core as it is. Either way the core decides, on the path as it came: salvo decodes it
-//! and reads `//` and a slash at the end as if they were not there, which shows in no answer.
+//! salvo sees one entry, which takes every request, whatever its method (spec A4). It hands the request to the core, which
+//! alone decides, on the path as it came: salvo would decode it, and read `//` and a slash at the end as if they were not
+//! there. So no route can be lost to salvo's syntax, and nothing of a route shows in salvo's own values.
 //!
 //! # What never reaches a route
 //!
@@ -38,17 +36,14 @@
 //! |---|---|
 //! | limits and times | the server's; of the [`ServerOptions`] only the body timeout counts |
 //! | with salvo's feature `fix-http1-request-uri` (a default) | a target that is a path gets scheme and `Host` before it, which no handler sees; one that is a bare authority, as CONNECT has it, becomes `/`, so that the context's path is `/` instead of empty |
-//! | a body in two framings, or two lengths that agree | as hyper reads them: a `Content-Length` beside `Transfer-Encoding` is dropped, equal ones become one; [`serve`](Salvo::serve) refuses both |
+//! | a body in two framings, or two lengths that agree | as hyper reads them: a `Content-Length` beside `Transfer-Encoding` is dropped, equal ones become one; [`serve`](Salvo::serve) refuses both, [for a reason](pointwork_server#why-it-follows-the-framing) |
 //! | a streamed reply in HTTP/1.0 that breaks off | ends like a whole one, since salvo's server closes in good order; [`serve`](Salvo::serve) resets the connection |
 //! | a middleware that answers by itself, or changes method, target or headers | changes what the routes see |
 
 mod adapter;
 mod entrance;
-mod goal;
 mod reply;
 mod request;
-mod syntax;
-mod table;
 
 pub use adapter::Salvo;
 pub use pointwork_core::Serving;

@@ -2,11 +2,10 @@
 
 use std::error::Error as StdError;
 use std::io;
-use std::pin::Pin;
-use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http_body::{Body as HttpBody, Frame, SizeHint};
+use http_body::Body as HttpBody;
+use http_body_util::BodyExt as _;
 use pointwork_core::{Body, BodyError};
 
 /// An error of any kind, as bodies have them.
@@ -21,36 +20,7 @@ where
     if body.is_end_stream() {
         return Body::empty();
     }
-    Body::stream(Arriving { inner: body })
-}
-
-pin_project_lite::pin_project! {
-    struct Arriving<B> {
-        #[pin]
-        inner: B,
-    }
-}
-
-impl<B> HttpBody for Arriving<B>
-where
-    B: HttpBody<Data = Bytes>,
-    B::Error: Into<BoxError>,
-{
-    type Data = Bytes;
-    type Error = BodyError;
-
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        let frame = self.project().inner.poll_frame(cx);
-        frame.map(|frame| frame.map(|frame| frame.map_err(|error| body_error(error.into()))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.inner.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.inner.size_hint()
-    }
+    Body::stream(body.map_err(|error| body_error(error.into())))
 }
 
 /// Sorts an error into the core's kinds, wherever in the chain of causes the telling one stands.

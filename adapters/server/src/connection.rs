@@ -2,20 +2,21 @@
 
 use std::future::poll_fn;
 use std::io;
-use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Poll, ready};
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::BytesMut;
 use pointwork_core::Protocols;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncWriteExt as _, copy, sink};
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 
-use crate::connections::Entry;
+use crate::framing::Framing;
 use crate::io::Io;
+use crate::link::Link;
 use crate::server::{Answer, Server};
-use crate::watch::{Alarm, Watch};
+use crate::watch::Watch;
 use crate::{http1, http2};
 
 /// What a client of HTTP/2 begins with.
@@ -27,15 +28,17 @@ const FIRST_READ: usize = 4 * 1024;
 /// How long a closed connection still takes in what the client sends, see [`linger`].
 const LINGER: Duration = Duration::from_secs(2);
 
-pub(crate) async fn serve<S: Answer>(server: Arc<Server<S>>, stream: TcpStream, entry: Entry) {
-    let mut watch = Watch::new(entry);
+pub(crate) async fn serve<S: Answer>(server: Arc<Server<S>>, stream: TcpStream, link: Arc<Link>) {
+    let mut watch = Watch::new(link.clone());
     let Some((protocol, begin)) = begin(&server, &stream, &mut watch).await else {
         return;
     };
-    let link = watch.link().clone();
     match protocol {
-        Protocol::Http1 => http1::serve(server, Io::http1(stream, begin, link), watch).await,
-        Protocol::Http2 => http2::serve(server, Io::http2(stream, begin, link), watch).await,
+        Protocol::Http1 => {
+            let io = Io::new(stream, begin, Some(Framing::new()), link);
+            http1::serve(server, io, watch).await;
+        }
+        Protocol::Http2 => http2::serve(server, Io::new(stream, begin, None, link), watch).await,
     }
 }
 
@@ -91,24 +94,9 @@ fn tell(protocols: Protocols, bytes: &[u8]) -> Option<Protocol> {
 ///
 /// Closing a socket with unread bytes in it makes the operating system reset the connection, and the reset may overtake
 /// the last reply: a client that uploads too much would never see its 413.
-pub(crate) async fn linger(mut stream: TcpStream, mut watch: Watch) {
+pub(crate) async fn linger(mut stream: TcpStream) {
     // hyper did so already, except after a successful CONNECT and some errors; twice does no harm.
-    if poll_fn(|cx| Pin::new(&mut stream).poll_shutdown(cx)).await.is_err() {
-        return;
+    if stream.shutdown().await.is_ok() {
+        let _ = timeout(LINGER, copy(&mut stream, &mut sink())).await;
     }
-    let mut scratch = vec![0; 8 * 1024];
-    let mut end = pin!(tokio::time::sleep(LINGER));
-    poll_fn(|cx| {
-        loop {
-            if end.as_mut().poll(cx).is_ready() || watch.poll(cx) == Poll::Ready(Alarm::Cut) {
-                return Poll::Ready(());
-            }
-            let mut buf = ReadBuf::new(&mut scratch);
-            match ready!(Pin::new(&mut stream).poll_read(cx, &mut buf)) {
-                Ok(()) if !buf.filled().is_empty() => {}
-                _ => return Poll::Ready(()),
-            }
-        }
-    })
-    .await;
 }

@@ -3,11 +3,12 @@
 use memchr::memchr;
 
 /// Follows the bytes of a connection from head to head, and spoils a head that has `Content-Length` twice, or beside
-/// `Transfer-Encoding`: the seed of request smuggling (RFC 9112, section 6.3).
+/// `Transfer-Encoding`: the seed of request smuggling (RFC 9112, sections 6.3 and 11.2).
 ///
-/// hyper settles such a head by itself before a service sees it: it drops the length, or one of the lengths. The other
-/// frameworks refuse it. Spoiling means to make the end of the offending line a NUL, which no head may hold: hyper then
-/// answers 400 and closes the connection, as for any other malformed head.
+/// hyper settles such a head by itself before a service sees it; the crate's docs say how, and why it matters.
+///
+/// Spoiling means to make the end of the offending line a NUL, which no head may hold: hyper then answers 400 and closes
+/// the connection, as for any other malformed head.
 ///
 /// It reads no more than it needs to know where the next head begins, and leaves every other judgement to hyper. Where
 /// it cannot tell any more, hyper cannot either, and ends the connection.
@@ -21,12 +22,13 @@ pub(crate) struct Framing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Head(Head),
-    /// So many bytes of a body are left.
-    Body(u64),
+    /// So many bytes of a body are left, or of a chunk, its line end included.
+    Data {
+        left: u64,
+        chunk: bool,
+    },
     /// The size of a chunk comes.
     ChunkSize,
-    /// So many bytes of a chunk are left, its line end included.
-    Chunk(u64),
     /// Trailers, up to an empty line.
     Trailers,
     /// Something that is no HTTP.
@@ -59,21 +61,12 @@ impl Framing {
             let rest = &mut bytes[at..];
             at += match self.state {
                 State::Lost => return,
-                State::Body(left) => {
-                    let (taken, left) = take(left, rest.len());
-                    self.state = if left == 0 {
-                        State::Head(Head::default())
-                    } else {
-                        State::Body(left)
-                    };
-                    taken
-                }
-                State::Chunk(left) => {
-                    let (taken, left) = take(left, rest.len());
-                    self.state = if left == 0 {
-                        State::ChunkSize
-                    } else {
-                        State::Chunk(left)
+                State::Data { left, chunk } => {
+                    let taken = usize::try_from(left).map_or(rest.len(), |left| left.min(rest.len()));
+                    self.state = match left - taken as u64 {
+                        0 if chunk => State::ChunkSize,
+                        0 => State::Head(Head::default()),
+                        left => State::Data { left, chunk },
                     };
                     taken
                 }
@@ -107,11 +100,6 @@ impl Framing {
     }
 }
 
-fn take(left: u64, available: usize) -> (usize, u64) {
-    let taken = usize::try_from(left).map_or(available, |left| left.min(available));
-    (taken, left - taken as u64)
-}
-
 fn without_cr(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
@@ -124,7 +112,10 @@ fn after_line(state: State, line: &[u8]) -> Option<State> {
         State::ChunkSize => Some(match chunk_size(line) {
             None => State::Lost,
             Some(0) => State::Trailers,
-            Some(size) => State::Chunk(size.saturating_add(2)),
+            Some(size) => State::Data {
+                left: size.saturating_add(2),
+                chunk: true,
+            },
         }),
         State::Trailers if line.is_empty() => Some(State::Head(Head::default())),
         same => Some(same),
@@ -166,9 +157,9 @@ impl Head {
             Self { begun: false, .. } => State::Head(self),
             Self { encoded: true, .. } => State::ChunkSize,
             Self {
-                length: Some(length @ 1..),
+                length: Some(left @ 1..),
                 ..
-            } => State::Body(length),
+            } => State::Data { left, chunk: false },
             _ => State::Head(Self::default()),
         }
     }

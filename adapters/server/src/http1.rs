@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::{Poll, ready};
 
 use futures_util::TryFutureExt as _;
@@ -11,6 +12,7 @@ use http::{Request, Version};
 use hyper::body::Incoming;
 use hyper::server::conn::http1::Builder;
 use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
 use pointwork_core::ServerOptions;
 
 use crate::connection::linger;
@@ -43,10 +45,12 @@ fn builder(options: &ServerOptions, link: &Arc<Link>) -> Builder {
 pub(crate) async fn serve<S: Answer>(server: Arc<Server<S>>, io: Io, mut watch: Watch) {
     let link = watch.link().clone();
     let builder = builder(&server.options, &link);
+    // There the end of the connection may be the end of a reply.
+    let saw_http_10 = AtomicBool::new(false);
     let respond = service_fn(|request: Request<Incoming>| {
         let http_10 = request.version() == Version::HTTP_10;
         if http_10 {
-            link.saw_http_10();
+            saw_http_10.store(true, Relaxed);
         }
         server.service.call(request).map_ok(move |mut reply| {
             // hyper would add `keep-alive` to what the reply says itself, if it took it for one of HTTP/1.1.
@@ -56,7 +60,7 @@ pub(crate) async fn serve<S: Answer>(server: Arc<Server<S>>, io: Io, mut watch: 
             reply
         })
     });
-    let mut connection = builder.serve_connection(io, respond);
+    let mut connection = builder.serve_connection(TokioIo::new(io), respond);
     let mut drained_idle = false;
     let end = poll_fn(|cx| {
         loop {
@@ -70,7 +74,7 @@ pub(crate) async fn serve<S: Answer>(server: Arc<Server<S>>, io: Io, mut watch: 
                 }
                 // hyper finds it when it is polled next.
                 Alarm::HeadLate => link.head_is_late(),
-                Alarm::Cut | Alarm::WriteLate => return Poll::Ready(None),
+                Alarm::WriteLate => return Poll::Ready(None),
             }
         }
     })
@@ -79,16 +83,16 @@ pub(crate) async fn serve<S: Answer>(server: Arc<Server<S>>, io: Io, mut watch: 
         tracing::debug!("a connection was cut");
         return;
     };
-    let stream = connection.into_parts().io.into_stream();
+    let stream = connection.into_parts().io.into_inner().into_stream();
     match result {
         // Nothing was under way that a reset could destroy, and the shutdown need not wait for the client.
         Ok(()) if drained_idle => {}
-        Ok(()) => linger(stream, watch).await,
+        Ok(()) => linger(stream).await,
         Err(error) => {
             tracing::debug!("a connection ended: {error}");
             if error.is_parse() {
-                linger(stream, watch).await;
-            } else if error.is_user() && link.is_http_10() {
+                linger(stream).await;
+            } else if error.is_user() && saw_http_10.load(Relaxed) {
                 // The end of the connection alone would look like the end of the reply.
                 let _ = stream.set_zero_linger();
             }

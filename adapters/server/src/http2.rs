@@ -2,19 +2,21 @@
 
 use std::convert::Infallible;
 use std::future::poll_fn;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Poll, ready};
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
-use http_body::{Body as HttpBody, Frame, SizeHint};
+use http_body::Body as HttpBody;
+use http_body_util::{BodyExt as _, Either, Empty};
 use hyper::body::Incoming;
 use hyper::server::conn::http2::Builder;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use pointwork_core::ServerOptions;
 
+use crate::arriving::BoxError;
 use crate::io::Io;
 use crate::link::Link;
 use crate::server::{Answer, Server};
@@ -35,12 +37,8 @@ fn builder(options: &ServerOptions) -> Builder<TokioExecutor> {
 
 pub(crate) async fn serve<S: Answer>(server: Arc<Server<S>>, io: Io, mut watch: Watch) {
     let link = watch.link().clone();
-    let respond = service_fn(|request| {
-        let stream = Stream::open(link.clone());
-        let server = server.clone();
-        async move { Ok::<_, Infallible>(respond(&server, request).await.map(|body| Held { body, stream })) }
-    });
-    let mut connection = pin!(builder(&server.options).serve_connection(io, respond));
+    let respond = service_fn(|request| respond(server.clone(), request, Stream::open(link.clone())));
+    let mut connection = pin!(builder(&server.options).serve_connection(TokioIo::new(io), respond));
     let mut idle = false;
     let end = poll_fn(|cx| {
         loop {
@@ -56,7 +54,7 @@ pub(crate) async fn serve<S: Answer>(server: Arc<Server<S>>, io: Io, mut watch: 
                     connection.as_mut().graceful_shutdown();
                     link.await_head();
                 }
-                Alarm::HeadLate | Alarm::Cut | Alarm::WriteLate => return Poll::Ready(None),
+                Alarm::HeadLate | Alarm::WriteLate => return Poll::Ready(None),
             }
         }
     })
@@ -68,17 +66,24 @@ pub(crate) async fn serve<S: Answer>(server: Arc<Server<S>>, io: Io, mut watch: 
     }
 }
 
-async fn respond<S: Answer>(server: &Server<S>, request: Request<Incoming>) -> Response<Option<S::ResBody>> {
+async fn respond<S: Answer>(
+    server: Arc<Server<S>>,
+    request: Request<Incoming>,
+    stream: Stream,
+) -> Result<Response<impl HttpBody<Data = Bytes, Error = BoxError>>, Infallible> {
     // HTTP/1 has this limit in its parser.
     if request.headers().len() > server.options.max_headers {
-        let mut reply = Response::new(None);
+        let mut reply = Response::new(Either::Right(Empty::new()));
         *reply.status_mut() = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
-        return reply;
+        return Ok(reply);
     }
-    match server.service.call(request).await {
-        Ok(reply) => reply.map(Some),
-        Err(never) => match never {},
-    }
+    let reply = server.service.call(request).await?;
+    // It holds the stream until hyper drops the body.
+    let held = move |error| {
+        let _stream = &stream;
+        error
+    };
+    Ok(reply.map(|body| Either::Left(body.map_err(held))))
 }
 
 /// A request in flight, its reply's body included: the connection is not idle.
@@ -94,34 +99,5 @@ impl Stream {
 impl Drop for Stream {
     fn drop(&mut self) {
         self.0.stream_closed();
-    }
-}
-
-pin_project_lite::pin_project! {
-    /// A reply's body, if it has one, that holds its [`Stream`].
-    struct Held<B> {
-        #[pin]
-        body: Option<B>,
-        stream: Stream,
-    }
-}
-
-impl<B: HttpBody<Data = Bytes>> HttpBody for Held<B> {
-    type Data = Bytes;
-    type Error = B::Error;
-
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
-        match self.project().body.as_pin_mut() {
-            Some(body) => body.poll_frame(cx),
-            None => Poll::Ready(None),
-        }
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.as_ref().is_none_or(HttpBody::is_end_stream)
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.as_ref().map_or(SizeHint::with_exact(0), HttpBody::size_hint)
     }
 }

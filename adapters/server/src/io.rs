@@ -5,10 +5,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use bytes::{Buf, Bytes, BytesMut};
-use hyper::rt::{Read, ReadBufCursor, Write};
-use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, ReadBuf};
+use bytes::{Buf as _, Bytes, BytesMut};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
 use crate::framing::Framing;
@@ -17,37 +15,27 @@ use crate::link::Link;
 /// A socket that gives back what was read to tell the protocol, spoils a head that is framed in two ways (see
 /// [`Framing`]), and notes when the client takes no more bytes.
 pub(crate) struct Io {
-    stream: TokioIo<TcpStream>,
+    stream: TcpStream,
     begin: Bytes,
     framing: Option<Framing>,
     link: Arc<Link>,
 }
 
 impl Io {
-    pub(crate) fn http1(stream: TcpStream, mut begin: BytesMut, link: Arc<Link>) -> Self {
-        let mut framing = Framing::new();
-        framing.look_through(&mut begin);
-        Self {
-            framing: Some(framing),
-            ..Self::http2(stream, begin, link)
+    pub(crate) fn new(stream: TcpStream, mut begin: BytesMut, mut framing: Option<Framing>, link: Arc<Link>) -> Self {
+        if let Some(framing) = &mut framing {
+            framing.look_through(&mut begin);
         }
-    }
-
-    pub(crate) fn http2(stream: TcpStream, begin: BytesMut, link: Arc<Link>) -> Self {
         Self {
-            stream: TokioIo::new(stream),
+            stream,
             begin: begin.freeze(),
-            framing: None,
+            framing,
             link,
         }
     }
 
     pub(crate) fn into_stream(self) -> TcpStream {
-        self.stream.into_inner()
-    }
-
-    fn stream(&mut self) -> Pin<&mut TokioIo<TcpStream>> {
-        Pin::new(&mut self.stream)
+        self.stream
     }
 
     fn noted(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
@@ -59,41 +47,34 @@ impl Io {
     }
 }
 
-impl Read for Io {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, mut buf: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
+impl AsyncRead for Io {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         if self.begin.has_remaining() {
             let length = self.begin.len().min(buf.remaining());
             buf.put_slice(&self.begin.split_to(length));
             return Poll::Ready(Ok(()));
         }
-        // What TokioIo does, with a look at the bytes in between.
-        //
-        // SAFETY: the bytes are only written to, and only through `ReadBuf`, which never makes one uninitialised.
-        let mut read = ReadBuf::uninit(unsafe { buf.as_mut() });
-        let Self { stream, framing, .. } = &mut *self;
-        ready!(Pin::new(stream.inner_mut()).poll_read(cx, &mut read))?;
-        if let Some(framing) = framing {
-            framing.look_through(read.filled_mut());
+        let before = buf.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
+        if let Some(framing) = &mut self.framing {
+            framing.look_through(&mut buf.filled_mut()[before..]);
         }
-        let length = read.filled().len();
-        // SAFETY: `ReadBuf` says that so many bytes from the start of the cursor are initialised.
-        unsafe { buf.advance(length) };
         Poll::Ready(Ok(()))
     }
 }
 
-impl Write for Io {
+impl AsyncWrite for Io {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        let written = self.stream().poll_write(cx, buf);
+        let written = Pin::new(&mut self.stream).poll_write(cx, buf);
         self.noted(written)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.stream().poll_flush(cx)
+        Pin::new(&mut self.stream).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.stream().poll_shutdown(cx)
+        Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -105,7 +86,7 @@ impl Write for Io {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = self.stream().poll_write_vectored(cx, bufs);
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
         self.noted(written)
     }
 }

@@ -19,6 +19,24 @@
 //! | a head that does not come in time | none |
 //! | the preface of HTTP/2, where the options ask for HTTP/1 alone | none |
 //!
+//! # Why it follows the framing
+//!
+//! The core's guard refuses a request that says in two ways where its body ends. hyper settles two kinds of them by itself,
+//! and leaves no trace for the guard:
+//!
+//! | in the head | what hyper does | what this crate does |
+//! |---|---|---|
+//! | `Content-Length` and `Transfer-Encoding: chunked`, in either order | it reads chunks, takes the length out of the headers, and closes the connection after the reply | 400 |
+//! | `Content-Length` twice, with the same number | it reads so many bytes, and drops one of the lines | 400 |
+//! | `Content-Length` twice, with two numbers | 400 | 400 |
+//!
+//! A proxy before this server may have read such a request the other way, by its length. Then the body that the proxy
+//! checked and logged is not the one that the handler gets; and where the chunks are longer than the length, hyper goes on
+//! with what the proxy sends next on this connection: the request of another client becomes part of this one's body. That
+//! is request smuggling (RFC 9112, section 11.2). Two equal lengths say where the body ends, but whoever passed them on did
+//! not check it, and RFC 9110, section 8.6, lets a server refuse them. So this crate follows the bytes of HTTP/1 from head
+//! to head, through lengths and chunks, and makes such a head malformed before hyper sees it.
+//!
 //! # What differs from the bytes on the wire
 //!
 //! - The target keeps its form and its escapes. A fragment, which no client may send, is cut off.
@@ -31,7 +49,6 @@
 
 mod arriving;
 mod connection;
-mod connections;
 mod framing;
 mod head_timer;
 mod http1;

@@ -24,7 +24,7 @@ pub(crate) struct Link {
     stalled: AtomicBool,
     write_due: Due,
     streams: AtomicUsize,
-    http_10: AtomicBool,
+    draining: AtomicBool,
     pub(crate) waker: AtomicWaker,
 }
 
@@ -39,7 +39,7 @@ impl Link {
             stalled: AtomicBool::new(false),
             write_due: Due::new(NEVER),
             streams: AtomicUsize::new(0),
-            http_10: AtomicBool::new(false),
+            draining: AtomicBool::new(false),
             waker: AtomicWaker::new(),
         }
     }
@@ -137,12 +137,14 @@ impl Link {
         }
     }
 
-    /// The client speaks HTTP/1.0, where the end of the connection may be the end of a reply.
-    pub(crate) fn saw_http_10(&self) {
-        self.http_10.store(true, Relaxed);
+    /// The server ends: what is in flight ends too, then the connection closes.
+    pub(crate) fn drain(&self) {
+        self.draining.store(true, Relaxed);
+        self.waker.wake();
     }
 
-    pub(crate) fn is_http_10(&self) -> bool {
-        self.http_10.load(Relaxed)
+    /// Whether [`drain`](Self::drain) was called; true once.
+    pub(crate) fn take_drain(&self) -> bool {
+        self.draining.load(Relaxed) && self.draining.swap(false, Relaxed)
     }
 }

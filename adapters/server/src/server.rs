@@ -1,7 +1,6 @@
 //! What the connections of one server share.
 
 use std::convert::Infallible;
-use std::error::Error as StdError;
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -9,6 +8,8 @@ use http_body::Body as HttpBody;
 use hyper::body::Incoming;
 use hyper::service::Service;
 use pointwork_core::ServerOptions;
+
+use crate::arriving::BoxError;
 
 pub(crate) struct Server<S> {
     pub(crate) adapter: &'static str,
@@ -24,13 +25,13 @@ pub trait Answer:
     Service<Request<Incoming>, Response = Response<Self::ResBody>, Error = Infallible, Future: Send> + Send + Sync + 'static
 {
     /// The body of a reply.
-    type ResBody: HttpBody<Data = Bytes, Error: Into<Box<dyn StdError + Send + Sync>>> + Send + 'static;
+    type ResBody: HttpBody<Data = Bytes, Error: Into<BoxError>> + Send + 'static;
 }
 
 impl<S, B> Answer for S
 where
     S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible, Future: Send> + Send + Sync + 'static,
-    B: HttpBody<Data = Bytes, Error: Into<Box<dyn StdError + Send + Sync>>> + Send + 'static,
+    B: HttpBody<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
 {
     type ResBody = B;
 }

@@ -1,19 +1,17 @@
 //! Accepting connections, and the end of it.
 
-use std::future::pending;
+use std::collections::HashMap;
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::{Either, select};
 use pointwork_core::{BoxFuture, Published, ServerOptions, Serving};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::task::{Id, JoinSet};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::connection;
-use crate::connections::{Connections, Phase};
 use crate::link::Link;
 use crate::server::{Answer, Server};
 
@@ -46,71 +44,85 @@ pub fn serve<S: Answer, T: Send + Sync + 'static>(
     Serving::new(|signal| run(Arc::new(server), listener, signal))
 }
 
-/// Cuts every connection when the server is dropped, in whatever state it is.
-struct CutOnDrop(Arc<Connections>);
+/// The open connections. Dropping it cuts them.
+#[derive(Default)]
+struct Connections {
+    tasks: JoinSet<()>,
+    links: HashMap<Id, Arc<Link>>,
+}
 
-impl Drop for CutOnDrop {
-    fn drop(&mut self) {
-        self.0.advance(Phase::Cut);
+impl Connections {
+    /// Waits until one ends; false if none is open.
+    async fn ended(&mut self) -> bool {
+        let Some(ended) = self.tasks.join_next_with_id().await else {
+            return false;
+        };
+        self.links
+            .remove(&ended.map_or_else(|panicked| panicked.id(), |(id, ())| id));
+        true
+    }
+
+    async fn all_ended(&mut self) {
+        while self.ended().await {}
     }
 }
 
-async fn run<S: Answer>(server: Arc<Server<S>>, listener: TcpListener, signal: BoxFuture<'static, ()>) {
-    let connections = Arc::new(Connections::new());
-    let cut = CutOnDrop(connections.clone());
-    {
-        let accepting = pin!(accept_all(&server, &listener, &connections));
+async fn run<S: Answer>(server: Arc<Server<S>>, listener: TcpListener, mut signal: BoxFuture<'static, ()>) {
+    let mut connections = Connections::default();
+    tokio::select! {
         // The signal first: a server under load must see it too.
-        match select(signal, accepting).await {
-            Either::Left(((), _)) => {}
-            Either::Right((never, _)) => match never {},
-        }
+        biased;
+        () = &mut signal => {}
+        () = accept_all(&server, &listener, &mut connections) => {}
     }
     drop(listener);
-    connections.advance(Phase::Draining);
+    for link in connections.links.values() {
+        link.drain();
+    }
     let grace = server.options.shutdown_grace;
-    if timeout(grace, connections.emptied()).await.is_err() {
+    if timeout(grace, connections.all_ended()).await.is_err() {
         tracing::warn!(
             adapter = server.adapter,
-            connections = connections.count(),
+            connections = connections.tasks.len(),
             "requests were still in flight {grace:?} after the signal to shut down, and are cut"
         );
-        drop(cut);
-        let _ = timeout(CUT_TIME, connections.emptied()).await;
+        connections.tasks.abort_all();
+        let _ = timeout(CUT_TIME, connections.all_ended()).await;
     }
 }
 
-async fn accept_all<S: Answer>(
-    server: &Arc<Server<S>>,
-    listener: &TcpListener,
-    connections: &Arc<Connections>,
-) -> std::convert::Infallible {
+async fn accept_all<S: Answer>(server: &Arc<Server<S>>, listener: &TcpListener, connections: &mut Connections) {
     let options = &server.options;
-    let slots = Arc::new(Semaphore::new(options.max_connections));
+    let most = options.max_connections;
     let mut warned = None::<Instant>;
     loop {
-        if slots.available_permits() == 0 && warned.is_none_or(|time| time.elapsed() >= FULL_WARNING) {
-            warned = Some(Instant::now());
-            let most = options.max_connections;
-            tracing::warn!(
-                adapter = server.adapter,
-                "all {most} connections are in use, further ones wait"
-            );
-        }
         // It waits here, before it accepts, so that the backlog of the operating system holds the rest.
-        let Ok(slot) = slots.clone().acquire_owned().await else {
-            // Nobody closes the semaphore.
-            return pending().await;
+        while connections.tasks.len() >= most {
+            if warned.is_none_or(|time| time.elapsed() >= FULL_WARNING) {
+                warned = Some(Instant::now());
+                tracing::warn!(
+                    adapter = server.adapter,
+                    "all {most} connections are in use, further ones wait"
+                );
+            }
+            connections.ended().await;
+        }
+        let mut accepting = pin!(accept(server, listener));
+        let stream = loop {
+            tokio::select! {
+                // What has ended first, so that it does not count as open however fast connections come.
+                biased;
+                true = connections.ended() => {}
+                stream = &mut accepting => break stream,
+            }
         };
-        let stream = accept(server, listener).await;
         // Replies are written whole, so waiting for more to send along only costs time.
         let _ = stream.set_nodelay(true);
-        let entry = connections.enter(Link::new(options.header_timeout, options.write_timeout));
-        let server = server.clone();
-        tokio::spawn(async move {
-            connection::serve(server, stream, entry).await;
-            drop(slot);
-        });
+        let link = Arc::new(Link::new(options.header_timeout, options.write_timeout));
+        let task = connections
+            .tasks
+            .spawn(connection::serve(server.clone(), stream, link.clone()));
+        connections.links.insert(task.id(), link);
     }
 }
 

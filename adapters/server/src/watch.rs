@@ -7,13 +7,11 @@ use std::time::Instant;
 
 use tokio::time::{Sleep, sleep_until};
 
-use crate::connections::{Entry, Phase};
 use crate::link::Link;
 
 /// Looks after one connection: the server's end, and the times noted in its [`Link`].
 pub(crate) struct Watch {
-    entry: Entry,
-    told_to_drain: bool,
+    link: Arc<Link>,
     timer: Option<Pin<Box<Sleep>>>,
 }
 
@@ -22,8 +20,6 @@ pub(crate) struct Watch {
 pub(crate) enum Alarm {
     /// End what is in flight, then close. Comes once.
     Drain,
-    /// Close now.
-    Cut,
     /// The client took too long to send its first byte or a head, or sent none for too long.
     HeadLate,
     /// The client took none of a reply for too long.
@@ -31,31 +27,22 @@ pub(crate) enum Alarm {
 }
 
 impl Watch {
-    pub(crate) fn new(entry: Entry) -> Self {
-        Self {
-            entry,
-            told_to_drain: false,
-            timer: None,
-        }
+    pub(crate) fn new(link: Arc<Link>) -> Self {
+        Self { link, timer: None }
     }
 
     pub(crate) fn link(&self) -> &Arc<Link> {
-        &self.entry.link
+        &self.link
     }
 
     /// Poll it after the connection itself, which may have noted another time.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Alarm> {
-        self.entry.link.waker.register(cx.waker());
-        match self.entry.phase() {
-            Phase::Cut => return Poll::Ready(Alarm::Cut),
-            Phase::Draining if !self.told_to_drain => {
-                self.told_to_drain = true;
-                return Poll::Ready(Alarm::Drain);
-            }
-            Phase::Serving | Phase::Draining => {}
+        self.link.waker.register(cx.waker());
+        if self.link.take_drain() {
+            return Poll::Ready(Alarm::Drain);
         }
         ready!(self.poll_timer(cx));
-        Poll::Ready(if self.entry.link.is_stalled() {
+        Poll::Ready(if self.link.is_stalled() {
             Alarm::WriteLate
         } else {
             Alarm::HeadLate
@@ -66,7 +53,7 @@ impl Watch {
     /// requests follow each other.
     fn poll_timer(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
-            let Some(due) = self.entry.link.due() else {
+            let Some(due) = self.link.due() else {
                 return Poll::Pending;
             };
             let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(due.into())));

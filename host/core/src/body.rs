@@ -159,6 +159,26 @@ impl Body {
         self.size_hint().exact()
     }
 
+    /// The bytes of a body that is whole.
+    ///
+    /// ```
+    /// use pointwork_core::Body;
+    ///
+    /// assert_eq!(Body::from("whole").try_into_bytes().unwrap(), "whole");
+    /// let (_writer, in_pieces) = Body::channel();
+    /// assert!(in_pieces.try_into_bytes().is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// The body as it was, if it comes in pieces.
+    pub fn try_into_bytes(self) -> Result<Bytes, Self> {
+        match self.0 {
+            Inner::Empty => Ok(Bytes::new()),
+            Inner::Full(bytes) => Ok(bytes),
+            Inner::Stream { .. } => Err(self),
+        }
+    }
+
     /// Reads to the end.
     ///
     /// # Errors
@@ -167,10 +187,9 @@ impl Body {
     /// # Cancel safety
     /// Not cancel safe: what was read is lost.
     pub async fn bytes(self) -> Result<Bytes, BodyError> {
-        match self.0 {
-            Inner::Empty => Ok(Bytes::new()),
-            Inner::Full(bytes) => Ok(bytes),
-            Inner::Stream { .. } => Ok(self.collect().await?.to_bytes()),
+        match self.try_into_bytes() {
+            Ok(bytes) => Ok(bytes),
+            Err(pieces) => Ok(pieces.collect().await?.to_bytes()),
         }
     }
 }

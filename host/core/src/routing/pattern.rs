@@ -160,8 +160,8 @@ impl Pattern {
 
     /// The pattern with its parameters named by position and its literals escaped one way: `/a/:p1/*p2`.
     ///
-    /// Two patterns match the same paths exactly if this is equal: it is the key that tells a conflict (spec P7), and
-    /// what an adapter registers with its framework. It parses back.
+    /// Two patterns match the same paths exactly if this is equal: it is the key that tells a conflict (spec P7). It
+    /// parses back.
     ///
     /// ```
     /// use pointwork_core::routing::Pattern;
@@ -170,25 +170,6 @@ impl Pattern {
     /// ```
     pub fn canonical(&self) -> &str {
         &self.canonical
-    }
-
-    /// This pattern with the names of [`canonical`](Self::canonical).
-    pub(super) fn to_canonical(&self) -> Self {
-        let mut position = 0;
-        let mut name = || {
-            position += 1;
-            Arc::from(format!("p{position}"))
-        };
-        let segments = self
-            .segments
-            .iter()
-            .map(|segment| match segment {
-                Segment::Literal(text) => Segment::Literal(text.clone()),
-                Segment::Param(_) => Segment::Param(name()),
-                Segment::Rest(_) => Segment::Rest(name()),
-            })
-            .collect();
-        Self::new(self.canonical.to_string(), segments)
     }
 
     /// Orders by precedence (spec P6): what is less is tried first.

@@ -68,7 +68,7 @@ impl Shape {
         self.id
     }
 
-    /// The pattern in its canonical form, parameters renamed by position: `/a/:p1/*p2`.
+    /// The pattern as the first of its routes writes it. The others may name their parameters otherwise, and no more.
     pub fn pattern(&self) -> &Pattern {
         &self.pattern
     }

@@ -120,7 +120,7 @@ impl<T> Table<T> {
             order.chunk_by(|one, other| entries[*one].pattern.canonical() == entries[*other].pattern.canonical())
         {
             let id = ShapeId(shapes.len() as u32);
-            let pattern = entries[group[0]].pattern.to_canonical();
+            let pattern = entries[group[0]].pattern.clone();
             let routes = group.iter().map(|route| (*route, &entries[*route].filter)).collect();
             let nodes = trie.insert(&pattern, id);
             shapes.push(Shape {
