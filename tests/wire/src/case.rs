@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use libtest_mimic::{Arguments, Failed, Trial};
 
 use crate::adapters::{ADAPTERS, On};
+use crate::broken::{self, Broken};
 use crate::differences::Differences;
 
 /// One behaviour: a function that panics if it is not there.
@@ -59,6 +60,20 @@ pub fn main(own: impl IntoIterator<Item = (&'static str, Vec<Case>)>) -> ExitCod
             .check_names(&names, |name| name.contains("::"))
             .map_err(Failed::from)
     }));
+    for Broken { on, caught_by, saying } in broken::ALL {
+        let case = common
+            .iter()
+            .find(|case| case.name == caught_by)
+            .expect("the name of a case");
+        let run = case.run;
+        trials.push(Trial::test(format!("broken::{}", on.name), move || {
+            match caught(|| run(on)) {
+                Err(failure) if failure.contains(saying) => Ok(()),
+                Err(failure) => Err(format!("`{caught_by}` fails, expected `{saying}`: {failure}").into()),
+                Ok(()) => Err(format!("`{caught_by}` passes on an adapter that {}", on.name).into()),
+            }
+        }));
+    }
     quiet_panics();
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }

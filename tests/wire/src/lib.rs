@@ -12,6 +12,7 @@
 //! compared without case, and lines of headers without their order, unless a case is about these.
 
 pub mod adapters;
+mod broken;
 mod case;
 mod cases;
 pub mod client;

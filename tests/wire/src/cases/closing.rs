@@ -9,13 +9,13 @@ use tokio::time::sleep;
 use crate::{On, Server, observed, within};
 
 crate::cases! {
-    a_request_in_flight_ends_and_an_idle_connection_closes,
-    a_request_that_outlasts_the_grace_is_cut_and_its_handler_cancelled,
-    a_shutdown_without_requests_takes_no_grace,
-    dropping_the_server_cuts_every_connection,
-    a_client_that_goes_away_cancels_its_handler,
-    a_client_that_goes_away_within_its_body_ends_the_reading_of_it,
-    a_broken_off_body_is_told_to_a_client_that_still_listens,
+    a_request_in_flight_ends_and_an_idle_connection_closes: A5,
+    a_request_that_outlasts_the_grace_is_cut_and_its_handler_cancelled: A5,
+    a_shutdown_without_requests_takes_no_grace: A5,
+    dropping_the_server_cuts_every_connection: A5,
+    a_client_that_goes_away_cancels_its_handler: H9,
+    a_client_that_goes_away_within_its_body_ends_the_reading_of_it: A5,
+    a_broken_off_body_is_told_to_a_client_that_still_listens: A5,
 }
 
 async fn a_request_in_flight_ends_and_an_idle_connection_closes(on: On) {

@@ -6,17 +6,17 @@ use pointwork_core::{Body, Context, ServerOptions};
 use crate::{On, Server, route};
 
 crate::cases! {
-    a_reply_has_one_content_length,
-    head_has_the_length_and_no_body,
-    statuses_without_a_body_have_none,
-    a_streamed_reply_to_head_has_no_length_and_no_body,
-    the_target_arrives_as_it_was_sent,
-    every_form_of_target_is_answered,
-    connect_opens_no_tunnel,
-    connect_is_a_request_like_any_other,
-    a_connection_goes_on_after_a_refused_connect,
-    a_wish_to_upgrade_changes_nothing,
-    headers_arrive_in_order_with_their_doubles_and_odd_bytes,
+    a_reply_has_one_content_length: A1,
+    head_has_the_length_and_no_body: A8,
+    statuses_without_a_body_have_none: A1,
+    a_streamed_reply_to_head_has_no_length_and_no_body: A1,
+    the_target_arrives_as_it_was_sent: H9,
+    every_form_of_target_is_answered: A1,
+    connect_opens_no_tunnel: A1,
+    connect_is_a_request_like_any_other: D2 A4,
+    a_connection_goes_on_after_a_refused_connect: A1,
+    a_wish_to_upgrade_changes_nothing: A1,
+    headers_arrive_in_order_with_their_doubles_and_odd_bytes: H9,
 }
 
 /// The reply to one request with `connection: close`.

@@ -5,14 +5,14 @@ use std::time::Duration;
 use crate::{On, Probe, Server};
 
 crate::cases! {
-    a_body_framed_in_two_ways_is_refused_and_ends_the_connection,
-    a_transfer_coding_beside_chunked_gets_501,
-    a_post_without_a_length_has_an_empty_body,
-    extensions_and_trailers_of_chunks_are_passed_over,
-    a_body_may_come_byte_by_byte,
-    garbled_chunks_are_told_to_the_handler_and_end_the_connection,
-    a_lone_line_feed_is_no_end_of_a_body,
-    garbled_chunks_that_nobody_reads_end_the_connection,
+    a_body_framed_in_two_ways_is_refused_and_ends_the_connection: A1,
+    a_transfer_coding_beside_chunked_gets_501: A1,
+    a_post_without_a_length_has_an_empty_body: A1,
+    extensions_and_trailers_of_chunks_are_passed_over: A1,
+    a_body_may_come_byte_by_byte: A1,
+    garbled_chunks_are_told_to_the_handler_and_end_the_connection: A1,
+    a_lone_line_feed_is_no_end_of_a_body: A1,
+    garbled_chunks_that_nobody_reads_end_the_connection: A1,
 }
 
 async fn a_body_framed_in_two_ways_is_refused_and_ends_the_connection(on: On) {

@@ -11,15 +11,15 @@ use crate::client::{Client, Http2};
 use crate::{On, Server, route, routes, within};
 
 crate::cases! {
-    it_gives_the_answers_of_http_1,
-    requests_of_one_connection_run_beside_each_other,
-    head_has_the_length_and_no_body,
-    a_body_beyond_the_limit_gets_413,
-    a_body_that_stops_coming_gets_408,
-    too_many_headers_get_431,
-    the_end_of_a_request_is_not_the_clients,
-    a_method_of_every_frameworks_list_is_a_real_route,
-    a_method_of_no_frameworks_list_is_a_real_route,
+    it_gives_the_answers_of_http_1: A5,
+    requests_of_one_connection_run_beside_each_other: A5,
+    head_has_the_length_and_no_body: A8,
+    a_body_beyond_the_limit_gets_413: A5,
+    a_body_that_stops_coming_gets_408: A5,
+    too_many_headers_get_431: A5,
+    the_end_of_a_request_is_not_the_clients: A5,
+    a_method_of_every_frameworks_list_is_a_real_route: A5,
+    a_method_of_no_frameworks_list_is_a_real_route: A5,
 }
 
 /// The options that have nothing but HTTP/2 spoken.

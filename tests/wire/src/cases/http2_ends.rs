@@ -10,14 +10,14 @@ use super::http2::{Http2Probe, options, plain};
 use crate::{On, Server, observed, route, routes, within};
 
 crate::cases! {
-    a_reset_of_the_stream_cancels_the_handler,
-    a_broken_off_reply_ends_with_a_reset,
-    a_shutdown_lets_requests_in_flight_end,
-    an_idle_connection_is_closed_and_a_busy_one_is_not,
-    a_connection_that_begins_nothing_is_cut,
-    a_client_that_takes_all_its_requests_back_is_cut,
-    a_long_download_is_not_idle,
-    the_end_of_the_connection_cancels_its_handlers,
+    a_reset_of_the_stream_cancels_the_handler: A5,
+    a_broken_off_reply_ends_with_a_reset: A5,
+    a_shutdown_lets_requests_in_flight_end: A5,
+    an_idle_connection_is_closed_and_a_busy_one_is_not: A5,
+    a_connection_that_begins_nothing_is_cut: A5,
+    a_client_that_takes_all_its_requests_back_is_cut: A5,
+    a_long_download_is_not_idle: A5,
+    the_end_of_the_connection_cancels_its_handlers: A5,
 }
 
 /// The preface and empty settings, as a client begins that answers nothing.

@@ -8,17 +8,17 @@ use tokio::sync::Notify;
 use crate::{On, Server, route, routes, within};
 
 crate::cases! {
-    one_connection_serves_many_requests,
-    without_keep_alive_the_connection_closes_after_the_reply,
-    http_1_0_closes_unless_asked_to_stay,
-    http_1_0_closes_after_a_refusal_even_if_asked_to_stay,
-    a_refusal_in_http_1_0_says_that_the_connection_closes,
-    pipelined_requests_are_answered_in_order,
-    a_reply_does_not_wait_for_the_rest_of_a_half_sent_request,
-    a_head_may_come_byte_by_byte,
-    an_unread_body_does_not_disturb_the_next_request,
-    an_unread_body_that_does_not_come_ends_the_connection,
-    a_body_kept_beyond_its_request_gets_nothing_of_the_next,
+    one_connection_serves_many_requests: A1,
+    without_keep_alive_the_connection_closes_after_the_reply: A1,
+    http_1_0_closes_unless_asked_to_stay: A1,
+    http_1_0_closes_after_a_refusal_even_if_asked_to_stay: A1,
+    a_refusal_in_http_1_0_says_that_the_connection_closes: A1,
+    pipelined_requests_are_answered_in_order: A1,
+    a_reply_does_not_wait_for_the_rest_of_a_half_sent_request: A1,
+    a_head_may_come_byte_by_byte: A1,
+    an_unread_body_does_not_disturb_the_next_request: A1,
+    an_unread_body_that_does_not_come_ends_the_connection: A1,
+    a_body_kept_beyond_its_request_gets_nothing_of_the_next: A1,
 }
 
 async fn one_connection_serves_many_requests(on: On) {

@@ -7,16 +7,16 @@ use pointwork_core::ServerOptions;
 use crate::{On, Server, routes};
 
 crate::cases! {
-    a_body_of_exactly_the_limit_is_taken,
-    a_declared_length_beyond_the_limit_gets_413_before_the_body_is_sent,
-    chunks_beyond_the_limit_get_413,
-    a_client_that_uploads_far_too_much_still_sees_its_413,
-    a_client_that_expects_100_is_told_to_go_on_when_the_handler_reads,
-    a_client_is_not_told_to_go_on_if_nobody_reads,
-    too_many_headers_get_431,
-    a_head_beyond_its_limit_gets_431,
-    a_target_beyond_64_kib_gets_414,
-    connections_beyond_the_limit_wait_their_turn,
+    a_body_of_exactly_the_limit_is_taken: A1,
+    a_declared_length_beyond_the_limit_gets_413_before_the_body_is_sent: A1,
+    chunks_beyond_the_limit_get_413: A1,
+    a_client_that_uploads_far_too_much_still_sees_its_413: A1,
+    a_client_that_expects_100_is_told_to_go_on_when_the_handler_reads: A1,
+    a_client_is_not_told_to_go_on_if_nobody_reads: A1,
+    too_many_headers_get_431: A1,
+    a_head_beyond_its_limit_gets_431: A1,
+    a_target_beyond_64_kib_gets_414: A1,
+    connections_beyond_the_limit_wait_their_turn: A1,
 }
 
 async fn with_body_limit(on: On, limit: u64) -> Server {

@@ -8,11 +8,11 @@ use crate::probe::normal;
 use crate::{On, Server, route};
 
 crate::cases! {
-    what_is_no_request_gets_400_and_the_end,
-    what_follows_a_good_request_is_refused_as_well,
-    what_parses_may_still_be_refused_by_the_router,
-    an_authority_in_the_target_stands_in_for_the_host,
-    line_ends_may_lack_their_carriage_return,
+    what_is_no_request_gets_400_and_the_end: A1,
+    what_follows_a_good_request_is_refused_as_well: A1,
+    what_parses_may_still_be_refused_by_the_router: A1,
+    an_authority_in_the_target_stands_in_for_the_host: A1,
+    line_ends_may_lack_their_carriage_return: A1,
 }
 
 const MALFORMED: &[&[u8]] = &[

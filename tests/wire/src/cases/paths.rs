@@ -5,12 +5,12 @@ use pointwork_core::{Context, Route, ServerOptions};
 use crate::{On, Server, route};
 
 crate::cases! {
-    a_literal_beats_a_parameter_in_any_order,
-    paths_are_matched_as_the_core_does,
-    what_a_framework_would_match_and_the_core_does_not_is_404,
-    patterns_that_a_framework_cannot_write_are_routes_too,
-    patterns_that_a_framework_cannot_hold_side_by_side_are_all_served,
-    a_table_may_have_many_routes,
+    a_literal_beats_a_parameter_in_any_order: P6,
+    paths_are_matched_as_the_core_does: P6 A8,
+    what_a_framework_would_match_and_the_core_does_not_is_404: A8 P8,
+    patterns_that_a_framework_cannot_write_are_routes_too: P4 P8,
+    patterns_that_a_framework_cannot_hold_side_by_side_are_all_served: P6 A8,
+    a_table_may_have_many_routes: P6 A8,
 }
 
 /// A route that says its pattern and its parameters.

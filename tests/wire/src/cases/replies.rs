@@ -6,10 +6,10 @@ use pointwork_core::{Body, Context, ServerOptions};
 use crate::{On, Server, route};
 
 crate::cases! {
-    nobody_is_announced_and_the_date_stands_once,
-    an_error_without_a_body_gets_no_page_of_the_framework,
-    a_status_without_a_name_is_sent_all_the_same,
-    a_reply_that_must_not_have_a_length_has_none,
+    nobody_is_announced_and_the_date_stands_once: A1,
+    an_error_without_a_body_gets_no_page_of_the_framework: A1,
+    a_status_without_a_name_is_sent_all_the_same: A1,
+    a_reply_that_must_not_have_a_length_has_none: A1,
 }
 
 async fn of_status(on: On, body: &'static str) -> Server {

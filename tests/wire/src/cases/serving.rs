@@ -15,9 +15,9 @@ use crate::{On, Server, publish, route, routes, within};
 
 crate::cases! {
     before_the_first_table_every_request_gets_503,
-    a_request_ends_on_the_table_it_began_on,
+    a_request_ends_on_the_table_it_began_on: S1,
     a_table_that_is_only_staged_serves_nobody,
-    a_port_in_use_is_an_error_that_names_it_and_a_crash,
+    a_port_in_use_is_an_error_that_names_it_and_a_crash: E1,
     an_address_that_is_none_is_an_error_that_says_what_was_expected,
     limits_of_any_size_are_taken,
 }

@@ -12,15 +12,15 @@ use tokio::time::sleep;
 use crate::{On, Server, route, within};
 
 crate::cases! {
-    each_piece_leaves_as_it_is_written,
-    a_slow_client_slows_the_writer_down,
-    a_broken_off_reply_lacks_its_end,
-    a_broken_off_reply_in_http_1_0_ends_with_a_reset,
-    a_client_that_goes_away_within_the_reply_is_told_to_the_writer,
-    a_body_may_be_read_while_the_reply_is_written,
-    a_slow_reader_slows_the_client_down,
-    a_reply_may_begin_before_the_body_has_ended,
-    a_connection_goes_on_after_a_reply_that_began_early,
+    each_piece_leaves_as_it_is_written: A1 H4,
+    a_slow_client_slows_the_writer_down: A1 H4,
+    a_broken_off_reply_lacks_its_end: A1 H4,
+    a_broken_off_reply_in_http_1_0_ends_with_a_reset: A1 H4,
+    a_client_that_goes_away_within_the_reply_is_told_to_the_writer: A1 H4,
+    a_body_may_be_read_while_the_reply_is_written: A1 H4,
+    a_slow_reader_slows_the_client_down: A1 H4,
+    a_reply_may_begin_before_the_body_has_ended: A1 H4,
+    a_connection_goes_on_after_a_reply_that_began_early: A1 H4,
 }
 
 /// Writes each piece of the body as it comes.

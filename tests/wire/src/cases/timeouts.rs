@@ -9,12 +9,12 @@ use tokio::time::sleep;
 use crate::{On, Server, route, routes, within};
 
 crate::cases! {
-    a_connection_that_sends_nothing_is_closed,
-    a_head_that_does_not_end_is_given_up,
-    an_idle_connection_is_closed_and_a_busy_one_is_not,
-    a_body_that_stops_coming_gets_408,
-    a_client_that_takes_none_of_its_reply_is_cut,
-    a_client_that_takes_its_reply_slowly_is_not_cut,
+    a_connection_that_sends_nothing_is_closed: A1,
+    a_head_that_does_not_end_is_given_up: A1,
+    an_idle_connection_is_closed_and_a_busy_one_is_not: A1,
+    a_body_that_stops_coming_gets_408: A1,
+    a_client_that_takes_none_of_its_reply_is_cut: A1,
+    a_client_that_takes_its_reply_slowly_is_not_cut: A1,
 }
 
 const SHORT: Duration = Duration::from_millis(300);
