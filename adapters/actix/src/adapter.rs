@@ -6,10 +6,9 @@ use std::sync::Arc;
 use pointwork_core::{Error, Published, Reporter, Router, ServerOptions, Staged, Transport};
 use tokio::net::{TcpListener, ToSocketAddrs};
 
-use crate::table::{Resources, Table};
 use crate::{ActixService, Serving, serving};
 
-const NAME: &str = "actix";
+pub(crate) const NAME: &str = "actix";
 
 /// Adapter C: serves an application's routes on actix-web (spec A4).
 ///
@@ -21,8 +20,7 @@ pub struct Actix(Arc<Inner>);
 
 pub(crate) struct Inner {
     pub(crate) options: ServerOptions,
-    pub(crate) published: Arc<Published<Table>>,
-    resources: Resources,
+    pub(crate) published: Arc<Published<Router>>,
 }
 
 impl Actix {
@@ -36,7 +34,6 @@ impl Actix {
         Self(Arc::new(Inner {
             options: options.clamped(),
             published: Arc::new(Published::new(NAME)),
-            resources: Resources::default(),
         }))
     }
 
@@ -89,7 +86,6 @@ impl Transport for Actix {
     }
 
     fn stage(&self, router: Arc<Router>) -> Result<Staged, Error> {
-        let table = Table::new(router, &self.0.resources);
-        Ok(self.0.published.stage(table))
+        Ok(self.0.published.stage(Router::clone(&router)))
     }
 }

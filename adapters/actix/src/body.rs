@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 
 use actix_web::dev::Payload;
 use actix_web::error::PayloadError;
@@ -11,23 +11,24 @@ use futures_util::Stream;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use pointwork_core::{Body, BodyError};
 
-use crate::link::Link;
-
-/// The core's body for a payload, and what has to be polled on the payload's own thread for it to arrive.
+/// The core's body for a payload, and the pump that has to be polled on the payload's own thread for it to arrive.
 ///
-/// A piece is fetched when the reader waits for one, never before: the client is slowed down to the reader's pace.
-pub(crate) fn bridge(payload: Payload, length: Option<u64>, link: Option<Arc<Link>>) -> (Body, Option<Pump>) {
-    if matches!(payload, Payload::None) || length == Some(0) {
-        return (Body::empty(), None);
-    }
+/// A piece is fetched when the reader waits for one, never before: the client is slowed down to the reader's pace. With
+/// a length the body ends there, whatever the payload still yields.
+pub(crate) fn bridge(payload: Payload, length: Option<u64>) -> (Body, Pump) {
     let slot = Arc::new(Mutex::new(Slot::default()));
     let arriving = Arriving {
         slot: slot.clone(),
-        link,
         left: length,
         ended: false,
     };
-    (Body::stream(arriving), Some(Pump { payload, slot }))
+    let pump = Pump {
+        payload,
+        slot,
+        left: length,
+        over: false,
+    };
+    (Body::stream(arriving), pump)
 }
 
 /// The place where a piece is handed over.
@@ -37,7 +38,6 @@ struct Slot {
     wanted: bool,
     reader: Option<Waker>,
     pump: Option<Waker>,
-    pump_gone: bool,
 }
 
 enum Piece {
@@ -54,7 +54,6 @@ fn lock(slot: &Mutex<Slot>) -> MutexGuard<'_, Slot> {
 /// The end that is read from any thread.
 struct Arriving {
     slot: Arc<Mutex<Slot>>,
-    link: Option<Arc<Link>>,
     /// If it is known, how many bytes there are still to come.
     left: Option<u64>,
     ended: bool,
@@ -66,19 +65,12 @@ impl Arriving {
         if let Some(piece) = slot.piece.take() {
             return Poll::Ready(piece);
         }
-        if slot.pump_gone {
-            return Poll::Ready(Piece::Broken(BodyError::Incomplete));
-        }
         slot.wanted = true;
         slot.reader = Some(cx.waker().clone());
         if let Some(pump) = slot.pump.take() {
             pump.wake();
         }
-        drop(slot);
-        match self.link.as_ref().map_or(Ok(()), |link| link.await_body(cx.waker())) {
-            Ok(()) => Poll::Pending,
-            Err(error) => Poll::Ready(Piece::Broken(error)),
-        }
+        Poll::Pending
     }
 }
 
@@ -90,10 +82,12 @@ impl HttpBody for Arriving {
         if self.ended {
             return Poll::Ready(None);
         }
-        self.poll_piece(cx).map(|piece| match piece {
+        let piece = ready!(self.poll_piece(cx));
+        Poll::Ready(match piece {
             Piece::Data(data) => {
                 if let Some(left) = &mut self.left {
                     *left = left.saturating_sub(data.len() as u64);
+                    self.ended = self.left == Some(0);
                 }
                 Some(Ok(Frame::data(data)))
             }
@@ -124,41 +118,51 @@ impl HttpBody for Arriving {
 pub(crate) struct Pump {
     payload: Payload,
     slot: Arc<Mutex<Slot>>,
+    left: Option<u64>,
+    over: bool,
 }
 
 impl Pump {
-    /// Hands over what the reader waits for. Ready when it has all of it.
-    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    /// Hands over the piece that the reader waits for. Says whether it did.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> bool {
         {
             let mut slot = lock(&self.slot);
-            if !slot.wanted || slot.piece.is_some() {
+            if self.over || !slot.wanted {
                 slot.pump = Some(cx.waker().clone());
-                return Poll::Pending;
+                return false;
             }
         }
         let Poll::Ready(piece) = self.poll_payload(cx) else {
-            return Poll::Pending;
+            return false;
         };
-        let more = matches!(piece, Piece::Data(_));
+        self.over = !matches!(piece, Piece::Data(_)) || self.left == Some(0);
         let mut slot = lock(&self.slot);
         slot.piece = Some(piece);
         slot.wanted = false;
-        slot.pump = Some(cx.waker().clone());
         if let Some(reader) = slot.reader.take() {
             reader.wake();
         }
-        if more { Poll::Pending } else { Poll::Ready(()) }
+        true
+    }
+
+    /// Whether the reader has all there is.
+    pub(crate) fn is_over(&self) -> bool {
+        self.over
     }
 
     fn poll_payload(&mut self, cx: &mut Context<'_>) -> Poll<Piece> {
         loop {
-            let Poll::Ready(next) = Pin::new(&mut self.payload).poll_next(cx) else {
-                return Poll::Pending;
-            };
-            return Poll::Ready(match next {
+            return Poll::Ready(match ready!(Pin::new(&mut self.payload).poll_next(cx)) {
                 Some(Ok(data)) if data.is_empty() => continue,
-                Some(Ok(data)) => Piece::Data(data),
-                Some(Err(error)) => Piece::Broken(body_error(error)),
+                Some(Ok(mut data)) => {
+                    if let Some(left) = &mut self.left {
+                        data.truncate(usize::try_from(*left).unwrap_or(usize::MAX));
+                        *left -= data.len() as u64;
+                    }
+                    Piece::Data(data)
+                }
+                Some(Err(PayloadError::Incomplete(_))) => Piece::Broken(BodyError::Incomplete),
+                Some(Err(error)) => Piece::Broken(BodyError::Transport(Box::new(error))),
                 None => Piece::End,
             });
         }
@@ -167,17 +171,13 @@ impl Pump {
 
 impl Drop for Pump {
     fn drop(&mut self) {
+        if self.over {
+            return;
+        }
         let mut slot = lock(&self.slot);
-        slot.pump_gone = true;
+        slot.piece.get_or_insert(Piece::Broken(BodyError::Incomplete));
         if let Some(reader) = slot.reader.take() {
             reader.wake();
         }
-    }
-}
-
-fn body_error(error: PayloadError) -> BodyError {
-    match error {
-        PayloadError::Incomplete(_) => BodyError::Incomplete,
-        other => BodyError::Transport(Box::new(other)),
     }
 }

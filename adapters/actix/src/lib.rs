@@ -111,18 +111,11 @@
 mod adapter;
 mod body;
 mod connection;
-mod connections;
-mod framing;
-mod head;
-mod io;
-mod link;
 mod reply;
 mod request;
 mod service;
 mod serving;
-mod table;
-mod watch;
 
 pub use adapter::Actix;
 pub use pointwork_core::Serving;
-pub use service::{ActixService, Answering};
+pub use service::ActixService;

@@ -18,12 +18,6 @@ impl Subject for OnActix {
 
     const DIFFERENCES: Differences = Differences {
         http2: Http2::Never,
-        answer_to_the_preface: "HTTP/1.1 400 ",
-        words_of_299: "",
-        announces_the_end_after_an_unread_body: true,
-        stays_after_an_early_reply: false,
-        says_close_in_http_1_0: false,
-        line_feed_begins_a_trailer: false,
         ..Differences::NONE
     };
 
