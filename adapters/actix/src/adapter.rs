@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use pointwork_core::routing::MethodFilter;
 use pointwork_core::{Error, Published, Reporter, Router, ServerOptions, Staged, Transport};
 use tokio::net::{TcpListener, ToSocketAddrs};
 
@@ -83,6 +84,15 @@ impl Transport for Actix {
 
     fn attach(&self, reporter: Reporter) {
         self.0.published.attach(reporter);
+    }
+
+    /// Asks actix-web whether the method can be one at all: the `http` that it uses is old, and takes none with one of the
+    /// characters `#$%&'`.
+    fn serves(&self, method: &MethodFilter) -> bool {
+        match method {
+            MethodFilter::All => true,
+            MethodFilter::Only(method) => actix_web::http::Method::from_bytes(method.as_str().as_bytes()).is_ok(),
+        }
     }
 
     fn stage(&self, router: Arc<Router>) -> Result<Staged, Error> {

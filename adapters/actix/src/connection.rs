@@ -36,6 +36,8 @@ pub(crate) struct Link {
     /// The client takes no more bytes for now.
     stalled: Cell<bool>,
     begun: Cell<bool>,
+    /// The client has closed its half of the connection.
+    gone: Cell<bool>,
     in_flight: Cell<bool>,
     /// The reply is the last of its connection.
     last: Cell<bool>,
@@ -80,7 +82,8 @@ impl Link {
         self.head_due.set(after(self.header_timeout));
     }
 
-    fn note_read(&self) {
+    fn note_read(&self, length: usize) {
+        self.gone.set(length == 0);
         if !self.begun.replace(true) {
             self.await_head();
         }
@@ -137,8 +140,9 @@ impl Io {
 
 impl AsyncRead for Io {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, out: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = out.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(cx, out))?;
-        self.link.note_read();
+        self.link.note_read(out.filled().len() - before);
         Poll::Ready(Ok(()))
     }
 }
@@ -218,6 +222,10 @@ where
             if let Err(error) = end {
                 tracing::debug!("a connection ended: {error}");
             }
+            return Poll::Ready(Ok(()));
+        }
+        if self.link.gone.get() && self.link.in_flight.get() {
+            // Nobody waits for the handler any more.
             return Poll::Ready(Ok(()));
         }
         ready!(self.poll_times(cx));

@@ -20,6 +20,9 @@ use crate::connection::{InFlight, Link};
 /// What of a request decides the form of its reply.
 pub(crate) struct Asked {
     pub(crate) method: Method,
+    /// Further requests of the connection are there already. actix-http writes a reply for the request that it read last,
+    /// whichever it answers: behind a HEAD it leaves the body out. So this reply has to be the connection's last.
+    pub(crate) others_wait: bool,
     /// Chunks cannot be written: the request is of HTTP/1.0, or see [`is_tunnel`](crate::request::is_tunnel).
     pub(crate) chunkless: bool,
     /// The connection ends after the reply, whatever that says.
@@ -48,14 +51,18 @@ const PART: usize = 64 * 1024;
 
 pub(crate) async fn convert(asked: Asked, reply: Response<Body>, keep: Keep) -> ActixResponse<BoxBody> {
     let (mut head, mut body) = reply.into_parts();
-    let mut close = asked.last | head.headers.remove(header::CONNECTION).is_some();
+    let mut close = asked.last | asked.others_wait | head.headers.remove(header::CONNECTION).is_some();
     let size = if asked.method == Method::CONNECT && head.status.is_success() {
         // What follows such a head belongs to a tunnel, and there is none.
         close = true;
         head.headers.remove(header::CONTENT_LENGTH);
         BodySize::None
     } else {
-        size(&asked.method, &mut head, &body)
+        match size(&asked.method, &mut head, &body) {
+            // As for a GET, actix-http would miss the body.
+            BodySize::Sized(_) if asked.others_wait && asked.method == Method::HEAD => BodySize::None,
+            size => size,
+        }
     };
     let unframed = size == BodySize::Stream && asked.chunkless;
     close |= unframed;

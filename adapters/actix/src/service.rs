@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 
-use actix_http::{ConnectionType, Response as ActixResponse};
+use actix_http::{ConnectionType, Extensions as ConnectionData, Response as ActixResponse};
 use actix_service::{Service, ServiceFactory};
 use actix_web::body::BoxBody;
 use actix_web::dev::{
@@ -29,14 +29,15 @@ impl Inner {
     /// Answers one request on the router of this moment, which it keeps until the request ends (spec S1). Dropping the
     /// future cancels the handler.
     ///
-    /// Only a connection of our own server has a link; without one the limits are those of the server around us.
+    /// Only a connection of our own server has data with a link; without it the limits are those of the server around us.
     pub(crate) fn answer(
         &self,
         head: &RequestHead,
         extensions: Option<Extensions>,
         payload: Payload,
-        link: Option<&Rc<Link>>,
+        connection: Option<Rc<ConnectionData>>,
     ) -> impl Future<Output = ActixResponse<BoxBody>> + use<> {
+        let link = connection.as_ref().and_then(|data| data.get::<Rc<Link>>());
         let in_flight = link.map(Link::begin);
         let has_ended = matches!(in_flight, Some(None));
         let parts = request::convert(head, link.map(|_| &self.options));
@@ -51,6 +52,7 @@ impl Inner {
         };
         let mut asked = Asked {
             method: Method::GET,
+            others_wait: false,
             chunkless: tunnel || head.version == actix_web::http::Version::HTTP_10,
             last: tunnel
                 || head.connection_type() != ConnectionType::KeepAlive
@@ -81,10 +83,15 @@ impl Inner {
                 Ok(running) => respond(running, &mut keep.pump).await,
                 Err(reply) => reply,
             };
+            asked.others_wait = connection.is_some_and(|data| Rc::strong_count(&data) > HOLDERS);
             convert(asked, reply, keep).await
         }
     }
 }
+
+/// The holders of a connection's data while one request is in flight: actix-http and that request. Each further one is a
+/// request that came in the meantime and waits.
+const HOLDERS: usize = 2;
 
 /// Runs the handler, and fetches of the body what it reads, which only this thread can.
 async fn respond(running: impl Future<Output = Response<Body>>, pump: &mut Option<Pump>) -> Response<Body> {

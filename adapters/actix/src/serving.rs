@@ -108,8 +108,9 @@ fn factory(
         .keep_alive(keep_alive)
         .client_request_timeout(Duration::ZERO)
         .client_disconnect_timeout(LINGER)
-        // A client that closes its half counts as gone: nothing else tells actix-http that nobody waits for a handler.
-        .h1_allow_half_closed(false)
+        // A client that closes its half counts as gone, see `Link`. actix-http would also give up the request in flight over a
+        // malformed one behind it.
+        .h1_allow_half_closed(true)
         .graceful_shutdown_signal(move || {
             let shutdown = shutdown.clone();
             async move { shutdown.notified().await }
@@ -118,10 +119,9 @@ fn factory(
             data.insert(io.link.clone());
         })
         .h1(fn_service(move |mut request: Request| {
-            let payload = request.take_payload();
-            let link = request.conn_data::<Rc<Link>>();
+            let (payload, connection) = (request.take_payload(), request.take_conn_data());
             adapter
-                .answer(request.head(), None, payload, link)
+                .answer(request.head(), None, payload, connection)
                 .map(Ok::<_, actix_http::Error>)
         }));
     let h1 = Rc::new(h1);

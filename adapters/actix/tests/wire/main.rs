@@ -1,5 +1,6 @@
 //! Adapter C seen from the wire: the cases of every adapter, and its own.
 
+mod ends;
 mod mounting;
 mod system;
 
@@ -40,5 +41,5 @@ fn on_actix(case: impl Future<Output = ()>) {
 }
 
 fn main() -> ExitCode {
-    pointwork_wire_tests::main::<OnActix>([mounting::all(), system::all()])
+    pointwork_wire_tests::main::<OnActix>([ends::all(), mounting::all(), system::all()])
 }
