@@ -31,6 +31,9 @@ pub(crate) fn bridge(payload: Payload, length: Option<u64>) -> (Body, Pump) {
     (Body::stream(arriving), pump)
 }
 
+/// What a payload yields; `None` is the end.
+type Piece = Option<Result<Bytes, BodyError>>;
+
 /// The place where a piece is handed over.
 #[derive(Default)]
 struct Slot {
@@ -40,10 +43,14 @@ struct Slot {
     pump: Option<Waker>,
 }
 
-enum Piece {
-    Data(Bytes),
-    Broken(BodyError),
-    End,
+impl Slot {
+    fn put(&mut self, piece: Piece) {
+        self.piece = Some(piece);
+        self.wanted = false;
+        if let Some(reader) = self.reader.take() {
+            reader.wake();
+        }
+    }
 }
 
 fn lock(slot: &Mutex<Slot>) -> MutexGuard<'_, Slot> {
@@ -83,23 +90,15 @@ impl HttpBody for Arriving {
             return Poll::Ready(None);
         }
         let piece = ready!(self.poll_piece(cx));
-        Poll::Ready(match piece {
-            Piece::Data(data) => {
-                if let Some(left) = &mut self.left {
-                    *left = left.saturating_sub(data.len() as u64);
-                    self.ended = self.left == Some(0);
-                }
-                Some(Ok(Frame::data(data)))
+        self.ended = match (&piece, &mut self.left) {
+            (Some(Ok(data)), Some(left)) => {
+                *left = left.saturating_sub(data.len() as u64);
+                *left == 0
             }
-            Piece::Broken(error) => {
-                self.ended = true;
-                Some(Err(error))
-            }
-            Piece::End => {
-                self.ended = true;
-                None
-            }
-        })
+            (Some(Ok(_)), None) => false,
+            _ => true,
+        };
+        Poll::Ready(piece.map(|data| data.map(Frame::data)))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -135,13 +134,8 @@ impl Pump {
         let Poll::Ready(piece) = self.poll_payload(cx) else {
             return false;
         };
-        self.over = !matches!(piece, Piece::Data(_)) || self.left == Some(0);
-        let mut slot = lock(&self.slot);
-        slot.piece = Some(piece);
-        slot.wanted = false;
-        if let Some(reader) = slot.reader.take() {
-            reader.wake();
-        }
+        self.over = !matches!(piece, Some(Ok(_))) || self.left == Some(0);
+        lock(&self.slot).put(piece);
         true
     }
 
@@ -159,11 +153,11 @@ impl Pump {
                         data.truncate(usize::try_from(*left).unwrap_or(usize::MAX));
                         *left -= data.len() as u64;
                     }
-                    Piece::Data(data)
+                    Some(Ok(data))
                 }
-                Some(Err(PayloadError::Incomplete(_))) => Piece::Broken(BodyError::Incomplete),
-                Some(Err(error)) => Piece::Broken(BodyError::Transport(Box::new(error))),
-                None => Piece::End,
+                Some(Err(PayloadError::Incomplete(_))) => Some(Err(BodyError::Incomplete)),
+                Some(Err(error)) => Some(Err(BodyError::Transport(Box::new(error)))),
+                None => None,
             });
         }
     }
@@ -171,13 +165,9 @@ impl Pump {
 
 impl Drop for Pump {
     fn drop(&mut self) {
-        if self.over {
-            return;
-        }
         let mut slot = lock(&self.slot);
-        slot.piece.get_or_insert(Piece::Broken(BodyError::Incomplete));
-        if let Some(reader) = slot.reader.take() {
-            reader.wake();
+        if !self.over && slot.piece.is_none() {
+            slot.put(Some(Err(BodyError::Incomplete)));
         }
     }
 }

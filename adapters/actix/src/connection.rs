@@ -1,19 +1,17 @@
-//! One connection: its socket, how long the server waits for the client, and its place among the open ones.
+//! One connection: its socket, and how long the server waits for the client.
 
 use std::cell::Cell;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use pointwork_core::ServerOptions;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::sync::Notify;
+use tokio::sync::watch;
 use tokio::time::{Sleep, sleep_until};
 
 /// How long a connection stays after its last reply, for a client that still sends. Closing a socket with unread bytes in
@@ -176,11 +174,12 @@ pub(crate) struct Connection<H> {
     http: Pin<Box<H>>,
     link: Rc<Link>,
     timer: Option<Pin<Box<Sleep>>>,
-    _open: Open,
+    /// The place of the connection among the open ones.
+    _open: watch::Receiver<()>,
 }
 
 impl<H> Connection<H> {
-    pub(crate) fn new(http: H, link: Rc<Link>, open: Open) -> Self {
+    pub(crate) fn new(http: H, link: Rc<Link>, open: watch::Receiver<()>) -> Self {
         Self {
             http: Box::pin(http),
             link,
@@ -231,45 +230,5 @@ where
         ready!(self.poll_times(cx));
         tracing::debug!("a connection was closed: its client took too long");
         Poll::Ready(Ok(()))
-    }
-}
-
-/// How many connections a server has open.
-#[derive(Default)]
-pub(crate) struct Connections {
-    count: AtomicUsize,
-    emptied: Notify,
-}
-
-impl Connections {
-    pub(crate) fn enter(self: &Arc<Self>) -> Open {
-        self.count.fetch_add(1, Ordering::SeqCst);
-        Open(self.clone())
-    }
-
-    pub(crate) fn count(&self) -> usize {
-        self.count.load(Ordering::SeqCst)
-    }
-
-    /// Completes when none is open.
-    pub(crate) async fn emptied(&self) {
-        loop {
-            let emptied = self.emptied.notified();
-            if self.count() == 0 {
-                return;
-            }
-            emptied.await;
-        }
-    }
-}
-
-/// One connection's place among the open ones, which it leaves when dropped.
-pub(crate) struct Open(Arc<Connections>);
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        if self.0.count.fetch_sub(1, Ordering::SeqCst) == 1 {
-            self.0.emptied.notify_waiters();
-        }
     }
 }

@@ -13,7 +13,9 @@ use actix_web::body::BoxBody;
 use actix_web::dev::{
     AppService, HttpServiceFactory, Payload, RequestHead, ResourceDef, ServiceRequest, ServiceResponse,
 };
+use actix_web::http::Version;
 use actix_web::{HttpMessage, HttpResponse};
+use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use http::{Method, Request, Response};
 use pointwork_core::{Body, Extensions, Published, Router};
@@ -38,8 +40,11 @@ impl Inner {
         connection: Option<Rc<ConnectionData>>,
     ) -> impl Future<Output = ActixResponse<BoxBody>> + use<> {
         let link = connection.as_ref().and_then(|data| data.get::<Rc<Link>>());
-        let in_flight = link.map(Link::begin);
-        let has_ended = matches!(in_flight, Some(None));
+        let in_flight = match link.map(Link::begin) {
+            // actix-http reads on behind the last reply of a connection. The timer ends it.
+            Some(None) => return pending().left_future(),
+            in_flight => in_flight.flatten(),
+        };
         let parts = request::convert(head, link.map(|_| &self.options));
         let length = parts.as_ref().ok().and_then(request::length);
         let has_body = !matches!(payload, Payload::None);
@@ -53,7 +58,7 @@ impl Inner {
         let mut asked = Asked {
             method: Method::GET,
             others_wait: false,
-            chunkless: tunnel || head.version == actix_web::http::Version::HTTP_10,
+            chunkless: tunnel || head.version == Version::HTTP_10,
             last: tunnel
                 || head.connection_type() != ConnectionType::KeepAlive
                 || (link.is_some() && !self.options.keep_alive),
@@ -70,22 +75,16 @@ impl Inner {
                 Ok(router.respond(None, Request::from_parts(parts, body)))
             }
         };
-        async move {
-            if has_ended {
-                // actix-http reads on behind the last reply of a connection. The timer ends it.
-                pending::<()>().await;
-            }
-            let mut keep = Keep {
-                pump,
-                in_flight: in_flight.flatten(),
-            };
+        let replying = async move {
+            let mut keep = Keep { pump, in_flight };
             let reply = match running {
                 Ok(running) => respond(running, &mut keep.pump).await,
                 Err(reply) => reply,
             };
             asked.others_wait = connection.is_some_and(|data| Rc::strong_count(&data) > HOLDERS);
             convert(asked, reply, keep).await
-        }
+        };
+        replying.right_future()
     }
 }
 

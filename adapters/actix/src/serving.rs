@@ -14,10 +14,11 @@ use futures_util::FutureExt as _;
 use futures_util::future::{Either, select};
 use pointwork_core::{BoxFuture, Protocols, ServerOptions};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::adapter::{Inner, NAME};
-use crate::connection::{Connection, Connections, Io, LINGER, Link};
+use crate::connection::{Connection, Io, LINGER, Link};
 
 /// How long connections that were cut may take to let go of their sockets.
 const CUT_TIME: Duration = Duration::from_secs(1);
@@ -40,7 +41,8 @@ pub(crate) async fn run(adapter: Arc<Inner>, listener: TcpListener, signal: BoxF
             "the server of actix-web cannot keep this setting; the docs of `pointwork-actix` say what holds instead"
         );
     }
-    let connections = Arc::<Connections>::default();
+    // Each open connection has a receiver.
+    let connections = Arc::new(watch::Sender::new(()));
     let mut server = match server(&adapter, listener, &connections) {
         Ok(server) => server,
         Err(error) => return failed(&adapter, &error),
@@ -56,26 +58,26 @@ pub(crate) async fn run(adapter: Arc<Inner>, listener: TcpListener, signal: BoxF
     let stopped = server.handle().stop(true);
     let grace = adapter.options.shutdown_grace;
     let in_time = {
-        let emptied = std::pin::pin!(connections.emptied());
+        let closed = std::pin::pin!(connections.closed());
         let server = std::pin::pin!(async {
             let _ = (&mut server).await;
             stopped.await;
         });
-        timeout(grace, select(server, emptied)).await.is_ok()
+        timeout(grace, select(server, closed)).await.is_ok()
     };
     if !in_time {
         tracing::warn!(
             adapter = NAME,
-            connections = connections.count(),
+            connections = connections.receiver_count(),
             "requests were still in flight {grace:?} after the signal to shut down, and are cut"
         );
     }
     // Stops the workers, whatever they do, and waits for the listener to be closed.
     drop(server);
-    let _ = timeout(CUT_TIME, connections.emptied()).await;
+    let _ = timeout(CUT_TIME, connections.closed()).await;
 }
 
-fn server(adapter: &Arc<Inner>, listener: TcpListener, connections: &Arc<Connections>) -> io::Result<Server> {
+fn server(adapter: &Arc<Inner>, listener: TcpListener, connections: &Arc<watch::Sender<()>>) -> io::Result<Server> {
     let most = adapter.options.max_connections;
     let cores = available_parallelism().map_or(1, NonZeroUsize::get);
     let workers = cores.min(MOST_WORKERS).min(most);
@@ -94,7 +96,7 @@ fn server(adapter: &Arc<Inner>, listener: TcpListener, connections: &Arc<Connect
 /// The service of one worker: actix-http's HTTP/1, with nothing between it and the core.
 fn factory(
     adapter: Arc<Inner>,
-    connections: Arc<Connections>,
+    connections: Arc<watch::Sender<()>>,
     shutdown: GracefulShutdownSignal,
 ) -> impl ServiceFactory<TcpStream, Config = (), Response = (), Error = (), InitError = ()> {
     let keep_alive = if adapter.options.keep_alive {
@@ -135,7 +137,7 @@ fn factory(
                 let _ = stream.set_nodelay(true);
                 let peer = stream.peer_addr().ok();
                 let http = h1.call((Io::new(stream, link.clone()), peer));
-                Connection::new(http, link, connections.enter())
+                Connection::new(http, link, connections.subscribe())
             }))
         }
     })
