@@ -67,7 +67,7 @@
 //! | `Expect: 100-continue` | `100 Continue` is sent before anybody reads the body |
 //! | a request whose body was not all read when its reply began | the reply says `Connection: close`; the connection closes half a second after it |
 //! | CONNECT, `Upgrade: websocket`, `Connection: upgrade` | answered like any other request, and the last of its connection. A reply without a length has no chunks then |
-//! | a request that is there already when the reply to the one before is made, since that one's handler waited | never answered: that reply is the last of its connection. actix-http would write it as if it answered the later one |
+//! | pipelining: a request was read before the reply to the one before it is made | that reply is the last of its connection, and the later request is not answered. actix-http would write the reply in the form that the later request asks for |
 //! | header lines | reach the handler, and leave in a reply, in any order; those of one name in theirs |
 //! | a refusal in HTTP/1.0 | has no `Connection: close`; the connection closes all the same |
 //! | a client that closes its half of the connection | counts as gone, and its handler is cancelled |
@@ -79,10 +79,9 @@
 //! A setting that was changed to something that cannot be kept is told once at boot, in a warning with its name.
 //!
 //! In a server of the user's own ([`HttpServer`](actix_web::HttpServer)) its limits and its times hold, and of the options
-//! only [`body_timeout`](pointwork_core::ServerOptions::body_timeout) counts. There actix-http answers a request that comes
-//! behind one that still waits, and writes the first reply in the form that the later request asks for: to a GET without
-//! its body, if that is a HEAD. A reply without a length that breaks off looks whole there in HTTP/1.0, and to a request
-//! with `Upgrade: websocket`.
+//! only [`body_timeout`](pointwork_core::ServerOptions::body_timeout) counts. There a reply to a pipelined request has the
+//! form that the request read last asks for: one to a GET lacks its body, if a HEAD was read meanwhile. A reply without a
+//! length that breaks off looks whole there in HTTP/1.0, and to a request with `Upgrade: websocket`.
 
 mod adapter;
 mod body;
