@@ -3,13 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
+use pointwork_core::routing::MethodFilter;
 use pointwork_core::{Error, Published, Reporter, Router, ServerOptions, Staged, Transport};
 use tokio::net::{TcpListener, ToSocketAddrs};
 
-use crate::table::{Resources, Table};
 use crate::{ActixService, Serving, serving};
 
-const NAME: &str = "actix";
+pub(crate) const NAME: &str = "actix";
 
 /// Adapter C: serves an application's routes on actix-web (spec A4).
 ///
@@ -21,8 +21,7 @@ pub struct Actix(Arc<Inner>);
 
 pub(crate) struct Inner {
     pub(crate) options: ServerOptions,
-    pub(crate) published: Arc<Published<Table>>,
-    resources: Resources,
+    pub(crate) published: Arc<Published<Router>>,
 }
 
 impl Actix {
@@ -36,7 +35,6 @@ impl Actix {
         Self(Arc::new(Inner {
             options: options.clamped(),
             published: Arc::new(Published::new(NAME)),
-            resources: Resources::default(),
         }))
     }
 
@@ -88,8 +86,16 @@ impl Transport for Actix {
         self.0.published.attach(reporter);
     }
 
+    /// Asks actix-web whether the method can be one at all: the `http` that it uses is old, and takes none with one of the
+    /// characters `#$%&'`.
+    fn serves(&self, method: &MethodFilter) -> bool {
+        match method {
+            MethodFilter::All => true,
+            MethodFilter::Only(method) => actix_web::http::Method::from_bytes(method.as_str().as_bytes()).is_ok(),
+        }
+    }
+
     fn stage(&self, router: Arc<Router>) -> Result<Staged, Error> {
-        let table = Table::new(router, &self.0.resources);
-        Ok(self.0.published.stage(table))
+        Ok(self.0.published.stage(Router::clone(&router)))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 
 use actix_web::dev::Payload;
 use actix_web::error::PayloadError;
@@ -11,24 +11,28 @@ use futures_util::Stream;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use pointwork_core::{Body, BodyError};
 
-use crate::link::Link;
-
-/// The core's body for a payload, and what has to be polled on the payload's own thread for it to arrive.
+/// The core's body for a payload, and the pump that has to be polled on the payload's own thread for it to arrive.
 ///
-/// A piece is fetched when the reader waits for one, never before: the client is slowed down to the reader's pace.
-pub(crate) fn bridge(payload: Payload, length: Option<u64>, link: Option<Arc<Link>>) -> (Body, Option<Pump>) {
-    if matches!(payload, Payload::None) || length == Some(0) {
-        return (Body::empty(), None);
-    }
+/// A piece is fetched when the reader waits for one, never before: the client is slowed down to the reader's pace. With
+/// a length the body ends there, whatever the payload still yields.
+pub(crate) fn bridge(payload: Payload, length: Option<u64>) -> (Body, Pump) {
     let slot = Arc::new(Mutex::new(Slot::default()));
     let arriving = Arriving {
         slot: slot.clone(),
-        link,
         left: length,
         ended: false,
     };
-    (Body::stream(arriving), Some(Pump { payload, slot }))
+    let pump = Pump {
+        payload,
+        slot,
+        left: length,
+        over: false,
+    };
+    (Body::stream(arriving), pump)
 }
+
+/// What a payload yields; `None` is the end.
+type Piece = Option<Result<Bytes, BodyError>>;
 
 /// The place where a piece is handed over.
 #[derive(Default)]
@@ -37,13 +41,16 @@ struct Slot {
     wanted: bool,
     reader: Option<Waker>,
     pump: Option<Waker>,
-    pump_gone: bool,
 }
 
-enum Piece {
-    Data(Bytes),
-    Broken(BodyError),
-    End,
+impl Slot {
+    fn put(&mut self, piece: Piece) {
+        self.piece = Some(piece);
+        self.wanted = false;
+        if let Some(reader) = self.reader.take() {
+            reader.wake();
+        }
+    }
 }
 
 fn lock(slot: &Mutex<Slot>) -> MutexGuard<'_, Slot> {
@@ -54,7 +61,6 @@ fn lock(slot: &Mutex<Slot>) -> MutexGuard<'_, Slot> {
 /// The end that is read from any thread.
 struct Arriving {
     slot: Arc<Mutex<Slot>>,
-    link: Option<Arc<Link>>,
     /// If it is known, how many bytes there are still to come.
     left: Option<u64>,
     ended: bool,
@@ -66,19 +72,12 @@ impl Arriving {
         if let Some(piece) = slot.piece.take() {
             return Poll::Ready(piece);
         }
-        if slot.pump_gone {
-            return Poll::Ready(Piece::Broken(BodyError::Incomplete));
-        }
         slot.wanted = true;
         slot.reader = Some(cx.waker().clone());
         if let Some(pump) = slot.pump.take() {
             pump.wake();
         }
-        drop(slot);
-        match self.link.as_ref().map_or(Ok(()), |link| link.await_body(cx.waker())) {
-            Ok(()) => Poll::Pending,
-            Err(error) => Poll::Ready(Piece::Broken(error)),
-        }
+        Poll::Pending
     }
 }
 
@@ -90,22 +89,16 @@ impl HttpBody for Arriving {
         if self.ended {
             return Poll::Ready(None);
         }
-        self.poll_piece(cx).map(|piece| match piece {
-            Piece::Data(data) => {
-                if let Some(left) = &mut self.left {
-                    *left = left.saturating_sub(data.len() as u64);
-                }
-                Some(Ok(Frame::data(data)))
+        let piece = ready!(self.poll_piece(cx));
+        self.ended = match (&piece, &mut self.left) {
+            (Some(Ok(data)), Some(left)) => {
+                *left = left.saturating_sub(data.len() as u64);
+                *left == 0
             }
-            Piece::Broken(error) => {
-                self.ended = true;
-                Some(Err(error))
-            }
-            Piece::End => {
-                self.ended = true;
-                None
-            }
-        })
+            (Some(Ok(_)), None) => false,
+            _ => true,
+        };
+        Poll::Ready(piece.map(|data| data.map(Frame::data)))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -124,42 +117,47 @@ impl HttpBody for Arriving {
 pub(crate) struct Pump {
     payload: Payload,
     slot: Arc<Mutex<Slot>>,
+    left: Option<u64>,
+    over: bool,
 }
 
 impl Pump {
-    /// Hands over what the reader waits for. Ready when it has all of it.
-    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    /// Hands over the piece that the reader waits for. Says whether it did.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> bool {
         {
             let mut slot = lock(&self.slot);
-            if !slot.wanted || slot.piece.is_some() {
+            if self.over || !slot.wanted {
                 slot.pump = Some(cx.waker().clone());
-                return Poll::Pending;
+                return false;
             }
         }
         let Poll::Ready(piece) = self.poll_payload(cx) else {
-            return Poll::Pending;
+            return false;
         };
-        let more = matches!(piece, Piece::Data(_));
-        let mut slot = lock(&self.slot);
-        slot.piece = Some(piece);
-        slot.wanted = false;
-        slot.pump = Some(cx.waker().clone());
-        if let Some(reader) = slot.reader.take() {
-            reader.wake();
-        }
-        if more { Poll::Pending } else { Poll::Ready(()) }
+        self.over = !matches!(piece, Some(Ok(_))) || self.left == Some(0);
+        lock(&self.slot).put(piece);
+        true
+    }
+
+    /// Whether the reader has all there is.
+    pub(crate) fn is_over(&self) -> bool {
+        self.over
     }
 
     fn poll_payload(&mut self, cx: &mut Context<'_>) -> Poll<Piece> {
         loop {
-            let Poll::Ready(next) = Pin::new(&mut self.payload).poll_next(cx) else {
-                return Poll::Pending;
-            };
-            return Poll::Ready(match next {
+            return Poll::Ready(match ready!(Pin::new(&mut self.payload).poll_next(cx)) {
                 Some(Ok(data)) if data.is_empty() => continue,
-                Some(Ok(data)) => Piece::Data(data),
-                Some(Err(error)) => Piece::Broken(body_error(error)),
-                None => Piece::End,
+                Some(Ok(mut data)) => {
+                    if let Some(left) = &mut self.left {
+                        data.truncate(usize::try_from(*left).unwrap_or(usize::MAX));
+                        *left -= data.len() as u64;
+                    }
+                    Some(Ok(data))
+                }
+                Some(Err(PayloadError::Incomplete(_))) => Some(Err(BodyError::Incomplete)),
+                Some(Err(error)) => Some(Err(BodyError::Transport(Box::new(error)))),
+                None => None,
             });
         }
     }
@@ -168,16 +166,8 @@ impl Pump {
 impl Drop for Pump {
     fn drop(&mut self) {
         let mut slot = lock(&self.slot);
-        slot.pump_gone = true;
-        if let Some(reader) = slot.reader.take() {
-            reader.wake();
+        if !self.over && slot.piece.is_none() {
+            slot.put(Some(Err(BodyError::Incomplete)));
         }
-    }
-}
-
-fn body_error(error: PayloadError) -> BodyError {
-    match error {
-        PayloadError::Incomplete(_) => BodyError::Incomplete,
-        other => BodyError::Transport(Box::new(other)),
     }
 }

@@ -1,76 +1,211 @@
-//! One connection, from its first byte to its last.
+//! One connection: its socket, and how long the server waits for the client.
 
+use std::cell::Cell;
 use std::future::Future;
+use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::task::{Context, Poll};
-use std::time::Duration;
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
 
-use actix_http::{HttpService, KeepAlive};
-use actix_service::{
-    IntoServiceFactory, Service, ServiceFactory, ServiceFactoryExt, fn_factory, fn_service, map_config,
-};
-use actix_web::App;
-use actix_web::dev::AppConfig;
 use pointwork_core::ServerOptions;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::time::{Sleep, sleep_until};
 
-use crate::ActixService;
-use crate::connections::Connections;
-use crate::io::Io;
-use crate::link::Link;
-use crate::watch::Watch;
+/// How long a connection stays after its last reply, for a client that still sends. Closing a socket with unread bytes in
+/// it resets the connection, and the reset may overtake the reply.
+pub(crate) const LINGER: Duration = Duration::from_millis(500);
 
-/// What every worker needs to serve connections.
-#[derive(Clone)]
-pub(crate) struct Shared {
-    pub(crate) service: ActixService,
-    pub(crate) options: Arc<ServerOptions>,
-    pub(crate) connections: Arc<Connections>,
+/// What the server waits for on a connection, and how its replies end. All of it stays on the connection's thread.
+///
+/// actix-http knows a time for the first head of a connection and one for an idle connection, and none for a later head or
+/// for a client that does not read. So the parts of a connection note here by when something has to happen, and its one
+/// timer, in [`Connection`], looks here.
+#[derive(Default)]
+pub(crate) struct Link {
+    header_timeout: Option<Duration>,
+    write_timeout: Option<Duration>,
+    /// By when the next head has to be there.
+    head_due: Cell<Option<Instant>>,
+    /// By when the client has to take more of what is written to it.
+    write_due: Cell<Option<Instant>>,
+    /// The client takes no more bytes for now.
+    stalled: Cell<bool>,
+    begun: Cell<bool>,
+    /// The client has closed its half of the connection.
+    gone: Cell<bool>,
+    in_flight: Cell<bool>,
+    /// The reply is the last of its connection.
+    last: Cell<bool>,
+    /// The end of the connection is the end of the reply.
+    unframed: Cell<bool>,
+    /// All of the reply was handed to actix-http.
+    whole: Cell<bool>,
 }
 
-/// The service of one worker: actix-http's HTTP/1 over our [`Io`], with an `App` that holds nothing but the adapter.
-pub(crate) fn factory(
-    shared: Shared,
-) -> impl ServiceFactory<TcpStream, Config = (), Response = (), Error = (), InitError = ()> {
-    let app = App::new().default_service(shared.service.clone());
-    let app = app
-        .into_factory()
-        .map_err(|error: actix_web::Error| error.error_response());
-    // Every time is watched by us, see `Watch`; so is the client's going away, see `Io`.
-    let h1 = HttpService::build()
-        .keep_alive(KeepAlive::Os)
-        .client_request_timeout(Duration::ZERO)
-        .client_disconnect_timeout(Duration::ZERO)
-        .h1_allow_half_closed(false)
-        .on_connect_ext(|io: &Io, data| {
-            data.insert::<Arc<Link>>(io.link().clone());
-        })
-        .h1(map_config(app, |()| AppConfig::default()));
-    let h1 = Rc::new(h1);
-    fn_factory(move || {
-        let (shared, h1) = (shared.clone(), h1.clone());
-        async move {
-            let h1 = Rc::new(h1.new_service(()).await?);
-            Ok(fn_service(move |stream: TcpStream| {
-                let entry = shared.connections.enter(&shared.options);
-                // Replies are written whole, so waiting for more to send along only costs time.
-                let _ = stream.set_nodelay(true);
-                let peer = stream.peer_addr().ok();
-                let io = Io::new(stream, entry.link.clone(), shared.options.clone());
-                Connection {
-                    http: Box::pin(h1.call((io, peer))),
-                    watch: Watch::new(entry),
-                }
-            }))
+impl Link {
+    pub(crate) fn new(options: &ServerOptions) -> Rc<Self> {
+        let link = Self {
+            header_timeout: options.header_timeout,
+            write_timeout: options.write_timeout,
+            ..Self::default()
+        };
+        link.head_due.set(after(options.first_byte_timeout));
+        Rc::new(link)
+    }
+
+    /// A request is there. `None` if the connection has had its last reply, so that nobody may answer.
+    pub(crate) fn begin(self: &Rc<Self>) -> Option<InFlight> {
+        if self.last.get() {
+            self.head_due.set(after(Some(LINGER)));
+            return None;
         }
-    })
+        self.head_due.set(None);
+        self.in_flight.set(true);
+        Some(InFlight(self.clone()))
+    }
+
+    pub(crate) fn reply_begins(&self, last: bool, unframed: bool) {
+        self.last.set(last);
+        self.unframed.set(unframed);
+    }
+
+    pub(crate) fn reply_is_whole(&self) {
+        self.whole.set(true);
+    }
+
+    fn await_head(&self) {
+        self.head_due.set(after(self.header_timeout));
+    }
+
+    fn note_read(&self, length: usize) {
+        self.gone.set(length == 0);
+        if !self.begun.replace(true) {
+            self.await_head();
+        }
+    }
+
+    fn note_write(&self, moved: bool) {
+        if !moved && !self.stalled.replace(true) {
+            self.write_due.set(after(self.write_timeout));
+        } else if moved && self.stalled.replace(false) && !self.in_flight.get() {
+            // While the client took nothing of a reply, it was not idle.
+            self.await_head();
+        }
+    }
+
+    fn due(&self) -> Option<Instant> {
+        if self.stalled.get() {
+            self.write_due.get()
+        } else {
+            self.head_due.get()
+        }
+    }
+
+    /// Whether the end of the connection would make a broken reply look whole.
+    fn has_to_reset(&self) -> bool {
+        self.unframed.get() && (self.stalled.get() || !self.whole.get())
+    }
 }
 
-struct Connection<H> {
+fn after(wait: Option<Duration>) -> Option<Instant> {
+    wait.map(|wait| Instant::now() + wait)
+}
+
+/// The request in flight; dropping it ends it.
+pub(crate) struct InFlight(pub(crate) Rc<Link>);
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.in_flight.set(false);
+        self.0.await_head();
+    }
+}
+
+/// The socket of a connection, with a note of each read and write. The bytes pass as they are.
+pub(crate) struct Io {
+    stream: TcpStream,
+    pub(crate) link: Rc<Link>,
+}
+
+impl Io {
+    pub(crate) fn new(stream: TcpStream, link: Rc<Link>) -> Self {
+        Self { stream, link }
+    }
+}
+
+impl AsyncRead for Io {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, out: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = out.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(cx, out))?;
+        self.link.note_read(out.filled().len() - before);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Io {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.link.note_write(written.is_ready());
+        written
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+impl Drop for Io {
+    fn drop(&mut self) {
+        if self.link.has_to_reset() {
+            let _ = self.stream.set_zero_linger();
+        }
+    }
+}
+
+/// A connection at work: actix-http's own future for it, and the timer that ends it.
+pub(crate) struct Connection<H> {
     http: Pin<Box<H>>,
-    watch: Watch,
+    link: Rc<Link>,
+    timer: Option<Pin<Box<Sleep>>>,
+    /// The place of the connection among the open ones.
+    _open: watch::Receiver<()>,
+}
+
+impl<H> Connection<H> {
+    pub(crate) fn new(http: H, link: Rc<Link>, open: watch::Receiver<()>) -> Self {
+        Self {
+            http: Box::pin(http),
+            link,
+            timer: None,
+            _open: open,
+        }
+    }
+
+    /// Ready when the time is over. The timer is set anew only when it fired, or when something is due before it: nearly
+    /// never for a connection whose requests follow each other.
+    fn poll_times(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            let Some(due) = self.link.due() else {
+                return Poll::Pending;
+            };
+            let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(due.into())));
+            if timer.deadline().into_std() > due {
+                timer.as_mut().reset(due.into());
+            }
+            ready!(timer.as_mut().poll(cx));
+            if Instant::now() >= due {
+                return Poll::Ready(());
+            }
+            timer.as_mut().reset(due.into());
+        }
+    }
 }
 
 impl<H, E> Future for Connection<H>
@@ -81,20 +216,19 @@ where
     type Output = Result<(), ()>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), ()>> {
-        let this = &mut *self;
-        let mut alarm = this.watch.poll_phase(cx);
-        if alarm.is_pending() {
-            if let Poll::Ready(end) = this.http.as_mut().poll(cx) {
-                if let Err(error) = end {
-                    tracing::debug!("a connection ended: {error}");
-                }
-                return Poll::Ready(Ok(()));
+        // It notes what is due.
+        if let Poll::Ready(end) = self.http.as_mut().poll(cx) {
+            if let Err(error) = end {
+                tracing::debug!("a connection ended: {error}");
             }
-            alarm = this.watch.poll_times(cx);
+            return Poll::Ready(Ok(()));
         }
-        alarm.map(|alarm| {
-            tracing::debug!("a connection was closed: {alarm:?}");
-            Ok(())
-        })
+        if self.link.gone.get() && self.link.in_flight.get() {
+            // Nobody waits for the handler any more.
+            return Poll::Ready(Ok(()));
+        }
+        ready!(self.poll_times(cx));
+        tracing::debug!("a connection was closed: its client took too long");
+        Poll::Ready(Ok(()))
     }
 }

@@ -44,85 +44,53 @@
 //!
 //! # How a request finds its route
 //!
-//! For every shape of the table there is a resource of actix-web, with guards for the methods of its routes, any method
-//! among them (spec A4). An `App` cannot change once it runs, so all of them stand behind one service, which asks the one
-//! resource that may fit: the last of a thousand routes costs what the first does. What the resource captures is in
-//! [`match_info`](actix_web::HttpRequest::match_info), its parameters named `p1`, `p2`, … by position. The core has the last
-//! word. A pattern that a resource cannot express (more than 16 parameters; braces, a star or an escaped slash in a
-//! literal) is matched by the core alone.
+//! actix-web is given one entry, which asks the core: [`Router::respond`](pointwork_core::Router::respond) matches the
+//! target as it came, any method among its routes (spec A4). [`serve`](Actix::serve) configures actix-web's own server,
+//! which is actix-server with actix-http's HTTP/1, and puts nothing between it and the entry. There is one worker for each
+//! core; native handlers run on the workers, each a runtime of its own: a task that they start with `tokio::spawn` ends
+//! with the server.
 //!
-//! # What never reaches a route
+//! The times of the [options](pointwork_core::ServerOptions) are kept by one timer for each connection, which closes it.
+//! It runs until the head of a request is there, stands still while the request is answered, and runs anew from the end of
+//! the reply: actix-http itself limits only the first head of a connection.
 //!
-//! [`serve`](Actix::serve) answers these by itself, with an empty body, and closes the connection:
+//! # What differs because the server is actix-web's
 //!
-//! | request | answer |
+//! | request or setting | on actix-web |
 //! |---|---|
-//! | a method that is no token, a target that is no URI or holds control bytes, a version other than 1.0 and 1.1, a header line that does not parse or holds NUL or a bare CR | 400 |
-//! | `Content-Length` that is no number, twice, or beside `Transfer-Encoding`; `Transfer-Encoding` that does not end in `chunked`, or in HTTP/1.0 | 400 |
-//! | more header lines or a longer head than [`ServerOptions`](pointwork_core::ServerOptions) allows | 431 |
-//! | a target of 64 KiB or more | 414 |
-//! | a head that does not come in time | none |
+//! | a malformed head, no `Host` or two, a length beside a transfer coding, two lengths, a coding other than `chunked` | 400 without a body from actix-http, and the end of the connection. It says `Connection: close` only to the first request of a connection, and logs an error |
+//! | an absolute target without `Host` in HTTP/1.1, a POST without a length in HTTP/1.0 | 400 |
+//! | a target that is no ASCII, or has 64 KiB or more | 400 |
+//! | a method with one of the characters `#$%&'` | 400; a route for one is shown as unavailable (spec A3) |
+//! | more than 96 header lines, or a head of more than 128 KiB | 431, whatever [`max_headers`](pointwork_core::ServerOptions::max_headers) and [`max_header_bytes`](pointwork_core::ServerOptions::max_header_bytes) are. A client that sends on may see a reset instead |
+//! | broken chunks | the handler reads a body that broke off, and its reply is lost if it does not come at once |
+//! | `Expect: 100-continue` | `100 Continue` is sent before anybody reads the body |
+//! | a request whose body was not all read when its reply began | the reply says `Connection: close`; the connection closes half a second after it |
+//! | CONNECT, `Upgrade: websocket`, `Connection: upgrade` | answered like any other request, and the last of its connection. A reply without a length has no chunks then |
+//! | pipelining: a request was read before the reply to the one before it is made | that reply is the last of its connection, and the later request is not answered. actix-http would write the reply in the form that the later request asks for |
+//! | header lines | reach the handler, and leave in a reply, in any order; those of one name in theirs |
+//! | a refusal in HTTP/1.0 | has no `Connection: close`; the connection closes all the same |
+//! | a client that closes its half of the connection | counts as gone, and its handler is cancelled |
+//! | [`protocols`](pointwork_core::ServerOptions::protocols), [`http2`](pointwork_core::ServerOptions::http2) | there is no HTTP/2 |
+//! | [`max_connections`](pointwork_core::ServerOptions::max_connections) | shared out evenly among the workers, rounded down |
+//! | [`header_timeout`](pointwork_core::ServerOptions::header_timeout) | limits also how long the last 32 KiB of a reply may take that the system has not taken yet, unless the client takes nothing for a while: then [`write_timeout`](pointwork_core::ServerOptions::write_timeout) does |
+//! | a system out of file descriptors | stands in the log only, as an error of actix-server, not as `server:crashed`. It tries again |
 //!
-//! Everything else reaches [`Router::respond`](pointwork_core::Router::respond), which refuses what is left with its own
-//! 400: no `Host` or several, bad escapes, and so on (spec A8, P8).
+//! A setting that was changed to something that cannot be kept is told once at boot, in a warning with its name.
 //!
-//! # What differs from the bytes on the wire
-//!
-//! - The target keeps its form and its escapes. A fragment, which no client may send, is cut off.
-//! - A successful reply to CONNECT opens no tunnel: its body is dropped and the connection closes. Upgrades, WebSocket
-//!   among them, are not supported; the `Upgrade` header is a header like any other.
-//! - A client that closes its half of the connection after the request counts as gone: its handler is cancelled. While
-//!   a request has a body that the handler has not read, its going away shows only in the reading of it.
-//! - The header lines of a reply leave in any order, those of one name in theirs. The sizes of chunks are in upper case.
-//!
-//! # What differs from the other adapters
-//!
-//! - There is no HTTP/2: [`protocols`](pointwork_core::ServerOptions::protocols) and
-//!   [`http2`](pointwork_core::ServerOptions::http2) have no effect.
-//! - Connections are served by workers of actix-server, one for each core. Native handlers run there, each worker a runtime
-//!   of its own: what they start with `tokio::spawn` ends with the server.
-//!   [`max_connections`](pointwork_core::ServerOptions::max_connections) is shared out evenly among them, rounded down.
-//! - A system out of file descriptors stands in the log only, as an error of actix-server, not as `server:crashed`. It
-//!   tries again.
-//! - A reply carries `Connection: close` in HTTP/1.1 whenever the connection closes after it, after CONNECT and after a
-//!   body that was not read too, and in HTTP/1.0 never. A body that came along although the client asked to be told is
-//!   read over, and the connection stays.
-//! - A status that has no name gets an empty one.
-//!
-//! # How the server is made
-//!
-//! It is actix-server with actix-http's HTTP/1, which by itself differs from the other servers in many requests. It takes
-//! 96 header lines and 128 KiB of head, whatever is asked for; waits without end for the second head of a connection;
-//! sends `100 Continue` before anybody reads; takes `Upgrade: websocket` and CONNECT for the last request of a connection;
-//! refuses an HTTP/1.0 POST without a length, an absolute target without `Host`, and a coding beside `chunked`; leaves out
-//! `Connection: close` when it refuses a later request; answers a target that is too long with 400; cuts a connection with
-//! broken chunks before a slower handler can answer; and over a body that is not read it says `Connection: close`, and may
-//! serve the next request all the same. It also keeps the headers of a request in no order.
-//!
-//! So the socket that it is given reads the heads first, refuses what has to be refused, and hands on one request at a
-//! time: a stand-in for the head, which says only what concerns the framing, and the body. The service gets the head
-//! itself. Bodies are actix-http's to read, and replies its to write.
-//!
-//! In a server of the user's own none of this holds, and of the options only
-//! [`body_timeout`](pointwork_core::ServerOptions::body_timeout) counts: its parser, its limits and its times are those of
-//! [`HttpServer`](actix_web::HttpServer). There the header lines of a request arrive in any order too, those of one name
-//! in theirs; a streamed reply to HTTP/1.0 that breaks off looks like one that ended.
+//! In a server of the user's own ([`HttpServer`](actix_web::HttpServer)) its limits and its times hold, and of the options
+//! only [`body_timeout`](pointwork_core::ServerOptions::body_timeout) counts. There a reply to a pipelined request has the
+//! form that the request read last asks for: one to a GET lacks its body, if a HEAD was read meanwhile. A reply without a
+//! length that breaks off looks whole there in HTTP/1.0, and to a request with `Upgrade: websocket`.
 
 mod adapter;
 mod body;
 mod connection;
-mod connections;
-mod framing;
-mod head;
-mod io;
-mod link;
 mod reply;
 mod request;
 mod service;
 mod serving;
-mod table;
-mod watch;
 
 pub use adapter::Actix;
 pub use pointwork_core::Serving;
-pub use service::{ActixService, Answering};
+pub use service::ActixService;

@@ -1,23 +1,123 @@
-//! The adapter as a service of actix-web.
+//! The way of a request to the core, and the adapter as a service of actix-web.
 
 use std::fmt;
-use std::future::{Future, Ready, ready};
-use std::pin::Pin;
+use std::future::{Future, Ready, pending, poll_fn, ready};
+use std::pin::pin;
+use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::Poll;
 
+use actix_http::{ConnectionType, Extensions as ConnectionData, Response as ActixResponse};
 use actix_service::{Service, ServiceFactory};
-use actix_web::dev::{AppService, HttpServiceFactory, ResourceDef, ServiceRequest, ServiceResponse};
-use actix_web::{HttpRequest, HttpResponse};
-use http::{Request, Response};
-use pointwork_core::{Body, BoxFuture, Published};
+use actix_web::body::BoxBody;
+use actix_web::dev::{
+    AppService, HttpServiceFactory, Payload, RequestHead, ResourceDef, ServiceRequest, ServiceResponse,
+};
+use actix_web::http::Version;
+use actix_web::{HttpMessage, HttpResponse};
+use futures_util::FutureExt as _;
+use futures_util::future::LocalBoxFuture;
+use http::{Method, Request, Response};
+use pointwork_core::{Body, Extensions, Published, Router};
+use tokio::task::yield_now;
 
 use crate::adapter::Inner;
-use crate::body::bridge;
-use crate::link::{InFlight, Link};
-use crate::reply::{self, Asked, Keep};
+use crate::body::{Pump, bridge};
+use crate::connection::Link;
+use crate::reply::{Asked, Keep, convert, refusal};
 use crate::request;
-use crate::table::Table;
+
+impl Inner {
+    /// Answers one request on the router of this moment, which it keeps until the request ends (spec S1). Dropping the
+    /// future cancels the handler.
+    ///
+    /// Only a connection of our own server has data with a link; without it the limits are those of the server around us.
+    pub(crate) fn answer(
+        &self,
+        head: &RequestHead,
+        extensions: Option<Extensions>,
+        payload: Payload,
+        connection: Option<Rc<ConnectionData>>,
+    ) -> impl Future<Output = ActixResponse<BoxBody>> + use<> {
+        let link = connection.as_ref().and_then(|data| data.get::<Rc<Link>>());
+        let in_flight = match link.map(Link::begin) {
+            // actix-http reads on behind the last reply of a connection. The timer ends it.
+            Some(None) => return pending().left_future(),
+            in_flight => in_flight.flatten(),
+        };
+        let parts = request::convert(head, link.map(|_| &self.options));
+        let length = parts.as_ref().ok().and_then(request::length);
+        let has_body = !matches!(payload, Payload::None);
+        let tunnel = has_body && request::is_tunnel(head);
+        let (body, pump) = if has_body && !(tunnel && length.is_none()) {
+            let (body, pump) = bridge(payload, length);
+            (body, Some(pump))
+        } else {
+            (Body::empty(), None)
+        };
+        let mut asked = Asked {
+            method: Method::GET,
+            others_wait: false,
+            chunkless: tunnel || head.version == Version::HTTP_10,
+            last: tunnel
+                || head.connection_type() != ConnectionType::KeepAlive
+                || (link.is_some() && !self.options.keep_alive),
+        };
+        let running = match (parts, self.published.load()) {
+            (Err(status), _) => Err(refusal(status)),
+            (Ok(parts), None) => Err(Published::<Router>::not_ready(&parts.method)),
+            (Ok(mut parts), Some(router)) => {
+                asked.method = parts.method.clone();
+                if let Some(extensions) = extensions {
+                    parts.extensions.insert(extensions);
+                }
+                let body = body.within(self.options.body_timeout, router.executor());
+                Ok(router.respond(None, Request::from_parts(parts, body)))
+            }
+        };
+        let replying = async move {
+            let mut keep = Keep { pump, in_flight };
+            let reply = match running {
+                Ok(running) => respond(running, &mut keep.pump).await,
+                Err(reply) => reply,
+            };
+            asked.others_wait = connection.is_some_and(|data| Rc::strong_count(&data) > HOLDERS);
+            convert(asked, reply, keep).await
+        };
+        replying.right_future()
+    }
+}
+
+/// The holders of a connection's data while one request is in flight: actix-http and that request. Each further one is a
+/// request that came in the meantime and waits.
+const HOLDERS: usize = 2;
+
+/// Runs the handler, and fetches of the body what it reads, which only this thread can.
+async fn respond(running: impl Future<Output = Response<Body>>, pump: &mut Option<Pump>) -> Response<Body> {
+    let mut running = pin!(running);
+    let mut first = true;
+    let reply = poll_fn(|cx| {
+        loop {
+            if let Poll::Ready(reply) = running.as_mut().poll(cx) {
+                return Poll::Ready(reply);
+            }
+            first = false;
+            if !pump.as_mut().is_some_and(|pump| pump.poll(cx)) {
+                return Poll::Pending;
+            }
+        }
+    });
+    let reply = reply.await;
+    if pump.as_ref().is_some_and(Pump::is_over) {
+        *pump = None;
+    }
+    if first && pump.is_some() {
+        // actix-http calls us before it looks at the body, and closes the connection over one that it did not see the
+        // end of.
+        yield_now().await;
+    }
+    reply
+}
 
 /// The adapter as a service of actix-web (spec A9).
 ///
@@ -30,11 +130,12 @@ use crate::table::Table;
 /// A scope of actix-web chooses requests by their prefix, and leaves the path as the client sent it. So the routes have
 /// to begin with the prefix too, which is what `connect_to(adapter, prefix)` is for: the prefix is given twice, once to
 /// the scope and once to the application, and stands in the path once (spec G1, G5). Frameworks whose mounting takes the
-/// prefix off would need it doubled (spec G6). Below a scope `match_info` holds the scope's own parameters only.
+/// prefix off would need it doubled (spec G6).
 ///
 /// # Middleware
 ///
-/// A middleware runs before the route is known, and sees no parameters of it (spec H2). What it puts into the request as
+/// A middleware runs before the route is known, and sees no parameters of it (spec H2); `match_info` and
+/// `match_pattern` hold what the user's own scopes matched. What it puts into the request as
 /// [`Extensions`](pointwork_core::Extensions) arrives in the handler:
 ///
 /// ```
@@ -63,39 +164,6 @@ impl ActixService {
     pub(crate) fn new(inner: Arc<Inner>) -> Self {
         Self(inner)
     }
-
-    fn answer(&self, mut request: ServiceRequest) -> Answering {
-        let link = request.conn_data::<Arc<Link>>().cloned();
-        let keep = Keep {
-            pump: None,
-            in_flight: link.clone().map(InFlight),
-        };
-        let parts = match request::head(&mut request, link.as_ref()) {
-            Ok(parts) => parts,
-            Err(status) => return Answering::at_once(request, reply::refusal(status, keep)),
-        };
-        let asked = Asked {
-            method: parts.method.clone(),
-            version: parts.version,
-        };
-        let Some(table) = self.0.published.load() else {
-            let reply = Published::<Table>::not_ready(&asked.method);
-            return Answering::at_once(request, reply::convert(&asked, reply, keep));
-        };
-        let hint = table.recognize(&parts.method, &parts.uri, &mut request);
-        let (request, payload) = request.into_parts();
-        let (body, pump) = bridge(payload, request::length(&parts), link);
-        let router = table.router.clone();
-        let body = body.within(self.0.options.body_timeout, router.executor());
-        let http_request = Request::from_parts(parts, body);
-        Answering(Some(State::Responding(Responding {
-            request,
-            asked,
-            keep: Keep { pump, ..keep },
-            polled: false,
-            reply: Reply::Awaited(Box::pin(async move { router.respond(hint, http_request).await })),
-        })))
-    }
 }
 
 impl fmt::Debug for ActixService {
@@ -107,12 +175,16 @@ impl fmt::Debug for ActixService {
 impl Service<ServiceRequest> for ActixService {
     type Response = ServiceResponse;
     type Error = actix_web::Error;
-    type Future = Answering;
+    /// Dropping it cancels the handler.
+    type Future = LocalBoxFuture<'static, Result<ServiceResponse, actix_web::Error>>;
 
     actix_service::always_ready!();
 
-    fn call(&self, request: ServiceRequest) -> Answering {
-        self.answer(request)
+    fn call(&self, request: ServiceRequest) -> Self::Future {
+        let (request, payload) = request.into_parts();
+        let extensions = request.extensions().get::<Extensions>().cloned();
+        let reply = self.0.answer(request.head(), extensions, payload, None);
+        Box::pin(async move { Ok(ServiceResponse::new(request, HttpResponse::from(reply.await))) })
     }
 }
 
@@ -137,87 +209,5 @@ impl HttpServiceFactory for ActixService {
             ResourceDef::prefix("")
         };
         config.register_service(everything, None, self, None);
-    }
-}
-
-/// The reply that an [`ActixService`] works on. Dropping it cancels the handler.
-#[must_use = "futures do nothing unless polled"]
-pub struct Answering(Option<State>);
-
-enum State {
-    Done(HttpRequest, HttpResponse),
-    Responding(Responding),
-}
-
-struct Responding {
-    request: HttpRequest,
-    asked: Asked,
-    keep: Keep,
-    polled: bool,
-    reply: Reply,
-}
-
-enum Reply {
-    Awaited(BoxFuture<'static, Response<Body>>),
-    There(Response<Body>),
-}
-
-impl Answering {
-    fn at_once(request: ServiceRequest, response: HttpResponse) -> Self {
-        let (request, _) = request.into_parts();
-        Self(Some(State::Done(request, response)))
-    }
-}
-
-impl Responding {
-    fn poll(mut self, cx: &mut Context<'_>) -> State {
-        let first = !std::mem::replace(&mut self.polled, true);
-        loop {
-            if let Reply::Awaited(reply) = &mut self.reply
-                && let Poll::Ready(reply) = reply.as_mut().poll(cx)
-            {
-                self.reply = Reply::There(reply);
-            }
-            if let Reply::There(reply) = self.reply {
-                if first && self.keep.rest_is_here() {
-                    // actix-http closes the connection over a body that it did not read yet. It reads on meanwhile.
-                    cx.waker().wake_by_ref();
-                    self.reply = Reply::There(reply);
-                    return State::Responding(self);
-                }
-                return State::Done(self.request, reply::convert(&self.asked, reply, self.keep));
-            }
-            // A handler that read on this thread waits for what only this thread can fetch.
-            match self.keep.pump.as_mut().map(|pump| pump.poll(cx)) {
-                Some(Poll::Ready(())) => self.keep.pump = None,
-                _ => return State::Responding(self),
-            }
-        }
-    }
-}
-
-impl Future for Answering {
-    type Output = Result<ServiceResponse, actix_web::Error>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let state = match self.0.take() {
-            Some(State::Responding(responding)) => responding.poll(cx),
-            Some(done) => done,
-            // Polled after its end.
-            None => return Poll::Pending,
-        };
-        match state {
-            State::Done(request, response) => Poll::Ready(Ok(ServiceResponse::new(request, response))),
-            responding => {
-                self.0 = Some(responding);
-                Poll::Pending
-            }
-        }
-    }
-}
-
-impl fmt::Debug for Answering {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Answering")
     }
 }

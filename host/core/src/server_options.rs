@@ -81,7 +81,7 @@ pub enum Protocols {
 }
 
 /// What concerns HTTP/2 alone.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Http2Options {
     /// How many requests of one connection may be in flight. Default 128.

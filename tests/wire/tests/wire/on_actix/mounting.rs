@@ -1,8 +1,8 @@
 //! The adapter inside an application that its user already has (spec A9).
 
 use actix_web::dev::{Service, ServiceResponse};
+use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderName, HeaderValue};
-use actix_web::http::{Method, StatusCode};
 use actix_web::test::{TestRequest, call_service, init_service, read_body};
 use actix_web::{App, HttpMessage, HttpResponse, HttpServer, web};
 use pointwork_actix::{Actix, ActixService};
@@ -15,7 +15,6 @@ cases! {
     it_can_be_one_service_among_others,
     a_scope_leaves_the_path_as_it_was_sent,
     a_middleware_sees_the_request_before_and_the_reply_after,
-    what_was_matched_stands_in_the_request_afterwards,
     later_tables_are_seen_without_mounting_again,
     dropping_the_call_cancels_the_handler,
     the_users_own_server_serves_it,
@@ -103,22 +102,6 @@ async fn a_middleware_sees_the_request_before_and_the_reply_after() {
     let reply = call_service(&app, get("/user")).await;
     assert_eq!(reply.headers().get("x-layer").unwrap(), "seen");
     assert_eq!(text(reply).await, "ada");
-}
-
-async fn what_was_matched_stands_in_the_request_afterwards() {
-    let app = init_service(App::new().default_service(service())).await;
-    let reply = call_service(&app, get("/echo/a%20b")).await;
-    assert_eq!(reply.request().match_info().get("p1"), Some("a b"));
-    let reply = call_service(&app, get("/seen/a/b")).await;
-    assert_eq!(reply.request().match_info().get("p1"), Some("a/b"));
-    // The resource declines the method.
-    let request = TestRequest::default()
-        .method(Method::PUT)
-        .uri("/echo/1")
-        .insert_header(("host", "a"));
-    let reply = call_service(&app, request.to_request()).await;
-    assert_eq!(reply.status(), StatusCode::METHOD_NOT_ALLOWED);
-    assert!(reply.request().match_info().is_empty());
 }
 
 async fn later_tables_are_seen_without_mounting_again() {

@@ -1,0 +1,140 @@
+//! Where requests, replies and connections end, as far as actix-http would have it otherwise.
+
+use std::io::ErrorKind;
+use std::time::{Duration, Instant};
+
+use http::Response;
+use pointwork_core::{Context, Failure, ServerOptions};
+use pointwork_wire_tests::{Server, cases, route, routes};
+use tokio::time::sleep;
+
+use crate::OnActix;
+
+cases! {
+    a_later_head_that_does_not_end_is_given_up,
+    an_upgrade_makes_no_body_longer_than_its_length,
+    a_broken_reply_without_chunks_ends_with_a_reset,
+    a_reply_ends_the_connection_if_the_next_request_is_there_already,
+    nothing_is_answered_behind_the_last_reply,
+    a_malformed_host_is_told_what_is_wrong_with_it,
+}
+
+async fn a_later_head_that_does_not_end_is_given_up() {
+    let time = Duration::from_millis(300);
+    let mut options = ServerOptions::default();
+    options.header_timeout = Some(time);
+    let server = Server::with::<OnActix>(options, routes()).await;
+    let mut client = server.client().await;
+    assert_eq!(client.get("/hello").await.body, "hello");
+    let begun = Instant::now();
+    // A byte now and then does not help.
+    while client.try_send("G").await.is_ok() && begun.elapsed() < 20 * time {
+        sleep(time / 6).await;
+    }
+    assert!(begun.elapsed() < 10 * time, "{:?}", begun.elapsed());
+}
+
+/// The reply to one request that is followed by another.
+async fn reply(server: &Server, head: &str, body: &str) -> String {
+    let mut client = server.client().await;
+    client
+        .send(format!(
+            "{head}\r\nhost: a\r\n\r\n{body}GET /echo/behind HTTP/1.1\r\nhost: a\r\n\r\n"
+        ))
+        .await;
+    client.rest().await.unwrap()
+}
+
+async fn an_upgrade_makes_no_body_longer_than_its_length() {
+    let read = async |context: Context| {
+        let body = context.bytes().await?;
+        Ok::<_, Failure>(format!("<{}>", String::from_utf8_lossy(&body)))
+    };
+    let server = Server::and::<OnActix>(route("ALL", "/read", read)).await;
+    for (head, body, answer) in [
+        (
+            "POST /read HTTP/1.1\r\nupgrade: websocket\r\ncontent-length: 3",
+            "abc",
+            "<abc>",
+        ),
+        ("POST /read HTTP/1.1\r\nupgrade: websocket", "", "<>"),
+        (
+            "POST /read HTTP/1.1\r\nupgrade: websocket\r\ncontent-length: 0",
+            "",
+            "<>",
+        ),
+        // Its answer is no success, which would have no body.
+        (
+            "CONNECT /hello HTTP/1.1\r\ncontent-length: 3",
+            "abc",
+            "CONNECT is not allowed for /hello\"}",
+        ),
+        ("CONNECT /hello HTTP/1.1", "", "CONNECT is not allowed for /hello\"}"),
+    ] {
+        let reply = reply(&server, head, body).await;
+        assert!(reply.ends_with(answer), "{head}: {reply}");
+        assert!(reply.contains("\r\nconnection: close\r\n"), "{head}: {reply}");
+        assert_eq!(reply.matches("HTTP/1.1 ").count(), 1, "{head}: {reply}");
+    }
+}
+
+async fn a_broken_reply_without_chunks_ends_with_a_reset() {
+    let streamed = async |context: Context| {
+        let whole = context.query().is_some();
+        let mut writer = context.open_reply(Response::new(())).unwrap();
+        writer.write("one").await.unwrap();
+        sleep(Duration::from_millis(50)).await;
+        if whole {
+            writer.finish().await.unwrap();
+        }
+    };
+    let server = Server::with::<OnActix>(ServerOptions::default(), vec![route("GET", "/streamed", streamed)]).await;
+    for head in ["HTTP/1.1\r\nhost: a\r\nupgrade: websocket\r\n\r\n", "HTTP/1.0\r\n\r\n"] {
+        let mut client = server.client().await;
+        client.send(format!("GET /streamed?whole {head}")).await;
+        let reply = client.rest().await.unwrap();
+        assert!(reply.ends_with("\r\n\r\none"), "{head}: {reply}");
+        assert!(!reply.contains("transfer-encoding"), "{head}: {reply}");
+        let mut client = server.client().await;
+        client.send(format!("GET /streamed {head}")).await;
+        let error = client.rest().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{head}");
+    }
+}
+
+async fn a_reply_ends_the_connection_if_the_next_request_is_there_already() {
+    let server = Server::plain::<OnActix>().await;
+    for (both, end) in [
+        // A body that is left out is missed, since nothing follows.
+        (["GET", "HEAD"], "\r\ncontent-length: 4\r\n"),
+        (["GET", "GET"], "\r\n\r\nslow"),
+        (["HEAD", "GET"], "\r\n\r\n"),
+    ] {
+        let [first, second] = both.map(|method| format!("{method} /slow HTTP/1.1\r\nhost: a\r\n\r\n"));
+        let mut client = server.client().await;
+        client.send(first + &second).await;
+        let reply = client.rest().await.unwrap();
+        assert!(reply.contains("\r\nconnection: close\r\n"), "{both:?}: {reply}");
+        assert!(reply.contains(end), "{both:?}: {reply}");
+        assert_eq!(reply.matches("HTTP/1.1 ").count(), 1, "{both:?}: {reply}");
+    }
+}
+
+async fn nothing_is_answered_behind_the_last_reply() {
+    let server = Server::plain::<OnActix>().await;
+    for head in ["GET /echo/1 HTTP/1.1\r\nconnection: close", "GET /echo/1 HTTP/1.0"] {
+        let reply = reply(&server, head, "").await;
+        assert!(reply.ends_with("\r\n\r\n1"), "{head}: {reply}");
+    }
+}
+
+async fn a_malformed_host_is_told_what_is_wrong_with_it() {
+    let server = Server::plain::<OnActix>().await;
+    let mut client = server.client().await;
+    client.send("GET /hello HTTP/1.1\r\nhost: a b\r\n\r\n").await;
+    let reply = client.reply().await;
+    assert_eq!(reply.status(), 400);
+    assert!(reply.body.starts_with("{\"message\":\"the `host` header"), "{reply:?}");
+    assert_eq!(reply.all("connection"), ["close"]);
+    assert_eq!(client.rest().await.unwrap(), "");
+}
