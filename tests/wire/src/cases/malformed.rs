@@ -10,6 +10,8 @@ use crate::{On, Server, route};
 crate::cases! {
     what_is_no_request_gets_400_and_the_end: A1,
     what_follows_a_good_request_is_refused_as_well: A1,
+    the_refusal_of_a_later_request_says_that_the_connection_closes: A1,
+    a_host_that_is_missing_or_doubled_is_refused_by_the_router: A1,
     what_parses_may_still_be_refused_by_the_router: A1,
     an_authority_in_the_target_stands_in_for_the_host: A1,
     line_ends_may_lack_their_carriage_return: A1,
@@ -70,15 +72,42 @@ async fn what_follows_a_good_request_is_refused_as_well(on: On) {
             .await;
         let shown = String::from_utf8_lossy(bytes);
         assert_eq!(client.reply().await.body, "paused", "{shown}");
-        assert_eq!(normal(&client.rest().await.unwrap()), REFUSAL, "{shown}");
+        let reply = normal(&client.rest().await.unwrap());
+        assert!(reply.starts_with("HTTP/1.1 400 Bad Request\r\n"), "{shown}: {reply}");
+        assert!(reply.ends_with("content-length: 0\r\n\r\n"), "{shown}: {reply}");
+    }
+}
+
+async fn the_refusal_of_a_later_request_says_that_the_connection_closes(on: On) {
+    let mut client = Server::plain(on).await.client().await;
+    assert_eq!(client.get("/hello").await.body, "hello");
+    client.send(MALFORMED[0]).await;
+    assert_eq!(normal(&client.rest().await.unwrap()), REFUSAL);
+}
+
+async fn a_host_that_is_missing_or_doubled_is_refused_by_the_router(on: On) {
+    let server = Server::plain(on).await;
+    for head in [
+        "GET /hello HTTP/1.1\r\n\r\n",
+        "GET /hello HTTP/1.1\r\nhost: a\r\nhost: a\r\n\r\n",
+    ] {
+        let mut client = server.client().await;
+        client.send(head).await;
+        let reply = client.reply().await;
+        assert_eq!(reply.status(), 400, "{head:?}");
+        assert!(
+            reply.body.starts_with("{\"message\":"),
+            "{head:?}: the body is {:?}",
+            reply.body
+        );
+        assert_eq!(reply.all("connection"), ["close"], "{head:?}");
+        assert_eq!(client.rest().await.unwrap(), "", "{head:?}");
     }
 }
 
 async fn what_parses_may_still_be_refused_by_the_router(on: On) {
     let server = Server::plain(on).await;
     for (head, closes) in [
-        ("GET /hello HTTP/1.1\r\n\r\n", true),
-        ("GET /hello HTTP/1.1\r\nhost: a\r\nhost: a\r\n\r\n", true),
         ("GET /hello HTTP/1.1\r\nhost: a b\r\n\r\n", true),
         ("GET /echo/%zz HTTP/1.1\r\nhost: a\r\n\r\n", false),
     ] {

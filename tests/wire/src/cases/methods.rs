@@ -8,6 +8,7 @@ use crate::{On, Server, route};
 crate::cases! {
     a_method_of_every_frameworks_list_is_a_real_route: A6,
     a_method_of_no_frameworks_list_is_a_real_route: A4 A6,
+    a_method_of_odd_characters_is_a_real_route: A4 A6,
     a_method_that_is_not_served_never_reaches_a_route: A3,
     another_method_is_405_with_the_core_s_allow: A8,
     a_method_of_no_frameworks_list_is_405_with_the_core_s_allow: A8,
@@ -18,7 +19,10 @@ crate::cases! {
 const KNOWN: &[&str] = &["GET", "DELETE", "PROPFIND", "SEARCH", "MKWORKSPACE", "REPORT", "UNLINK"];
 
 /// Methods that are in no list.
-const OTHER: &[&str] = &["PURGE", "NOTIFY", "get", "Get", "X", "X!#$%&'*+-.^_`|~1", "TUNNEL"];
+const OTHER: &[&str] = &["PURGE", "NOTIFY", "get", "Get", "X", "X!*+-.^_`|~1", "TUNNEL"];
+
+/// Every character that a token may have.
+const ODD: &[&str] = &["X!#$%&'*+-.^_`|~1"];
 
 fn named(method: &str, path: &str) -> Route {
     route(method, path, async |context: Context| {
@@ -32,6 +36,10 @@ async fn a_method_of_every_frameworks_list_is_a_real_route(on: On) {
 
 async fn a_method_of_no_frameworks_list_is_a_real_route(on: On) {
     are_real_routes(on, OTHER).await;
+}
+
+async fn a_method_of_odd_characters_is_a_real_route(on: On) {
+    are_real_routes(on, ODD).await;
 }
 
 async fn are_real_routes(on: On, methods: &[&str]) {

@@ -8,9 +8,10 @@ use pointwork_core::{Context, Failure, ServerOptions};
 use pointwork_wire_tests::{Server, cases, route, routes};
 use tokio::time::sleep;
 
-use crate::OnActix;
+use super::on;
 
 cases! {
+    own;
     a_later_head_that_does_not_end_is_given_up,
     an_upgrade_makes_no_body_longer_than_its_length,
     a_broken_reply_without_chunks_ends_with_a_reset,
@@ -23,7 +24,7 @@ async fn a_later_head_that_does_not_end_is_given_up() {
     let time = Duration::from_millis(300);
     let mut options = ServerOptions::default();
     options.header_timeout = Some(time);
-    let server = Server::with::<OnActix>(options, routes()).await;
+    let server = Server::with(on(), options, routes()).await;
     let mut client = server.client().await;
     assert_eq!(client.get("/hello").await.body, "hello");
     let begun = Instant::now();
@@ -50,7 +51,7 @@ async fn an_upgrade_makes_no_body_longer_than_its_length() {
         let body = context.bytes().await?;
         Ok::<_, Failure>(format!("<{}>", String::from_utf8_lossy(&body)))
     };
-    let server = Server::and::<OnActix>(route("ALL", "/read", read)).await;
+    let server = Server::and(on(), route("ALL", "/read", read)).await;
     for (head, body, answer) in [
         (
             "POST /read HTTP/1.1\r\nupgrade: websocket\r\ncontent-length: 3",
@@ -88,7 +89,12 @@ async fn a_broken_reply_without_chunks_ends_with_a_reset() {
             writer.finish().await.unwrap();
         }
     };
-    let server = Server::with::<OnActix>(ServerOptions::default(), vec![route("GET", "/streamed", streamed)]).await;
+    let server = Server::with(
+        on(),
+        ServerOptions::default(),
+        vec![route("GET", "/streamed", streamed)],
+    )
+    .await;
     for head in ["HTTP/1.1\r\nhost: a\r\nupgrade: websocket\r\n\r\n", "HTTP/1.0\r\n\r\n"] {
         let mut client = server.client().await;
         client.send(format!("GET /streamed?whole {head}")).await;
@@ -103,7 +109,7 @@ async fn a_broken_reply_without_chunks_ends_with_a_reset() {
 }
 
 async fn a_reply_ends_the_connection_if_the_next_request_is_there_already() {
-    let server = Server::plain::<OnActix>().await;
+    let server = Server::plain(on()).await;
     for (both, end) in [
         // A body that is left out is missed, since nothing follows.
         (["GET", "HEAD"], "\r\ncontent-length: 4\r\n"),
@@ -112,7 +118,7 @@ async fn a_reply_ends_the_connection_if_the_next_request_is_there_already() {
     ] {
         let [first, second] = both.map(|method| format!("{method} /slow HTTP/1.1\r\nhost: a\r\n\r\n"));
         let mut client = server.client().await;
-        client.send(first + &second).await;
+        client.send(format!("{first}{second}")).await;
         let reply = client.rest().await.unwrap();
         assert!(reply.contains("\r\nconnection: close\r\n"), "{both:?}: {reply}");
         assert!(reply.contains(end), "{both:?}: {reply}");
@@ -121,7 +127,7 @@ async fn a_reply_ends_the_connection_if_the_next_request_is_there_already() {
 }
 
 async fn nothing_is_answered_behind_the_last_reply() {
-    let server = Server::plain::<OnActix>().await;
+    let server = Server::plain(on()).await;
     for head in ["GET /echo/1 HTTP/1.1\r\nconnection: close", "GET /echo/1 HTTP/1.0"] {
         let reply = reply(&server, head, "").await;
         assert!(reply.ends_with("\r\n\r\n1"), "{head}: {reply}");
@@ -129,7 +135,7 @@ async fn nothing_is_answered_behind_the_last_reply() {
 }
 
 async fn a_malformed_host_is_told_what_is_wrong_with_it() {
-    let server = Server::plain::<OnActix>().await;
+    let server = Server::plain(on()).await;
     let mut client = server.client().await;
     client.send("GET /hello HTTP/1.1\r\nhost: a b\r\n\r\n").await;
     let reply = client.reply().await;

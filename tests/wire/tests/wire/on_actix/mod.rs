@@ -1,11 +1,12 @@
 //! Cases of the adapter for actix alone.
 
+mod ends;
 mod mounting;
 mod system;
 
 use std::future::Future;
 
-use pointwork_wire_tests::Case;
+use pointwork_wire_tests::{ADAPTERS, Case, On};
 
 /// Runs a case within a system of actix, which its application needs.
 fn within_a_system(case: impl Future<Output = ()>) {
@@ -13,5 +14,12 @@ fn within_a_system(case: impl Future<Output = ()>) {
 }
 
 pub(crate) fn all() -> Vec<Case> {
-    [mounting::all(), system::all()].concat()
+    [ends::all(), mounting::all(), system::all()].concat()
+}
+
+fn on() -> On {
+    ADAPTERS
+        .into_iter()
+        .find(|on| on.name == "actix")
+        .expect("adapter `actix`")
 }
