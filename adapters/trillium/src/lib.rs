@@ -82,13 +82,13 @@
 //! | a reply that breaks off in HTTP/1.0 | It ends like a whole one. |
 
 mod adapter;
-mod feed;
 mod handler;
-mod presence;
+mod listener;
 mod reply;
 mod request;
+mod request_body;
 mod server;
-mod table;
+mod socket;
 
 pub use adapter::Trillium;
 pub use handler::TrilliumHandler;

@@ -16,12 +16,7 @@ impl Subject for OnTrillium {
     type Adapter = Trillium;
 
     const DIFFERENCES: Differences = Differences {
-        http2: Http2::Alone,
-        answer_to_the_preface: "HTTP/1.1 400 ",
-        every_method: false,
-        stays_after_a_refused_connect: false,
-        words_of_299: "OK",
-        line_feed_begins_a_trailer: false,
+        http2: Http2::Never,
         ..Differences::NONE
     };
 
