@@ -164,3 +164,6 @@ impl Drop for CutOnDrop {
         self.0.lock().abort_all();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -201,7 +201,7 @@ impl AsyncRead for Socket {
             this.held.give(buf)
         } else if this.phase == Phase::Request {
             let length = ready!(this.poll_receive(cx, buf))?;
-            this.held.completes(&buf[..length]);
+            this.held.remember(&buf[..length]);
             length
         } else {
             ready!(this.poll_head(cx, buf))?
@@ -299,20 +299,18 @@ struct Held {
 impl Held {
     /// Whether the end of a head is in these bytes, or ends in them.
     fn completes(&mut self, bytes: &[u8]) -> bool {
+        let seam = [&self.tail, &bytes[..bytes.len().min(self.tail.len())]];
+        let seam = || memmem::find(&seam.concat(), END_OF_HEAD).is_some();
+        let complete = bytes.ends_with(END_OF_HEAD) || memmem::find(bytes, END_OF_HEAD).is_some() || seam();
+        self.remember(bytes);
+        complete
+    }
+
+    fn remember(&mut self, bytes: &[u8]) {
         let kept = self.tail.len();
-        let mut seam = [0; 2 * (END_OF_HEAD.len() - 1)];
-        let begin = bytes.len().min(kept);
-        seam[..kept].copy_from_slice(&self.tail);
-        seam[kept..kept + begin].copy_from_slice(&bytes[..begin]);
-        let seam = &seam[..kept + begin];
-        if bytes.len() < kept {
-            self.tail.copy_from_slice(&seam[begin..]);
-        } else {
-            self.tail.copy_from_slice(&bytes[bytes.len() - kept..]);
-        }
-        bytes.ends_with(END_OF_HEAD)
-            || memmem::find(seam, END_OF_HEAD).is_some()
-            || memmem::find(bytes, END_OF_HEAD).is_some()
+        let new = &bytes[bytes.len().saturating_sub(kept)..];
+        self.tail.rotate_left(new.len());
+        self.tail[kept - new.len()..].copy_from_slice(new);
     }
 
     fn give(&mut self, buf: &mut [u8]) -> usize {
@@ -351,3 +349,6 @@ impl Timer {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
