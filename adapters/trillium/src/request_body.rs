@@ -3,11 +3,13 @@
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
+use futures_channel::{mpsc, oneshot};
+use futures_util::{SinkExt as _, StreamExt as _};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use pointwork_core::{Body, BodyError};
 use trillium::RequestBody;
@@ -27,23 +29,6 @@ pub(crate) enum Rest {
     Unknown,
 }
 
-/// A body, and the pump that has to run beside its reader.
-///
-/// Nothing is read before the reader asks for it: trillium sends `100 Continue` at the first read.
-pub(crate) fn pumped(length: Option<u64>, trailers: Option<Trailers>) -> (Pump, Body) {
-    let shared = Arc::new(Mutex::new(Shared::default()));
-    let body = Pumped {
-        shared: shared.clone(),
-        left: length,
-    };
-    let pump = Pump {
-        shared,
-        length,
-        trailers,
-    };
-    (pump, Body::stream(body))
-}
-
 /// The limit for what comes without being a part of the body: trillium keeps trailers of any length.
 pub(crate) struct Trailers {
     /// How many bytes were read.
@@ -51,104 +36,80 @@ pub(crate) struct Trailers {
     pub(crate) limit: usize,
 }
 
-#[derive(Default)]
-struct Shared {
-    slot: Slot,
-    /// Where the pump waits.
-    pump: Option<Waker>,
-    /// The pump is gone: nothing more comes.
-    closed: bool,
+/// A body, and the pump that has to run beside its reader.
+///
+/// Nothing is read before the reader asks for it: trillium sends `100 Continue` at the first read.
+pub(crate) fn pumped(length: Option<u64>, trailers: Option<Trailers>) -> (Pump, Body) {
+    let (want, wanted) = oneshot::channel();
+    let (pieces, receiver) = mpsc::channel(0);
+    let body = Pumped {
+        want: Some(want),
+        pieces: receiver,
+        left: length,
+    };
+    let pump = Pump {
+        wanted,
+        pieces,
+        length,
+        trailers,
+    };
+    (pump, Body::stream(body))
 }
 
-#[derive(Default)]
-enum Slot {
-    #[default]
-    Empty,
-    Wanted(Waker),
-    Piece(Result<Bytes, BodyError>),
-    End,
-    /// The reader is gone.
-    Abandoned,
-}
-
-fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
-    // Nothing panics while it holds the lock.
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
-}
+/// An empty piece is the end.
+type Piece = Result<Bytes, BodyError>;
 
 pub(crate) struct Pump {
-    shared: Arc<Mutex<Shared>>,
+    wanted: oneshot::Receiver<()>,
+    pieces: mpsc::Sender<Piece>,
     length: Option<u64>,
     trailers: Option<Trailers>,
 }
 
 impl Pump {
     /// Runs until the body ends, or its reader is gone.
-    pub(crate) async fn run(self, mut body: RequestBody<'_>) -> Rest {
+    pub(crate) async fn run(mut self, mut body: RequestBody<'_>) -> Rest {
         // The core has the limit.
         body.set_max_len(u64::MAX);
+        if (&mut self.wanted).await.is_err() {
+            return Rest::Unread;
+        }
         let mut left = self.length.unwrap_or(u64::MAX);
         while left > 0 {
-            if !self.wanted().await {
-                return Rest::Unread;
-            }
-            let mut piece = BytesMut::zeroed(left.min(PIECE) as usize);
-            if let Some(trailers) = &self.trailers {
-                trailers.count.store(0, Ordering::Relaxed);
-            }
-            let read = poll_fn(|cx| match Pin::new(&mut body).poll_read(cx, &mut piece) {
-                Poll::Pending if self.has_long_trailers() => {
-                    Poll::Ready(Err(io::Error::other("its trailers are too long")))
-                }
-                read => read,
-            });
-            match read.await {
-                Ok(0) => {
-                    self.give(Slot::End);
-                    return Rest::None;
-                }
+            let mut buf = BytesMut::zeroed(left.min(PIECE) as usize);
+            let (piece, rest) = match self.read(&mut body, &mut buf).await {
                 Ok(length) => {
                     left -= length as u64;
-                    piece.truncate(length);
-                    self.give(Slot::Piece(Ok(piece.freeze())));
+                    buf.truncate(length);
+                    let ends = length == 0 || left == 0;
+                    (Ok(buf.freeze()), ends.then_some(Rest::None))
                 }
-                Err(error) => {
-                    self.give(Slot::Piece(Err(self.sort(error))));
-                    return Rest::Unknown;
-                }
+                Err(error) => (Err(self.sort(error)), Some(Rest::Unknown)),
+            };
+            // Not `send`, which would go on waiting until the piece is taken.
+            let taken = self.pieces.feed(piece).await;
+            if let Some(rest) = rest {
+                return rest;
+            }
+            if taken.is_err() {
+                return Rest::Unread;
             }
         }
         Rest::None
     }
 
-    fn has_long_trailers(&self) -> bool {
-        let trailers = self.trailers.as_ref();
-        trailers.is_some_and(|trailers| trailers.count.load(Ordering::Relaxed) > trailers.limit)
-    }
-
-    /// Completes when the reader asks for more, with `false` when it is gone.
-    async fn wanted(&self) -> bool {
-        poll_fn(|cx| {
-            let mut shared = lock(&self.shared);
-            match shared.slot {
-                Slot::Wanted(_) => Poll::Ready(true),
-                Slot::Abandoned => Poll::Ready(false),
-                _ => {
-                    shared.pump = Some(cx.waker().clone());
-                    Poll::Pending
-                }
+    async fn read(&self, body: &mut RequestBody<'_>, piece: &mut [u8]) -> io::Result<usize> {
+        if let Some(trailers) = &self.trailers {
+            trailers.count.store(0, Ordering::Relaxed);
+        }
+        let are_long = |trailers: &Trailers| trailers.count.load(Ordering::Relaxed) > trailers.limit;
+        poll_fn(|cx| match Pin::new(&mut *body).poll_read(cx, piece) {
+            Poll::Pending if self.trailers.as_ref().is_some_and(are_long) => {
+                Poll::Ready(Err(io::Error::other("its trailers are too long")))
             }
+            read => read,
         })
         .await
-    }
-
-    fn give(&self, slot: Slot) {
-        let mut shared = lock(&self.shared);
-        // Waking only puts a task into a queue, so it may happen under the lock.
-        match std::mem::replace(&mut shared.slot, slot) {
-            Slot::Wanted(reader) => reader.wake(),
-            before => shared.slot = before,
-        }
     }
 
     /// Sorts trillium's errors into the core's kinds.
@@ -165,18 +126,11 @@ impl Pump {
     }
 }
 
-impl Drop for Pump {
-    fn drop(&mut self) {
-        let mut shared = lock(&self.shared);
-        shared.closed = true;
-        if let Slot::Wanted(reader) = &shared.slot {
-            reader.wake_by_ref();
-        }
-    }
-}
-
 struct Pumped {
-    shared: Arc<Mutex<Shared>>,
+    /// Until the first piece is asked for.
+    want: Option<oneshot::Sender<()>>,
+    pieces: mpsc::Receiver<Piece>,
+    /// How many bytes are left, where that is known; 0 at the end.
     left: Option<u64>,
 }
 
@@ -185,48 +139,34 @@ impl HttpBody for Pumped {
     type Error = BodyError;
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        let this = &mut *self;
-        if this.left == Some(0) {
+        if self.left == Some(0) {
             return Poll::Ready(None);
         }
-        let mut shared = lock(&this.shared);
-        match std::mem::take(&mut shared.slot) {
-            Slot::Piece(piece) => {
-                if let (Some(left), Ok(data)) = (&mut this.left, &piece) {
+        if let Some(want) = self.want.take() {
+            let _ = want.send(());
+        }
+        // Without a piece the pump is gone: the reply began, or the client left.
+        let piece = ready!(self.pieces.poll_next_unpin(cx)).unwrap_or(Err(BodyError::Incomplete));
+        match &piece {
+            Ok(data) if data.is_empty() => {
+                self.left = Some(0);
+                return Poll::Ready(None);
+            }
+            Ok(data) => {
+                if let Some(left) = &mut self.left {
                     *left = left.saturating_sub(data.len() as u64);
                 }
-                Poll::Ready(Some(piece.map(Frame::data)))
             }
-            Slot::End => {
-                shared.slot = Slot::End;
-                Poll::Ready(None)
-            }
-            _ if shared.closed => Poll::Ready(Some(Err(BodyError::Incomplete))),
-            _ => {
-                shared.slot = Slot::Wanted(cx.waker().clone());
-                if let Some(pump) = shared.pump.take() {
-                    pump.wake();
-                }
-                Poll::Pending
-            }
+            Err(_) => {}
         }
+        Poll::Ready(Some(piece.map(Frame::data)))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.left == Some(0) || matches!(lock(&self.shared).slot, Slot::End)
+        self.left == Some(0)
     }
 
     fn size_hint(&self) -> SizeHint {
         self.left.map_or_else(SizeHint::default, SizeHint::with_exact)
-    }
-}
-
-impl Drop for Pumped {
-    fn drop(&mut self) {
-        let mut shared = lock(&self.shared);
-        shared.slot = Slot::Abandoned;
-        if let Some(pump) = shared.pump.take() {
-            pump.wake();
-        }
     }
 }
