@@ -45,7 +45,7 @@
 //!
 //! | what | how |
 //! |---|---|
-//! | memory | trillium 1.6.1 doubles its buffer at every read of a head: a client that sends a head in 30 pieces makes it take a GiB, and more ends the process. `serve` stops that; a server of your own needs a proxy in front. |
+//! | memory | trillium-http 1.6.1 doubles its buffer at every read of a head: a client that sends a head in 30 pieces makes it take a GiB, and more ends the process. `serve` stops that; a server of your own needs a proxy in front. |
 //! | target | `http://a` arrives as `http://a/`. Below a router that matched with `*`, slashes at the begin of the rest are one. |
 //! | `Server` | Announced, unless your server is told otherwise. |
 //! | a reply that breaks off in HTTP/1.0 | It ends like a whole one. |

@@ -38,9 +38,12 @@ pub(crate) fn put(conn: &mut Conn, reply: Response<Body>, ends: bool) {
     if is_bodiless || (is_head && declared.is_some()) || (length == Some(0) && !is_head && !is_tunnel) {
         return;
     }
-    // With a length of its own, trillium would announce that of the body which is not sent.
-    let length = length.filter(|_| !is_head && !is_tunnel);
-    let native = native_body(conn, body, length);
+    let native = if is_head || is_tunnel {
+        // The body is not sent. A length of it would be announced all the same.
+        trillium::Body::new_streaming(Outgoing::default(), None)
+    } else {
+        native_body(conn, body, length)
+    };
     conn.set_body(native);
 }
 
@@ -100,10 +103,13 @@ fn put_connection(conn: &mut Conn, ends: bool, is_tunnel: bool, is_framed: bool)
 
 fn native_body(conn: &mut Conn, mut body: Body, length: Option<u64>) -> trillium::Body {
     let mut piece = Bytes::new();
-    if length.is_some_and(|length| length <= WHOLE)
-        && let Poll::Ready(Some(Ok(frame))) = Pin::new(&mut body).poll_frame(&mut Context::from_waker(Waker::noop()))
-    {
-        piece = frame.into_data().unwrap_or_default();
+    if length.is_some_and(|length| length <= WHOLE) {
+        match Pin::new(&mut body).poll_frame(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(Some(Ok(frame))) => piece = frame.into_data().unwrap_or_default(),
+            // It broke off, and so does what stands for it.
+            Poll::Ready(_) => body = Body::empty(),
+            Poll::Pending => {}
+        }
         if length == Some(piece.len() as u64) {
             return trillium::Body::new_static(Vec::from(piece));
         }
@@ -124,6 +130,7 @@ fn native_body(conn: &mut Conn, mut body: Body, length: Option<u64>) -> trillium
 }
 
 /// A body as trillium reads it. When it breaks off it ends with an error, upon which trillium closes the connection.
+#[derive(Default)]
 struct Outgoing {
     body: Body,
     piece: Bytes,

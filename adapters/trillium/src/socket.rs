@@ -151,7 +151,7 @@ impl Socket {
     /// read of a head, so 30 of one byte each would take a GiB.
     fn poll_head(&mut self, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
         // A head that came with the end of a body before it, or behind empty lines, may still take several reads.
-        if buf.len() > self.max_header_bytes.saturating_mul(4).max(64 * 1024) {
+        if buf.len() > self.max_header_bytes.saturating_mul(2).max(64 * 1024) {
             return Poll::Ready(Err(cut()));
         }
         if self.held.bytes.is_empty() {

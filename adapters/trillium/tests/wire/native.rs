@@ -13,6 +13,7 @@ cases! {
     nothing_behind_a_chunked_body_is_taken_for_a_request,
     a_body_that_came_although_nobody_asked_for_it_is_not_taken_for_a_request,
     trailers_have_a_limit,
+    a_reply_in_http_1_0_is_reset_only_if_it_breaks_off,
     a_head_in_many_pieces_takes_no_more_memory_than_one_in_one,
 }
 
@@ -101,6 +102,22 @@ async fn trailers_have_a_limit() {
         }
     }
     assert_eq!(client.reply().await.status(), 400);
+}
+
+async fn a_reply_in_http_1_0_is_reset_only_if_it_breaks_off() {
+    let streamed = async |context: Context| {
+        let mut writer = context.open_reply(http::Response::new(())).unwrap();
+        let _ = writer.write("piece").await;
+        let _ = writer.finish().await;
+    };
+    let routes = vec![route("GET", "/streamed", streamed)];
+    let server = Server::with::<crate::OnTrillium>(ServerOptions::default(), routes).await;
+    for (method, end) in [("GET", "\r\n\r\npiece"), ("HEAD", "\r\n\r\n")] {
+        let mut client = server.client().await;
+        client.send(format!("{method} /streamed HTTP/1.0\r\n\r\n")).await;
+        let reply = client.rest().await.unwrap();
+        assert!(reply.ends_with(end), "{method}: {reply}");
+    }
 }
 
 /// trillium doubles its buffer at every read of a head.
