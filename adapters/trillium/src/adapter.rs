@@ -1,4 +1,4 @@
-//! The adapter itself: the published table, and the ways to serve it.
+//! The adapter itself: the published router, and the ways to serve it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,8 +6,8 @@ use std::sync::Arc;
 use pointwork_core::routing::MethodFilter;
 use pointwork_core::{Error, Published, Reporter, Router, ServerOptions, Staged, Transport};
 use tokio::net::{TcpListener, ToSocketAddrs};
+use trillium::Method;
 
-use crate::table::{Table, native_method};
 use crate::{Serving, TrilliumHandler, server};
 
 /// Adapter B: serves an application's routes on trillium (spec A3).
@@ -23,10 +23,10 @@ pub struct Trillium(Arc<Inner>);
 
 pub(crate) struct Inner {
     pub(crate) options: ServerOptions,
-    pub(crate) published: Arc<Published<Table>>,
+    pub(crate) published: Arc<Published<Router>>,
 }
 
-const NAME: &str = "trillium";
+pub(crate) const NAME: &str = "trillium";
 
 impl Trillium {
     /// An adapter with the default options.
@@ -49,16 +49,17 @@ impl Trillium {
     /// had. The failure is emitted as `server:crashed` too (spec E1), provided that the adapter is attached.
     pub async fn bind(&self, address: impl ToSocketAddrs + fmt::Display) -> Result<TcpListener, Error> {
         let name = address.to_string();
-        TcpListener::bind(address)
-            .await
-            .map_err(|cause| self.0.published.bind_failed(&name, cause))
+        let bound = TcpListener::bind(address).await;
+        bound.map_err(|cause| self.0.published.bind_failed(&name, cause))
     }
 
-    /// Serves a listener until the end of the process, or [until a signal](Serving::with_graceful_shutdown). No handler
-    /// for signals of the operating system is installed.
+    /// Serves a listener with trillium's server until the end of the process, or
+    /// [until a signal](Serving::with_graceful_shutdown). No handler for signals of the operating system is installed.
+    ///
+    /// A setting that trillium's server cannot keep is warned about here, with its name.
     pub fn serve(&self, listener: TcpListener) -> Serving {
-        let adapter = self.0.clone();
-        Serving::new(|signal| server::run(adapter, listener, signal))
+        let inner = self.0.clone();
+        Serving::new(|signal| server::run(inner, listener, signal))
     }
 
     /// The adapter as a trillium handler, to be mounted in an application that already exists, with its handlers before
@@ -92,15 +93,18 @@ impl Transport for Trillium {
         self.0.published.attach(reporter);
     }
 
-    /// Asks trillium whether the method is in its list. A route for every method is served, for all in the list.
+    /// Whether the method is in trillium's list. A route for every method is served, for all in the list.
     fn serves(&self, method: &MethodFilter) -> bool {
         match method {
             MethodFilter::All => true,
-            MethodFilter::Only(method) => native_method(method).is_some(),
+            // By its very name: this parser takes `get` for `GET`, and that of requests does not.
+            MethodFilter::Only(method) => {
+                Method::try_from(method.as_str()).is_ok_and(|known| known.as_str() == method.as_str())
+            }
         }
     }
 
     fn stage(&self, router: Arc<Router>) -> Result<Staged, Error> {
-        Ok(self.0.published.stage(Table::new(router)))
+        Ok(self.0.published.stage(Router::clone(&router)))
     }
 }

@@ -1,37 +1,40 @@
-//! The adapter as a handler, for applications that already exist.
+//! The adapter as a handler: the one entry, which asks the core.
 
 use std::borrow::Cow;
 use std::fmt;
-use std::future::{Future, pending};
-use std::pin::pin;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
 
 use futures_util::future::{Either, select};
-use http::request::Parts;
+use futures_util::task::AtomicWaker;
 use http::{HeaderValue, Request, Response, StatusCode, header};
-use pointwork_core::routing::ShapeId;
-use pointwork_core::{Body, Published, error_reply};
-use trillium::{Conn, Handler, KnownHeaderName};
+use pointwork_core::{Body, Published, Router};
+use trillium::{Conn, Handler, Headers, Info, KnownHeaderName};
 
 use crate::adapter::Inner;
-use crate::feed::feed;
-use crate::presence::client_gone;
-use crate::reply::{self, Below};
-use crate::request;
-use crate::table::Table;
+use crate::request_body::{Rest, Trailers, pumped};
+use crate::socket::Socket;
+use crate::{reply, request};
+
+/// How many times the client may send something ahead before nobody looks any more whether it is still there.
+const LOOKS: u8 = 8;
 
 /// The adapter as a [`trillium::Handler`] (spec A9).
 ///
 /// Made by [`Trillium::handler`](crate::Trillium::handler). Put it behind handlers of your own in a tuple: those before it
 /// see the request first, and it answers all that they did not halt, with 404 too, so that nothing behind it runs. Their
-/// `before_send` sees its reply. It is cheap to clone and sees later routes as they are published.
+/// `before_send` sees its reply. It is cheap to clone and sees later routes as they are published. It sets nothing in the
+/// connection's state.
 ///
 /// [`Extensions`](pointwork_core::Extensions) in the connection's state reach the handlers of the application. A router
-/// around it that matched with a `*` has taken its prefix off the path, and the routes match what is left: while the
+/// around it that matched with a `*` has taken its prefix off the path, and the routes match the rest: while the
 /// application has a global prefix too, the path doubles (spec G6).
 ///
 /// Call it within a tokio runtime with time enabled. Of the [options](pointwork_core::ServerOptions), only the body timeout
-/// counts here: the rest is the server's around it.
+/// counts here: the rest belongs to the server around it.
 ///
 /// ```no_run
 /// use pointwork_trillium::Trillium;
@@ -49,11 +52,19 @@ use crate::table::Table;
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct TrilliumHandler(Arc<Inner>);
+pub struct TrilliumHandler {
+    inner: Arc<Inner>,
+    /// Whether the server around it is the adapter's own.
+    served: bool,
+}
 
 impl TrilliumHandler {
     pub(crate) fn new(inner: Arc<Inner>) -> Self {
-        Self(inner)
+        Self { inner, served: false }
+    }
+
+    pub(crate) fn served(inner: Arc<Inner>) -> Self {
+        Self { inner, served: true }
     }
 }
 
@@ -64,9 +75,33 @@ impl fmt::Debug for TrilliumHandler {
 }
 
 impl Handler for TrilliumHandler {
-    async fn run(&self, conn: Conn) -> Conn {
-        let (conn, reply) = handle(&self.0, conn, pending()).await;
-        answered(conn, reply, Below::Foreign)
+    async fn run(&self, mut conn: Conn) -> Conn {
+        if let Some(socket) = Socket::below(&mut conn) {
+            socket.request_begins();
+        }
+        let mut rest = if body_length(&conn) == Some(0) {
+            Rest::None
+        } else {
+            Rest::Unread
+        };
+        let reply = self.exchange(&mut conn, &mut rest).await;
+        let ends = self.ends_connection(&conn, rest);
+        // Without a reply nobody listens, so it does not matter what is sent.
+        let reply = reply.unwrap_or_else(|| refusal(StatusCode::INTERNAL_SERVER_ERROR));
+        reply::put(&mut conn, reply, ends);
+        if let Some(socket) = Socket::below(&mut conn) {
+            socket.reply_begins(rest == Rest::Unread);
+        }
+        conn.halt()
+    }
+
+    async fn init(&mut self, info: &mut Info) {
+        if self.served {
+            // trillium would announce itself in every reply.
+            info.shared_state_entry::<Headers>()
+                .or_default()
+                .remove(KnownHeaderName::Server);
+        }
     }
 
     fn name(&self) -> Cow<'static, str> {
@@ -74,94 +109,132 @@ impl Handler for TrilliumHandler {
     }
 }
 
-/// Answers a request of a connection that is trillium's own; `None` if the client goes away, or `cut` comes first.
-pub(crate) async fn handle(inner: &Inner, conn: Conn, cut: impl Future<Output = ()>) -> (Conn, Option<Response<Body>>) {
-    let Some(head) = request::head(&conn) else {
-        let refusal = refusal(&conn);
-        return (conn, Some(refusal));
-    };
-    let Some(table) = inner.published.load() else {
-        return (conn, Some(Published::<Table>::not_ready(&head.method)));
-    };
-    let (mut conn, hint) = table.propose(conn, &head.method, &head.uri).await;
-    let reply = respond(inner, &table, hint, head, &mut conn, cut).await;
-    (conn, reply)
-}
-
-/// Gives the reply to trillium.
-pub(crate) fn answered(mut conn: Conn, reply: Option<Response<Body>>, below: Below) -> Conn {
-    match reply {
-        Some(reply) => reply::put(&mut conn, reply, below),
-        // Nobody listens, so it does not matter what is said.
-        None => {
-            conn.set_status(500);
+impl TrilliumHandler {
+    /// Answers the request; `None` if the client goes away first.
+    async fn exchange(&self, conn: &mut Conn, rest: &mut Rest) -> Option<Response<Body>> {
+        let options = &self.inner.options;
+        let Some(head) = request::head(conn) else {
+            let is_long = conn.path_and_query().len() > request::LONGEST_TARGET;
+            return Some(refusal(if is_long {
+                StatusCode::URI_TOO_LONG
+            } else {
+                StatusCode::BAD_REQUEST
+            }));
+        };
+        let is_long = || request::length(conn, &head) > options.max_header_bytes as usize;
+        if self.served && (head.headers.len() > options.max_headers || is_long()) {
+            return Some(refusal(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE));
         }
+        let Some(router) = self.inner.published.load() else {
+            return Some(Published::<Router>::not_ready(&head.method));
+        };
+        let length = body_length(conn);
+        let (pump, body) = match length {
+            Some(0) => (None, Body::empty()),
+            length => {
+                let trailers = if length.is_none() {
+                    Socket::below(conn).map(|socket| Trailers {
+                        count: socket.counted(),
+                        limit: options.max_header_bytes as usize,
+                    })
+                } else {
+                    None
+                };
+                let (pump, body) = pumped(length, trailers);
+                (Some(pump), body.within(options.body_timeout, router.executor()))
+            }
+        };
+        let mut respond = pin!(router.respond(None, Request::from_parts(head, body)));
+        if let Some(pump) = pump {
+            let pumping = pin!(pump.run(conn.request_body()));
+            match select(respond.as_mut(), pumping).await {
+                Either::Left((reply, _)) => return Some(reply),
+                Either::Right((end, _)) => *rest = end,
+            }
+        }
+        if in_streams(conn) {
+            // There the end of the request looks to trillium like the client's.
+            return Some(respond.await);
+        }
+        unless_gone(conn, respond).await
     }
-    conn.halt()
+
+    /// Whether the connection must not serve another request.
+    fn ends_connection(&self, conn: &Conn, rest: Rest) -> bool {
+        let headers = conn.request_headers();
+        // trillium's decoder takes some garbled chunks for whole ones, so what follows a chunked body may be a part of it.
+        // And it takes what follows an `Expect` for the next request if it did not tell the client to go on.
+        rest == Rest::Unknown
+            || headers.has_header(KnownHeaderName::TransferEncoding)
+            || (rest == Rest::Unread && headers.has_header(KnownHeaderName::Expect))
+            || (self.served && !self.inner.options.keep_alive)
+    }
 }
 
-/// For what trillium's parser let through, and the `http` crate does not.
-fn refusal(conn: &Conn) -> Response<Body> {
-    let mut reply = error_reply(StatusCode::BAD_REQUEST, "the request is malformed");
-    if !in_streams(conn) {
-        reply
-            .headers_mut()
-            .insert(header::CONNECTION, HeaderValue::from_static("close"));
-    }
+/// A refusal of a head, as servers answer it: without a body, and the last of its connection.
+fn refusal(status: StatusCode) -> Response<Body> {
+    let mut reply = Response::new(Body::empty());
+    *reply.status_mut() = status;
+    let close = HeaderValue::from_static("close");
+    reply.headers_mut().insert(header::CONNECTION, close);
     reply
 }
 
-/// `None` if the client goes away first, or `cut` comes.
-async fn respond(
-    inner: &Inner,
-    table: &Table,
-    hint: Option<ShapeId>,
-    head: Parts,
-    conn: &mut Conn,
-    cut: impl Future<Output = ()>,
-) -> Option<Response<Body>> {
-    let mut cut = pin!(cut);
-    let length = body_length(conn);
-    let (pump, body) = match length {
-        Some(0) => (None, Body::empty()),
-        length => {
-            let (pump, body) = feed(length);
-            let pause = inner.options.body_timeout;
-            (Some(pump), body.within(pause, table.router.executor()))
-        }
-    };
-    let mut respond = pin!(table.router.respond(hint, Request::from_parts(head, body)));
-    if let Some(pump) = pump {
-        let mut pump = pin!(pump.run(conn.request_body()));
-        let first = select(select(&mut respond, &mut pump), &mut cut).await;
-        match first {
-            Either::Left((Either::Left((reply, _)), _)) => return Some(reply),
-            Either::Left((Either::Right(((), _)), _)) => {}
-            Either::Right(_) => return None,
-        }
-    }
-    // In HTTP/2 the end of the request looks to trillium like the client's.
-    let gone = if in_streams(conn) {
-        Either::Left(pending())
-    } else {
-        Either::Right(client_gone(conn))
-    };
-    match select(respond, select(pin!(gone), cut)).await {
-        Either::Left((reply, _)) => Some(reply),
-        Either::Right(_) => None,
-    }
-}
-
-/// `None` if nobody can tell beforehand.
+/// `None` if it is not known beforehand.
 fn body_length(conn: &Conn) -> Option<u64> {
     let headers = conn.request_headers();
-    if let Some(length) = headers.content_length() {
-        return Some(length);
+    if headers.has_header(KnownHeaderName::TransferEncoding) {
+        return None;
     }
-    (!in_streams(conn) && !headers.has_header(KnownHeaderName::TransferEncoding)).then_some(0)
+    let length = headers.content_length();
+    length.or_else(|| (!in_streams(conn)).then_some(0))
 }
 
 /// HTTP/2 and later.
-fn in_streams(conn: &Conn) -> bool {
+pub(crate) fn in_streams(conn: &Conn) -> bool {
     conn.http_version() > trillium::Version::Http1_1
+}
+
+/// Completes with `None` when the client goes away first, as far as trillium can tell.
+///
+/// trillium finds out by reading, and keeps the bytes: a client that sends its next requests ahead would fill the memory.
+/// So nobody looks any more once the client has sent something a few times.
+async fn unless_gone<F: Future>(conn: &mut Conn, mut future: Pin<&mut F>) -> Option<F::Output> {
+    let mut looks = LOOKS;
+    let mut watch = None;
+    poll_fn(|cx| {
+        if let Poll::Ready(output) = future.as_mut().poll(cx) {
+            return Poll::Ready(Some(output));
+        }
+        if looks == 0 {
+            return Poll::Pending;
+        }
+        let (look, waker) = watch.get_or_insert_with(|| {
+            let look = Arc::new(Look::default());
+            let waker = Waker::from(look.clone());
+            (look, waker)
+        });
+        look.task.register(cx.waker());
+        let gone = pin!(conn.is_disconnected()).poll(&mut Context::from_waker(waker));
+        if gone == Poll::Ready(true) {
+            return Poll::Ready(None);
+        }
+        looks -= u8::from(look.again.swap(false, Ordering::Relaxed));
+        Poll::Pending
+    })
+    .await
+}
+
+/// Tells when trillium asks for another look, which it does at once when it read something.
+#[derive(Default)]
+struct Look {
+    again: AtomicBool,
+    task: AtomicWaker,
+}
+
+impl Wake for Look {
+    fn wake(self: Arc<Self>) {
+        self.again.store(true, Ordering::Relaxed);
+        self.task.wake();
+    }
 }

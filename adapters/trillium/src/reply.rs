@@ -3,67 +3,53 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Waker, ready};
 
 use bytes::{Buf, Bytes};
 use http::{HeaderMap, Response, StatusCode, header};
 use http_body::Body as HttpBody;
 use pointwork_core::Body;
-use trillium::{Conn, HeaderName, HeaderValue, KnownHeaderName, Method, Status};
+use trillium::{Conn, HeaderName, HeaderValue, KnownHeaderName, Method, Status, Version};
 use trillium_server_common::AsyncRead;
 
-use crate::server::link::Link;
+use crate::handler::in_streams;
+use crate::socket::Socket;
 
-/// What a reply goes out over.
-pub(crate) enum Below {
-    /// A connection of the adapter's own server.
-    Connection(Arc<Link>),
-    /// A stream of one, by its number.
-    Stream(Arc<Link>, u32),
-    /// Somebody else's.
-    Foreign,
-}
+/// The longest body that is handed over whole, in bytes. A longer one goes piece by piece, which copies it in pieces.
+const WHOLE: u64 = 64 * 1024;
 
-/// Makes it the connection's reply.
-pub(crate) fn put(conn: &mut Conn, reply: Response<Body>, below: Below) {
+/// Makes it the connection's reply, and the last one if the connection `ends` with it.
+pub(crate) fn put(conn: &mut Conn, reply: Response<Body>, ends: bool) {
     let (head, body) = reply.into_parts();
     conn.set_status(native_status(head.status));
     put_headers(conn, &head.headers);
     let declared = head.headers.get(header::CONTENT_LENGTH);
     let declared = declared.and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    let bodiless = matches!(head.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
-    if body.known_length() == Some(0) && (declared.is_some() || bodiless) {
-        return;
-    }
+    let length = declared.or(body.known_length());
     let is_head = conn.method() == Method::Head;
     let is_tunnel = conn.method() == Method::Connect && head.status.is_success();
-    if is_tunnel {
-        // It makes trillium leave out the length, which RFC 9110 forbids here. There is no tunnel, so it does close.
-        conn.response_headers_mut().insert(KnownHeaderName::Connection, "close");
+    let is_bodiless = matches!(head.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+    let is_framed = is_bodiless || (length.is_some() && !is_tunnel);
+    if !in_streams(conn) {
+        let ends = ends || head.headers.contains_key(header::CONNECTION);
+        put_connection(conn, ends, is_tunnel, is_framed);
     }
-    // With a length of its own, trillium would announce 0 for a body that there is none of.
-    let length = if is_head || is_tunnel {
-        None
-    } else {
-        declared.or(body.known_length())
-    };
-    if is_head && declared.is_some() {
+    if is_bodiless || (is_head && declared.is_some()) || (length == Some(0) && !is_head && !is_tunnel) {
         return;
     }
-    conn.set_body(trillium::Body::new_streaming(
-        Outgoing {
-            body,
-            piece: Bytes::new(),
-            left: length,
-            below,
-        },
-        length,
-    ));
+    let native = if is_head || is_tunnel {
+        // The body is not sent. A length of it would be announced all the same.
+        trillium::Body::new_streaming(Outgoing::default(), None)
+    } else {
+        native_body(conn, body, length)
+    };
+    conn.set_body(native);
 }
 
 /// The status in trillium's list, which has the registered ones, or the first of its class, which means the same to a
 /// client that does not know it (RFC 9110, section 15).
-pub(crate) fn native_status(status: StatusCode) -> Status {
+fn native_status(status: StatusCode) -> Status {
     let code = status.as_u16();
     Status::try_from(code)
         .or_else(|_| Status::try_from(code / 100 * 100))
@@ -73,40 +59,84 @@ pub(crate) fn native_status(status: StatusCode) -> Status {
 fn put_headers(conn: &mut Conn, headers: &HeaderMap) {
     let native = conn.response_headers_mut();
     for name in headers.keys() {
+        let mut values = headers.get_all(name).iter();
+        let native_name = HeaderName::from(name.as_str()).into_owned();
         // A header that a handler before this one set gives way; a cookie does not.
-        if name != header::SET_COOKIE {
-            native.remove(name.as_str());
+        if name != header::SET_COOKIE
+            && let Some(first) = values.next()
+        {
+            native.insert(native_name.clone(), HeaderValue::from(first.as_bytes().to_vec()));
         }
-        for value in headers.get_all(name) {
-            native.append(
-                HeaderName::from(name.as_str().to_owned()),
-                HeaderValue::from(value.as_bytes().to_vec()),
-            );
+        for value in values {
+            native.append(native_name.clone(), HeaderValue::from(value.as_bytes().to_vec()));
         }
     }
 }
 
-/// A body as trillium reads it. What breaks off ends with an error, upon which trillium cuts the connection.
+/// Sets what belongs to the connection.
+///
+/// In a reply of unknown length trillium takes `close` to mean that the connection's end is the reply's, so that one that
+/// broke off would look whole. Such a reply never says it. The same word among the headers of the request makes trillium
+/// close all the same. In a reply to CONNECT it makes trillium leave out the length, which RFC 9110 forbids there.
+fn put_connection(conn: &mut Conn, ends: bool, is_tunnel: bool, is_framed: bool) {
+    let asked = |word: &str| {
+        let mut tokens = conn.request_headers().token_iter(KnownHeaderName::Connection);
+        tokens.any(|token| token.eq_ignore_ascii_case(word))
+    };
+    let ends = ends || is_tunnel || asked("close");
+    let stays = conn.http_version() == Version::Http1_0 && asked("keep-alive");
+    let word = match (ends, stays) {
+        (true, _) => Some("close"),
+        (false, true) => Some("keep-alive"),
+        (false, false) => None,
+    };
+    let native = conn.response_headers_mut();
+    if !is_framed && !is_tunnel {
+        native.remove(KnownHeaderName::Connection);
+    } else if let Some(word) = word {
+        native.insert(KnownHeaderName::Connection, word);
+    }
+    if ends {
+        conn.request_headers_mut().insert(KnownHeaderName::Connection, "close");
+    }
+}
+
+fn native_body(conn: &mut Conn, mut body: Body, length: Option<u64>) -> trillium::Body {
+    let mut piece = Bytes::new();
+    if length.is_some_and(|length| length <= WHOLE) {
+        match Pin::new(&mut body).poll_frame(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(Some(Ok(frame))) => piece = frame.into_data().unwrap_or_default(),
+            // It broke off, and so does what stands for it.
+            Poll::Ready(_) => body = Body::empty(),
+            Poll::Pending => {}
+        }
+        if length == Some(piece.len() as u64) {
+            return trillium::Body::new_static(Vec::from(piece));
+        }
+    }
+    // In HTTP/1.0 the end of the connection is the reply's.
+    let complete = if length.is_none() && conn.http_version() == Version::Http1_0 {
+        Socket::below(conn).map(Socket::reset_unless_complete)
+    } else {
+        None
+    };
+    let outgoing = Outgoing {
+        body,
+        piece,
+        left: length,
+        complete,
+    };
+    trillium::Body::new_streaming(outgoing, length)
+}
+
+/// A body as trillium reads it. When it breaks off it ends with an error, upon which trillium closes the connection.
+#[derive(Default)]
 struct Outgoing {
     body: Body,
     piece: Bytes,
     /// How many bytes of a declared length are left.
     left: Option<u64>,
-    below: Below,
-}
-
-impl Outgoing {
-    fn broken(&self, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Poll<io::Result<usize>> {
-        match &self.below {
-            Below::Connection(link) => link.reply_broke_off(),
-            Below::Stream(link, stream) => {
-                link.streams.reset(*stream);
-                link.wake();
-            }
-            Below::Foreign => {}
-        }
-        Poll::Ready(Err(io::Error::new(io::ErrorKind::UnexpectedEof, error)))
-    }
+    complete: Option<Arc<AtomicBool>>,
 }
 
 impl AsyncRead for Outgoing {
@@ -115,32 +145,31 @@ impl AsyncRead for Outgoing {
             return Poll::Ready(Ok(0));
         }
         while self.piece.is_empty() {
-            let frame = match Pin::new(&mut self.body).poll_frame(cx) {
-                Poll::Ready(frame) => frame,
-                Poll::Pending => {
-                    let Below::Connection(link) = &self.below else {
-                        return Poll::Pending;
-                    };
-                    ready!(link.poll_gone(cx));
-                    return self.broken("the client is gone");
-                }
-            };
-            match frame {
+            match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
                 Some(Ok(frame)) => self.piece = frame.into_data().unwrap_or_default(),
-                Some(Err(error)) => return self.broken(error),
-                None if self.left.is_some() => return self.broken("the reply is shorter than its declared length"),
-                None => return Poll::Ready(Ok(0)),
+                Some(Err(error)) => return broken(error),
+                None if self.left.is_some() => return broken("the reply is shorter than its declared length"),
+                None => {
+                    if let Some(complete) = &self.complete {
+                        complete.store(true, Ordering::Relaxed);
+                    }
+                    return Poll::Ready(Ok(0));
+                }
             }
         }
         let left = self
             .left
             .map_or(usize::MAX, |left| usize::try_from(left).unwrap_or(usize::MAX));
         let length = self.piece.len().min(buf.len()).min(left);
-        buf[..length].copy_from_slice(&self.piece[..length]);
-        self.piece.advance(length);
+        self.piece.copy_to_slice(&mut buf[..length]);
         if let Some(left) = &mut self.left {
             *left -= length as u64;
         }
         Poll::Ready(Ok(length))
     }
+}
+
+/// Of this kind trillium does not log an error.
+fn broken(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Poll<io::Result<usize>> {
+    Poll::Ready(Err(io::Error::new(io::ErrorKind::UnexpectedEof, error)))
 }

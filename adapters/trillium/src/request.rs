@@ -8,8 +8,11 @@ use trillium_http::Conn as HttpConn;
 
 type Native = HttpConn<Box<dyn trillium::Transport>>;
 
-/// The head as the client sent it, as far as trillium kept it; `None` if it is no head of HTTP, which trillium's parser
-/// lets through here and there.
+/// The longest target that the `http` crate takes, in bytes.
+pub(crate) const LONGEST_TARGET: usize = u16::MAX as usize - 1;
+
+/// The head as the client sent it, as far as trillium kept it; `None` if it is not a head of HTTP: trillium's parser takes
+/// some that the `http` crate refuses.
 pub(crate) fn head(conn: &Conn) -> Option<Parts> {
     let (mut parts, ()) = Request::new(()).into_parts();
     parts.method = Method::from_bytes(conn.method().as_str().as_bytes()).ok()?;
@@ -20,6 +23,23 @@ pub(crate) fn head(conn: &Conn) -> Option<Parts> {
         parts.extensions.insert(extensions.clone());
     }
     Some(parts)
+}
+
+/// The length of a head in bytes as HTTP/1.1 writes it, with one space behind each colon.
+pub(crate) fn length(conn: &Conn, head: &Parts) -> usize {
+    const FIRST_LINE: usize = "  HTTP/1.1\r\n".len();
+    const LINE: usize = ": \r\n".len();
+    let native: &Native = conn.as_ref();
+    let authority = native.authority().map_or(0, str::len) + native.scheme().map_or(0, |scheme| scheme.len() + 3);
+    let lines = head.headers.iter();
+    lines
+        .map(|(name, value)| name.as_str().len() + value.len() + LINE)
+        .sum::<usize>()
+        + head.method.as_str().len()
+        + authority
+        + native.path_and_query().len()
+        + FIRST_LINE
+        + 2
 }
 
 fn version(native: trillium::Version) -> Version {
@@ -49,8 +69,8 @@ fn target(conn: &Conn, method: &Method) -> Option<Uri> {
     }
 }
 
-/// What is left of the path below the router that the adapter is mounted in. trillium keeps the rest without the slash
-/// before it and without those at its end.
+/// The rest of the path below the router that the adapter is mounted in. trillium keeps it without the slash before it and
+/// without those at its end.
 fn path_and_query(conn: &Conn, native: &Native) -> String {
     let (whole, left) = (native.path(), conn.path());
     if whole == left {

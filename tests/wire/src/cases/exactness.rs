@@ -11,6 +11,8 @@ crate::cases! {
     statuses_without_a_body_have_none: A1,
     a_streamed_reply_to_head_has_no_length_and_no_body: A1,
     the_target_arrives_as_it_was_sent: H9,
+    a_fragment_is_cut_off_the_target: H9,
+    the_authority_of_a_target_need_not_be_the_host: H9,
     every_form_of_target_is_answered: A1,
     connect_opens_no_tunnel: A1,
     connect_is_a_request_like_any_other: D2 A4,
@@ -90,21 +92,33 @@ async fn a_streamed_reply_to_head_has_no_length_and_no_body(on: On) {
     assert!(!reply.contains("content-length"), "{reply}");
 }
 
-async fn the_target_arrives_as_it_was_sent(on: On) {
+async fn assert_seen(on: On, targets: &[(&str, &str)]) {
     let server = Server::plain(on).await;
-    for (target, seen) in [
+    for (target, seen) in targets {
+        assert_eq!(server.client().await.get(target).await.body, *seen, "{target}");
+    }
+}
+
+async fn the_target_arrives_as_it_was_sent(on: On) {
+    let targets = [
         (
             "/seen/a%2Fb%20c/../d//e?q=%41&r",
             "/seen/a%2Fb%20c/../d//e Some(\"q=%41&r\")",
         ),
-        // No client may send a fragment; it is cut off.
-        ("/seen/x#fragment", "/seen/x None"),
-        ("http://other/seen/x?", "/seen/x Some(\"\")"),
+        ("http://a/seen/x?", "/seen/x Some(\"\")"),
         ("/seen/~!$&'()*+,;=:@", "/seen/~!$&'()*+,;=:@ None"),
         ("/seen//", "/seen// None"),
-    ] {
-        assert_eq!(server.client().await.get(target).await.body, seen, "{target}");
-    }
+    ];
+    assert_seen(on, &targets).await;
+}
+
+/// No client may send one.
+async fn a_fragment_is_cut_off_the_target(on: On) {
+    assert_seen(on, &[("/seen/x#fragment", "/seen/x None")]).await;
+}
+
+async fn the_authority_of_a_target_need_not_be_the_host(on: On) {
+    assert_seen(on, &[("http://other/seen/x", "/seen/x None")]).await;
 }
 
 async fn every_form_of_target_is_answered(on: On) {

@@ -36,8 +36,11 @@ async fn a_reset_of_the_stream_cancels_the_handler(on: On) {
     let (observed, began, dropped) = observed("GET");
     let server = Server::with(on, options(), vec![observed]).await;
     let client = Http2Probe::connect(&server).await;
-    let call = tokio::spawn(client.begin("GET", "/observed", Body::empty()));
-    within("the handler's begin", began.notified()).await;
+    let mut call = tokio::spawn(client.begin("GET", "/observed", Body::empty()));
+    tokio::select! {
+        () = within("the handler's begin", began.notified()) => {}
+        failed = &mut call => panic!("{failed:?}"),
+    }
     call.abort();
     within("the handler's drop", dropped.notified()).await;
 }
@@ -142,8 +145,15 @@ async fn the_end_of_the_connection_cancels_its_handlers(on: On) {
     let mut client = server.client().await;
     client.send(BEGIN).await;
     client.send(get_observed(1)).await;
-    within("the handler's begin", began.notified()).await;
-    tokio::time::sleep(Duration::from_millis(50)).await;
-    drop(client);
+    // The server's own settings and answers come meanwhile; its end would be news.
+    let mut client = tokio::spawn(async move {
+        let rest = client.rest().await;
+        panic!("the connection closed: {rest:?}");
+    });
+    tokio::select! {
+        () = within("the handler's begin", began.notified()) => {}
+        failed = &mut client => failed.unwrap(),
+    }
+    client.abort();
     within("the handler's drop", dropped.notified()).await;
 }

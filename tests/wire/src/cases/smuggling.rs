@@ -248,7 +248,6 @@ async fn a_request_line_that_is_none_is_refused(on: On) {
         "G\u{e9}T /it HTTP/1.1",
         "GET /it HTTP/1",
         "GET /it HTTP/1.10",
-        "GET /it HTTP/1.2",
         "GET /it HTTP/11",
         "GET /it HTTP/0.9",
         "GET /it HTTP/2.0",

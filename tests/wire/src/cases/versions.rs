@@ -54,7 +54,8 @@ async fn a_port_may_speak_http_2_alone(on: On) {
 }
 
 async fn a_port_that_speaks_http_1_alone_refuses_the_preface(on: On) {
-    let mut client = serving(on, Protocols::Http1).await.client().await;
+    let server = serving(on, Protocols::Http1).await;
+    let mut client = server.client().await;
     client.send(&BEGIN[..24]).await;
     let reply = client.rest().await.unwrap_or_default();
     assert!(reply.is_empty() || reply.starts_with("HTTP/1.1 4"), "{reply:?}");

@@ -3,8 +3,15 @@
 mod mounting;
 mod native;
 
-use pointwork_wire_tests::Case;
+use pointwork_wire_tests::{ADAPTERS, Case, On};
 
 pub(crate) fn all() -> Vec<Case> {
     [mounting::all(), native::all()].concat()
+}
+
+fn on() -> On {
+    ADAPTERS
+        .into_iter()
+        .find(|on| on.name == "trillium")
+        .expect("adapter `trillium`")
 }

@@ -1,33 +1,147 @@
-//! What trillium tells of its own match.
+//! What the user's own handlers find in the connection's state, and what trillium's server would do without the adapter.
 
-use pointwork_core::Context;
+use std::time::Duration;
+
+use pointwork_core::{Context, ServerOptions};
 use pointwork_trillium::{Trillium, TrilliumHandler};
-use pointwork_wire_tests::{Probe, cases, published, route};
+use pointwork_wire_tests::{Probe, Server, cases, published, route};
 use trillium::{Conn, Handler};
-use trillium_router::RouterConnExt;
+use trillium_router::{Router, RouterConnExt};
 
 cases! {
     own;
-    a_match_is_told_in_trilliums_words,
+    the_users_match_and_state_stay_as_they_are,
+    nothing_behind_a_chunked_body_is_taken_for_a_request,
+    a_body_that_came_although_nobody_asked_for_it_is_not_taken_for_a_request,
+    trailers_have_a_limit,
+    a_reply_in_http_1_0_is_reset_only_if_it_breaks_off,
+    a_head_in_many_pieces_takes_no_more_memory_than_one_in_one,
 }
 
-/// Runs a handler, then tells what the router's own words on the connection say.
-struct Told(TrilliumHandler);
+/// The state of a handler in front.
+struct Mine(&'static str);
 
-impl Handler for Told {
+/// Runs a handler, then tells what the user's router and handlers left on the connection.
+struct Tell(TrilliumHandler);
+
+impl Handler for Tell {
     async fn run(&self, conn: Conn) -> Conn {
-        let conn = self.0.run(conn).await;
-        let told = format!("{:?} {:?} {:?}", conn.route(), conn.param("p1"), conn.wildcard());
-        conn.with_response_header("x-told", told)
+        let conn = self.0.run(conn.with_state(Mine("mine"))).await;
+        let mine = conn.state::<Mine>().map(|mine| mine.0);
+        let found = format!(
+            "{mine:?} {:?} {:?}",
+            conn.route().map(ToString::to_string),
+            conn.wildcard()
+        );
+        conn.with_response_header("x-found", found)
     }
 }
 
-async fn a_match_is_told_in_trilliums_words() {
+async fn the_users_match_and_state_stay_as_they_are() {
     let routes = vec![route("GET", "/user/:id/*rest", async |_: Context| "found")];
     let trillium = published(Trillium::new(), routes);
-    let address = super::mounting::serve(Told(trillium.handler())).await;
-    let mut client = Probe::connect(address).await;
-    let reply = client.get("/user/7/a/b").await;
+    let router = Router::new().all("/api/*", Tell(trillium.handler()));
+    let address = super::mounting::serve(router).await;
+    let reply = Probe::connect(address).await.get("/api/user/7/a/b").await;
     assert_eq!(reply.body, "found");
-    assert_eq!(reply.all("x-told"), ["Some(\"/user/:p1/*\") Some(\"7\") Some(\"a/b\")"]);
+    assert_eq!(
+        reply.all("x-found"),
+        ["Some(\"mine\") Some(\"/api/*\") Some(\"user/7/a/b\")"]
+    );
+}
+
+/// Sends bytes in two parts, as trillium's decoder sees some things only where a read ends.
+async fn exchange(first: &str, second: &str) -> String {
+    let server = Server::plain(super::on()).await;
+    let mut client = server.client().await;
+    client.send(first).await;
+    tokio::time::sleep(Duration::from_millis(30)).await;
+    let _ = client.try_send(second).await;
+    client.rest().await.unwrap_or_default()
+}
+
+async fn nothing_behind_a_chunked_body_is_taken_for_a_request() {
+    const NEXT: &str = "GET /hello HTTP/1.1\r\nhost: a\r\n\r\n";
+    for (first, second) in [
+        // Any two bytes end a chunk.
+        ("", "3\r\nabcXX0\r\n\r\n"),
+        // A line feed ends the last one.
+        ("", "0\r\n\n"),
+        // The length of a chunk overflows.
+        ("FFFFFFFFFFFFFFFF", "\r\nX0\r\n\r\n"),
+    ] {
+        for path in ["/body", "/unread"] {
+            let head = format!("POST {path} HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n{first}");
+            let replies = exchange(&head, &format!("{second}{NEXT}")).await;
+            assert!(replies.matches("HTTP/1.1").count() <= 1, "{path} {second:?}: {replies}");
+            assert!(!replies.contains("hello"), "{path} {second:?}: {replies}");
+        }
+    }
+}
+
+async fn a_body_that_came_although_nobody_asked_for_it_is_not_taken_for_a_request() {
+    let body = "GET /hello HTTP/1.1\r\nhost: a\r\n\r\n";
+    let head = format!(
+        "POST /unread HTTP/1.1\r\nhost: a\r\nexpect: 100-continue\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    let replies = exchange(&head, body).await;
+    assert!(replies.ends_with("not read"), "{replies}");
+    assert_eq!(replies.matches("HTTP/1.1").count(), 1, "{replies}");
+}
+
+async fn trailers_have_a_limit() {
+    let server = Server::plain(super::on()).await;
+    let mut client = server.client().await;
+    client
+        .send("POST /body HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n")
+        .await;
+    let line = format!("x: {}\r\n", "y".repeat(8000));
+    for _ in 0..200 {
+        if client.try_send(&line).await.is_err() {
+            break;
+        }
+    }
+    assert_eq!(client.reply().await.status(), 400);
+}
+
+async fn a_reply_in_http_1_0_is_reset_only_if_it_breaks_off() {
+    let streamed = async |context: Context| {
+        let mut writer = context.open_reply(http::Response::new(())).unwrap();
+        let _ = writer.write("piece").await;
+        let _ = writer.finish().await;
+    };
+    let routes = vec![route("GET", "/streamed", streamed)];
+    let server = Server::with(super::on(), ServerOptions::default(), routes).await;
+    for (method, end) in [("GET", "\r\n\r\npiece"), ("HEAD", "\r\n\r\n")] {
+        let mut client = server.client().await;
+        client.send(format!("{method} /streamed HTTP/1.0\r\n\r\n")).await;
+        let reply = client.rest().await.unwrap();
+        assert!(reply.ends_with(end), "{method}: {reply}");
+    }
+}
+
+/// trillium doubles its buffer at every read of a head.
+async fn a_head_in_many_pieces_takes_no_more_memory_than_one_in_one() {
+    let server = Server::plain(super::on()).await;
+    let mut client = server.client().await;
+    // A part of it comes while the request before it is worked on.
+    client
+        .send("GET /slow HTTP/1.1\r\nhost: a\r\n\r\nGET /echo/1 HTT")
+        .await;
+    assert_eq!(client.reply().await.body, "slow");
+    for byte in b"P/1.1\r\nhost: a\r\n\r\n" {
+        client.send([*byte]).await;
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert_eq!(client.reply().await.body, "1");
+    // Empty lines before it are as many heads to us.
+    let mut client = server.client().await;
+    for _ in 0..50 {
+        if client.try_send("\r\n").await.is_err() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert_eq!(client.rest().await.unwrap_or_default(), "");
 }

@@ -1,6 +1,7 @@
 //! Accepting connections.
 
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,12 +10,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep};
 use trillium::Info;
 use trillium_server_common::Server;
-use trillium_tokio::TokioUdpSocket;
 
-use super::connections::Connections;
-use super::io::Io;
-use super::runtime::Inheriting;
-use crate::adapter::Inner;
+use crate::adapter::{Inner, NAME};
+use crate::server::Tasks;
+use crate::socket::Socket;
 
 /// The shortest and the longest wait after the operating system refused to accept.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
@@ -22,25 +21,23 @@ const BACKOFF: (Duration, Duration) = (Duration::from_millis(10), Duration::from
 /// How often at most the log says that there are too many connections.
 const FULL_WARNING: Duration = Duration::from_secs(10);
 
-/// trillium's server on tokio, with sockets of the adapter's.
+/// The listener of trillium's server, which makes the adapter's sockets.
 ///
-/// trillium's own limit of connections answers 503 to those beyond it, and its own loop spins when the system is out of
-/// file descriptors.
+/// That of trillium-tokio has sockets without time limits, and trillium calls it in a loop without a pause when the
+/// system is out of file descriptors.
 pub(crate) struct Listener {
-    server: Arc<Inner>,
+    inner: Arc<Inner>,
     listener: TcpListener,
-    connections: Arc<Connections>,
     slots: Arc<Semaphore>,
     warned: Option<Instant>,
 }
 
 impl Listener {
-    pub(crate) fn new(server: Arc<Inner>, listener: TcpListener, connections: Arc<Connections>) -> Self {
+    pub(crate) fn new(inner: Arc<Inner>, listener: TcpListener) -> Self {
         Self {
-            slots: Arc::new(Semaphore::new(server.options.max_connections)),
-            server,
+            slots: Arc::new(Semaphore::new(inner.options.max_connections)),
+            inner,
             listener,
-            connections,
             warned: None,
         }
     }
@@ -49,22 +46,19 @@ impl Listener {
     async fn slot(&mut self) -> io::Result<OwnedSemaphorePermit> {
         if self.slots.available_permits() == 0 && self.warned.is_none_or(|time| time.elapsed() >= FULL_WARNING) {
             self.warned = Some(Instant::now());
-            let most = self.server.options.max_connections;
-            tracing::warn!(
-                adapter = "trillium",
-                "all {most} connections are in use, further ones wait"
-            );
+            let most = self.inner.options.max_connections;
+            tracing::warn!(adapter = NAME, "all {most} connections are in use, further ones wait");
         }
         self.slots.clone().acquire_owned().await.map_err(io::Error::other)
     }
 
     /// The next connection, however long the operating system has none to give.
-    async fn next(&self) -> TcpStream {
+    async fn next(&self) -> (TcpStream, SocketAddr) {
         let (mut wait, longest) = BACKOFF;
         let mut reported = false;
         loop {
             let error = match self.listener.accept().await {
-                Ok((stream, _)) => return stream,
+                Ok(accepted) => return accepted,
                 Err(error) => error,
             };
             if is_of_the_client(&error) {
@@ -73,7 +67,7 @@ impl Listener {
             if !reported {
                 reported = true;
                 let message = format!("no connection can be accepted, trying again: {error}");
-                self.server.published.report(message);
+                self.inner.published.report(message);
             }
             sleep(wait).await;
             wait = (wait * 2).min(longest);
@@ -90,14 +84,14 @@ fn is_of_the_client(error: &io::Error) -> bool {
 }
 
 impl Server for Listener {
-    type Transport = Io;
-    type Runtime = Inheriting;
-    type UdpTransport = TokioUdpSocket;
+    type Transport = Socket;
+    type Runtime = Tasks;
+    type UdpTransport = ();
 
-    async fn accept(&mut self) -> io::Result<Io> {
+    async fn accept(&mut self) -> io::Result<Socket> {
         let slot = self.slot().await?;
-        let stream = self.next().await;
-        Ok(Io::new(self.server.clone(), stream, self.connections.enter(Some(slot))))
+        let (stream, peer) = self.next().await;
+        Ok(Socket::new(stream, peer, &self.inner.options, slot))
     }
 
     fn init(&self, info: &mut Info) {
@@ -106,7 +100,7 @@ impl Server for Listener {
         }
     }
 
-    fn runtime() -> Inheriting {
-        Inheriting::new()
+    fn runtime() -> Tasks {
+        Tasks::new()
     }
 }
