@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http::request::Parts;
-use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, Version, header};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Version, header};
 use serde::Serialize;
 
 use crate::body::Exceeded;
@@ -218,13 +218,6 @@ impl Router {
     /// entry per shape. An adapter that matches by itself needs none of it.
     pub fn shapes(&self) -> &[Shape] {
         self.shared.table.shapes()
-    }
-
-    /// The native entry to ask, for an adapter whose framework matches its routes one after the other: the shape of the
-    /// route that answers, or else of the most specific that matches the path. It is a hint for
-    /// [`respond`](Self::respond).
-    pub fn locate(&self, method: &Method, uri: &Uri) -> Option<ShapeId> {
-        self.shared.table.locate(method, uri)
     }
 
     /// The records of all routes, in the order registered (spec D9).

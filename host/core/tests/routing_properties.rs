@@ -228,17 +228,6 @@ proptest! {
     }
 
     #[test]
-    fn what_is_located_is_what_answers(table in table(), method in request_method(), path in path()) {
-        let uri = Uri::try_from(path).unwrap();
-        let located = table.locate(&method, &uri);
-        match table.resolve(None, &method, &uri) {
-            Resolution::Matched { shape, .. } => prop_assert_eq!(located, Some(shape)),
-            Resolution::MethodNotAllowed { .. } | Resolution::Options { .. } => prop_assert!(located.is_some()),
-            _ => prop_assert_eq!(located, None),
-        }
-    }
-
-    #[test]
     fn no_text_makes_a_pattern_panic(text in "\\PC{0,24}", path in "[:*/%a-z0-9 ?#-]{0,24}") {
         for result in [Pattern::parse(&text), Pattern::parse(&path), Pattern::join(&path, &text)] {
             match result {

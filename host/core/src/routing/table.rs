@@ -160,30 +160,6 @@ impl<T> Table<T> {
         self.options
     }
 
-    /// The shape whose route answers a request, or else the most specific one that matches its path, or `None`: which
-    /// native route of a framework to ask, for an adapter whose framework would look through all of them in turn.
-    ///
-    /// It is a hint for [`resolve`](Self::resolve) and nothing more.
-    pub fn locate(&self, method: &Method, uri: &Uri) -> Option<ShapeId> {
-        let Ok(Target::Path(mut path)) = Target::of(method, uri) else {
-            return None;
-        };
-        if self.options.trailing_slash == TrailingSlash::Match {
-            path.ignore_trailing_slash();
-        }
-        let mut first = None;
-        let found = self
-            .trie
-            .walk(&path, |id| match self.shapes[id.index()].select(method) {
-                Some(_) => ControlFlow::Break(id),
-                None => {
-                    first.get_or_insert(id);
-                    ControlFlow::Continue(())
-                }
-            });
-        found.break_value().or(first)
-    }
-
     /// Finds what answers a request. `uri` is the target as the client sent it, never one that something decoded,
     /// normalised or stripped of a prefix.
     ///

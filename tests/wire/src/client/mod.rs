@@ -18,8 +18,8 @@ pub use http2::Http2;
 pub use message::{Framing, Request, Response};
 pub use transcript::{Asked, End, Reply, Transcript};
 
-/// How long the client waits for anything: 10 s.
-pub const PATIENCE: Duration = Duration::from_secs(10);
+/// How long the client waits for anything: 30 s. Far longer than anything takes, so that a hang fails instead of staying.
+pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A client of one address.
 #[derive(Clone, Copy, Debug)]
