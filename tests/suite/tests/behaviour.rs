@@ -1,5 +1,5 @@
-//! Every case on every adapter, every broken subject against the case that has to catch it, and every declared
-//! difference. A case that an adapter is not there for shows as ignored.
+//! Every case on every adapter, every broken subject on one of them against the case that has to catch it, and every
+//! declared difference. A case that an adapter is not there for shows as ignored.
 
 use std::future::Future;
 use std::process::ExitCode;
@@ -29,10 +29,12 @@ fn main() -> ExitCode {
             let name = format!("{}::differences::{}", adapter.name(), probe.name());
             trials.push(Trial::test(name, move || block_on(probe.run(&adapter))));
         }
-        for broken in broken::ALL {
-            let fixtures = fixtures.clone();
-            let name = format!("{}::broken::{}", adapter.name(), broken.name);
-            trials.push(Trial::test(name, move || is_caught(broken, adapter, fixtures)));
+        if adapter.name() == broken::ADAPTER {
+            for broken in broken::ALL {
+                let fixtures = fixtures.clone();
+                let name = format!("{}::broken::{}", adapter.name(), broken.name);
+                trials.push(Trial::test(name, move || is_caught(broken, adapter, fixtures)));
+            }
         }
     }
     assert!(!trials.is_empty(), "there is no subject to run the cases on");
@@ -55,8 +57,19 @@ fn block_on(verdict: impl Future<Output = anyhow::Result<()>>) -> Result<(), Fai
 
 fn is_caught(broken: &'static Broken, adapter: OnAdapter, fixtures: Fixtures) -> Result<(), Failed> {
     let subject = broken.subject(Arc::new(adapter), |wrap| Arc::new(adapter.wrapped(wrap)));
-    match run(cases::named(broken.caught_by), subject, fixtures) {
-        Err(_) => Ok(()),
-        Ok(()) => Err(format!("`{}` passes on a subject that {}", broken.caught_by, broken.name).into()),
+    let Broken {
+        name,
+        caught_by,
+        told_as,
+        ..
+    } = *broken;
+    let caught = match block_on(cases::named(caught_by).run(subject, fixtures)) {
+        Ok(()) => return Err(format!("`{caught_by}` passes on a subject that {name}").into()),
+        Err(failed) => failed,
+    };
+    let told = caught.message().unwrap_or_default();
+    if told.contains(told_as) {
+        return Ok(());
     }
+    Err(format!("`{caught_by}` fails on a subject that {name}, but not with `{told_as}`; it says: {told}").into())
 }

@@ -1,8 +1,7 @@
 //! The adapter on the runtime of actix, in place of any of tokio.
 
-use std::time::Duration;
-
-use pointwork_wire_tests::{Server, cases};
+use pointwork_core::ServerOptions;
+use pointwork_wire_tests::{Server, cases, observed, within};
 
 use crate::OnActix;
 
@@ -16,10 +15,11 @@ async fn it_serves_within_a_system_of_actix() {
     assert_eq!(server.client().await.get("/hello").await.body, "hello");
     server.signal();
     server.ended().await;
-    let server = Server::plain::<OnActix>().await;
+    let (observed, began, _) = observed("GET");
+    let server = Server::with::<OnActix>(ServerOptions::default(), vec![observed]).await;
     let mut client = server.client().await;
-    client.send("GET /forever HTTP/1.1\r\nhost: a\r\n\r\n").await;
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    client.send("GET /observed HTTP/1.1\r\nhost: a\r\n\r\n").await;
+    within("the handler's begin", began.notified()).await;
     server.serving.abort();
     assert!(client.rest().await.unwrap_or_default().is_empty());
 }

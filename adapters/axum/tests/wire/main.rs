@@ -1,6 +1,7 @@
 //! Adapter A seen from the wire: the cases of every adapter, and its own.
 
 mod mounting;
+mod parameters;
 
 use std::process::ExitCode;
 
@@ -30,5 +31,5 @@ impl Subject for OnAxum {
 }
 
 fn main() -> ExitCode {
-    pointwork_wire_tests::main::<OnAxum>([mounting::all()])
+    pointwork_wire_tests::main::<OnAxum>([mounting::all(), parameters::all()])
 }

@@ -24,6 +24,8 @@ mod wire;
 
 use std::sync::Arc;
 
+pub(crate) use watch::eventually;
+
 use crate::case::Case;
 use crate::guest::{Controller, Guest, Program};
 

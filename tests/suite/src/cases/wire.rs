@@ -1,9 +1,8 @@
 //! What is on the wire: framing, connections, both versions of HTTP (spec A1, A5, A8).
 
-use std::time::Duration;
-
 use anyhow::Result;
 
+use super::watch::Gate;
 use super::{at_root, fixed};
 use crate::case::{Stage, cases};
 use crate::client::Request;
@@ -87,26 +86,24 @@ async fn http2_gives_the_same_answers(stage: Stage) -> Result<()> {
 
 async fn http2_requests_run_side_by_side(stage: Stage) -> Result<()> {
     let module = at_root(|t| {
-        t.get("slow", Program::new().call("db:slow"))
+        t.get("slow", Program::new().call("app:gate").say(" slow"))
             .get("fast", Program::text("fast"))
     });
-    let app = AppSpec::new().load("m", module).listen("db", "slow", |_, _| async {
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        pointwork_core::Payload::json("slow")
-    });
-    let live = stage.start(app).await?;
+    let gate = Gate::new();
+    let live = stage
+        .start(AppSpec::new().load("m", module).gate("gate", &gate))
+        .await?;
     let http2 = live.connect_http2().await?;
-    let (slow, fast) = tokio::join!(http2.send(Request::new("GET", "/slow")), async {
-        let began = std::time::Instant::now();
-        (http2.send(Request::new("GET", "/fast")).await, began.elapsed())
-    });
-    assert_eq!(slow?.text(), "\"slow\"");
-    assert_eq!(fast.0?.text(), "fast");
-    assert!(
-        fast.1 < Duration::from_millis(250),
-        "the fast request waited {:?} for the slow one",
-        fast.1
-    );
+    let fast = async {
+        gate.arrived(1).await?;
+        // The slow one cannot end before this one is answered.
+        let fast = http2.send(Request::new("GET", "/fast")).await;
+        gate.open();
+        anyhow::Ok(fast?)
+    };
+    let (slow, fast) = tokio::join!(http2.send(Request::new("GET", "/slow")), fast);
+    assert_eq!(fast?.text(), "fast");
+    assert_eq!(slow?.text(), "null slow");
     live.shutdown().await;
     Ok(())
 }
@@ -204,18 +201,27 @@ async fn a_header_with_a_line_break_is_refused(stage: Stage) -> Result<()> {
 }
 
 async fn shutdown_lets_the_request_in_flight_end(stage: Stage) -> Result<()> {
-    let app = AppSpec::new()
-        .load("m", at_root(|t| t.get("slow", Program::new().call("db:slow"))))
-        .listen("db", "slow", |_, _| async {
-            tokio::time::sleep(Duration::from_millis(300)).await;
-            pointwork_core::Payload::json("slow")
-        });
-    let live = stage.start(app).await?;
+    let gate = Gate::new();
+    let module = at_root(|t| {
+        t.get("slow", Program::new().call("app:gate").say(" slow"))
+            .get("ok", Program::text("ok"))
+    });
+    let live = stage
+        .start(AppSpec::new().load("m", module).gate("gate", &gate))
+        .await?;
     let client = *live;
+    let mut idle = live.connect().await?;
+    idle.write(&Request::new("GET", "/ok").to_bytes("localhost")).await?;
+    assert_eq!(idle.read_response("GET").await?.text(), "ok");
     let slow = tokio::spawn(async move { client.get("/slow").await });
-    tokio::time::sleep(Duration::from_millis(100)).await;
-    live.shutdown().await;
-    assert_eq!(slow.await??.text(), "\"slow\"");
+    gate.arrived(1).await?;
+    let ending = tokio::spawn(live.shutdown());
+    // The end of the idle connection tells that the shutdown has begun.
+    idle.expect_end().await?;
+    assert!(!ending.is_finished() && !slow.is_finished(), "it did not wait");
+    gate.open();
+    assert_eq!(slow.await??.text(), "null slow");
+    ending.await?;
     Ok(())
 }
 
