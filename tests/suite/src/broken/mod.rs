@@ -82,13 +82,13 @@ pub const ALL: &[Broken] = &[
     Broken {
         name: "keeps_one_length_of_two",
         caught_by: "a_second_content_length_is_refused",
-        told_as: "/smuggled 0",
+        told_as: "/smuggled 0` and is Open",
         fault: Fault::Wire(proxy::keep_one_length),
     },
     Broken {
         name: "trims_line_ends",
         caught_by: "control_bytes_in_a_head_are_refused",
-        told_as: "zzz",
+        told_as: "/smuggled 0` and is Open",
         fault: Fault::Wire(proxy::drop_controls),
     },
     Broken {
