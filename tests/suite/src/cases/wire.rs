@@ -1,5 +1,7 @@
 //! What is on the wire: framing, connections, both versions of HTTP (spec A1, A5, A8).
 
+use std::time::Duration;
+
 use anyhow::Result;
 
 use super::watch::Gate;
@@ -24,6 +26,9 @@ cases![
     shutdown_lets_the_request_in_flight_end: A5;
     after_shutdown_nobody_listens: A5;
 ];
+
+/// A server that does not wait for a request in flight cuts it at once. That it waits shows in time alone.
+const A_WHILE: Duration = Duration::from_millis(200);
 
 async fn a_connection_serves_request_after_request(stage: Stage) -> Result<()> {
     let module = at_root(|t| t.route("it", None, &["it/:n"], Program::new().param("n")));
@@ -213,12 +218,13 @@ async fn shutdown_lets_the_request_in_flight_end(stage: Stage) -> Result<()> {
     let mut idle = live.connect().await?;
     idle.write(&Request::new("GET", "/ok").to_bytes("localhost")).await?;
     assert_eq!(idle.read_response("GET").await?.text(), "ok");
-    let slow = tokio::spawn(async move { client.get("/slow").await });
+    let mut slow = tokio::spawn(async move { client.get("/slow").await });
     gate.arrived(1).await?;
     let ending = tokio::spawn(live.shutdown());
     // The end of the idle connection tells that the shutdown has begun.
     idle.expect_end().await?;
-    assert!(!ending.is_finished() && !slow.is_finished(), "it did not wait");
+    let cut = tokio::time::timeout(A_WHILE, &mut slow).await;
+    assert!(cut.is_err() && !ending.is_finished(), "it did not wait: {cut:?}");
     gate.open();
     assert_eq!(slow.await??.text(), "null slow");
     ending.await?;
