@@ -33,13 +33,13 @@ async fn compare(plan: Plan) -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn random_requests_are_answered_as_the_core_says_and_the_same_everywhere() -> Result<()> {
-    compare(Plan::fixed(2000)?).await
+    compare(Plan::fixed(3000)?).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[allow(clippy::print_stdout, reason = "the seed makes a run again")]
 async fn requests_that_no_run_had_before_are_answered_so_too() -> Result<()> {
-    let plan = Plan::fresh(2000)?;
+    let plan = Plan::fresh(3000)?;
     println!("{} requests with POINTWORK_FUZZ_SEED={}", plan.cases, plan.seed);
     compare(plan).await
 }
