@@ -2,8 +2,11 @@
 
 mod support;
 
+use std::future::Future as _;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::Waker;
 use std::time::Duration;
 
 use http::{Method, Request, Response, StatusCode};
@@ -12,6 +15,8 @@ use pointwork_core::{
     Body, BodyError, Bus, BusOptions, Context, Crash, CrashKind, Delivery, Executor, Failure, FailureCode, Handler,
     Listener, Origin, Outcome, Payload, Route, RouteRecord, Router, RouterOptions, Subscription,
 };
+
+use tokio::sync::Notify;
 
 use support::Tokio;
 
@@ -151,25 +156,22 @@ async fn a_second_reply_is_refused_and_changes_nothing() {
 
 #[tokio::test]
 async fn a_handler_goes_on_after_its_reply() {
-    let done = Arc::new(AtomicBool::new(false));
-    let flag = done.clone();
+    let (answered, done) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (waits, tells) = (answered.clone(), done.clone());
     let stand = Stand::new(move |ctx: Context| {
-        let done = flag.clone();
+        let (waits, tells) = (waits.clone(), tells.clone());
         async move {
             ctx.send("sent").unwrap();
-            tokio::time::sleep(Duration::from_millis(5)).await;
-            done.store(true, Ordering::SeqCst);
+            // It cannot end before the client has its answer.
+            waits.notified().await;
+            tells.notify_one();
         }
     });
     assert_eq!(stand.get().await.1, "sent");
-    assert!(!done.load(Ordering::SeqCst));
-    tokio::time::timeout(Duration::from_secs(5), async {
-        while !done.load(Ordering::SeqCst) {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-    })
-    .await
-    .unwrap();
+    answered.notify_one();
+    tokio::time::timeout(Duration::from_secs(5), done.notified())
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
@@ -237,9 +239,9 @@ async fn a_body_over_the_limit_is_413_declared_or_not() {
 #[tokio::test]
 async fn a_body_that_pauses_too_long_breaks_off_as_timed_out() {
     let executor: Arc<dyn Executor> = Arc::new(Tokio);
-    let pause = Some(Duration::from_millis(300));
+    const PAUSE: Duration = Duration::from_millis(300);
     let (mut writer, body) = Body::channel();
-    let reading = tokio::spawn(body.within(pause, &executor).bytes());
+    let reading = tokio::spawn(body.within(Some(PAUSE), &executor).bytes());
     // Together they take longer than the pause, which counts anew with each.
     for _ in 0..20 {
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -249,7 +251,8 @@ async fn a_body_that_pauses_too_long_breaks_off_as_timed_out() {
 
     let (writer, body) = Body::channel();
     let reading = tokio::spawn(body.within(None, &executor).bytes());
-    tokio::time::sleep(Duration::from_millis(400)).await;
+    // That no pause is too long shows in time alone: one that would be too long above.
+    tokio::time::sleep(PAUSE * 2).await;
     writer.finish().await.unwrap();
     assert_eq!(reading.await.unwrap().unwrap(), "");
 }
@@ -416,19 +419,22 @@ async fn a_context_that_is_handed_over_is_replied_to_by_its_listener() {
 
 #[tokio::test]
 async fn dropping_the_request_cancels_the_handler_and_refuses_its_reply() {
-    let kept = Arc::new(Mutex::new(None));
-    let place = kept.clone();
+    let (give, given) = tokio::sync::oneshot::channel();
+    let give = Mutex::new(Some(give));
+    let (began, dropped) = tokio::sync::oneshot::channel::<()>();
+    let began = Mutex::new(Some(began));
     let stand = Stand::new(move |ctx: Context| {
-        place.lock().unwrap().replace(ctx.clone());
-        std::future::pending::<Outcome>()
+        let (give, began) = (give.lock().unwrap().take(), began.lock().unwrap().take());
+        async move {
+            let _began = began;
+            give.unwrap().send(ctx).unwrap();
+            std::future::pending::<Outcome>().await
+        }
     });
-    let responding = stand.router.respond(None, request(Method::GET, Body::empty()));
-    assert!(
-        tokio::time::timeout(Duration::from_millis(5), responding)
-            .await
-            .is_err()
-    );
-    let context = kept.lock().unwrap().take().unwrap();
+    let request = tokio::spawn(stand.router.respond(None, request(Method::GET, Body::empty())));
+    let context = given.await.unwrap();
+    request.abort();
+    assert!(dropped.await.is_err(), "what the handler held is dropped with it");
     assert_eq!(context.send("too late").unwrap_err().code(), &FailureCode::GONE);
 }
 
@@ -446,11 +452,9 @@ async fn a_holder_is_told_when_nobody_waits_for_the_reply_any_more() {
     let request = tokio::spawn(stand.router.respond(None, request(Method::GET, Body::empty())));
     let held = given.await.unwrap();
     let gone = tokio::spawn(held.gone());
-    assert!(
-        tokio::time::timeout(Duration::from_millis(20), held.gone())
-            .await
-            .is_err()
-    );
+    // The request still waits, and that is all it depends on.
+    let now = &mut std::task::Context::from_waker(Waker::noop());
+    assert!(pin!(held.gone()).poll(now).is_pending());
     request.abort();
     gone.await.unwrap();
     held.gone().await;

@@ -13,6 +13,7 @@ use pointwork_core::{BoxFuture, ServerCrashed};
 use pointwork_wire_tests::differences::{Answer, Differences};
 use pointwork_wire_tests::message;
 
+use crate::cases::eventually;
 use crate::client::{Client, Response};
 use crate::differences;
 use crate::fixtures::{Fixture, Fixtures};
@@ -208,6 +209,20 @@ impl Live {
             .iter()
             .map(|route| format!("{} {}", route.method, route.path))
             .collect()
+    }
+
+    /// Ends it, and fails if it reported a crash. An application ends when every event was heard, so one that is not
+    /// there then was never told.
+    ///
+    /// # Errors
+    /// If there was a crash, or a request that does not end.
+    pub async fn ends_without_a_crash(self) -> Result<()> {
+        // What a handler does after its reply may crash too.
+        let done = || self.control.requests_in_flight() == 0;
+        eventually("every handler is done", done).await?;
+        let crashes = self.crashes.clone();
+        self.shutdown().await;
+        crashes.expect_none()
     }
 
     /// Ends it.

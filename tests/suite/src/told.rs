@@ -2,7 +2,6 @@
 
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use anyhow::{Result, bail};
 use pointwork_core::events::Event;
@@ -72,12 +71,12 @@ where
         }
     }
 
-    /// Waits a moment and fails if there was any event.
+    /// Fails if there was any event. Nothing more comes only once the application has ended; see
+    /// [`Live::ends_without_a_crash`](crate::case::Live::ends_without_a_crash).
     ///
     /// # Errors
     /// If there was one.
-    pub async fn expect_none(&self) -> Result<()> {
-        tokio::time::sleep(Duration::from_millis(50)).await;
+    pub fn expect_none(&self) -> Result<()> {
         match self.all().as_slice() {
             [] => Ok(()),
             events => bail!("`{}` told of {events:#?}, expected nothing", E::NAME),

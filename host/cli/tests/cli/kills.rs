@@ -82,11 +82,16 @@ fn server_that_is_killed_at_any_moment_starts_again_with_a_whole_version() {
         acknowledged.store(current, Ordering::SeqCst);
         thread::scope(|scope| {
             let uploading = scope.spawn(|| upload(&socket, &begun, &acknowledged));
+            // Without an upload on its way there would be nothing to lose.
+            while begun.load(Ordering::SeqCst) == last && !uploading.is_finished() {
+                thread::sleep(Duration::from_millis(1));
+            }
             thread::sleep(moment());
             server.stop("KILL");
             uploading.join().expect("every upload that was whole was taken");
         });
     }
+    assert!(begun.into_inner() > kills, "an upload for each kill, at least");
     println!(
         "{kills} good starts; {} uploads, {lost} of them were cut by a kill and had not become current",
         uploads - 1

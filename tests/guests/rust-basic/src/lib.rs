@@ -1,10 +1,14 @@
 //! A synchronous module that shows every feature of the SDK to the behaviour suite.
 
+mod methods;
+
 use pointwork_guest::{
     CallError, Context, Deferred, HttpStatus, Json, Path, Query, Reply, RequestMethod, Throw, controller, events, log,
     module,
 };
 use serde::{Deserialize, Serialize};
+
+pub use methods::Methods;
 
 /// What the shop sells.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -164,6 +168,15 @@ impl Replies {
         body.finish()
     }
 
+    /// Says what a call comes to whose listener may return something else than was declared.
+    #[get("undecoded")]
+    fn undecoded(ctx: &Context) -> String {
+        match ctx.call::<AllProducts>(()) {
+            Ok(products) => format!("{} products", products.len()),
+            Err(error) => format!("{}: {error}", error.code()),
+        }
+    }
+
     #[get("panic")]
     fn panic() -> &'static str {
         panic!("this handler panics on purpose")
@@ -231,7 +244,8 @@ impl Health {
     }
 }
 
-/// What a controller inherits is not its own: the default method below is no handler of any.
+/// What a controller inherits is not its own: the default method below is no handler of any. It has no attribute, since
+/// the compiler refuses one there.
 pub trait Inherited {
     /// Would be one, if inheritance counted.
     fn inherited() -> &'static str {
@@ -252,4 +266,4 @@ impl Unlisted {
     }
 }
 
-module! { Products, Replies, Health }
+module! { Products, Replies, Health, Methods }

@@ -1,7 +1,9 @@
 //! Unit tests as an author of controllers writes them: natively, without a host.
 
 use pointwork_guest::testing::TestRequest;
-use rust_basic::{AllProducts, Health, NewProduct, Product, ProductById, ProductViewed, Products, Replies, Send};
+use rust_basic::{
+    AllProducts, Health, Methods, NewProduct, Product, ProductById, ProductViewed, Products, Replies, Send,
+};
 
 fn tea() -> Product {
     Product {
@@ -135,6 +137,38 @@ fn all_answers_every_method() {
         TestRequest::new("MOVE", "/health/moved-too").run::<Health>().text(),
         "moved too"
     );
+}
+
+#[test]
+fn every_attribute_has_its_handler() {
+    for method in [
+        "GET",
+        "POST",
+        "PUT",
+        "PATCH",
+        "DELETE",
+        "HEAD",
+        "OPTIONS",
+        "TRACE",
+        "CONNECT",
+        "PURGE",
+        "SEARCH",
+        "PROPFIND",
+        "PROPPATCH",
+        "MKCOL",
+        "COPY",
+        "MOVE",
+        "LOCK",
+        "UNLOCK",
+        "ACL",
+        "REPORT",
+    ] {
+        let answer = TestRequest::new(method, "/methods").run::<Methods>();
+        assert_eq!(answer.text(), method.to_lowercase());
+        let answer = TestRequest::new(method, "/methods/mapped").run::<Methods>();
+        assert_eq!(answer.text(), method);
+    }
+    assert_eq!(TestRequest::new("BREW", "/methods").run::<Methods>().text(), "all");
 }
 
 #[test]

@@ -3,13 +3,12 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use pointwork::ModuleStatus;
-use pointwork_core::{BoxFuture, RouteRecord};
+use pointwork_core::BoxFuture;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinHandle;
 
-use crate::subject::{AppSpec, Control, Refusal, Step, Subject};
+use super::control::Altered;
+use crate::subject::{AppSpec, Control, Refusal, Subject};
 
 /// A subject behind a proxy that rewrites the head of the first request of each connection, line by line, or the replies.
 pub struct Rewriting {
@@ -56,57 +55,12 @@ impl Subject for Rewriting {
                 .map_err(|error| Refusal::of(&error))?;
             let address = front.local_addr().map_err(|error| Refusal::of(&error))?;
             let proxy = tokio::spawn(serve(front, control.address(), self.rewrite));
-            Ok(Box::new(Behind {
+            Ok(Box::new(Altered {
                 control,
-                address,
-                proxy,
+                steps: |steps| steps,
+                front: Some((address, proxy)),
             }) as Box<dyn Control>)
         })
-    }
-}
-
-struct Behind {
-    control: Box<dyn Control>,
-    address: SocketAddr,
-    proxy: JoinHandle<()>,
-}
-
-impl Control for Behind {
-    fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    fn apply(&self, step: Step) -> BoxFuture<'_, Result<(), Refusal>> {
-        self.control.apply(step)
-    }
-
-    fn routes(&self) -> Vec<RouteRecord> {
-        self.control.routes()
-    }
-
-    fn route_count(&self) -> usize {
-        self.control.route_count()
-    }
-
-    fn events_refused(&self) -> u64 {
-        self.control.events_refused()
-    }
-
-    fn statuses(&self) -> Vec<ModuleStatus> {
-        self.control.statuses()
-    }
-
-    fn requests_in_flight(&self) -> usize {
-        self.control.requests_in_flight()
-    }
-
-    fn bind_again(&self, address: SocketAddr) -> BoxFuture<'_, Result<(), Refusal>> {
-        self.control.bind_again(address)
-    }
-
-    fn shutdown(self: Box<Self>) -> BoxFuture<'static, ()> {
-        self.proxy.abort();
-        self.control.shutdown()
     }
 }
 
@@ -195,22 +149,6 @@ pub(super) fn raise_method(mut head: Vec<String>) -> Vec<String> {
     head
 }
 
-pub(super) fn keep_one_length(mut head: Vec<String>) -> Vec<String> {
-    let mut seen = false;
-    head.retain(|line| {
-        let repeated = line.to_lowercase().starts_with("content-length:") && seen;
-        seen |= line.to_lowercase().starts_with("content-length:");
-        !repeated
-    });
-    head
-}
-
-pub(super) fn drop_controls(head: Vec<String>) -> Vec<String> {
-    head.into_iter()
-        .map(|line| line.chars().filter(|character| !character.is_control()).collect())
-        .collect()
-}
-
 /// Where the head of a piece ends, if the piece begins with one that has a length.
 fn end_of_head(piece: &[u8]) -> Option<usize> {
     piece.starts_with(b"HTTP/1.").then_some(())?;
@@ -231,6 +169,15 @@ pub(super) fn trail(mut piece: Vec<u8>) -> Vec<u8> {
 fn with_line(mut piece: Vec<u8>, line: &[u8]) -> Vec<u8> {
     if let Some(end) = end_of_head(&piece) {
         piece.splice(end..end, line.iter().copied());
+    }
+    piece
+}
+
+/// The words of an error of the server's own, made into others of the same length.
+pub(super) fn tell_of_a_trap(mut piece: Vec<u8>) -> Vec<u8> {
+    const OWN: &[u8] = b"internal error";
+    if let Some(at) = piece.windows(OWN.len()).position(|bytes| bytes == OWN) {
+        piece[at..at + OWN.len()].copy_from_slice(b"wasm trap: 0x7");
     }
     piece
 }

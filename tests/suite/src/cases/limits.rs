@@ -1,12 +1,11 @@
 //! Limits that hold by default, and what a client sees at them (spec A1, E1).
 
-use std::time::Duration;
-
 use anyhow::Result;
 use futures_util::future::join_all;
 use pointwork_core::CrashKind;
 
 use super::at_root;
+use super::watch::Gate;
 use crate::case::{Stage, cases};
 use crate::client::Request;
 use crate::guest::{Program, Step};
@@ -83,17 +82,19 @@ async fn instances_are_reused(stage: Stage) -> Result<()> {
 }
 
 async fn many_requests_at_once_are_all_answered(stage: Stage) -> Result<()> {
-    let module = at_root(|t| t.get("it/:n", Program::new().say("\"").param("n").say("\"").call("db:wait")));
-    let app = AppSpec::new()
-        .load("m", module)
-        .listen("db", "wait", |_, payload| async move {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-            Ok(payload)
-        });
-    let live = stage.start(app).await?;
+    const MANY: u32 = 64;
+    let gate = Gate::new();
+    let module = at_root(|t| t.get("it/:n", Program::new().say("\"").param("n").say("\"").call("app:gate")));
+    let live = stage
+        .start(AppSpec::new().load("m", module).gate("gate", &gate))
+        .await?;
     let client = *live;
-    let replies = join_all((0..64).map(|n| async move { client.get(&format!("/it/{n}")).await })).await;
-    for (n, reply) in replies.into_iter().enumerate() {
+    let ask = |n| async move { client.get(&format!("/it/{n}")).await };
+    let asked = tokio::spawn(join_all((0..MANY).map(ask)));
+    // Nobody is answered before all have come.
+    gate.arrived(MANY).await?;
+    gate.open();
+    for (n, reply) in asked.await?.into_iter().enumerate() {
         assert_eq!(reply?.text(), format!("\"{n}\""));
     }
     live.shutdown().await;

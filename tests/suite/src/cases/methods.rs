@@ -82,8 +82,7 @@ async fn a_route_that_the_framework_cannot_serve_is_told_once(stage: Stage) -> R
             }
         }
     }
-    live.crashes().expect_none().await?;
-    live.shutdown().await;
+    live.ends_without_a_crash().await?;
     Ok(())
 }
 

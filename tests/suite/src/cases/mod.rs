@@ -22,6 +22,8 @@ mod watch;
 
 use std::sync::Arc;
 
+pub(crate) use watch::eventually;
+
 use crate::case::Case;
 use crate::guest::{Controller, Guest, Program};
 

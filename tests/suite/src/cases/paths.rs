@@ -222,8 +222,7 @@ async fn an_invalid_escape_is_400(stage: Stage) -> Result<()> {
         assert_eq!(response.status, 400, "{sent}");
         assert!(response.message().is_some(), "{sent}: {}", response.text());
     }
-    live.crashes().expect_none().await?;
-    live.shutdown().await;
+    live.ends_without_a_crash().await?;
     Ok(())
 }
 

@@ -63,7 +63,7 @@ impl Heard {
 }
 
 /// Waits until something is so that no event tells of.
-pub(super) async fn eventually(what: &str, is_so: impl Fn() -> bool) -> Result<()> {
+pub(crate) async fn eventually(what: &str, is_so: impl Fn() -> bool) -> Result<()> {
     let watching = async {
         while !is_so() {
             sleep(Duration::from_millis(5)).await;

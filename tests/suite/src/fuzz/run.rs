@@ -19,24 +19,39 @@ pub struct Plan {
 const PER_TABLE: usize = 100;
 
 impl Plan {
-    /// A plan of so many requests, unless `POINTWORK_FUZZ_CASES` says otherwise; and of the seed `POINTWORK_FUZZ_SEED`,
-    /// if it is set.
+    /// So many requests, unless `POINTWORK_FUZZ_CASES` says otherwise, and the same ones every time.
     ///
     /// # Errors
-    /// If one of them is set to something that is no number.
-    pub fn from_env(cases: usize) -> Result<Self> {
-        let read = |name: &str| match std::env::var(name) {
-            Ok(text) => text
-                .parse()
-                .map(Some)
-                .with_context(|| format!("{name} is `{text}`, expected a number")),
-            Err(_) => Ok(None),
-        };
-        let seed = read("POINTWORK_FUZZ_SEED")?.unwrap_or(3);
-        let cases = read("POINTWORK_FUZZ_CASES")?
-            .and_then(|told| usize::try_from(told).ok())
-            .unwrap_or(cases);
-        Ok(Self { seed, cases })
+    /// If the variable is set to something that is no number.
+    pub fn fixed(cases: usize) -> Result<Self> {
+        let told = variable("POINTWORK_FUZZ_CASES")?.and_then(|told| usize::try_from(told).ok());
+        Ok(Self {
+            seed: 3,
+            cases: told.unwrap_or(cases),
+        })
+    }
+
+    /// The same number of requests, and others every time, unless `POINTWORK_FUZZ_SEED` says which.
+    ///
+    /// # Errors
+    /// If one of the variables is set to something that is no number.
+    pub fn fresh(cases: usize) -> Result<Self> {
+        // Small enough for the seeds of all tables behind it.
+        let seed = variable("POINTWORK_FUZZ_SEED")?.unwrap_or_else(|| fastrand::u64(..1 << 48));
+        Ok(Self {
+            seed,
+            ..Self::fixed(cases)?
+        })
+    }
+}
+
+fn variable(name: &str) -> Result<Option<u64>> {
+    match std::env::var(name) {
+        Ok(text) => text
+            .parse()
+            .map(Some)
+            .with_context(|| format!("{name} is `{text}`, expected a number")),
+        Err(_) => Ok(None),
     }
 }
 

@@ -82,7 +82,12 @@ async fn what_follows_a_good_request_is_refused_as_well(on: On) {
 
 async fn a_later_version_of_http_1_is_refused(on: On) {
     let server = Server::plain(on).await;
-    assert_eq!(server.exchange("GET /hello HTTP/1.2\r\nhost: a\r\n\r\n").await, REFUSAL);
+    assert_eq!(
+        server
+            .exchange("GET /hello HTTP/1.2\r\nhost: a\r\nconnection: close\r\n\r\n")
+            .await,
+        REFUSAL
+    );
 }
 
 async fn a_transfer_coding_in_http_1_0_is_refused(on: On) {

@@ -40,8 +40,7 @@ async fn an_empty_event_name_is_an_unknown_event(stage: Stage) -> Result<()> {
             text.starts_with("failed unknown-event: ") && text.ends_with('!'),
             "{home}: {text}"
         );
-        live.crashes().expect_none().await?;
-        live.shutdown().await;
+        live.ends_without_a_crash().await?;
         let program = Program::text("1").emit("").say("went on");
         let live = stage.start(routing(Home::Module, "it", program)).await?;
         assert_eq!(live.get("/it").await?.text(), "went on");
@@ -127,8 +126,7 @@ async fn a_payload_over_the_limit_is_refused(stage: Stage) -> Result<()> {
                     );
                     assert!(text.contains("1000"), "the message has the limit: {text}");
                 }
-                live.crashes().expect_none().await?;
-                live.shutdown().await;
+                live.ends_without_a_crash().await?;
                 assert_eq!(ran.so_far().len(), usize::from(passes), "{home}, called from {form}");
             }
         }

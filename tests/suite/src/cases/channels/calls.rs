@@ -40,8 +40,7 @@ async fn a_call_returns_what_the_listener_returns(stage: Stage) -> Result<()> {
                 let text = live.get(&format!("/it/{id}")).await?.text();
                 assert_eq!(text, format!("\"{id}\" row"), "{home}, called from {form}");
             }
-            live.crashes().expect_none().await?;
-            live.shutdown().await;
+            live.ends_without_a_crash().await?;
         }
     }
     Ok(())
@@ -177,8 +176,7 @@ async fn a_failure_of_the_listener_reaches_the_caller(stage: Stage) -> Result<()
             "failed no-such-row: \"7\" is no row",
             "{home}"
         );
-        live.crashes().expect_none().await?;
-        live.shutdown().await;
+        live.ends_without_a_crash().await?;
     }
     Ok(())
 }

@@ -81,8 +81,7 @@ async fn a_failure_deep_in_a_chain_reaches_its_caller(stage: Stage) -> Result<()
             "failed conflict: \"7\"! told on",
             "{home}"
         );
-        live.crashes().expect_none().await?;
-        live.shutdown().await;
+        live.ends_without_a_crash().await?;
     }
     Ok(())
 }
@@ -139,8 +138,7 @@ async fn a_module_calls_its_own_channel(stage: Stage) -> Result<()> {
         for _ in 0..3 {
             assert_eq!(live.get("/it/7").await?.text(), "\"7\">> end<<", "{form}");
         }
-        live.crashes().expect_none().await?;
-        live.shutdown().await;
+        live.ends_without_a_crash().await?;
     }
     Ok(())
 }
@@ -158,8 +156,7 @@ async fn a_cycle_ends_too_deep_and_names_its_links(stage: Stage) -> Result<()> {
                 .channel(second, Channel::new("b").on("y", Program::new().call("a:x")));
             let live = stage.start(app).await?;
             ended_too_deep(&live.get("/it/7").await?.text(), "`a:x` → `b:y` → `a:x`");
-            live.crashes().expect_none().await?;
-            live.shutdown().await;
+            live.ends_without_a_crash().await?;
         }
     }
     Ok(())

@@ -43,8 +43,7 @@ async fn a_channel_replies_wherever_it_lives(stage: Stage) -> Result<()> {
                 );
                 assert_eq!(response.framing, Framing::Length, "{home}");
             }
-            live.crashes().expect_none().await?;
-            live.shutdown().await;
+            live.ends_without_a_crash().await?;
         }
     }
     Ok(())
@@ -99,8 +98,7 @@ async fn a_channel_throws_on_the_context(stage: Stage) -> Result<()> {
             (418, Some("\"7\" is no teapot")),
             "{home}"
         );
-        live.crashes().expect_none().await?;
-        live.shutdown().await;
+        live.ends_without_a_crash().await?;
     }
     Ok(())
 }
@@ -142,8 +140,7 @@ async fn a_channel_hands_the_context_on(stage: Stage) -> Result<()> {
                 "\"7\" passed on",
                 "{first}, then {second}"
             );
-            live.crashes().expect_none().await?;
-            live.shutdown().await;
+            live.ends_without_a_crash().await?;
         }
     }
     Ok(())
@@ -178,8 +175,7 @@ async fn the_first_of_two_replies_counts(stage: Stage) -> Result<()> {
                 "{home}, {second:?}"
             );
             assert_eq!(told.next().await?, "failed already-replied", "{home}, {second:?}");
-            live.crashes().expect_none().await?;
-            live.shutdown().await;
+            live.ends_without_a_crash().await?;
         }
     }
     Ok(())
@@ -195,8 +191,7 @@ async fn a_reply_of_the_handler_beats_the_channels(stage: Stage) -> Result<()> {
         let response = live.get("/it").await?;
         assert_eq!((response.status, response.text().as_str()), (200, "first"), "{home}");
         assert_eq!(told.next().await?, "failed already-replied", "{home}");
-        live.crashes().expect_none().await?;
-        live.shutdown().await;
+        live.ends_without_a_crash().await?;
     }
     Ok(())
 }

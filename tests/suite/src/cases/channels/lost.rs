@@ -228,8 +228,7 @@ async fn a_reply_to_a_client_that_went_away_is_gone(stage: Stage) -> Result<()> 
         timeout(PATIENCE, went.notified()).await?;
         gate.open();
         assert_eq!(told.next().await?, "failed gone", "{home}");
-        live.crashes().expect_none().await?;
-        live.shutdown().await;
+        live.ends_without_a_crash().await?;
     }
     Ok(())
 }

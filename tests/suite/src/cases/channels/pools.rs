@@ -64,8 +64,7 @@ async fn as_many_requests_as_instances_call_back_into_their_module(stage: Stage)
         for (id, reply) in asked.await?.into_iter().enumerate() {
             assert_eq!(reply?.text(), format!("null \"{id}\" answer"), "{instances} instances");
         }
-        live.crashes().expect_none().await?;
-        live.shutdown().await;
+        live.ends_without_a_crash().await?;
     }
     Ok(())
 }
@@ -77,8 +76,7 @@ async fn more_requests_than_instances_call_back_into_their_module(stage: Stage) 
             for _ in 0..3 {
                 everybody_is_answered(&live, instances * 2, " answer").await?;
             }
-            live.crashes().expect_none().await?;
-            live.shutdown().await;
+            live.ends_without_a_crash().await?;
         }
     }
     Ok(())

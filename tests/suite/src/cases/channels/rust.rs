@@ -48,8 +48,7 @@ async fn a_rust_controller_calls_its_modules_channel(stage: Stage) -> Result<()>
     assert_eq!(found.status, 200, "{}", found.text());
     assert_eq!(found.json::<Value>()?, json!({"id": 7, "name": "tea"}));
     assert_eq!(live.get("/shop/8").await?.status, 404);
-    live.crashes().expect_none().await?;
-    live.shutdown().await;
+    live.ends_without_a_crash().await?;
     Ok(())
 }
 
@@ -78,8 +77,7 @@ async fn a_rust_listener_that_goes_too_deep_is_told(stage: Stage) -> Result<()> 
         "a client learns nothing of it: {}",
         reply.text()
     );
-    live.crashes().expect_none().await?;
-    live.shutdown().await;
+    live.ends_without_a_crash().await?;
     Ok(())
 }
 
@@ -112,8 +110,7 @@ async fn a_payload_that_is_no_value_of_a_rust_listeners_type_is_400(stage: Stage
         .await?;
     let reply = live.get("/ask").await?;
     assert_eq!(reply.status, 400, "{}", reply.text());
-    live.crashes().expect_none().await?;
-    live.shutdown().await;
+    live.ends_without_a_crash().await?;
     Ok(())
 }
 
@@ -125,8 +122,7 @@ async fn a_rust_channel_replies(stage: Stage) -> Result<()> {
         let reply = live.get(path).await?;
         assert_eq!((reply.status, reply.text().as_str()), (200, "label of 7"), "{path}");
     }
-    live.crashes().expect_none().await?;
-    live.shutdown().await;
+    live.ends_without_a_crash().await?;
     Ok(())
 }
 

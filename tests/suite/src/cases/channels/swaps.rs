@@ -1,11 +1,11 @@
 //! Channel modules that come, change and go on a serving application (spec C1, C3).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use anyhow::Result;
 
-use super::watch::Gate;
+use super::watch::{Gate, eventually};
 use super::{adding, adds, calling, emitting};
 use crate::case::{Live, Stage, cases};
 use crate::client::ClientError;
@@ -22,6 +22,9 @@ cases![
     a_removed_channel_is_free_for_another_owner: C1, C3;
     callers_see_one_version_or_the_other: C3, H3;
 ];
+
+/// How many calls of the one that asks on and on are answered at least by each version.
+const BETWEEN: usize = 3;
 
 /// A module with the route `/version` and the listener `db:one`, both of which tell the version, and more listeners.
 fn version(form: Home, version: &str, more: Channel) -> Arc<[u8]> {
@@ -187,21 +190,32 @@ async fn callers_see_one_version_or_the_other(stage: Stage) -> Result<()> {
         let client = *live;
         let over = Arc::new(AtomicBool::new(false));
         let is_over = over.clone();
+        let answered = Arc::new(AtomicUsize::new(0));
+        let counts = answered.clone();
         let asking = tokio::spawn(async move {
             let mut seen = Vec::new();
             while !is_over.load(Ordering::Relaxed) {
                 seen.push(client.get("/it/7").await?.text());
+                counts.store(seen.len(), Ordering::SeqCst);
             }
             Ok::<_, ClientError>(seen)
         });
+        let more = async || {
+            let enough = answered.load(Ordering::SeqCst) + BETWEEN;
+            let is_so = || answered.load(Ordering::SeqCst) >= enough || asking.is_finished();
+            eventually("more calls are answered", is_so).await
+        };
+        more().await?;
         for word in ["1", "2", "3", "4"] {
             live.control()
                 .apply(Step::Swap("db".to_owned(), of(word).into()))
                 .await?;
             assert_eq!(live.get("/it/7").await?.text(), format!("\"7\" {word}"), "{form}");
+            more().await?;
         }
         over.store(true, Ordering::Relaxed);
         let seen = asking.await??;
+        assert!(seen.len() >= BETWEEN * 5, "{form}: {} calls are no load", seen.len());
         let versions: Vec<_> = (0..5).map(|version| format!("\"7\" {version}")).collect();
         assert!(seen.iter().all(|text| versions.contains(text)), "{form}: {seen:?}");
         assert!(seen.is_sorted(), "{form}: an old version came back: {seen:?}");

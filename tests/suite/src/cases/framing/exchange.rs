@@ -10,7 +10,6 @@ use pointwork_core::{Body, Context};
 use crate::case::{Live, Stage};
 use crate::client::{Asked, Transcript};
 use crate::judge::Docket;
-use pointwork_wire_tests::differences::{Aspect, Differences};
 
 /// How the body of a reply is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,11 +158,10 @@ impl Exchange {
                 first.all(name)
             );
         }
-        let open = Differences::declared().open(adapter, self.method);
         match replies.get(1) {
             Some(next) => ensure!(next.response.text() == "next", "the next reply is {:?}", next.response),
             None if self.version != Version::KeepAlive || self.opens_a_tunnel() => {}
-            None if open.contains(&Aspect::Connection) => {}
+            None if first.header("connection").as_deref() == Some("close") => {}
             None => bail!("the next request was not answered"),
         }
         Ok(())

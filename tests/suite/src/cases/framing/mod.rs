@@ -208,7 +208,8 @@ async fn a_reply_that_breaks_off_never_looks_whole(stage: Stage) -> Result<()> {
                 let request = format!("GET /{who}/{count} HTTP/1.1\r\nhost: a\r\n{connection}\r\n{NEXT}");
                 let transcript = live.exchange(request.as_bytes()).await?;
                 let read = transcript.replies(&[Asked::of("GET"), Asked::of("GET").last()]);
-                ensure!(read.is_err(), "{request:?}: {:?}", read.map(|replies| replies.len()));
+                let whole = read.map(|replies| replies.len());
+                ensure!(whole.is_err(), "{request:?}: {whole:?}: what broke off looks whole");
                 let seen = String::from_utf8_lossy(transcript.bytes());
                 ensure!(
                     !seen.ends_with("next"),

@@ -104,8 +104,7 @@ async fn who_waits_gets_the_instance_that_is_free_again(stage: Stage) -> Result<
         }
         let usage = status(&live)?.usage;
         assert_eq!((usage.waiting, usage.instances), (0, 1), "{form}");
-        live.crashes().expect_none().await?;
-        live.shutdown().await;
+        live.ends_without_a_crash().await?;
     }
     Ok(())
 }

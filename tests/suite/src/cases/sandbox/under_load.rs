@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use anyhow::{Result, ensure};
+use tokio::task::JoinHandle;
 
 use super::{SHOP, serves, swap, version, watch};
 use crate::case::{Stage, cases};
@@ -21,6 +22,9 @@ cases![
 
 /// How many swaps there are.
 const SWAPS: u32 = 12;
+
+/// How many requests are answered at least between the publication of one version and the begin of the next swap.
+const BETWEEN: u32 = 4;
 
 /// Version `number`: `/kept` and `/stream` are in all, `/even` and `/odd` in every second.
 fn numbered(form: Home, number: u32) -> Arc<[u8]> {
@@ -40,7 +44,19 @@ fn numbered(form: Home, number: u32) -> Arc<[u8]> {
 struct Progress {
     begun: AtomicU32,
     done: AtomicU32,
+    answered: AtomicU32,
     over: AtomicBool,
+}
+
+impl Progress {
+    /// Waits until that many more requests were answered, or somebody asks no more.
+    async fn answers(&self, count: u32, asking: &[JoinHandle<Result<()>>]) -> Result<()> {
+        let enough = self.answered.load(Ordering::SeqCst) + count;
+        watch::eventually("more requests are answered", || {
+            self.answered.load(Ordering::SeqCst) >= enough || asking.iter().any(JoinHandle::is_finished)
+        })
+        .await
+    }
 }
 
 /// Asks for every route in turn until it is over, and judges each answer.
@@ -51,6 +67,7 @@ async fn asks(client: Client, progress: Arc<Progress>) -> Result<()> {
             let reply = client.get(path).await?;
             let to = progress.begun.load(Ordering::SeqCst);
             judge(path, &reply, from, to)?;
+            progress.answered.fetch_add(1, Ordering::SeqCst);
         }
     }
     Ok(())
@@ -88,18 +105,25 @@ async fn swaps_under_load_fail_no_request_and_mix_no_versions(stage: Stage) -> R
         let live = stage.start(AppSpec::new().load(SHOP, numbered(form, 0))).await?;
         let progress = Arc::<Progress>::default();
         let asking: Vec<_> = (0..4).map(|_| tokio::spawn(asks(*live, progress.clone()))).collect();
+        progress.answers(BETWEEN, &asking).await?;
         for number in 1..=SWAPS {
             progress.begun.store(number, Ordering::SeqCst);
             live.control().apply(swap(numbered(form, number))).await?;
             progress.done.store(number, Ordering::SeqCst);
+            progress.answers(BETWEEN, &asking).await?;
         }
         progress.over.store(true, Ordering::SeqCst);
         for asking in asking {
             asking.await??;
         }
-        live.crashes().expect_none().await?;
-        live.refusals().expect_none().await?;
-        live.shutdown().await;
+        let answered = progress.answered.load(Ordering::SeqCst);
+        assert!(
+            answered >= BETWEEN * (SWAPS + 1),
+            "{form}: {answered} requests are no load"
+        );
+        let refusals = live.refusals().clone();
+        live.ends_without_a_crash().await?;
+        refusals.expect_none()?;
     }
     Ok(())
 }
@@ -134,8 +158,7 @@ async fn a_request_in_flight_ends_on_its_version_and_the_next_sees_the_new_one(s
             super::status(&live).is_ok_and(|status| status.draining.is_empty())
         })
         .await?;
-        live.crashes().expect_none().await?;
-        live.shutdown().await;
+        live.ends_without_a_crash().await?;
     }
     Ok(())
 }
@@ -147,17 +170,24 @@ async fn serving_goes_on_while_a_component_is_compiled(stage: Stage) -> Result<(
     let swapping = live.control().apply(swap(heavy.into()));
     let serving = async {
         // Until the swap ends; whichever version answers, it is whole.
+        let mut of_the_old = 0;
         loop {
             let reply = live.get("/kept").await?;
             ensure!(reply.status == 200 && matches!(reply.text().as_str(), "a" | "b"));
             if reply.text() == "b" {
-                return Ok(());
+                return Ok(of_the_old);
             }
+            of_the_old += 1;
         }
     };
     let (swapped, served) = tokio::join!(swapping, serving);
     swapped?;
-    served?;
+    // The first may come before the compiler begins.
+    let served = served?;
+    ensure!(
+        served > 1,
+        "{served} requests were answered while the component was compiled"
+    );
     serves(&live, "b", "a").await?;
     live.shutdown().await;
     Ok(())

@@ -1,10 +1,12 @@
 //! The adapter on the runtime of actix, in place of any of tokio.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use pointwork_actix::Actix;
-use pointwork_wire_tests::{Server, cases, published, routes};
+use pointwork_core::ServerOptions;
+use pointwork_wire_tests::{Server, cases, observed, published, routes, within};
+
+use super::on;
 
 cases! {
     by super::within_a_system;
@@ -16,10 +18,11 @@ async fn it_serves_within_a_system_of_actix() {
     assert_eq!(server.client().await.get("/hello").await.body, "hello");
     server.signal();
     server.ended().await;
-    let server = Server::start(Arc::new(published(Actix::new(), routes()))).await;
+    let (observed, began, _) = observed("GET");
+    let server = Server::with(on(), ServerOptions::default(), vec![observed]).await;
     let mut client = server.client().await;
-    client.send("GET /forever HTTP/1.1\r\nhost: a\r\n\r\n").await;
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    client.send("GET /observed HTTP/1.1\r\nhost: a\r\n\r\n").await;
+    within("the handler's begin", began.notified()).await;
     server.serving.abort();
     assert!(client.rest().await.unwrap_or_default().is_empty());
 }

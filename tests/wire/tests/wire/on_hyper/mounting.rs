@@ -12,13 +12,14 @@ use pointwork_hyper::{Hyper, HyperService};
 use pointwork_wire_tests::{Probe, cases, observed, published, route, routes, within};
 use tokio::net::TcpListener;
 use tower::layer::layer_fn;
-use tower::util::MapResponse;
+use tower::util::{MapRequest, MapResponse};
 use tower::{Layer, Service, ServiceExt};
 
 cases! {
     own;
     a_service_takes_any_body_of_bytes,
     a_layer_of_tower_sees_the_request_before_and_the_reply_after,
+    parameters_are_read_when_the_handler_runs,
     hyper_takes_the_service_as_it_is,
     hyper_takes_the_service_within_layers,
     dropping_the_call_cancels_the_handler,
@@ -62,6 +63,22 @@ async fn a_layer_of_tower_sees_the_request_before_and_the_reply_after() {
     let reply = layer.layer(service()).oneshot(request).await.unwrap();
     assert_eq!(reply.headers()["x-layer"], "seen");
     assert_eq!(reply.into_body().collect().await.unwrap().to_bytes(), "ada");
+}
+
+/// Spec H2. A layer comes before the match, so what it makes of the path is what the parameters are of.
+async fn parameters_are_read_when_the_handler_runs() {
+    let layered = MapRequest::new(service(), |mut request: Request<Full<bytes::Bytes>>| {
+        assert_eq!(request.uri().path(), "/mine/1");
+        assert!(request.extensions().is_empty());
+        *request.uri_mut() = "/echo/2".parse().unwrap();
+        request
+    });
+    let request = Request::get("/mine/1")
+        .header("host", "a")
+        .body(Full::default())
+        .unwrap();
+    let reply = layered.oneshot(request).await.unwrap();
+    assert_eq!(reply.into_body().collect().await.unwrap().to_bytes(), "2");
 }
 
 async fn serve_one<S>(service: S) -> SocketAddr

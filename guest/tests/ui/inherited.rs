@@ -1,0 +1,33 @@
+use pointwork_guest::attributes::get;
+use pointwork_guest::controller;
+
+/// What a controller inherits is no handler: an attribute on a default method is refused.
+trait Listing {
+    #[get]
+    fn list() -> &'static str {
+        "all files"
+    }
+}
+
+#[controller("files")]
+trait Showing {
+    #[get]
+    fn show() -> &'static str {
+        "one file"
+    }
+}
+
+struct Files;
+
+#[controller("files")]
+impl Files {
+    #[get("own")]
+    fn own() -> &'static str {
+        "own"
+    }
+}
+
+impl Listing for Files {}
+impl Showing for Files {}
+
+fn main() {}
