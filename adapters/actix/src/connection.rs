@@ -41,6 +41,8 @@ pub(crate) struct Link {
     last: Cell<bool>,
     /// The end of the connection is the end of the reply.
     unframed: Cell<bool>,
+    /// The last reply is there, and a request that nobody answers came behind it.
+    closing: Cell<bool>,
     /// All of the reply was handed to actix-http.
     whole: Cell<bool>,
 }
@@ -59,6 +61,7 @@ impl Link {
     /// A request is there. `None` if the connection has had its last reply, so that nobody may answer.
     pub(crate) fn begin(self: &Rc<Self>) -> Option<InFlight> {
         if self.last.get() {
+            self.closing.set(true);
             self.head_due.set(after(Some(LINGER)));
             return None;
         }
@@ -153,7 +156,12 @@ impl AsyncWrite for Io {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
+        ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
+        if self.link.closing.get() && !self.link.in_flight.get() {
+            // The client need not wait for the end of what it sends.
+            let _ = Pin::new(&mut self.stream).poll_shutdown(cx);
+        }
+        Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -223,8 +231,8 @@ where
             }
             return Poll::Ready(Ok(()));
         }
-        if self.link.gone.get() && self.link.in_flight.get() {
-            // Nobody waits for the handler any more.
+        if self.link.gone.get() && (self.link.in_flight.get() || self.link.closing.get()) {
+            // Nobody waits for the handler, or sends any more.
             return Poll::Ready(Ok(()));
         }
         ready!(self.poll_times(cx));

@@ -85,7 +85,7 @@ fn options(limits: &Limits) -> AppOptions {
     // A pool takes address space for every instance that it may ever hold, and as many cases run at a time as there are
     // cores, each with an application or two.
     options.max_instances = 100;
-    options.cache = CACHE.get().cloned();
+    options.cache = CACHE.get().filter(|_| !limits.without_cache).cloned();
     if let Some(deadline) = limits.deadline {
         options.router.deadline = Some(deadline);
         options.limits.probe = deadline;

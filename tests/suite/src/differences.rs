@@ -1,8 +1,8 @@
-//! Probes of what `tests/differences.toml` declares beside the cases that fail: closed lists of methods, and methods that
-//! an adapter reads in its own way. A difference that is gone fails as one that is new does.
+//! Probes of what `tests/differences.toml` declares beside the cases that fail: closed lists of methods, and servers
+//! that read requests by themselves. A difference that is gone fails as one that is new does.
 
 use anyhow::{Context as _, Result, bail, ensure};
-use pointwork_wire_tests::differences::{Answer, ClosedList, Differences, Reading};
+use pointwork_wire_tests::differences::{Answer, ClosedList, Differences, OwnParser};
 
 use crate::client::{Asked, Client, End, Response, Transcript};
 use crate::fuzz::{Field, Line};
@@ -13,8 +13,8 @@ use crate::subject::Subject;
 pub enum Probe {
     /// A framework's closed list of methods.
     Methods(&'static ClosedList),
-    /// A method of which it reads requests in its own way.
-    Reading(&'static Reading),
+    /// A server that reads requests by itself.
+    OwnParser(&'static OwnParser),
 }
 
 /// Follows a request on its connection, so that it shows whether that stayed open.
@@ -25,15 +25,15 @@ impl Probe {
     pub fn all(adapter: &str) -> Vec<Self> {
         let declared = Differences::declared();
         let lists = declared.methods.iter().filter(|list| list.adapter == adapter);
-        let readings = declared.reads.iter().filter(|reading| reading.adapter == adapter);
-        lists.map(Self::Methods).chain(readings.map(Self::Reading)).collect()
+        let parsers = declared.own_parsers.iter().filter(|parser| parser.adapter == adapter);
+        lists.map(Self::Methods).chain(parsers.map(Self::OwnParser)).collect()
     }
 
     /// A name for the test.
     pub fn name(&self) -> String {
         match self {
             Self::Methods(_) => "closed_list_of_methods".to_owned(),
-            Self::Reading(reading) => format!("reads_{}_differently", reading.method.to_lowercase()),
+            Self::OwnParser(_) => "own_parser".to_owned(),
         }
     }
 
@@ -46,7 +46,7 @@ impl Probe {
         let client = field.client(subject.name()).context("the subject does not run")?;
         let (verdict, why) = match self {
             Self::Methods(list) => (methods(list, client).await, &list.why),
-            Self::Reading(reading) => (reads(reading, &field, client).await, &reading.why),
+            Self::OwnParser(parser) => (refuses(parser, &field, client).await, &parser.why),
         };
         field.close().await;
         verdict.with_context(|| format!("declared because {why}"))
@@ -77,21 +77,13 @@ async fn methods(list: &ClosedList, client: Client) -> Result<()> {
     Ok(())
 }
 
-async fn reads(reading: &Reading, field: &Field, client: Client) -> Result<()> {
-    let declared = Answer {
-        status: reading.probe.status,
-        body: reading.probe.body.clone(),
-        closes: reading.probe.closes,
-    };
-    let request = [reading.probe.request.as_bytes(), NEXT].concat();
-    let transcript = client.exchange(&request).await?;
-    let asked = [Asked::of(&reading.method), Asked::of("GET").last()];
-    check(&declared, &transcript, &asked)?;
-    let request = crate::fuzz::Request::parse(reading.probe.request.as_bytes())?;
+async fn refuses(parser: &OwnParser, field: &Field, client: Client) -> Result<()> {
+    let transcript = client.exchange(&[parser.probe.as_bytes(), NEXT].concat()).await?;
+    let request = crate::fuzz::Request::parse(parser.probe.as_bytes())?;
     if field.agrees(&request, &transcript) {
-        bail!("{} reads {} as the others do", reading.adapter, reading.method);
+        bail!("{} answers the probe as the core says", parser.adapter);
     }
-    Ok(())
+    field.check_refusal(&request, &transcript)
 }
 
 /// Whether a connection brought just this answer to the first of these requests, and as declared one to the next.

@@ -23,9 +23,9 @@ pub struct Differences {
     /// The frameworks with a closed list of methods.
     #[serde(default)]
     pub methods: Vec<ClosedList>,
-    /// What is not compared of random requests.
-    #[serde(default)]
-    pub reads: Vec<Reading>,
+    /// The adapters whose servers read requests by themselves.
+    #[serde(default, rename = "own_parser")]
+    pub own_parsers: Vec<OwnParser>,
 }
 
 /// Cases that fail on one adapter, all for one reason and in one way.
@@ -70,44 +70,16 @@ pub struct Answer {
     pub closes: bool,
 }
 
-/// A method of which one adapter reads requests in its own way.
+/// An adapter whose server reads requests by itself. It may refuse one that is not plain in its own way.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Reading {
+pub struct OwnParser {
     /// The adapter.
     pub adapter: String,
-    /// The method.
-    pub method: String,
-    /// What is not compared.
-    pub open: Vec<Aspect>,
     /// Why.
     pub why: String,
-    /// A request that shows it.
-    pub probe: ReadingProbe,
-}
-
-/// A request, and how it is answered there.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ReadingProbe {
-    /// The bytes.
-    pub request: String,
-    /// The status of the answer.
-    pub status: u16,
-    /// Its whole body.
-    pub body: String,
-    /// Whether the connection closes behind it.
-    pub closes: bool,
-}
-
-/// Something about an answer that may differ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Aspect {
-    /// The request's body as the handler sees it, and with it the reply's.
-    Body,
-    /// Whether the connection closes, and with it what becomes of the next request on it.
-    Connection,
+    /// The bytes of a request that it refuses and the core would not.
+    pub probe: String,
 }
 
 impl Differences {
@@ -126,7 +98,7 @@ impl Differences {
         let read: Self = toml::from_str(&text).context("tests/differences.toml")?;
         let adapters = read.differences.iter().map(|difference| &difference.adapter);
         let adapters = adapters.chain(read.methods.iter().map(|list| &list.adapter));
-        for adapter in adapters.chain(read.reads.iter().map(|reading| &reading.adapter)) {
+        for adapter in adapters.chain(read.own_parsers.iter().map(|parser| &parser.adapter)) {
             let names = ADAPTERS.map(|on| on.name);
             ensure!(
                 names.contains(&adapter.as_str()),
@@ -192,11 +164,9 @@ impl Differences {
         (!list.serves.contains(method)).then_some(&list.others)
     }
 
-    /// What is not compared of an adapter's answers to a method.
-    pub fn open(&self, adapter: &str, method: &str) -> &[Aspect] {
-        let mut readings = self.reads.iter();
-        let reading = readings.find(|reading| reading.adapter == adapter && reading.method == method);
-        reading.map_or(&[], |reading| &reading.open)
+    /// Whether the server of an adapter reads requests by itself.
+    pub fn has_own_parser(&self, adapter: &str) -> bool {
+        self.own_parsers.iter().any(|parser| parser.adapter == adapter)
     }
 }
 

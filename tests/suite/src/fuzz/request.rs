@@ -106,6 +106,24 @@ impl Request {
         self.says("close") || (self.old && !self.says("keep-alive"))
     }
 
+    /// Whether every server has to read it alike: nothing about it is unusual but its path.
+    pub(super) fn is_plain(&self) -> bool {
+        let usual = |byte: &u8| byte.is_ascii_alphanumeric() || b"/%-._~!$&'()*+,;=:@?".contains(byte);
+        let hosts: Vec<_> = self.all("host").collect();
+        let codings: Vec<_> = self.all("transfer-encoding").collect();
+        !self.old
+            && self.method != b"CONNECT"
+            && self
+                .method
+                .iter()
+                .all(|byte| byte.is_ascii_uppercase() || *byte == b'-')
+            && self.target.starts_with(b"/")
+            && self.target.iter().all(usual)
+            && hosts == [b"a"]
+            && (codings.is_empty() || codings == [b"chunked"])
+            && self.headers.iter().all(|(_, value)| value.is_ascii())
+    }
+
     /// What the reading of its reply depends on.
     pub(super) fn asked<'a>(&self, method: &'a str) -> Asked<'a> {
         Asked {

@@ -219,9 +219,9 @@ pub fn truncated_component(component: &[u8]) -> Result<Vec<u8>> {
         }
         // A cut may fall only where a section of the outermost component ends.
         if let (0, Some((_, range))) = (depth, payload.as_section()) {
-            ends.push(usize::try_from(range.end)?);
+            ends.push(range.end);
             if matches!(payload, wasmparser::Payload::ComponentExportSection(_)) {
-                last_export = usize::try_from(range.start)?;
+                last_export = range.start;
             }
         }
     }

@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use pointwork_core::http::{HeaderValue, Response, StatusCode};
 use pointwork_core::{Body, Context};
 
-use crate::case::{Live, Stage};
+use crate::case::Live;
 use crate::client::{Asked, Transcript};
 use crate::judge::Docket;
 
@@ -135,7 +135,7 @@ impl Exchange {
         self.method == "CONNECT" && (200..300).contains(&self.status)
     }
 
-    pub(super) fn check(&self, adapter: &str, transcript: &Transcript, docket: &Mutex<Docket>) -> Result<()> {
+    pub(super) fn check(&self, transcript: &Transcript, docket: &Mutex<Docket>) -> Result<()> {
         let replies = {
             let mut docket = docket.lock().map_err(|_| anyhow::anyhow!("the docket is gone"))?;
             docket.enter(transcript, &self.asked(), &self.told())?
@@ -171,16 +171,13 @@ impl Exchange {
 pub(super) const NEXT: &str = "GET /next HTTP/1.1\r\nhost: a\r\nx-reply: next\r\nconnection: close\r\n\r\n";
 
 /// Runs the exchanges, several at a time, and has the judge look at every reply.
-pub(super) async fn run(stage: &Stage, live: &Live, exchanges: Vec<Exchange>) -> Result<()> {
+pub(super) async fn run(live: &Live, exchanges: Vec<Exchange>) -> Result<()> {
     let docket = Mutex::new(Docket::new());
-    let adapter = stage.adapter();
     let mut complaints = Vec::new();
     for some in exchanges.chunks(8) {
         let verdicts = some.iter().map(|exchange| async {
             let transcript = live.exchange(&exchange.bytes()).await?;
-            exchange
-                .check(adapter, &transcript, &docket)
-                .with_context(|| exchange.told())
+            exchange.check(&transcript, &docket).with_context(|| exchange.told())
         });
         let refused = join_all(verdicts).await.into_iter().filter_map(Result::err);
         complaints.extend(refused.map(|error| format!("{error:#}")));

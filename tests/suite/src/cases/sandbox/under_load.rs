@@ -11,7 +11,7 @@ use crate::case::{Stage, cases};
 use crate::client::{Client, Response};
 use crate::guest::{Controller, End, Guest, Program, Step as Does, laden};
 use crate::home::Home;
-use crate::subject::AppSpec;
+use crate::subject::{AppSpec, Limits};
 
 cases![
     host;
@@ -165,7 +165,11 @@ async fn a_request_in_flight_ends_on_its_version_and_the_next_sees_the_new_one(s
 
 async fn serving_goes_on_while_a_component_is_compiled(stage: Stage) -> Result<()> {
     let form = Home::Module;
-    let live = stage.start(AppSpec::new().load(SHOP, version(form, "a"))).await?;
+    let app = AppSpec::new().load(SHOP, version(form, "a")).limits(Limits {
+        without_cache: true,
+        ..Limits::default()
+    });
+    let live = stage.start(app).await?;
     let heavy = laden(&version(form, "b"), 60, 200);
     let swapping = live.control().apply(swap(heavy.into()));
     let serving = async {
