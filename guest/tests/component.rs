@@ -171,7 +171,7 @@ fn compile(target: &str, features: &[&str]) -> Result<Vec<u8>, Box<dyn Error>> {
     // One folder for all, so that what they share is built once; so one at a time.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hello");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("guests");
     ensure_target(target)?;
     let built = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .args(["build", "--release", "--target", target, "--target-dir"])

@@ -20,7 +20,7 @@ fn package(folder: &Path, name: &str, more: &str) {
 /// Kept between runs, so that the dependencies are built once. Whatever is built here has a name of its own: cargo puts two
 /// packages of one name at the same place.
 fn target_dir() -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join("build")
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("guests")
 }
 
 #[test]

@@ -115,7 +115,7 @@ fn method_that_is_hardly_meant_is_warned_of() {
     let slip = source.replacen("#[get]", "#[request_mapping(path = \"\", method = \"ALL\")]", 1);
     assert_ne!(slip, source);
     write(&project, "src/lib.rs", &slip);
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("build");
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("guests");
     pointwork(&project)
         .args(["build", "--target-dir"])
         .arg(target)

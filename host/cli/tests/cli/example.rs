@@ -14,7 +14,7 @@ pub(crate) fn directory() -> PathBuf {
 
 /// Where its packages are built; kept between runs.
 pub(crate) fn target_dir() -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join("products")
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("guests")
 }
 
 /// A configuration of the example. The controllers are the same component in both.

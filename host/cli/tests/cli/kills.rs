@@ -1,6 +1,6 @@
 //! A server that is killed at any moment starts again, with the version that was current or the one that was on its way.
 //!
-//! `POINTWORK_KILLS` says how often it is killed, `POINTWORK_KILLS_SEED` repeats a run:
+//! `POINTWORK_KILLS` says how often it is killed, 5 times if not, 200 with `POINTWORK_LONG`; `POINTWORK_KILLS_SEED` repeats a run:
 //! `POINTWORK_KILLS=200 cargo test --workspace --test cli -- kills --nocapture`.
 
 use std::os::unix::net::UnixStream;
@@ -55,7 +55,8 @@ fn kill_while_it_starts(folder: &Path, after: Duration) {
     reason = "the seed makes a run again, and the counts are what the test is run for"
 )]
 fn server_that_is_killed_at_any_moment_starts_again_with_a_whole_version() {
-    let kills = variable("POINTWORK_KILLS").unwrap_or(5);
+    let usual = if std::env::var_os("POINTWORK_LONG").is_some() { 200 } else { 5 };
+    let kills = variable("POINTWORK_KILLS").unwrap_or(usual);
     let seed = variable("POINTWORK_KILLS_SEED").unwrap_or_else(|| fastrand::u64(..));
     println!("{kills} kills with POINTWORK_KILLS_SEED={seed}");
     let mut random = fastrand::Rng::with_seed(seed);

@@ -19,7 +19,8 @@ pub struct Plan {
 const PER_TABLE: usize = 100;
 
 impl Plan {
-    /// So many requests, unless `POINTWORK_FUZZ_CASES` says otherwise, and the same ones every time.
+    /// So many requests, ten times as many with `POINTWORK_LONG`, unless `POINTWORK_FUZZ_CASES` says otherwise; the same ones
+    /// every time.
     ///
     /// # Errors
     /// If the variable is set to something that is no number.
@@ -27,7 +28,11 @@ impl Plan {
         let told = variable("POINTWORK_FUZZ_CASES")?.and_then(|told| usize::try_from(told).ok());
         Ok(Self {
             seed: 3,
-            cases: told.unwrap_or(cases),
+            cases: told.unwrap_or(if std::env::var_os("POINTWORK_LONG").is_some() {
+                10 * cases
+            } else {
+                cases
+            }),
         })
     }
 
