@@ -3,8 +3,10 @@
 use std::any::Any;
 use std::cell::Cell;
 use std::future::Future;
+use std::num::NonZeroUsize;
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
+use std::thread::available_parallelism;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 
@@ -75,7 +77,15 @@ pub fn main(own: impl IntoIterator<Item = (&'static str, Vec<Case>)>) -> ExitCod
         }));
     }
     quiet_panics();
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    run(trials)
+}
+
+/// Runs tests as the arguments of the command line say, twice as many at a time as there are cores: many of them wait.
+pub fn run(trials: Vec<Trial>) -> ExitCode {
+    let mut arguments = Arguments::from_args();
+    let cores = available_parallelism().map_or(1, NonZeroUsize::get);
+    arguments.test_threads.get_or_insert(2 * cores);
+    libtest_mimic::run(&arguments, trials).exit_code()
 }
 
 thread_local! {

@@ -22,7 +22,7 @@ mod routes;
 mod server;
 
 pub use adapters::{ADAPTERS, Adapter, On};
-pub use case::{Case, block_on, main, message};
+pub use case::{Case, block_on, main, message, run};
 pub use cases::all;
 pub use client::PATIENCE;
 pub use probe::{Probe, Reply, within};

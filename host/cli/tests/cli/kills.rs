@@ -55,7 +55,11 @@ fn kill_while_it_starts(folder: &Path, after: Duration) {
     reason = "the seed makes a run again, and the counts are what the test is run for"
 )]
 fn server_that_is_killed_at_any_moment_starts_again_with_a_whole_version() {
-    let usual = if std::env::var_os("POINTWORK_LONG").is_some() { 200 } else { 5 };
+    let usual = if std::env::var_os("POINTWORK_LONG").is_some() {
+        200
+    } else {
+        5
+    };
     let kills = variable("POINTWORK_KILLS").unwrap_or(usual);
     let seed = variable("POINTWORK_KILLS_SEED").unwrap_or_else(|| fastrand::u64(..));
     println!("{kills} kills with POINTWORK_KILLS_SEED={seed}");

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 use pointwork_suite::adapters::{self, OnAdapter};
 use pointwork_suite::app::keep_compiled;
 use pointwork_suite::broken::{self, Broken};
@@ -25,7 +25,6 @@ use pointwork_suite::subject::Subject;
 use pointwork_wire_tests::differences::Differences;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::from_args();
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR"));
     if let Err(error) = keep_compiled(&directory.join("components")) {
         panic!("{error}: {:?}", std::error::Error::source(&error));
@@ -63,7 +62,7 @@ fn main() -> ExitCode {
     ] {
         trials.extend(file);
     }
-    libtest_mimic::run(&arguments, trials).exit_code()
+    pointwork_wire_tests::run(trials)
 }
 
 /// Makes the function `all`, which returns the tests of a file: asynchronous functions that return a result.
