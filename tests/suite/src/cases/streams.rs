@@ -128,8 +128,9 @@ async fn a_client_that_goes_away_within_the_body_is_told_to_the_guest(stage: Sta
         let head = Request::new("POST", "/it").header("content-length", LENGTH.to_string());
         connection.write(&head.to_bytes(&live.address().to_string())).await?;
         connection.write(&[b'x'; 1000]).await?;
-        // The reply has begun, so the guest is within the body.
+        // What was sent came back, so the guest waits for more of the body.
         assert_eq!(connection.read_head().await?.status, 200, "{form}");
+        connection.await_body(1000).await?;
         drop(connection);
         let end = timeout(PATIENCE, ends.recv()).await?;
         assert_eq!(end.as_deref(), Some("failed gone"), "{form}");

@@ -90,6 +90,21 @@ impl Connection {
         patient("the head of the reply", self.head()).await
     }
 
+    /// Waits until so many bytes behind the head have come, those that frame the body included, and leaves them where they
+    /// are.
+    ///
+    /// # Errors
+    /// If the connection ends before, or it takes too long.
+    pub async fn await_body(&mut self, length: usize) -> Result<(), ClientError> {
+        patient("the body of the reply", async {
+            while self.buffer.len() < length {
+                self.need("the body of the reply").await?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
     /// Waits until the other end closes, and fails if it sends anything before that.
     ///
     /// # Errors
