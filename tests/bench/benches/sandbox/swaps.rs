@@ -143,13 +143,14 @@ pub fn run() -> Result<()> {
         Some(other) => bail!("there is no form `{other}`; expected `synchronous` or `asynchronous`"),
     };
     let wanted = option("--adapter").unwrap_or_else(|| "hyper".to_owned());
-    let adapters: Vec<_> = ADAPTERS
+    let names = ADAPTERS.map(|on| on.name);
+    let adapters: Vec<_> = names
         .iter()
         .filter(|adapter| wanted == "all" || wanted == **adapter)
         .collect();
     ensure!(
         !adapters.is_empty(),
-        "there is no adapter `{wanted}`; there are {ADAPTERS:?} and `all`"
+        "there is no adapter `{wanted}`; there are {names:?} and `all`"
     );
     let count = u32::try_from(number("--count", 1_000)?)?;
     println!(
