@@ -179,6 +179,7 @@ async fn connections_beyond_the_limit_wait_their_turn(on: On) {
     assert_eq!(second.get("/echo/2").await.body, "2");
     let mut third = server.client().await;
     third.send("GET /echo/3 HTTP/1.1\r\nhost: a\r\n\r\n").await;
+    // Nothing but time shows that nobody accepts it.
     third.silence(Duration::from_millis(200)).await;
     drop(first);
     assert_eq!(third.reply().await.body, "3");
