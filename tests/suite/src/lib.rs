@@ -1,16 +1,16 @@
 //! Pointwork's behaviour suite.
 //!
 //! The suite is a library that sees a running subject: an application on one adapter, reached over sockets, and a control
-//! handle. A [`case`](case::Case) states one behaviour and the rows of the specification that it proves; it is written
-//! once and runs on every adapter. `tests/behaviour.rs` runs them all, one test for each case and adapter:
+//! handle. A [`case`](case::Case) states one behaviour and the rows of the specification that it proves. It is written
+//! once, and runs on every adapter that it can fail on. `tests/behaviour` runs them all, one test for each case and adapter:
 //!
 //! ```text
 //! cargo test -p pointwork-suite --test behaviour -- hyper::literal_beats_parameter
 //! ```
 //!
-//! Which case proves which row on which adapter stands in `golden.txt`, so that a lost case shows. Where adapters may
-//! differ stands in `differences.toml`, and each difference has to be seen. `tests/differential.rs` compares the adapters
-//! on random tables and requests.
+//! `cases.txt` lists each row of `tests/spec.md` with its cases, so that a lost one shows. Where adapters may differ stands in
+//! `tests/differences.toml`, and each difference has to be seen. Random tables and requests compare the adapters, see
+//! [`fuzz`].
 
 pub mod adapters;
 pub mod app;

@@ -134,7 +134,7 @@ impl Request {
     }
 
     /// Its body, if the framing is as it should be.
-    pub(super) fn body(&self) -> Option<Vec<u8>> {
+    pub fn body(&self) -> Option<Vec<u8>> {
         if self.all("transfer-encoding").next().is_none() {
             return Some(self.rest.clone());
         }
@@ -213,28 +213,4 @@ fn split<'a>(bytes: &'a [u8], at: &[u8]) -> Vec<&'a [u8]> {
     }
     pieces.push(rest);
     pieces
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_shown_can_be_read_back() {
-        let request = Request {
-            old: true,
-            rest: b"\x00'\"\\\xff".to_vec(),
-            ..Request::new("x-own!", b"/a b?\xc3\xa9\t".as_slice()).header("x", b"\xe9 \\".as_slice())
-        };
-        assert_eq!(Request::from_escaped(&request.to_string()).unwrap(), request);
-    }
-
-    #[test]
-    fn chunks_are_put_together() {
-        let request = Request {
-            rest: b"2\r\nab\r\n1\r\nc\r\n0\r\n\r\n".to_vec(),
-            ..Request::new("POST", "/").header("transfer-encoding", "chunked")
-        };
-        assert_eq!(request.body().as_deref(), Some(b"abc".as_slice()));
-    }
 }

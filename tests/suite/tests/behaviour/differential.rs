@@ -9,12 +9,14 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result, ensure};
 use pointwork_suite::adapters::{self, OnAdapter};
 use pointwork_suite::broken;
-use pointwork_suite::fuzz::{Disagreement, Field, Plan, regressions, run};
+use pointwork_suite::fuzz::{Disagreement, Field, Plan, Request, regressions, run};
 use pointwork_suite::subject::Subject;
 
 use crate::trials;
 
 trials! {
+    a_request_that_is_shown_can_be_read_back,
+    chunks_of_a_request_are_put_together,
     random_requests_are_answered_as_the_core_says_and_the_same_everywhere,
     requests_that_no_run_had_before_are_answered_so_too,
     what_once_differed_does_so_no_more,
@@ -82,5 +84,24 @@ async fn faults_are_found() -> Result<()> {
         let found = found.err().and_then(|error| error.downcast::<Disagreement>().ok());
         ensure!(found.is_some(), "nothing shows that it {name}");
     }
+    Ok(())
+}
+
+async fn a_request_that_is_shown_can_be_read_back() -> Result<()> {
+    let request = Request {
+        old: true,
+        rest: b"\x00'\"\\\xff".to_vec(),
+        ..Request::new("x-own!", b"/a b?\xc3\xa9\t".as_slice()).header("x", b"\xe9 \\".as_slice())
+    };
+    ensure!(Request::from_escaped(&request.to_string())? == request, "{request}");
+    Ok(())
+}
+
+async fn chunks_of_a_request_are_put_together() -> Result<()> {
+    let request = Request {
+        rest: b"2\r\nab\r\n1\r\nc\r\n0\r\n\r\n".to_vec(),
+        ..Request::new("POST", "/").header("transfer-encoding", "chunked")
+    };
+    ensure!(request.body().as_deref() == Some(b"abc"), "{:?}", request.body());
     Ok(())
 }
