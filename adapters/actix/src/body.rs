@@ -31,7 +31,7 @@ pub(crate) fn bridge(payload: Payload, length: Option<u64>) -> (Body, Pump) {
     (Body::stream(arriving), pump)
 }
 
-/// What a payload yields; `None` is the end.
+/// An item of a payload; `None` is the end.
 type Piece = Option<Result<Bytes, BodyError>>;
 
 /// The place where a piece is handed over.

@@ -18,7 +18,7 @@ use tokio::time::{Sleep, sleep_until};
 /// it resets the connection, and the reset may overtake the reply.
 pub(crate) const LINGER: Duration = Duration::from_millis(500);
 
-/// What the server waits for on a connection, and how its replies end. All of it stays on the connection's thread.
+/// The state of a connection: by when its client has to act, and how its replies end. It stays on the connection's thread.
 ///
 /// actix-http knows a time for the first head of a connection and one for an idle connection, and none for a later head or
 /// for a client that does not read. So the parts of a connection note here by when something has to happen, and its one

@@ -54,7 +54,7 @@
 //! It runs until the head of a request is there, stands still while the request is answered, and runs anew from the end of
 //! the reply: actix-http itself limits only the first head of a connection.
 //!
-//! # What differs because the server is actix-web's
+//! # Differences of actix-web's server
 //!
 //! | request or setting | on actix-web |
 //! |---|---|

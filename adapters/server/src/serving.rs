@@ -110,7 +110,7 @@ async fn accept_all<S: Answer>(server: &Arc<Server<S>>, listener: &TcpListener, 
         let mut accepting = pin!(accept(server, listener));
         let stream = loop {
             tokio::select! {
-                // What has ended first, so that it does not count as open however fast connections come.
+                // Connections that ended come first, so that they do not count as open however fast others come.
                 biased;
                 true = connections.ended() => {}
                 stream = &mut accepting => break stream,

@@ -18,7 +18,7 @@
 //! One handler takes every request and asks the core, which alone decides on routes. Nothing is set in the connection's
 //! state.
 //!
-//! # What differs
+//! # Differences of trillium's server
 //!
 //! trillium's own server serves, so some things are as trillium has them. [`serve`](Trillium::serve) keeps all
 //! [`ServerOptions`] but those of HTTP/2; a changed one that it cannot keep is warned about with its name.
