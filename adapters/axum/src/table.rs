@@ -29,7 +29,7 @@ const VERBS: [(Method, MethodFilter); 7] = [
     (Method::OPTIONS, MethodFilter::OPTIONS),
 ];
 
-/// What answers requests until the next table. Dropping it, with the last request that pins it, drops the core's.
+/// The router that answers requests until the next table. Dropping it, with the last request that pins it, drops the core's.
 pub(crate) fn table(router: Arc<Router>, body_timeout: Option<Duration>) -> axum::Router {
     let answer = |hint: Option<ShapeId>| {
         let router = router.clone();
@@ -82,7 +82,7 @@ fn native<H: Answer>(shapes: &[Shape], hinted: impl Fn(ShapeId) -> H, fallback: 
     native.fallback_service(fallback)
 }
 
-/// What stands on the path of one shape: a verb each where a route is for it, and `any` with a guard for the other
+/// The services on the path of one shape: a verb each where a route is for it, and `any` with a guard for the other
 /// methods. What the guard does not take falls through (spec A2).
 fn methods(shape: &Shape, hinted: impl Answer, fallback: impl Answer) -> MethodRouter<(), Infallible> {
     let verbs = VERBS.iter().filter(|(verb, _)| shape.methods().any(|its| its == verb));

@@ -1,7 +1,7 @@
 use pointwork_guest::attributes::get;
 use pointwork_guest::controller;
 
-/// What a controller inherits is no handler: an attribute on a default method is refused.
+/// A default method of a trait is not a handler: an attribute on it is refused.
 trait Listing {
     #[get]
     fn list() -> &'static str {

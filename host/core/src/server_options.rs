@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// How an adapter serves. Every default is safe on a public port, and means the same on every adapter: what a framework
-/// lacks, its adapter makes up for, or says so in its docs.
+/// How an adapter serves. Every default is safe on a public port. A setting means the same on every adapter that can keep
+/// it; one that the framework's server cannot keep is warned about at boot, and stands in the adapter's docs.
 ///
 /// A time of `None` means no limit. Times beyond a year count as one. They count where the adapter serves by itself; in
 /// an application that mounts it, the server is the application's, and only [`body_timeout`](Self::body_timeout) holds.

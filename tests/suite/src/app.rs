@@ -60,7 +60,6 @@ pub(crate) async fn start(
     let serving = serve(&*adapter, SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
     Ok(Box::new(Running {
         app,
-        adapter,
         transport,
         address: serving.address,
         stop: Stop(Mutex::new(serving.stop)),
@@ -175,7 +174,6 @@ fn register(
 
 struct Running {
     app: App,
-    adapter: Arc<dyn Adapter>,
     transport: Arc<dyn Transport>,
     address: SocketAddr,
     stop: Stop,
@@ -211,10 +209,6 @@ impl Control for Running {
 
     fn requests_in_flight(&self) -> usize {
         self.app.requests_in_flight()
-    }
-
-    fn bind_again(&self, address: SocketAddr) -> BoxFuture<'_, Result<(), Refusal>> {
-        Box::pin(async move { serve(&*self.adapter, address).await.map(drop) })
     }
 
     fn shutdown(self: Box<Self>) -> BoxFuture<'static, ()> {

@@ -54,9 +54,6 @@ pub trait Control: Send + Sync {
     /// How many requests are under way in the whole application.
     fn requests_in_flight(&self) -> usize;
 
-    /// Binds the adapter once more, to an address of the case's choice, and tells why it cannot.
-    fn bind_again(&self, address: SocketAddr) -> BoxFuture<'_, Result<(), Refusal>>;
-
     /// Stops accepting, lets what is in flight end, and completes when all is closed.
     fn shutdown(self: Box<Self>) -> BoxFuture<'static, ()>;
 }

@@ -244,7 +244,7 @@ impl Health {
     }
 }
 
-/// What a controller inherits is not its own: the default method below is no handler of any. It has no attribute, since
+/// A controller inherits methods of a trait, and they are not its own: the default method below is not a handler. It has no attribute, since
 /// the compiler refuses one there.
 pub trait Inherited {
     /// Would be one, if inheritance counted.

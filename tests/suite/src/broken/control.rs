@@ -9,7 +9,7 @@ use crate::subject::{Control, Refusal, Step};
 /// A serving application with something between it and the case.
 pub(super) struct Altered {
     pub(super) control: Box<dyn Control>,
-    /// What becomes of each further step.
+    /// Rewrites each further step.
     pub(super) steps: fn(Vec<Step>) -> Vec<Step>,
     /// A proxy before the server, and where it listens.
     pub(super) front: Option<(SocketAddr, JoinHandle<()>)>,
@@ -48,10 +48,6 @@ impl Control for Altered {
 
     fn requests_in_flight(&self) -> usize {
         self.control.requests_in_flight()
-    }
-
-    fn bind_again(&self, address: SocketAddr) -> BoxFuture<'_, Result<(), Refusal>> {
-        self.control.bind_again(address)
     }
 
     fn shutdown(self: Box<Self>) -> BoxFuture<'static, ()> {

@@ -18,9 +18,6 @@ pub use proxy::Rewriting;
 pub use steps::Misled;
 pub use transport::{ForgetsReplay, Stale};
 
-/// The adapter that they run on.
-pub const ADAPTER: &str = "hyper";
-
 /// A fault, and the case that has to catch it.
 #[derive(Clone, Copy, Debug)]
 pub struct Broken {
@@ -28,7 +25,7 @@ pub struct Broken {
     pub name: &'static str,
     /// The case that catches it.
     pub caught_by: &'static str,
-    /// What the failure of the case says, so that another one is not taken for it.
+    /// Text that the failure of the case contains, so that another one is not taken for it.
     pub told_as: &'static str,
     /// Where the fault sits.
     pub fault: Fault,

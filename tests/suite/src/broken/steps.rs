@@ -61,7 +61,7 @@ pub(super) fn forget_the_prefix(steps: Vec<Step>) -> Vec<Step> {
 }
 
 pub(super) fn prefix_what_came_before(mut steps: Vec<Step>) -> Vec<Step> {
-    // Stable: what is no prefix keeps its order.
+    // A stable sort: all other steps keep their order.
     steps.sort_by_key(|step| !matches!(step, Step::Prefix(_)));
     steps
 }

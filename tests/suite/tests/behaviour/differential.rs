@@ -75,10 +75,7 @@ async fn faults_are_found() -> Result<()> {
     ] {
         let broken = broken::ALL.iter().find(|broken| broken.name == name);
         let broken = broken.with_context(|| format!("no broken subject is named `{name}`"))?;
-        let adapter = adapters::subjects()
-            .into_iter()
-            .find(|subject| subject.name() == broken::ADAPTER);
-        let adapter = adapter.context("the adapter of the broken subjects is not there")?;
+        let adapter = adapters::hyper();
         let subject = broken.subject(Arc::new(adapter), |wrap| Arc::new(adapter.wrapped(wrap)));
         let found = run(&[&*subject], Plan::fixed(2000)?).await;
         let found = found.err().and_then(|error| error.downcast::<Disagreement>().ok());
