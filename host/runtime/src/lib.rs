@@ -5,48 +5,27 @@
 //! package `pointwork:module`.
 
 mod app;
-mod binder;
-mod bindings;
-mod call;
-mod changes;
-mod channel;
-mod compile;
-mod compiler;
-mod concurrent;
-mod conduct;
+mod component;
 mod digest;
-mod engine;
 mod error;
-mod executor;
 mod grants;
 mod guest;
-mod inspect;
-mod keep;
-mod lanes;
-mod levels;
-mod limiter;
-mod lint;
-mod module;
-mod offload;
-mod options;
-mod reply;
-mod sequential;
-mod status;
-mod tally;
-mod template;
+mod instance;
+mod scheduling;
+mod store;
 
+pub use app::changes::{Change, ChangeKind, Refusal, RouteChanges, ServerRefused, ServerSwapped};
+pub use app::channel::Channel;
+pub use app::module::{ChannelInfo, ModuleInfo};
+pub use app::options::{AppOptions, Breaker, CompileOptions, Isolation, ModuleLimits, ModuleOptions, Trial};
+pub use app::status::{Draining, ModuleState, ModuleStatus, Usage};
 pub use app::{App, ConnectOptions, Settings};
-pub use changes::{Change, ChangeKind, Refusal, RouteChanges, ServerRefused, ServerSwapped};
-pub use channel::Channel;
-pub use compiler::{Worker, work as compile_worker};
+pub use component::compiler::{Worker, work as compile_worker};
+pub use component::inspect::{Fit, Form, Inspection, inspect};
 pub use digest::digest;
 pub use error::{Error, ErrorKind};
 pub use grants::{Access, Capability, Directory, Grants};
-pub use inspect::{Fit, Form, Inspection, inspect};
-pub use keep::{CacheDirectory, StateDirectory, Version};
-pub use module::{ChannelInfo, ModuleInfo};
-pub use options::{AppOptions, Breaker, CompileOptions, Isolation, ModuleLimits, ModuleOptions, Trial};
-pub use status::{Draining, ModuleState, ModuleStatus, Usage};
+pub use store::{CacheDirectory, StateDirectory, Version};
 
 pub use pointwork_core::{
     Body, BodyError, BodyReader, BodyWriter, Bus, BusOptions, Caller, Context, Crash, CrashKind, Delivery, Extensions,

@@ -13,7 +13,7 @@ const EXAMPLES: &str = "\
 Examples:
   pointwork new shop
   pointwork new shop --path services/shop
-  pointwork new shop --sdk-path ../pointwork/guest
+  pointwork new shop --sdk-path ../pointwork/guest/rust
 
 The project depends on pointwork-guest in the version of this program. A program that was built in a
 checkout of Pointwork, or installed from one with `cargo install --path`, takes the SDK of that

@@ -48,7 +48,7 @@ pub(super) fn source(said: Option<&Path>) -> Result<Source> {
         if !is_sdk(&absolute) {
             return Err(
                 Error::failed(format!("`{}` is not the package `{PACKAGE}`", path.display()))
-                    .with_hint("name the folder `guest` of a checkout of Pointwork"),
+                    .with_hint("name the folder `guest/rust` of a checkout of Pointwork"),
             );
         }
         return Ok(Source::Path(absolute));
@@ -65,7 +65,7 @@ fn checkout_around(program: &Path) -> Option<PathBuf> {
     program
         .ancestors()
         .skip(1)
-        .map(|folder| folder.join("guest"))
+        .map(|folder| folder.join("guest/rust"))
         .find(|folder| is_sdk(folder))
 }
 
@@ -116,10 +116,10 @@ mod tests {
 
     fn checkout() -> tempfile::TempDir {
         let folder = tempfile::tempdir().expect("a directory");
-        std::fs::create_dir_all(folder.path().join("guest")).expect("created");
+        std::fs::create_dir_all(folder.path().join("guest/rust")).expect("created");
         std::fs::create_dir_all(folder.path().join("target/release")).expect("created");
         std::fs::write(
-            folder.path().join("guest/Cargo.toml"),
+            folder.path().join("guest/rust/Cargo.toml"),
             "[package]\nname = \"pointwork-guest\"\n",
         )
         .expect("written");
@@ -130,7 +130,7 @@ mod tests {
     fn program_in_a_checkout_finds_its_sdk() {
         let folder = checkout();
         let found = checkout_around(&folder.path().join("target/release/pointwork"));
-        assert_eq!(found, Some(folder.path().join("guest")));
+        assert_eq!(found, Some(folder.path().join("guest/rust")));
     }
 
     #[test]
@@ -152,7 +152,7 @@ mod tests {
         std::fs::write(home.path().join(".crates.toml"), record).expect("written");
         assert_eq!(
             installed_from(&home.path().join("bin/pointwork")),
-            Some(folder.path().join("guest"))
+            Some(folder.path().join("guest/rust"))
         );
     }
 

@@ -155,7 +155,7 @@ fn target_that_the_compiler_does_not_know_is_refused() {
 #[test]
 fn new_project_builds_and_passes_its_tests_as_it_comes() {
     let folder = folder();
-    let sdk = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest");
+    let sdk = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest/rust");
     pointwork(folder.path())
         .args(["new", "shop", "--sdk-path"])
         .arg(sdk)
@@ -224,7 +224,7 @@ built [..]products-store.wasm ([..]): channels, asynchronous
 #[test]
 fn import_from_outside_the_contract_is_named() {
     let folder = folder();
-    let sdk = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest");
+    let sdk = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest/rust");
     pointwork(folder.path())
         .args(["new", "clock", "--sdk-path"])
         .arg(sdk)

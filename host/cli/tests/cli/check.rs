@@ -104,7 +104,7 @@ fn file_that_is_not_there_is_named() {
 #[test]
 fn method_that_is_hardly_meant_is_warned_of() {
     let folder = folder();
-    let sdk = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest");
+    let sdk = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest/rust");
     pointwork(folder.path())
         .args(["new", "slips", "--sdk-path"])
         .arg(sdk)

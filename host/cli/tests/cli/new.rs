@@ -8,7 +8,7 @@ use crate::{folder, pointwork, stderr, write};
 
 fn sdk() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../guest")
+        .join("../../guest/rust")
         .canonicalize()
         .expect("the SDK is in the checkout")
 }

@@ -8,13 +8,13 @@ use pointwork_core::{Body, Origin, RouteRecord, Router};
 use tokio::time::timeout;
 
 use super::{App, State, expect_module};
-use crate::binder::Binder;
-use crate::changes::{Change, ChangeKind, Refusal, RouteChanges, ServerRefused, ServerSwapped};
-use crate::conduct::TICK;
-use crate::keep::{Kept, Version};
-use crate::module::{Module, ModuleInfo};
-use crate::options::ModuleOptions;
-use crate::status::{Draining, ModuleStatus};
+use crate::app::binder::Binder;
+use crate::app::changes::{Change, ChangeKind, Refusal, RouteChanges, ServerRefused, ServerSwapped};
+use crate::app::module::{Module, ModuleInfo};
+use crate::app::options::ModuleOptions;
+use crate::app::status::{Draining, ModuleStatus};
+use crate::scheduling::call_history::TICK;
+use crate::store::{Kept, Version};
 use crate::{Error, ErrorKind, digest};
 
 /// The versions of one module that are not current.
@@ -254,7 +254,7 @@ impl App {
     /// Takes a version back by itself if it crashes too often at first.
     fn put_on_trial(&self, module: &Arc<Module>) {
         let (inner, version) = (Arc::downgrade(&self.0), Arc::downgrade(module));
-        module.tally().on_trial(Box::new(move |reason| {
+        module.metrics().on_trial(Box::new(move |reason| {
             let (Some(inner), Some(version)) = (inner.upgrade(), version.upgrade()) else {
                 return;
             };
@@ -390,7 +390,7 @@ impl App {
             let previous = history.and_then(|history| history.previous.as_ref());
             let previous = previous.map(|previous| previous.info.digest.clone());
             ModuleStatus {
-                state: module.tally().state(),
+                state: module.metrics().state(),
                 since: history.map_or(0, |history| history.since),
                 previous: previous.or_else(|| directory?.version(&info.name)?.previous),
                 usage: module.usage(),
@@ -475,7 +475,7 @@ impl Drain {
 
     /// Ends its calls if they had their time; tells whether none is left.
     fn is_over(&mut self, now: Instant) -> bool {
-        let in_flight = self.module.tally().in_flight();
+        let in_flight = self.module.metrics().in_flight();
         if in_flight == 0 {
             return true;
         }
@@ -496,7 +496,7 @@ impl Drain {
     fn show(&self) -> Draining {
         Draining {
             digest: self.module.info.digest.clone(),
-            in_flight: self.module.tally().in_flight(),
+            in_flight: self.module.metrics().in_flight(),
             until: self.shown,
         }
     }

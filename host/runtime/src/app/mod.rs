@@ -1,6 +1,12 @@
 //! What an embedder holds.
 
+pub(crate) mod binder;
+pub(crate) mod changes;
+pub(crate) mod channel;
 mod lifecycle;
+pub(crate) mod module;
+pub(crate) mod options;
+pub(crate) mod status;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,14 +16,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pointwork_core::routing::{MethodFilter, Pattern};
 use pointwork_core::{Bus, Caller, Executor, Handler, RouteRecord, StagedListeners, Subscription, Transport};
 
-use crate::binder::{Binder, Means};
-use crate::changes::{Change, ChangeKind};
-use crate::channel::Channel;
-use crate::engine::Engines;
-use crate::executor::Threads;
-use crate::module::{Module, ModuleInfo};
-use crate::options::{AppOptions, ModuleOptions};
-use crate::status::ModuleStatus;
+use crate::app::binder::{Binder, Means};
+use crate::app::changes::{Change, ChangeKind};
+use crate::app::channel::Channel;
+use crate::app::module::{Module, ModuleInfo};
+use crate::app::options::{AppOptions, ModuleOptions};
+use crate::app::status::ModuleStatus;
+use crate::component::engine::Engines;
+use crate::scheduling::threads::Threads;
 use crate::{Error, ErrorKind, digest};
 
 use self::lifecycle::{History, Proposal};

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use crate::limiter::Exceeded;
+use crate::guest::limiter::Exceeded;
 
 /// Counts down what one call may do, or all calls of an instance together where nobody can tell which of them does it.
 #[derive(Debug)]

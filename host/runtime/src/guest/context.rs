@@ -13,9 +13,9 @@ use wasmtime::Result;
 use wasmtime::component::{Accessor, HasSelf, Resource};
 
 use super::{Guest, payload_in, result_out};
-use crate::bindings::{context, context_async, types};
-use crate::limiter::Exceeded;
-use crate::reply::{failure_out, headers_in, reply_in};
+use crate::guest::bindings::{context, context_async, types};
+use crate::guest::limiter::Exceeded;
+use crate::guest::reply::{failure_out, headers_in, reply_in};
 
 /// The request body of a guest that reads it piece by piece. Shared with the reads that are under way, which must not
 /// hold the store.
@@ -204,7 +204,7 @@ impl context::HostContext for Guest {
 
     fn throw(&mut self, this: Resource<Context>, status: u16, message: String) -> Result<Result<(), types::Failure>> {
         let context = self.context(&this)?;
-        Ok(crate::reply::thrown_in(status, message)
+        Ok(crate::guest::reply::thrown_in(status, message)
             .and_then(|thrown| context.send(thrown))
             .map_err(failure_out))
     }

@@ -5,7 +5,7 @@ use wasmtime::Result;
 use wasmtime::component::{Accessor, HasSelf, Resource};
 
 use super::{Guest, payload_in, result_out};
-use crate::bindings::{events, events_async, types};
+use crate::guest::bindings::{events, events_async, types};
 
 impl Guest {
     fn delivery(&self, delivery: &Resource<Delivery>) -> Result<&Delivery> {

@@ -1,8 +1,11 @@
 //! What one instance of a module holds, and the functions of the contract that it may call.
 
+pub(crate) mod bindings;
 mod budget;
 mod context;
 mod events;
+pub(crate) mod limiter;
+pub(crate) mod reply;
 mod wasi;
 
 use std::sync::Arc;
@@ -11,11 +14,11 @@ use pointwork_core::{Context, Delivery, Failure, Payload};
 use wasmtime::Result;
 use wasmtime::component::ResourceTable;
 
-use crate::bindings::{log, types};
-use crate::limiter::{Exceeded, Limiter};
-use crate::reply::failure_out;
-use crate::tally::Counted;
-use crate::template::Template;
+use crate::component::module_pre::ModulePre;
+use crate::guest::bindings::{log, types};
+use crate::guest::limiter::{Exceeded, Limiter};
+use crate::guest::reply::failure_out;
+use crate::scheduling::metrics::Counted;
 
 use self::budget::Budget;
 #[allow(unreachable_pub, reason = "the generated bindings re-export them")]
@@ -46,22 +49,22 @@ pub(crate) struct Guest {
 impl Guest {
     /// # Errors
     /// If what is granted cannot be had: a directory is gone.
-    pub(crate) fn new(template: &Template) -> Result<Self> {
-        let limits = &template.limits;
-        let calls = if template.shares { limits.in_flight } else { 1 };
+    pub(crate) fn new(pre: &ModulePre) -> Result<Self> {
+        let limits = &pre.limits;
+        let calls = if pre.shares { limits.in_flight } else { 1 };
         let calls = u32::try_from(calls).unwrap_or(u32::MAX);
         let lines = Arc::new(Budget::new("log-lines", "lines", limits.log_lines, calls));
-        let wasi = template
+        let wasi = pre
             .asks_for_more
-            .then(|| Wasi::new(&template.grants, &template.name, &lines).map(Box::new));
+            .then(|| Wasi::new(&pre.grants, &pre.name, &lines).map(Box::new));
         Ok(Self {
             table: ResourceTable::new(),
             limits: Limiter::new(limits.memory, limits.table_elements),
-            module: template.name.clone(),
+            module: pre.name.clone(),
             wasi: wasi.transpose()?,
             lines,
             emits: Budget::new("emits", "events", limits.emits, calls),
-            _counted: template.tally.instance(),
+            _counted: pre.metrics.instance(),
             panic: None,
             slices: 0,
             on_fiber: true,

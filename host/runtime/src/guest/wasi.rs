@@ -18,7 +18,7 @@ use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpC
 use super::budget::Budget;
 use super::{Guest, MAX_LOG_LINE, spend_line};
 use crate::grants::{Access, Capability, Grants};
-use crate::limiter::Exceeded;
+use crate::guest::limiter::Exceeded;
 
 /// The part of a store that only modules with grants use.
 pub(crate) struct Wasi {

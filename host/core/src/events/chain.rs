@@ -1,0 +1,197 @@
+//! The chain of calls that one request, or one emitted event, set off.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::events::registry::is_of_server;
+use crate::{Failure, FailureCode, RouteRecord};
+
+/// How many calls deep a chain may go. Eight is more than any sane application nests, and few enough that a cycle of
+/// channels ends within microseconds.
+pub const MAX_DEPTH: u8 = 8;
+
+/// Where an event comes from: which request, how deep, through which events, and until when it may run.
+///
+/// A chain begins with a request and grows by one link with every `call` and `emit`. It is cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct Chain {
+    last: Option<Arc<Link>>,
+    deadline: Option<Instant>,
+    request: Option<RequestOrigin>,
+}
+
+/// The request that began a chain, for the crashes of whatever runs in it.
+#[derive(Clone, Debug)]
+pub(crate) struct RequestOrigin {
+    pub(crate) adapter: Option<&'static str>,
+    pub(crate) route: Arc<RouteRecord>,
+}
+
+#[derive(Debug)]
+struct Link {
+    event: Arc<str>,
+    /// Whose listener hears it; `None` for the host application.
+    module: Option<Arc<str>>,
+    /// Nobody waits for what an emitted event comes to.
+    emitted: bool,
+    depth: u8,
+    parent: Option<Arc<Link>>,
+}
+
+impl Chain {
+    /// The chain of a request.
+    pub(crate) fn of_request(deadline: Option<Instant>, request: RequestOrigin) -> Self {
+        Self {
+            last: None,
+            deadline,
+            request: Some(request),
+        }
+    }
+
+    /// When what runs in the chain is cut off; `None` if never.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    /// How many calls led here.
+    pub fn depth(&self) -> u8 {
+        self.last.as_ref().map_or(0, |link| link.depth)
+    }
+
+    /// How many handlers and listeners of a module wait for the listener at the end of this chain, itself aside: 0 unless
+    /// the module is called from within itself. Each of them occupies a place of the module until this one is done.
+    pub fn reentrance(&self, module: &str) -> usize {
+        let is_of_module = |link: &&Link| link.module.as_deref() == Some(module);
+        let mut waiting = 0;
+        let mut link = self.last.as_deref();
+        while let Some(current) = link {
+            if current.emitted {
+                return waiting;
+            }
+            link = current.parent.as_deref();
+            waiting += usize::from(link.as_ref().is_some_and(is_of_module));
+        }
+        let request = self.request.as_ref();
+        waiting + usize::from(request.is_some_and(|request| request.route.module.as_deref() == Some(module)))
+    }
+
+    pub(crate) fn request(&self) -> Option<&RequestOrigin> {
+        self.request.as_ref()
+    }
+
+    /// Whether one of the server's own events led here.
+    pub(crate) fn is_of_server(&self) -> bool {
+        self.links().any(|link| is_of_server(&link.event))
+    }
+
+    /// The chain one call further, to a listener of `module`.
+    ///
+    /// # Errors
+    /// [`TOO_DEEP`](FailureCode::TOO_DEEP) past [`MAX_DEPTH`] links; the message lists them, so that a cycle shows.
+    pub(crate) fn extend(&self, event: &Arc<str>, module: Option<&Arc<str>>) -> Result<Self, Failure> {
+        self.grow(event, module, false)
+    }
+
+    /// The chain one emitted event further: it keeps its depth, but runs in its own time.
+    pub(crate) fn detach(&self, event: &Arc<str>, module: Option<&Arc<str>>) -> Result<Self, Failure> {
+        Ok(Self {
+            deadline: None,
+            ..self.grow(event, module, true)?
+        })
+    }
+
+    /// Sets when what runs in the chain is cut off.
+    pub(crate) fn limit(&mut self, deadline: Instant) {
+        self.deadline = Some(deadline);
+    }
+
+    fn grow(&self, event: &Arc<str>, module: Option<&Arc<str>>, emitted: bool) -> Result<Self, Failure> {
+        let depth = self.depth() + 1;
+        if depth > MAX_DEPTH {
+            let message = format!(
+                "`{event}` is call {depth} of a chain of at most {MAX_DEPTH}: {}",
+                self.describe()
+            );
+            return Err(Failure::internal(FailureCode::TOO_DEEP, message));
+        }
+        let link = Link {
+            event: event.clone(),
+            module: module.cloned(),
+            emitted,
+            depth,
+            parent: self.last.clone(),
+        };
+        Ok(Self {
+            last: Some(Arc::new(link)),
+            ..self.clone()
+        })
+    }
+
+    fn links(&self) -> impl Iterator<Item = &Link> {
+        std::iter::successors(self.last.as_deref(), |link| link.parent.as_deref())
+    }
+
+    fn describe(&self) -> String {
+        let mut names: Vec<_> = self.links().map(|link| format!("`{}`", link.event)).collect();
+        names.reverse();
+        names.join(" → ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Origin;
+
+    fn name(name: &str) -> Arc<str> {
+        name.into()
+    }
+
+    fn request_of(module: &str) -> Chain {
+        let route = RouteRecord {
+            method: "GET".to_owned(),
+            path: "/".to_owned(),
+            origin: Origin::Decorator,
+            module: Some(module.to_owned()),
+            controller: None,
+            handler: None,
+            unavailable_on: Vec::new(),
+        };
+        let route = Arc::new(route);
+        Chain::of_request(None, RequestOrigin { adapter: None, route })
+    }
+
+    #[test]
+    fn a_chain_past_its_depth_names_every_link() {
+        let mut chain = Chain::default();
+        for round in 0..MAX_DEPTH {
+            let event = if round % 2 == 0 { name("a:x") } else { name("b:y") };
+            chain = chain.extend(&event, None).unwrap();
+        }
+        let failure = chain.extend(&name("a:x"), None).unwrap_err();
+        assert_eq!(failure.code(), &FailureCode::TOO_DEEP);
+        assert!(failure.message().contains("`a:x` → `b:y`"), "{failure}");
+    }
+
+    #[test]
+    fn a_module_that_is_called_from_within_itself_waits_once_for_each_turn() {
+        let (shop, db) = (name("shop"), name("db"));
+        let chain = request_of("shop").extend(&name("db:one"), Some(&db)).unwrap();
+        assert_eq!((chain.reentrance("db"), chain.reentrance("shop")), (0, 1));
+        let chain = chain.extend(&name("shop:ask"), Some(&shop)).unwrap();
+        assert_eq!((chain.reentrance("db"), chain.reentrance("shop")), (1, 1));
+        let chain = chain.extend(&name("shop:again"), Some(&shop)).unwrap();
+        assert_eq!((chain.reentrance("db"), chain.reentrance("shop")), (1, 2));
+    }
+
+    #[test]
+    fn nobody_waits_for_an_emitted_event() {
+        let (shop, db) = (name("shop"), name("db"));
+        let chain = request_of("shop").extend(&name("db:one"), Some(&db)).unwrap();
+        let chain = chain.detach(&name("shop:heard"), Some(&shop)).unwrap();
+        assert_eq!((chain.reentrance("db"), chain.reentrance("shop")), (0, 0));
+        let chain = chain.extend(&name("shop:ask"), Some(&shop)).unwrap();
+        assert_eq!((chain.reentrance("db"), chain.reentrance("shop")), (0, 1));
+        assert_eq!(chain.depth(), 3, "its depth goes on all the same");
+    }
+}

@@ -1,0 +1,8 @@
+//! From the bytes of a component to what instances are made of.
+
+pub(crate) mod compiler;
+pub(crate) mod engine;
+pub(crate) mod inspect;
+pub(crate) mod link;
+pub(crate) mod lint;
+pub(crate) mod module_pre;
