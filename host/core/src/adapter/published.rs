@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwapOption;
 use http::{HeaderValue, Method, Response, StatusCode, header};
 
-use crate::exchange::router::finish;
+use crate::exchange::finish::finish;
 use crate::{Body, Error, ErrorKind, Reporter, Staged, error_reply};
 
 /// The state of one adapter: what it published last, in the form that its framework takes, and its [`Reporter`].

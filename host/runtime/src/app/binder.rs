@@ -144,7 +144,7 @@ impl Binder {
         let stage = |transport: &Arc<dyn Transport>| {
             let name = transport.name();
             transport
-                .stage(Arc::new(router.for_adapter(means.bus.reporter(name))))
+                .stage(Arc::new(router.for_adapter(name)))
                 .map_err(|error| {
                     Error::new(ErrorKind::Refused, format!("adapter `{name}` refuses the table")).with_source(error)
                 })
