@@ -1,26 +1,24 @@
-//! From the bytes of a component to a [`ModulePre`].
+//! From the bytes of a component to a [`ModulePre`]: checked, compiled, linked.
 
 use std::sync::Arc;
 
 use pointwork_core::Caller;
 use tokio_util::sync::CancellationToken;
 use wasmtime::component::Component;
-use wasmtime::component::types::ComponentItem;
 
 use crate::app::options::{Isolation, ModuleLimits, ModuleOptions};
 use crate::component::compiler::{CodeSettings, blocking};
 use crate::component::engine::{Engines, Shared};
 use crate::component::inspect::{Fit, Form, Inspection, inspect};
 use crate::component::module_pre::ModulePre;
+use crate::guest::GuestSettings;
 use crate::scheduling::metrics::Metrics;
 use crate::scheduling::threads::Threads;
 use crate::{Error, ErrorKind, Grants};
 
-/// What comes of compiling a component.
+/// A component that was compiled and linked.
 pub(crate) struct Compiled {
     pub(crate) pre: ModulePre,
-    /// Whether its handlers only read their requests.
-    pub(crate) pure: bool,
     pub(crate) inspection: Inspection,
     pub(crate) fit: Fit,
 }
@@ -74,7 +72,7 @@ fn check(bytes: &[u8], grants: &Grants, stack: usize, engines: &Engines) -> Resu
     })
 }
 
-/// Makes of a compiled component what instances are made of.
+/// Links a compiled component with the host functions.
 fn link(
     name: &str,
     component: Component,
@@ -90,8 +88,8 @@ fn link(
         ..
     } = checked;
     let limits = options.limits.as_ref().unwrap_or_else(|| engines.limits());
-    let asks_for_more = inspection.foreign().next().is_some();
-    let instance_pre = shared.link(&component, asks_for_more).map_err(|error| {
+    let uses_wasi = inspection.foreign().next().is_some();
+    let instance_pre = shared.link(&component, uses_wasi).map_err(|error| {
         Error::new(
             ErrorKind::Compile,
             "the component does not link with this host's contract",
@@ -119,27 +117,25 @@ fn link(
     let of = |there: bool, interface: &str, function: &str| there.then(|| export(interface, function)).transpose();
     let limits = isolated(limits.clone(), &options, &inspection, &fit)?;
     let name: Arc<str> = name.into();
-    let pre = ModulePre {
+    let settings = GuestSettings {
         metrics: Arc::new(Metrics::new(&name, &options.breaker, &options.trial, bus)),
-        cut: CancellationToken::new(),
-        retired: Arc::default(),
+        module: name,
         shares: fit.form == Form::Asynchronous && limits.in_flight > 1,
-        asks_for_more,
-        name,
+        uses_wasi,
+        limits,
+        grants: Arc::new(options.grants),
+    };
+    let pre = ModulePre {
         declare_routes: of(fit.controllers, "routes", "declare-routes")?,
         handle: of(fit.controllers, handlers, "handle")?,
         declare_channels: of(fit.channels, "channels", "declare-channels")?,
         deliver: of(fit.channels, listeners, "deliver")?,
         instance_pre,
-        limits,
-        grants: Arc::new(options.grants),
+        settings,
+        cut: CancellationToken::new(),
+        retired: Arc::default(),
     };
-    Ok(Compiled {
-        pre,
-        pure: !fit.channels && !asks_for_more && is_pure(&component),
-        inspection,
-        fit,
-    })
+    Ok(Compiled { pre, inspection, fit })
 }
 
 /// The limits of a module with what its isolation makes of them.
@@ -167,36 +163,4 @@ fn isolated(
         limits.in_flight = 1;
     }
     Ok(limits)
-}
-
-/// Whether a component imports only what reads a request. Nothing that such a component does can be seen from outside
-/// but its value, and it never waits.
-fn is_pure(component: &Component) -> bool {
-    const READERS: [&str; 11] = [
-        "context",
-        "[method]context.method",
-        "[method]context.path",
-        "[method]context.query",
-        "[method]context.param",
-        "[method]context.params",
-        "[method]context.header",
-        "[method]context.headers",
-        "[method]context.request-id",
-        "[method]context.route",
-        "[method]context.extension",
-    ];
-    let engine = component.engine();
-    component
-        .component_type()
-        .imports(engine)
-        .all(|(name, import)| match import.ty {
-            ComponentItem::ComponentInstance(instance) if name.contains("/context@") => instance
-                .exports(engine)
-                .all(|(name, export)| !is_function(&export.ty) || READERS.contains(&name)),
-            _ => true,
-        })
-}
-
-fn is_function(item: &ComponentItem) -> bool {
-    matches!(item, ComponentItem::ComponentFunc(_))
 }

@@ -5,4 +5,5 @@ pub(crate) mod engine;
 pub(crate) mod inspect;
 pub(crate) mod link;
 pub(crate) mod lint;
+pub(crate) mod manifest;
 pub(crate) mod module_pre;

@@ -6,7 +6,7 @@ use std::sync::PoisonError;
 use std::time::Instant;
 
 use pointwork_core::{BoxFuture, Executor};
-use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::runtime::{Builder, EnterGuard, Handle, Runtime};
 use tokio::task::JoinHandle;
 
 use crate::scheduling::meter::Lane;
@@ -72,6 +72,11 @@ impl Threads {
             fast: Owned::new(fast),
             slow: Owned::new(slow),
         })
+    }
+
+    /// Makes tokio's timers and sockets available to the thread until the result is dropped.
+    pub(crate) fn enter(&self) -> EnterGuard<'_> {
+        self.fast.handle.enter()
     }
 
     /// Runs guest code.
