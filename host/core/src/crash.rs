@@ -19,7 +19,7 @@ pub struct Crash {
     /// The adapter that served the request, or failed.
     #[serde(default)]
     pub adapter: Option<String>,
-    /// What happened.
+    /// The kind.
     pub kind: CrashKind,
     /// The details for the log: a trap's backtrace, a panic's message, an error with its causes.
     pub message: String,
@@ -49,7 +49,7 @@ impl Event for ServerCrashed {
     type Output = ();
 }
 
-/// What kind of failure a [`Crash`] is.
+/// The kind of a [`Crash`].
 ///
 /// Read it as a word from an open list: kinds that this version does not know arrive as [`CrashKind::Other`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -41,7 +41,11 @@ impl Caller {
 
     /// Reports a crash as `server:crashed`, with the request that began the chain (spec E1). When the application is
     /// gone it is only logged.
-    pub fn report(&self, crash: Crash) {
+    pub fn report(&self, mut crash: Crash) {
+        if let Some(request) = self.chain.request().filter(|_| self.chain.depth() == 0) {
+            // The caller is the request's own, so the crash is its handler's.
+            crash.module = crash.module.or_else(|| request.route.module.clone());
+        }
         match self.bus.upgrade() {
             Ok(bus) => bus.report_in(&self.chain, crash),
             Err(_) => tracing::error!(module = crash.module, limit = crash.limit, "{}", crash.message),

@@ -54,10 +54,6 @@ impl Bus {
             crash.request_id.get_or_insert_with(|| request.id.to_string());
             crash.route.get_or_insert_with(|| request.route.to_string());
             crash.adapter = crash.adapter.or_else(|| request.adapter.map(str::to_owned));
-            if chain.depth() == 0 {
-                // It is the handler's.
-                crash.module = crash.module.or_else(|| request.route.module.clone());
-            }
         }
         if chain.is_of_server() {
             log(&crash);

@@ -131,7 +131,7 @@ impl Body {
         }
     }
 
-    /// The same body, breaking off with [`BodyError::Timeout`] when its next piece takes longer than `pause`; `None` is no limit.
+    /// The same body, breaking off with [`BodyError::Timeout`] when its next piece takes longer than `pause`; `None` is unlimited.
     ///
     /// Only the time during which somebody waits counts. A body that came along with its head costs no timer.
     #[must_use]

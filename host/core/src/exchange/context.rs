@@ -197,7 +197,7 @@ impl Context {
     ///
     /// # Errors
     /// [`ALREADY_REPLIED`](FailureCode::ALREADY_REPLIED) for a second reply, which changes nothing (spec H7);
-    /// [`INVALID_REPLY`](FailureCode::INVALID_REPLY) for a status outside 200 to 599 or a value that is no reply;
+    /// [`INVALID_REPLY`](FailureCode::INVALID_REPLY) for a status outside 200 to 599 or a value that cannot be a reply;
     /// [`GONE`](FailureCode::GONE) when the client went away.
     pub fn send(&self, reply: impl IntoReply) -> Result<(), Failure> {
         match reply.into_reply() {

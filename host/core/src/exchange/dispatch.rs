@@ -57,7 +57,7 @@ pub(crate) struct Dispatch {
     ended: bool,
 }
 
-/// What ends a request: a reply, or a crash that is answered and reported.
+/// The end of a request: a reply, or a crash that is answered and reported.
 type End = Result<Response<Body>, Crash>;
 
 impl Dispatch {

@@ -1,4 +1,4 @@
-//! What handles the requests of one route.
+//! The handler of a route.
 
 use std::future::Future;
 use std::time::Duration;

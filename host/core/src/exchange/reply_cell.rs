@@ -35,7 +35,7 @@ enum ReplyState {
     Closed,
 }
 
-/// What the dispatcher finds in the cell.
+/// The content of the cell, for the dispatcher.
 #[derive(Debug)]
 pub(crate) enum Arrival {
     Reply(Response<Body>),

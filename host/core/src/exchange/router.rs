@@ -80,7 +80,7 @@ struct Shared {
     executor: Arc<dyn Executor>,
 }
 
-/// What a route leads to.
+/// The end of a route.
 struct Endpoint {
     record: Arc<RouteRecord>,
     handler: Arc<dyn Handler>,

@@ -111,7 +111,7 @@ impl Guest {
         match self.emits.spend() {
             Ok(()) => Ok(None),
             Err(exceeded) if self.emits.is_shared() => {
-                if self.emits.tell() {
+                if self.emits.is_to_be_logged() {
                     tracing::error!(module = &*self.module, "{exceeded}: events are dropped");
                 }
                 Ok(Some(exceeded))
@@ -176,7 +176,7 @@ fn spend_line(lines: &Budget, module: &str) -> Result<bool, Exceeded> {
     match lines.spend() {
         Ok(()) => Ok(true),
         Err(exceeded) if lines.is_shared() => {
-            if lines.tell() {
+            if lines.is_to_be_logged() {
                 tracing::error!(module, "{exceeded}: lines are dropped");
             }
             Ok(false)
