@@ -15,10 +15,10 @@ use crate::exchange::body::Exceeded;
 use crate::exchange::context::{Arrived, Extensions};
 use crate::exchange::dispatch::{Dispatch, End};
 use crate::exchange::reply_cell::ReplyCell;
+use crate::options::RouterOptions;
 use crate::routing::sanitize::{BodyRule, sanitize};
 use crate::routing::{
-    Conflicts, Entry, MethodFilter, Owner, Params, Pattern, Refusal, Resolution, Shape, ShapeId, Table, TableOptions,
-    guard,
+    Conflicts, Entry, MethodFilter, Owner, Params, Pattern, Refusal, Resolution, Shape, ShapeId, Table, guard,
 };
 use crate::{
     Body, BoxFuture, Bus, Chain, Context, Crash, CrashKind, Executor, Failure, IntoReply, Outcome, Reporter, RequestId,
@@ -126,28 +126,6 @@ pub struct Route {
 impl fmt::Debug for Route {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Route({} {})", self.filter, self.pattern.as_str())
-    }
-}
-
-/// What holds for every request.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct RouterOptions {
-    /// The longest request body, in bytes; 413 past it. Default 2 MiB.
-    pub body_limit: u64,
-    /// How long a request may take until its reply begins; 504 past it. Default 30 s.
-    pub deadline: Option<Duration>,
-    /// How the table reads paths.
-    pub table: TableOptions,
-}
-
-impl Default for RouterOptions {
-    fn default() -> Self {
-        Self {
-            body_limit: 2 * 1024 * 1024,
-            deadline: Some(Duration::from_secs(30)),
-            table: TableOptions::default(),
-        }
     }
 }
 
