@@ -120,7 +120,15 @@ impl Module {
             return Err(Error::new(ErrorKind::Read, message).with_hint("the file may be truncated, or another one"));
         }
         let size = bytes.len();
-        let compiled = compile(name, bytes, options.clone(), engines, threads, bus.caller()).await?;
+        let compiled = compile(
+            name,
+            bytes,
+            options.settings(engines.limits()),
+            engines,
+            threads,
+            bus.caller(),
+        )
+        .await?;
         let Compiled {
             pre,
             pure,

@@ -7,11 +7,11 @@ use tokio_util::sync::CancellationToken;
 use wasmtime::component::Component;
 use wasmtime::component::types::ComponentItem;
 
-use crate::app::options::{Isolation, ModuleLimits, ModuleOptions};
 use crate::component::compiler::{CodeSettings, blocking};
 use crate::component::engine::{Engines, Shared};
 use crate::component::inspect::{Fit, Form, Inspection, inspect};
 use crate::component::module_pre::ModulePre;
+use crate::limits::{Breaker, Isolation, ModuleLimits, Trial};
 use crate::scheduling::metrics::Metrics;
 use crate::scheduling::threads::Threads;
 use crate::{Error, ErrorKind, Grants};
@@ -23,6 +23,15 @@ pub(crate) struct Compiled {
     pub(crate) pure: bool,
     pub(crate) inspection: Inspection,
     pub(crate) fit: Fit,
+}
+
+/// The options that a component is linked with: see [`ModuleOptions`](crate::ModuleOptions).
+pub(crate) struct ModuleSettings {
+    pub(crate) limits: ModuleLimits,
+    pub(crate) isolation: Option<Isolation>,
+    pub(crate) breaker: Breaker,
+    pub(crate) trial: Trial,
+    pub(crate) grants: Grants,
 }
 
 /// A component that was looked at from outside.
@@ -41,23 +50,23 @@ struct Checked {
 pub(crate) async fn compile(
     name: &str,
     bytes: Arc<[u8]>,
-    options: ModuleOptions,
+    settings: ModuleSettings,
     engines: &Arc<Engines>,
     threads: &Arc<Threads>,
     bus: Caller,
 ) -> Result<Compiled, Error> {
     let compiler = engines.compiler();
     compiler.check_size(bytes.len())?;
-    let stack = options.limits.as_ref().unwrap_or_else(|| engines.limits()).stack;
+    let stack = settings.limits.stack;
     let checked = {
-        let (bytes, grants, engines) = (bytes.clone(), options.grants.clone(), engines.clone());
+        let (bytes, grants, engines) = (bytes.clone(), settings.grants.clone(), engines.clone());
         blocking(threads, move || check(&bytes, &grants, stack, &engines)).await?
     };
     let component = compiler
         .component(checked.settings, &checked.shared.engine, bytes, threads)
         .await?;
-    let (name, engines) = (name.to_owned(), engines.clone());
-    blocking(threads, move || link(&name, component, checked, options, &engines, bus)).await
+    let name = name.to_owned();
+    blocking(threads, move || link(&name, component, checked, settings, bus)).await
 }
 
 /// Looks at a component from outside, and finds the engine for it.
@@ -79,8 +88,7 @@ fn link(
     name: &str,
     component: Component,
     checked: Checked,
-    options: ModuleOptions,
-    engines: &Engines,
+    settings: ModuleSettings,
     bus: Caller,
 ) -> Result<Compiled, Error> {
     let Checked {
@@ -89,7 +97,6 @@ fn link(
         shared,
         ..
     } = checked;
-    let limits = options.limits.as_ref().unwrap_or_else(|| engines.limits());
     let asks_for_more = inspection.foreign().next().is_some();
     let instance_pre = shared.link(&component, asks_for_more).map_err(|error| {
         Error::new(
@@ -117,10 +124,10 @@ fn link(
         Form::Asynchronous => ("handlers-async", "listeners-async"),
     };
     let of = |there: bool, interface: &str, function: &str| there.then(|| export(interface, function)).transpose();
-    let limits = isolated(limits.clone(), &options, &inspection, &fit)?;
+    let limits = isolated(&settings, &inspection, &fit)?;
     let name: Arc<str> = name.into();
     let pre = ModulePre {
-        metrics: Arc::new(Metrics::new(&name, &options.breaker, &options.trial, bus)),
+        metrics: Arc::new(Metrics::new(&name, &settings.breaker, &settings.trial, bus)),
         cut: CancellationToken::new(),
         retired: Arc::default(),
         shares: fit.form == Form::Asynchronous && limits.in_flight > 1,
@@ -132,7 +139,7 @@ fn link(
         deliver: of(fit.channels, listeners, "deliver")?,
         instance_pre,
         limits,
-        grants: Arc::new(options.grants),
+        grants: Arc::new(settings.grants),
     };
     Ok(Compiled {
         pre,
@@ -143,13 +150,9 @@ fn link(
 }
 
 /// The limits of a module with what its isolation makes of them.
-fn isolated(
-    mut limits: ModuleLimits,
-    options: &ModuleOptions,
-    inspection: &Inspection,
-    fit: &Fit,
-) -> Result<ModuleLimits, Error> {
-    match options.isolation {
+fn isolated(settings: &ModuleSettings, inspection: &Inspection, fit: &Fit) -> Result<ModuleLimits, Error> {
+    let mut limits = settings.limits.clone();
+    match settings.isolation {
         Some(Isolation::Shared) if fit.form == Form::Synchronous => {
             let message = "the isolation `shared` is for modules of the asynchronous form, and this one is synchronous: \
                            expected `exclusive` or `fresh`";

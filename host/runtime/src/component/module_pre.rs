@@ -8,12 +8,12 @@ use tokio_util::sync::CancellationToken;
 use wasmtime::component::{ComponentExportIndex, Instance, InstancePre, Lift};
 use wasmtime::{PoolConcurrencyLimitError, Store, Trap};
 
-use crate::app::options::ModuleLimits;
 use crate::component::engine::SLICE;
 use crate::guest::Guest;
 use crate::guest::bindings::exports::pointwork::module::channels::Channel;
 use crate::guest::bindings::exports::pointwork::module::routes::Controller;
 use crate::guest::limiter::Exceeded;
+use crate::limits::ModuleLimits;
 use crate::scheduling::call_history::CallHistory;
 use crate::scheduling::meter::{Metered, follow};
 use crate::scheduling::metrics::Metrics;
