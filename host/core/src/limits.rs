@@ -107,10 +107,10 @@ impl Limit {
     /// The values that are valid, in words.
     fn expected(&self) -> String {
         match (self.min, self.max) {
-            (Amount::Bytes(_), _) => "a size, as in `2MiB`, or a number of bytes".to_owned(),
+            (Amount::Bytes(_), _) => "a size, as in \"2MiB\", or a number of bytes".to_owned(),
             (Amount::Count(min), Amount::Count(u64::MAX)) => format!("a whole number from {min}"),
             (Amount::Count(min), max) => format!("a whole number from {min} to {max}"),
-            (Amount::Time(_), _) => "a time above 0 with its unit, as in `30s` or `1m 30s`".to_owned(),
+            (Amount::Time(_), _) => "a time above 0 with its unit, as in \"30s\" or \"1m 30s\"".to_owned(),
         }
     }
 
@@ -386,7 +386,7 @@ mod tests {
         let error = options.set("body", Amount::Count(1)).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "`1` is invalid for `body`: expected a size, as in `2MiB`, or a number of bytes"
+            "`1` is invalid for `body`: expected a size, as in \"2MiB\", or a number of bytes"
         );
         let error = options.set("bodi", Amount::Bytes(1)).unwrap_err();
         assert_eq!(error.to_string(), "there is no limit `bodi`");
