@@ -362,6 +362,7 @@ mod tests {
         check::<RouterOptions>();
         check::<ServerOptions>();
         check::<Http2Options>();
+        assert_eq!(ServerOptions::default().max_headers, ServerOptions::DEFAULT_MAX_HEADERS);
     }
 
     #[test]

@@ -125,7 +125,8 @@ fn amount(limit: &Limit, value: &Spanned<DeValue<'_>>, text: &str) -> Result<Amo
         (Amount::Time(_), DeValue::String(time)) => humantime::parse_duration(time).ok().map(Amount::Time),
         _ => None,
     };
-    amount
-        .filter(|amount| limit.check(*amount).is_ok())
-        .ok_or_else(|| Problem::new(value.span(), limit.invalid(&text[value.span()]).to_string()))
+    amount.filter(|amount| limit.check(*amount).is_ok()).ok_or_else(|| {
+        let written = text[value.span()].lines().next().unwrap_or_default();
+        Problem::new(value.span(), limit.invalid(written).to_string())
+    })
 }

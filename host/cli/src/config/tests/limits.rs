@@ -206,10 +206,11 @@ fn rows(limits: impl Iterator<Item = &'static Limit>, name: impl Fn(&Limit) -> S
             (min, Amount::Bytes(max) | Amount::Count(max)) if max < u64::MAX => format!("{min} to {max}"),
             (min, _) => format!("from {min}"),
         };
-        // The first paragraph, with the names of linked items in the place of the links.
+        // The first paragraph; a page has no use for links within the crate.
         let doc = limit.doc.split("\n\n").next().unwrap_or_default();
         let doc = doc.lines().map(str::trim).collect::<Vec<_>>().join(" ");
         let name = name(limit);
+        assert!(!doc.contains("]("), "{name}: {doc}");
         writeln!(rows, "| `{name}` | {default} | {allowed} | {doc} |").expect("a string takes all");
     }
     rows
