@@ -309,18 +309,15 @@ macro_rules! limits {
     (@value bytes $number:literal MiB) => { $number << 20 };
     (@value bytes $number:literal GiB) => { $number << 30 };
     (@value count $number:literal) => { $number };
-    (@value time $number:literal ms) => { std::time::Duration::from_millis($number).into() };
-    (@value time $number:literal s) => { std::time::Duration::from_secs($number).into() };
+    (@value time $($time:tt)*) => { $crate::limits!(@time $($time)*).into() };
 
     (@default $unit:ident none) => { None };
-    (@default bytes $($default:tt)*) => { Some($crate::limits::Amount::Bytes($crate::limits!(@value bytes $($default)*))) };
+    (@default bytes $($size:tt)*) => { Some($crate::limits::Amount::Bytes($crate::limits!(@value bytes $($size)*))) };
     (@default count $number:literal) => { Some($crate::limits::Amount::Count($number)) };
-    (@default time $number:literal ms) => {
-        Some($crate::limits::Amount::Time(std::time::Duration::from_millis($number)))
-    };
-    (@default time $number:literal s) => {
-        Some($crate::limits::Amount::Time(std::time::Duration::from_secs($number)))
-    };
+    (@default time $($time:tt)*) => { Some($crate::limits::Amount::Time($crate::limits!(@time $($time)*))) };
+
+    (@time $number:literal ms) => { std::time::Duration::from_millis($number) };
+    (@time $number:literal s) => { std::time::Duration::from_secs($number) };
 
     (@bounds time $type:ty) => {
         (

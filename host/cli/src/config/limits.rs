@@ -70,7 +70,10 @@ impl LimitTable {
     /// The keys that [`LimitValues::take`] reads.
     pub(super) fn keys(self) -> Vec<&'static str> {
         let limits = self.limits("").map(|limit| limit.name);
-        limits.chain(self.below()).collect()
+        let mut keys: Vec<_> = limits.chain(self.below()).collect();
+        // The fields of one name are neighbours.
+        keys.dedup();
+        keys
     }
 }
 
