@@ -3,36 +3,16 @@
 //!
 //! A further one is a feature, a case of [`Adapter`], and a line in [`Adapter::connect`].
 
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 
-use clap::ValueEnum;
 use pointwork::App;
 use pointwork_core::ServerOptions;
-use serde::Deserialize;
 use tokio::net::TcpListener;
 
-use crate::config::Limits;
+use crate::config::Adapter;
 use crate::error::{Error, Result};
 use crate::exit::Exit;
-
-/// The HTTP server to run on.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Adapter {
-    /// axum
-    Axum,
-    /// trillium; its list of methods is closed
-    Trillium,
-    /// actix-web; without HTTP/2
-    Actix,
-    /// salvo
-    Salvo,
-    /// Bare hyper
-    #[default]
-    Hyper,
-}
 
 /// A future that owns all it needs.
 pub(crate) type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -59,8 +39,7 @@ impl Adapter {
     /// # Errors
     ///
     /// This build lacks the adapter, or the adapter refuses the routes.
-    pub(crate) fn connect(self, app: &App, limits: &Limits) -> Result<Serve> {
-        let options = options(limits);
+    pub(crate) fn connect(self, app: &App, options: ServerOptions) -> Result<Serve> {
         match self {
             #[cfg(feature = "adapter-axum")]
             Self::Axum => connect!(app, pointwork_axum::Axum::with_options(options)),
@@ -78,51 +57,6 @@ impl Adapter {
                 let hint = format!("build pointwork-cli with the feature `adapter-{missing}`");
                 Err(Error::new(Exit::Usage, format!("this build has no adapter `{missing}`")).with_hint(hint))
             }
-        }
-    }
-}
-
-fn options(limits: &Limits) -> ServerOptions {
-    let mut options = ServerOptions::default();
-    if let Some(timeout) = limits.header_timeout {
-        options.first_byte_timeout = Some(timeout);
-        options.header_timeout = Some(timeout);
-    }
-    if let Some(timeout) = limits.body_timeout {
-        options.body_timeout = Some(timeout);
-    }
-    if let Some(grace) = limits.shutdown_grace {
-        options.shutdown_grace = grace;
-    }
-    options
-}
-
-impl fmt::Display for Adapter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Axum => "axum",
-            Self::Trillium => "trillium",
-            Self::Actix => "actix",
-            Self::Salvo => "salvo",
-            Self::Hyper => "hyper",
-        })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn adapters_have_one_name_on_the_command_line_in_the_file_and_in_messages() {
-        for adapter in Adapter::value_variants() {
-            let shown = adapter.to_string();
-            assert_eq!(
-                adapter.to_possible_value().expect("none is hidden").get_name(),
-                shown.as_str()
-            );
-            let read: Adapter = serde_json::from_value(shown.into()).expect("its name in a file");
-            assert_eq!(read, *adapter);
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use futures_executor::block_on;
 
-use crate::adapters::Adapter;
 use crate::app;
+use crate::config::Adapter;
 use crate::error::{Error, Result};
 use crate::grants::Missing;
 use crate::modules::ModuleArgs;
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<()> {
     let app = app::create(&config, None)?;
     block_on(app::load(&app, &modules))?;
     if let Some(adapter) = args.adapter.or(config.adapter) {
-        drop(adapter.connect(&app, &config.limits)?);
+        drop(adapter.connect(&app, crate::options::server(&config))?);
     }
     let routes = app.routes();
     if args.json {

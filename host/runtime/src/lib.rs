@@ -11,22 +11,25 @@ mod error;
 mod grants;
 mod guest;
 mod instance;
+mod limits;
 mod scheduling;
 mod store;
 
 pub use app::changes::{Change, ChangeKind, Refusal, RouteChanges, ServerRefused, ServerSwapped};
 pub use app::channel::Channel;
 pub use app::module::{ChannelInfo, ModuleInfo};
-pub use app::options::{AppOptions, Breaker, CompileOptions, Isolation, ModuleLimits, ModuleOptions, Trial};
+pub use app::options::{AppOptions, ModuleOptions};
 pub use app::status::{Draining, ModuleState, ModuleStatus, Usage};
 pub use app::{App, ConnectOptions, Settings};
-pub use component::compiler::{Worker, work as compile_worker};
+pub use component::compiler::{CompileOptions, Worker, work as compile_worker};
 pub use component::inspect::{Fit, Form, Inspection, inspect};
 pub use digest::digest;
 pub use error::{Error, ErrorKind};
 pub use grants::{Access, Capability, Directory, Grants};
+pub use limits::{Breaker, Isolation, ModuleLimits, Trial};
 pub use store::{CacheDirectory, StateDirectory, Version};
 
+pub use pointwork_core::limits::{Amount, Limit, LimitError, Limits};
 pub use pointwork_core::{
     Body, BodyError, BodyReader, BodyWriter, Bus, BusOptions, Caller, Context, Crash, CrashKind, Delivery, Extensions,
     Failure, FailureCode, Handler, HandlerFuture, IntoReply, Json, Listener, Origin, Outcome, Payload, RequestId,

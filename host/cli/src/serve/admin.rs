@@ -43,9 +43,7 @@ pub(super) async fn start(config: &Config, app: &App, modules: &[Loadable<'_>]) 
     }
     let compile = options::application(config).compile;
     admin_options.component_limit = compile.size;
-    if let Some(grace) = config.limits.shutdown_grace {
-        admin_options.shutdown_grace = grace;
-    }
+    admin_options.shutdown_grace = options::server(config).shutdown_grace;
     admin_options.module_options = module_options(config, modules);
     let endpoint = Admin::with_options(app, admin_options).map_err(|error| failed(place, error))?;
     let listener = match place {

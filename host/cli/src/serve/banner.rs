@@ -2,8 +2,8 @@
 
 use pointwork::{App, ModuleInfo};
 
-use crate::adapters::Adapter;
 use crate::channels::Channels;
+use crate::config::Adapter;
 use crate::table;
 use crate::ui::{STRONG, Terminal, styled};
 

@@ -15,23 +15,18 @@ use tokio::sync::oneshot;
 
 use self::signals::Signals;
 use self::watch::Watch;
-use crate::adapters::Adapter;
 use crate::app::{self, Loadable};
 use crate::channels::Channels;
-use crate::config::{Admin, AdminAddress, Config, Listen, Prefix};
+use crate::config::{Adapter, Admin, AdminAddress, Config, Listen, Prefix};
 use crate::error::{Error, Result};
 use crate::exit::Exit;
 use crate::grants::Missing;
-use crate::keep;
 use crate::modules::ModuleArgs;
 use crate::ui::Terminal;
+use crate::{keep, options};
 
 /// Where to listen when nobody says.
 const LISTEN: &str = "127.0.0.1:8080";
-
-/// How long emitted events may take to be heard at the end, and requests in flight to end, unless the configuration
-/// says otherwise.
-const GRACE: Duration = Duration::from_secs(10);
 
 const EXAMPLES: &str = "\
 Examples:
@@ -162,7 +157,7 @@ async fn serve(
         let _ = stopped.await;
     });
     let adapter = config.adapter.unwrap_or_default();
-    let serve = adapter.connect(&app, &config.limits)?;
+    let serve = adapter.connect(&app, options::server(config))?;
     let mut serving = serve(listener, stopped);
     let admin = admin::start(config, &app, modules).await?;
 
@@ -190,7 +185,7 @@ async fn serve(
             admin.stop().await;
         }
         serving.await;
-        drain(&app, config.limits.shutdown_grace.unwrap_or(GRACE)).await;
+        drain(&app, options::server(config).shutdown_grace).await;
         Ok(())
     };
     tokio::select! {

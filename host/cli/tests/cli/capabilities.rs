@@ -49,8 +49,8 @@ fn grant_that_is_none_is_refused_with_file_line_and_column() {
         ),
         (
             "environment = { \"A=B\" = \"c\" }",
-            "`A=B` cannot be the name of an environment entry in pointwork.toml:4:17\n\
-             hint: a name is not empty, and has neither `=` nor a zero byte",
+            "`A=B` is not a valid name of an environment variable in pointwork.toml:4:17\n\
+             hint: a name is not empty and contains neither `=` nor a zero byte",
         ),
         (
             "environment = { PORT = 80 }",
@@ -68,12 +68,12 @@ fn grant_that_is_none_is_refused_with_file_line_and_column() {
         ),
         (
             "directories = [{ host = \".\", guest = \"data\" }]",
-            "`data` is no path in a module in pointwork.toml:4:38\n\
-             hint: expected an absolute path without `.`, `..` and doubled slashes, as in `/data`",
+            "`data` is not a path in a module in pointwork.toml:4:38\n\
+             hint: expected an absolute path without `.`, `..` and double slashes, as in `/data`",
         ),
         (
             "directories = [{ host = \".\", guest = \"/a\" }, { host = \".\", guest = \"/a\" }]",
-            "a second directory at `/a` in pointwork.toml:4:68\nhint: each directory has a place of its own in the module",
+            "two directories have the path `/a` in pointwork.toml:4:68\nhint: give each directory a path of its own in the module",
         ),
         (
             "directories = [{ host = \".\", guest = \"/a\", access = \"write\" }]",
@@ -99,7 +99,7 @@ fn grant_that_is_none_is_refused_with_file_line_and_column() {
         ),
         (
             "http = [\"api.example.com\", \"*.example.com\"]",
-            "`*.example.com` names no host; expected a host without scheme and path, as in `api.example.com`, \
+            "`*.example.com` does not name a host; expected a host without scheme and path, as in `api.example.com`, \
              `127.0.0.1:8080` or `[::1]:8080` in pointwork.toml:4:28",
         ),
     ] {
@@ -116,16 +116,16 @@ fn module_that_is_wrong_is_refused_with_file_line_and_column() {
     for (keys, message) in [
         (
             "instances = 0",
-            "invalid value: integer `0`, expected a whole number above 0 in pointwork.toml:3:13",
+            "`0` is invalid for `instances`: expected a whole number from 1 in pointwork.toml:3:13",
         ),
         (
             "memory = \"lots\"",
-            "`lots` is no size; expected a size, as in \"2MiB\", or a number of bytes in pointwork.toml:3:10",
+            "`\"lots\"` is invalid for `memory`: expected a size, as in \"2MiB\", or a number of bytes in pointwork.toml:3:10",
         ),
         (
             "target = \"wasm32-wasip2\"",
             "`target` without `build` in pointwork.toml:3:10\n\
-             hint: it is the target for which cargo builds the package that `build` names",
+             hint: cargo builds the package that `build` names for this target",
         ),
         (
             "grants = {}",
@@ -133,7 +133,7 @@ fn module_that_is_wrong_is_refused_with_file_line_and_column() {
         ),
         (
             "[limits]\nevent-queue = 0",
-            "invalid value: integer `0`, expected a whole number above 0 in pointwork.toml:4:15",
+            "`0` is invalid for `event-queue`: expected a whole number from 1 in pointwork.toml:4:15",
         ),
     ] {
         let folder = store();

@@ -193,11 +193,11 @@ fn prefix_that_is_none_is_refused_with_its_place() {
         pointwork(folder.path()).args(["serve", "--prefix", "/a//b", "a.wasm"]),
         2,
     );
-    assert!(text.contains("`/a//b` is no prefix"), "{text}");
+    assert!(text.contains("`/a//b` is not a prefix"), "{text}");
     write(folder.path(), "pointwork.toml", "prefix = \"/a//b\"\n");
     let text = stderr(pointwork(folder.path()).arg("serve"), 3);
     assert!(
-        text.contains("`/a//b` is no prefix") && text.contains("pointwork.toml:1:10"),
+        text.contains("`/a//b` is not a prefix") && text.contains("pointwork.toml:1:10"),
         "{text}"
     );
 }

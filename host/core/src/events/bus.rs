@@ -4,7 +4,7 @@ use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use arc_swap::ArcSwap;
 use futures_channel::oneshot;
@@ -19,29 +19,8 @@ use super::queue::Queue;
 use super::registry::{Emitted, Registered, Registry};
 use crate::crash::panic_message;
 use crate::executor::within;
+use crate::options::BusOptions;
 use crate::{Crash, CrashKind, Error, Executor, Failure, FailureCode};
-
-/// How events are carried.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct BusOptions {
-    /// How many emitted events may wait for one listener; one more is refused. Default 1,024.
-    pub queue: usize,
-    /// How long a listener may work on one emitted event. Default 30 s.
-    pub deadline: Duration,
-    /// The longest payload of an event, and of what a listener returns, in bytes. Default 2 MiB.
-    pub payload_limit: usize,
-}
-
-impl Default for BusOptions {
-    fn default() -> Self {
-        Self {
-            queue: 1024,
-            deadline: Duration::from_secs(30),
-            payload_limit: 2 * 1024 * 1024,
-        }
-    }
-}
 
 /// Carries events from controllers and the server to listeners. Cheap to clone; all clones are one bus.
 ///

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Version, header};
@@ -17,9 +17,10 @@ use super::state::Exchange;
 use crate::events::bus::Bus;
 use crate::events::caller::Caller;
 use crate::events::chain::{Chain, RequestOrigin};
+use crate::options::RouterOptions;
 use crate::routing::{
     Conflicts, Entry, MethodFilter, Owner, Params, Pattern, Refusal, Resolution, RouteRecord, Shape, ShapeId, Table,
-    TableOptions, guard,
+    guard,
 };
 use crate::{Crash, CrashKind, Executor, Failure, RequestId};
 
@@ -39,28 +40,6 @@ pub struct Route {
 impl fmt::Debug for Route {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Route({} {})", self.filter, self.pattern.as_str())
-    }
-}
-
-/// What holds for every request.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct RouterOptions {
-    /// The longest request body, in bytes; 413 past it. Default 2 MiB.
-    pub body_limit: u64,
-    /// How long a request may take until its reply begins; 504 past it. Default 30 s.
-    pub deadline: Option<Duration>,
-    /// How the table reads paths.
-    pub table: TableOptions,
-}
-
-impl Default for RouterOptions {
-    fn default() -> Self {
-        Self {
-            body_limit: 2 * 1024 * 1024,
-            deadline: Some(Duration::from_secs(30)),
-            table: TableOptions::default(),
-        }
     }
 }
 

@@ -24,7 +24,7 @@ use crate::app::options::{AppOptions, ModuleOptions};
 use crate::app::status::ModuleStatus;
 use crate::component::engine::Engines;
 use crate::scheduling::threads::Threads;
-use crate::{Error, ErrorKind, digest};
+use crate::{Error, ErrorKind, StateDirectory, digest};
 
 use self::lifecycle::{History, Proposal};
 
@@ -49,6 +49,7 @@ struct Inner {
     engines: Arc<Engines>,
     threads: Arc<Threads>,
     means: Means,
+    directory: Option<StateDirectory>,
     state: Mutex<State>,
 }
 
@@ -110,7 +111,7 @@ impl App {
             bus,
             executor,
         };
-        let engines = Arc::new(Engines::new(&options)?);
+        let engines = Arc::new(Engines::new(options.engine())?);
         let state = Mutex::new(State {
             binder: Binder::default(),
             records: Vec::new(),
@@ -120,6 +121,7 @@ impl App {
             engines,
             threads,
             means,
+            directory: options.state,
             state,
         }));
         app.keep_tidy();

@@ -101,7 +101,8 @@ impl Module {
             return Err(Error::new(ErrorKind::Read, message).with_hint("the file may be truncated, or another one"));
         }
         let size = bytes.len();
-        let compiled = compile(name, bytes, options.clone(), engines, threads, bus.caller()).await?;
+        let settings = options.settings(engines.limits());
+        let compiled = compile(name, bytes, settings, engines, threads, bus.caller()).await?;
         let Compiled { pre, inspection, fit } = compiled;
         let pre = Arc::new(pre);
         let manifest = Manifest::read(&pre, threads).await?;

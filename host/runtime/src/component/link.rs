@@ -6,12 +6,12 @@ use pointwork_core::Caller;
 use tokio_util::sync::CancellationToken;
 use wasmtime::component::Component;
 
-use crate::app::options::{Isolation, ModuleLimits, ModuleOptions};
 use crate::component::compiler::{CodeSettings, blocking};
 use crate::component::engine::{Engines, Shared};
 use crate::component::inspect::{Fit, Form, Inspection, inspect};
 use crate::component::module_pre::ModulePre;
 use crate::guest::GuestSettings;
+use crate::limits::{Breaker, Isolation, ModuleLimits, Trial};
 use crate::scheduling::metrics::Metrics;
 use crate::scheduling::threads::Threads;
 use crate::{Error, ErrorKind, Grants};
@@ -21,6 +21,15 @@ pub(crate) struct Compiled {
     pub(crate) pre: ModulePre,
     pub(crate) inspection: Inspection,
     pub(crate) fit: Fit,
+}
+
+/// The options that a component is linked with: see [`ModuleOptions`](crate::ModuleOptions).
+pub(crate) struct ModuleSettings {
+    pub(crate) limits: ModuleLimits,
+    pub(crate) isolation: Option<Isolation>,
+    pub(crate) breaker: Breaker,
+    pub(crate) trial: Trial,
+    pub(crate) grants: Grants,
 }
 
 /// A component that was looked at from outside.
@@ -39,23 +48,23 @@ struct Checked {
 pub(crate) async fn compile(
     name: &str,
     bytes: Arc<[u8]>,
-    options: ModuleOptions,
+    settings: ModuleSettings,
     engines: &Arc<Engines>,
     threads: &Arc<Threads>,
     bus: Caller,
 ) -> Result<Compiled, Error> {
     let compiler = engines.compiler();
     compiler.check_size(bytes.len())?;
-    let stack = options.limits.as_ref().unwrap_or_else(|| engines.limits()).stack;
+    let stack = settings.limits.stack;
     let checked = {
-        let (bytes, grants, engines) = (bytes.clone(), options.grants.clone(), engines.clone());
+        let (bytes, grants, engines) = (bytes.clone(), settings.grants.clone(), engines.clone());
         blocking(threads, move || check(&bytes, &grants, stack, &engines)).await?
     };
     let component = compiler
         .component(checked.settings, &checked.shared.engine, bytes, threads)
         .await?;
-    let (name, engines) = (name.to_owned(), engines.clone());
-    blocking(threads, move || link(&name, component, checked, options, &engines, bus)).await
+    let name = name.to_owned();
+    blocking(threads, move || link(&name, component, checked, settings, bus)).await
 }
 
 /// Looks at a component from outside, and finds the engine for it.
@@ -77,8 +86,7 @@ fn link(
     name: &str,
     component: Component,
     checked: Checked,
-    options: ModuleOptions,
-    engines: &Engines,
+    settings: ModuleSettings,
     bus: Caller,
 ) -> Result<Compiled, Error> {
     let Checked {
@@ -87,7 +95,6 @@ fn link(
         shared,
         ..
     } = checked;
-    let limits = options.limits.as_ref().unwrap_or_else(|| engines.limits());
     let uses_wasi = inspection.foreign().next().is_some();
     let instance_pre = shared.link(&component, uses_wasi).map_err(|error| {
         Error::new(
@@ -115,15 +122,15 @@ fn link(
         Form::Asynchronous => ("handlers-async", "listeners-async"),
     };
     let of = |there: bool, interface: &str, function: &str| there.then(|| export(interface, function)).transpose();
-    let limits = isolated(limits.clone(), &options, &inspection, &fit)?;
+    let limits = isolated(&settings, &inspection, &fit)?;
     let name: Arc<str> = name.into();
-    let settings = GuestSettings {
-        metrics: Arc::new(Metrics::new(&name, &options.breaker, &options.trial, bus)),
+    let guest = GuestSettings {
+        metrics: Arc::new(Metrics::new(&name, &settings.breaker, &settings.trial, bus)),
         module: name,
         shares: fit.form == Form::Asynchronous && limits.in_flight > 1,
         uses_wasi,
         limits,
-        grants: Arc::new(options.grants),
+        grants: Arc::new(settings.grants),
     };
     let pre = ModulePre {
         declare_routes: of(fit.controllers, "routes", "declare-routes")?,
@@ -131,7 +138,7 @@ fn link(
         declare_channels: of(fit.channels, "channels", "declare-channels")?,
         deliver: of(fit.channels, listeners, "deliver")?,
         instance_pre,
-        settings,
+        settings: guest,
         cut: CancellationToken::new(),
         retired: Arc::default(),
     };
@@ -139,13 +146,9 @@ fn link(
 }
 
 /// The limits of a module with what its isolation makes of them.
-fn isolated(
-    mut limits: ModuleLimits,
-    options: &ModuleOptions,
-    inspection: &Inspection,
-    fit: &Fit,
-) -> Result<ModuleLimits, Error> {
-    match options.isolation {
+fn isolated(settings: &ModuleSettings, inspection: &Inspection, fit: &Fit) -> Result<ModuleLimits, Error> {
+    let mut limits = settings.limits.clone();
+    match settings.isolation {
         Some(Isolation::Shared) if fit.form == Form::Synchronous => {
             let message = "the isolation `shared` is for modules of the asynchronous form, and this one is synchronous: \
                            expected `exclusive` or `fresh`";

@@ -15,10 +15,10 @@ use wasmtime::Result;
 use wasmtime::component::ResourceTable;
 
 use crate::Grants;
-use crate::app::options::ModuleLimits;
 use crate::guest::bindings::{log, types};
 use crate::guest::limiter::{Exceeded, Limiter};
 use crate::guest::reply::failure_out;
+use crate::limits::ModuleLimits;
 use crate::scheduling::metrics::{Counted, Metrics};
 
 use self::budget::Budget;

@@ -2,7 +2,7 @@
 
 use std::process::ExitStatus;
 
-use crate::app::options::CompileOptions;
+use super::CompileOptions;
 use crate::{Error, ErrorKind};
 
 /// `noise` is what it said on its standard error.

@@ -2,6 +2,7 @@
 
 mod artifact;
 mod death;
+mod options;
 mod protocol;
 mod thread;
 mod work;
@@ -16,12 +17,12 @@ use wasmtime::Engine;
 use wasmtime::component::Component;
 
 use self::artifact::{Artifact, fingerprint};
-use crate::app::options::{AppOptions, CompileOptions};
 use crate::component::inspect::Form;
 use crate::scheduling::threads::Threads;
 use crate::store::{CacheDirectory, Entry};
 use crate::{Error, ErrorKind};
 
+pub use self::options::CompileOptions;
 pub use self::work::work;
 pub use self::worker::Worker;
 
@@ -53,11 +54,11 @@ struct Job {
 }
 
 impl Compiler {
-    pub(crate) fn new(options: &AppOptions) -> Self {
-        let places = options.compile.at_once.clamp(1, Semaphore::MAX_PERMITS);
+    pub(crate) fn new(options: CompileOptions, cache: Option<CacheDirectory>) -> Self {
+        let places = options.at_once.clamp(1, Semaphore::MAX_PERMITS);
         Self {
-            options: options.compile.clone(),
-            cache: options.cache.clone(),
+            options,
+            cache,
             places: Arc::new(Semaphore::new(places)),
         }
     }

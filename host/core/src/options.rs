@@ -1,0 +1,33 @@
+//! The options of the router and of the event bus.
+
+use std::time::Duration;
+
+use crate::limits;
+use crate::routing::TableOptions;
+
+limits! {
+    /// What holds for every request.
+    #[derive(Clone, Debug)]
+    pub struct RouterOptions {
+        /// The longest request body; 413 past it.
+        body_limit: u64 = bytes(2 MiB) as "body";
+        /// The time from a request's arrival until its reply begins; 504 past it.
+        deadline: Option<Duration> = time(30 s) as "request-deadline";
+    } and {
+        /// How the table reads paths.
+        table: TableOptions = TableOptions::default();
+    }
+}
+
+limits! {
+    /// How events are carried.
+    #[derive(Clone, Debug)]
+    pub struct BusOptions {
+        /// The number of emitted events that may wait for one listener; one more is lost, logged and counted.
+        queue: usize = count(1_024) >= 1 as "event-queue";
+        /// The time that a listener may work on one emitted event; the listener is ended past it.
+        deadline: Duration = time(30 s) as "event-deadline";
+        /// The longest payload of an event, and of a listener's result; the call fails past it, with 413 for a client.
+        payload_limit: usize = bytes(2 MiB) as "payload";
+    }
+}
