@@ -17,8 +17,8 @@ use crate::exchange::dispatch::{Dispatch, End};
 use crate::exchange::reply_cell::ReplyCell;
 use crate::routing::sanitize::{BodyRule, sanitize};
 use crate::routing::{
-    Conflicts, Entry, MethodFilter, Owner, Params, Pattern, Refusal, Resolution, Shape, ShapeId, Table, TableOptions,
-    guard,
+    Conflicts, MethodFilter, Owner, Params, Pattern, Refusal, Resolution, RouteEntry, Shape, ShapeId, Table,
+    TableOptions, guard,
 };
 use crate::{
     Body, BoxFuture, Bus, Chain, Context, Crash, CrashKind, Executor, Failure, IntoReply, Outcome, Reporter, RequestId,
@@ -184,7 +184,7 @@ impl Router {
         bus: Bus,
         executor: Arc<dyn Executor>,
     ) -> Result<Self, Conflicts> {
-        let entries = routes.into_iter().map(|route| Entry {
+        let entries = routes.into_iter().map(|route| RouteEntry {
             filter: route.filter,
             pattern: route.pattern,
             owner: owner_of(&route.record),
@@ -278,7 +278,7 @@ impl Router {
         Routed::Answer(reply)
     }
 
-    fn arrive(&self, entry: &Entry<Target>, params: Params, parts: Parts, body: Body) -> Routed {
+    fn arrive(&self, entry: &RouteEntry<Target>, params: Params, parts: Parts, body: Body) -> Routed {
         let shared = &*self.shared;
         let Target { record, limits, .. } = &entry.target;
         let request_id = RequestId::of(&parts.headers);

@@ -1,25 +1,17 @@
-//! How a handler's arguments come about.
+//! The arguments of handlers.
 //!
-//! An argument is the context, or read from the request, or read from its body. The macro sees only tokens and cannot
-//! tell which, so each kind is an impl with a marker type, and the compiler finds the only one that fits. Arguments are
-//! made in two steps, since the context moves into the handler and the others are read from it before.
+//! An argument is the context, is read from the request, or is read from its body. The macro sees only tokens and cannot
+//! tell which, so each kind is an impl with a marker type, and the compiler selects the one that fits. An argument is made
+//! in two steps: `read` borrows the context, then `finish` may move it into the handler.
 
+use super::ArgumentKind;
 use crate::bindings::types::Failure;
+use crate::call_error::CallError;
+use crate::context::Context;
+use crate::extract::{FromBody, FromRequest};
 use crate::form::{Async, Blocking};
-use crate::{CallError, Context, FromBody, FromRequest, Request, Throw};
-
-/// What an argument is made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// The request, the body aside.
-    Request,
-    /// The path parameter that has the argument's name.
-    PathParam,
-    /// The request body.
-    Body,
-    /// The context itself.
-    Context,
-}
+use crate::request::Request;
+use crate::throw::Throw;
 
 #[derive(Debug)]
 pub enum ByRequest {}
@@ -31,37 +23,37 @@ pub enum ByContext {}
 /// An argument of a handler of form `F`.
 #[diagnostic::on_unimplemented(
     message = "a handler cannot take `{Self}`",
-    label = "expected the context or something that is read from the request",
-    note = "a handler takes `Context` (in a controller with `async fn` handlers: `AsyncContext`) by value or reference, \
-            `Path<…>`, `Query<…>`, `Json<…>`, `String`, `Vec<u8>`, and what implements `FromRequest` or `FromBody`"
+    label = "expected the context or a type that is read from the request",
+    note = "a handler takes `Context` (`AsyncContext` in a controller with `async fn`), `Path<…>`, `Query<…>`, `Json<…>`, \
+            `String`, `Vec<u8>`, and types that implement `FromRequest` or `FromBody`, each by value or reference"
 )]
-pub trait Argument<F, Marker>: Sized {
-    const KIND: Kind;
+pub trait HandlerArgument<F, Marker>: Sized {
+    const KIND: ArgumentKind;
     type Ready;
 
-    /// Reads the body, if the argument is made of it. Being a function of its own, it keeps the reading of bodies out of
-    /// modules that have no use for it.
+    /// Reads the body, if the argument is made of it. It is a separate function so that modules without body arguments do
+    /// not link it.
     fn body(_context: &Context) -> Result<Vec<u8>, Throw> {
         Ok(Vec::new())
     }
 
-    /// The same in the asynchronous form.
+    /// Reads the body in the asynchronous form.
     fn body_async(_context: &Context<Async>) -> impl Future<Output = Result<Vec<u8>, Throw>> {
         std::future::ready(Ok(Vec::new()))
     }
 
-    /// First step. `body` is empty except for `Kind::Body`.
+    /// The first step. `body` is empty except for `ArgumentKind::Body`.
     fn read(request: &Request, body: Vec<u8>, argument: &'static str) -> Result<Self::Ready, Throw>;
 
-    /// Second step. `context` is there for the first that takes it.
+    /// The second step. `context` is `Some` until an argument takes it.
     fn finish(ready: Self::Ready, context: &mut Option<Context<F>>) -> Self;
 }
 
-impl<F, T: FromRequest> Argument<F, ByRequest> for T {
-    const KIND: Kind = if T::IS_PATH_PARAM {
-        Kind::PathParam
+impl<F, T: FromRequest> HandlerArgument<F, ByRequest> for T {
+    const KIND: ArgumentKind = if T::IS_PATH_PARAM {
+        ArgumentKind::PathParam
     } else {
-        Kind::Request
+        ArgumentKind::Request
     };
     type Ready = T;
 
@@ -74,16 +66,16 @@ impl<F, T: FromRequest> Argument<F, ByRequest> for T {
     }
 }
 
-impl<F, T: FromBody> Argument<F, ByBody> for T {
-    const KIND: Kind = Kind::Body;
+impl<F, T: FromBody> HandlerArgument<F, ByBody> for T {
+    const KIND: ArgumentKind = ArgumentKind::Body;
     type Ready = T;
 
     fn body(context: &Context) -> Result<Vec<u8>, Throw> {
-        context.read_body().map_err(unread)
+        context.read_body().map_err(body_error)
     }
 
     async fn body_async(context: &Context<Async>) -> Result<Vec<u8>, Throw> {
-        context.read_body().await.map_err(unread)
+        context.read_body().await.map_err(body_error)
     }
 
     fn read(request: &Request, body: Vec<u8>, argument: &'static str) -> Result<T, Throw> {
@@ -95,8 +87,8 @@ impl<F, T: FromBody> Argument<F, ByBody> for T {
     }
 }
 
-impl<F> Argument<F, ByContext> for Context<F> {
-    const KIND: Kind = Kind::Context;
+impl<F> HandlerArgument<F, ByContext> for Context<F> {
+    const KIND: ArgumentKind = ArgumentKind::Context;
     type Ready = ();
 
     fn read(_request: &Request, _body: Vec<u8>, _argument: &'static str) -> Result<(), Throw> {
@@ -114,7 +106,7 @@ impl<F> Argument<F, ByContext> for Context<F> {
 /// Reads one argument in the synchronous form.
 pub fn ready_blocking<T, M>(context: &Context, argument: &'static str) -> Result<T::Ready, Throw>
 where
-    T: Argument<Blocking, M>,
+    T: HandlerArgument<Blocking, M>,
 {
     T::read(context, T::body(context)?, argument)
 }
@@ -122,12 +114,12 @@ where
 /// Reads one argument in the asynchronous form.
 pub async fn ready<T, M>(context: &Context<Async>, argument: &'static str) -> Result<T::Ready, Throw>
 where
-    T: Argument<Async, M>,
+    T: HandlerArgument<Async, M>,
 {
     T::read(context, T::body_async(context).await?, argument)
 }
 
-fn unread(failure: Failure) -> Throw {
+fn body_error(failure: Failure) -> Throw {
     CallError::new("body", failure).into()
 }
 
