@@ -6,9 +6,9 @@ use crate::throw::Throw;
 
 /// The error of a call: a function of the host or a listener failed.
 ///
-/// In a handler, `?` converts it into a [`Throw`] with the same [`status`](Self::status). The message reaches the client
-/// only with a status below 500; otherwise it is logged, and the client gets a general sentence. In a listener, `?`
-/// converts it into a [`Failure`](crate::Failure) with the same code, status and message.
+/// In a handler, `?` converts it into a [`Throw`] with the same [`status`](Self::status). The message reaches the
+/// client only with a status below 500; otherwise it is logged, and the client gets a general sentence. In a listener,
+/// `?` converts it into a [`Failure`](crate::Failure) with the same code, status and message.
 #[derive(Clone, Debug)]
 pub struct CallError {
     function: &'static str,
@@ -38,9 +38,9 @@ impl CallError {
         }
     }
 
-    /// The kind of failure, from an open list: `unknown-event`, `ambiguous-event`, `bad-payload`,
-    /// `already-replied`, `invalid-reply`, `too-large`, `too-deep`, `deadline`, `overloaded`, `gone`, `failed`. Treat an
-    /// unknown code like `failed`.
+    /// The kind of failure, from an open list: `unknown-event`, `ambiguous-event`, `bad-payload`, `already-replied`,
+    /// `invalid-reply`, `too-large`, `too-deep`, `deadline`, `overloaded`, `gone`, `failed`. Treat an unknown code like
+    /// `failed`.
     pub fn code(&self) -> &str {
         &self.code
     }

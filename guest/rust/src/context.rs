@@ -14,9 +14,9 @@ use crate::{backend, payload};
 
 /// A request and its reply. A controller reaches everything outside itself through it.
 ///
-/// The handler takes it by value or by reference; a listener gets it if a handler hands it over (spec H6). It dereferences
-/// to [`Request`]. `Context` without a type parameter belongs to the synchronous form, in which a call suspends the
-/// instance; [`AsyncContext`] belongs to the asynchronous one.
+/// The handler takes it by value or by reference; a listener gets it if a handler hands it over (spec H6). It
+/// dereferences to [`Request`]. `Context` without a type parameter belongs to the synchronous form, in which a call
+/// suspends the instance; [`AsyncContext`] belongs to the asynchronous one.
 ///
 /// If the last holder drops it without a reply, the client gets 500 (spec H7).
 ///
@@ -40,7 +40,8 @@ pub struct Context<F = Blocking> {
     form: PhantomData<F>,
 }
 
-/// The context of the asynchronous form: functions that wait are `async`, and meanwhile the instance serves other requests.
+/// The context of the asynchronous form: functions that wait are `async`, and meanwhile the instance serves other
+/// requests.
 ///
 /// ```
 /// use pointwork_guest::{AsyncContext, Throw, events};
@@ -95,8 +96,8 @@ impl<F> Context<F> {
     ///
     /// # Errors
     ///
-    /// The event has no listener, or the payload cannot be written as JSON. The context is dropped; the handler can still
-    /// return the error or another reply.
+    /// The event has no listener, or the payload cannot be written as JSON. The context is dropped; the handler can
+    /// still return the error or another reply.
     pub fn hand_over<E: Event>(self, payload: E::Payload) -> Result<Deferred, CallError> {
         let payload = payload::for_call::<E>(&payload)?;
         backend::hand_over(E::NAME, self.request.raw, &payload)
@@ -108,8 +109,8 @@ impl<F> Context<F> {
     ///
     /// # Errors
     ///
-    /// `already-replied` if the request has a reply already, which stays unchanged (spec H7); `invalid-reply` if the reply is
-    /// not valid HTTP.
+    /// `already-replied` if the request has a reply already, which stays unchanged (spec H7); `invalid-reply` if the
+    /// reply is not valid HTTP.
     pub fn send(&self, reply: impl IntoOutcome) -> Result<(), CallError> {
         let sent = match reply.into_outcome() {
             Outcome::Reply(reply) => self.raw.send(&reply.into()),
@@ -143,8 +144,8 @@ impl<F> Context<F> {
         Err(Throw::new(status, message))
     }
 
-    /// Sends the head of the reply now and returns the body as a stream. The handler's return value must then be `()`, the
-    /// context, or [`Deferred`]. The body of `head` is not sent.
+    /// Sends the head of the reply now and returns the body as a stream. The handler's return value must then be `()`,
+    /// the context, or [`Deferred`]. The body of `head` is not sent.
     ///
     /// # Errors
     ///
@@ -187,8 +188,8 @@ impl Context<Blocking> {
     ///
     /// # Errors
     ///
-    /// The listener failed, the event has none, or the result is not an `E::Output`. `?` converts the error into a reply;
-    /// see [`CallError`].
+    /// The listener failed, the event has none, or the result is not an `E::Output`. `?` converts the error into a
+    /// reply; see [`CallError`].
     pub fn call<E: IoEvent>(&self, payload: E::Payload) -> Result<E::Output, CallError> {
         let payload = payload::for_call::<E>(&payload)?;
         payload::call_result::<E>(self.raw.call(E::NAME, &payload))

@@ -9,8 +9,8 @@ use crate::{backend, payload};
 
 /// The delivery of one event to a listener, through which the listener calls and emits other events.
 ///
-/// Calls through it continue the chain of calls of the event: they have its deadline, depth and request id. The listener
-/// takes it by value or by reference. `Delivery` without a type parameter belongs to the synchronous form;
+/// Calls through it continue the chain of calls of the event: they have its deadline, depth and request id. The
+/// listener takes it by value or by reference. `Delivery` without a type parameter belongs to the synchronous form;
 /// [`AsyncDelivery`] belongs to the asynchronous one.
 ///
 /// ```
@@ -37,7 +37,8 @@ pub struct Delivery<F = Blocking> {
     form: PhantomData<F>,
 }
 
-/// The delivery of the asynchronous form: functions that wait are `async`, and meanwhile the instance handles other events.
+/// The delivery of the asynchronous form: functions that wait are `async`, and meanwhile the instance handles other
+/// events.
 ///
 /// ```
 /// use pointwork_guest::{AsyncDelivery, Failure, channel, events};
@@ -62,8 +63,8 @@ impl<F> Delivery<F> {
         Self { raw, form: PhantomData }
     }
 
-    /// The event's name within its channel: `product:all` for `db:product:all`. A listener of several events distinguishes
-    /// them by it.
+    /// The event's name within its channel: `product:all` for `db:product:all`. A listener of several events
+    /// distinguishes them by it.
     pub fn event(&self) -> String {
         self.raw.event()
     }
@@ -73,8 +74,8 @@ impl<F> Delivery<F> {
         self.raw.request_id()
     }
 
-    /// Takes the context that was handed over with the event (spec H6); `None` if there is none or it was taken before. A
-    /// listener that always needs the context takes [`Context`] as an argument instead.
+    /// Takes the context that was handed over with the event (spec H6); `None` if there is none or it was taken before.
+    /// A listener that always needs the context takes [`Context`] as an argument instead.
     ///
     /// A context that is not taken is dropped with the delivery (spec H7).
     pub fn take_context(&self) -> Option<Context<F>> {
@@ -106,8 +107,8 @@ impl Delivery<Blocking> {
 }
 
 impl Delivery<Async> {
-    /// Calls the listener of another event and waits for what it returns (spec H3). Several calls can be in flight at once;
-    /// the `call` of [`AsyncContext`](crate::AsyncContext) has an example.
+    /// Calls the listener of another event and waits for what it returns (spec H3). Several calls can be in flight at
+    /// once; the `call` of [`AsyncContext`](crate::AsyncContext) has an example.
     ///
     /// # Errors
     ///

@@ -10,8 +10,8 @@ pub(crate) const JSON: &str = "application/json";
 
 /// JSON: the request body as an argument, the reply as a return value.
 ///
-/// A body that does not fit the type is refused with 400 and a message with the field, the expected type, line and column.
-/// A `content-type` other than JSON is refused with 415; a body without one is read as JSON.
+/// A body that does not fit the type is refused with 400 and a message with the field, the expected type, line and
+/// column. A `content-type` other than JSON is refused with 415; a body without one is read as JSON.
 ///
 /// ```
 /// use pointwork_guest::{HttpStatus, Json, controller};

@@ -1,8 +1,8 @@
 //! The Rust SDK of Pointwork: write HTTP controllers and event channels, and compile them to sandboxed WebAssembly
 //! components, which Pointwork serves on the HTTP server that you already run.
 //!
-//! A controller is an impl block with a path prefix, whose functions are handlers. A channel is an impl block with a name,
-//! whose functions listen to events. A module lists its controllers and channels.
+//! A controller is an impl block with a path prefix, whose functions are handlers. A channel is an impl block with a
+//! name, whose functions listen to events. A module lists its controllers and channels.
 //!
 //! ```
 //! use pointwork_guest::{CallError, Context, HttpStatus, Json, Path, Throw, controller, events, module};
@@ -52,28 +52,29 @@
 //!
 //! # Handlers
 //!
-//! A handler is a function of the block with one or more [attributes]. It takes no `self`, since a controller has no state:
-//! instances of a module are created and dropped at any time. Its arguments are, in any order:
+//! A handler is a function of the block with one or more [attributes]. It takes no `self`, since a controller has no
+//! state: instances of a module are created and dropped at any time. Its arguments are, in any order:
 //!
-//! - [`Context`] or `&Context` ([`AsyncContext`] in a controller with `async fn`): the request, its reply, and everything
-//!   else that a controller can do;
+//! - [`Context`] or `&Context` ([`AsyncContext`] in a controller with `async fn`): the request, its reply, and
+//!   everything else that a controller can do;
 //! - [`Path<T>`](Path), the path parameter with the argument's name, and [`Query<T>`](Query);
 //! - one of [`Json<T>`](Json), `String` and `Vec<u8>`, the body;
 //! - types that implement [`FromRequest`] or [`FromBody`].
 //!
-//! If an argument cannot be read, the handler does not run, and the reply is 400 with the position and what was expected.
-//! [`IntoOutcome`] and [`IntoReply`] list the return types.
+//! If an argument cannot be read, the handler does not run, and the reply is 400 with the position and what was
+//! expected. [`IntoOutcome`] and [`IntoReply`] list the return types.
 //!
 //! # Events
 //!
-//! A controller reaches everything outside itself through events: [`Context::call`] waits for the result of the listener,
-//! [`Context::emit`] does not wait, and with [`Context::hand_over`] the listener replies to the request. [`events!`]
-//! declares the names with their types, once for guests and host.
+//! A controller reaches everything outside itself through events: [`Context::call`] waits for the result of the
+//! listener, [`Context::emit`] does not wait, and with [`Context::hand_over`] the listener replies to the request.
+//! [`events!`] declares the names with their types, once for guests and host.
 //!
 //! # Channels
 //!
-//! A channel listens to events, in the host application or in a module; callers cannot tell the difference (spec C3). In a
-//! module it is an impl block with [`#[channel]`](macro@channel), whose functions with `#[on(…)]` are the listeners:
+//! A channel listens to events, in the host application or in a module; callers cannot tell the difference (spec C3).
+//! In a module it is an impl block with [`#[channel]`](macro@channel), whose functions with `#[on(…)]` are the
+//! listeners:
 //!
 //! ```
 //! use pointwork_guest::{Context, Delivery, Failure, channel, events, module};
@@ -115,26 +116,26 @@
 //! ```
 //!
 //! A channel that needs only other events is built like a controller, for `wasm32-unknown-unknown`, and may be in one
-//! module with controllers. A channel that needs files, sockets, outgoing HTTP, the environment or a clock is a module of
-//! its own for `wasm32-wasip2`, where `std` works as far as the target supports it. The configuration of the host grants
-//! what it may use; the default is nothing (spec C5). A module that imports more than it was granted is not loaded. A
-//! channel named `server` with `#[on("crashed")]` gets the errors of the server (spec E2).
+//! module with controllers. A channel that needs files, sockets, outgoing HTTP, the environment or a clock is a module
+//! of its own for `wasm32-wasip2`, where `std` works as far as the target supports it. The configuration of the host
+//! grants what it may use; the default is nothing (spec C5). A module that imports more than it was granted is not
+//! loaded. A channel named `server` with `#[on("crashed")]` gets the errors of the server (spec E2).
 //!
 //! # Synchronous and asynchronous modules
 //!
-//! `module! { Products }` is a synchronous module: an instance handles one request or event at a time, and a call suspends
-//! it. This is the faster form for short handlers. `module! { async; Products }` is an asynchronous module: handlers and
-//! listeners may be `async fn`, calls are awaited, several at once if the handler joins them, and meanwhile the instance
-//! handles other requests and events. See [`module!`].
+//! `module! { Products }` is a synchronous module: an instance handles one request or event at a time, and a call
+//! suspends it. This is the faster form for short handlers. `module! { async; Products }` is an asynchronous module:
+//! handlers and listeners may be `async fn`, calls are awaited, several at once if the handler joins them, and
+//! meanwhile the instance handles other requests and events. See [`module!`].
 //!
 //! # Limits of controllers
 //!
-//! Controllers are built for `wasm32-unknown-unknown`, and their world imports only the context and the log. This proves
-//! that they have no side effects, and it means that these are missing:
+//! Controllers are built for `wasm32-unknown-unknown`, and their world imports only the context and the log. This
+//! proves that they have no side effects, and it means that these are missing:
 //!
 //! - clocks: `SystemTime::now()` and `Instant::now()` panic. Let the host add a time, in a channel.
-//! - randomness: `getrandom` and the crates that use it (`uuid` v4, `rand`) do not compile or fail. `HashMap` works, with
-//!   the same hash keys in every instance.
+//! - randomness: `getrandom` and the crates that use it (`uuid` v4, `rand`) do not compile or fail. `HashMap` works,
+//!   with the same hash keys in every instance.
 //! - environment, files, sockets and threads: `std::env::var` finds nothing; `std::fs`, `std::net` and
 //!   `std::thread::spawn` return errors.
 //! - standard output: `println!` prints nothing. Use [`log`](mod@log).
@@ -191,13 +192,13 @@ pub use pointwork_events::{Event, IoEvent, events};
 /// Makes an impl block a channel: `#[channel("db")]` (spec C1).
 ///
 /// Its listeners are the functions with one or more `#[on(…)]`; other functions stay as they are. A listener takes no
-/// `self`, since a channel has no state: instances of a module are created and dropped at any time. Keep state outside, in
-/// files, a database or the host application.
+/// `self`, since a channel has no state: instances of a module are created and dropped at any time. Keep state outside,
+/// in files, a database or the host application.
 ///
-/// `#[on("product:all")]` names the event, and the signature declares the types of payload and result. The name is the one
-/// within the channel: the application calls `db:product:all` (spec C2). `#[on(ProductById)]` takes a type of the event map,
-/// and a signature with another payload or result does not compile (spec H8). If the event's name begins with the channel's
-/// name, the rest is the name within the channel; otherwise the whole name is.
+/// `#[on("product:all")]` names the event, and the signature declares the types of payload and result. The name is the
+/// one within the channel: the application calls `db:product:all` (spec C2). `#[on(ProductById)]` takes a type of the
+/// event map, and a signature with another payload or result does not compile (spec H8). If the event's name begins
+/// with the channel's name, the rest is the name within the channel; otherwise the whole name is.
 ///
 /// ```
 /// use pointwork_guest::{Delivery, Failure, channel, events, module};
@@ -260,17 +261,17 @@ pub use pointwork_events::{Event, IoEvent, events};
 /// | a type that implements `serde::Deserialize` | the payload, read from JSON |
 ///
 /// If the payload does not fit the type, the listener does not run, and the caller gets a failure with the code
-/// `bad-payload`, the status 400, and a message with the field and what was expected. A listener without an argument for the
-/// payload ignores it.
+/// `bad-payload`, the status 400, and a message with the field and what was expected. A listener without an argument
+/// for the payload ignores it.
 ///
-/// A listener returns `()`, a type that implements `serde::Serialize`, a [`Payload`], which is sent unchanged, or a `Result`
-/// of those whose error converts into [`Failure`].
+/// A listener returns `()`, a type that implements `serde::Serialize`, a [`Payload`], which is sent unchanged, or a
+/// `Result` of those whose error converts into [`Failure`].
 pub use pointwork_guest_macros::channel;
 /// Makes an impl block a controller: `#[controller("products")]`, or `#[controller]` for the prefix `/` (spec D1).
 ///
 /// Its handlers are the functions with an attribute of [`attributes`]; other functions stay as they are (spec D7, D8).
-/// Slashes between prefix and path are optional. `:name` captures one segment, `*name` as the last segment the rest of the
-/// path; a literal segment wins over both.
+/// Slashes between prefix and path are optional. `:name` captures one segment, `*name` as the last segment the rest of
+/// the path; a literal segment wins over both.
 ///
 /// ```
 /// use pointwork_guest::{Path, RequestMethod, controller};

@@ -1,5 +1,5 @@
-/// Lists the controllers and channels of a module. Others are not part of it (spec D6). The order of the list is the order of
-/// the routes (spec D9). A crate that is built as a module has exactly one list.
+/// Lists the controllers and channels of a module. Others are not part of it (spec D6). The order of the list is the
+/// order of the routes (spec D9). A crate that is built as a module has exactly one list.
 ///
 /// ```
 /// use pointwork_guest::{controller, module};
@@ -40,9 +40,9 @@
 /// # fn main() {}
 /// ```
 ///
-/// With `async;` before the list the module has the asynchronous form: an instance may have several requests and events in
-/// flight, and handlers and listeners may be `async fn`. A controller or channel without `async fn` works in both forms; in
-/// an asynchronous module it blocks the whole instance while it waits.
+/// With `async;` before the list the module has the asynchronous form: an instance may have several requests and events
+/// in flight, and handlers and listeners may be `async fn`. A controller or channel without `async fn` works in both
+/// forms; in an asynchronous module it blocks the whole instance while it waits.
 ///
 /// ```
 /// # use pointwork_guest::{channel, controller, module};

@@ -11,9 +11,9 @@ use crate::json::{JSON, from_json, is_json};
 
 /// The payload of an event, or the result of its listener: bytes with a content type.
 ///
-/// Most listeners do not need it: they take and return types of the event map, and the SDK converts them from and to JSON.
-/// A listener that takes or returns a `Payload` gets or sends the bytes unchanged, for data that is not JSON or that the
-/// listener only passes on.
+/// Most listeners do not need it: they take and return types of the event map, and the SDK converts them from and to
+/// JSON. A listener that takes or returns a `Payload` gets or sends the bytes unchanged, for data that is not JSON or
+/// that the listener only passes on.
 ///
 /// ```
 /// use pointwork_guest::{Payload, channel};

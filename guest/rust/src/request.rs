@@ -2,8 +2,8 @@ use crate::backend;
 
 /// A request without its body.
 ///
-/// A [`Context`](crate::Context) dereferences to it, and extractors get it. Every function is a call into the host: unused
-/// parts of the request cost nothing, and a value that is needed twice belongs in a variable.
+/// A [`Context`](crate::Context) dereferences to it, and extractors get it. Every function is a call into the host:
+/// unused parts of the request cost nothing, and a value that is needed twice belongs in a variable.
 #[derive(Debug)]
 pub struct Request {
     pub(crate) raw: backend::Context,
@@ -26,8 +26,8 @@ impl Request {
         self.raw.query()
     }
 
-    /// A path parameter by its name in the pattern, percent-decoded; `None` if the pattern has no such parameter (spec H2).
-    /// [`Path`](crate::Path) is the typed way to read it.
+    /// A path parameter by its name in the pattern, percent-decoded; `None` if the pattern has no such parameter (spec
+    /// H2). [`Path`](crate::Path) is the typed way to read it.
     pub fn param(&self, name: &str) -> Option<String> {
         self.raw.param(name)
     }
@@ -56,8 +56,8 @@ impl Request {
             .collect()
     }
 
-    /// The id of the request, which every log line of the host about it contains: the `x-request-id` of the client if that
-    /// is a valid token, otherwise an id made by the host.
+    /// The id of the request, which every log line of the host about it contains: the `x-request-id` of the client if
+    /// that is a valid token, otherwise an id made by the host.
     pub fn request_id(&self) -> String {
         self.raw.request_id()
     }
@@ -73,8 +73,8 @@ impl Request {
         self.raw.extension(key)
     }
 
-    /// Sets a request extension, and replaces an earlier value of the key. The host adds extensions to the log lines of the
-    /// request.
+    /// Sets a request extension, and replaces an earlier value of the key. The host adds extensions to the log lines of
+    /// the request.
     pub fn set_extension(&self, key: &str, value: &str) {
         self.raw.set_extension(key, value);
     }

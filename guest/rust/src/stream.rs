@@ -51,8 +51,8 @@ impl BodyReader<Async> {
 
 /// The reply body as a stream; from [`Context::open_reply`](crate::Context::open_reply).
 ///
-/// Call [`finish`](Self::finish) at the end. Dropping it before aborts the reply, so that the client detects that the body is
-/// incomplete.
+/// Call [`finish`](Self::finish) at the end. Dropping it before aborts the reply, so that the client detects that the
+/// body is incomplete.
 #[derive(Debug)]
 #[must_use = "dropping it aborts the reply"]
 pub struct BodyWriter<F = Blocking> {

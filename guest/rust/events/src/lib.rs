@@ -1,7 +1,7 @@
 //! Typed events: the names of events with the types of their payloads and results.
 //!
-//! An application declares its event map once, with [`events!`], in a crate that its guests and its native host depend on.
-//! Then a wrong payload does not compile on either side of the sandbox (spec H8).
+//! An application declares its event map once, with [`events!`], in a crate that its guests and its native host depend
+//! on. Then a wrong payload does not compile on either side of the sandbox (spec H8).
 //!
 //! ```
 //! use pointwork_events::{Event, IoEvent, events};
@@ -52,8 +52,8 @@ pub trait IoEvent: Event {}
 
 /// Declares the event map: one line for each event, `pub Name = "channel:event": Payload => Output;`.
 ///
-/// Each line declares a unit struct that implements [`Event`], and [`IoEvent`] if there is an output. Attributes and docs
-/// apply to the struct. An invalid name (empty, with an empty word, with whitespace) does not compile:
+/// Each line declares a unit struct that implements [`Event`], and [`IoEvent`] if there is an output. Attributes and
+/// docs apply to the struct. An invalid name (empty, with an empty word, with whitespace) does not compile:
 ///
 /// ```compile_fail
 /// pointwork_events::events! {

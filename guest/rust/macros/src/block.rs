@@ -70,7 +70,8 @@ pub(crate) fn expand<F: Function>(arguments: TokenStream, item: TokenStream) -> 
     }
     if functions.is_empty() && errors.is_empty() {
         let message = format!(
-            "this {kind} has no {function}, expected at least one function with an attribute such as `{function_example}`"
+            "this {kind} has no {function}, expected at least one function with an attribute such as \
+             `{function_example}`"
         );
         errors.at(&block.self_ty, message);
     }
@@ -88,7 +89,8 @@ fn check(block: &ItemImpl, terms: &Terms, errors: &mut Errors) {
     } = terms;
     if let Some((path, _)) = &block.trait_ {
         let message = format!(
-            "`#[{kind}]` is on the impl of a trait, expected an inherent impl block: functions of a trait cannot be {function}s"
+            "`#[{kind}]` is on the impl of a trait, expected an inherent impl block: functions of a trait cannot be \
+             {function}s"
         );
         errors.at(path, message);
     }

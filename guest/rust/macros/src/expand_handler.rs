@@ -105,22 +105,19 @@ fn body(handler: &Handler, is_async: bool, form: &TokenStream, names: &Names) ->
 fn checks(ty: &Type, handler: &Handler, prefix: &str, form: &TokenStream, names: &Names) -> TokenStream {
     let Handler { signature, mappings } = handler;
     let mut checks = check_kinds(ty, "handler", signature, form, names, &["Body", "Context"]);
-    let paths: Vec<String> = mappings.iter().flat_map(|mapping| mapping.paths_or_prefix()).collect();
+    let paths = mappings.iter().flat_map(|mapping| mapping.paths_or_prefix());
+    let paths: Vec<String> = paths.map(|path| joined(prefix, &path)).collect();
     for argument in &signature.arguments {
         let parameter = &argument.name;
         let is_parameter = is_kind(ty, argument, form, names, "PathParam");
-        for path in &paths {
+        for path in paths.iter().filter(|path| !has_parameter(path, parameter)) {
             let message = format!(
-                "handler `{}` takes a path parameter `{parameter}`, but its path `{}` has no `:{parameter}`; give the \
+                "handler `{}` takes a path parameter `{parameter}`, but its path `{path}` has no `:{parameter}`; give the \
                  argument the name of the parameter",
                 signature.name(),
-                joined(prefix, path)
             );
             checks.extend(quote_spanned! {argument.ty.span()=>
-                const _: () = ::core::assert!(
-                    !#is_parameter || ::pointwork_guest::__private::has_param(#prefix, #path, #parameter),
-                    #message
-                );
+                const _: () = ::core::assert!(!#is_parameter, #message);
             });
         }
     }
@@ -130,4 +127,28 @@ fn checks(ty: &Type, handler: &Handler, prefix: &str, form: &TokenStream, names:
 fn joined(prefix: &str, path: &str) -> String {
     let joined = [prefix, path].map(|part| part.trim_matches('/')).join("/");
     format!("/{}", joined.trim_matches('/'))
+}
+
+fn has_parameter(path: &str, name: &str) -> bool {
+    path.split('/')
+        .any(|segment| segment.strip_prefix([':', '*']) == Some(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{has_parameter, joined};
+
+    #[test]
+    fn a_parameter_is_found_in_prefix_and_path() {
+        assert!(has_parameter(&joined("shops/:shop", ""), "shop"));
+        assert!(has_parameter(&joined("shops", "/:id/x"), "id"));
+        assert!(has_parameter(&joined("/", "*rest"), "rest"));
+    }
+
+    #[test]
+    fn a_literal_or_another_name_is_not_a_parameter() {
+        assert!(!has_parameter(&joined("id", "id"), "id"));
+        assert!(!has_parameter(&joined("/", ":ident/:i"), "id"));
+        assert!(!has_parameter(&joined("/", ""), "id"));
+    }
 }

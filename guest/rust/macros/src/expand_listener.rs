@@ -134,7 +134,8 @@ fn event_checks(ty: &Type, channel: &LitStr, listeners: &[Listener]) -> TokenStr
         let shown = escaped(&event.shown());
         let own_name = without_self(event.own_name(channel), ty);
         let invalid = format!(
-            "`{shown}` is not a valid event name: expected words joined by `:`, without whitespace, such as `product:all`"
+            "`{shown}` is not a valid event name: expected words joined by `:`, without whitespace, such as \
+             `product:all`"
         );
         let twice = format!(
             "listener `{}` listens to `{shown}`, which already has a listener in channel `{}`, expected one listener",

@@ -47,8 +47,8 @@ macro_rules! misplaced {
 
 misplaced! {
     "#[controller]", "#[controller(\"prefix\")] impl Products { … }",
-    get post put patch delete head options all trace connect purge search propfind proppatch mkcol copy r#move move_ lock
-    unlock acl report request_mapping
+    get post put patch delete head options all trace connect purge search propfind proppatch mkcol copy r#move
+    move_ lock unlock acl report request_mapping
 }
 
 misplaced! { "#[channel]", "#[channel(\"name\")] impl Db { … }", on }

@@ -76,7 +76,8 @@ fn check(function: &ImplItemFn, name: &str, terms: &Terms, errors: &mut Errors) 
     if let Some(receiver) = signature.receiver() {
         let Terms { block, state, .. } = terms;
         let message = format!(
-            "{name} takes `self`, expected no `self`: a {block} has no state, since instances of a module are replaced at any time; {state}"
+            "{name} takes `self`, expected no `self`: a {block} has no state, since instances of a module are replaced at \
+             any time; {state}"
         );
         errors.at(receiver, message);
     }
@@ -111,7 +112,8 @@ fn argument(typed: &PatType, function: &str, errors: &mut Errors) -> Argument {
     if is_mutable || is_str || matches!(ty, Type::Slice(_)) {
         let shown = typed.ty.to_token_stream().to_string().replace("& ", "&");
         let message = format!(
-            "{function} takes `{shown}`, expected an owned type such as `String` or `Vec<u8>`, or a shared reference to one"
+            "{function} takes `{shown}`, expected an owned type such as `String` or `Vec<u8>`, or a shared \
+             reference to one"
         );
         errors.at(&typed.ty, message);
     }

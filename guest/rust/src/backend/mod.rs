@@ -1,7 +1,7 @@
 //! The other side of a context: the host in a module, a stand-in in native builds.
 //!
-//! In a module the functions are the generated bindings. Native builds, which only unit tests run, have a stand-in with the
-//! same functions (see `testing`). The rest of the SDK is the same for both.
+//! In a module the functions are the generated bindings. Native builds, which only unit tests run, have a stand-in with
+//! the same functions (see `testing`). The rest of the SDK is the same for both.
 
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) mod native;

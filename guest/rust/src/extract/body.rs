@@ -4,8 +4,8 @@ use crate::json::{JSON, Json, from_json, is_json};
 use crate::request::Request;
 use crate::throw::Throw;
 
-/// A type that handlers can take as an argument, read from the request body: [`Json`], `String` and `Vec<u8>`. A handler
-/// takes at most one.
+/// A type that handlers can take as an argument, read from the request body: [`Json`], `String` and `Vec<u8>`. A
+/// handler takes at most one.
 ///
 /// The SDK waits for the body; an implementation converts the bytes.
 #[diagnostic::on_unimplemented(

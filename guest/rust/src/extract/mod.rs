@@ -11,8 +11,8 @@ pub use query::Query;
 use crate::request::Request;
 use crate::throw::Throw;
 
-/// A type that handlers can take as an argument, read from the request without its body: [`Path`], `Option<Path<T>>` and
-/// [`Query`].
+/// A type that handlers can take as an argument, read from the request without its body: [`Path`], `Option<Path<T>>`
+/// and [`Query`].
 ///
 /// Implement it to share code between handlers:
 ///
@@ -45,8 +45,8 @@ use crate::throw::Throw;
     note = "implement `FromRequest` for it, or `FromBody` if it is read from the body"
 )]
 pub trait FromRequest: Sized {
-    /// Whether the value is read from the path parameter with the argument's name. Then a path without that parameter does
-    /// not compile.
+    /// Whether the value is read from the path parameter with the argument's name. Then a path without that parameter
+    /// does not compile.
     #[doc(hidden)]
     const IS_PATH_PARAM: bool = false;
 

@@ -9,8 +9,8 @@ use crate::throw::Throw;
 
 /// The query, deserialized into a type of yours.
 ///
-/// An optional field is an `Option` or has `#[serde(default)]`; a name that may occur several times is a `Vec`. A query that
-/// does not fit is refused with 400 and a message that names the field.
+/// An optional field is an `Option` or has `#[serde(default)]`; a name that may occur several times is a `Vec`. A query
+/// that does not fit is refused with 400 and a message that names the field.
 ///
 /// ```
 /// use pointwork_guest::{Query, controller};

@@ -89,55 +89,71 @@ macro_rules! channels {
 
 macro_rules! handlers {
     ($($world:ident),*) => {$(
-        impl<M: Module<Controllers: BlockingControllers>> crate::bindings::$world::exports::pointwork::module::handlers::Guest for M {
-            fn handle(handler: u32, context: backend::Context) -> types::Outcome {
-                begin();
-                outcome(M::Controllers::handle(handler, Context::new(context)))
+        const _: () = {
+            use crate::bindings::$world::exports::pointwork::module::handlers::Guest;
+
+            impl<M: Module<Controllers: BlockingControllers>> Guest for M {
+                fn handle(handler: u32, context: backend::Context) -> types::Outcome {
+                    begin();
+                    outcome(M::Controllers::handle(handler, Context::new(context)))
+                }
             }
-        }
+        };
     )*};
 }
 
 macro_rules! handlers_async {
     ($($world:ident),*) => {$(
-        impl<M: Module<Controllers: AsyncControllers>> crate::bindings::$world::exports::pointwork::module::handlers_async::Guest for M {
-            async fn handle(handler: u32, context: backend::Context) -> types::Outcome {
-                begin();
-                outcome(M::Controllers::handle(handler, AsyncContext::new(context)).await)
+        const _: () = {
+            use crate::bindings::$world::exports::pointwork::module::handlers_async::Guest;
+
+            impl<M: Module<Controllers: AsyncControllers>> Guest for M {
+                async fn handle(handler: u32, context: backend::Context) -> types::Outcome {
+                    begin();
+                    outcome(M::Controllers::handle(handler, AsyncContext::new(context)).await)
+                }
             }
-        }
+        };
     )*};
 }
 
 macro_rules! listeners {
     ($($world:ident),*) => {$(
-        impl<M: Module<Channels: BlockingChannels>> crate::bindings::$world::exports::pointwork::module::listeners::Guest for M {
-            fn deliver(
-                listener: u32,
-                delivery: backend::Delivery,
-                payload: types::Payload,
-            ) -> Result<types::Payload, types::Failure> {
-                begin();
-                let delivery = Delivery::new(delivery);
-                result(M::Channels::deliver(listener, delivery, payload.into()))
+        const _: () = {
+            use crate::bindings::$world::exports::pointwork::module::listeners::Guest;
+
+            impl<M: Module<Channels: BlockingChannels>> Guest for M {
+                fn deliver(
+                    listener: u32,
+                    delivery: backend::Delivery,
+                    payload: types::Payload,
+                ) -> Result<types::Payload, types::Failure> {
+                    begin();
+                    let delivery = Delivery::new(delivery);
+                    result(M::Channels::deliver(listener, delivery, payload.into()))
+                }
             }
-        }
+        };
     )*};
 }
 
 macro_rules! listeners_async {
     ($($world:ident),*) => {$(
-        impl<M: Module<Channels: AsyncChannels>> crate::bindings::$world::exports::pointwork::module::listeners_async::Guest for M {
-            async fn deliver(
-                listener: u32,
-                delivery: backend::Delivery,
-                payload: types::Payload,
-            ) -> Result<types::Payload, types::Failure> {
-                begin();
-                let delivery = AsyncDelivery::new(delivery);
-                result(M::Channels::deliver(listener, delivery, payload.into()).await)
+        const _: () = {
+            use crate::bindings::$world::exports::pointwork::module::listeners_async::Guest;
+
+            impl<M: Module<Channels: AsyncChannels>> Guest for M {
+                async fn deliver(
+                    listener: u32,
+                    delivery: backend::Delivery,
+                    payload: types::Payload,
+                ) -> Result<types::Payload, types::Failure> {
+                    begin();
+                    let delivery = AsyncDelivery::new(delivery);
+                    result(M::Channels::deliver(listener, delivery, payload.into()).await)
+                }
             }
-        }
+        };
     )*};
 }
 

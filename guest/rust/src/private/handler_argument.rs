@@ -1,8 +1,8 @@
 //! The arguments of handlers.
 //!
-//! An argument is the context, is read from the request, or is read from its body. The macro sees only tokens and cannot
-//! tell which, so each kind is an impl with a marker type, and the compiler selects the one that fits. An argument is made
-//! in two steps: `read` borrows the context, then `finish` may move it into the handler.
+//! An argument is the context, is read from the request, or is read from its body. The macro sees only tokens and
+//! cannot tell which, so each kind is an impl with a marker type, and the compiler selects the one that fits. An
+//! argument is made in two steps: `read` borrows the context, then `finish` may move it into the handler.
 
 use super::ArgumentKind;
 use crate::bindings::types::Failure;
@@ -24,15 +24,16 @@ pub enum ByContext {}
 #[diagnostic::on_unimplemented(
     message = "a handler cannot take `{Self}`",
     label = "expected the context or a type that is read from the request",
-    note = "a handler takes `Context` (`AsyncContext` in a controller with `async fn`), `Path<…>`, `Query<…>`, `Json<…>`, \
-            `String`, `Vec<u8>`, and types that implement `FromRequest` or `FromBody`, each by value or reference"
+    note = "a handler takes `Context` (`AsyncContext` in a controller with `async fn`), `Path<…>`, `Query<…>`, \
+            `Json<…>`, `String`, `Vec<u8>`, and types that implement `FromRequest` or `FromBody`, each by value or \
+            reference"
 )]
 pub trait HandlerArgument<F, Marker>: Sized {
     const KIND: ArgumentKind;
     type Ready;
 
-    /// Reads the body, if the argument is made of it. It is a separate function so that modules without body arguments do
-    /// not link it.
+    /// Reads the body, if the argument is made of it. It is a separate function so that modules without body arguments
+    /// do not link it.
     fn body(_context: &Context) -> Result<Vec<u8>, Throw> {
         Ok(Vec::new())
     }
@@ -121,50 +122,4 @@ where
 
 fn body_error(failure: Failure) -> Throw {
     CallError::new("body", failure).into()
-}
-
-/// Whether the pattern `prefix`/`path` has a parameter of that name.
-pub const fn has_param(prefix: &str, path: &str, name: &str) -> bool {
-    pattern_has(prefix, name) || pattern_has(path, name)
-}
-
-const fn pattern_has(pattern: &str, name: &str) -> bool {
-    let (pattern, name) = (pattern.as_bytes(), name.as_bytes());
-    let mut start = 0;
-    while start < pattern.len() {
-        let mut end = start;
-        while end < pattern.len() && pattern[end] != b'/' {
-            end += 1;
-        }
-        if (pattern[start] == b':' || pattern[start] == b'*') && end - start - 1 == name.len() {
-            let mut at = 0;
-            while at < name.len() && pattern[start + 1 + at] == name[at] {
-                at += 1;
-            }
-            if at == name.len() {
-                return true;
-            }
-        }
-        start = end + 1;
-    }
-    false
-}
-
-#[cfg(test)]
-mod tests {
-    use super::has_param;
-
-    #[test]
-    fn a_parameter_is_found_in_prefix_and_path() {
-        assert!(has_param("shops/:shop", "", "shop"));
-        assert!(has_param("shops", "/:id/x", "id"));
-        assert!(has_param("/", "*rest", "rest"));
-    }
-
-    #[test]
-    fn a_literal_or_another_name_is_no_parameter() {
-        assert!(!has_param("id", "id", "id"));
-        assert!(!has_param("/", ":ident/:i", "id"));
-        assert!(!has_param("/", "", "id"));
-    }
 }

@@ -1,7 +1,7 @@
 //! The arguments of listeners.
 //!
-//! As with the arguments of handlers, each kind is an impl with a marker type, and the compiler selects the one that fits.
-//! An argument is made in two steps: `read` borrows the delivery, then `finish` may move it into the listener.
+//! As with the arguments of handlers, each kind is an impl with a marker type, and the compiler selects the one that
+//! fits. An argument is made in two steps: `read` borrows the delivery, then `finish` may move it into the listener.
 
 use pointwork_events::Event;
 use serde::de::DeserializeOwned;
@@ -27,9 +27,9 @@ pub enum ByValue {}
 #[diagnostic::on_unimplemented(
     message = "a listener cannot take `{Self}`",
     label = "expected the event's payload, its context or its delivery",
-    note = "a listener takes the payload as a type that implements `serde::Deserialize` or as `Payload`, the context that \
-            was handed over as `Context` or `Option<Context>`, and `Delivery` (`AsyncContext` and `AsyncDelivery` in a \
-            channel with `async fn`), each by value or reference"
+    note = "a listener takes the payload as a type that implements `serde::Deserialize` or as `Payload`, the context \
+            that was handed over as `Context` or `Option<Context>`, and `Delivery` (`AsyncContext` and `AsyncDelivery` \
+            in a channel with `async fn`), each by value or reference"
 )]
 pub trait ListenerArgument<F, Marker>: Sized {
     const KIND: ArgumentKind;
@@ -135,7 +135,8 @@ fn no_context(channel: &str, event: &str) -> Failure {
 /// There is no custom label, since the compiler's own label names that type.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the payload of event `{E}`",
-    note = "with an event type in `#[on(…)]`, a listener takes the payload as the type that `events!` declares, or as `Payload`"
+    note = "with an event type in `#[on(…)]`, a listener takes the payload as the type that `events!` declares, or as \
+            `Payload`"
 )]
 pub trait PayloadOf<E, Marker> {}
 

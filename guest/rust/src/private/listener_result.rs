@@ -1,7 +1,7 @@
 //! The results of listeners.
 //!
-//! serde can serialize a `Result` too, so the type alone does not separate failures from values. The macro treats a return
-//! type that is written as `Result` as one; the marker types recognize an alias of it.
+//! serde can serialize a `Result` too, so the type alone does not separate failures from values. The macro treats a
+//! return type that is written as `Result` as one; the marker types recognize an alias of it.
 
 use pointwork_events::Event;
 use serde::Serialize;
@@ -20,8 +20,8 @@ pub struct AsResult<M>(std::marker::PhantomData<M>);
 #[diagnostic::on_unimplemented(
     message = "a listener cannot return `{Self}`",
     label = "expected a type that implements `serde::Serialize`",
-    note = "a listener returns `()`, a type that implements `serde::Serialize`, a `Payload`, or a `Result` of those whose \
-            error converts into `Failure`"
+    note = "a listener returns `()`, a type that implements `serde::Serialize`, a `Payload`, or a `Result` of those \
+            whose error converts into `Failure`"
 )]
 pub trait IntoAnswer<Marker> {
     fn into_answer(self) -> Result<Payload, Failure>;
@@ -61,8 +61,8 @@ pub fn answer_result<T: IntoAnswer<M>, E: Into<Failure>, M>(result: Result<T, E>
 /// There is no custom label, since the compiler's own label names the type that the event map gives the result.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the result of event `{E}`",
-    note = "with an event type in `#[on(…)]`, a listener returns the type that `events!` declares for the result, `()` if \
-            it declares none, a `Payload`, or a `Result` of those"
+    note = "with an event type in `#[on(…)]`, a listener returns the type that `events!` declares for the result, `()` \
+            if it declares none, a `Payload`, or a `Result` of those"
 )]
 pub trait OutputOf<E, Marker> {}
 

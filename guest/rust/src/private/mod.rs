@@ -12,7 +12,7 @@ mod module;
 mod panic;
 
 pub use event_name::{is_first, is_own_name, own_name};
-pub use handler_argument::{HandlerArgument, has_param, ready, ready_blocking};
+pub use handler_argument::{HandlerArgument, ready, ready_blocking};
 pub use listener_argument::{ListenerArgument, check_payload};
 pub use listener_result::{answer, answer_result, check_output, check_result};
 pub use lists::{

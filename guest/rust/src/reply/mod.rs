@@ -45,8 +45,8 @@ impl Reply {
         self
     }
 
-    /// Adds a header; earlier headers of the same name stay. `content-type` replaces the default of the body. Only the host
-    /// sets headers of the connection and of message framing, such as `content-length`; it drops them here.
+    /// Adds a header; earlier headers of the same name stay. `content-type` replaces the default of the body. Only the
+    /// host sets headers of the connection and of message framing, such as `content-length`; it drops them here.
     pub fn header(mut self, name: impl Into<String>, value: impl Into<Vec<u8>>) -> Self {
         self.0.headers.push(types::Header {
             name: name.into(),

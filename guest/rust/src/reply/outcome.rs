@@ -30,8 +30,8 @@ pub struct Deferred;
 #[diagnostic::on_unimplemented(
     message = "a handler cannot return `{Self}`",
     label = "expected a reply",
-    note = "a handler returns text, bytes, `Json<…>`, a status, `(status, …)`, `Reply`, `Option` or `Result` of those, `()`, \
-            or the context",
+    note = "a handler returns text, bytes, `Json<…>`, a status, `(status, …)`, `Reply`, `Option` or `Result` of those, \
+            `()`, or the context",
     note = "to reply with a serializable value as JSON, return `Json(…)`"
 )]
 pub trait IntoOutcome {
@@ -66,32 +66,21 @@ impl<T: IntoOutcome, E: IntoOutcome> IntoOutcome for Result<T, E> {
     }
 }
 
-impl IntoOutcome for Outcome {
-    fn into_outcome(self) -> Outcome {
-        self
-    }
+macro_rules! into_outcome {
+    ($($ty:ty: $value:ident => $outcome:expr;)*) => {$(
+        impl IntoOutcome for $ty {
+            fn into_outcome(self) -> Outcome {
+                let $value = self;
+                $outcome
+            }
+        }
+    )*};
 }
 
-impl IntoOutcome for Throw {
-    fn into_outcome(self) -> Outcome {
-        Outcome::Throw(self)
-    }
-}
-
-impl IntoOutcome for CallError {
-    fn into_outcome(self) -> Outcome {
-        Outcome::Throw(self.into())
-    }
-}
-
-impl IntoOutcome for () {
-    fn into_outcome(self) -> Outcome {
-        Outcome::Deferred
-    }
-}
-
-impl IntoOutcome for Deferred {
-    fn into_outcome(self) -> Outcome {
-        Outcome::Deferred
-    }
+into_outcome! {
+    Outcome: outcome => outcome;
+    Throw: throw => Outcome::Throw(throw);
+    CallError: error => Outcome::Throw(error.into());
+    (): _done => Outcome::Deferred;
+    Deferred: _deferred => Outcome::Deferred;
 }

@@ -53,7 +53,8 @@ impl Answer {
         self.replied_twice
     }
 
-    /// Whether the handler finished the body that it opened with `open_reply`. A host aborts a reply that is not finished.
+    /// Whether the handler finished the body that it opened with `open_reply`. A host aborts a reply that is not
+    /// finished.
     pub fn is_finished(&self) -> bool {
         self.exchange.is_finished.get()
     }

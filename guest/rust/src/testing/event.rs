@@ -27,8 +27,8 @@ impl TestEvent {
         Self::named(E::NAME, &payload)
     }
 
-    /// An event by its name, with or without the channel's name before it: `db:product:all` or `product:all`. Panics if the
-    /// payload cannot be written as JSON.
+    /// An event by its name, with or without the channel's name before it: `db:product:all` or `product:all`. Panics if
+    /// the payload cannot be written as JSON.
     pub fn named<T: Serialize + ?Sized>(event: &str, payload: &T) -> Self {
         Self::raw(
             event,
@@ -54,14 +54,15 @@ impl TestEvent {
         self
     }
 
-    /// Hands over the context of a request with the event (spec H6). The listeners of the request, not those of the event,
-    /// answer calls through that context.
+    /// Hands over the context of a request with the event (spec H6). The listeners of the request, not those of the
+    /// event, answer calls through that context.
     pub fn with_context(mut self, request: TestRequest) -> Self {
         self.context = Some(request);
         self
     }
 
-    /// Sets the listener of an event that the code under test calls. A call without a listener fails with `unknown-event`.
+    /// Sets the listener of an event that the code under test calls. A call without a listener fails with
+    /// `unknown-event`.
     pub fn on<E: IoEvent>(mut self, listener: impl Fn(E::Payload) -> E::Output + 'static) -> Self {
         events::answer::<E>(&mut self.delivery.bus, listener);
         self
@@ -77,8 +78,8 @@ impl TestEvent {
     ///
     /// # Panics
     ///
-    /// The channel has no listener for the event; the message lists its events. An `async` listener awaits a future that is
-    /// not of this crate, which nothing would wake.
+    /// The channel has no listener for the event; the message lists its events. An `async` listener awaits a future
+    /// that is not of this crate, which nothing would wake.
     pub fn run<C: Channel>(mut self) -> Reaction {
         let (listener, event) = match find::<C>(&self.delivery.event) {
             Ok(found) => found,

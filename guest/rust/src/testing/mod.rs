@@ -1,7 +1,7 @@
 //! Native unit tests of controllers and channels, without a host. Enable the feature `testing` in `[dev-dependencies]`.
 //!
-//! A [`TestRequest`] finds its handler by method and path, from the routes that the host would read, so a test covers the
-//! attribute as well as the function. Closures are the listeners of events. Handlers of both forms run.
+//! A [`TestRequest`] finds its handler by method and path, from the routes that the host would read, so a test covers
+//! the attribute as well as the function. Closures are the listeners of events. Handlers of both forms run.
 //!
 //! ```
 //! use pointwork_guest::testing::TestRequest;
@@ -36,8 +36,8 @@
 //! assert_eq!(answer.message(), Some("path parameter `id`: invalid digit found in string, got `x`"));
 //! ```
 //!
-//! A [`TestEvent`] finds its listener in the same way. For a listener that replies instead of a controller, the event carries
-//! the context of a request, and the [`Reaction`] contains the reply.
+//! A [`TestEvent`] finds its listener in the same way. For a listener that replies instead of a controller, the event
+//! carries the context of a request, and the [`Reaction`] contains the reply.
 //!
 //! ```
 //! use pointwork_guest::testing::{TestEvent, TestRequest};
@@ -86,8 +86,8 @@
 //! assert_eq!(reaction.reply().text(), "tea");
 //! ```
 //!
-//! There are no limits, no middleware, no other modules, and replies are not sanitised. Test the replies that clients get
-//! against a running host.
+//! There are no limits, no middleware, no other modules, and replies are not sanitised. Test the replies that clients
+//! get against a running host.
 
 mod answer;
 mod event;

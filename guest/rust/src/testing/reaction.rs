@@ -11,8 +11,8 @@ use crate::failure::Failure;
 use crate::payload::Payload;
 use crate::reply::Outcome;
 
-/// The result of a [`TestEvent`](super::TestEvent): the value or failure of the listener, the events that it emitted, and
-/// the reply on the context that was handed over.
+/// The result of a [`TestEvent`](super::TestEvent): the value or failure of the listener, the events that it emitted,
+/// and the reply on the context that was handed over.
 #[derive(Debug)]
 pub struct Reaction {
     delivery: Rc<TestDelivery>,
@@ -59,8 +59,8 @@ impl Reaction {
         self.result.as_ref().err()
     }
 
-    /// The payloads of all events `E` that the listener emitted through its delivery, in order. Events emitted through the
-    /// context are in [`reply`](Self::reply). Panics if a payload does not fit the type.
+    /// The payloads of all events `E` that the listener emitted through its delivery, in order. Events emitted through
+    /// the context are in [`reply`](Self::reply). Panics if a payload does not fit the type.
     #[track_caller]
     pub fn emitted<E: Event>(&self) -> Vec<E::Payload> {
         events::emitted::<E>(&self.delivery.bus)

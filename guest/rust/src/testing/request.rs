@@ -84,7 +84,8 @@ impl TestRequest {
         self
     }
 
-    /// Sets the listener of an event that the code under test calls. A call without a listener fails with `unknown-event`.
+    /// Sets the listener of an event that the code under test calls. A call without a listener fails with
+    /// `unknown-event`.
     pub fn on<E: IoEvent>(mut self, listener: impl Fn(E::Payload) -> E::Output + 'static) -> Self {
         events::answer::<E>(&mut self.0.bus, listener);
         self
@@ -97,8 +98,8 @@ impl TestRequest {
     }
 
     /// Sets the route of a request whose context goes to a channel; see
-    /// [`TestEvent::with_context`](super::TestEvent::with_context). `pattern` is the full pattern, `/products/:id`. Panics if
-    /// the request's path does not match it. [`run`](Self::run) sets the route itself.
+    /// [`TestEvent::with_context`](super::TestEvent::with_context). `pattern` is the full pattern, `/products/:id`.
+    /// Panics if the request's path does not match it. [`run`](Self::run) sets the route itself.
     pub fn route(mut self, pattern: &str) -> Self {
         match params(pattern, &self.0.path) {
             Some(params) => self.0.params = params,
@@ -119,8 +120,8 @@ impl TestRequest {
     ///
     /// # Panics
     ///
-    /// No route of the controller matches; the message lists its routes. An `async` handler awaits a future that is not of
-    /// this crate, which nothing would wake.
+    /// No route of the controller matches; the message lists its routes. An `async` handler awaits a future that is not
+    /// of this crate, which nothing would wake.
     pub fn run<C: Controller>(mut self) -> Answer {
         let found = match find::<C>(&self.0.method, &self.0.path) {
             Ok(found) => found,

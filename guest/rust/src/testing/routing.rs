@@ -22,7 +22,8 @@ pub(super) fn find<C: Controller>(method: &str, path: &str) -> Result<Found, Str
         let Some((ranks, params)) = capture(&pattern, path) else {
             continue;
         };
-        // A literal wins over a parameter, a parameter over a rest, and a route for the method over one for all methods.
+        // A literal wins over a parameter, a parameter over a rest, and a route for the method over one for all
+        // methods.
         let rank = (ranks, route.method.is_none());
         if best.as_ref().is_none_or(|(other, _)| rank < *other) {
             best = Some((

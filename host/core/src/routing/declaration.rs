@@ -69,16 +69,16 @@ impl DeclaredRoute {
     }
 }
 
-/// Validates the declarations of one module and turns them into routes: controllers in the module's order, routes in the
-/// order of declaration, paths in the order of their list (spec D3, D9). The same input gives the same routes.
+/// Validates the declarations of one module and turns them into routes: controllers in the module's order, routes in
+/// the order of declaration, paths in the order of their list (spec D3, D9). The same input gives the same routes.
 ///
 /// Conflicts are found later, by [`Table::compile`](super::Table::compile), together with the routes of other modules.
 ///
 /// # Errors
 ///
 /// All errors at once: a method that is not a token (spec D10), an invalid prefix or path, a name that is empty or
-/// contains a control character, and everything over [`MAX_ROUTES`], [`MAX_PATTERN_BYTES`], [`MAX_TOTAL_PATTERN_BYTES`] or
-/// [`MAX_NAME_BYTES`]. Each error names module, controller, handler and the text.
+/// contains a control character, and everything over [`MAX_ROUTES`], [`MAX_PATTERN_BYTES`], [`MAX_TOTAL_PATTERN_BYTES`]
+/// or [`MAX_NAME_BYTES`]. Each error names module, controller, handler and the text.
 ///
 /// ```
 /// use pointwork_core::routing::{ControllerDeclaration, RouteDeclaration, validate};

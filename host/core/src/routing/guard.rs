@@ -72,8 +72,8 @@ impl std::error::Error for Refusal {}
 
 /// Checks the head of a request as the server received it.
 ///
-/// Of the target it checks the authority only. A [`Uri`](http::Uri) cannot contain control characters, spaces or bytes that
-/// are not UTF-8; an adapter whose framework has its own type answers 400 if the conversion fails.
+/// Of the target it checks the authority only. A [`Uri`](http::Uri) cannot contain control characters, spaces or bytes
+/// that are not UTF-8; an adapter whose framework has its own type answers 400 if the conversion fails.
 /// [`resolve`](super::Table::resolve) checks the escapes of the path.
 ///
 /// # Errors
@@ -119,7 +119,8 @@ fn check_host(head: &Parts) -> Result<(), Refusal> {
     }
 }
 
-/// Whether it is a name or an IPv4 address with an optional port. This is the common case, checked without an allocation.
+/// Whether it is a name or an IPv4 address with an optional port. This is the common case, checked without an
+/// allocation.
 fn is_plain_host(host: &[u8]) -> bool {
     let port = host.iter().position(|byte| *byte == b':');
     let (name, port) = host.split_at(port.unwrap_or(host.len()));
@@ -136,7 +137,8 @@ fn is_plain_host(host: &[u8]) -> bool {
         && (port.is_empty() || is_port(&port[1..]))
 }
 
-/// Whether the name is followed by nothing, or by a colon and an optional port of 16 bits: an authority allows any text.
+/// Whether the name is followed by nothing, or by a colon and an optional port of 16 bits: an authority allows any
+/// text.
 fn has_fit_port(authority: &Authority) -> bool {
     let rest = &authority.as_str()[authority.host().len()..];
     let digits = rest.strip_prefix(':').unwrap_or(rest);

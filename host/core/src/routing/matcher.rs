@@ -14,8 +14,8 @@ use super::target::Path;
 /// Index of a node. The root is 0.
 pub(super) type NodeId = u32;
 
-/// A trie over segments. All nodes are in one list, so building, walking and dropping the trie never recurse: an untrusted
-/// module decides how deep a pattern is.
+/// A trie over segments. All nodes are in one list, so building, walking and dropping the trie never recurse: an
+/// untrusted module decides how deep a pattern is.
 #[derive(Debug)]
 pub(super) struct Trie {
     nodes: Vec<Node>,
@@ -107,8 +107,8 @@ impl Trie {
         ControlFlow::Continue(())
     }
 
-    /// The values that the shape captures, if the shape matches and no shape with a higher precedence can: at each of its
-    /// parameters, no alternative that is tried earlier continues with this path.
+    /// The values that the shape captures, if the shape matches and no shape with a higher precedence can: at each of
+    /// its parameters, no alternative that is tried earlier continues with this path.
     pub(super) fn fit(&self, shape: &Shape, path: &Path<'_>) -> Option<Ranges> {
         let mut ranges = Ranges::new();
         let mut next = path.start();

@@ -1,7 +1,8 @@
 //! Routing: from a request to the route that answers it.
 //!
 //! This module is pure: it works on types of the crate `http`, without a server, an executor or a guest. All adapters
-//! share it, so a module behaves the same on each of them. A framework's own router may propose a route; this one decides.
+//! share it, so a module behaves the same on each of them. A framework's own router may propose a route; this one
+//! decides.
 //!
 //! On its way a request passes [`guard::check`], which refuses heads that servers read differently, then
 //! [`Table::resolve`], then the handler, and its response passes [`sanitize()`]. What a module declares passes
@@ -18,20 +19,21 @@
 //! segments, `/%70roducts` is `/products`, and `%2541` is the text `%41`. `+` is not decoded to a space. `.` and
 //! `..` are ordinary segments, and matching is case-sensitive.
 //!
-//! **3. The match.** A literal matches its own text, `:name` one segment that is not empty, `*name` the rest of the path
-//! if that is at least one byte. Slashes are not added or removed: `/a/`, `//a` and `/a` are three paths, and only a
-//! rest matches an empty segment. [`TrailingSlash::Match`] changes this for one slash at the end.
+//! **3. The match.** A literal matches its own text, `:name` one segment that is not empty, `*name` the rest of the
+//! path if that is at least one byte. Slashes are not added or removed: `/a/`, `//a` and `/a` are three paths, and only
+//! a rest matches an empty segment. [`TrailingSlash::Match`] changes this for one slash at the end.
 //!
 //! **4. The most specific shape first.** Patterns that differ only in the names of their parameters have the same
 //! [`Shape`]. Of the shapes that match, the most specific one is tried first: at the first segment where two shapes
-//! differ, a literal wins over a parameter, and a parameter over a rest (spec P6). The order of declaration is irrelevant.
+//! differ, a literal wins over a parameter, and a parameter over a rest (spec P6). The order of declaration is
+//! irrelevant.
 //!
 //! **5. Then the method.** Within a shape, the route for exactly this method answers, else, for HEAD, the one for GET,
 //! else the one for every method (spec A7, A8). If there is none, the next shape that matches is tried (spec A2).
 //!
 //! **6. When no shape has a route for the method**, OPTIONS is answered with 204, anything else with 405, both with
-//! `Allow`: the methods of all shapes that match, HEAD where there is GET, and OPTIONS. When no shape matches, the answer
-//! is 404 (spec A8).
+//! `Allow`: the methods of all shapes that match, HEAD where there is GET, and OPTIONS. When no shape matches, the
+//! answer is 404 (spec A8).
 //!
 //! Two routes with the same shape conflict if they are for the same method, or both for every method:
 //! [`Table::compile`] refuses them (spec P7). So each request has exactly one answer.

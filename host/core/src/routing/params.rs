@@ -9,8 +9,8 @@ use smallvec::SmallVec;
 
 /// The path parameters of one request, percent-decoded once (spec P4, P8).
 ///
-/// [`Table::resolve`](super::Table::resolve) makes them. They may outlive the request and the table. Names are shared with
-/// the route, values with the request's path if it had no escapes, so a clone copies no text.
+/// [`Table::resolve`](super::Table::resolve) makes them. They may outlive the request and the table. Names are shared
+/// with the route, values with the request's path if it had no escapes, so a clone copies no text.
 #[derive(Clone, Default)]
 pub struct Params {
     captured: Option<Captured>,

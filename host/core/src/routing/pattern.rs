@@ -87,8 +87,8 @@ impl Pattern {
     ///
     /// # Errors
     ///
-    /// The prefix or the path does not follow the grammar, or the two together do not: a name that occurs in both, a path
-    /// after `*rest`. The error quotes the text at fault.
+    /// The prefix or the path does not follow the grammar, or the two together do not: a name that occurs in both, a
+    /// path after `*rest`. The error quotes the text at fault.
     ///
     /// ```
     /// use pointwork_core::routing::Pattern;
@@ -104,8 +104,8 @@ impl Pattern {
         Ok(Self::new(parser.text, parser.segments))
     }
 
-    /// This pattern with a prefix before it, such as a global prefix (spec G2). Each call adds the prefix; the caller makes
-    /// sure that a global prefix is applied once (spec G4).
+    /// This pattern with a prefix before it, such as a global prefix (spec G2). Each call adds the prefix; the caller
+    /// makes sure that a global prefix is applied once (spec G4).
     ///
     /// # Errors
     ///
@@ -160,8 +160,8 @@ impl Pattern {
 
     /// The canonical text: parameters named by position, literals escaped in one way, as in `/a/:p1/*p2`.
     ///
-    /// Two patterns match the same paths exactly if their canonical texts are equal, which makes it the key for conflicts
-    /// (spec P7). It is itself a pattern.
+    /// Two patterns match the same paths exactly if their canonical texts are equal, which makes it the key for
+    /// conflicts (spec P7). It is itself a pattern.
     ///
     /// ```
     /// use pointwork_core::routing::Pattern;
@@ -174,10 +174,10 @@ impl Pattern {
 
     /// Orders by precedence (spec P6): the lesser pattern is tried first.
     ///
-    /// Segments are compared from left to right: a literal before a parameter before a rest. Patterns that this does not
-    /// order have no path in common or have the same shape. The former are ordered by the text of their literals, then by
-    /// length, so that the order never depends on the order of declaration. The latter are `Equal`, whatever their
-    /// parameter names.
+    /// Segments are compared from left to right: a literal before a parameter before a rest. Patterns that this does
+    /// not order have no path in common or have the same shape. The former are ordered by the text of their literals,
+    /// then by length, so that the order never depends on the order of declaration. The latter are `Equal`, whatever
+    /// their parameter names.
     pub fn cmp_precedence(&self, other: &Self) -> Ordering {
         let pairs = self.segments.iter().zip(other.segments.iter());
         for (mine, others) in pairs {

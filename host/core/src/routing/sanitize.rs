@@ -11,8 +11,8 @@ use http::{HeaderMap, HeaderName, Method, StatusCode};
 pub enum BodyRule {
     /// Send it.
     Keep,
-    /// Do not send it: the request's method or the status does not allow a body, and a client would take its bytes for the
-    /// next response.
+    /// Do not send it: the request's method or the status does not allow a body, and a client would take its bytes for
+    /// the next response.
     Drop,
 }
 
@@ -24,7 +24,8 @@ pub struct Sanitized {
     pub stripped: Vec<HeaderName>,
     /// Whether to send the body.
     pub body: BodyRule,
-    /// The value to set for `Content-Length`, in bytes; `None` to set none. The head does not contain the header any more.
+    /// The value to set for `Content-Length`, in bytes; `None` to set none. The head does not contain the header any
+    /// more.
     pub content_length: Option<u64>,
 }
 

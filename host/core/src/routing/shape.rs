@@ -6,8 +6,8 @@ use super::matcher::NodeId;
 use super::method::{ATTRIBUTE_METHODS, MethodFilter};
 use super::pattern::Pattern;
 
-/// Identifies a [`Shape`] within one [`Table`](super::Table), for the hint of [`resolve`](super::Table::resolve). Passing it
-/// to another table is harmless.
+/// Identifies a [`Shape`] within one [`Table`](super::Table), for the hint of [`resolve`](super::Table::resolve).
+/// Passing it to another table is harmless.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ShapeId(pub(super) u32);
 

@@ -103,8 +103,8 @@ impl<T> Table<T> {
     ///
     /// # Errors
     ///
-    /// Routes conflict: they have the same shape and the same method, or the same shape and both every method (spec P7).
-    /// The error lists each route that repeats an earlier one.
+    /// Routes conflict: they have the same shape and the same method, or the same shape and both every method (spec
+    /// P7). The error lists each route that repeats an earlier one.
     pub fn compile(entries: Vec<RouteEntry<T>>, options: TableOptions) -> Result<Self, Conflicts> {
         let conflicts = conflicts(&entries);
         if !conflicts.is_empty() {
@@ -143,8 +143,8 @@ impl<T> Table<T> {
         &self.routes
     }
 
-    /// The shapes in the order of precedence. An adapter registers each as one native route of its framework; this is the
-    /// right order for a framework that takes the first match.
+    /// The shapes in the order of precedence. An adapter registers each as one native route of its framework; this is
+    /// the right order for a framework that takes the first match.
     pub fn shapes(&self) -> &[Shape] {
         &self.shapes
     }

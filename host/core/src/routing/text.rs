@@ -4,8 +4,8 @@ use std::fmt;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-/// The characters that a literal must percent-encode: all that RFC 3986 does not allow in a path segment, and `:` and `*`,
-/// which have a meaning in a pattern.
+/// The characters that a literal must percent-encode: all that RFC 3986 does not allow in a path segment, and `:` and
+/// `*`, which have a meaning in a pattern.
 const NOT_IN_A_LITERAL: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
