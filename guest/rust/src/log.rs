@@ -10,10 +10,6 @@ use std::fmt::Arguments;
 use crate::backend;
 use crate::bindings::imports::pointwork::module::log::Level as HostLevel;
 
-pub use crate::{
-    __log_debug as debug, __log_error as error, __log_info as info, __log_trace as trace, __log_warn as warn,
-};
-
 /// The level of a log line, as in the crates `log` and `tracing`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
@@ -88,3 +84,5 @@ macro_rules! __log_error {
         $crate::log::write($crate::log::Level::Error, ::core::module_path!(), ::core::format_args!($($argument)+))
     };
 }
+
+pub use {__log_debug as debug, __log_error as error, __log_info as info, __log_trace as trace, __log_warn as warn};

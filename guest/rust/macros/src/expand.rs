@@ -104,7 +104,7 @@ pub(crate) fn check_kinds(
             kind.to_lowercase()
         );
         quote_spanned! {signature.ident.span()=>
-            const _: () = ::core::assert!(2u8 > 0 #(+ (#counted) as u8)*, #message);
+            const _: () = ::core::assert!(2u8 > #((#counted) as u8)+*, #message);
         }
     });
     checks.collect()

@@ -30,18 +30,7 @@ pub(crate) fn controller(ty: &Type, prefix: Option<&LitStr>, handlers: &[Handler
     let (handle_async, blocking) = if is_async {
         (dispatch, TokenStream::new())
     } else {
-        let delegate = quote! {
-            <Self as ::pointwork_guest::BlockingController>::handle(handler, context.into_blocking())
-        };
-        let blocking = quote! {
-            #[automatically_derived]
-            impl ::pointwork_guest::BlockingController for #ty {
-                fn handle(handler: u32, context: ::pointwork_guest::Context) -> ::pointwork_guest::Outcome {
-                    #dispatch
-                }
-            }
-        };
-        (delegate, blocking)
+        blocking(ty, &dispatch)
     };
     let checks = handlers
         .iter()
@@ -63,6 +52,22 @@ pub(crate) fn controller(ty: &Type, prefix: Option<&LitStr>, handlers: &[Handler
 
         #(#checks)*
     }
+}
+
+/// For a controller without `async fn`: the body of `handle_async`, and the impl with the dispatch.
+fn blocking(ty: &Type, dispatch: &TokenStream) -> (TokenStream, TokenStream) {
+    let handle_async = quote! {
+        <Self as ::pointwork_guest::BlockingController>::handle(handler, context.into_blocking())
+    };
+    let blocking = quote! {
+        #[automatically_derived]
+        impl ::pointwork_guest::BlockingController for #ty {
+            fn handle(handler: u32, context: ::pointwork_guest::Context) -> ::pointwork_guest::Outcome {
+                #dispatch
+            }
+        }
+    };
+    (handle_async, blocking)
 }
 
 /// The name of the block's type in the source.

@@ -32,22 +32,7 @@ pub(crate) fn channel(ty: &Type, name: &LitStr, listeners: &[Listener]) -> Token
     let (deliver_async, blocking) = if is_async {
         (dispatch, TokenStream::new())
     } else {
-        let delegate = quote! {
-            <Self as ::pointwork_guest::BlockingChannel>::deliver(listener, delivery.into_blocking(), payload)
-        };
-        let blocking = quote! {
-            #[automatically_derived]
-            impl ::pointwork_guest::BlockingChannel for #ty {
-                fn deliver(
-                    listener: u32,
-                    delivery: ::pointwork_guest::Delivery,
-                    payload: ::pointwork_guest::Payload,
-                ) -> #result {
-                    #dispatch
-                }
-            }
-        };
-        (delegate, blocking)
+        blocking(ty, &dispatch, &result)
     };
     let kinds = ["Delivery", "Context", "Payload"];
     let checks = listeners
@@ -75,6 +60,26 @@ pub(crate) fn channel(ty: &Type, name: &LitStr, listeners: &[Listener]) -> Token
         #(#checks)*
         #event_checks
     }
+}
+
+/// For a channel without `async fn`: the body of `deliver_async`, and the impl with the dispatch.
+fn blocking(ty: &Type, dispatch: &TokenStream, result: &TokenStream) -> (TokenStream, TokenStream) {
+    let deliver_async = quote! {
+        <Self as ::pointwork_guest::BlockingChannel>::deliver(listener, delivery.into_blocking(), payload)
+    };
+    let blocking = quote! {
+        #[automatically_derived]
+        impl ::pointwork_guest::BlockingChannel for #ty {
+            fn deliver(
+                listener: u32,
+                delivery: ::pointwork_guest::Delivery,
+                payload: ::pointwork_guest::Payload,
+            ) -> #result {
+                #dispatch
+            }
+        }
+    };
+    (deliver_async, blocking)
 }
 
 fn events(index: u32, listener: &Listener, channel: &LitStr, ty: &Type) -> impl Iterator<Item = TokenStream> {
