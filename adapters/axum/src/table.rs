@@ -109,7 +109,7 @@ mod tests {
     use std::future::ready;
 
     use axum::body::Body;
-    use pointwork_core::routing::{Entry, MethodFilter as Filter, Owner, Pattern, Table, TableOptions};
+    use pointwork_core::routing::{MethodFilter as Filter, Owner, Pattern, RouteEntry, Table, TableOptions};
 
     use super::*;
 
@@ -129,7 +129,7 @@ mod tests {
     fn table(routes: &[&str]) -> axum::Router {
         let entry = |route: &&str| {
             let (method, path) = route.split_once(' ').unwrap();
-            Entry {
+            RouteEntry {
                 filter: Filter::parse((method != "ALL").then_some(method)).unwrap(),
                 pattern: Pattern::parse(path).unwrap(),
                 owner: Owner::Manual,

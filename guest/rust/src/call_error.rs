@@ -2,62 +2,55 @@ use std::error::Error;
 use std::fmt;
 
 use crate::bindings::types::Failure;
-use crate::reply::Throw;
+use crate::throw::Throw;
 
-/// Why a function of the host, or a listener, did not do what it was asked.
+/// The error of a call: a function of the host or a listener failed.
 ///
-/// `?` turns it into a [`Throw`], so that a handler which does not care replies with the [`status`](Self::status) that
-/// the host proposes. A message for a status of 500 and above stays in the host's log: the client gets a plain sentence.
-/// In a listener `?` turns it into a [`Failure`](crate::Failure), which passes it on to the listener's caller as it is.
+/// In a handler, `?` converts it into a [`Throw`] with the same [`status`](Self::status). The message reaches the
+/// client only with a status below 500; otherwise it is logged, and the client gets a general sentence. In a listener,
+/// `?` converts it into a [`Failure`](crate::Failure) with the same code, status and message.
 #[derive(Clone, Debug)]
 pub struct CallError {
-    what: &'static str,
+    function: &'static str,
     code: String,
     status: u16,
     message: String,
 }
 
 impl CallError {
-    pub(crate) fn new(what: &'static str, failure: Failure) -> Self {
+    /// The failure of a function of the host, or of the listener of an event.
+    pub(crate) fn new(function: &'static str, failure: Failure) -> Self {
         Self {
-            what,
+            function,
             code: failure.code,
             status: failure.status,
             message: failure.message,
         }
     }
 
-    pub(crate) fn unwritable(what: &'static str, error: &serde_json::Error) -> Self {
+    /// A payload or result that cannot be converted.
+    pub(crate) fn bad_payload(event: &'static str, message: String) -> Self {
         Self {
-            what,
+            function: event,
             code: "bad-payload".into(),
             status: 500,
-            message: format!("the payload is no JSON: {error}"),
+            message,
         }
     }
 
-    pub(crate) fn unreadable(what: &'static str, message: String) -> Self {
-        Self {
-            what,
-            code: "bad-payload".into(),
-            status: 500,
-            message: format!("the result does not fit: {message}"),
-        }
-    }
-
-    /// The kind of failure, a word from an open list: `unknown-event`, `ambiguous-event`, `bad-payload`,
-    /// `already-replied`, `invalid-reply`, `too-large`, `too-deep`, `deadline`, `overloaded`, `gone`, `failed`. Treat a
-    /// word that you do not know like `failed`.
+    /// The kind of failure, from an open list: `unknown-event`, `ambiguous-event`, `bad-payload`, `already-replied`,
+    /// `invalid-reply`, `too-large`, `too-deep`, `deadline`, `overloaded`, `gone`, `failed`. Treat an unknown code like
+    /// `failed`.
     pub fn code(&self) -> &str {
         &self.code
     }
 
-    /// The HTTP status that fits the failure, if it ends the request.
+    /// The HTTP status for a reply with this failure.
     pub fn status(&self) -> u16 {
         self.status
     }
 
-    /// One sentence for people.
+    /// One sentence for humans.
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -65,7 +58,7 @@ impl CallError {
 
 impl fmt::Display for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` failed with `{}`: {}", self.what, self.code, self.message)
+        write!(f, "`{}` failed with `{}`: {}", self.function, self.code, self.message)
     }
 }
 

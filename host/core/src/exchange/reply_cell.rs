@@ -84,6 +84,13 @@ impl ReplyCell {
     pub(crate) fn close(&self) {
         self.end(ReplyState::Closed);
         if self.is_closed() {
+            self.notify();
+        }
+    }
+
+    fn notify(&self) {
+        // `Event::notify` allocates, even if nobody listens.
+        if self.closing.total_listeners() > 0 {
             self.closing.notify(usize::MAX);
         }
     }
@@ -147,7 +154,7 @@ impl ReplyCell {
 
 impl Drop for ReplyCell {
     fn drop(&mut self) {
-        self.closing.notify(usize::MAX);
+        self.notify();
     }
 }
 

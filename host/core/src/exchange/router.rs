@@ -19,8 +19,8 @@ use crate::events::caller::Caller;
 use crate::events::chain::{Chain, RequestOrigin};
 use crate::options::RouterOptions;
 use crate::routing::{
-    Conflicts, Entry, MethodFilter, Owner, Params, Pattern, Refusal, Resolution, RouteRecord, Shape, ShapeId, Table,
-    guard,
+    Conflicts, MethodFilter, Owner, Params, Pattern, Refusal, Resolution, RouteEntry, RouteRecord, Shape, ShapeId,
+    Table, guard,
 };
 use crate::{Crash, CrashKind, Executor, Failure, RequestId};
 
@@ -77,7 +77,7 @@ impl Router {
         bus: Bus,
         executor: Arc<dyn Executor>,
     ) -> Result<Self, Conflicts> {
-        let entries = routes.into_iter().map(|route| Entry {
+        let entries = routes.into_iter().map(|route| RouteEntry {
             filter: route.filter,
             pattern: route.pattern,
             owner: owner_of(&route.record),

@@ -1,7 +1,6 @@
-//! What a handler may return.
+//! The return values of handlers.
 
 mod outcome;
-mod throw;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,14 +9,14 @@ use http::StatusCode;
 use serde::Serialize;
 
 pub use outcome::{Deferred, IntoOutcome, Outcome};
-pub use throw::Throw;
 
-use crate::Json;
 use crate::bindings::types;
+use crate::json::Json;
+use crate::throw::Throw;
 
-/// A whole reply: status, headers and body.
+/// A reply: status, headers and body.
 ///
-/// Most handlers return something simpler; see [`IntoReply`]. This is for those that set headers.
+/// Handlers that set no headers can return a simpler type; see [`IntoReply`].
 ///
 /// ```
 /// use pointwork_guest::{HttpStatus, Reply};
@@ -31,7 +30,7 @@ use crate::bindings::types;
 pub struct Reply(types::Reply);
 
 impl Reply {
-    /// An empty reply. `status` is 200 to 599; the host refuses any other.
+    /// A reply without headers and body. `status` is 200 to 599; the host refuses any other.
     pub fn new(status: impl Into<u16>) -> Self {
         Self(types::Reply {
             status: status.into(),
@@ -46,8 +45,8 @@ impl Reply {
         self
     }
 
-    /// Adds a header; one of that name that is there already stays. `content-type` replaces the one that the body would
-    /// pick. Headers that frame the message or belong to the connection are the host's alone: it drops them.
+    /// Adds a header; earlier headers of the same name stay. `content-type` replaces the default of the body. Only the
+    /// host sets headers of the connection and of message framing, such as `content-length`; it drops them here.
     pub fn header(mut self, name: impl Into<String>, value: impl Into<Vec<u8>>) -> Self {
         self.0.headers.push(types::Header {
             name: name.into(),
@@ -56,25 +55,29 @@ impl Reply {
         self
     }
 
-    /// The body: `text/plain; charset=utf-8`.
+    /// Sets the body to text; the default content type is `text/plain; charset=utf-8`.
     pub fn text(mut self, text: impl Into<String>) -> Self {
         self.0.body = types::Body::Text(text.into());
         self
     }
 
-    /// The body: `application/octet-stream`, unless a `content-type` is set.
+    /// Sets the body to bytes; the default content type is `application/octet-stream`.
     pub fn bytes(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.0.body = types::Body::Bytes(bytes.into());
         self
     }
 
-    /// The body: `application/json`.
+    /// Sets the body to a value as JSON; the default content type is `application/json`.
     ///
     /// # Errors
     ///
-    /// The value cannot be written as JSON, such as a map with keys that are no text.
+    /// The value cannot be written as JSON, such as a map whose keys are not text.
     pub fn json<T: Serialize + ?Sized>(mut self, value: &T) -> Result<Self, Throw> {
-        self.0.body = types::Body::Json(serde_json::to_string(value).map_err(|error| unwritable(&error))?);
+        let text = serde_json::to_string(value).map_err(|error| {
+            crate::log::error!("the reply cannot be written as JSON: {error}");
+            Throw::new(500_u16, "the server could not write its reply")
+        })?;
+        self.0.body = types::Body::Json(text);
         Ok(self)
     }
 }
@@ -91,12 +94,7 @@ impl From<Reply> for types::Reply {
     }
 }
 
-fn unwritable(error: &serde_json::Error) -> Throw {
-    crate::log::error!("the reply cannot be written as JSON: {error}");
-    Throw::new(500_u16, "the server could not write its reply")
-}
-
-/// A value that is a reply by itself (spec H5).
+/// A type that converts into a reply (spec H5).
 ///
 /// | value | reply |
 /// |---|---|
@@ -107,7 +105,7 @@ fn unwritable(error: &serde_json::Error) -> Throw {
 /// | `(status, value)`, status an `HttpStatus` or `u16` | the value's reply with that status |
 /// | [`Reply`] | itself |
 ///
-/// Implement it for a type of your own that is a reply:
+/// Implement it for types of your own:
 ///
 /// ```
 /// use pointwork_guest::{IntoReply, Reply, Throw};
@@ -121,64 +119,44 @@ fn unwritable(error: &serde_json::Error) -> Throw {
 /// }
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no reply",
+    message = "`{Self}` does not convert into a reply",
     label = "expected text, bytes, `Json<…>`, a status, `(status, …)` or a `Reply`",
-    note = "wrap a value that serde can write in `Json(…)`"
+    note = "to reply with a serializable value as JSON, return `Json(…)`"
 )]
 pub trait IntoReply {
-    /// Makes the reply.
+    /// Converts the value.
     ///
     /// # Errors
     ///
-    /// The value cannot be written; the error is the reply instead.
+    /// The value cannot be converted. The error is the reply instead.
     fn into_reply(self) -> Result<Reply, Throw>;
 }
 
-impl IntoReply for Reply {
-    fn into_reply(self) -> Result<Reply, Throw> {
-        Ok(self)
-    }
+/// Implements `IntoReply` for types that always convert.
+macro_rules! into_reply {
+    ($($ty:ty: $value:ident => $reply:expr;)*) => {$(
+        impl IntoReply for $ty {
+            fn into_reply(self) -> Result<Reply, Throw> {
+                let $value = self;
+                Ok($reply)
+            }
+        }
+    )*};
 }
 
-impl IntoReply for String {
-    fn into_reply(self) -> Result<Reply, Throw> {
-        Ok(Reply::new(200_u16).text(self))
-    }
-}
-
-impl IntoReply for &'static str {
-    fn into_reply(self) -> Result<Reply, Throw> {
-        self.to_owned().into_reply()
-    }
-}
-
-impl IntoReply for Cow<'static, str> {
-    fn into_reply(self) -> Result<Reply, Throw> {
-        self.into_owned().into_reply()
-    }
-}
-
-impl IntoReply for Vec<u8> {
-    fn into_reply(self) -> Result<Reply, Throw> {
-        Ok(Reply::new(200_u16).bytes(self))
-    }
-}
-
-impl IntoReply for &'static [u8] {
-    fn into_reply(self) -> Result<Reply, Throw> {
-        self.to_owned().into_reply()
-    }
+into_reply! {
+    Reply: reply => reply;
+    StatusCode: status => Reply::new(status);
+    String: text => Reply::new(200_u16).text(text);
+    &'static str: text => Reply::new(200_u16).text(text);
+    Cow<'static, str>: text => Reply::new(200_u16).text(text);
+    Vec<u8>: bytes => Reply::new(200_u16).bytes(bytes);
+    &'static [u8]: bytes => Reply::new(200_u16).bytes(bytes);
 }
 
 impl<T: Serialize> IntoReply for Json<T> {
     fn into_reply(self) -> Result<Reply, Throw> {
         Reply::new(200_u16).json(&self.0)
-    }
-}
-
-impl IntoReply for StatusCode {
-    fn into_reply(self) -> Result<Reply, Throw> {
-        Ok(Reply::new(self))
     }
 }
 

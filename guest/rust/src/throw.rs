@@ -1,10 +1,12 @@
 use std::error::Error;
 use std::fmt;
 
+use crate::bindings::types;
+
 /// An error that ends the request: the client gets the status and the JSON body `{"message": …}` (spec H4).
 ///
-/// The usual error type of a handler, and what [`Context::throw`](crate::Context::throw) makes. Errors of your own
-/// become one with a `From`:
+/// It is the usual error type of a handler; [`Context::throw`](crate::Context::throw) makes one. Implement `From` to
+/// convert errors of your own:
 ///
 /// ```
 /// use pointwork_guest::{HttpStatus, Throw};
@@ -27,7 +29,7 @@ pub struct Throw {
 }
 
 impl Throw {
-    /// An error with a status of 400 to 599 (the host refuses any other) and a message that the client may read.
+    /// An error with a status of 400 to 599 (the host refuses any other) and a message for the client.
     pub fn new(status: impl Into<u16>, message: impl Into<String>) -> Self {
         Self {
             status: status.into(),
@@ -40,17 +42,18 @@ impl Throw {
         self.status
     }
 
-    /// What the client reads.
+    /// The message for the client.
     pub fn message(&self) -> &str {
         &self.message
     }
+}
 
-    pub(crate) fn bad_request(message: String) -> Self {
-        Self { status: 400, message }
-    }
-
-    pub(crate) fn into_parts(self) -> (u16, String) {
-        (self.status, self.message)
+impl From<Throw> for types::Thrown {
+    fn from(throw: Throw) -> Self {
+        Self {
+            status: throw.status,
+            message: throw.message,
+        }
     }
 }
 

@@ -1,31 +1,23 @@
-//! How a listener's arguments come about.
+//! The arguments of listeners.
 //!
-//! As with the arguments of handlers, each kind is an impl with a marker type, and the compiler finds the only one that
-//! fits. Arguments are made in two steps, since the delivery may move into the listener and the others are read from it
-//! before.
+//! As with the arguments of handlers, each kind is an impl with a marker type, and the compiler selects the one that
+//! fits. An argument is made in two steps: `read` borrows the delivery, then `finish` may move it into the listener.
 
 use pointwork_events::Event;
 use serde::de::DeserializeOwned;
 
-use crate::{Context, Delivery, Failure, HttpStatus, Payload};
-
-/// What a listener's argument is made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HeardKind {
-    /// The delivery itself.
-    Delivery,
-    /// The context that was handed over with the event.
-    Context,
-    /// What the event carries.
-    Payload,
-}
+use super::ArgumentKind;
+use crate::context::Context;
+use crate::delivery::Delivery;
+use crate::failure::Failure;
+use crate::payload::Payload;
 
 #[derive(Debug)]
 pub enum ByDelivery {}
 #[derive(Debug)]
-pub enum ByContext {}
+pub enum ByHandedOverContext {}
 #[derive(Debug)]
-pub enum ByContextIfAny {}
+pub enum ByOptionalContext {}
 #[derive(Debug)]
 pub enum ByPayload {}
 #[derive(Debug)]
@@ -35,27 +27,27 @@ pub enum ByValue {}
 #[diagnostic::on_unimplemented(
     message = "a listener cannot take `{Self}`",
     label = "expected the event's payload, its context or its delivery",
-    note = "a listener takes the payload by a type that serde can read (`serde::Deserialize`) or as `Payload`, the context \
-            that was handed over as `Context` or `Option<Context>`, and `Delivery` (in a channel with `async fn` \
-            listeners: `AsyncContext`, `AsyncDelivery`), each by value or reference"
+    note = "a listener takes the payload as a type that implements `serde::Deserialize` or as `Payload`, the context \
+            that was handed over as `Context` or `Option<Context>`, and `Delivery` (`AsyncContext` and `AsyncDelivery` \
+            in a channel with `async fn`), each by value or reference"
 )]
-pub trait Heard<F, Marker>: Sized {
-    const KIND: HeardKind;
+pub trait ListenerArgument<F, Marker>: Sized {
+    const KIND: ArgumentKind;
     type Ready;
 
-    /// First step. `payload` is there for the first that takes it.
+    /// The first step. `payload` is `Some` until an argument takes it.
     fn read(
         delivery: &Delivery<F>,
         payload: &mut Option<Payload>,
         channel: &'static str,
     ) -> Result<Self::Ready, Failure>;
 
-    /// Second step. `delivery` is there for the first that takes it.
+    /// The second step. `delivery` is `Some` until an argument takes it.
     fn finish(ready: Self::Ready, delivery: &mut Option<Delivery<F>>) -> Self;
 }
 
-impl<F> Heard<F, ByDelivery> for Delivery<F> {
-    const KIND: HeardKind = HeardKind::Delivery;
+impl<F> ListenerArgument<F, ByDelivery> for Delivery<F> {
+    const KIND: ArgumentKind = ArgumentKind::Delivery;
     type Ready = ();
 
     fn read(_delivery: &Delivery<F>, _payload: &mut Option<Payload>, _channel: &'static str) -> Result<(), Failure> {
@@ -70,8 +62,8 @@ impl<F> Heard<F, ByDelivery> for Delivery<F> {
     }
 }
 
-impl<F> Heard<F, ByContext> for Context<F> {
-    const KIND: HeardKind = HeardKind::Context;
+impl<F> ListenerArgument<F, ByHandedOverContext> for Context<F> {
+    const KIND: ArgumentKind = ArgumentKind::Context;
     type Ready = Self;
 
     fn read(delivery: &Delivery<F>, _payload: &mut Option<Payload>, channel: &'static str) -> Result<Self, Failure> {
@@ -85,8 +77,8 @@ impl<F> Heard<F, ByContext> for Context<F> {
     }
 }
 
-impl<F> Heard<F, ByContextIfAny> for Option<Context<F>> {
-    const KIND: HeardKind = HeardKind::Context;
+impl<F> ListenerArgument<F, ByOptionalContext> for Option<Context<F>> {
+    const KIND: ArgumentKind = ArgumentKind::Context;
     type Ready = Self;
 
     fn read(delivery: &Delivery<F>, _payload: &mut Option<Payload>, _channel: &'static str) -> Result<Self, Failure> {
@@ -98,8 +90,8 @@ impl<F> Heard<F, ByContextIfAny> for Option<Context<F>> {
     }
 }
 
-impl<F> Heard<F, ByPayload> for Payload {
-    const KIND: HeardKind = HeardKind::Payload;
+impl<F> ListenerArgument<F, ByPayload> for Payload {
+    const KIND: ArgumentKind = ArgumentKind::Payload;
     type Ready = Self;
 
     fn read(_delivery: &Delivery<F>, payload: &mut Option<Payload>, _channel: &'static str) -> Result<Self, Failure> {
@@ -111,8 +103,8 @@ impl<F> Heard<F, ByPayload> for Payload {
     }
 }
 
-impl<F, T: DeserializeOwned> Heard<F, ByValue> for T {
-    const KIND: HeardKind = HeardKind::Payload;
+impl<F, T: DeserializeOwned> ListenerArgument<F, ByValue> for T {
+    const KIND: ArgumentKind = ArgumentKind::Payload;
     type Ready = T;
 
     fn read(_delivery: &Delivery<F>, payload: &mut Option<Payload>, _channel: &'static str) -> Result<T, Failure> {
@@ -133,31 +125,32 @@ fn take(payload: &mut Option<Payload>) -> Payload {
 
 fn no_context(channel: &str, event: &str) -> Failure {
     Failure::new(
-        HttpStatus::INTERNAL_SERVER_ERROR,
-        format!("event `{channel}:{event}` came without a context, expected one to be handed over with it"),
+        500_u16,
+        format!("event `{channel}:{event}` came without a context, expected a context to be handed over with it"),
     )
 }
 
-/// An argument of a listener of event `E`: if it is the payload, it is the payload of that event.
+/// An argument of a listener of event `E`. If it is the payload, it has the type that the event map gives the payload.
 ///
-/// No label of its own: the compiler's names the type that the event map gives the payload.
+/// There is no custom label, since the compiler's own label names that type.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the payload of event `{E}`",
-    note = "a listener that is bound by event type takes the payload by the type that `events!` gives it, or as `Payload`"
+    note = "with an event type in `#[on(…)]`, a listener takes the payload as the type that `events!` declares, or as \
+            `Payload`"
 )]
 pub trait PayloadOf<E, Marker> {}
 
 #[diagnostic::do_not_recommend]
 impl<E: Event, F> PayloadOf<E, ByDelivery> for Delivery<F> {}
 #[diagnostic::do_not_recommend]
-impl<E: Event, F> PayloadOf<E, ByContext> for Context<F> {}
+impl<E: Event, F> PayloadOf<E, ByHandedOverContext> for Context<F> {}
 #[diagnostic::do_not_recommend]
-impl<E: Event, F> PayloadOf<E, ByContextIfAny> for Option<Context<F>> {}
+impl<E: Event, F> PayloadOf<E, ByOptionalContext> for Option<Context<F>> {}
 #[diagnostic::do_not_recommend]
 impl<E: Event> PayloadOf<E, ByPayload> for Payload {}
 impl<E: Event, T: PayloadIs<E::Payload>> PayloadOf<E, ByValue> for T {}
 
-/// The same type.
+/// Implemented by `T` itself only.
 pub trait PayloadIs<T> {}
 
 impl<T> PayloadIs<T> for T {}

@@ -1,16 +1,16 @@
-//! Event names while a channel is compiled, where only constant functions run.
+//! Event names in constant functions, which the compiler runs for each channel.
 
 use crate::channel::Listener;
 
 pub use pointwork_events::is_event_name as is_own_name;
 
-/// The event's name within the channel: without the channel's own prefix, if it has that one.
+/// The event's name within the channel: without the channel's name before it, if it has that.
 pub const fn own_name(channel: &str, name: &'static str) -> &'static str {
     let prefix = channel.len();
     if name.len() <= prefix + 1 || name.as_bytes()[prefix] != b':' {
         return name;
     }
-    // A `:` is a whole character, so it can be split at.
+    // The byte `:` is a whole character, so this is a character boundary.
     let (first, rest) = name.split_at(prefix);
     if same(first, channel) { rest.split_at(1).1 } else { name }
 }

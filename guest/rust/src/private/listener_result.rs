@@ -1,12 +1,13 @@
-//! What a listener returns, on its way to the caller.
+//! The results of listeners.
 //!
-//! serde can write a `Result` as well, so types alone do not tell a failure from a value. The macro tells them by name:
-//! what is written as `Result` is one. The others may still be an alias of it, which the marker types find.
+//! serde can serialize a `Result` too, so the type alone does not separate failures from values. The macro treats a
+//! return type that is written as `Result` as one; the marker types recognize an alias of it.
 
 use pointwork_events::Event;
 use serde::Serialize;
 
-use crate::{Failure, Payload};
+use crate::failure::Failure;
+use crate::payload::Payload;
 
 #[derive(Debug)]
 pub enum AsPayload {}
@@ -15,11 +16,11 @@ pub enum AsValue {}
 #[derive(Debug)]
 pub struct AsResult<M>(std::marker::PhantomData<M>);
 
-/// What a listener may return.
+/// The result of a listener.
 #[diagnostic::on_unimplemented(
     message = "a listener cannot return `{Self}`",
-    label = "expected a value that serde can write",
-    note = "a listener returns `()`, a value that serde can write (`serde::Serialize`), a `Payload`, or a `Result` of those \
+    label = "expected a type that implements `serde::Serialize`",
+    note = "a listener returns `()`, a type that implements `serde::Serialize`, a `Payload`, or a `Result` of those \
             whose error converts into `Failure`"
 )]
 pub trait IntoAnswer<Marker> {
@@ -55,13 +56,13 @@ pub fn answer_result<T: IntoAnswer<M>, E: Into<Failure>, M>(result: Result<T, E>
     result.into_answer()
 }
 
-/// What a listener of event `E` may return.
+/// The result of a listener of event `E`.
 ///
-/// No label of its own: the compiler's names the type that the event map gives the result.
+/// There is no custom label, since the compiler's own label names the type that the event map gives the result.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the result of event `{E}`",
-    note = "a listener that is bound by event type returns the type that `events!` gives the result, `()` if it gives \
-            none, a `Payload`, or a `Result` of those"
+    note = "with an event type in `#[on(…)]`, a listener returns the type that `events!` declares for the result, `()` \
+            if it declares none, a `Payload`, or a `Result` of those"
 )]
 pub trait OutputOf<E, Marker> {}
 
@@ -71,15 +72,15 @@ impl<E: Event, T: OutputIs<E::Output>> OutputOf<E, AsValue> for T {}
 #[diagnostic::do_not_recommend]
 impl<E: Event, T: OutputOf<E, M>, X, M> OutputOf<E, AsResult<M>> for Result<T, X> {}
 
-/// The same type.
+/// Implemented by `T` itself only.
 pub trait OutputIs<T> {}
 
 impl<T> OutputIs<T> for T {}
 
-/// Compiles only if the value fits the event.
+/// Compiles only if the value is a result of the event.
 pub const fn check_output<E, T: OutputOf<E, M>, M>(_value: &T) {}
 
-/// The same for what is written as a `Result`.
+/// The same for a return type that is written as `Result`.
 pub const fn check_result<E, T: OutputOf<E, M>, X, M>(_result: &Result<T, X>) {}
 
 #[cfg(test)]
