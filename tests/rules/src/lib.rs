@@ -1,5 +1,7 @@
 //! The rules of the house, as ordinary tests: see `tests/`. This library is what they share.
 
+pub mod structure;
+
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
