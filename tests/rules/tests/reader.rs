@@ -53,7 +53,7 @@ fn a_reexport_is_followed_to_the_file_that_defines_the_name() {
         ("a/deep.rs", "pub struct Thing; pub(crate) struct Other;"),
         ("b.rs", "use crate::{Thing, a}; fn f(_: Thing, _: a::Second) {}"),
     ];
-    assert_eq!(arrows(&files), ["b.rs -> a/deep.rs: Second Thing"]);
+    assert_eq!(arrows(&files), ["b.rs -> a/deep.rs: Other Thing"]);
 }
 
 #[test]

@@ -9,11 +9,11 @@ pub type Arrows = BTreeMap<(String, String), BTreeSet<String>>;
 
 /// Where a path leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Target {
+enum Target<'a> {
     /// To a module.
     Module(usize),
-    /// To an item that this module defines.
-    Item(usize),
+    /// To an item that this module defines, by its name there.
+    Item(usize, &'a str),
 }
 
 /// How many re-exports a name may go through; more are a circle of them.
@@ -25,14 +25,13 @@ impl Crate {
         let mut arrows = Arrows::new();
         for (here, module) in self.modules.iter().enumerate() {
             for path in &module.references {
-                let Some(Target::Item(to)) = self.resolve(here, path, LONGEST) else {
+                let Some(Target::Item(to, name)) = self.resolve(here, path, LONGEST) else {
                     continue;
                 };
                 let target = &self.modules[to];
                 if target.file != module.file && !self.are_parent_and_child(here, to) {
-                    let name = path.last().cloned().unwrap_or_default();
                     let arrow = (module.file.clone(), target.file.clone());
-                    arrows.entry(arrow).or_default().insert(name);
+                    arrows.entry(arrow).or_default().insert(name.to_owned());
                 }
             }
         }
@@ -55,7 +54,7 @@ impl Crate {
         }
     }
 
-    fn resolve(&self, from: usize, path: &[String], left: usize) -> Option<Target> {
+    fn resolve<'a>(&'a self, from: usize, path: &'a [String], left: usize) -> Option<Target<'a>> {
         let left = left.checked_sub(1)?;
         let (first, mut rest) = path.split_first()?;
         let mut at = match first.as_str() {
@@ -70,7 +69,7 @@ impl Crate {
                 // What a macro makes is not seen; it stands in the module that was named.
                 name => self
                     .find(module, name, further.is_empty(), left)
-                    .unwrap_or(Target::Item(module)),
+                    .unwrap_or(Target::Item(module, name)),
             };
             rest = further;
         }
@@ -78,17 +77,17 @@ impl Crate {
     }
 
     /// A name in a module. The last name of a path is rather an item than a module of the same name.
-    fn find(&self, module: usize, name: &str, is_last: bool, left: usize) -> Option<Target> {
+    fn find<'a>(&'a self, module: usize, name: &'a str, is_last: bool, left: usize) -> Option<Target<'a>> {
         let here = &self.modules[module];
         let child = here.children.get(name).map(|&child| Target::Module(child));
         let item = || {
             if here.defined.contains(name) {
-                return Some(Target::Item(module));
+                return Some(Target::Item(module, name));
             }
             if module == 0
                 && let Some(&definer) = self.exported_macros.get(name)
             {
-                return Some(Target::Item(definer));
+                return Some(Target::Item(definer, name));
             }
             if let Some(path) = here.imports.get(name)
                 // `use name::…` names a crate unless something else here has the name.
