@@ -129,7 +129,7 @@ impl Registry {
         self.server.get(event).map_or(&[], Vec::as_slice)
     }
 
-    /// The rule of C2: the first part names a channel if there is one of that name; otherwise the whole is a plain event
+    /// Finds a listener (spec C2): the first part names a channel if there is one of that name; otherwise the whole is a plain event
     /// name, which one channel at most may have.
     pub(crate) fn find(&self, name: &str) -> Result<&Arc<Registered>, Failure> {
         if name.is_empty() {
