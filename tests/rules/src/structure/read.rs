@@ -13,7 +13,7 @@ use crate::texts;
 /// Every crate under `guest/`, `host/` and `adapters/`.
 ///
 /// # Errors
-/// If a file cannot be read or parsed, and if there is no crate.
+/// If a file cannot be read or parsed, and if no crate is found.
 pub fn crates() -> Result<Vec<Crate>> {
     let texts = texts()?;
     let manifests = texts.iter().filter_map(|text| text.path.strip_suffix("/Cargo.toml"));
