@@ -21,12 +21,12 @@ pub use app::module::{ChannelInfo, ModuleInfo};
 pub use app::options::{AppOptions, ModuleOptions};
 pub use app::status::{Draining, ModuleState, ModuleStatus, Usage};
 pub use app::{App, ConnectOptions, Settings};
-pub use component::compiler::{CompileOptions, Worker, work as compile_worker};
+pub use component::compiler::{Worker, work as compile_worker};
 pub use component::inspect::{Fit, Form, Inspection, inspect};
 pub use digest::digest;
 pub use error::{Error, ErrorKind};
 pub use grants::{Access, Capability, Directory, Grants};
-pub use limits::{Breaker, Isolation, ModuleLimits, Trial};
+pub use limits::{Breaker, CompileOptions, Isolation, ModuleLimits, Trial};
 pub use store::{CacheDirectory, StateDirectory, Version};
 
 pub use pointwork_core::limits::{Amount, Limit, LimitError, Limits};

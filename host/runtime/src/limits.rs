@@ -1,9 +1,11 @@
-//! The limits of modules, and the rules for modules that crash.
+//! The limits of modules and of compiling, and the rules for modules that crash.
 
 use std::time::Duration;
 
 use pointwork_core::limits;
 use serde::Deserialize;
+
+use crate::Worker;
 
 limits! {
     /// The limits of one module. Every limit is on by default.
@@ -117,5 +119,27 @@ limits! {
         calls: u64 = count(100) as "calls";
         /// The number of crashes among them that triggers a roll-back; 0 disables it.
         crashes: u64 = count(3) as "crashes";
+    }
+}
+
+limits! {
+    /// The limits of compiling a component.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct CompileOptions {
+        /// The largest component; it is refused past it.
+        size: usize = bytes(64 MiB) as "size";
+        /// The processor time for one component; by the clock it may take four times as long. The component is refused past it.
+        ///
+        /// Without a [`worker`](Self::worker) only the clock counts, and the thread cannot be ended: the component is
+        /// refused, and the thread goes on at low priority and delays the next compilation.
+        time: Duration = time(60 s) as "time";
+        /// The memory of a worker; the component is refused past it. Without a worker there is no such limit.
+        memory: u64 = bytes(2 GiB) as "memory";
+        /// The number of components that are compiled at a time; others wait.
+        at_once: usize = count(1) >= 1 as "at-once";
+    } and {
+        /// A program that compiles in a process of its own, which bounds time and memory. Default: `None`, a thread of the
+        /// application.
+        worker: Option<Worker> = None;
     }
 }

@@ -112,7 +112,7 @@ impl App {
         let module = Arc::new(self.build(&name, bytes.clone(), options).await.map_err(refused)?);
         let info = module.info.clone();
         proposal.module = Some(module);
-        if let Some(state) = &self.0.directory {
+        if let Some(state) = &self.0.engines.options().state {
             let (state, digest) = (state.clone(), info.digest.clone());
             let keeping = self.blocking(move || state.keep(&digest, &bytes));
             proposal.kept = Some(keeping.await.map_err(refused)?);
@@ -210,7 +210,7 @@ impl App {
         let digest_of = |module: &Option<Arc<Module>>| module.as_ref().map(|module| module.info.digest.clone());
         // A version that did not stand its trial is not worth another one.
         let previous = current.clone().filter(|_| module.is_some() && reason.is_none());
-        if let Some(directory) = &self.0.directory {
+        if let Some(directory) = &self.0.engines.options().state {
             let mut version = directory.version(&name).unwrap_or_default();
             version.current = digest_of(&module);
             version.previous = digest_of(&previous).or(earlier);
@@ -311,7 +311,7 @@ impl App {
 
     /// The version before from the state directory, which outlived the process that it was current in.
     async fn earlier(&self, name: &str, options: ModuleOptions) -> Result<Arc<Module>, Error> {
-        let state = self.0.directory.clone();
+        let state = self.0.engines.options().state.clone();
         let earlier = state.and_then(|state| {
             let digest = state.version(name)?.previous?;
             Some((state, digest))
@@ -334,7 +334,7 @@ impl App {
         component: Option<Vec<u8>>,
         options: ModuleOptions,
     ) -> Result<Option<ModuleInfo>, Error> {
-        let Some(directory) = self.0.directory.clone() else {
+        let Some(directory) = self.0.engines.options().state.clone() else {
             return match component {
                 Some(component) => self.load_with(name, component, options).await.map(Some),
                 None => Ok(None),
@@ -383,7 +383,7 @@ impl App {
     /// How every module is at this moment.
     pub(super) fn look(&self) -> Vec<ModuleStatus> {
         let state = self.state();
-        let directory = self.0.directory.as_ref();
+        let directory = self.0.engines.options().state.as_ref();
         let status = |module: &Arc<Module>| {
             let info = module.info.clone();
             let history = state.histories.get(&info.name);

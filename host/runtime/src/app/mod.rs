@@ -24,7 +24,7 @@ use crate::app::options::{AppOptions, ModuleOptions};
 use crate::app::status::ModuleStatus;
 use crate::component::engine::Engines;
 use crate::scheduling::threads::Threads;
-use crate::{Error, ErrorKind, StateDirectory, digest};
+use crate::{Error, ErrorKind, digest};
 
 use self::lifecycle::{History, Proposal};
 
@@ -49,7 +49,6 @@ struct Inner {
     engines: Arc<Engines>,
     threads: Arc<Threads>,
     means: Means,
-    directory: Option<StateDirectory>,
     state: Mutex<State>,
 }
 
@@ -111,7 +110,7 @@ impl App {
             bus,
             executor,
         };
-        let engines = Arc::new(Engines::new(options.engine())?);
+        let engines = Arc::new(Engines::new(&options)?);
         let state = Mutex::new(State {
             binder: Binder::default(),
             records: Vec::new(),
@@ -121,7 +120,6 @@ impl App {
             engines,
             threads,
             means,
-            directory: options.state,
             state,
         }));
         app.keep_tidy();

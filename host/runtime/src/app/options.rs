@@ -4,10 +4,8 @@ use std::time::Duration;
 
 use pointwork_core::{BusOptions, RouterOptions, limits};
 
-use crate::component::compiler::CompileOptions;
-use crate::component::engine::EngineOptions;
 use crate::component::link::ModuleSettings;
-use crate::limits::{Breaker, Isolation, ModuleLimits, Trial};
+pub(crate) use crate::limits::{Breaker, CompileOptions, Isolation, ModuleLimits, Trial};
 use crate::{CacheDirectory, Grants, StateDirectory};
 
 limits! {
@@ -33,19 +31,6 @@ limits! {
         /// The directory that keeps the current version of each module. Default: `None`; the application starts with what
         /// is loaded.
         state: Option<StateDirectory> = None;
-    }
-}
-
-impl AppOptions {
-    /// The options of the WebAssembly engines.
-    pub(crate) fn engine(&self) -> EngineOptions {
-        EngineOptions {
-            max_memory: self.max_memory,
-            max_instances: self.max_instances,
-            limits: self.limits.clone(),
-            compile: self.compile.clone(),
-            cache: self.cache.clone(),
-        }
     }
 }
 

@@ -9,12 +9,11 @@ use std::time::Duration;
 use wasmtime::component::{Component, HasSelf, InstancePre, Linker};
 use wasmtime::{Config, Engine, EngineWeak, InstanceAllocationStrategy, PoolingAllocationConfig};
 
-use crate::component::compiler::{CompileOptions, Compiler};
+use crate::app::options::{AppOptions, ModuleLimits};
+use crate::component::compiler::Compiler;
 use crate::component::inspect::Form;
 use crate::guest::Guest;
 use crate::guest::bindings::{context, context_async, events, events_async, log};
-use crate::limits::ModuleLimits;
-use crate::store::CacheDirectory;
 use crate::{Error, ErrorKind};
 
 /// How long a guest runs before it is interrupted, to yield or to be ended.
@@ -32,20 +31,10 @@ const PARTS: u32 = 4;
 /// One for each form, because one with concurrency support is slower even for synchronous functions: `cargo bench` in
 /// `tests/bench` shows the ratio.
 pub(crate) struct Engines {
-    options: EngineOptions,
+    options: AppOptions,
     compiler: Compiler,
     made: Mutex<HashMap<(Form, usize), Shared>>,
     ticker: Ticker,
-}
-
-/// The options of the engines: see [`AppOptions`](crate::AppOptions).
-#[derive(Clone, Default)]
-pub(crate) struct EngineOptions {
-    pub(crate) max_memory: usize,
-    pub(crate) max_instances: u32,
-    pub(crate) limits: ModuleLimits,
-    pub(crate) compile: CompileOptions,
-    pub(crate) cache: Option<CacheDirectory>,
 }
 
 /// An engine with everything that a module may import.
@@ -57,10 +46,10 @@ pub(crate) struct Shared {
 }
 
 impl Engines {
-    pub(crate) fn new(options: EngineOptions) -> Result<Self, Error> {
+    pub(crate) fn new(options: &AppOptions) -> Result<Self, Error> {
         Ok(Self {
-            compiler: Compiler::new(options.compile.clone(), options.cache.clone()),
-            options,
+            options: options.clone(),
+            compiler: Compiler::new(options),
             made: Mutex::default(),
             ticker: Ticker::start()?,
         })
@@ -69,6 +58,11 @@ impl Engines {
     /// What a module may use that has no limits of its own.
     pub(crate) fn limits(&self) -> &ModuleLimits {
         &self.options.limits
+    }
+
+    /// What the application may use.
+    pub(crate) fn options(&self) -> &AppOptions {
+        &self.options
     }
 
     /// What compiles components for these engines.
@@ -109,7 +103,7 @@ pub(crate) fn config(form: Form, stack: usize) -> Config {
 }
 
 impl Shared {
-    fn new(form: Form, stack: usize, options: &EngineOptions) -> wasmtime::Result<Self> {
+    fn new(form: Form, stack: usize, options: &AppOptions) -> wasmtime::Result<Self> {
         let mut pool = PoolingAllocationConfig::new();
         pool.total_component_instances(options.max_instances)
             .total_core_instances(options.max_instances * PARTS)

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use pointwork_core::{Caller, Crash, CrashKind};
 
+use crate::app::options::{Breaker, Trial};
 use crate::app::status::{ModuleState, Usage};
-use crate::limits::{Breaker, Trial};
 
 /// Runs once, with the reason, when a version does not stand its trial.
 pub(crate) type Failed = Box<dyn FnOnce(String) + Send>;

@@ -2,7 +2,7 @@
 
 use std::process::ExitStatus;
 
-use super::CompileOptions;
+use crate::app::options::CompileOptions;
 use crate::{Error, ErrorKind};
 
 /// `noise` is what it said on its standard error.

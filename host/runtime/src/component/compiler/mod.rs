@@ -2,7 +2,6 @@
 
 mod artifact;
 mod death;
-mod options;
 mod protocol;
 mod thread;
 mod work;
@@ -17,12 +16,12 @@ use wasmtime::Engine;
 use wasmtime::component::Component;
 
 use self::artifact::{Artifact, fingerprint};
+use crate::app::options::{AppOptions, CompileOptions};
 use crate::component::inspect::Form;
 use crate::scheduling::threads::Threads;
 use crate::store::{CacheDirectory, Entry};
 use crate::{Error, ErrorKind};
 
-pub use self::options::CompileOptions;
 pub use self::work::work;
 pub use self::worker::Worker;
 
@@ -54,11 +53,11 @@ struct Job {
 }
 
 impl Compiler {
-    pub(crate) fn new(options: CompileOptions, cache: Option<CacheDirectory>) -> Self {
-        let places = options.at_once.clamp(1, Semaphore::MAX_PERMITS);
+    pub(crate) fn new(options: &AppOptions) -> Self {
+        let places = options.compile.at_once.clamp(1, Semaphore::MAX_PERMITS);
         Self {
-            options,
-            cache,
+            options: options.compile.clone(),
+            cache: options.cache.clone(),
             places: Arc::new(Semaphore::new(places)),
         }
     }

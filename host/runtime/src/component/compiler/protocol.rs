@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::CompileOptions;
 use super::{CodeSettings, Job};
+use crate::app::options::CompileOptions;
 use crate::component::inspect::Form;
 use crate::{Error, ErrorKind};
 

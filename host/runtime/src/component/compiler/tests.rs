@@ -8,7 +8,7 @@ use wasmtime::component::Linker;
 
 use super::artifact::compiling_engine;
 use super::*;
-use crate::component::engine::{EngineOptions, Engines};
+use crate::component::engine::Engines;
 
 /// The default, in bytes.
 const STACK: usize = 512 * 1024;
@@ -36,11 +36,11 @@ fn invalid() -> Vec<u8> {
     wat::parse_str(text).expect("the text is valid")
 }
 
-fn options(cache: Option<&TempDir>) -> EngineOptions {
-    let mut options = EngineOptions {
+fn options(cache: Option<&TempDir>) -> AppOptions {
+    let mut options = AppOptions {
         max_instances: 2,
         max_memory: 64 * 1024 * 1024,
-        ..EngineOptions::default()
+        ..AppOptions::default()
     };
     options.cache = cache.map(|directory| CacheDirectory::open(directory.path().join("cache")).unwrap());
     options
@@ -60,8 +60,8 @@ fn number(engine: &Engine, component: &Component) -> i32 {
 }
 
 /// One load of a component of the synchronous form.
-fn load(options: &EngineOptions, component: Vec<u8>) -> Result<i32, Error> {
-    let (engines, threads) = (Engines::new(options.clone())?, Arc::new(Threads::start()?));
+fn load(options: &AppOptions, component: Vec<u8>) -> Result<i32, Error> {
+    let (engines, threads) = (Engines::new(options)?, Arc::new(Threads::start()?));
     let engine = &engines.of(Form::Synchronous, STACK)?.engine;
     let loading = engines
         .compiler()
@@ -82,14 +82,14 @@ fn entry(directory: &TempDir) -> std::path::PathBuf {
 }
 
 /// A worker that there is not: whoever needs it fails.
-fn without_compiler(mut options: EngineOptions) -> EngineOptions {
+fn without_compiler(mut options: AppOptions) -> AppOptions {
     options.compile.worker = Some(Worker::new("/nonexistent/worker"));
     options
 }
 
 #[test]
 fn code_compiled_without_a_pool_runs_in_the_engine_with_the_pool() {
-    let engines = Engines::new(options(None)).unwrap();
+    let engines = Engines::new(&options(None)).unwrap();
     for form in FORMS {
         let pooled = &engines.of(form, STACK).unwrap().engine;
         for parallel in [false, true] {
@@ -169,7 +169,7 @@ fn what_does_not_compile_is_refused_with_the_reason_and_not_kept() {
 fn what_is_too_large_is_refused_with_both_sizes() {
     let mut options = options(None);
     options.compile.size = 9;
-    let compiler = Compiler::new(options.compile, None);
+    let compiler = Compiler::new(&options);
     assert!(compiler.check_size(9).is_ok());
     let error = compiler.check_size(10).unwrap_err();
     assert_eq!(error.to_string(), "the component has 10 bytes, and may have 9");
@@ -179,7 +179,7 @@ fn what_is_too_large_is_refused_with_both_sizes() {
 fn who_is_out_of_time_is_refused_and_the_thread_keeps_its_place() {
     let mut options = options(None);
     options.compile.time = Duration::ZERO;
-    let (engines, threads) = (Engines::new(options).unwrap(), Arc::new(Threads::start().unwrap()));
+    let (engines, threads) = (Engines::new(&options).unwrap(), Arc::new(Threads::start().unwrap()));
     let engine = &engines.of(FORMS[0], STACK).unwrap().engine;
     let compiler = engines.compiler();
     let runtime = Runtime::new().unwrap();
@@ -211,7 +211,7 @@ fn who_is_out_of_time_is_refused_and_the_thread_keeps_its_place() {
 #[test]
 fn several_loads_take_turns() {
     let options = options(None);
-    let (engines, threads) = (Engines::new(options).unwrap(), Arc::new(Threads::start().unwrap()));
+    let (engines, threads) = (Engines::new(&options).unwrap(), Arc::new(Threads::start().unwrap()));
     let engine = &engines.of(FORMS[0], STACK).unwrap().engine;
     let load = |number| {
         engines

@@ -11,10 +11,10 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::task::JoinHandle;
 
-use super::CompileOptions;
 use super::artifact::Artifact;
 use super::protocol::{ANSWER_HEAD, AnswerHead, Compiled, Settings};
 use super::{Job, death, outcome, patience, sleep, took_too_long};
+use crate::app::options::CompileOptions;
 use crate::scheduling::threads::Threads;
 use crate::{Error, ErrorKind};
 
