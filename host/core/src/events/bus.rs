@@ -14,12 +14,12 @@ use tracing::Instrument;
 
 use super::caller::{Caller, Delivery, HandedOver, Subscription};
 use super::chain::Chain;
+use super::options::BusOptions;
 use super::payload::Payload;
 use super::queue::Queue;
 use super::registry::{Emitted, Registered, Registry};
 use crate::crash::panic_message;
 use crate::executor::within;
-use crate::options::BusOptions;
 use crate::{Crash, CrashKind, Error, Executor, Failure, FailureCode};
 
 /// Carries events from controllers and the server to listeners. Cheap to clone; all clones are one bus.

@@ -3,6 +3,7 @@
 pub(crate) mod bus;
 pub(crate) mod caller;
 pub(crate) mod chain;
+pub(crate) mod options;
 pub(crate) mod payload;
 mod queue;
 mod registry;

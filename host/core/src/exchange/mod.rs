@@ -5,6 +5,7 @@ pub(crate) mod context;
 mod dispatch;
 pub(crate) mod finish;
 pub(crate) mod handler;
+pub(crate) mod options;
 pub(crate) mod reply;
 mod reply_cell;
 pub(crate) mod router;

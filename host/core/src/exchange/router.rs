@@ -12,12 +12,12 @@ use super::body::Body;
 use super::dispatch::{Dispatch, Responding};
 use super::finish::finish;
 use super::handler::{Handler, RequestLimits};
+use super::options::RouterOptions;
 use super::reply::error_reply;
 use super::state::Exchange;
 use crate::events::bus::Bus;
 use crate::events::caller::Caller;
 use crate::events::chain::{Chain, RequestOrigin};
-use crate::options::RouterOptions;
 use crate::routing::{
     Conflicts, MethodFilter, Owner, Params, Pattern, Refusal, Resolution, RouteEntry, RouteRecord, Shape, ShapeId,
     Table, guard,

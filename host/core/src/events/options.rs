@@ -1,26 +1,11 @@
-//! The options of the router and of the event bus.
+//! The options of a bus.
 
 use std::time::Duration;
 
 use crate::limits;
-use crate::routing::TableOptions;
 
 limits! {
-    /// What holds for every request.
-    #[derive(Clone, Debug)]
-    pub struct RouterOptions {
-        /// The longest request body; 413 past it.
-        body_limit: u64 = bytes(2 MiB) as "body";
-        /// The time from a request's arrival until its reply begins; 504 past it.
-        deadline: Option<Duration> = time(30 s) as "request-deadline";
-    } and {
-        /// How the table reads paths.
-        table: TableOptions = TableOptions::default();
-    }
-}
-
-limits! {
-    /// How events are carried.
+    /// The options of a bus.
     #[derive(Clone, Debug)]
     pub struct BusOptions {
         /// The number of emitted events that may wait for one listener; one more is lost, logged and counted.
