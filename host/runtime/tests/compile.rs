@@ -169,7 +169,7 @@ mod unix {
     fn a_worker_that_dies_says_how() {
         for (kind, expected) in [
             ("aborts", "the compile worker crashed with signal 6"),
-            ("panics", "the compile worker panicked: it said: "),
+            ("panics", "the compile worker panicked: its standard error: "),
             ("ends", "the compile worker ended without an answer"),
             (
                 "talks",
@@ -193,7 +193,7 @@ mod unix {
         let error = scene.load(component(&module));
         assert_says(
             &error,
-            "the compile worker ran out of memory: it may take 67108864 bytes",
+            "the compile worker ran out of memory: its limit is 67108864 bytes",
         );
     }
 
@@ -228,7 +228,7 @@ mod unix {
         let error = scene.load(component(""));
         assert_says(
             &error,
-            "the component does not compile within 2s: it may take 500ms of processor time",
+            "the component does not compile within 2s; its limit is 500ms of processor time",
         );
         let process = told(&scene.file()).expect("the worker told its id");
         assert!(is_gone(process), "before anybody learns of it");

@@ -16,7 +16,6 @@ use pointwork_core::{
 use tokio::time::timeout;
 
 use crate::app::options::ModuleOptions;
-use crate::app::status::Usage;
 use crate::component::engine::Engines;
 use crate::component::inspect::Form;
 use crate::component::link::{Compiled, compile};
@@ -27,8 +26,9 @@ use crate::instance::async_pool::AsyncPool;
 use crate::instance::call::{Event, Request};
 use crate::instance::reentrancy::Reentrancy;
 use crate::instance::sync_pool::SyncPool;
-use crate::scheduling::call_history::{CallHistories, CallHistory, Entry};
+use crate::scheduling::call_history::{CallHistories, CallHistory, Callee};
 use crate::scheduling::metrics::Metrics;
+use crate::scheduling::status::Usage;
 use crate::scheduling::threads::Threads;
 use crate::{Capability, Error, ErrorKind};
 
@@ -248,7 +248,7 @@ impl Module {
         let histories = &self.runner.histories;
         Arc::new(WasmHandler {
             runner: self.runner.clone(),
-            history: histories.of(Entry::Handler(number), || {
+            history: histories.of(Callee::Handler(number), || {
                 format!("{}.{}", route.controller, route.handler_name)
             }),
             number,
@@ -265,7 +265,7 @@ impl Module {
             listener: Arc::new(WasmListener {
                 module: module.clone(),
                 runner: self.runner.clone(),
-                history: self.runner.histories.of(Entry::Listener(listener.id), || {
+                history: self.runner.histories.of(Callee::Listener(listener.id), || {
                     format!("{}:{}", channel.name, listener.event)
                 }),
                 number: listener.id,

@@ -8,10 +8,11 @@ use wasmtime::component::Component;
 use wasmtime::component::types::ComponentItem;
 
 use crate::app::options::{Isolation, ModuleLimits, ModuleOptions};
-use crate::component::compiler::{CodeSettings, blocking};
-use crate::component::engine::{Engines, Shared};
+use crate::component::compiler::blocking;
+use crate::component::engine::{Engines, LinkedEngine};
 use crate::component::inspect::{Fit, Form, Inspection, inspect};
 use crate::component::module_pre::ModulePre;
+use crate::component::settings::CodeSettings;
 use crate::scheduling::metrics::Metrics;
 use crate::scheduling::threads::Threads;
 use crate::{Error, ErrorKind, Grants};
@@ -30,7 +31,7 @@ struct Checked {
     inspection: Inspection,
     fit: Fit,
     settings: CodeSettings,
-    shared: Shared,
+    shared: LinkedEngine,
 }
 
 /// Checks a component and compiles it, within the bounds of the application ([`CompileOptions`](crate::CompileOptions)).
@@ -65,7 +66,7 @@ fn check(bytes: &[u8], grants: &Grants, stack: usize, engines: &Engines) -> Resu
     let inspection = inspect(bytes)?;
     let fit = inspection.verdict(grants)?;
     let settings = CodeSettings { form: fit.form, stack };
-    let shared = engines.of(settings.form, settings.stack)?;
+    let shared = engines.of(settings)?;
     Ok(Checked {
         inspection,
         fit,

@@ -9,13 +9,12 @@ use wasmtime::component::{ComponentExportIndex, Instance, InstancePre, Lift};
 use wasmtime::{PoolConcurrencyLimitError, Store, Trap};
 
 use crate::app::options::ModuleLimits;
-use crate::component::engine::SLICE;
 use crate::guest::Guest;
 use crate::guest::bindings::exports::pointwork::module::channels::Channel;
 use crate::guest::bindings::exports::pointwork::module::routes::Controller;
 use crate::guest::limiter::Exceeded;
 use crate::scheduling::call_history::CallHistory;
-use crate::scheduling::meter::{Metered, follow};
+use crate::scheduling::meter::{Metered, SLICE, run_to_end};
 use crate::scheduling::metrics::Metrics;
 use crate::scheduling::threads::Threads;
 use crate::{Error, ErrorKind, Grants};
@@ -122,7 +121,7 @@ pub(crate) async fn probe(pre: &Arc<ModulePre>, threads: &Threads) -> Result<Dec
     // A component that loops while it is asked must not hold up those that serve.
     let probing = Box::pin(async move { tokio::time::timeout(limit, probed.declared()).await });
     let failed = |what: &str| Error::new(ErrorKind::Probe, what.to_owned());
-    match follow(Metered::new(probing, SLICE, limit, Arc::default()), threads).await {
+    match run_to_end(Metered::new(probing, SLICE, limit, Arc::default()), threads).await {
         Ok(Some(Ok(Ok(declared)))) => Ok(declared),
         Ok(Some(Ok(Err(trap)))) => {
             Err(failed("reading its declarations failed").with_source(trap.into_boxed_dyn_error()))

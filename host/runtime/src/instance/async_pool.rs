@@ -18,7 +18,7 @@ use crate::guest::Guest;
 use crate::instance::call::{Call, Event, Exports, Request};
 use crate::instance::reentrancy::{Idle, InstancePool};
 use crate::scheduling::call_history::CallHistory;
-use crate::scheduling::meter::{Metered, follow, slice_used};
+use crate::scheduling::meter::{Metered, run_to_end, slice_used};
 use crate::scheduling::metrics::Counted;
 use crate::scheduling::threads::Threads;
 
@@ -208,11 +208,11 @@ impl AsyncPool {
         let (jobs, queue) = mpsc::unbounded_channel();
         let state = Arc::<State>::default();
         let driving = Box::pin(drive(self.pre.clone(), state.clone(), queue));
-        let metered = Metered::forgiving(driving, self.pre.limits.cpu, history);
+        let metered = Metered::per_burst(driving, self.pre.limits.cpu, history);
         let (pre, state_too, room) = (self.pre.clone(), state.clone(), self.room.clone());
         let threads = self.threads.clone();
         self.threads.spawn_guest(async move {
-            let fate = match follow(metered, &threads).await {
+            let fate = match run_to_end(metered, &threads).await {
                 Ok(Some(fate)) => fate,
                 Ok(None) => spent(&pre, None),
                 Err(error) => {

@@ -11,11 +11,10 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 use tracing::Instrument;
 
-use crate::component::engine::SLICE;
 use crate::component::module_pre::{ModulePre, drained, spent};
 use crate::instance::call::Call;
 use crate::scheduling::call_history::CallHistory;
-use crate::scheduling::meter::{Metered, Turn, take_slice_used};
+use crate::scheduling::meter::{Metered, Progress, SLICE, take_slice_used};
 use crate::scheduling::threads::Threads;
 
 /// Runs a call where it is polled, which is what a short one costs least, until a guest in it uses up its slice. Then
@@ -24,7 +23,7 @@ use crate::scheduling::threads::Threads;
 /// It ends with the call, when the call has used up its processor time, or when its version has drained for too long.
 pub(crate) struct Offload<C: Call> {
     here: Option<BoxFuture<'static, C::Output>>,
-    there: Option<JoinHandle<Turn<C::Output>>>,
+    there: Option<JoinHandle<Progress<C::Output>>>,
     /// Tells that the version is to end; asked for only by a call that has to wait.
     cut: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
     history: Arc<CallHistory>,
@@ -50,9 +49,9 @@ impl<C: Call> Offload<C> {
     }
 
     fn go_on(&mut self, metered: Metered<C::Output>) {
-        let lane = metered.lane();
-        let turn = metered.turn().instrument(tracing::Span::current());
-        self.there = Some(self.threads.spawn_in(lane, turn));
+        let priority = metered.priority();
+        let run = metered.run().instrument(tracing::Span::current());
+        self.there = Some(self.threads.spawn_at(priority, run));
     }
 
     fn poll_there(&mut self, cx: &mut TaskContext<'_>) -> Poll<C::Output> {
@@ -66,12 +65,12 @@ impl<C: Call> Offload<C> {
             };
             self.there = None;
             return Poll::Ready(match turn {
-                Ok(Turn::Done(output)) => output,
-                Ok(Turn::Move(metered)) => {
+                Ok(Progress::Done(output)) => output,
+                Ok(Progress::Reschedule(metered)) => {
                     self.go_on(metered);
                     continue;
                 }
-                Ok(Turn::Spent) => C::crashed(spent(&self.pre, Some(&self.history))),
+                Ok(Progress::OverLimit) => C::crashed(spent(&self.pre, Some(&self.history))),
                 Err(error) => {
                     self.pre.crashed(Some(&self.history));
                     let message = format!("the call of the guest did not end: {error}");

@@ -9,6 +9,8 @@ use wasmtime::component::Linker;
 use super::artifact::compiling_engine;
 use super::*;
 use crate::component::engine::Engines;
+use crate::component::inspect::Form;
+use crate::{AppOptions, Worker};
 
 /// The default, in bytes.
 const STACK: usize = 512 * 1024;
@@ -46,6 +48,15 @@ fn options(cache: Option<&TempDir>) -> AppOptions {
     options
 }
 
+fn compiler(options: &AppOptions) -> Compiler {
+    Compiler::new(options.compile.clone(), options.cache.clone())
+}
+
+fn engines(options: &AppOptions) -> Engines {
+    let limits = options.limits.clone();
+    Engines::new(limits, options.max_memory, options.max_instances, compiler(options)).unwrap()
+}
+
 fn number(engine: &Engine, component: &Component) -> i32 {
     Runtime::new().unwrap().block_on(async {
         let mut store = Store::new(engine, ());
@@ -61,8 +72,8 @@ fn number(engine: &Engine, component: &Component) -> i32 {
 
 /// One load of a component of the synchronous form.
 fn load(options: &AppOptions, component: Vec<u8>) -> Result<i32, Error> {
-    let (engines, threads) = (Engines::new(options)?, Arc::new(Threads::start()?));
-    let engine = &engines.of(Form::Synchronous, STACK)?.engine;
+    let (engines, threads) = (engines(options), Arc::new(Threads::start()?));
+    let engine = &engines.of(settings(Form::Synchronous))?.engine;
     let loading = engines
         .compiler()
         .component(settings(Form::Synchronous), engine, component.into(), &threads);
@@ -81,7 +92,7 @@ fn entry(directory: &TempDir) -> std::path::PathBuf {
     entry
 }
 
-/// A worker that there is not: whoever needs it fails.
+/// With a worker that does not exist: only the cache works.
 fn without_compiler(mut options: AppOptions) -> AppOptions {
     options.compile.worker = Some(Worker::new("/nonexistent/worker"));
     options
@@ -89,9 +100,9 @@ fn without_compiler(mut options: AppOptions) -> AppOptions {
 
 #[test]
 fn code_compiled_without_a_pool_runs_in_the_engine_with_the_pool() {
-    let engines = Engines::new(&options(None)).unwrap();
+    let engines = engines(&options(None));
     for form in FORMS {
-        let pooled = &engines.of(form, STACK).unwrap().engine;
+        let pooled = &engines.of(settings(form)).unwrap().engine;
         for parallel in [false, true] {
             let compiling = compiling_engine(settings(form), parallel).unwrap();
             assert_eq!(fingerprint(&compiling), fingerprint(pooled), "{form}");
@@ -145,14 +156,14 @@ fn an_artifact_that_does_not_load_is_compiled_again() {
     let options = options(Some(&directory));
     let engine = compiling_engine(settings(FORMS[0]), false).unwrap();
     let cache = options.cache.clone().unwrap();
-    // Written with the right key: by a host whose engine refuses what it once made.
-    cache.store(&Entry::new(&fingerprint(&engine), &component(1)), b"no code");
+    // Written with the right secret, by a host whose engine refuses what it made earlier.
+    cache.entry(&fingerprint(&engine), &component(1)).write(b"no code");
     assert_eq!(load(&options, component(1)).unwrap(), 1);
     assert_eq!(load(&without_compiler(options), component(1)).unwrap(), 1);
 }
 
 #[test]
-fn what_does_not_compile_is_refused_with_the_reason_and_not_kept() {
+fn an_invalid_component_is_refused_with_the_reason_and_not_cached() {
     let directory = tempfile::tempdir().unwrap();
     let error = load(&options(Some(&directory)), invalid()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Compile);
@@ -166,53 +177,53 @@ fn what_does_not_compile_is_refused_with_the_reason_and_not_kept() {
 }
 
 #[test]
-fn what_is_too_large_is_refused_with_both_sizes() {
+fn a_component_that_is_too_large_is_refused_with_both_sizes() {
     let mut options = options(None);
     options.compile.size = 9;
-    let compiler = Compiler::new(&options);
+    let compiler = compiler(&options);
     assert!(compiler.check_size(9).is_ok());
     let error = compiler.check_size(10).unwrap_err();
-    assert_eq!(error.to_string(), "the component has 10 bytes, and may have 9");
+    assert_eq!(error.to_string(), "the component has 10 bytes, the limit is 9");
 }
 
 #[test]
-fn who_is_out_of_time_is_refused_and_the_thread_keeps_its_place() {
+fn a_load_over_its_time_is_refused_and_the_thread_keeps_its_permit() {
     let mut options = options(None);
     options.compile.time = Duration::ZERO;
-    let (engines, threads) = (Engines::new(&options).unwrap(), Arc::new(Threads::start().unwrap()));
-    let engine = &engines.of(FORMS[0], STACK).unwrap().engine;
+    let (engines, threads) = (engines(&options), Arc::new(Threads::start().unwrap()));
+    let engine = &engines.of(settings(FORMS[0])).unwrap().engine;
     let compiler = engines.compiler();
     let runtime = Runtime::new().unwrap();
     let load = || compiler.component(settings(FORMS[0]), engine, component(1).into(), &threads);
-    // Nobody else has the only place, so what comes second waits in vain.
-    let place = compiler.places.clone().try_acquire_owned().unwrap();
+    // The only permit is taken, so that the load waits in vain.
+    let permit = compiler.permits.clone().try_acquire_owned().unwrap();
     let error = runtime.block_on(load()).unwrap_err();
-    assert!(error.to_string().contains("waited 0ns for its turn"), "{error}");
-    // The place belongs to the thread until that is done, however long ago the load was refused.
+    assert!(error.to_string().contains("waited 0ns to be compiled"), "{error}");
+    // The thread keeps its permit until it is done, although the load is refused before.
     let late = thread::compile(
-        Job {
+        CompileJob {
             settings: settings(FORMS[0]),
             fingerprint: fingerprint(engine),
             component: component(1).into(),
         },
         Duration::ZERO,
-        place,
+        permit,
         &threads,
     );
     match runtime.block_on(late) {
-        // The thread may be faster than the look at the clock.
+        // The thread may be faster than the timer.
         Ok(_) => {}
         Err(error) => assert!(error.to_string().contains("does not compile within 0ns"), "{error}"),
     }
-    let place = runtime.block_on(compiler.places.clone().acquire_owned());
-    assert!(place.is_ok());
+    let permit = runtime.block_on(compiler.permits.clone().acquire_owned());
+    assert!(permit.is_ok());
 }
 
 #[test]
 fn several_loads_take_turns() {
     let options = options(None);
-    let (engines, threads) = (Engines::new(&options).unwrap(), Arc::new(Threads::start().unwrap()));
-    let engine = &engines.of(FORMS[0], STACK).unwrap().engine;
+    let (engines, threads) = (engines(&options), Arc::new(Threads::start().unwrap()));
+    let engine = &engines.of(settings(FORMS[0])).unwrap().engine;
     let load = |number| {
         engines
             .compiler()
