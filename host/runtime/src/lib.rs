@@ -23,7 +23,7 @@ pub use app::options::{AppOptions, Breaker, CompileOptions, Isolation, ModuleLim
 pub use app::status::{Draining, ModuleStatus};
 pub use app::{App, Settings};
 pub use component::compiler::work as compile_worker;
-pub use component::inspect::{Fit, Form, Inspection, inspect};
+pub use component::inspect::{Conformance, Form, Inspection, inspect};
 pub use digest::digest;
 pub use error::{Error, ErrorKind};
 pub use grants::{Access, Capability, Directory, Grants};

@@ -50,8 +50,8 @@ pub struct ModuleInfo {
     pub routes: usize,
     /// The channels that it declares, in its order.
     pub channels: Vec<ChannelInfo>,
-    /// What it imports beyond the contract.
-    pub asks: Vec<Capability>,
+    /// The capabilities that it imports, beyond the contract.
+    pub capabilities: Vec<Capability>,
     /// What it is granted, one text for each capability; see [`Grants::describe`](crate::Grants::describe).
     pub granted: Vec<String>,
     /// What it declares but hardly means, a sentence each: a method in lower case, a method `ALL`. Logged at load too.
@@ -140,7 +140,7 @@ impl Module {
             size,
             routes: routes.len(),
             channels: channels.iter().map(ChannelInfo::of).collect(),
-            asks: inspection.asks(),
+            capabilities: inspection.capabilities(),
             granted: options.grants.describe(),
             warnings: crate::component::lint::warnings(&routes),
         };

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::AppState;
-use crate::app::drain::DrainingVersion;
 use crate::app::module::Module;
 use crate::{ModuleInfo, ModuleState, StateDirectory, Usage};
 
@@ -53,7 +52,7 @@ impl AppState {
             previous: previous.or_else(|| directory?.version(&info.name)?.previous),
             usage: module.usage(),
             draining: draining
-                .map(DrainingVersion::status)
+                .map(|version| version.status())
                 .filter(|draining| draining.in_flight > 0)
                 .collect(),
             info,

@@ -10,7 +10,7 @@ use wasmtime::component::types::ComponentItem;
 use crate::app::options::{Isolation, ModuleLimits, ModuleOptions};
 use crate::component::compiler::blocking;
 use crate::component::engine::{Engines, LinkedEngine};
-use crate::component::inspect::{Fit, Form, Inspection, inspect};
+use crate::component::inspect::{Conformance, Form, Inspection, inspect};
 use crate::component::module_pre::ModulePre;
 use crate::component::settings::CodeSettings;
 use crate::scheduling::metrics::Metrics;
@@ -23,13 +23,13 @@ pub(crate) struct Compiled {
     /// Whether its handlers only read their requests.
     pub(crate) pure: bool,
     pub(crate) inspection: Inspection,
-    pub(crate) fit: Fit,
+    pub(crate) fit: Conformance,
 }
 
 /// A component that was looked at from outside.
 struct Checked {
     inspection: Inspection,
-    fit: Fit,
+    fit: Conformance,
     settings: CodeSettings,
     shared: LinkedEngine,
 }
@@ -64,7 +64,7 @@ pub(crate) async fn compile(
 /// Looks at a component from outside, and finds the engine for it.
 fn check(bytes: &[u8], grants: &Grants, stack: usize, engines: &Engines) -> Result<Checked, Error> {
     let inspection = inspect(bytes)?;
-    let fit = inspection.verdict(grants)?;
+    let fit = inspection.check(grants)?;
     let settings = CodeSettings { form: fit.form, stack };
     let shared = engines.of(settings)?;
     Ok(Checked {
@@ -91,7 +91,7 @@ fn link(
         ..
     } = checked;
     let limits = options.limits.as_ref().unwrap_or_else(|| engines.limits());
-    let asks_for_more = inspection.foreign().next().is_some();
+    let asks_for_more = inspection.foreign_imports().next().is_some();
     let instance_pre = shared.link(&component, asks_for_more).map_err(|error| {
         Error::new(
             ErrorKind::Compile,
@@ -148,7 +148,7 @@ fn isolated(
     mut limits: ModuleLimits,
     options: &ModuleOptions,
     inspection: &Inspection,
-    fit: &Fit,
+    fit: &Conformance,
 ) -> Result<ModuleLimits, Error> {
     match options.isolation {
         Some(Isolation::Shared) if fit.form == Form::Synchronous => {
@@ -163,7 +163,7 @@ fn isolated(
             limits.reuse = 1;
         }
     }
-    if !inspection.takes_several {
+    if !inspection.has_async_lift {
         // Each of its calls would hold up the next one, which may be what the first waits for.
         limits.in_flight = 1;
     }

@@ -25,7 +25,7 @@ pub fn work() -> Result<(), Error> {
             .with_hint("the server starts this when it loads a component")
     };
     lower_priority();
-    // Before memory is limited, which the stack of a thread counts to.
+    // Before memory is limited: the stack of the thread counts as memory.
     let watch = end_with_the_application().map_err(failed("a thread does not start"))?;
     let mut input = io::stdin();
     let settings = protocol::read_settings(&mut input).map_err(unread)?;
