@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use wasmparser::Payload::{
     ComponentCanonicalSection, ComponentExportSection, ComponentImportSection, ComponentSection, End, ModuleSection,
     Version,
@@ -18,7 +19,8 @@ const PACKAGE: &str = "pointwork:module";
 const SUPPORTED: (u64, u64) = (0, 1);
 
 /// The form of the handlers and listeners that a module exports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Form {
     /// `handlers`, `listeners`: an instance serves one call at a time.
     Synchronous,

@@ -1,5 +1,6 @@
 //! The settings of an engine that compiled code depends on.
 
+use serde::{Deserialize, Serialize};
 use wasmtime::Config;
 
 use crate::component::inspect::Form;
@@ -8,7 +9,7 @@ use crate::component::inspect::Form;
 const HOST_STACK: usize = 512 * 1024;
 
 /// Compiled code depends on these, on the component and on the version of wasmtime.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct CodeSettings {
     pub(crate) form: Form,
     /// The stack of a call, in bytes.

@@ -208,7 +208,7 @@ impl AsyncPool {
         let (jobs, queue) = mpsc::unbounded_channel();
         let state = Arc::<State>::default();
         let driving = Box::pin(drive(self.pre.clone(), state.clone(), queue));
-        let metered = Metered::per_burst(driving, self.pre.limits.cpu, history);
+        let metered = Metered::new(driving, Duration::ZERO, self.pre.limits.cpu, history).per_burst();
         let (pre, state_too, room) = (self.pre.clone(), state.clone(), self.room.clone());
         let threads = self.threads.clone();
         self.threads.spawn_guest(async move {

@@ -63,32 +63,23 @@ pub(crate) enum Progress<T> {
 impl<T> Metered<T> {
     /// A call that has used so much already. All of its time counts.
     pub(crate) fn new(work: BoxFuture<'static, T>, used: Duration, limit: Duration, history: Arc<CallHistory>) -> Self {
-        Self::with(work, used, limit, history, false)
-    }
-
-    /// A task without an end. Only the time since its last pause counts: the limit is for one CPU burst.
-    pub(crate) fn per_burst(work: BoxFuture<'static, T>, limit: Duration, history: Arc<CallHistory>) -> Self {
-        Self::with(work, Duration::ZERO, limit, history, true)
-    }
-
-    fn with(
-        work: BoxFuture<'static, T>,
-        used: Duration,
-        limit: Duration,
-        history: Arc<CallHistory>,
-        resets: bool,
-    ) -> Self {
         let mut metered = Self {
             work,
             limit,
             used,
-            resets,
+            resets: false,
             priority: Priority::Normal,
             history,
             looping: None,
         };
         metered.choose_priority();
         metered
+    }
+
+    /// Counts only the time since the last pause, for a task without an end: the limit is for one CPU burst.
+    pub(crate) fn per_burst(mut self) -> Self {
+        self.resets = true;
+        self
     }
 
     pub(crate) fn priority(&self) -> Priority {

@@ -85,7 +85,7 @@ impl CacheDirectory {
     }
 
     /// The entry of a component that is compiled for the engine with that fingerprint; it may not exist.
-    pub(crate) fn entry(&self, fingerprint: &[u8; 32], component: &[u8]) -> CacheEntry {
+    pub(crate) fn entry(&self, fingerprint: u64, component: &[u8]) -> CacheEntry {
         let key = CacheKey::new(fingerprint, component);
         CacheEntry {
             path: self.path.join(key.file_name()),
@@ -167,11 +167,9 @@ impl CacheEntry {
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
         // The bytes in memory are checked: the file may change at any time.
-        let start = self
-            .directory
-            .secret
-            .check(&self.key, &bytes)
-            .map_err(|damage| io::Error::new(io::ErrorKind::InvalidData, damage))?;
+        let Some(start) = self.directory.secret.check(&self.key, &bytes) else {
+            return Err(io::Error::other("it is damaged, or was written with another secret"));
+        };
         // This only decides which entries are removed first.
         let _ = file.set_modified(SystemTime::now());
         Ok(CachedArtifact(Bytes::from(bytes).slice(start..)))
@@ -192,8 +190,9 @@ impl CacheEntry {
     pub(crate) fn write(&self, artifact: &[u8]) {
         let CacheDirectory { path, secret, limit } = &self.directory;
         let directory = path.display();
-        let head = secret.head(&self.key, artifact);
-        if (head.len() + artifact.len()) as u64 > *limit {
+        let code = secret.code(&self.key, artifact);
+        let code = code.as_bytes();
+        if (code.len() + artifact.len()) as u64 > *limit {
             tracing::warn!(
                 "a compiled component of {} bytes is not cached: the limit of the cache directory `{directory}` is {limit} \
                  bytes",
@@ -201,7 +200,7 @@ impl CacheEntry {
             );
             return;
         }
-        let written = files::replace(&self.path, &[&head, artifact]).and_then(|()| self.directory.shrink(&self.path));
+        let written = files::replace(&self.path, &[code, artifact]).and_then(|()| self.directory.shrink(&self.path));
         if let Err(error) = written {
             tracing::warn!(
                 "the cache directory `{directory}` cannot be written, and the component is compiled at the next start: \

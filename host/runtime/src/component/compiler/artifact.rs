@@ -1,9 +1,8 @@
 //! Compiled code from trusted sources.
 
-use std::hash::{Hash, Hasher};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use bytes::Bytes;
-use sha2::{Digest, Sha256};
 use wasmtime::component::Component;
 use wasmtime::{Engine, Result};
 
@@ -59,25 +58,9 @@ pub(super) fn compiling_engine(settings: CodeSettings, parallel: bool) -> Result
 }
 
 /// Identifies what compiled code depends on in an engine: its target, the compiler's settings and the version of wasmtime.
-pub(super) fn fingerprint(engine: &Engine) -> [u8; 32] {
-    let mut hasher = Sha256Hasher(Sha256::new());
+/// Wasmtime checks the same when it loads code.
+pub(super) fn fingerprint(engine: &Engine) -> u64 {
+    let mut hasher = DefaultHasher::new();
     engine.precompile_compatibility_hash().hash(&mut hasher);
-    hasher.0.finalize().into()
-}
-
-/// A [`Hasher`] without collisions.
-struct Sha256Hasher(Sha256);
-
-impl Hasher for Sha256Hasher {
-    fn write(&mut self, bytes: &[u8]) {
-        self.0.update(bytes);
-    }
-
-    fn finish(&self) -> u64 {
-        let digest = self.0.clone().finalize();
-        digest
-            .iter()
-            .take(8)
-            .fold(0, |value, &byte| value << 8 | u64::from(byte))
-    }
+    hasher.finish()
 }

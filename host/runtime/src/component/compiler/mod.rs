@@ -38,7 +38,7 @@ pub(crate) struct Compiler {
 struct CompileJob {
     settings: CodeSettings,
     /// The fingerprint of the engine that the code is for.
-    fingerprint: [u8; 32],
+    fingerprint: u64,
     component: Arc<[u8]>,
 }
 
@@ -121,7 +121,7 @@ impl Compiler {
             return Ok(None);
         };
         let job = job.clone();
-        blocking(threads, move || Ok(Some(cache.entry(&job.fingerprint, &job.component)))).await
+        blocking(threads, move || Ok(Some(cache.entry(job.fingerprint, &job.component)))).await
     }
 
     /// Waits no longer than a compilation may take: one that cannot be ended may never return its permit.

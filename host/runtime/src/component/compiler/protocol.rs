@@ -1,11 +1,12 @@
 //! The protocol between the application and its compile worker, over the worker's standard input and output.
 //!
 //! ```text
-//! request   magic and version (8), length of the settings (4), settings in JSON, length of the component (8), component
-//! answer    magic and version (8), 0 or 1 (1), length (8), compiled code or, after a 1, an error with its causes in JSON
+//! request   magic and version (8), settings in JSON, component
+//! answer    magic and version (8), 0 or 1 (1), compiled code or, after a 1, an error with its causes in JSON
 //! ```
 //!
-//! Lengths are little-endian. After its request the application sends nothing more; the end of its output means that it has ended.
+//! Settings, component, code and error begin with their length in 8 bytes, little-endian. After its request the application
+//! sends nothing more; the end of its output means that it has ended.
 
 use std::io::{self, Read, Write};
 use std::time::Duration;
@@ -13,28 +14,22 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::CompileJob;
-use crate::component::inspect::Form;
 use crate::component::settings::CodeSettings;
 use crate::{CompileOptions, Error, ErrorKind};
 
 /// The last byte is the version.
-const REQUEST: [u8; 8] = *b"pw-comp\x01";
+const REQUEST: [u8; 8] = *b"pw-comp\x02";
 const ANSWER: [u8; 8] = *b"pw-code\x01";
-
-/// The longest settings, in bytes.
-const SETTINGS: u32 = 64 * 1024;
 
 /// The length of the head of an answer, in bytes.
 pub(super) const ANSWER_HEAD: usize = ANSWER.len() + 1 + 8;
 
 /// The settings and the limits of a compilation.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct RequestSettings {
-    asynchronous: bool,
-    stack: usize,
+    pub(super) code: CodeSettings,
     /// The fingerprint of the application's engine: a worker of another build would produce code for another one.
-    pub(super) fingerprint: [u8; 32],
+    pub(super) fingerprint: u64,
     /// Processor time.
     pub(super) time: Duration,
     /// In bytes.
@@ -44,41 +39,26 @@ pub(super) struct RequestSettings {
 impl RequestSettings {
     pub(super) fn new(job: &CompileJob, options: &CompileOptions) -> Self {
         Self {
-            asynchronous: job.settings.form == Form::Asynchronous,
-            stack: job.settings.stack,
+            code: job.settings,
             fingerprint: job.fingerprint,
             time: options.time,
             memory: options.memory,
         }
     }
 
-    pub(super) fn code(&self) -> CodeSettings {
-        CodeSettings {
-            form: if self.asynchronous {
-                Form::Asynchronous
-            } else {
-                Form::Synchronous
-            },
-            stack: self.stack,
-        }
-    }
-
-    /// The head of a request, which the component follows.
+    /// The request up to the component.
     pub(super) fn head(&self, component: usize) -> io::Result<Vec<u8>> {
         let settings = serde_json::to_vec(self)?;
-        let length = u32::try_from(settings.len()).map_err(io::Error::other)?;
-        let mut head = REQUEST.to_vec();
-        head.extend_from_slice(&length.to_le_bytes());
-        head.extend_from_slice(&settings);
-        head.extend_from_slice(&(component as u64).to_le_bytes());
-        Ok(head)
+        let (length, component) = ((settings.len() as u64).to_le_bytes(), (component as u64).to_le_bytes());
+        Ok([&REQUEST[..], &length, &settings, &component].concat())
     }
 }
 
-/// Reads the head of a request; the component follows.
+/// Reads the request up to the component.
 pub(super) fn read_settings(input: &mut impl Read) -> io::Result<RequestSettings> {
     let invalid = |message: &str| io::Error::new(io::ErrorKind::InvalidData, message);
-    let magic: [u8; 8] = take(input)?;
+    let mut magic = [0; 8];
+    input.read_exact(&mut magic)?;
     if magic[..7] != REQUEST[..7] {
         return Err(invalid("it is not a request to compile"));
     }
@@ -87,26 +67,14 @@ pub(super) fn read_settings(input: &mut impl Read) -> io::Result<RequestSettings
             "the request is of another version: the application is of another build",
         ));
     }
-    let length = u32::from_le_bytes(take(input)?);
-    if length > SETTINGS {
-        return Err(invalid("the settings are too long"));
-    }
-    Ok(serde_json::from_slice(&read_exactly(input, u64::from(length))?)?)
+    Ok(serde_json::from_slice(&read_part(input)?)?)
 }
 
-pub(super) fn read_component(input: &mut impl Read) -> io::Result<Vec<u8>> {
-    let length = u64::from_le_bytes(take(input)?);
-    read_exactly(input, length)
-}
-
-fn take<const N: usize>(input: &mut impl Read) -> io::Result<[u8; N]> {
-    let mut bytes = [0; N];
-    input.read_exact(&mut bytes)?;
-    Ok(bytes)
-}
-
-/// Allocates only for bytes that arrive.
-fn read_exactly(input: &mut impl Read, length: u64) -> io::Result<Vec<u8>> {
+/// Reads the settings or the component. Allocates only for bytes that arrive.
+pub(super) fn read_part(input: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut length = [0; 8];
+    input.read_exact(&mut length)?;
+    let length = u64::from_le_bytes(length);
     let mut bytes = Vec::new();
     input.take(length).read_to_end(&mut bytes)?;
     if bytes.len() as u64 == length {
@@ -187,12 +155,16 @@ mod tests {
     use std::error::Error as _;
 
     use super::*;
+    use crate::component::inspect::Form;
 
     fn settings() -> RequestSettings {
-        RequestSettings {
-            asynchronous: true,
+        let code = CodeSettings {
+            form: Form::Asynchronous,
             stack: 4096,
-            fingerprint: [9; 32],
+        };
+        RequestSettings {
+            code,
+            fingerprint: 9,
             time: Duration::from_millis(1500),
             memory: 1 << 30,
         }
@@ -213,7 +185,7 @@ mod tests {
         request.extend_from_slice(b"bytes");
         let mut input = &*request;
         assert_eq!(read_settings(&mut input).unwrap(), settings());
-        assert_eq!(read_component(&mut input).unwrap(), b"bytes");
+        assert_eq!(read_part(&mut input).unwrap(), b"bytes");
     }
 
     #[test]
@@ -222,7 +194,7 @@ mod tests {
         request.extend_from_slice(b"bytes");
         for length in 0..request.len() {
             let mut input = &request[..length];
-            let read = read_settings(&mut input).and_then(|_| read_component(&mut input));
+            let read = read_settings(&mut input).and_then(|_| read_part(&mut input));
             assert!(read.is_err(), "{length} bytes");
         }
     }

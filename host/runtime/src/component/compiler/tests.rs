@@ -162,7 +162,7 @@ fn an_artifact_that_does_not_load_is_compiled_again() {
     let engine = compiling_engine(settings(FORMS[0]), false).unwrap();
     let cache = setup.cache.clone().unwrap();
     // Written with the right secret, by a host whose engine refuses what it made earlier.
-    cache.entry(&fingerprint(&engine), &component(1)).write(b"no code");
+    cache.entry(fingerprint(&engine), &component(1)).write(b"no code");
     assert_eq!(setup.load(component(1)).unwrap(), 1);
     assert_eq!(setup.without_compiler().load(component(1)).unwrap(), 1);
 }

@@ -30,7 +30,7 @@ pub fn work() -> Result<(), Error> {
     let mut input = io::stdin();
     let settings = protocol::read_settings(&mut input).map_err(unread)?;
     limit(&settings).map_err(failed("the limits of the process cannot be set"))?;
-    let compiled = match protocol::read_component(&mut input) {
+    let compiled = match protocol::read_part(&mut input) {
         Ok(component) => {
             // The thread waits for this.
             let _ = watch.send(());
@@ -51,7 +51,7 @@ fn compile(settings: &RequestSettings, component: &[u8]) -> Result<Vec<u8>, Vec<
         texts
     };
     // The threads of a parallel compilation inherit the low priority.
-    let engine = compiling_engine(settings.code(), true).map_err(texts)?;
+    let engine = compiling_engine(settings.code, true).map_err(texts)?;
     if fingerprint(&engine) != settings.fingerprint {
         return Err(vec![
             "the compile worker is of another build than the server: start the server again".to_owned(),

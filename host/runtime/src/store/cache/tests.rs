@@ -51,7 +51,7 @@ fn directory() -> (TempDir, PathBuf) {
 }
 
 fn entry(cache: &CacheDirectory, component: &[u8]) -> CacheEntry {
-    cache.entry(&[1; 32], component)
+    cache.entry(1, component)
 }
 
 fn read(entry: &CacheEntry) -> Option<Vec<u8>> {
@@ -76,8 +76,8 @@ fn a_damaged_entry_is_a_miss_with_one_warning_and_is_replaced() {
     let cache = CacheDirectory::open(&path).unwrap();
     let entry = entry(&cache, b"a");
     for damage in [
-        |bytes: &mut Vec<u8>| bytes[100] ^= 1,
-        |bytes: &mut Vec<u8>| bytes.truncate(90),
+        |bytes: &mut Vec<u8>| bytes[60] ^= 1,
+        |bytes: &mut Vec<u8>| bytes.truncate(50),
         |bytes: &mut Vec<u8>| bytes.clear(),
     ] {
         entry.write(&[5; 64]);
@@ -107,7 +107,7 @@ fn an_entry_of_another_directory_is_a_miss_with_one_warning() {
 #[test]
 fn the_entry_that_was_not_used_for_the_longest_time_is_removed_first() {
     let (_above, path) = directory();
-    let room_for_two = 2 * (72 + 1000);
+    let room_for_two = 2 * (32 + 1000);
     let cache = CacheDirectory::open(&path).unwrap().limit(room_for_two);
     let entries = [b"a", b"b", b"c"].map(|component| entry(&cache, component));
     for (entry, day) in entries[..2].iter().zip([1, 2]) {

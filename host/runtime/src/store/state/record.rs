@@ -9,7 +9,6 @@
 //! ```
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -21,11 +20,13 @@ const FORMAT: u64 = 1;
 /// The versions of each module, by its name.
 pub(super) type Modules = BTreeMap<String, Version>;
 
-#[derive(Serialize)]
-struct WrittenRecord<'a> {
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Record {
     format: u64,
+    /// Of `modules`.
     sha256: String,
-    modules: &'a Modules,
+    modules: Modules,
 }
 
 /// The part that every format has.
@@ -34,43 +35,33 @@ struct AnyRecord {
     format: u64,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ReadRecord {
-    #[serde(rename = "format")]
-    _format: u64,
-    sha256: String,
-    modules: Modules,
-}
-
 pub(super) fn write(modules: &Modules) -> serde_json::Result<Vec<u8>> {
-    let mut text = serde_json::to_vec_pretty(&WrittenRecord {
+    let mut text = serde_json::to_vec_pretty(&Record {
         format: FORMAT,
         sha256: digest(modules)?,
-        modules,
+        modules: modules.clone(),
     })?;
     text.push(b'\n');
     Ok(text)
 }
 
 pub(super) fn read(text: &[u8]) -> Result<Modules, Unreadable> {
-    let AnyRecord { format } = serde_json::from_slice(text).map_err(Unreadable::Syntax)?;
+    let AnyRecord { format } = serde_json::from_slice(text)?;
     if format != FORMAT {
         return Err(Unreadable::Format(format));
     }
-    let read: ReadRecord = serde_json::from_slice(text).map_err(Unreadable::Syntax)?;
-    if digest(&read.modules).map_err(Unreadable::Syntax)? != read.sha256 {
+    let Record { sha256, modules, .. } = serde_json::from_slice(text)?;
+    if digest(&modules)? != sha256 {
         return Err(Unreadable::Digest);
     }
-    if let Some(wrong) = read
-        .modules
+    let wrong = modules
         .values()
         .flat_map(Version::digests)
-        .find(|digest| !is_digest(digest))
-    {
-        return Err(Unreadable::NotADigest(wrong.to_owned()));
+        .find(|digest| !is_digest(digest));
+    match wrong.map(str::to_owned) {
+        Some(wrong) => Err(Unreadable::NotADigest(wrong)),
+        None => Ok(modules),
     }
-    Ok(read.modules)
 }
 
 /// Names are sorted, so that equal records have equal digests.
@@ -84,26 +75,17 @@ pub(super) fn is_digest(text: &str) -> bool {
 }
 
 /// The reason why the file is not read.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(super) enum Unreadable {
-    Syntax(serde_json::Error),
+    #[error(transparent)]
+    Syntax(#[from] serde_json::Error),
+    #[error("its format is {0}, expected {FORMAT}")]
     Format(u64),
+    #[error("it was changed: `sha256` is not the digest of `modules`")]
     Digest,
+    #[error("`{}` is not a SHA-256 in lower-case hex", .0.escape_debug())]
     NotADigest(String),
 }
-
-impl fmt::Display for Unreadable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Syntax(error) => error.fmt(f),
-            Self::Format(format) => write!(f, "its format is {format}, expected {FORMAT}"),
-            Self::Digest => f.write_str("it was changed: `sha256` is not the digest of `modules`"),
-            Self::NotADigest(text) => write!(f, "`{}` is not a SHA-256 in lower-case hex", text.escape_debug()),
-        }
-    }
-}
-
-impl std::error::Error for Unreadable {}
 
 impl Unreadable {
     /// The way to repair it.
