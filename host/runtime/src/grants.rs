@@ -27,6 +27,16 @@ pub enum Capability {
 }
 
 impl Capability {
+    const ALL: [Self; 7] = [
+        Self::Clocks,
+        Self::Random,
+        Self::Output,
+        Self::Environment,
+        Self::Directories,
+        Self::Sockets,
+        Self::Http,
+    ];
+
     /// The line of a configuration that grants the interface, with nothing behind it.
     pub fn line(self) -> &'static str {
         match self {
@@ -38,10 +48,6 @@ impl Capability {
             Self::Sockets => "sockets = []",
             Self::Http => "http = []",
         }
-    }
-
-    fn name(self) -> &'static str {
-        self.line().split(' ').next().unwrap_or_default()
     }
 
     /// The capability of an imported interface; `Ok(None)` if the interface needs no grant.
@@ -71,7 +77,7 @@ impl Capability {
 
 impl fmt::Display for Capability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        f.write_str(self.line().split(' ').next().unwrap_or_default())
     }
 }
 
@@ -93,8 +99,8 @@ impl fmt::Display for Access {
     }
 }
 
-/// A directory of the host, under a name for the guest. The guest reaches only what lies below it; symbolic links do not lead
-/// out of it.
+/// A directory of the host, under a name for the guest. The guest reaches only what lies below it; symbolic links do
+/// not lead out of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Directory {
     pub(crate) host: PathBuf,
@@ -116,8 +122,8 @@ impl Directory {
 /// The capabilities that a module is granted (spec C5). By default it has none: a module that imports an interface of a
 /// capability without a grant is refused at load.
 ///
-/// A capability can be granted with nothing behind it: a module that was compiled for `wasm32-wasip2` imports interfaces
-/// that it never uses.
+/// A capability can be granted with nothing behind it: a module that was compiled for `wasm32-wasip2` imports
+/// interfaces that it never uses.
 ///
 /// ```
 /// use pointwork::{Access, Capability, Directory, Grants};
@@ -181,17 +187,17 @@ impl Grants {
         self
     }
 
-    /// Grants [`Sockets`](Capability::Sockets): TCP connections to these addresses, each `host:port`. A name is looked up
-    /// whenever the guest connects. The guest may look up any name itself, unless the list is empty. It can neither listen
-    /// nor use UDP.
+    /// Grants [`Sockets`](Capability::Sockets): TCP connections to these addresses, each `host:port`. A name is looked
+    /// up whenever the guest connects. The guest may look up any name itself, unless the list is empty. It can neither
+    /// listen nor use UDP.
     #[must_use]
     pub fn sockets(mut self, addresses: impl IntoIterator<Item = String>) -> Self {
         self.sockets.get_or_insert_default().extend(addresses);
         self
     }
 
-    /// Grants [`Http`](Capability::Http): requests to these hosts, each `host` for the port of the scheme, or `host:port`.
-    /// Redirects are not followed.
+    /// Grants [`Http`](Capability::Http): requests to these hosts, each `host` for the port of the scheme, or
+    /// `host:port`. Redirects are not followed.
     #[must_use]
     pub fn http(mut self, hosts: impl IntoIterator<Item = String>) -> Self {
         self.http.get_or_insert_default().extend(hosts);
@@ -213,39 +219,29 @@ impl Grants {
 
     /// One readable text for each capability that is granted, without the values of the environment.
     pub fn describe(&self) -> Vec<String> {
-        let switches = [
-            (self.clocks, Capability::Clocks),
-            (self.random, Capability::Random),
-            (self.output, Capability::Output),
-        ];
-        let switches = switches
-            .into_iter()
-            .filter(|(granted, _)| *granted)
-            .map(|(_, capability)| capability.to_string());
-        let variables = self.environment.as_ref().map(|map| map.keys().cloned().collect());
-        let directory = |directory: &Directory| format!("{} ({})", directory.guest, directory.access);
-        let directories = self.directories.as_ref();
-        let lists = [
-            (Capability::Environment, variables),
-            (
-                Capability::Directories,
-                directories.map(|list| list.iter().map(directory).collect()),
-            ),
-            (Capability::Sockets, self.sockets.clone()),
-            (Capability::Http, self.http.clone()),
-        ];
-        let lists = lists
-            .into_iter()
-            .filter_map(|(capability, list): (_, Option<Vec<String>>)| {
-                let list = list?;
-                let list = if list.is_empty() {
-                    "none".to_owned()
-                } else {
-                    list.join(", ")
-                };
-                Some(format!("{capability} {list}"))
-            });
-        switches.chain(lists).collect()
+        let describe = |capability: Capability| {
+            let values: Vec<String> = match capability {
+                Capability::Clocks | Capability::Random | Capability::Output => {
+                    return self.has(capability).then(|| capability.to_string());
+                }
+                Capability::Environment => self.environment.as_ref()?.keys().cloned().collect(),
+                Capability::Directories => {
+                    let directories = self.directories.as_ref()?.iter();
+                    directories
+                        .map(|directory| format!("{} ({})", directory.guest, directory.access))
+                        .collect()
+                }
+                Capability::Sockets => self.sockets.clone()?,
+                Capability::Http => self.http.clone()?,
+            };
+            let values = if values.is_empty() {
+                "none".to_owned()
+            } else {
+                values.join(", ")
+            };
+            Some(format!("{capability} {values}"))
+        };
+        Capability::ALL.into_iter().filter_map(describe).collect()
     }
 
     /// Whether a request to that authority is allowed. `default_port` is the port of its scheme.

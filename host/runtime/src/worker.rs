@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 /// A program that compiles components: it runs [`compile_worker`](crate::compile_worker) and ends.
 ///
-/// It is started once for each component. It must be of the same build as the application; usually it is the same program
-/// with another argument. It is killed when its time is over, or when the load is cancelled.
+/// It is started once for each component. It must be of the same build as the application; usually it is the same
+/// program with another argument. It is killed when its time is over, or when the load is cancelled.
 ///
 /// # Examples
 /// ```no_run

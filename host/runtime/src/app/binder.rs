@@ -12,8 +12,8 @@ use crate::{Error, ErrorKind};
 
 /// The declarations that routes are made from, and the adapters that serve them.
 ///
-/// A change is made on a copy. The copy replaces the original once every adapter has staged the new table, so that a refused
-/// change leaves no trace.
+/// A change is made on a copy. The copy replaces the original once every adapter has staged the new table, so that a
+/// refused change leaves no trace.
 #[derive(Clone, Default)]
 pub(crate) struct Binder {
     pub(crate) prefix: Option<String>,

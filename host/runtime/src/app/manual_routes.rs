@@ -43,8 +43,8 @@ impl App {
     /// Registers a route by hand, for any method (spec M2): an HTTP token, in the case in which clients send it.
     ///
     /// # Errors
-    /// [`Refused`](ErrorKind::Refused) if the method is not a token, the path not a pattern, or the route in conflict with
-    /// another (spec P7).
+    /// [`Refused`](ErrorKind::Refused) if the method is not a token, the path not a pattern, or the route in conflict
+    /// with another (spec P7).
     pub fn register_route(&self, method: &str, path: &str, handler: impl Handler) -> Result<&Self, Error> {
         let filter = MethodFilter::parse(Some(method)).map_err(|error| {
             Error::new(ErrorKind::Refused, format!("the route for `{path}` is refused")).with_source(error)

@@ -118,8 +118,8 @@ impl App {
         Channel::new(self.bus().clone(), name.into())
     }
 
-    /// Calls and emits the application's events from code outside any request. It does not keep the application alive: after
-    /// the end of that, calls fail with the code `gone`.
+    /// Calls and emits the application's events from code outside any request. It does not keep the application alive:
+    /// after the end of that, calls fail with the code `gone`.
     pub fn caller(&self) -> Caller {
         self.bus().caller()
     }
@@ -131,11 +131,12 @@ impl App {
 
     /// Loads a module under a new name, with the application's limits.
     ///
-    /// First the component is checked and compiled, and its routes and channels are read. Then its listeners and the new
-    /// route table are published. Compiling takes from milliseconds to seconds, on a thread of its own.
+    /// First the component is checked and compiled, and its routes and channels are read. Then its listeners and the
+    /// new route table are published. Compiling takes from milliseconds to seconds, on a thread of its own.
     ///
     /// # Errors
-    /// A refusal names the module and the reason; [`ErrorKind`](crate::ErrorKind) distinguishes them. The application stays unchanged.
+    /// A refusal names the module and the reason; [`ErrorKind`](crate::ErrorKind) distinguishes them. The application
+    /// stays unchanged.
     ///
     /// # Cancel safety
     /// Cancelled, the module is either not loaded, or loaded whole if it was about to be published.
@@ -200,12 +201,12 @@ impl App {
         self.load_with(name, component, options).await
     }
 
-    /// Replaces the component of a module; its routes and channels may change. Calls in flight end on the old version, the
-    /// next request meets the whole new table (spec S1). The module keeps its limits and grants.
+    /// Replaces the component of a module; its routes and channels may change. Calls in flight end on the old version,
+    /// the next request meets the whole new table (spec S1). The module keeps its limits and grants.
     ///
     /// # Errors
-    /// As [`load`](Self::load), and [`Refused`](crate::ErrorKind::Refused) if there is no module of that name. The old version
-    /// keeps serving (spec S2).
+    /// As [`load`](Self::load), and [`Refused`](crate::ErrorKind::Refused) if there is no module of that name. The old
+    /// version keeps serving (spec S2).
     ///
     /// # Cancel safety
     /// Cancelled, either the old version keeps serving, or the new one serves whole if it was about to be published.
@@ -233,8 +234,8 @@ impl App {
         Ok(change)
     }
 
-    /// Swaps as [`swap_with`](Self::swap_with) does, for a component that the application will be configured with at its next
-    /// start, such as a file that changed. The state directory records it as the base: see
+    /// Swaps as [`swap_with`](Self::swap_with) does, for a component that the application will be configured with at
+    /// its next start, such as a file that changed. The state directory records it as the base: see
     /// [`restore_with`](Self::restore_with).
     ///
     /// Without a state directory ([`AppOptions::state`]) the two are the same.
@@ -258,11 +259,11 @@ impl App {
     }
 
     /// Loads the version of a module that was current when the application ended last, if the state directory
-    /// ([`AppOptions::state`]) knows one; otherwise `component`. If `component` is another one than at the last start, it is
-    /// newer than the state directory, and is loaded.
+    /// ([`AppOptions::state`]) knows one; otherwise `component`. If `component` is another one than at the last start,
+    /// it is newer than the state directory, and is loaded.
     ///
-    /// `component` is `None` for a module that was loaded while the application served. For a module that was removed the
-    /// result is `None`, and nothing is loaded.
+    /// `component` is `None` for a module that was loaded while the application served. For a module that was removed
+    /// the result is `None`, and nothing is loaded.
     ///
     /// # Errors
     /// As [`load`](Self::load), and [`State`](crate::ErrorKind::State).
@@ -278,12 +279,13 @@ impl App {
         self.restore(name, component, options).await
     }
 
-    /// Makes the version of a module current again that the last swap replaced. The next roll-back leads back to the version
-    /// that is current now. With a state directory ([`AppOptions::state`]) the previous version survives a restart.
+    /// Makes the version of a module current again that the last swap replaced. The next roll-back leads back to the
+    /// version that is current now. With a state directory ([`AppOptions::state`]) the previous version survives a
+    /// restart.
     ///
     /// # Errors
-    /// [`Refused`](crate::ErrorKind::Refused) if there is no module of that name, or it has no previous version; or if the routes of
-    /// that are in conflict with routes that were registered since.
+    /// [`Refused`](crate::ErrorKind::Refused) if there is no module of that name, or it has no previous version; or if
+    /// the routes of that are in conflict with routes that were registered since.
     ///
     /// # Cancel safety
     /// Cancelled before it is published, nothing changes.
@@ -329,8 +331,8 @@ impl App {
     /// Sets the global prefix: routes that are registered from now on stand under it, earlier ones stay where they are.
     /// It is applied once, also if it is set twice (spec G2, G4).
     ///
-    /// A module counts as registered when it first meets an adapter: at [`connect_to`](Self::connect_to), or at its load
-    /// if an adapter is connected by then.
+    /// A module counts as registered when it first meets an adapter: at [`connect_to`](Self::connect_to), or at its
+    /// load if an adapter is connected by then.
     ///
     /// # Errors
     /// [`Refused`](crate::ErrorKind::Refused) if the prefix is not a path.

@@ -137,7 +137,7 @@ impl App {
     /// Reports a change that was refused.
     pub(super) fn report_refusal(&self, kind: ChangeKind, name: &str, digest: Option<String>, error: &Error) {
         let reason = in_one_line(error);
-        // A load returns its error to whoever waits for it.
+        // The caller of a load gets the error.
         if kind != ChangeKind::Loaded {
             tracing::warn!(module = name, digest, "a change of the module is refused: {reason}");
         }

@@ -39,7 +39,7 @@ impl fmt::Display for Form {
 
 /// The outline of a component.
 ///
-/// [`inspect`] makes it for every component; [`check`](Self::check) tells whether the host can serve it.
+/// [`inspect`] makes it for every component; [`check`](Self::check) checks whether the host can serve it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Inspection {
@@ -151,8 +151,8 @@ impl Inspection {
     ///
     /// # Errors
     /// [`WrongVersion`](ErrorKind::WrongVersion), [`WrongWorld`](ErrorKind::WrongWorld) and
-    /// [`ForbiddenImport`](ErrorKind::ForbiddenImport). Each names what was found and what was expected; the hint of the last
-    /// one has the missing lines of the configuration.
+    /// [`ForbiddenImport`](ErrorKind::ForbiddenImport). Each names what was found and what was expected; the hint of
+    /// the last one has the missing lines of the configuration.
     pub fn check(&self, grants: &Grants) -> Result<Conformance, Error> {
         let mut interfaces = self
             .imports

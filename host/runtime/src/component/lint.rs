@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use pointwork_core::routing::{ATTRIBUTE_METHODS, DeclaredRoute, MethodFilter};
 
-/// One sentence for each handler whose method is probably a mistake. Any token is a method, and methods are case-sensitive,
-/// so that such a route is valid, but no client requests it.
+/// One sentence for each handler whose method is probably a mistake. Any token is a method, and methods are
+/// case-sensitive, so that such a route is valid, but no client requests it.
 pub(crate) fn warnings(routes: &[DeclaredRoute]) -> Vec<String> {
     let mut seen = HashSet::new();
     let mut warnings = Vec::new();

@@ -8,8 +8,8 @@ use crate::Breaker;
 
 /// Refuses the calls of a module that crashes repeatedly.
 ///
-/// Closed, it admits every call. Enough crashes in a row open it, and it refuses calls for a pause. After the pause it is
-/// half-open: it admits one call, which closes it, or opens it again for twice as long.
+/// Closed, it admits every call. Enough crashes in a row open it, and it refuses calls for a pause. After the pause it
+/// is half-open: it admits one call, which closes it, or opens it again for twice as long.
 ///
 /// While no call crashes, a call costs it a relaxed load.
 pub(super) struct CircuitBreaker {
@@ -24,13 +24,6 @@ struct Open {
     pause: Duration,
     /// One call was admitted after the pause, and has not ended.
     half_open: bool,
-}
-
-/// The breaker opened.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Opened {
-    pub(super) crashes_in_a_row: u32,
-    pub(super) pause: Duration,
 }
 
 impl CircuitBreaker {
@@ -66,7 +59,8 @@ impl CircuitBreaker {
             if !rest.is_zero() {
                 return Err(rest);
             }
-            // Until this call ends, the others are refused; should it not end within the pause, another one is admitted.
+            // Until this call ends, the others are refused; should it not end within the pause, another one is
+            // admitted.
             open.until = now + open.pause;
             open.half_open = true;
         }
@@ -82,8 +76,9 @@ impl CircuitBreaker {
         self.lock().take().is_some()
     }
 
-    /// A call crashed. Returns whether this opened the breaker, or opened it again.
-    pub(super) fn crashed(&self) -> Option<Opened> {
+    /// A call crashed. If this opened the breaker, or opened it again, returns the number of crashes in a row and the
+    /// pause.
+    pub(super) fn crashed(&self) -> Option<(u32, Duration)> {
         let crashes_in_a_row = self.crashes_in_a_row.fetch_add(1, Ordering::Relaxed).saturating_add(1);
         if !self.opens_at(crashes_in_a_row) {
             return None;
@@ -100,10 +95,7 @@ impl CircuitBreaker {
             pause,
             half_open: false,
         });
-        Some(Opened {
-            crashes_in_a_row,
-            pause,
-        })
+        Some((crashes_in_a_row, pause))
     }
 
     fn opens_at(&self, crashes_in_a_row: u32) -> bool {
@@ -157,12 +149,10 @@ mod tests {
         let pause = Duration::from_millis(1);
         let breaker = breaker(1, pause);
         breaker.admit().unwrap();
-        let opened = breaker.crashed().expect("it opens");
-        assert_eq!((opened.crashes_in_a_row, opened.pause), (1, pause));
+        assert_eq!(breaker.crashed(), Some((1, pause)));
         sleep(pause);
         breaker.admit().expect("the pause is over");
-        let opened = breaker.crashed().expect("it opens again");
-        assert_eq!((opened.crashes_in_a_row, opened.pause), (2, pause * 2));
+        assert_eq!(breaker.crashed(), Some((2, pause * 2)));
         assert_eq!(breaker.crashed(), None, "a call from before the pause");
         sleep(pause * 2);
         assert!(breaker.admit().is_ok());

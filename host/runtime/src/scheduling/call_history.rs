@@ -16,7 +16,8 @@ const OFTEN: u64 = 10;
 
 /// The recent calls of one handler or listener.
 ///
-/// Each of them has its own history, so that a handler that loops or crashes does not slow down the others of its module.
+/// Each of them has its own history, so that a handler that loops or crashes does not slow down the others of its
+/// module.
 #[derive(Default)]
 pub(crate) struct CallHistory {
     calls: AtomicU64,
@@ -63,8 +64,8 @@ impl CallHistory {
         self.loops.load(Ordering::Relaxed) > 0
     }
 
-    /// Whether calls often crash, or did so recently. Such a call runs at low priority from its beginning, in an instance
-    /// that serves no other call.
+    /// Whether calls often crash, or did so recently. Such a call runs at low priority from its beginning, in an
+    /// instance that serves no other call.
     pub(crate) fn crashes_often(&self) -> bool {
         self.crashing.load(Ordering::Relaxed) > 0
     }

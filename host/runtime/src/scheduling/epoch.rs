@@ -10,8 +10,8 @@ use crate::{Error, ErrorKind};
 
 /// Increments the epoch of engines once per [`SLICE`], until it is dropped.
 ///
-/// It has a thread of its own. A timer on an executor would stop when guests occupy all of its threads, which is when it is
-/// needed.
+/// It has a thread of its own. A timer on an executor would stop when guests occupy all of its threads, which is when
+/// it is needed.
 pub(crate) struct EpochTicker(Arc<Mutex<Vec<EngineWeak>>>);
 
 impl EpochTicker {

@@ -19,8 +19,8 @@ pub(crate) const SLICE: Duration = Duration::from_millis(10);
 
 /// The processor time of a call at normal priority; past it, the call has low priority.
 ///
-/// A call of a handler that is known to loop has one slice. One whose calls often crash has nothing, since each crash costs
-/// a new instance.
+/// A call of a handler that is known to loop has one slice. One whose calls often crash has nothing, since each crash
+/// costs a new instance.
 const NORMAL_PRIORITY: Duration = Duration::from_millis(50);
 
 thread_local! {

@@ -113,11 +113,9 @@ impl Metrics {
     pub(crate) fn crashed(&self) {
         let crashes = self.crashes.fetch_add(1, Ordering::Relaxed) + 1;
         self.trial.crashed(crashes, self.calls.load(Ordering::Relaxed));
-        if let Some(opened) = self.breaker.crashed() {
-            let message = format!(
-                "{} calls in a row crashed; the module's circuit breaker is open for {:?}",
-                opened.crashes_in_a_row, opened.pause
-            );
+        if let Some((in_a_row, pause)) = self.breaker.crashed() {
+            let message =
+                format!("{in_a_row} calls in a row crashed; the module's circuit breaker is open for {pause:?}");
             let crash = Crash::new(CrashKind::Limit, message).in_module(&*self.module);
             self.bus.report(crash.at_limit("breaker"));
         }

@@ -17,8 +17,8 @@ pub(crate) enum Priority {
     Low,
 }
 
-/// Three thread pools, beside the threads of the server framework: one for the application's own work (emitted events, and
-/// what handlers do after their reply), and one for guests of each priority.
+/// Three thread pools, beside the threads of the server framework: one for the application's own work (emitted events,
+/// and what handlers do after their reply), and one for guests of each priority.
 ///
 /// A guest in an endless loop shares its threads with other such guests, never with a server's workers or a listener.
 #[derive(Debug)]
@@ -132,8 +132,8 @@ impl Executor for Threads {
 fn lower_priority() {
     #[cfg(target_os = "linux")]
     {
-        // SAFETY: `sched_param` consists of integers, for which zeros are valid; it lives until the call returns. The thread
-        // is the current one.
+        // SAFETY: `sched_param` consists of integers, for which zeros are valid; it lives until the call returns. The
+        // thread is the current one.
         let refused = unsafe {
             let none: libc::sched_param = std::mem::zeroed();
             libc::pthread_setschedparam(libc::pthread_self(), libc::SCHED_IDLE, &raw const none)

@@ -27,9 +27,9 @@ const LIMIT: u64 = 1024 * 1024 * 1024;
 /// A directory of compiled components, which several processes may share.
 ///
 /// Compiled code runs as the host does, without a sandbox. So the directory is for one user alone, and each entry is
-/// authenticated with a secret of the directory before it is used. The key of an entry is made of the engine's settings, the
-/// version of its compiler and the component. An entry that is damaged, or was written elsewhere, is removed with a warning,
-/// and the component is compiled again.
+/// authenticated with a secret of the directory before it is used. The key of an entry is made of the engine's
+/// settings, the version of its compiler and the component. An entry that is damaged, or was written elsewhere, is
+/// removed with a warning, and the component is compiled again.
 ///
 /// A cache that cannot be read or written costs time and a warning, never a module.
 #[derive(Clone)]
@@ -45,8 +45,8 @@ impl CacheDirectory {
     /// On Unix only the user who runs the process may have access to it. Elsewhere that is up to whoever makes it.
     ///
     /// # Errors
-    /// [`State`](crate::ErrorKind::State) if it cannot be made, read or written, or if it is open to others or belongs to
-    /// another user.
+    /// [`State`](crate::ErrorKind::State) if it cannot be made, read or written, or if it is open to others or belongs
+    /// to another user.
     ///
     /// # Examples
     /// ```no_run
@@ -71,8 +71,8 @@ impl CacheDirectory {
         })
     }
 
-    /// Sets the limit of all entries together, in bytes. Past it, those that were not used for the longest time are removed.
-    /// Default 1 GiB.
+    /// Sets the limit of all entries together, in bytes. Past it, those that were not used for the longest time are
+    /// removed. Default 1 GiB.
     #[must_use]
     pub fn limit(mut self, bytes: u64) -> Self {
         self.limit = bytes;

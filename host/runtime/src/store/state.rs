@@ -2,11 +2,11 @@
 
 mod record;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -26,8 +26,9 @@ const COMPONENTS: &str = "components";
 
 /// A directory with the current version of each module and the components themselves.
 ///
-/// One process at a time has it open, for as long as a clone of this value lives. Each change is atomic: whenever the process
-/// or the machine stops, the directory holds the state before the change or the one after it, with its components.
+/// One process at a time has it open, for as long as a clone of this value lives. Each change is atomic: whenever the
+/// process or the machine stops, the directory holds the state before the change or the one after it, with its
+/// components.
 ///
 /// ```text
 /// state.json           the current version of each module, with a digest against damage (it is not authenticated)
@@ -48,8 +49,8 @@ struct OpenState {
 #[derive(Debug, Default)]
 struct Content {
     modules: Modules,
-    /// The number of pins of each component.
-    pinned: BTreeMap<String, usize>,
+    /// The digests of pinned components.
+    pinned: Vec<Weak<str>>,
 }
 
 /// The versions of one module in a state directory.
@@ -78,14 +79,15 @@ impl Version {
 }
 
 impl StateDirectory {
-    /// Opens the directory, and makes it if it does not exist; no other process may have it open. Removes the files of changes
-    /// that were not finished.
+    /// Opens the directory, and makes it if it does not exist; no other process may have it open. Removes the files of
+    /// changes that were not finished.
     ///
-    /// On Unix it must belong to the user who runs the process, and not be writable for everybody: its components are run.
+    /// On Unix it must belong to the user who runs the process, and not be writable for everybody: its components are
+    /// run.
     ///
     /// # Errors
-    /// [`State`](crate::ErrorKind::State) if it cannot be made, read or written; if it is open already, in this process or
-    /// another one; if a file in it is damaged or of a newer version.
+    /// [`State`](crate::ErrorKind::State) if it cannot be made, read or written; if it is open already, in this process
+    /// or another one; if a file in it is damaged or of a newer version.
     ///
     /// # Examples
     /// ```no_run
@@ -120,14 +122,14 @@ impl StateDirectory {
         files::make_directory(&path.join(COMPONENTS)).map_err(unusable)?;
         let content = Mutex::new(Content {
             modules,
-            pinned: BTreeMap::new(),
+            pinned: Vec::new(),
         });
         let this = Self(Arc::new(OpenState {
             path,
             content,
             _lock: lock,
         }));
-        this.clear(&this.content());
+        this.clear(&mut this.content());
         Ok(this)
     }
 
@@ -165,8 +167,8 @@ impl StateDirectory {
         Ok(component)
     }
 
-    /// Writes a component under its digest in hex, and pins it. It is on the disk when this returns, and stays there while the
-    /// pin lives or a version names it. Blocks.
+    /// Writes a component under its digest in hex, and pins it. It is on the disk when this returns, and stays there
+    /// while the pin lives or a version names it. Blocks.
     ///
     /// # Errors
     /// [`State`](crate::ErrorKind::State) if it cannot be written, or has another digest.
@@ -178,11 +180,8 @@ impl StateDirectory {
             return Err(Error::new(ErrorKind::State, message));
         }
         // From here on the file is not removed.
-        *self.content().pinned.entry(digest.to_owned()).or_default() += 1;
-        let pinned = PinnedComponent {
-            state: self.clone(),
-            digest: digest.to_owned(),
-        };
+        let pinned = PinnedComponent(digest.into());
+        self.content().pinned.push(Arc::downgrade(&pinned.0));
         if fs::read(&path).is_ok_and(|there| there == component) {
             return Ok(pinned);
         }
@@ -196,8 +195,8 @@ impl StateDirectory {
         Ok(pinned)
     }
 
-    /// Records the versions of a module atomically, and removes components that are no longer needed. The default value removes
-    /// the module from the record. Blocks.
+    /// Records the versions of a module atomically, and removes components that are no longer needed. The default value
+    /// removes the module from the record. Blocks.
     ///
     /// # Errors
     /// [`State`](crate::ErrorKind::State) if it cannot be written, or names a component that is not there.
@@ -219,12 +218,14 @@ impl StateDirectory {
         }
         write_record(&self.0.path, &modules)?;
         content.modules = modules;
-        self.clear(&content);
+        self.clear(&mut content);
         Ok(())
     }
 
     /// Removes components that no version names and nothing pins. If that fails, it warns.
-    fn clear(&self, content: &Content) {
+    fn clear(&self, content: &mut Content) {
+        content.pinned.retain(|digest| digest.strong_count() > 0);
+        let pinned: Vec<_> = content.pinned.iter().filter_map(Weak::upgrade).collect();
         let components = self.0.path.join(COMPONENTS);
         let needed: BTreeSet<_> = content.modules.values().flat_map(Version::components).collect();
         let cleared = fs::read_dir(&components).and_then(|entries| {
@@ -232,7 +233,8 @@ impl StateDirectory {
                 let name = entry?.file_name();
                 let name = name.to_string_lossy();
                 // A component that is being written has a temporary name.
-                if record::is_digest(&name) && !needed.contains(&*name) && !content.pinned.contains_key(&*name) {
+                if record::is_digest(&name) && !needed.contains(&*name) && pinned.iter().all(|digest| **digest != *name)
+                {
                     files::remove(&components.join(&*name))?;
                 }
             }
@@ -263,22 +265,7 @@ impl StateDirectory {
 /// Keeps a component on the disk although no version names it yet.
 #[derive(Debug)]
 #[must_use = "once it is dropped, the component is removed unless a version names it"]
-pub(crate) struct PinnedComponent {
-    state: StateDirectory,
-    digest: String,
-}
-
-impl Drop for PinnedComponent {
-    fn drop(&mut self) {
-        let mut content = self.state.content();
-        if let Some(pins) = content.pinned.get_mut(&self.digest) {
-            *pins -= 1;
-            if *pins == 0 {
-                content.pinned.remove(&self.digest);
-            }
-        }
-    }
-}
+pub(crate) struct PinnedComponent(Arc<str>);
 
 /// Reads the record, or writes an empty one if the directory is new.
 fn read_record(directory: &Path) -> Result<Modules, Error> {

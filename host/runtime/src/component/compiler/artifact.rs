@@ -30,10 +30,10 @@ impl Artifact {
     /// # Errors
     /// If it is for another engine.
     pub(super) fn load(&self, engine: &Engine) -> Result<Component> {
-        // SAFETY: the bytes must have been written by wasmtime. They are in memory, where nothing changes them. They come
-        // from wasmtime in this process; or from wasmtime in a child process, over a pipe that no other process has; or from
-        // a file of the cache. Such a file is authenticated with a secret that only hosts of this user can read, and they
-        // write only artifacts.
+        // SAFETY: the bytes must have been written by wasmtime. They are in memory, where nothing changes them. They
+        // come from wasmtime in this process; or from wasmtime in a child process, over a pipe that no other process
+        // has; or from a file of the cache. Such a file is authenticated with a secret that only hosts of this user can
+        // read, and they write only artifacts.
         unsafe { Component::deserialize(engine, &self.0) }
     }
 }
@@ -57,8 +57,8 @@ pub(super) fn compiling_engine(settings: CodeSettings, parallel: bool) -> Result
     Engine::new(&config)
 }
 
-/// Identifies what compiled code depends on in an engine: its target, the compiler's settings and the version of wasmtime.
-/// Wasmtime checks the same when it loads code.
+/// Identifies what compiled code depends on in an engine: its target, the compiler's settings and the version of
+/// wasmtime. Wasmtime checks the same when it loads code.
 pub(super) fn fingerprint(engine: &Engine) -> u64 {
     let mut hasher = DefaultHasher::new();
     engine.precompile_compatibility_hash().hash(&mut hasher);

@@ -5,8 +5,8 @@
 //! answer    magic and version (8), 0 or 1 (1), compiled code or, after a 1, an error with its causes in JSON
 //! ```
 //!
-//! Settings, component, code and error begin with their length in 8 bytes, little-endian. After its request the application
-//! sends nothing more; the end of its output means that it has ended.
+//! Settings, component, code and error begin with their length in 8 bytes, little-endian. After its request the
+//! application sends nothing more; the end of its output means that it has ended.
 
 use std::io::{self, Read, Write};
 use std::time::Duration;

@@ -10,7 +10,8 @@ use super::{CompileJob, result_of, timeout};
 use crate::scheduling::threads::Threads;
 use crate::{Error, ErrorKind};
 
-/// The nice value of compiling on Unix: a serving thread that wants the same processor gets about nine times as much of it.
+/// The nice value of compiling on Unix: a serving thread that wants the same processor gets about nine times as much of
+/// it.
 pub(super) const NICE: i32 = 10;
 
 /// Compiles on a new thread. Nothing can end the thread, so it keeps its permit until it is done, even if the caller is
@@ -27,7 +28,7 @@ pub(super) async fn compile(
         let compiled = Artifact::compile(job.settings, &job.component).map_err(|error| {
             Error::new(ErrorKind::Compile, "the component does not compile").with_source(error.into_boxed_dyn_error())
         });
-        // Before the result, so that whoever gets that finds the permit returned.
+        // Before the result: then the next load finds the permit returned.
         drop(permit);
         // The load may have been cancelled.
         let _ = done.send(compiled);

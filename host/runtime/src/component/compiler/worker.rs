@@ -11,13 +11,13 @@ use crate::{Error, ErrorKind};
 
 /// Compiles one component for the application, and returns: the program of a [`Worker`](crate::Worker) runs this.
 ///
-/// It uses the standard input and output of the process, to which nothing else may write. On Unix it lowers the priority of
-/// the process, and limits its processor time and, on Linux, its memory ([`CompileOptions`](crate::CompileOptions)). It ends
-/// the process when the application ends.
+/// It uses the standard input and output of the process, to which nothing else may write. On Unix it lowers the
+/// priority of the process, and limits its processor time and, on Linux, its memory
+/// ([`CompileOptions`](crate::CompileOptions)). It ends the process when the application ends.
 ///
 /// # Errors
-/// [`Compile`](crate::ErrorKind::Compile) if its input has no request, or its output is closed. A component that does not
-/// compile is an answer, not an error.
+/// [`Compile`](crate::ErrorKind::Compile) if its input has no request, or its output is closed. A component that does
+/// not compile is an answer, not an error.
 pub fn work() -> Result<(), Error> {
     let failed = |message: &'static str| move |error| Error::new(ErrorKind::Compile, message).with_source(error);
     let unread = |error: io::Error| {
@@ -60,8 +60,8 @@ fn compile(settings: &RequestSettings, component: &[u8]) -> Result<Vec<u8>, Vec<
     engine.precompile_component(component).map_err(texts)
 }
 
-/// Starts a thread that ends the process when the input ends: the application sends nothing after its request. It begins
-/// with the message that the sender sends, and ends if there is none.
+/// Starts a thread that ends the process when the input ends: the application sends nothing after its request. It
+/// begins with the message that the sender sends, and ends if there is none.
 fn end_with_the_application() -> io::Result<mpsc::Sender<()>> {
     let (begin, begun) = mpsc::channel();
     let watch = move || {

@@ -17,7 +17,8 @@ pub(super) struct CacheKey(Hash);
 impl CacheKey {
     /// `fingerprint` is that of the engine.
     pub(super) fn new(fingerprint: u64, component: &[u8]) -> Self {
-        // Not SHA-256, for which not every processor has instructions: a start hashes every component, and every artifact.
+        // Not SHA-256, for which not every processor has instructions: a start hashes every component, and every
+        // artifact.
         let mut hasher = Hasher::new();
         hasher
             .update(FORMAT)
@@ -46,8 +47,8 @@ impl Secret {
         hasher.update(key.0.as_bytes()).update(artifact).finalize()
     }
 
-    /// The offset of the artifact in a file that is whole, has this key, and was written with this secret; `None` for another
-    /// file.
+    /// The offset of the artifact in a file that is whole, has this key, and was written with this secret; `None` for
+    /// another file.
     pub(super) fn check(&self, key: &CacheKey, file: &[u8]) -> Option<usize> {
         let (code, artifact) = file.split_first_chunk::<{ blake3::OUT_LEN }>()?;
         // Hashes are compared in constant time.

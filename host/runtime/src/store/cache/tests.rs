@@ -177,7 +177,7 @@ fn debug_does_not_show_the_secret() {
 
 #[cfg(unix)]
 #[test]
-fn nobody_else_may_have_access() {
+fn a_directory_or_secret_that_is_open_to_others_is_refused() {
     use std::os::unix::fs::PermissionsExt;
 
     let (_above, path) = directory();
