@@ -79,7 +79,7 @@ impl From<ModuleStatus> for ModuleReport {
             size,
             routes,
             channels,
-            asks,
+            capabilities: asks,
             granted,
             warnings,
             ..

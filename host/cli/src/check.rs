@@ -48,7 +48,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<()> {
     let inspection = pointwork::inspect(&bytes).map_err(|error| Error::refused_because(refused(), error))?;
     let config = configuration(args)?;
     let module = app::prepare_one(module(args, &config)?, &config, Missing::StandIn)?;
-    let loaded = match inspection.verdict(module.grants()) {
+    let loaded = match inspection.check(module.grants()) {
         Ok(_) => {
             let app = app::create(&config, None)?;
             load(&app, &module, bytes).map_err(|error| Error::refused(refused(), error))
@@ -132,7 +132,7 @@ fn channels(info: &ModuleInfo) -> Vec<String> {
 fn outline(inspection: &Inspection, grants: &Grants, terminal: &mut Terminal) {
     let size = u64::try_from(inspection.size).unwrap_or(u64::MAX);
     terminal.row("size", &format!("{} ({size} bytes)", ByteSize::b(size).display().iec()));
-    let asks: Vec<String> = inspection.asks().iter().map(ToString::to_string).collect();
+    let asks: Vec<String> = inspection.capabilities().iter().map(ToString::to_string).collect();
     terminal.rows("asks", &asks);
     terminal.rows("granted", &grants.describe());
     terminal.rows("imports", &inspection.imports);

@@ -1,9 +1,9 @@
-//! What a component is known by.
+//! The digest of a component.
 
 use sha2::{Digest, Sha256};
 
-/// SHA-256 in hex, as [`ModuleInfo::digest`](crate::ModuleInfo::digest) and [`Change::digest`](crate::Change::digest) tell
-/// it of a component, and [`ModuleOptions::digest`](crate::ModuleOptions::digest) expects it.
+/// The SHA-256 of a component in hex, as in [`ModuleInfo::digest`](crate::ModuleInfo::digest) and
+/// [`Change::digest`](crate::Change::digest); [`ModuleOptions::digest`](crate::ModuleOptions::digest) expects it.
 ///
 /// ```
 /// assert!(pointwork::digest(b"component").starts_with("6985ca1f"));

@@ -1,4 +1,4 @@
-//! What a module may reach beyond the contract.
+//! Capabilities beyond the contract, and the grants of a module.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use pointwork_core::http::uri::Authority;
 
-/// Something outside the contract that a module can ask for, by importing interfaces of WASI 0.2.
+/// A part of WASI 0.2, which a module requests by importing its interfaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Capability {
@@ -27,7 +27,17 @@ pub enum Capability {
 }
 
 impl Capability {
-    /// The line of a configuration that grants the interface, and nothing behind it yet.
+    const ALL: [Self; 7] = [
+        Self::Clocks,
+        Self::Random,
+        Self::Output,
+        Self::Environment,
+        Self::Directories,
+        Self::Sockets,
+        Self::Http,
+    ];
+
+    /// The line of a configuration that grants the interface, with nothing behind it.
     pub fn line(self) -> &'static str {
         match self {
             Self::Clocks => "clocks = true",
@@ -40,14 +50,10 @@ impl Capability {
         }
     }
 
-    fn name(self) -> &'static str {
-        self.line().split(' ').next().unwrap_or_default()
-    }
-
-    /// Which capability an imported interface belongs to: `Ok(None)` for those that reach nothing by themselves.
+    /// The capability of an imported interface; `Ok(None)` if the interface needs no grant.
     ///
     /// # Errors
-    /// The interface is none that a host of this version has.
+    /// The host does not have the interface.
     pub(crate) fn of(import: &str) -> Result<Option<Self>, ()> {
         let (interface, version) = import.split_once('@').ok_or(())?;
         if !version.starts_with("0.2.") {
@@ -71,16 +77,16 @@ impl Capability {
 
 impl fmt::Display for Capability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        f.write_str(self.line().split(' ').next().unwrap_or_default())
     }
 }
 
-/// What a module may do within a directory.
+/// The access to a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
     /// Read files and list directories.
     ReadOnly,
-    /// Create, change and remove them as well.
+    /// Also create, change and remove them.
     ReadWrite,
 }
 
@@ -93,8 +99,8 @@ impl fmt::Display for Access {
     }
 }
 
-/// A directory of the host, under a name of the guest's. The guest reaches what lies below it and nothing else, symbolic
-/// links included.
+/// A directory of the host, under a name for the guest. The guest reaches only what lies below it; symbolic links do
+/// not lead out of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Directory {
     pub(crate) host: PathBuf,
@@ -103,7 +109,7 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// The host's directory at `host`, as the guest's `guest`, such as `/data`.
+    /// The host's directory `host`, which the guest finds at `guest`, such as `/data`.
     pub fn new(host: impl AsRef<Path>, guest: impl Into<String>, access: Access) -> Self {
         Self {
             host: host.as_ref().to_owned(),
@@ -113,11 +119,11 @@ impl Directory {
     }
 }
 
-/// What a module is granted beyond the contract (spec C5). Nothing by default: a module that imports what it was not
-/// granted is refused at load.
+/// The capabilities that a module is granted (spec C5). By default it has none: a module that imports an interface of a
+/// capability without a grant is refused at load.
 ///
-/// A capability can be granted with nothing behind it: a module that was compiled for `wasm32-wasip2` imports interfaces
-/// that it never uses.
+/// A capability can be granted with nothing behind it: a module that was compiled for `wasm32-wasip2` imports
+/// interfaces that it never uses.
 ///
 /// ```
 /// use pointwork::{Access, Capability, Directory, Grants};
@@ -141,7 +147,7 @@ pub struct Grants {
 }
 
 impl Grants {
-    /// Nothing.
+    /// No grants.
     pub fn new() -> Self {
         Self::default()
     }
@@ -167,7 +173,7 @@ impl Grants {
         self
     }
 
-    /// Grants [`Environment`](Capability::Environment) with these variables, and none of the host's own.
+    /// Grants [`Environment`](Capability::Environment) with these variables; those of the host are not included.
     #[must_use]
     pub fn environment(mut self, variables: impl IntoIterator<Item = (String, String)>) -> Self {
         self.environment.get_or_insert_default().extend(variables);
@@ -181,8 +187,8 @@ impl Grants {
         self
     }
 
-    /// Grants [`Sockets`](Capability::Sockets): TCP connections to these addresses, each `host:port`. A name is looked up
-    /// whenever the guest connects, and the guest may look up any name itself, unless the list is empty. It can neither
+    /// Grants [`Sockets`](Capability::Sockets): TCP connections to these addresses, each `host:port`. A name is looked
+    /// up whenever the guest connects. The guest may look up any name itself, unless the list is empty. It can neither
     /// listen nor use UDP.
     #[must_use]
     pub fn sockets(mut self, addresses: impl IntoIterator<Item = String>) -> Self {
@@ -190,15 +196,15 @@ impl Grants {
         self
     }
 
-    /// Grants [`Http`](Capability::Http): requests to these hosts, each `host` for the port of the scheme, or `host:port`.
-    /// Redirects are not followed.
+    /// Grants [`Http`](Capability::Http): requests to these hosts, each `host` for the port of the scheme, or
+    /// `host:port`. Redirects are not followed.
     #[must_use]
     pub fn http(mut self, hosts: impl IntoIterator<Item = String>) -> Self {
         self.http.get_or_insert_default().extend(hosts);
         self
     }
 
-    /// Whether a capability is granted, be it with nothing behind it.
+    /// Whether a capability is granted, even with nothing behind it.
     pub fn has(&self, capability: Capability) -> bool {
         match capability {
             Capability::Clocks => self.clocks,
@@ -211,44 +217,34 @@ impl Grants {
         }
     }
 
-    /// One text for each capability that is granted, for people. Values of the environment are not among them.
+    /// One readable text for each capability that is granted, without the values of the environment.
     pub fn describe(&self) -> Vec<String> {
-        let switches = [
-            (self.clocks, Capability::Clocks),
-            (self.random, Capability::Random),
-            (self.output, Capability::Output),
-        ];
-        let switches = switches
-            .into_iter()
-            .filter(|(granted, _)| *granted)
-            .map(|(_, capability)| capability.to_string());
-        let variables = self.environment.as_ref().map(|map| map.keys().cloned().collect());
-        let directory = |directory: &Directory| format!("{} ({})", directory.guest, directory.access);
-        let directories = self.directories.as_ref();
-        let lists = [
-            (Capability::Environment, variables),
-            (
-                Capability::Directories,
-                directories.map(|list| list.iter().map(directory).collect()),
-            ),
-            (Capability::Sockets, self.sockets.clone()),
-            (Capability::Http, self.http.clone()),
-        ];
-        let lists = lists
-            .into_iter()
-            .filter_map(|(capability, list): (_, Option<Vec<String>>)| {
-                let list = list?;
-                let list = if list.is_empty() {
-                    "none".to_owned()
-                } else {
-                    list.join(", ")
-                };
-                Some(format!("{capability} {list}"))
-            });
-        switches.chain(lists).collect()
+        let describe = |capability: Capability| {
+            let values: Vec<String> = match capability {
+                Capability::Clocks | Capability::Random | Capability::Output => {
+                    return self.has(capability).then(|| capability.to_string());
+                }
+                Capability::Environment => self.environment.as_ref()?.keys().cloned().collect(),
+                Capability::Directories => {
+                    let directories = self.directories.as_ref()?.iter();
+                    directories
+                        .map(|directory| format!("{} ({})", directory.guest, directory.access))
+                        .collect()
+                }
+                Capability::Sockets => self.sockets.clone()?,
+                Capability::Http => self.http.clone()?,
+            };
+            let values = if values.is_empty() {
+                "none".to_owned()
+            } else {
+                values.join(", ")
+            };
+            Some(format!("{capability} {values}"))
+        };
+        Capability::ALL.into_iter().filter_map(describe).collect()
     }
 
-    /// Whether a request may go to that authority. `default_port` is that of its scheme.
+    /// Whether a request to that authority is allowed. `default_port` is the port of its scheme.
     pub(crate) fn allows_http(&self, authority: &Authority, default_port: u16) -> bool {
         let port = authority.port_u16().unwrap_or(default_port);
         self.http.iter().flatten().any(|allowed| {
@@ -296,18 +292,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_granted_can_be_told_without_values() {
+    fn the_description_has_no_values() {
         let grants = Grants::new()
             .clocks()
             .environment([("TOKEN".to_owned(), "secret".to_owned())])
             .directories([Directory::new("/srv", "/data", Access::ReadWrite)])
             .sockets([]);
-        let told = [
+        let expected = [
             "clocks",
             "environment TOKEN",
             "directories /data (read-write)",
             "sockets none",
         ];
-        assert_eq!(grants.describe(), told);
+        assert_eq!(grants.describe(), expected);
     }
 }

@@ -14,20 +14,24 @@ mod instance;
 mod limits;
 mod scheduling;
 mod store;
+mod worker;
 
 pub use app::changes::{Change, ChangeKind, Refusal, RouteChanges, ServerRefused, ServerSwapped};
 pub use app::channel::Channel;
+pub use app::connect::ConnectOptions;
 pub use app::module::{ChannelInfo, ModuleInfo};
 pub use app::options::{AppOptions, ModuleOptions};
-pub use app::status::{Draining, ModuleState, ModuleStatus, Usage};
-pub use app::{App, ConnectOptions, Settings};
-pub use component::compiler::{Worker, work as compile_worker};
-pub use component::inspect::{Fit, Form, Inspection, inspect};
+pub use app::status::{Draining, ModuleStatus};
+pub use app::{App, Settings};
+pub use component::compiler::work as compile_worker;
+pub use component::inspect::{Conformance, Form, Inspection, inspect};
 pub use digest::digest;
 pub use error::{Error, ErrorKind};
 pub use grants::{Access, Capability, Directory, Grants};
 pub use limits::{Breaker, CompileOptions, Isolation, ModuleLimits, Trial};
+pub use scheduling::status::{ModuleState, Usage};
 pub use store::{CacheDirectory, StateDirectory, Version};
+pub use worker::Worker;
 
 pub use pointwork_core::limits::{Amount, Limit, LimitError, Limits};
 pub use pointwork_core::{

@@ -15,13 +15,13 @@ mod unix {
     use tempfile::TempDir;
     use tokio::runtime::Runtime;
 
-    /// Says that it is a worker.
+    /// The argument of a worker.
     pub(super) const WORKER: &str = "--worker";
 
-    /// What a worker does. `file` is its to write.
+    /// Runs a worker of that kind, which may write `file`.
     pub(super) fn work(kind: &str, file: &str) -> Result<(), Error> {
-        let tell = || {
-            // Whole at once: the test reads it as soon as it is there.
+        let write_id = || {
+            // By renaming: the test reads the file as soon as it is there.
             let (whole, part) = (PathBuf::from(file), PathBuf::from(format!("{file}.part")));
             fs::write(&part, std::process::id().to_string())
                 .and_then(|()| fs::rename(part, whole))
@@ -34,27 +34,23 @@ mod unix {
         };
         match kind {
             "good" => pointwork::compile_worker(),
-            "told" => {
-                tell();
-                pointwork::compile_worker()
-            }
             "hangs" => {
-                tell();
+                write_id();
                 wait()
             }
             "alone" => {
                 // Held until the process ends.
                 let lock = File::create(file).expect("the file can be made");
-                lock.try_lock().expect("nobody else compiles");
+                lock.try_lock().expect("no other worker compiles");
                 pointwork::compile_worker()
             }
             "aborts" => std::process::abort(),
-            "panics" => panic!("as it was told"),
+            "panics" => panic!("on purpose"),
             "ends" => Ok(()),
             "talks" => {
                 let mut output = std::io::stdout();
-                let said = output.write_all(b"good morning to everybody");
-                said.and_then(|()| output.flush()).expect("somebody listens");
+                let written = output.write_all(b"good morning to everybody");
+                written.and_then(|()| output.flush()).expect("the pipe is open");
                 wait()
             }
             _ => unreachable!("no such worker: {kind}"),
@@ -103,7 +99,7 @@ mod unix {
         Runtime::new().expect("a runtime starts")
     }
 
-    /// A component that passes for a module until it is compiled and linked. Then it lacks its functions.
+    /// A component that is a module until it is compiled and linked: it lacks the functions.
     fn component(within: &str) -> Vec<u8> {
         let text = format!(
             r#"(component {within} (instance $empty)
@@ -134,13 +130,13 @@ mod unix {
         assert!(chain(error).contains(expected), "{}", chain(error));
     }
 
-    /// A process that is gone and was waited for.
+    /// Whether a process has ended and was waited for.
     fn is_gone(process: i32) -> bool {
         test_kill_process(Pid::from_raw(process).expect("it is a process id")).is_err()
     }
 
-    /// The id that the worker told.
-    fn told(file: &Path) -> Option<i32> {
+    /// The process id that the worker wrote.
+    fn written_id(file: &Path) -> Option<i32> {
         fs::read_to_string(file).ok()?.parse().ok()
     }
 
@@ -169,7 +165,7 @@ mod unix {
     fn a_worker_that_dies_says_how() {
         for (kind, expected) in [
             ("aborts", "the compile worker crashed with signal 6"),
-            ("panics", "the compile worker panicked: it said: "),
+            ("panics", "the compile worker panicked: its standard error: "),
             ("ends", "the compile worker ended without an answer"),
             (
                 "talks",
@@ -193,7 +189,7 @@ mod unix {
         let error = scene.load(component(&module));
         assert_says(
             &error,
-            "the compile worker ran out of memory: it may take 67108864 bytes",
+            "the compile worker ran out of memory: its limit is 67108864 bytes",
         );
     }
 
@@ -223,15 +219,15 @@ mod unix {
 
     fn a_worker_that_hangs_is_killed_when_its_time_is_over() {
         let mut scene = Scene::new("hangs");
-        // Long enough to say who it is.
+        // Long enough to write its id.
         scene.options.compile.time = Duration::from_millis(500);
         let error = scene.load(component(""));
         assert_says(
             &error,
-            "the component does not compile within 2s: it may take 500ms of processor time",
+            "the component does not compile within 2s; its limit is 500ms of processor time",
         );
-        let process = told(&scene.file()).expect("the worker told its id");
-        assert!(is_gone(process), "before anybody learns of it");
+        let process = written_id(&scene.file()).expect("the worker wrote its id");
+        assert!(is_gone(process), "before the load returns");
     }
 
     fn a_load_that_is_cancelled_kills_its_worker() {
@@ -241,7 +237,7 @@ mod unix {
             let file = scene.file();
             let started = async {
                 loop {
-                    if let Some(process) = told(&file) {
+                    if let Some(process) = written_id(&file) {
                         break process;
                     }
                     tokio::time::sleep(Duration::from_millis(5)).await;

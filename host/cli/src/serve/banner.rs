@@ -47,7 +47,7 @@ fn channels_of(module: &ModuleInfo) -> impl Iterator<Item = [String; 3]> {
 
 /// A row for a module that asks for something or got something (spec C5).
 fn capabilities(module: &ModuleInfo) -> Option<[String; 3]> {
-    let asks: Vec<String> = module.asks.iter().map(ToString::to_string).collect();
+    let asks: Vec<String> = module.capabilities.iter().map(ToString::to_string).collect();
     let text = |list: &[String], separator| {
         if list.is_empty() {
             "nothing".to_owned()

@@ -158,7 +158,7 @@ fn module_that_asks_for_more_than_it_is_granted_is_refused_with_the_lines_to_add
         .stderr_eq(str![[r#"
 error: module `store` from `store.wasm` is refused
   caused by: imports `wasi:filesystem/types@0.2.6`, which it was not granted
-hint: what a module may reach stands below its [[module]]; this grants the interfaces, with nothing behind them:
+hint: the grants of a module stand below its [[module]]; this grants the interfaces, with nothing behind them:
 
       [module.grant]
       directories = []
@@ -186,7 +186,7 @@ store.wasm is refused
         .stderr_eq(str![[r#"
 error: `store.wasm` is refused
   caused by: imports `wasi:filesystem/types@0.2.6`, which it was not granted
-hint: what a module may reach stands below its [[module]]; this grants the interfaces, with nothing behind them:
+hint: the grants of a module stand below its [[module]]; this grants the interfaces, with nothing behind them:
 
       [module.grant]
       directories = []

@@ -129,7 +129,7 @@ fn method_that_is_hardly_meant_is_warned_of() {
     let text = String::from_utf8(output.stderr).expect("text");
     assert_eq!(
         text,
-        "warning: handler `index` of controller `Greetings` answers the method `ALL` and no other; a declaration \
+        "warning: handler `index` of controller `Greetings` answers only the method `ALL`; a declaration \
          without a method answers every method\n"
     );
 }

@@ -41,7 +41,7 @@ fn removed_module_stays_away() {
     server.stop("KILL");
     let server = Server::start(folder.path(), [""; 0]);
     assert_eq!(server.get("/version").status, 404);
-    server.logged("the module was removed, and stays so");
+    server.logged("the module was removed, and is not loaded");
     drop(server);
     put(folder.path(), 3);
     let server = Server::start(folder.path(), [""; 0]);

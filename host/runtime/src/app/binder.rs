@@ -1,27 +1,31 @@
-//! Holds the declared routes and replays them to adapters.
+//! Holds the declared routes, and replays them to adapters.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use pointwork_core::routing::{MethodFilter, Pattern, PatternError};
+use pointwork_core::routing::{Conflicts, MethodFilter, Pattern, PatternError};
 use pointwork_core::{Bus, Executor, Handler, Origin, Route, RouteRecord, Router, RouterOptions, Staged, Transport};
 
+use crate::app::changes::ChangeKind;
 use crate::app::module::Module;
 use crate::{Error, ErrorKind};
 
-/// Everything that routes are made from. A change is made on a copy, and the copy takes its place when every adapter has
-/// staged the table that it leads to: a refused change leaves no trace.
+/// The declarations that routes are made from, and the adapters that serve them.
+///
+/// A change is made on a copy. The copy replaces the original once every adapter has staged the new table, so that a
+/// refused change leaves no trace.
 #[derive(Clone, Default)]
 pub(crate) struct Binder {
     pub(crate) prefix: Option<String>,
-    sources: Vec<Source>,
+    /// In the order registered (spec D9).
+    declarations: Vec<Declaration>,
     transports: Vec<Arc<dyn Transport>>,
+    /// The routes that were warned about: adapter, method and path.
     warned: HashSet<(&'static str, String, String)>,
 }
 
-/// Where routes come from, in the order registered (spec D9).
 #[derive(Clone)]
-enum Source {
+enum Declaration {
     Manual {
         filter: MethodFilter,
         pattern: Pattern,
@@ -29,36 +33,42 @@ enum Source {
     },
     Module {
         module: Arc<Module>,
-        registered: Option<Registered>,
+        registration: Option<Registration>,
     },
 }
 
-/// How a module's routes were registered with an adapter; the first one fixes it (spec G2, M4).
+/// The registration of a module's routes with its first adapter, which the others follow (spec G2, M4).
 #[derive(Clone)]
-struct Registered {
+struct Registration {
     origin: Origin,
     prefix: Option<String>,
 }
 
 /// A table that every adapter has staged.
-pub(crate) struct Table {
+pub(crate) struct StagedTable {
     pub(crate) records: Vec<Arc<RouteRecord>>,
     staged: Vec<Staged>,
 }
 
-impl Table {
-    /// Makes the table visible on every adapter.
+impl StagedTable {
+    /// Publishes the table on every adapter.
     pub(crate) fn publish(self) -> Vec<Arc<RouteRecord>> {
         self.staged.into_iter().for_each(Staged::publish);
         self.records
     }
 }
 
-/// What the binder builds routers with.
-pub(crate) struct Means {
+/// Makes routers.
+pub(crate) struct RouterFactory {
     pub(crate) options: RouterOptions,
     pub(crate) bus: Bus,
     pub(crate) executor: Arc<dyn Executor>,
+}
+
+impl RouterFactory {
+    pub(crate) fn router(&self, routes: Vec<Route>) -> Result<Router, Conflicts> {
+        Router::new(routes, self.options.clone(), self.bus.clone(), self.executor.clone())
+    }
 }
 
 impl Binder {
@@ -69,7 +79,7 @@ impl Binder {
         handler: Arc<dyn Handler>,
     ) -> Result<(), PatternError> {
         let pattern = Pattern::join(self.prefix.as_deref().unwrap_or_default(), path)?;
-        self.sources.push(Source::Manual {
+        self.declarations.push(Declaration::Manual {
             filter,
             pattern,
             handler,
@@ -78,49 +88,80 @@ impl Binder {
     }
 
     pub(crate) fn modules(&self) -> impl Iterator<Item = &Arc<Module>> {
-        self.sources.iter().filter_map(|source| match source {
-            Source::Module { module, .. } => Some(module),
-            Source::Manual { .. } => None,
-        })
+        self.declarations.iter().filter_map(Declaration::module)
     }
 
     pub(crate) fn module(&self, name: &str) -> Option<&Arc<Module>> {
         self.modules().find(|module| module.info.name == name)
     }
 
-    /// Adds a module, or puts it in the place of the one of the same name.
-    pub(crate) fn put_module(&mut self, module: Arc<Module>) {
-        let attached = !self.transports.is_empty();
-        let registered = attached.then(|| Registered {
-            origin: Origin::Decorator,
-            prefix: self.prefix.clone(),
-        });
-        let name = &module.info.name;
-        let place = self.sources.iter().position(|source| source.is_module(name));
-        match place {
-            Some(place) => {
-                // A newer version of a module stays under the prefix of the one it replaces.
-                let prefix = self.sources[place].prefix().unwrap_or(self.prefix.clone());
-                let registered = registered.map(|registered| Registered { prefix, ..registered });
-                self.sources[place] = Source::Module { module, registered };
+    /// The module of that name.
+    ///
+    /// # Errors
+    /// Lists the modules that are loaded.
+    pub(crate) fn expect_module(&self, name: &str) -> Result<&Arc<Module>, Error> {
+        self.module(name).ok_or_else(|| {
+            let loaded: Vec<_> = self.modules().map(|module| format!("`{}`", module.info.name)).collect();
+            let loaded = if loaded.is_empty() {
+                "none is loaded".to_owned()
+            } else {
+                format!("loaded: {}", loaded.join(", "))
+            };
+            Error::new(ErrorKind::Refused, format!("there is no module `{name}`; {loaded}"))
+        })
+    }
+
+    /// Checks that a new module has a new name, and that any other change has a module.
+    pub(crate) fn check_name(&self, kind: ChangeKind, name: &str) -> Result<(), Error> {
+        if kind != ChangeKind::Loaded {
+            return self.expect_module(name).map(drop);
+        }
+        match self.module(name) {
+            None => Ok(()),
+            Some(_) => {
+                let message = format!("a module `{name}` is loaded already");
+                Err(Error::new(ErrorKind::Refused, message).with_hint("`App::swap` replaces it"))
             }
-            None => self.sources.push(Source::Module { module, registered }),
         }
     }
 
-    /// Takes a module out.
-    pub(crate) fn remove_module(&mut self, name: &str) {
-        self.sources.retain(|source| !source.is_module(name));
+    /// Adds a module, or replaces the one of the same name.
+    pub(crate) fn put_module(&mut self, module: Arc<Module>) {
+        let attached = !self.transports.is_empty();
+        let registration = |prefix| {
+            attached.then_some(Registration {
+                origin: Origin::Decorator,
+                prefix,
+            })
+        };
+        let name = &module.info.name;
+        let replaced = self.declarations.iter_mut().find(|old| old.is_of(name));
+        match replaced {
+            Some(replaced) => {
+                // A new version stays under the prefix of the one that it replaces.
+                let prefix = replaced.prefix().unwrap_or(&self.prefix).clone();
+                let registration = registration(prefix);
+                *replaced = Declaration::Module { module, registration };
+            }
+            None => {
+                let registration = registration(self.prefix.clone());
+                self.declarations.push(Declaration::Module { module, registration });
+            }
+        }
     }
 
-    /// Adds an adapter and replays what was declared so far to it. Tells whether there was anything to replay.
+    pub(crate) fn remove_module(&mut self, name: &str) {
+        self.declarations.retain(|declaration| !declaration.is_of(name));
+    }
+
+    /// Adds an adapter, to which all declarations are replayed. Returns whether a module declares a route.
     pub(crate) fn attach(&mut self, transport: Arc<dyn Transport>) -> bool {
         self.transports.push(transport);
         let mut declared = false;
-        for source in &mut self.sources {
-            if let Source::Module { module, registered } = source {
+        for declaration in &mut self.declarations {
+            if let Declaration::Module { module, registration } = declaration {
                 declared |= module.declares_routes();
-                registered.get_or_insert_with(|| Registered {
+                registration.get_or_insert_with(|| Registration {
                     origin: Origin::Replay,
                     prefix: self.prefix.clone(),
                 });
@@ -129,17 +170,18 @@ impl Binder {
         declared
     }
 
-    /// Compiles the table and has every adapter stage it.
-    pub(crate) fn stage(&mut self, means: &Means) -> Result<Table, Error> {
+    /// Compiles the table, and stages it on every adapter.
+    pub(crate) fn stage(&mut self, routers: &RouterFactory) -> Result<StagedTable, Error> {
         let mut routes = Vec::new();
-        for source in &self.sources {
-            source.routes(self.prefix.as_deref(), &mut routes)?;
+        for declaration in &self.declarations {
+            declaration.routes(self.prefix.as_deref(), &mut routes)?;
         }
         for route in &mut routes {
-            self.note_availability(route);
+            self.mark_unavailable(route);
         }
         let records = routes.iter().map(|route| route.record.clone()).collect();
-        let router = Router::new(routes, means.options.clone(), means.bus.clone(), means.executor.clone())
+        let router = routers
+            .router(routes)
             .map_err(|conflicts| Error::new(ErrorKind::Refused, "routes are in conflict").with_source(conflicts))?;
         let stage = |transport: &Arc<dyn Transport>| {
             let name = transport.name();
@@ -148,11 +190,11 @@ impl Binder {
             })
         };
         let staged = self.transports.iter().map(stage).collect::<Result<_, _>>()?;
-        Ok(Table { records, staged })
+        Ok(StagedTable { records, staged })
     }
 
-    /// Marks a route that an adapter cannot serve, and warns of it once (spec A3).
-    fn note_availability(&mut self, route: &mut Route) {
+    /// Marks a route with the adapters that cannot serve it, and warns about each once (spec A3).
+    fn mark_unavailable(&mut self, route: &mut Route) {
         for transport in &self.transports {
             if transport.serves(&route.filter) {
                 continue;
@@ -160,10 +202,8 @@ impl Binder {
             let record = Arc::make_mut(&mut route.record);
             let adapter = transport.name();
             record.unavailable_on.push(adapter.to_owned());
-            if self
-                .warned
-                .insert((adapter, record.method.clone(), record.path.clone()))
-            {
+            let warned = (adapter, record.method.clone(), record.path.clone());
+            if self.warned.insert(warned) {
                 tracing::warn!(
                     adapter,
                     "route {} {} is not available: `{adapter}` does not know the method",
@@ -175,18 +215,23 @@ impl Binder {
     }
 }
 
-impl Source {
-    fn is_module(&self, name: &str) -> bool {
-        matches!(self, Self::Module { module, .. } if module.info.name == name)
+impl Declaration {
+    fn module(&self) -> Option<&Arc<Module>> {
+        match self {
+            Self::Module { module, .. } => Some(module),
+            Self::Manual { .. } => None,
+        }
     }
 
-    fn prefix(&self) -> Option<Option<String>> {
+    fn is_of(&self, name: &str) -> bool {
+        self.module().is_some_and(|module| module.info.name == name)
+    }
+
+    /// The prefix of a module that is registered.
+    fn prefix(&self) -> Option<&Option<String>> {
         match self {
-            Self::Module {
-                registered: Some(registered),
-                ..
-            } => Some(registered.prefix.clone()),
-            _ => None,
+            Self::Module { registration, .. } => registration.as_ref().map(|registration| &registration.prefix),
+            Self::Manual { .. } => None,
         }
     }
 
@@ -213,9 +258,9 @@ impl Source {
                     handler: handler.clone(),
                 });
             }
-            Self::Module { module, registered } => {
-                let (origin, prefix) = match registered {
-                    Some(registered) => (registered.origin, registered.prefix.as_deref()),
+            Self::Module { module, registration } => {
+                let (origin, prefix) = match registration {
+                    Some(registration) => (registration.origin, registration.prefix.as_deref()),
                     None => (Origin::Decorator, current_prefix),
                 };
                 routes.extend(module.routes(prefix.unwrap_or_default(), origin)?);

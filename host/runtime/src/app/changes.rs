@@ -1,25 +1,26 @@
-//! What is told of every change of modules, and of every one that was refused.
+//! The events `server:swapped` and `server:refused`: a change of a module was published or refused.
 
 use std::fmt;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use pointwork_core::RouteRecord;
 use pointwork_events::Event;
 use serde::{Deserialize, Serialize};
 
-/// What was done to a module.
+/// The kind of a change of a module.
 ///
-/// Read it as a word from an open list: kinds that this version does not know arrive as [`ChangeKind::Other`].
+/// The list is open: kinds that this version does not know are read as [`ChangeKind::Other`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ChangeKind {
-    /// It is new.
+    /// The module is new.
     Loaded,
-    /// Another version took its place.
+    /// Another version replaced the current one.
     Swapped,
-    /// It is gone.
+    /// The module was removed.
     Removed,
-    /// The version before is current again.
+    /// The previous version is current again.
     RolledBack,
     /// A kind that this version does not know.
     #[serde(other)]
@@ -43,30 +44,30 @@ impl fmt::Display for ChangeKind {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct Change {
-    /// What was done.
+    /// The kind.
     pub kind: ChangeKind,
     /// The module.
     pub module: String,
-    /// SHA-256 of the version that is current now, in hex; `None` if the module is gone.
+    /// SHA-256 of the version that is current now, in hex; `None` if the module was removed.
     pub digest: Option<String>,
     /// SHA-256 of the version that was current before, in hex; `None` if the module is new.
     pub previous: Option<String>,
-    /// What became of its routes.
+    /// The changes of its routes.
     pub routes: RouteChanges,
-    /// Why, if nobody asked for it: a version that did not stand its trial.
+    /// The reason of a change that nobody requested: a version failed its canary trial.
     #[serde(default)]
     pub reason: Option<String>,
     /// When, in milliseconds since 1970-01-01 UTC.
     pub time: u64,
 }
 
-/// What a change does to routes; each is a method and a full pattern, in the order declared.
+/// The changes of routes; each route is a method and a full pattern, in the order declared.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RouteChanges {
     /// Routes that are new.
     pub added: Vec<String>,
-    /// Routes that are gone.
+    /// Routes that were removed.
     pub removed: Vec<String>,
     /// Routes that both versions have.
     pub kept: Vec<String>,
@@ -93,14 +94,14 @@ impl RouteChanges {
     }
 }
 
-/// A change of a module that was refused: the payload of `server:refused`. What served before goes on serving (spec S2).
+/// A change of a module that was refused: the payload of `server:refused`. The current version keeps serving (spec S2).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct Refusal {
     /// The module.
     pub module: String,
-    /// SHA-256 of the component that was refused, in hex; `None` if none was given.
+    /// SHA-256 of the component that was refused, in hex; `None` for a roll-back.
     pub digest: Option<String>,
     /// The error with its causes, in one line.
     pub reason: String,
@@ -126,4 +127,10 @@ impl Event for ServerRefused {
     const NAME: &'static str = "server:refused";
     type Payload = Refusal;
     type Output = ();
+}
+
+/// The current time in milliseconds since 1970-01-01 UTC.
+pub(super) fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

@@ -9,8 +9,8 @@ use pointwork_events::Event;
 
 use crate::{Error, ErrorKind};
 
-/// A channel of the host application, to bind listeners to (spec C1). [`App::channel`](crate::App::channel) makes it; it
-/// can be dropped when its listeners are bound.
+/// A channel of the host application, to bind listeners to (spec C1). [`App::channel`](crate::App::channel) makes it;
+/// it can be dropped when its listeners are bound.
 ///
 /// ```
 /// use pointwork::{App, Failure, events::events};
@@ -18,7 +18,7 @@ use crate::{Error, ErrorKind};
 /// events! {
 ///     /// The name of the product of that id.
 ///     pub ProductName = "db:product:name": u64 => String;
-///     /// Somebody looked at the product of that id.
+///     /// A visitor looked at the product of that id.
 ///     pub ProductViewed = "db:product:viewed": u64;
 /// }
 ///

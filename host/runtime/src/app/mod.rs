@@ -1,11 +1,18 @@
-//! What an embedder holds.
+//! The application: what an embedder holds.
 
 pub(crate) mod binder;
 pub(crate) mod changes;
 pub(crate) mod channel;
-mod lifecycle;
+pub(crate) mod connect;
+mod drain;
+mod health;
+mod install;
+mod manual_routes;
 pub(crate) mod module;
 pub(crate) mod options;
+mod publish;
+mod restore;
+mod roll_back;
 pub(crate) mod status;
 
 use std::collections::BTreeMap;
@@ -13,20 +20,21 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pointwork_core::routing::{MethodFilter, Pattern};
-use pointwork_core::{Bus, Caller, Executor, Handler, RouteRecord, StagedListeners, Subscription, Transport};
+use pointwork_core::{Bus, Caller, Executor, RouteRecord, Transport};
 
-use crate::app::binder::{Binder, Means};
+use crate::app::binder::{Binder, RouterFactory};
 use crate::app::changes::{Change, ChangeKind};
 use crate::app::channel::Channel;
-use crate::app::module::{Module, ModuleInfo};
+use crate::app::connect::{ConnectOptions, check_prefix};
+use crate::app::drain::PastVersions;
+use crate::app::module::ModuleInfo;
 use crate::app::options::{AppOptions, ModuleOptions};
+use crate::app::publish::Proposal;
 use crate::app::status::ModuleStatus;
+use crate::component::compiler::Compiler;
 use crate::component::engine::Engines;
 use crate::scheduling::threads::Threads;
-use crate::{Error, ErrorKind, digest};
-
-use self::lifecycle::{History, Proposal};
+use crate::{Error, StateDirectory, digest};
 
 /// An application: modules, channels and manual routes, served by the adapters that it is connected to.
 ///
@@ -43,41 +51,21 @@ use self::lifecycle::{History, Proposal};
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct App(Arc<Inner>);
+pub struct App(Arc<AppInner>);
 
-struct Inner {
+struct AppInner {
     engines: Arc<Engines>,
     threads: Arc<Threads>,
-    means: Means,
-    state: Mutex<State>,
+    routers: RouterFactory,
+    directory: Option<StateDirectory>,
+    state: Mutex<AppState>,
 }
 
-struct State {
+struct AppState {
     binder: Binder,
     records: Vec<Arc<RouteRecord>>,
-    histories: BTreeMap<String, History>,
-}
-
-/// How an adapter is connected.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct ConnectOptions {
-    /// The global prefix, as [`App::set_global_prefix`] sets it.
-    pub prefix: Option<String>,
-}
-
-impl ConnectOptions {
-    /// No prefix.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Sets the global prefix.
-    #[must_use]
-    pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
-        self.prefix = Some(prefix.into());
-        self
-    }
+    /// By the name of the module.
+    past: BTreeMap<String, PastVersions>,
 }
 
 /// Figures of an application (spec M5).
@@ -92,94 +80,71 @@ impl App {
     /// An application with the default options. Starts its threads.
     ///
     /// # Errors
-    /// [`Engine`](ErrorKind::Engine) if the threads do not start.
+    /// [`Engine`](crate::ErrorKind::Engine) if the threads do not start.
     pub fn new() -> Result<Self, Error> {
         Self::with_options(AppOptions::default())
     }
 
-    /// An application with options of its own.
+    /// An application with options.
     ///
     /// # Errors
     /// As [`new`](Self::new).
     pub fn with_options(options: AppOptions) -> Result<Self, Error> {
         let threads = Arc::new(Threads::start()?);
         let executor: Arc<dyn Executor> = threads.clone();
-        let bus = Bus::new(executor.clone(), options.bus.clone());
-        let means = Means {
-            options: options.router.clone(),
-            bus,
-            executor,
-        };
-        let engines = Arc::new(Engines::new(&options)?);
-        let state = Mutex::new(State {
-            binder: Binder::default(),
-            records: Vec::new(),
-            histories: BTreeMap::new(),
-        });
-        let app = Self(Arc::new(Inner {
-            engines,
+        let compiler = Compiler::new(options.compile, options.cache);
+        let engines = Engines::new(options.limits, options.max_memory, options.max_instances, compiler)?;
+        let app = Self(Arc::new(AppInner {
+            engines: Arc::new(engines),
             threads,
-            means,
-            state,
+            routers: RouterFactory {
+                options: options.router,
+                bus: Bus::new(executor.clone(), options.bus),
+                executor,
+            },
+            directory: options.state,
+            state: Mutex::new(AppState {
+                binder: Binder::default(),
+                records: Vec::new(),
+                past: BTreeMap::new(),
+            }),
         }));
-        app.keep_tidy();
+        app.start_maintenance();
         Ok(app)
-    }
-
-    /// Registers a route by hand, for any method (spec M2): an HTTP token, in the case in which clients send it.
-    ///
-    /// # Errors
-    /// [`Refused`](ErrorKind::Refused) if the method is no token, the path no pattern, or the route in conflict with
-    /// another (spec P7).
-    pub fn register_route(&self, method: &str, path: &str, handler: impl Handler) -> Result<&Self, Error> {
-        let filter = MethodFilter::parse(Some(method)).map_err(|error| {
-            Error::new(ErrorKind::Refused, format!("the route for `{path}` is refused")).with_source(error)
-        })?;
-        self.register(filter, path, Arc::new(handler))
-    }
-
-    fn register(&self, filter: MethodFilter, path: &str, handler: Arc<dyn Handler>) -> Result<&Self, Error> {
-        let shown = filter.to_string();
-        self.change(|binder| {
-            binder.add_manual(filter, path, handler).map_err(|error| {
-                Error::new(ErrorKind::Refused, format!("route {shown} `{path}` is refused")).with_source(error)
-            })?;
-            Ok(())
-        })?;
-        Ok(self)
     }
 
     /// A channel of the host application, to bind listeners to (spec C1, C3).
     pub fn channel(&self, name: impl Into<String>) -> Channel {
-        Channel::new(self.0.means.bus.clone(), name.into())
+        Channel::new(self.bus().clone(), name.into())
     }
 
-    /// The door to the application's events for code outside any request. It does not keep the application: when that is
-    /// gone, calls fail with the code `gone`.
+    /// Calls and emits the application's events from code outside any request. It does not keep the application alive:
+    /// after the end of that, calls fail with the code `gone`.
     pub fn caller(&self) -> Caller {
-        self.0.means.bus.caller()
+        self.bus().caller()
     }
 
     /// The bus that carries the application's events.
     pub fn bus(&self) -> &Bus {
-        &self.0.means.bus
+        &self.0.routers.bus
     }
 
-    /// Loads a module under a name that no other has, with the application's limits.
+    /// Loads a module under a new name, with the application's limits.
     ///
-    /// The component is checked, compiled and asked for its routes and channels before anything changes; then the
-    /// listeners and the whole new table are published. Compiling takes from milliseconds to seconds, on a thread of its own.
+    /// First the component is checked and compiled, and its routes and channels are read. Then its listeners and the
+    /// new route table are published. Compiling takes from milliseconds to seconds, on a thread of its own.
     ///
     /// # Errors
-    /// A refusal names the module and the reason; [`ErrorKind`] tells them apart. The application is as it was before.
+    /// A refusal names the module and the reason; [`ErrorKind`](crate::ErrorKind) distinguishes them. The application
+    /// stays unchanged.
     ///
     /// # Cancel safety
-    /// Cancelled, the module is not loaded; or it is, whole, if it was about to be published.
+    /// Cancelled, the module is either not loaded, or loaded whole if it was about to be published.
     pub async fn load(&self, name: &str, component: impl Into<Vec<u8>>) -> Result<ModuleInfo, Error> {
         self.load_with(name, component, ModuleOptions::default()).await
     }
 
-    /// Loads a module with limits of its own, and with what it is granted; see [`load`](Self::load).
+    /// Loads a module with options: limits, grants and more; see [`load`](Self::load).
     ///
     /// ```no_run
     /// use pointwork::{Access, App, Directory, Grants, ModuleOptions};
@@ -196,7 +161,7 @@ impl App {
     /// As [`load`](Self::load).
     ///
     /// # Cancel safety
-    /// Cancelled, the module is not loaded; or it is, whole, if it was about to be published.
+    /// As [`load`](Self::load).
     pub async fn load_with(
         &self,
         name: &str,
@@ -211,60 +176,47 @@ impl App {
     /// Loads a module from a file; see [`load`](Self::load).
     ///
     /// # Errors
-    /// As [`load`](Self::load), and [`Read`](ErrorKind::Read).
+    /// As [`load`](Self::load), and [`Read`](crate::ErrorKind::Read).
     ///
     /// # Cancel safety
-    /// Cancelled, the module is not loaded; or it is, whole, if it was about to be published.
+    /// As [`load`](Self::load).
     pub async fn load_file(&self, name: &str, path: impl AsRef<Path>) -> Result<ModuleInfo, Error> {
         self.load_file_with(name, path, ModuleOptions::default()).await
     }
 
-    /// Loads a module from a file, with limits of its own and with what it is granted; see
-    /// [`load_with`](Self::load_with).
+    /// Loads a module from a file, with options; see [`load_with`](Self::load_with).
     ///
     /// # Errors
     /// As [`load_file`](Self::load_file).
     ///
     /// # Cancel safety
-    /// Cancelled, the module is not loaded; or it is, whole, if it was about to be published.
+    /// As [`load`](Self::load).
     pub async fn load_file_with(
         &self,
         name: &str,
         path: impl AsRef<Path>,
         options: ModuleOptions,
     ) -> Result<ModuleInfo, Error> {
-        let path = path.as_ref().to_owned();
-        let read = path.clone();
-        let bytes = self.0.threads.spawn_blocking(move || std::fs::read(read)).await;
-        let failed = || {
-            Error::new(
-                ErrorKind::Read,
-                format!("module `{name}` cannot be read from `{}`", path.display()),
-            )
-        };
-        let bytes = bytes
-            .map_err(|error| failed().with_source(error))?
-            .map_err(|error| failed().with_source(error))?;
-        self.load_with(name, bytes, options).await
+        let component = self.read_component(name, path.as_ref()).await?;
+        self.load_with(name, component, options).await
     }
 
-    /// Puts another component in the place of a module, with changed routes and channels if need be: what is in flight
-    /// ends on the old one, the next request sees the whole new table (spec S1). It keeps the limits and grants of the
-    /// module that it replaces.
+    /// Replaces the component of a module; its routes and channels may change. Calls in flight end on the old version,
+    /// the next request meets the whole new table (spec S1). The module keeps its limits and grants.
     ///
     /// # Errors
-    /// As [`load`](Self::load), and [`Refused`](ErrorKind::Refused) if there is no module of that name. The old module
-    /// keeps serving (spec S2).
+    /// As [`load`](Self::load), and [`Refused`](crate::ErrorKind::Refused) if there is no module of that name. The old
+    /// version keeps serving (spec S2).
     ///
     /// # Cancel safety
-    /// Cancelled, the old module keeps serving; or the new one does, whole, if it was about to be published.
+    /// Cancelled, either the old version keeps serving, or the new one serves whole if it was about to be published.
     pub async fn swap(&self, name: &str, component: impl Into<Vec<u8>>) -> Result<Change, Error> {
-        let mut options = expect_module(&self.state().binder, name)?.options.clone();
+        let mut options = self.state().binder.expect_module(name)?.options.clone();
         options.digest = None;
         self.swap_with(name, component, options).await
     }
 
-    /// Puts another component in the place of a module, with other limits and grants; see [`swap`](Self::swap).
+    /// Replaces the component of a module and its options; see [`swap`](Self::swap).
     ///
     /// # Errors
     /// As [`swap`](Self::swap).
@@ -282,8 +234,9 @@ impl App {
         Ok(change)
     }
 
-    /// Swaps as [`swap_with`](Self::swap_with) does, for a component that is what the application would be told to load at
-    /// its next start: a file of its configuration that has changed. What is uploaded later is then newer than the file.
+    /// Swaps as [`swap_with`](Self::swap_with) does, for a component that the application will be configured with at
+    /// its next start, such as a file that changed. The state directory records it as the base: see
+    /// [`restore_with`](Self::restore_with).
     ///
     /// Without a state directory ([`AppOptions::state`]) the two are the same.
     ///
@@ -305,15 +258,15 @@ impl App {
         Ok(change)
     }
 
-    /// Loads the version of a module that was current when the application ended last, if there is a state directory
-    /// ([`AppOptions::state`]) that knows one; otherwise `component`. If `component` is another one than it was then, it is
-    /// newer than what the state directory has, and is loaded in its stead.
+    /// Loads the version of a module that was current when the application ended last, if the state directory
+    /// ([`AppOptions::state`]) knows one; otherwise `component`. If `component` is another one than at the last start,
+    /// it is newer than the state directory, and is loaded.
     ///
-    /// `None` for `component` is for modules that came while the application served. A module that was removed
-    /// stays away: the result is `None`.
+    /// `component` is `None` for a module that was loaded while the application served. For a module that was removed
+    /// the result is `None`, and nothing is loaded.
     ///
     /// # Errors
-    /// As [`load`](Self::load), and [`State`](ErrorKind::State).
+    /// As [`load`](Self::load), and [`State`](crate::ErrorKind::State).
     ///
     /// # Cancel safety
     /// As [`load`](Self::load).
@@ -326,12 +279,13 @@ impl App {
         self.restore(name, component, options).await
     }
 
-    /// Makes the version of a module current again that was so before the last swap. What is current now is what the next
-    /// roll-back leads to. With a state directory ([`AppOptions::state`]) the version before outlives the process.
+    /// Makes the version of a module current again that the last swap replaced. The next roll-back leads back to the
+    /// version that is current now. With a state directory ([`AppOptions::state`]) the previous version survives a
+    /// restart.
     ///
     /// # Errors
-    /// [`Refused`](ErrorKind::Refused) if there is no module of that name, or no version before; if the routes of that
-    /// version are in conflict with what came since.
+    /// [`Refused`](crate::ErrorKind::Refused) if there is no module of that name, or it has no previous version; or if
+    /// the routes of that are in conflict with routes that were registered since.
     ///
     /// # Cancel safety
     /// Cancelled before it is published, nothing changes.
@@ -339,69 +293,49 @@ impl App {
         self.revert(name, None, None).await
     }
 
-    /// Takes a module out, with its routes and its listeners. Requests and events in flight end on it, within
-    /// [`ModuleOptions::drain`].
+    /// Removes a module, with its routes and its listeners. Calls in flight end on it, within [`ModuleOptions::drain`].
     ///
     /// # Errors
-    /// [`Refused`](ErrorKind::Refused) if there is no module of that name.
+    /// [`Refused`](crate::ErrorKind::Refused) if there is no module of that name.
     ///
     /// # Cancel safety
-    /// Cancelled, the module may be gone or still be there, whole in either case.
+    /// Cancelled, the module is either removed or still there, whole in either case.
     pub async fn remove(&self, name: &str) -> Result<Change, Error> {
         self.publish(Proposal::new(ChangeKind::Removed, name, None)).await
     }
 
-    /// How every module is at this moment, in the order loaded.
+    /// The status of every module, in the order loaded.
     pub fn statuses(&self) -> Vec<ModuleStatus> {
-        self.look()
+        let state = self.state();
+        let status = |module| state.status(module, self.0.directory.as_ref());
+        state.binder.modules().map(status).collect()
     }
 
-    /// How many requests are under way: those that wait for their reply, and those whose context somebody still holds.
+    /// The number of requests in flight: those that wait for their reply, and those whose context is still held.
     pub fn requests_in_flight(&self) -> usize {
-        self.0.means.bus.requests()
+        self.bus().requests()
     }
 
-    /// Connects an adapter: every route declared so far is replayed to it, and later ones follow (spec M4).
+    /// Connects an adapter: it receives every route that is declared so far, and later ones follow (spec M4).
     ///
-    /// An adapter that finds no declared route logs one loud error, since it would answer 404 to everything (spec E3).
-    /// Do not also mount the adapter's router at the prefix: its routes would be served at the doubled path (spec G6).
+    /// An adapter that receives no route logs one error, since it would answer 404 to everything (spec E3). Do not also
+    /// mount the adapter's router at the prefix: its routes would be served at the doubled path (spec G6).
     ///
     /// # Errors
-    /// [`Refused`](ErrorKind::Refused) if the prefix is no path, or the adapter refuses the table.
+    /// [`Refused`](crate::ErrorKind::Refused) if the prefix is not a path, or the adapter refuses the table.
     pub fn connect_to(&self, transport: impl Transport, options: ConnectOptions) -> Result<&Self, Error> {
-        let transport: Arc<dyn Transport> = Arc::new(transport);
-        if let Some(prefix) = &options.prefix {
-            check_prefix(prefix)?;
-        }
-        let name = transport.name();
-        transport.attach(self.0.means.bus.reporter(name));
-        let mut replayed = false;
-        self.change(|binder| {
-            if options.prefix.is_some() {
-                binder.prefix.clone_from(&options.prefix);
-            }
-            replayed = binder.attach(transport);
-            Ok(())
-        })?;
-        if !replayed {
-            tracing::error!(
-                adapter = name,
-                "the route replay to adapter `{name}` is missing: it received no route, and answers 404 until one is \
-                 registered. Likely causes: no module is loaded; a module lists no controllers; a component was built \
-                 against an older version of the WIT package"
-            );
-        }
+        self.attach(Arc::new(transport), options)?;
         Ok(self)
     }
 
     /// Sets the global prefix: routes that are registered from now on stand under it, earlier ones stay where they are.
     /// It is applied once, also if it is set twice (spec G2, G4).
     ///
-    /// A module counts as registered when it first meets an adapter: at [`connect_to`](Self::connect_to), or at its load
-    /// if an adapter is connected by then.
+    /// A module counts as registered when it first meets an adapter: at [`connect_to`](Self::connect_to), or at its
+    /// load if an adapter is connected by then.
     ///
     /// # Errors
-    /// [`Refused`](ErrorKind::Refused) if the prefix is no path.
+    /// [`Refused`](crate::ErrorKind::Refused) if the prefix is not a path.
     pub fn set_global_prefix(&self, prefix: &str) -> Result<&Self, Error> {
         check_prefix(prefix)?;
         self.change(|binder| {
@@ -415,11 +349,8 @@ impl App {
     ///
     /// Routes of a module that has not met an adapter yet have the origin `decorator`; the adapter makes it `replay`.
     pub fn routes(&self) -> Vec<RouteRecord> {
-        self.state()
-            .records
-            .iter()
-            .map(|record| RouteRecord::clone(record))
-            .collect()
+        let records = &self.state().records;
+        records.iter().map(|record| RouteRecord::clone(record)).collect()
     }
 
     /// Figures of the application.
@@ -431,98 +362,33 @@ impl App {
 
     /// Every loaded module, in the order loaded.
     pub fn modules(&self) -> Vec<ModuleInfo> {
-        self.state()
-            .binder
-            .modules()
-            .map(|module| module.info.clone())
-            .collect()
+        let state = self.state();
+        state.binder.modules().map(|module| module.info.clone()).collect()
     }
 
-    /// Waits until every emitted event was heard; for the end of a program, after its adapters have stopped.
+    /// Waits until every emitted event was delivered; for the end of a program, after its adapters have stopped.
     ///
     /// # Cancel safety
     /// Cancel safe: bound it with a timeout.
     pub async fn drained(&self) {
-        self.0.means.bus.drained().await;
+        self.bus().drained().await;
     }
 
-    /// Puts listeners in the place of those that the module of that name has.
-    fn stage_listeners(&self, module: &str, listeners: Vec<Subscription>) -> Result<StagedListeners<'_>, Error> {
-        let staged = self.0.means.bus.stage(Some(module), listeners);
-        staged.map_err(|error| Error::new(ErrorKind::Refused, "its channels are refused").with_source(error))
-    }
-
-    /// Changes the binder, whole or not at all.
+    /// Changes the binder and publishes its routes, whole or not at all.
     fn change(&self, change: impl FnOnce(&mut Binder) -> Result<(), Error>) -> Result<(), Error> {
         let mut state = self.state();
         let mut binder = state.binder.clone();
         change(&mut binder)?;
-        let table = binder.stage(&self.0.means)?;
+        let table = binder.stage(&self.0.routers)?;
         state.binder = binder;
         state.records = table.publish();
         Ok(())
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, AppState> {
         // A change is made on a copy, so a panic within one leaves the state whole.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn expect_module<'a>(binder: &'a Binder, name: &str) -> Result<&'a Arc<Module>, Error> {
-    if let Some(module) = binder.module(name) {
-        return Ok(module);
-    }
-    let known: Vec<_> = binder
-        .modules()
-        .map(|module| format!("`{}`", module.info.name))
-        .collect();
-    let known = if known.is_empty() {
-        "none is loaded".to_owned()
-    } else {
-        format!("loaded: {}", known.join(", "))
-    };
-    Err(Error::new(
-        ErrorKind::Refused,
-        format!("there is no module `{name}`; {known}"),
-    ))
-}
-
-fn check_prefix(prefix: &str) -> Result<(), Error> {
-    Pattern::parse(prefix).map(drop).map_err(|error| {
-        Error::new(ErrorKind::Refused, format!("the global prefix `{prefix}` is refused")).with_source(error)
-    })
-}
-
-macro_rules! verbs {
-    ($($verb:ident $method:literal),* $(,)?) => {
-        /// One operation for each attribute of the guest SDK (spec M1). Each registers a route by hand, as
-        /// [`register_route`](App::register_route) does, with its errors.
-        impl App {$(
-            #[doc = concat!("Registers a route for ", $method, ".")]
-            ///
-            /// # Errors
-            /// As [`register_route`](App::register_route).
-            pub fn $verb(&self, path: &str, handler: impl Handler) -> Result<&Self, Error> {
-                self.register_route($method, path, handler)
-            }
-        )*
-
-            /// Registers a route for every method, extension methods included (spec A7).
-            ///
-            /// # Errors
-            /// As [`register_route`](App::register_route).
-            pub fn all(&self, path: &str, handler: impl Handler) -> Result<&Self, Error> {
-                self.register(MethodFilter::All, path, Arc::new(handler))
-            }
-        }
-    };
-}
-
-verbs! {
-    get "GET", post "POST", put "PUT", patch "PATCH", delete "DELETE", head "HEAD", options "OPTIONS", trace "TRACE",
-    connect "CONNECT", purge "PURGE", search "SEARCH", propfind "PROPFIND", proppatch "PROPPATCH", mkcol "MKCOL",
-    copy "COPY", r#move "MOVE", lock "LOCK", unlock "UNLOCK", acl "ACL", report "REPORT",
 }
 
 impl fmt::Debug for App {

@@ -8,7 +8,6 @@ use pointwork_core::routing::DeclaredRoute;
 use pointwork_core::{Bus, Origin, Route, RouteRecord, Subscription};
 
 use crate::app::options::ModuleOptions;
-use crate::app::status::Usage;
 use crate::component::engine::Engines;
 use crate::component::inspect::Form;
 use crate::component::link::{Compiled, compile};
@@ -16,6 +15,7 @@ use crate::component::manifest::Manifest;
 use crate::guest::bindings::exports::pointwork::module::channels::Channel;
 use crate::instance::handlers::Instances;
 use crate::scheduling::metrics::Metrics;
+use crate::scheduling::status::Usage;
 use crate::scheduling::threads::Threads;
 use crate::{Capability, Error, ErrorKind};
 
@@ -37,8 +37,8 @@ pub struct ModuleInfo {
     pub routes: usize,
     /// The channels that it declares, in its order.
     pub channels: Vec<ChannelInfo>,
-    /// The capabilities that it imports beyond the contract.
-    pub asks: Vec<Capability>,
+    /// The capabilities that it imports, beyond the contract.
+    pub capabilities: Vec<Capability>,
     /// The capabilities that it is granted, one text each; see [`Grants::describe`](crate::Grants::describe).
     pub granted: Vec<String>,
     /// Declarations that are legal but probably mistakes, a sentence each: a method in lower case, a method `ALL`. They are
@@ -114,7 +114,7 @@ impl Module {
             size,
             routes: manifest.routes.len(),
             channels: manifest.channels.iter().map(ChannelInfo::of).collect(),
-            asks: inspection.asks(),
+            capabilities: inspection.capabilities(),
             granted: options.grants.describe(),
             warnings: crate::component::lint::warnings(&manifest.routes),
         };

@@ -6,10 +6,11 @@ use pointwork_core::Caller;
 use tokio_util::sync::CancellationToken;
 use wasmtime::component::Component;
 
-use crate::component::compiler::{CodeSettings, blocking};
-use crate::component::engine::{Engines, Shared};
-use crate::component::inspect::{Fit, Form, Inspection, inspect};
+use crate::component::compiler::blocking;
+use crate::component::engine::{Engines, LinkedEngine};
+use crate::component::inspect::{Conformance, Form, Inspection, inspect};
 use crate::component::module_pre::ModulePre;
+use crate::component::settings::CodeSettings;
 use crate::guest::GuestSettings;
 use crate::limits::{Breaker, Isolation, ModuleLimits, Trial};
 use crate::scheduling::metrics::Metrics;
@@ -20,7 +21,7 @@ use crate::{Error, ErrorKind, Grants};
 pub(crate) struct Compiled {
     pub(crate) pre: ModulePre,
     pub(crate) inspection: Inspection,
-    pub(crate) fit: Fit,
+    pub(crate) fit: Conformance,
 }
 
 /// The options that a component is linked with: see [`ModuleOptions`](crate::ModuleOptions).
@@ -35,9 +36,9 @@ pub(crate) struct ModuleSettings {
 /// A component that was looked at from outside.
 struct Checked {
     inspection: Inspection,
-    fit: Fit,
+    fit: Conformance,
     settings: CodeSettings,
-    shared: Shared,
+    shared: LinkedEngine,
 }
 
 /// Checks a component and compiles it, within the bounds of the application ([`CompileOptions`](crate::CompileOptions)).
@@ -70,9 +71,9 @@ pub(crate) async fn compile(
 /// Looks at a component from outside, and finds the engine for it.
 fn check(bytes: &[u8], grants: &Grants, stack: usize, engines: &Engines) -> Result<Checked, Error> {
     let inspection = inspect(bytes)?;
-    let fit = inspection.verdict(grants)?;
+    let fit = inspection.check(grants)?;
     let settings = CodeSettings { form: fit.form, stack };
-    let shared = engines.of(settings.form, settings.stack)?;
+    let shared = engines.of(settings)?;
     Ok(Checked {
         inspection,
         fit,
@@ -95,7 +96,7 @@ fn link(
         shared,
         ..
     } = checked;
-    let uses_wasi = inspection.foreign().next().is_some();
+    let uses_wasi = inspection.foreign_imports().next().is_some();
     let instance_pre = shared.link(&component, uses_wasi).map_err(|error| {
         Error::new(
             ErrorKind::Compile,
@@ -146,7 +147,7 @@ fn link(
 }
 
 /// The limits of a module with what its isolation makes of them.
-fn isolated(settings: &ModuleSettings, inspection: &Inspection, fit: &Fit) -> Result<ModuleLimits, Error> {
+fn isolated(settings: &ModuleSettings, inspection: &Inspection, fit: &Conformance) -> Result<ModuleLimits, Error> {
     let mut limits = settings.limits.clone();
     match settings.isolation {
         Some(Isolation::Shared) if fit.form == Form::Synchronous => {
@@ -161,7 +162,7 @@ fn isolated(settings: &ModuleSettings, inspection: &Inspection, fit: &Fit) -> Re
             limits.reuse = 1;
         }
     }
-    if !inspection.takes_several {
+    if !inspection.has_async_lift {
         // Each of its calls would hold up the next one, which may be what the first waits for.
         limits.in_flight = 1;
     }

@@ -1,11 +1,11 @@
-//! What a module may declare but hardly means.
+//! Warnings about declarations that are valid, but probably mistakes.
 
 use std::collections::HashSet;
 
 use pointwork_core::routing::{ATTRIBUTE_METHODS, DeclaredRoute, MethodFilter};
 
-/// One sentence for each handler whose method is legal and yet most likely a slip: any token is a method, and methods are
-/// case-sensitive, so such a route is served and never asked for.
+/// One sentence for each handler whose method is probably a mistake. Any token is a method, and methods are
+/// case-sensitive, so that such a route is valid, but no client requests it.
 pub(crate) fn warnings(routes: &[DeclaredRoute]) -> Vec<String> {
     let mut seen = HashSet::new();
     let mut warnings = Vec::new();
@@ -18,7 +18,7 @@ pub(crate) fn warnings(routes: &[DeclaredRoute]) -> Vec<String> {
         };
         if seen.insert((route.handler, method)) {
             warnings.push(format!(
-                "handler `{}` of controller `{}` answers the method `{method}` and no other; {advice}",
+                "handler `{}` of controller `{}` answers only the method `{method}`; {advice}",
                 route.handler_name, route.controller
             ));
         }
@@ -31,8 +31,8 @@ fn advice(method: &str) -> Option<String> {
     if matches!(upper.as_str(), "ALL" | "ANY" | "*") {
         return Some("a declaration without a method answers every method".to_owned());
     }
-    let slip = upper != method && ATTRIBUTE_METHODS.contains(&upper.as_str());
-    slip.then(|| format!("methods are case-sensitive, and clients send `{upper}`"))
+    let is_mistake = upper != method && ATTRIBUTE_METHODS.contains(&upper.as_str());
+    is_mistake.then(|| format!("methods are case-sensitive, and clients send `{upper}`"))
 }
 
 #[cfg(test)]
@@ -57,18 +57,16 @@ mod tests {
     }
 
     #[test]
-    fn method_in_lower_case_is_warned_of_once_per_handler() {
+    fn a_method_in_lower_case_is_warned_about_once_per_handler() {
         assert_eq!(
             warned(Some("get")),
-            [
-                "handler `show` of controller `shop` answers the method `get` and no other; \
-             methods are case-sensitive, and clients send `GET`"
-            ]
+            ["handler `show` of controller `shop` answers only the method `get`; \
+             methods are case-sensitive, and clients send `GET`"]
         );
     }
 
     #[test]
-    fn words_for_every_method_are_no_such_thing() {
+    fn a_word_for_every_method_is_not_a_method() {
         for word in ["ALL", "any", "*"] {
             assert!(
                 warned(Some(word))[0].ends_with("a declaration without a method answers every method"),
@@ -78,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn usual_methods_and_methods_of_one_s_own_are_fine() {
+    fn common_and_custom_methods_are_fine() {
         for method in [None, Some("GET"), Some("NOTIFY"), Some("mkworkspace")] {
             assert_eq!(warned(method), Vec::<String>::new());
         }

@@ -6,12 +6,11 @@ use pointwork_core::routing::{ControllerDeclaration, DeclaredRoute, RouteDeclara
 use wasmtime::Store;
 use wasmtime::component::{ComponentExportIndex, Instance, Lift};
 
-use super::engine::SLICE;
 use super::module_pre::ModulePre;
 use crate::guest::Guest;
 use crate::guest::bindings::exports::pointwork::module::channels::Channel;
 use crate::guest::bindings::exports::pointwork::module::routes::Controller;
-use crate::scheduling::meter::{Metered, follow};
+use crate::scheduling::meter::{Metered, SLICE, run_to_end};
 use crate::scheduling::threads::Threads;
 use crate::{Error, ErrorKind};
 
@@ -29,16 +28,17 @@ impl Manifest {
         // A component that loops while its declarations are read must not hold up those that serve.
         let reading = Box::pin(async move { tokio::time::timeout(limit, declarations(&version)).await });
         let failed = |message: &str| Error::new(ErrorKind::Probe, message.to_owned());
-        let (controllers, channels) = match follow(Metered::new(reading, SLICE, limit, Arc::default()), threads).await {
-            Ok(Some(Ok(Ok(declarations)))) => declarations,
-            Ok(Some(Ok(Err(trap)))) => {
-                return Err(failed("reading its declarations failed").with_source(trap.into_boxed_dyn_error()));
-            }
-            Ok(Some(Err(_)) | None) => {
-                return Err(failed(&format!("reading its declarations took longer than {limit:?}")));
-            }
-            Err(panic) => return Err(failed("reading its declarations panicked").with_source(panic)),
-        };
+        let (controllers, channels) =
+            match run_to_end(Metered::new(reading, SLICE, limit, Arc::default()), threads).await {
+                Ok(Some(Ok(Ok(declarations)))) => declarations,
+                Ok(Some(Ok(Err(trap)))) => {
+                    return Err(failed("reading its declarations failed").with_source(trap.into_boxed_dyn_error()));
+                }
+                Ok(Some(Err(_)) | None) => {
+                    return Err(failed(&format!("reading its declarations took longer than {limit:?}")));
+                }
+                Err(panic) => return Err(failed("reading its declarations panicked").with_source(panic)),
+            };
         let controllers: Vec<_> = controllers.into_iter().map(controller_in).collect();
         let routes = validate(&pre.settings.module, &controllers)
             .map_err(|errors| Error::new(ErrorKind::Refused, "its declarations are refused").with_source(errors))?;

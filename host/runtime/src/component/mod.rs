@@ -1,4 +1,4 @@
-//! From the bytes of a component to what instances are made of.
+//! From the bytes of a component to a module that can be instantiated.
 
 pub(crate) mod compiler;
 pub(crate) mod engine;
@@ -7,3 +7,4 @@ pub(crate) mod link;
 pub(crate) mod lint;
 pub(crate) mod manifest;
 pub(crate) mod module_pre;
+pub(crate) mod settings;

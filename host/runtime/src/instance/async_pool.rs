@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use pointwork_core::{BoxFuture, CrashKind, within};
 use tokio::sync::futures::Notified;
@@ -14,7 +14,7 @@ use super::crashes::{Overload, cpu_exceeded, crash, overloaded, panicked};
 use super::reentrancy::{Idle, InstancePool};
 use crate::component::module_pre::ModulePre;
 use crate::scheduling::call_history::CallHistory;
-use crate::scheduling::meter::{Metered, follow};
+use crate::scheduling::meter::{Metered, run_to_end};
 use crate::scheduling::metrics::Counted;
 use crate::scheduling::threads::Threads;
 
@@ -224,11 +224,11 @@ impl AsyncPool {
         let (sender, queue) = mpsc::unbounded_channel();
         let state = Arc::<InstanceState>::default();
         let driving = Box::pin(drive(self.pre.clone(), state.clone(), queue));
-        let metered = Metered::forgiving(driving, self.pre.settings.limits.cpu, history);
+        let metered = Metered::new(driving, Duration::ZERO, self.pre.settings.limits.cpu, history).per_burst();
         let (pre, threads) = (self.pre.clone(), self.threads.clone());
         let (ending, vacancies) = (state.clone(), self.vacancies.clone());
         self.threads.spawn_guest(async move {
-            let end = match follow(metered, &threads).await {
+            let end = match run_to_end(metered, &threads).await {
                 Ok(Some(end)) => end,
                 Ok(None) => cpu_exceeded(&pre, None),
                 Err(error) => panicked(&pre, None, format!("the instance did not end: {error}")),

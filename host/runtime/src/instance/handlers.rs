@@ -17,7 +17,7 @@ use super::reentrancy::{Idle, PoolByLevel};
 use super::sync_pool::SyncPool;
 use crate::component::inspect::Form;
 use crate::component::module_pre::ModulePre;
-use crate::scheduling::call_history::{CallHistories, CallHistory, Entry};
+use crate::scheduling::call_history::{CallHistories, CallHistory, Callee};
 use crate::scheduling::metrics::Counted;
 use crate::scheduling::threads::Threads;
 
@@ -85,7 +85,7 @@ impl Instances {
     pub(crate) fn handler(self: &Arc<Self>, number: u32, name: impl FnOnce() -> String) -> Arc<dyn Handler> {
         Arc::new(WasmHandler {
             instances: self.clone(),
-            history: self.histories.of(Entry::Handler(number), name),
+            history: self.histories.of(Callee::Handler(number), name),
             number,
         })
     }
@@ -94,7 +94,7 @@ impl Instances {
     pub(crate) fn listener(self: &Arc<Self>, number: u32, name: impl FnOnce() -> String) -> Arc<dyn Listener> {
         Arc::new(WasmListener {
             instances: self.clone(),
-            history: self.histories.of(Entry::Listener(number), name),
+            history: self.histories.of(Callee::Listener(number), name),
             number,
         })
     }

@@ -13,10 +13,9 @@ use tracing::Instrument;
 
 use super::call::Call;
 use super::crashes::{cpu_exceeded, drained, panicked};
-use crate::component::engine::SLICE;
 use crate::component::module_pre::ModulePre;
 use crate::scheduling::call_history::CallHistory;
-use crate::scheduling::meter::{Metered, Turn, take_slice_used};
+use crate::scheduling::meter::{Metered, Progress, SLICE, take_slice_used};
 use crate::scheduling::threads::Threads;
 
 /// Runs a call on the thread that polls it, which costs a short one least, until the guest has used up its time slice. Then
@@ -25,7 +24,7 @@ use crate::scheduling::threads::Threads;
 /// It ends with the call, when the call has used up its processor time, or when its version's time to drain is over.
 pub(crate) struct Offload<C: Call> {
     here: Option<BoxFuture<'static, C::Output>>,
-    there: Option<JoinHandle<Turn<C::Output>>>,
+    there: Option<JoinHandle<Progress<C::Output>>>,
     /// Completes when the version ends; made only for a call that has to wait.
     cut: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
     history: Arc<CallHistory>,
@@ -71,25 +70,25 @@ impl<C: Call> Offload<C> {
     }
 
     fn spawn(&mut self, metered: Metered<C::Output>) {
-        let lane = metered.lane();
-        let turn = metered.turn().instrument(tracing::Span::current());
-        self.there = Some(self.threads.spawn_in(lane, turn));
+        let priority = metered.priority();
+        let run = metered.run().instrument(tracing::Span::current());
+        self.there = Some(self.threads.spawn_at(priority, run));
     }
 
     fn poll_there(&mut self, cx: &mut TaskContext<'_>) -> Poll<C::Output> {
         while let Some(there) = &mut self.there {
-            let Poll::Ready(turn) = Pin::new(there).poll(cx) else {
+            let Poll::Ready(progress) = Pin::new(there).poll(cx) else {
                 return Poll::Pending;
             };
             self.there = None;
             let history = Some(&*self.history);
-            return Poll::Ready(match turn {
-                Ok(Turn::Done(output)) => output,
-                Ok(Turn::Move(metered)) => {
+            return Poll::Ready(match progress {
+                Ok(Progress::Done(output)) => output,
+                Ok(Progress::Reschedule(metered)) => {
                     self.spawn(metered);
                     continue;
                 }
-                Ok(Turn::Spent) => C::crashed(cpu_exceeded(&self.pre, history)),
+                Ok(Progress::OverLimit) => C::crashed(cpu_exceeded(&self.pre, history)),
                 Err(error) => {
                     let message = format!("the call of the guest did not end: {error}");
                     C::crashed(panicked(&self.pre, history, message))

@@ -1,43 +1,43 @@
-//! What is known of the calls of one handler or listener, and where they run because of it.
+//! The call history of each handler and listener, which decides the priority of its next calls.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How often [`CallHistories::tick`] is called.
+/// The interval of [`CallHistories::tick`].
 pub(crate) const TICK: Duration = Duration::from_millis(500);
 
-/// For how many ticks it is known what calls did.
+/// The number of ticks for which loops and crashes are remembered.
 const MEMORY: u32 = 20;
 
-/// How many crashes within a tick are many, if they are one call in twenty as well.
-const MANY: u64 = 10;
+/// The number of crashes within a tick that counts as crashing often, if it is at least one call in twenty.
+const OFTEN: u64 = 10;
 
-/// What the calls of one handler or listener did lately.
+/// The recent calls of one handler or listener.
 ///
-/// It is kept for each of them, not for the module, so that a handler that loops or crashes costs the others of its module
-/// nothing.
+/// Each of them has its own history, so that a handler that loops or crashes does not slow down the others of its
+/// module.
 #[derive(Default)]
 pub(crate) struct CallHistory {
     calls: AtomicU64,
     crashes: AtomicU64,
-    /// The calls and the crashes when the last tick came.
+    /// Calls and crashes at the last tick.
     last: Mutex<(u64, u64)>,
-    /// How many calls are in the slow lane for what they used themselves.
-    slow: AtomicUsize,
-    /// For how many more ticks it is known that calls loop.
+    /// The number of calls that have low priority because of their own use.
+    looping: AtomicUsize,
+    /// The number of ticks for which calls still count as looping.
     loops: AtomicU32,
-    /// For how many more ticks it is known that calls crash, many of them.
+    /// The number of ticks for which calls still count as crashing often.
     crashing: AtomicU32,
 }
 
-/// Counts a call in the slow lane for as long as it lives.
-pub(crate) struct Slow(Arc<CallHistory>);
+/// Counts a looping call until it is dropped.
+pub(crate) struct LoopingCall(Arc<CallHistory>);
 
-impl Drop for Slow {
+impl Drop for LoopingCall {
     fn drop(&mut self) {
-        self.0.slow.fetch_sub(1, Ordering::Relaxed);
+        self.0.looping.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -47,84 +47,83 @@ impl CallHistory {
         self.calls.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A call crashed, or the instance did that it shared with others.
+    /// A call crashed, or the instance that it shared with others did.
     pub(crate) fn crashed(&self) {
         self.crashes.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A call used up its time in the fast lane.
-    pub(crate) fn go_slow(self: &Arc<Self>) -> Slow {
+    /// A call used up its time at normal priority.
+    pub(crate) fn looped(self: &Arc<Self>) -> LoopingCall {
         self.loops.store(MEMORY, Ordering::Relaxed);
-        self.slow.fetch_add(1, Ordering::Relaxed);
-        Slow(self.clone())
+        self.looping.fetch_add(1, Ordering::Relaxed);
+        LoopingCall(self.clone())
     }
 
-    /// Whether calls loop, or did so a moment ago.
+    /// Whether calls loop, or did so recently.
     pub(crate) fn loops(&self) -> bool {
         self.loops.load(Ordering::Relaxed) > 0
     }
 
-    /// Whether many calls crash, or did so a moment ago. Such a call runs in the slow lane from its beginning, in an
-    /// instance that no other call ever has.
+    /// Whether calls often crash, or did so recently. Such a call runs at low priority from its beginning, in an
+    /// instance that serves no other call.
     pub(crate) fn crashes_often(&self) -> bool {
         self.crashing.load(Ordering::Relaxed) > 0
     }
 
-    /// Time goes by. Tells whether this is when many of its calls began to crash.
+    /// Called every [`TICK`]. Returns whether its calls began to crash often.
     fn tick(&self) -> bool {
-        let less = |ticks: &AtomicU32| {
-            // Nobody else makes it less.
-            let left = ticks.load(Ordering::Relaxed).saturating_sub(1);
-            ticks.store(left, Ordering::Relaxed);
+        // Only this function decreases the two.
+        let decrease = |ticks: &AtomicU32| {
+            ticks.store(ticks.load(Ordering::Relaxed).saturating_sub(1), Ordering::Relaxed);
         };
-        if self.slow.load(Ordering::Relaxed) == 0 {
-            less(&self.loops);
+        if self.looping.load(Ordering::Relaxed) == 0 {
+            decrease(&self.loops);
         }
         let now = (self.calls.load(Ordering::Relaxed), self.crashes.load(Ordering::Relaxed));
-        let before = std::mem::replace(&mut *lock(&self.last), now);
-        let (calls, crashes) = (now.0.saturating_sub(before.0), now.1.saturating_sub(before.1));
-        if crashes >= MANY && crashes.saturating_mul(20) >= calls {
+        let last = std::mem::replace(&mut *lock(&self.last), now);
+        let (calls, crashes) = (now.0.saturating_sub(last.0), now.1.saturating_sub(last.1));
+        if crashes >= OFTEN && crashes.saturating_mul(20) >= calls {
             return self.crashing.swap(MEMORY, Ordering::Relaxed) == 0;
         }
-        less(&self.crashing);
+        decrease(&self.crashing);
         false
     }
 }
 
-/// A handler or a listener, by the number that the module gave it.
+/// A handler or a listener, by its number in the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Entry {
+pub(crate) enum Callee {
     Handler(u32),
     Listener(u32),
 }
 
-/// The history of everything that a version of a module can be called for.
+/// The call histories of one version of a module.
 #[derive(Default)]
-pub(crate) struct CallHistories(Mutex<HashMap<Entry, Named>>);
+pub(crate) struct CallHistories(Mutex<HashMap<Callee, NamedHistory>>);
 
-struct Named {
+struct NamedHistory {
     name: String,
     history: Arc<CallHistory>,
 }
 
 impl CallHistories {
-    /// What is known of an entry; nothing, if it is asked for the first time. The name is for the log.
-    pub(crate) fn of(&self, entry: Entry, name: impl FnOnce() -> String) -> Arc<CallHistory> {
+    /// The history of a handler or listener, begun at the first call of this. The name is for the log.
+    pub(crate) fn of(&self, callee: Callee, name: impl FnOnce() -> String) -> Arc<CallHistory> {
         let mut histories = lock(&self.0);
-        let named = histories.entry(entry).or_insert_with(|| Named {
+        let named = histories.entry(callee).or_insert_with(|| NamedHistory {
             name: name(),
             history: Arc::default(),
         });
         named.history.clone()
     }
 
-    /// Time goes by, a [`TICK`] each.
+    /// Called every [`TICK`].
     pub(crate) fn tick(&self, module: &str) {
-        for Named { name, history } in lock(&self.0).values() {
+        for NamedHistory { name, history } in lock(&self.0).values() {
             if history.tick() {
                 tracing::warn!(
                     module,
-                    "many calls of `{name}` crash: they have instances of their own now, behind other calls"
+                    "calls of `{name}` often crash: each now runs in an instance of its own, at low priority"
                 );
             }
         }
@@ -132,7 +131,7 @@ impl CallHistories {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Each is changed in one step.
+    // It is changed by single operations.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -141,14 +140,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_known_for_a_while_that_calls_looped() {
+    fn loops_are_remembered_for_a_while() {
         let history = Arc::<CallHistory>::default();
-        let slow = history.go_slow();
+        let call = history.looped();
         for _ in 0..2 * MEMORY {
             history.tick();
         }
-        assert!(history.loops(), "it is at it still");
-        drop(slow);
+        assert!(history.loops(), "a call still loops");
+        drop(call);
         for _ in 0..MEMORY {
             assert!(history.loops());
             history.tick();
@@ -157,25 +156,25 @@ mod tests {
     }
 
     #[test]
-    fn many_crashes_are_as_many_and_one_call_in_twenty() {
+    fn often_is_ten_crashes_and_one_call_in_twenty() {
         let ticked = |crashes: u64, calls: u64| {
             let history = CallHistory::default();
             (0..crashes).for_each(|_| history.crashed());
             (0..calls).for_each(|_| history.called());
             let began = history.tick();
             assert_eq!(began, history.crashes_often());
-            assert!(!history.tick(), "it is told once");
+            assert!(!history.tick(), "it is reported once");
             began
         };
-        assert!(ticked(MANY, MANY * 20));
-        assert!(!ticked(MANY, MANY * 20 + 1), "most calls are well");
-        assert!(!ticked(MANY - 1, MANY - 1), "so few are no burden");
+        assert!(ticked(OFTEN, OFTEN * 20));
+        assert!(!ticked(OFTEN, OFTEN * 20 + 1), "most calls do not crash");
+        assert!(!ticked(OFTEN - 1, OFTEN - 1), "there are too few");
     }
 
     #[test]
     fn crashes_are_forgotten() {
         let history = CallHistory::default();
-        (0..MANY).for_each(|_| history.crashed());
+        (0..OFTEN).for_each(|_| history.crashed());
         history.tick();
         for _ in 0..MEMORY {
             assert!(history.crashes_often());
@@ -185,14 +184,14 @@ mod tests {
     }
 
     #[test]
-    fn a_handler_and_a_listener_of_the_same_number_are_two() {
+    fn a_handler_and_a_listener_of_the_same_number_have_two_histories() {
         let histories = CallHistories::default();
-        let handler = histories.of(Entry::Handler(0), || "handler".into());
-        let listener = histories.of(Entry::Listener(0), || "listener".into());
+        let handler = histories.of(Callee::Handler(0), || "handler".into());
+        let listener = histories.of(Callee::Listener(0), || "listener".into());
         assert!(!Arc::ptr_eq(&handler, &listener));
         assert!(Arc::ptr_eq(
             &handler,
-            &histories.of(Entry::Handler(0), || "again".into())
+            &histories.of(Callee::Handler(0), || "again".into())
         ));
     }
 }

@@ -1,4 +1,4 @@
-//! Where guest code runs, and how much of the processor it gets.
+//! The CPU meter: measures the processor time of guest code, chooses its priority, and ends it at its limit.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -11,174 +11,154 @@ use cpu_time::ThreadTime;
 use pointwork_core::BoxFuture;
 use tokio::task::JoinError;
 
-use crate::component::engine::SLICE;
-use crate::scheduling::call_history::{CallHistory, Slow};
-use crate::scheduling::threads::Threads;
+use crate::scheduling::call_history::{CallHistory, LoopingCall};
+use crate::scheduling::threads::{Priority, Threads};
 
-/// How much processor time guest code gets beside others before it moves to the slow lane, whose threads run only when
-/// nobody else wants the processor. Calls of a handler that is known to loop have one slice, those of one whose calls often
-/// crash have nothing: making instances anew is work as well.
-const FAST_LANE: Duration = Duration::from_millis(50);
+/// A time slice: a guest that runs for so long is interrupted, to yield or to be ended.
+pub(crate) const SLICE: Duration = Duration::from_millis(10);
+
+/// The processor time of a call at normal priority; past it, the call has low priority.
+///
+/// A call of a handler that is known to loop has one slice. One whose calls often crash has nothing, since each crash
+/// costs a new instance.
+const NORMAL_PRIORITY: Duration = Duration::from_millis(50);
 
 thread_local! {
-    /// Whether a guest on this thread used up its slice since somebody asked last.
+    /// Whether a guest on this thread used up its slice since [`take_slice_used`] was called last.
     static SLICE_USED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Notes that the guest that runs on this thread used up its slice and yields.
+/// Notes that the guest on this thread used up its slice and yields.
 pub(crate) fn slice_used() {
     SLICE_USED.set(true);
 }
 
-/// Whether a guest used up its slice since this was asked last.
+/// Whether a guest on this thread used up its slice since the last call of this function.
 pub(crate) fn take_slice_used() -> bool {
     SLICE_USED.replace(false)
 }
 
-/// Threads for guests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Lane {
-    Fast,
-    Slow,
-}
-
-/// Guest code that is metered: how much processor time it used.
-///
-/// It is polled in one lane until it should be in the other, or until it has used up what it may.
+/// A future of guest code, with a meter.
 pub(crate) struct Metered<T> {
     work: BoxFuture<'static, T>,
     limit: Duration,
     used: Duration,
-    /// Whether a pause makes it begin at nothing again, as if it were new.
-    forgiving: bool,
-    lane: Lane,
+    /// Whether a pause sets the meter to zero.
+    resets: bool,
+    priority: Priority,
     history: Arc<CallHistory>,
-    /// There while it is in the slow lane for what it used itself.
-    slow: Option<Slow>,
+    /// There while it has low priority because of its own use.
+    looping: Option<LoopingCall>,
 }
 
-/// Why a poll of [`Metered`] ended.
-pub(crate) enum Turn<T> {
+/// How a run of a [`Metered`] future ended.
+pub(crate) enum Progress<T> {
     Done(T),
-    /// It goes on in the lane that it names now.
-    Move(Metered<T>),
-    /// It used up what it may; what it was is dropped.
-    Spent,
+    /// It continues at another priority.
+    Reschedule(Metered<T>),
+    /// It used more than its limit, and is dropped.
+    OverLimit,
 }
 
 impl<T> Metered<T> {
-    /// Meters what has used so much already. All of its time counts.
+    /// A call that has used so much already. All of its time counts.
     pub(crate) fn new(work: BoxFuture<'static, T>, used: Duration, limit: Duration, history: Arc<CallHistory>) -> Self {
         let mut metered = Self {
             work,
             limit,
             used,
-            forgiving: false,
-            lane: Lane::Fast,
+            resets: false,
+            priority: Priority::Normal,
             history,
-            slow: None,
+            looping: None,
         };
-        metered.choose_lane();
+        metered.choose_priority();
         metered
     }
 
-    /// Meters what goes on for ever. Only what it uses without a pause counts.
-    pub(crate) fn forgiving(work: BoxFuture<'static, T>, limit: Duration, history: Arc<CallHistory>) -> Self {
-        let mut metered = Self {
-            work,
-            limit,
-            used: Duration::ZERO,
-            forgiving: true,
-            lane: Lane::Fast,
-            history,
-            slow: None,
-        };
-        metered.choose_lane();
-        metered
+    /// Counts only the time since the last pause, for a task without an end: the limit is for one CPU burst.
+    pub(crate) fn per_burst(mut self) -> Self {
+        self.resets = true;
+        self
     }
 
-    pub(crate) fn lane(&self) -> Lane {
-        self.lane
+    pub(crate) fn priority(&self) -> Priority {
+        self.priority
     }
 
-    /// Whether it has to change lanes.
-    fn choose_lane(&mut self) -> bool {
-        let before = self.lane;
-        let patience = if self.history.loops() {
-            Duration::ZERO
+    /// Returns whether the priority changed.
+    fn choose_priority(&mut self) -> bool {
+        let before = self.priority;
+        let loops = self.history.loops();
+        let over = self.used > if loops { Duration::ZERO } else { NORMAL_PRIORITY };
+        self.priority = if over || self.history.crashes_often() {
+            Priority::Low
         } else {
-            FAST_LANE
+            Priority::Normal
         };
-        self.lane = if self.used > patience || self.history.crashes_often() {
-            Lane::Slow
-        } else {
-            Lane::Fast
-        };
-        if self.used <= patience {
-            self.slow = None;
-        } else if self.slow.is_none() {
-            self.slow = Some(self.history.go_slow());
+        if !over {
+            self.looping = None;
+        } else if self.looping.is_none() {
+            self.looping = Some(self.history.looped());
         }
-        self.lane != before
+        self.priority != before
     }
 
-    /// Runs it in its lane.
-    pub(crate) fn turn(self) -> Running<T> {
-        Running(Some(self))
+    /// Runs it at its priority, until it ends, its priority changes, or it is over its limit.
+    pub(crate) fn run(self) -> MeteredRun<T> {
+        MeteredRun(Some(self))
     }
 }
 
-/// Runs metered work to its end, in one lane after the other; `None` if it used up what it may.
+/// Runs it to its end, at one priority after the other; `None` if it used more than its limit.
 ///
 /// # Errors
-/// If the work panicked.
-pub(crate) async fn follow<T: Send + 'static>(
+/// If it panicked.
+pub(crate) async fn run_to_end<T: Send + 'static>(
     mut metered: Metered<T>,
     threads: &Threads,
 ) -> Result<Option<T>, JoinError> {
     loop {
-        let lane = metered.lane();
-        match threads.spawn_in(lane, metered.turn()).await? {
-            Turn::Done(output) => return Ok(Some(output)),
-            Turn::Move(moved) => metered = moved,
-            Turn::Spent => return Ok(None),
+        match threads.spawn_at(metered.priority(), metered.run()).await? {
+            Progress::Done(output) => return Ok(Some(output)),
+            Progress::Reschedule(rescheduled) => metered = rescheduled,
+            Progress::OverLimit => return Ok(None),
         }
     }
 }
 
-/// A [`Metered`] on one lane.
-pub(crate) struct Running<T>(Option<Metered<T>>);
+/// A [`Metered`] future at one priority.
+pub(crate) struct MeteredRun<T>(Option<Metered<T>>);
 
-impl<T> Future for Running<T> {
-    type Output = Turn<T>;
+impl<T> Future for MeteredRun<T> {
+    type Output = Progress<T>;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Turn<T>> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Progress<T>> {
         let Some(metered) = &mut self.0 else {
             return Poll::Pending;
         };
         take_slice_used();
-        // Asking for the time of the thread is a system call, which a call that is soon done must not pay.
-        let begun = (!metered.forgiving || metered.lane == Lane::Slow).then(ThreadTime::now);
+        // Reading the thread's clock is a system call, which a short burst does without.
+        let begun = (!metered.resets || metered.priority == Priority::Low).then(ThreadTime::now);
         let polled = metered.work.as_mut().poll(cx);
-        let sliced = take_slice_used();
+        let slice_used = take_slice_used();
         if let Poll::Ready(output) = polled {
-            return Poll::Ready(Turn::Done(output));
+            return Poll::Ready(Progress::Done(output));
         }
-        if metered.forgiving && !sliced {
+        if metered.resets && !slice_used {
             metered.used = Duration::ZERO;
         } else {
             metered.used += begun.map_or(SLICE, |begun| begun.elapsed());
         }
         if metered.used > metered.limit {
             self.0 = None;
-            return Poll::Ready(Turn::Spent);
+            return Poll::Ready(Progress::OverLimit);
         }
-        if metered.choose_lane() {
-            return self
-                .0
-                .take()
-                .map_or(Poll::Pending, |metered| Poll::Ready(Turn::Move(metered)));
+        if !metered.choose_priority() {
+            return Poll::Pending;
         }
-        Poll::Pending
+        self.0
+            .take()
+            .map_or(Poll::Pending, |metered| Poll::Ready(Progress::Reschedule(metered)))
     }
 }

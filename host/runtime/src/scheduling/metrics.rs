@@ -1,20 +1,19 @@
-//! What is counted of one version of a module, and what follows when it crashes again and again.
+//! The counters of one version of a module.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use pointwork_core::{Caller, Crash, CrashKind};
 
-use crate::app::options::{Breaker, Trial};
-use crate::app::status::{ModuleState, Usage};
+use crate::scheduling::breaker::CircuitBreaker;
+use crate::scheduling::status::{ModuleState, Usage};
+use crate::scheduling::trial::{CanaryTrial, OnFailure};
+use crate::{Breaker, Trial};
 
-/// Runs once, with the reason, when a version does not stand its trial.
-pub(crate) type Failed = Box<dyn FnOnce(String) + Send>;
-
-/// The counts of one version of a module.
+/// Counts the calls of one version of a module, and feeds its circuit breaker and its canary trial.
 ///
-/// A call costs it a few relaxed additions; everything else happens only after a crash.
+/// A call costs a few relaxed additions; everything else happens only after a crash.
 pub(crate) struct Metrics {
     module: Arc<str>,
     bus: Caller,
@@ -24,45 +23,34 @@ pub(crate) struct Metrics {
     in_flight: AtomicUsize,
     waiting: AtomicUsize,
     instances: AtomicUsize,
-    /// Crashes since the last call that was none.
-    in_a_row: AtomicU32,
-    breaker: Breaker,
-    held_back: Mutex<Option<HeldBack>>,
-    trial: Trial,
-    failed: Mutex<Option<Failed>>,
+    breaker: CircuitBreaker,
+    trial: CanaryTrial,
 }
 
-/// A pause of the breaker.
-struct HeldBack {
-    until: Instant,
-    pause: Duration,
-    /// A call was let through, and nobody knows yet what became of it.
-    probing: bool,
-}
-
-/// Counts one up for as long as it lives.
+/// Holds a gauge one higher until it is dropped.
 pub(crate) struct Counted {
     metrics: Arc<Metrics>,
-    of: fn(&Metrics) -> &AtomicUsize,
+    gauge: fn(&Metrics) -> &AtomicUsize,
 }
 
 impl Counted {
-    fn new(metrics: &Arc<Metrics>, of: fn(&Metrics) -> &AtomicUsize) -> Self {
-        of(metrics).fetch_add(1, Ordering::Relaxed);
+    fn new(metrics: &Arc<Metrics>, gauge: fn(&Metrics) -> &AtomicUsize) -> Self {
+        gauge(metrics).fetch_add(1, Ordering::Relaxed);
         Self {
             metrics: metrics.clone(),
-            of,
+            gauge,
         }
     }
 }
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        (self.of)(&self.metrics).fetch_sub(1, Ordering::Relaxed);
+        (self.gauge)(&self.metrics).fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 impl Metrics {
+    /// Counters at zero, a closed breaker, and a trial that has not begun.
     pub(crate) fn new(module: &Arc<str>, breaker: &Breaker, trial: &Trial, bus: Caller) -> Self {
         Self {
             module: module.clone(),
@@ -73,136 +61,87 @@ impl Metrics {
             in_flight: AtomicUsize::new(0),
             waiting: AtomicUsize::new(0),
             instances: AtomicUsize::new(0),
-            in_a_row: AtomicU32::new(0),
-            breaker: breaker.clone(),
-            held_back: Mutex::default(),
-            trial: trial.clone(),
-            failed: Mutex::default(),
+            breaker: CircuitBreaker::new(breaker.clone()),
+            trial: CanaryTrial::new(trial.clone()),
         }
     }
 
-    /// The same settings, nothing counted.
+    /// New metrics with the same options.
     pub(crate) fn anew(&self) -> Self {
-        Self::new(&self.module, &self.breaker, &self.trial, self.bus.clone())
+        Self::new(
+            &self.module,
+            self.breaker.options(),
+            self.trial.options(),
+            self.bus.clone(),
+        )
     }
 
-    /// Lets a call in, unless the module is held back.
+    /// Admits a call, unless the circuit breaker is open.
     ///
     /// # Errors
-    /// How long the module is still held back.
+    /// The time for which the breaker stays open.
     pub(crate) fn admit(self: &Arc<Self>) -> Result<Counted, Duration> {
-        if self.in_a_row.load(Ordering::Relaxed) >= self.breaker.crashes
-            && self.breaker.crashes > 0
-            && let Some(held_back) = &mut *lock(&self.held_back)
-        {
-            let now = Instant::now();
-            if let Some(left) = held_back
-                .until
-                .checked_duration_since(now)
-                .filter(|left| !left.is_zero())
-            {
-                self.refused.fetch_add(1, Ordering::Relaxed);
-                return Err(left);
-            }
-            // This one is let through; the others wait for what becomes of it, or for another pause.
-            held_back.until = now + held_back.pause;
-            held_back.probing = true;
-        }
+        self.breaker.admit().inspect_err(|_| self.refused())?;
         self.calls.fetch_add(1, Ordering::Relaxed);
         Ok(Counted::new(self, |metrics| &metrics.in_flight))
     }
 
-    /// Lets a call wait for an instance; `None` if as many wait already as may.
+    /// Counts a call that waits for an instance; `None` if `limit` calls already wait.
     pub(crate) fn wait(self: &Arc<Self>, limit: usize) -> Option<Counted> {
         let counted = Counted::new(self, |metrics| &metrics.waiting);
         (self.waiting.load(Ordering::Relaxed) <= limit).then_some(counted)
     }
 
+    /// Counts an instance.
     pub(crate) fn instance(self: &Arc<Self>) -> Counted {
         Counted::new(self, |metrics| &metrics.instances)
     }
 
+    /// A call was refused.
     pub(crate) fn refused(&self) {
         self.refused.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A call ended that did not crash.
+    /// A call ended without a crash.
     pub(crate) fn succeeded(&self) {
-        if self.in_a_row.load(Ordering::Relaxed) == 0 {
-            return;
-        }
-        self.in_a_row.store(0, Ordering::Relaxed);
-        if lock(&self.held_back).take().is_some() {
-            tracing::info!(module = &*self.module, "the module serves again");
+        if self.breaker.succeeded() {
+            tracing::info!(module = &*self.module, "the module's circuit breaker is closed again");
         }
     }
 
-    /// A call ended that crashed.
+    /// A call crashed. If this opens the breaker, it is reported as `server:crashed`.
     pub(crate) fn crashed(&self) {
         let crashes = self.crashes.fetch_add(1, Ordering::Relaxed) + 1;
-        let in_a_row = self.in_a_row.fetch_add(1, Ordering::Relaxed).saturating_add(1);
-        self.judge(crashes);
-        if self.breaker.crashes > 0 && in_a_row >= self.breaker.crashes {
-            self.hold_back(in_a_row);
+        self.trial.crashed(crashes, self.calls.load(Ordering::Relaxed));
+        if let Some((in_a_row, pause)) = self.breaker.crashed() {
+            let message =
+                format!("{in_a_row} calls in a row crashed; the module's circuit breaker is open for {pause:?}");
+            let crash = Crash::new(CrashKind::Limit, message).in_module(&*self.module);
+            self.bus.report(crash.at_limit("breaker"));
         }
     }
 
-    fn hold_back(&self, in_a_row: u32) {
-        let mut held_back = lock(&self.held_back);
-        let now = Instant::now();
-        let pause = match &*held_back {
-            None => self.breaker.pause,
-            Some(held_back) if held_back.probing => (held_back.pause * 2).min(self.breaker.longest),
-            // A call that began before the pause makes it no longer.
-            Some(_) => return,
-        };
-        *held_back = Some(HeldBack {
-            until: now + pause,
-            pause,
-            probing: false,
-        });
-        drop(held_back);
-        let message = format!("{in_a_row} calls in a row crashed; the module is held back for {pause:?}");
-        let crash = Crash::new(CrashKind::Limit, message).in_module(&*self.module);
-        self.bus.report(crash.at_limit("breaker"));
-    }
-
-    /// Puts the version on trial.
-    pub(crate) fn on_trial(&self, failed: Failed) {
-        if self.trial.crashes > 0 {
-            *lock(&self.failed) = Some(failed);
-        }
-    }
-
-    fn judge(&self, crashes: u64) {
-        let calls = self.calls.load(Ordering::Relaxed);
-        if self.trial.crashes == 0 || crashes < self.trial.crashes {
-            return;
-        }
-        let Some(failed) = lock(&self.failed).take() else {
-            return;
-        };
-        if calls <= self.trial.calls {
-            failed(format!("{crashes} of its first {calls} calls crashed"));
-        }
+    /// Begins the canary trial of the version.
+    pub(crate) fn begin_trial(&self, on_failure: OnFailure) {
+        self.trial.begin(on_failure);
     }
 
     pub(crate) fn state(&self) -> ModuleState {
-        if lock(&self.held_back).is_some() {
-            return ModuleState::HeldBack;
+        if self.breaker.is_open() {
+            ModuleState::HeldBack
+        } else if self.trial.is_on(self.calls.load(Ordering::Relaxed)) {
+            ModuleState::OnTrial
+        } else {
+            ModuleState::Serving
         }
-        let young = self.calls.load(Ordering::Relaxed) < self.trial.calls;
-        if young && lock(&self.failed).is_some() {
-            return ModuleState::OnTrial;
-        }
-        ModuleState::Serving
     }
 
+    /// The number of calls in flight.
     pub(crate) fn in_flight(&self) -> usize {
         self.in_flight.load(Ordering::Relaxed)
     }
 
-    /// The counts; what is idle is for the pools to say.
+    /// All counters. `idle` and `held` are 0: only the instance pools know them.
     pub(crate) fn usage(&self) -> Usage {
         Usage {
             calls: self.calls.load(Ordering::Relaxed),
@@ -217,23 +156,18 @@ impl Metrics {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Each is changed in one step.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 #[cfg(test)]
 mod tests {
-    use std::thread::sleep;
+    use std::time::Instant;
 
     use pointwork_core::{BoxFuture, Bus, BusOptions, Executor};
 
     use super::*;
 
-    /// Runs nothing: no event is heard here.
-    struct Nobody;
+    /// Runs nothing: no event is delivered here.
+    struct NoExecutor;
 
-    impl Executor for Nobody {
+    impl Executor for NoExecutor {
         fn spawn(&self, _: BoxFuture<'static, ()>) {}
 
         fn sleep_until(&self, _: Instant) -> BoxFuture<'static, ()> {
@@ -241,101 +175,42 @@ mod tests {
         }
     }
 
-    fn metrics(breaker: Breaker, trial: Trial) -> Arc<Metrics> {
-        let bus = Bus::new(Arc::new(Nobody), BusOptions::default());
-        Arc::new(Metrics::new(&"shop".into(), &breaker, &trial, bus.caller()))
-    }
-
-    fn held_back_after(crashes: u32, pause: Duration) -> Arc<Metrics> {
-        let longest = Duration::from_secs(60);
-        metrics(
-            Breaker {
-                crashes,
-                pause,
-                longest,
-            },
-            Trial::default(),
-        )
-    }
-
-    fn crash(metrics: &Arc<Metrics>) -> bool {
-        let admitted = metrics.admit();
-        if admitted.is_ok() {
-            metrics.crashed();
-        }
-        admitted.is_ok()
+    fn metrics(crashes: u32) -> Arc<Metrics> {
+        let bus = Bus::new(Arc::new(NoExecutor), BusOptions::default());
+        let breaker = Breaker {
+            crashes,
+            pause: Duration::from_secs(60),
+            ..Breaker::default()
+        };
+        Arc::new(Metrics::new(&"shop".into(), &breaker, &Trial::default(), bus.caller()))
     }
 
     #[test]
-    fn crashes_in_a_row_hold_a_module_back() {
-        let metrics = held_back_after(3, Duration::from_secs(60));
-        for _ in 0..10 {
-            assert!(crash(&metrics) && crash(&metrics));
-            metrics.succeeded();
-        }
-        assert_eq!(
-            metrics.state(),
-            ModuleState::Serving,
-            "there was always one that did not crash"
-        );
-        assert!(crash(&metrics) && crash(&metrics) && crash(&metrics));
+    fn a_module_is_held_back_while_its_breaker_is_open() {
+        let metrics = metrics(1);
+        assert_eq!(metrics.state(), ModuleState::Serving);
+        drop(metrics.admit());
+        metrics.crashed();
         assert_eq!(metrics.state(), ModuleState::HeldBack);
-        assert!(!crash(&metrics));
-        assert_eq!(metrics.usage().refused, 1);
-        assert!(metrics.admit().is_err_and(|left| left <= Duration::from_secs(60)));
-    }
-
-    #[test]
-    fn one_call_is_let_through_after_the_pause_and_decides() {
-        let pause = Duration::from_millis(1);
-        let metrics = held_back_after(1, pause);
-        assert!(crash(&metrics));
-        sleep(pause);
-        assert!(crash(&metrics), "the pause is over");
-        let doubled = metrics.admit().map(drop).is_err_and(|left| left <= pause * 2);
-        assert!(doubled || metrics.state() == ModuleState::HeldBack);
-        sleep(pause * 2);
-        let probe = metrics.admit();
-        assert!(probe.is_ok());
+        assert!(metrics.admit().is_err());
+        let usage = metrics.usage();
+        assert_eq!((usage.calls, usage.crashes, usage.refused), (1, 1, 1));
         metrics.succeeded();
         assert_eq!(metrics.state(), ModuleState::Serving);
-        assert!(metrics.admit().is_ok());
     }
 
     #[test]
-    fn a_module_without_a_breaker_is_never_held_back() {
-        let metrics = held_back_after(0, Duration::from_secs(60));
-        assert!((0..100).all(|_| crash(&metrics)));
+    fn a_version_is_on_trial_for_its_first_calls() {
+        let metrics = metrics(0);
+        metrics.begin_trial(Box::new(|_| {}));
+        assert_eq!(metrics.state(), ModuleState::OnTrial);
+        (0..Trial::default().calls).for_each(|_| drop(metrics.admit()));
+        assert_eq!(metrics.state(), ModuleState::Serving);
     }
 
     #[test]
-    fn a_version_is_judged_once_by_its_first_calls() {
-        let (sender, reasons) = std::sync::mpsc::channel();
-        let trial = Trial { calls: 10, crashes: 2 };
-        let judged = metrics(Breaker::default(), trial.clone());
-        judged.on_trial(Box::new(move |reason| sender.send(reason).unwrap()));
-        assert_eq!(judged.state(), ModuleState::OnTrial);
-        for _ in 0..5 {
-            crash(&judged);
-        }
-        let reasons: Vec<_> = reasons.try_iter().collect();
-        assert_eq!(reasons, ["2 of its first 2 calls crashed"]);
-
-        let (sender, reasons) = std::sync::mpsc::channel();
-        let late = metrics(Breaker::default(), trial);
-        late.on_trial(Box::new(move |reason| sender.send(reason).unwrap()));
-        for _ in 0..10 {
-            drop(late.admit());
-        }
-        assert_eq!(late.state(), ModuleState::Serving, "it stood its trial");
-        crash(&late);
-        crash(&late);
-        assert_eq!(reasons.try_iter().count(), 0);
-    }
-
-    #[test]
-    fn what_is_counted_in_is_counted_out() {
-        let metrics = held_back_after(0, Duration::ZERO);
+    fn a_gauge_falls_when_its_guard_is_dropped() {
+        let metrics = metrics(0);
         let (call, instance) = (metrics.admit(), metrics.instance());
         let waiting = metrics.wait(1);
         assert!(waiting.is_some() && metrics.wait(1).is_none());

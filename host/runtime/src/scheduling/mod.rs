@@ -1,6 +1,10 @@
-//! Threads for guests, the processor time that they use, and what is known of their calls.
+//! Where guest code runs: the threads, the CPU meter, call histories, metrics, circuit breaker and canary trial.
 
+pub(crate) mod breaker;
 pub(crate) mod call_history;
+pub(crate) mod epoch;
 pub(crate) mod meter;
 pub(crate) mod metrics;
+pub(crate) mod status;
 pub(crate) mod threads;
+pub(crate) mod trial;

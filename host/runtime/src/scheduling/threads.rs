@@ -1,47 +1,54 @@
-//! The threads that the application brings along.
+//! The scheduler threads of an application.
 
 use std::future::Future;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::time::Instant;
 
 use pointwork_core::{BoxFuture, Executor};
 use tokio::runtime::{Builder, EnterGuard, Handle, Runtime};
 use tokio::task::JoinHandle;
 
-use crate::scheduling::meter::Lane;
 use crate::{Error, ErrorKind};
 
-/// Sets of threads beside those of the server framework: one for the application's own work (emitted events, what
-/// handlers do after their reply), and two for guests that take long. A guest in an endless loop then shares its threads
-/// with other such guests, never with a server's workers or a listener; and those of the slow lane run only when no other
-/// thread wants the processor.
+/// The priority of guest code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Priority {
+    Normal,
+    /// Runs only when no thread of normal priority wants the processor.
+    Low,
+}
+
+/// Three thread pools, beside the threads of the server framework: one for the application's own work (emitted events,
+/// and what handlers do after their reply), and one for guests of each priority.
+///
+/// A guest in an endless loop shares its threads with other such guests, never with a server's workers or a listener.
 #[derive(Debug)]
 pub(crate) struct Threads {
-    work: Owned,
-    fast: Owned,
-    slow: Owned,
+    work: ThreadPool,
+    normal: ThreadPool,
+    low: ThreadPool,
 }
 
 #[derive(Debug)]
-struct Owned {
+struct ThreadPool {
     handle: Handle,
-    runtime: Mutex<Option<Runtime>>,
+    runtime: Option<Runtime>,
 }
 
-impl Owned {
-    fn new(runtime: Runtime) -> Self {
-        Self {
+impl ThreadPool {
+    fn start(builder: &mut Builder) -> Result<Self, Error> {
+        let runtime = builder.enable_all().build().map_err(|error| {
+            Error::new(ErrorKind::Engine, "the application's threads do not start").with_source(error)
+        })?;
+        Ok(Self {
             handle: runtime.handle().clone(),
-            runtime: Mutex::new(Some(runtime)),
-        }
+            runtime: Some(runtime),
+        })
     }
 }
 
-impl Drop for Owned {
+impl Drop for ThreadPool {
     fn drop(&mut self) {
-        let runtime = self.runtime.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(runtime) = runtime {
+        if let Some(runtime) = self.runtime.take() {
             // An application may be dropped inside an async function, where waiting for threads would panic.
             runtime.shutdown_background();
         }
@@ -50,56 +57,45 @@ impl Drop for Owned {
 
 impl Threads {
     pub(crate) fn start() -> Result<Self, Error> {
-        let failed = |error| Error::new(ErrorKind::Engine, "the application's threads do not start").with_source(error);
-        let work = Builder::new_multi_thread()
-            .thread_name("pointwork-work")
-            .enable_all()
-            .build()
-            .map_err(failed)?;
-        let guests = |name: &str| {
+        let pool = |name: &str| {
             let mut builder = Builder::new_multi_thread();
-            // A guest that yields must let timers and sockets of its thread have their turn at once.
-            builder.thread_name(name).enable_all().event_interval(1);
+            builder.thread_name(name);
             builder
         };
-        let fast = guests("pointwork-guest").build().map_err(failed)?;
-        let slow = guests("pointwork-slow")
-            .on_thread_start(give_way)
-            .build()
-            .map_err(failed)?;
+        // With an interval of 1, timers and sockets of the thread run as soon as a guest yields.
         Ok(Self {
-            work: Owned::new(work),
-            fast: Owned::new(fast),
-            slow: Owned::new(slow),
+            work: ThreadPool::start(&mut pool("pointwork-work"))?,
+            normal: ThreadPool::start(pool("pointwork-guest").event_interval(1))?,
+            low: ThreadPool::start(pool("pointwork-slow").event_interval(1).on_thread_start(lower_priority))?,
         })
     }
 
     /// Makes tokio's timers and sockets available to the thread until the result is dropped.
     pub(crate) fn enter(&self) -> EnterGuard<'_> {
-        self.fast.handle.enter()
+        self.normal.handle.enter()
     }
 
-    /// Runs guest code.
+    /// Runs guest code at normal priority.
     pub(crate) fn spawn_guest<T: Send + 'static>(
         &self,
         future: impl Future<Output = T> + Send + 'static,
     ) -> JoinHandle<T> {
-        self.spawn_in(Lane::Fast, future)
+        self.spawn_at(Priority::Normal, future)
     }
 
-    /// Runs guest code in a lane.
-    pub(crate) fn spawn_in<T: Send + 'static>(
+    /// Runs guest code.
+    pub(crate) fn spawn_at<T: Send + 'static>(
         &self,
-        lane: Lane,
+        priority: Priority,
         future: impl Future<Output = T> + Send + 'static,
     ) -> JoinHandle<T> {
-        match lane {
-            Lane::Fast => self.fast.handle.spawn(future),
-            Lane::Slow => self.slow.handle.spawn(future),
+        match priority {
+            Priority::Normal => self.normal.handle.spawn(future),
+            Priority::Low => self.low.handle.spawn(future),
         }
     }
 
-    /// Runs what is neither guest code nor blocks.
+    /// Runs work of the application that does not block.
     pub(crate) fn spawn_work<T: Send + 'static>(
         &self,
         future: impl Future<Output = T> + Send + 'static,
@@ -107,30 +103,17 @@ impl Threads {
         self.work.handle.spawn(future)
     }
 
-    /// Runs what blocks: compiling a component.
-    pub(crate) fn spawn_blocking<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
-        self.work.handle.spawn_blocking(work)
-    }
-}
-
-/// Makes the thread that runs this one that others go before. Where the system has no priorities for threads, it competes
-/// like any other.
-///
-/// A nice value alone is not enough: such a thread is seldom given the processor, but may keep it for a while from others
-/// that wake up.
-fn give_way() {
-    #[cfg(target_os = "linux")]
-    {
-        // SAFETY: the parameters are a number, and on some systems more numbers that mean nothing here; they live until the
-        // call is over. The thread is the one that runs this.
-        let refused = unsafe {
-            let none: libc::sched_param = std::mem::zeroed();
-            libc::pthread_setschedparam(libc::pthread_self(), libc::SCHED_IDLE, &raw const none)
-        };
-        if refused != 0 {
-            let error = std::io::Error::from_raw_os_error(refused);
-            tracing::warn!("the slow lane has no low priority: {error}");
-        }
+    /// Runs work that blocks: files, linking. Cancelled, the work still runs to its end.
+    ///
+    /// # Errors
+    /// Those of the work; an error of that kind if it panics.
+    pub(crate) async fn blocking<T: Send + 'static>(
+        &self,
+        kind: ErrorKind,
+        work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let done = self.work.handle.spawn_blocking(work).await;
+        done.map_err(|error| Error::new(kind, "a task of the application did not end").with_source(error))?
     }
 }
 
@@ -141,8 +124,28 @@ impl Executor for Threads {
 
     fn sleep_until(&self, instant: Instant) -> BoxFuture<'static, ()> {
         let handle = self.work.handle.clone();
-        // The timer registers with whichever runtime is entered when it is made; the caller's may have none.
+        // The timer registers with the runtime that is entered when it is made; the caller may have entered none.
         let _entered = handle.enter();
         Box::pin(tokio::time::sleep_until(instant.into()))
+    }
+}
+
+/// Gives the current thread the policy `SCHED_IDLE`. On other systems it competes like any other thread.
+///
+/// A nice value alone is not enough: a thread with one seldom gets the processor, but then may keep it for a while from
+/// others that wake up.
+fn lower_priority() {
+    #[cfg(target_os = "linux")]
+    {
+        // SAFETY: `sched_param` consists of integers, for which zeros are valid; it lives until the call returns. The
+        // thread is the current one.
+        let refused = unsafe {
+            let none: libc::sched_param = std::mem::zeroed();
+            libc::pthread_setschedparam(libc::pthread_self(), libc::SCHED_IDLE, &raw const none)
+        };
+        if refused != 0 {
+            let error = std::io::Error::from_raw_os_error(refused);
+            tracing::warn!("the priority of a guest's thread cannot be lowered: {error}");
+        }
     }
 }

@@ -1,4 +1,6 @@
-//! Compiled components, so that the next start need not compile them.
+//! The cache of compiled components.
+
+mod format;
 
 use std::fmt;
 use std::fs::{self, File};
@@ -7,42 +9,44 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::entry::{EXTENSION, Entry, Key};
-use super::{files, private};
+use bytes::Bytes;
+
+use self::format::{CacheKey, EXTENSION, Secret};
+use super::files;
 use crate::{Error, ErrorKind};
 
-/// The file with the secret that entries are authenticated with.
-const KEY: &str = "key";
+/// The file with the secret that authenticates entries.
+const SECRET: &str = "key";
 
-/// How old a temporary file is that nobody writes any more. Another process may share the directory.
+/// The age from which a temporary file is abandoned. Another process may share the directory.
 const ABANDONED: Duration = Duration::from_secs(3_600);
 
-/// How much room entries may take unless the application says otherwise, in bytes.
+/// The default limit of all entries together, in bytes.
 const LIMIT: u64 = 1024 * 1024 * 1024;
 
 /// A directory of compiled components, which several processes may share.
 ///
-/// Compiled code runs as the host does, whatever the component may do. So the directory is for one user alone, and each
-/// entry is authenticated with a secret of the directory before it is used. It is found by the engine with its settings,
-/// the version of its compiler, and the digest of the component. An entry that is damaged, or was written elsewhere, is
-/// compiled again, with a warning.
+/// Compiled code runs as the host does, without a sandbox. So the directory is for one user alone, and each entry is
+/// authenticated with a secret of the directory before it is used. The key of an entry is made of the engine's
+/// settings, the version of its compiler and the component. An entry that is damaged, or was written elsewhere, is
+/// removed with a warning, and the component is compiled again.
 ///
 /// A cache that cannot be read or written costs time and a warning, never a module.
 #[derive(Clone)]
 pub struct CacheDirectory {
     path: Arc<Path>,
-    key: Key,
+    secret: Secret,
     limit: u64,
 }
 
 impl CacheDirectory {
-    /// Opens the directory, and makes it if it is not there.
+    /// Opens the directory, and makes it if it does not exist.
     ///
-    /// On Unix nobody but the user who runs the process may have access to it. Elsewhere that is up to whoever makes it.
+    /// On Unix only the user who runs the process may have access to it. Elsewhere that is up to whoever makes it.
     ///
     /// # Errors
-    /// [`State`](crate::ErrorKind::State) if it cannot be made, read or written, or if it is open to others or belongs to
-    /// somebody else.
+    /// [`State`](crate::ErrorKind::State) if it cannot be made, read or written, or if it is open to others or belongs
+    /// to another user.
     ///
     /// # Examples
     /// ```no_run
@@ -53,98 +57,44 @@ impl CacheDirectory {
     /// ```
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
-        let what = format!("the cache directory `{}`", path.display());
-        let unusable = |error| Error::new(ErrorKind::State, format!("{what} cannot be used")).with_source(error);
+        let name = format!("the cache directory `{}`", path.display());
+        let unusable = |error| Error::new(ErrorKind::State, format!("{name} cannot be used")).with_source(error);
         files::make_directory(path).map_err(unusable)?;
-        private::check(&what, &fs::metadata(path).map_err(unusable)?, 0o077)?;
+        files::check_access(&name, &fs::metadata(path).map_err(unusable)?, 0o077)?;
         if let Err(error) = files::clear_temporaries(path, ABANDONED) {
-            tracing::warn!(%error, "temporary files in {what} stay");
+            tracing::warn!(%error, "temporary files in {name} cannot be removed");
         }
         Ok(Self {
             path: path.into(),
-            key: key(&path.join(KEY))?,
+            secret: secret(&path.join(SECRET))?,
             limit: LIMIT,
         })
     }
 
-    /// Sets how much room all entries together may take, in bytes. Past it, those go that were not used for the longest
-    /// time. Default 1 GiB.
+    /// Sets the limit of all entries together, in bytes. Past it, those that were not used for the longest time are
+    /// removed. Default 1 GiB.
     #[must_use]
     pub fn limit(mut self, bytes: u64) -> Self {
         self.limit = bytes;
         self
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Reads an entry; `None` if there is none that can be used. Blocks.
-    pub(crate) fn find(&self, entry: &Entry) -> Option<Found> {
-        let path = self.path.join(entry.file_name());
-        match self.read(entry, &path) {
-            Ok(found) => Some(found),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => {
-                self.distrust(&path, &error);
-                None
-            }
+    /// The entry of a component that is compiled for the engine with that fingerprint; it may not exist.
+    pub(crate) fn entry(&self, fingerprint: u64, component: &[u8]) -> CacheEntry {
+        let key = CacheKey::new(fingerprint, component);
+        CacheEntry {
+            path: self.path.join(key.file_name()),
+            directory: self.clone(),
+            key,
         }
     }
 
-    fn read(&self, entry: &Entry, path: &Path) -> io::Result<Found> {
-        let mut file = File::open(path)?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
-        // What is checked is what was read: the file may change from here on.
-        let start = self
-            .key
-            .check(entry, &bytes)
-            .map_err(|damage| io::Error::new(io::ErrorKind::InvalidData, damage))?;
-        // Only the order in which entries go depends on it.
-        let _ = file.set_modified(SystemTime::now());
-        Ok(Found {
-            bytes,
-            start,
-            path: path.to_owned(),
-        })
-    }
-
-    /// Says that an entry is not used, and removes it.
-    pub(crate) fn distrust(&self, path: &Path, error: &dyn std::error::Error) {
-        tracing::warn!(
-            file = %path.display(),
-            "the compiled component `{}` is not used, and the component is compiled again: {error}",
-            path.display()
-        );
-        // If it stays, the new entry replaces it.
-        let _ = files::remove(path);
-    }
-
-    /// Keeps an artifact, and removes what is too much by then. If it cannot, it warns. Blocks.
-    pub(crate) fn store(&self, entry: &Entry, artifact: &[u8]) {
-        let path = self.path.join(entry.file_name());
-        let head = self.key.head(entry, artifact);
-        if (head.len() + artifact.len()) as u64 > self.limit {
-            tracing::warn!(
-                "a compiled component of {} bytes is not kept: the cache directory `{}` may take {} bytes",
-                artifact.len(),
-                self.path.display(),
-                self.limit
-            );
-            return;
-        }
-        let kept = files::replace(&path, &[&head, artifact]).and_then(|()| self.shrink(&path));
-        if let Err(error) = kept {
-            tracing::warn!(
-                "the cache directory `{}` cannot be written, and the component is compiled at the next start: {error}",
-                self.path.display()
-            );
-        }
-    }
-
-    /// Removes entries until all that are left have room, the oldest first and `newest` never.
+    /// Removes the oldest entries until the others are within the limit, but never `newest`.
     fn shrink(&self, newest: &Path) -> io::Result<()> {
         let mut entries = Vec::new();
         let mut total = 0;
@@ -173,7 +123,7 @@ impl CacheDirectory {
 }
 
 impl fmt::Debug for CacheDirectory {
-    // Without the key.
+    // Without the secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CacheDirectory")
             .field("path", &self.path)
@@ -182,33 +132,94 @@ impl fmt::Debug for CacheDirectory {
     }
 }
 
-/// An artifact that this host wrote, and nobody changed since.
-pub(crate) struct Found {
-    bytes: Vec<u8>,
-    start: usize,
+/// The place of one compiled component in a cache.
+#[derive(Clone)]
+pub(crate) struct CacheEntry {
+    directory: CacheDirectory,
+    key: CacheKey,
     path: PathBuf,
 }
 
-impl Found {
-    pub(crate) fn artifact(&self) -> &[u8] {
-        &self.bytes[self.start..]
-    }
+/// An artifact that a host of this user wrote, unchanged since.
+pub(crate) struct CachedArtifact(Bytes);
 
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
+impl CachedArtifact {
+    pub(crate) fn into_bytes(self) -> Bytes {
+        self.0
     }
 }
 
-/// The secret of a directory, made by whoever comes first.
-fn key(path: &Path) -> Result<Key, Error> {
-    let what = format!("the key of the cache, `{}`,", path.display());
-    let unusable = |error: io::Error| Error::new(ErrorKind::State, format!("{what} cannot be used")).with_source(error);
+impl CacheEntry {
+    /// Reads the artifact; `None` if there is none that can be used. Blocks.
+    pub(crate) fn read(&self) -> Option<CachedArtifact> {
+        match self.try_read() {
+            Ok(found) => Some(found),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => {
+                self.discard(&error);
+                None
+            }
+        }
+    }
+
+    fn try_read(&self) -> io::Result<CachedArtifact> {
+        let mut file = File::open(&self.path)?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        // The bytes in memory are checked: the file may change at any time.
+        let Some(start) = self.directory.secret.check(&self.key, &bytes) else {
+            return Err(io::Error::other("it is damaged, or was written with another secret"));
+        };
+        // This only decides which entries are removed first.
+        let _ = file.set_modified(SystemTime::now());
+        Ok(CachedArtifact(Bytes::from(bytes).slice(start..)))
+    }
+
+    /// Removes the entry with a warning. Blocks.
+    pub(crate) fn discard(&self, reason: &dyn fmt::Display) {
+        tracing::warn!(
+            file = %self.path.display(),
+            "the compiled component `{}` is not used, and the component is compiled again: {reason}",
+            self.path.display()
+        );
+        // If it stays, the new entry replaces it.
+        let _ = files::remove(&self.path);
+    }
+
+    /// Writes an artifact, and removes other entries that are over the limit then. If it cannot, it warns. Blocks.
+    pub(crate) fn write(&self, artifact: &[u8]) {
+        let CacheDirectory { path, secret, limit } = &self.directory;
+        let directory = path.display();
+        let code = secret.code(&self.key, artifact);
+        let code = code.as_bytes();
+        if (code.len() + artifact.len()) as u64 > *limit {
+            tracing::warn!(
+                "a compiled component of {} bytes is not cached: the limit of the cache directory `{directory}` is {limit} \
+                 bytes",
+                artifact.len()
+            );
+            return;
+        }
+        let written = files::replace(&self.path, &[code, artifact]).and_then(|()| self.directory.shrink(&self.path));
+        if let Err(error) = written {
+            tracing::warn!(
+                "the cache directory `{directory}` cannot be written, and the component is compiled at the next start: \
+                 {error}"
+            );
+        }
+    }
+}
+
+/// The secret of a directory, made by the first process that opens it.
+fn secret(path: &Path) -> Result<Secret, Error> {
+    let name = format!("the key of the cache, `{}`,", path.display());
+    let unusable = |error: io::Error| Error::new(ErrorKind::State, format!("{name} cannot be used")).with_source(error);
     let mut file = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let mut secret = [0; 32];
             getrandom::fill(&mut secret).map_err(|error| unusable(error.into()))?;
             match files::create(path, &[&secret]) {
-                Ok(()) => return Ok(Key::new(secret)),
+                Ok(()) => return Ok(Secret::new(secret)),
                 // Another process was faster.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => File::open(path).map_err(unusable)?,
                 Err(error) => return Err(unusable(error)),
@@ -216,15 +227,15 @@ fn key(path: &Path) -> Result<Key, Error> {
         }
         opened => opened.map_err(unusable)?,
     };
-    private::check(&what, &file.metadata().map_err(unusable)?, 0o077)?;
+    files::check_access(&name, &file.metadata().map_err(unusable)?, 0o077)?;
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).map_err(unusable)?;
     let secret = <[u8; 32]>::try_from(bytes).map_err(|bytes| {
-        let message = format!("{what} is damaged: it has {} bytes, expected 32", bytes.len());
+        let message = format!("{name} is damaged: it has {} bytes, expected 32", bytes.len());
         Error::new(ErrorKind::State, message)
             .with_hint("remove the cache directory: components are compiled again at the next start")
     })?;
-    Ok(Key::new(secret))
+    Ok(Secret::new(secret))
 }
 
 #[cfg(test)]

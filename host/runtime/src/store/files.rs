@@ -1,51 +1,79 @@
-//! Files that are whole or not there, in directories that are nobody else's.
+//! Atomic writes, in directories of one user.
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, DirBuilder, File, Metadata};
 use std::io::{self, Write};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use tempfile::NamedTempFile;
 
-/// How the name of a file begins that is not whole yet.
+use crate::{Error, ErrorKind};
+
+/// The prefix of the names of files that are being written.
 const TEMPORARY: &str = ".tmp-";
 
-/// Makes a directory that only its owner may enter, and what is above it; leaves one alone that is there.
+/// Makes a directory that only its owner may enter, and its parents; an existing one stays as it is.
 pub(super) fn make_directory(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
     }
-    let above = folder(path);
-    fs::create_dir_all(above)?;
+    let parent = parent(path);
+    fs::create_dir_all(parent)?;
     let mut builder = DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     match builder.create(path) {
-        Ok(()) => sync(above),
+        Ok(()) => sync(parent),
         // Another process was faster.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
         Err(error) => Err(error),
     }
 }
 
-/// Puts a file in the place of the one that may be there. Whatever happens, one of the two is there, whole; when this
-/// returns, the new one is on the disk.
-pub(super) fn replace(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
-    write(path, parts)?.persist(path).map_err(|failed| failed.error)?;
-    sync(folder(path))
+/// Refuses a file or directory of another user, or with any of the `forbidden` bits in its mode.
+///
+/// `name` is its name in messages, with its path: ``the cache directory `/var/cache/pointwork` ``.
+#[cfg(unix)]
+pub(super) fn check_access(name: &str, metadata: &Metadata, forbidden: u32) -> Result<(), Error> {
+    use std::os::unix::fs::MetadataExt;
+
+    let (owner, user) = (metadata.uid(), rustix::process::geteuid().as_raw());
+    if owner != user {
+        let message = format!("{name} belongs to user {owner}, expected user {user}, who runs this");
+        return Err(Error::new(ErrorKind::State, message).with_hint("name another one, or change its owner"));
+    }
+    let mode = metadata.mode() & 0o777;
+    if mode & forbidden == 0 {
+        return Ok(());
+    }
+    let expected = mode & !forbidden;
+    let message = format!("{name} is open to others: its mode is {mode:04o}, expected {expected:04o}");
+    Err(Error::new(ErrorKind::State, message).with_hint(format!("set its mode with `chmod {expected:o}`")))
 }
 
-/// As [`replace`], but fails with [`AlreadyExists`](io::ErrorKind::AlreadyExists) if the file is there.
+/// Elsewhere, access is up to whoever makes the directory.
+#[cfg(not(unix))]
+pub(super) fn check_access(_name: &str, _metadata: &Metadata, _forbidden: u32) -> Result<(), Error> {
+    Ok(())
+}
+
+/// Writes or replaces a file atomically. When this returns, the new content is on the disk.
+pub(super) fn replace(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
+    write(path, parts)?.persist(path).map_err(|failed| failed.error)?;
+    sync(parent(path))
+}
+
+/// As [`replace`], but fails with [`AlreadyExists`](io::ErrorKind::AlreadyExists) if the file exists.
 pub(super) fn create(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
     write(path, parts)?
         .persist_noclobber(path)
         .map_err(|failed| failed.error)?;
-    sync(folder(path))
+    sync(parent(path))
 }
 
 fn write(path: &Path, parts: &[&[u8]]) -> io::Result<NamedTempFile> {
-    // Nobody else may read it: that is how the library makes them.
-    let mut file = tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(folder(path))?;
+    // The library makes files that only their owner may read.
+    let mut file = tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(parent(path))?;
     for part in parts {
         file.write_all(part)?;
     }
@@ -53,7 +81,7 @@ fn write(path: &Path, parts: &[&[u8]]) -> io::Result<NamedTempFile> {
     Ok(file)
 }
 
-/// Removes what writers left behind that did not come to their end, if it is older than `age`.
+/// Removes temporary files that are at least so old: their writers have ended.
 pub(super) fn clear_temporaries(directory: &Path, age: Duration) -> io::Result<()> {
     let now = SystemTime::now();
     for entry in fs::read_dir(directory)? {
@@ -69,7 +97,7 @@ pub(super) fn clear_temporaries(directory: &Path, age: Duration) -> io::Result<(
     Ok(())
 }
 
-/// Removes a file that may be gone already.
+/// Removes a file, if it exists.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -78,14 +106,14 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
 }
 
 /// The directory that a file is in.
-fn folder(path: &Path) -> &Path {
+fn parent(path: &Path) -> &Path {
     match path.parent() {
-        Some(folder) if folder != Path::new("") => folder,
+        Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
     }
 }
 
-/// A name in a directory is on the disk once the directory is.
+/// A new name in a directory is on the disk once the directory is.
 fn sync(directory: &Path) -> io::Result<()> {
     if cfg!(unix) {
         File::open(directory)?.sync_all()?;

@@ -1,14 +1,10 @@
-//! What outlives the process: compiled components, and which version of each module is current.
+//! Directories that outlive the process: the cache of compiled components, and the state of the application.
 
 mod cache;
-mod entry;
 mod files;
-mod private;
-mod record;
 mod state;
 
 pub use self::cache::CacheDirectory;
-pub(crate) use self::cache::Found;
-pub(crate) use self::entry::Entry;
-pub(crate) use self::state::Kept;
+pub(crate) use self::cache::{CacheEntry, CachedArtifact};
+pub(crate) use self::state::PinnedComponent;
 pub use self::state::{StateDirectory, Version};

@@ -1,56 +1,59 @@
-//! Which version of each module is current.
+//! The state directory: the current version of each module.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod record;
+
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::record::{self, Modules};
-use super::{files, private};
+use self::record::Modules;
+use super::files;
 use crate::{Error, ErrorKind};
 
-/// Which process has the directory open.
+/// Locked by the process that has the directory open.
 const LOCK: &str = "lock";
 
-/// What is current.
+/// The current versions.
 const RECORD: &str = "state.json";
 
-/// Where the components are, each under its digest.
+/// The directory of the components, each under its digest.
 const COMPONENTS: &str = "components";
 
-/// The directory that says which version of each module is current, and has the components themselves.
+/// A directory with the current version of each module and the components themselves.
 ///
-/// One process at a time has it open, for as long as a clone of this value lives. Whenever the process or the machine
-/// stops, the directory holds what was true before a change or what is true after it, and the components of both.
+/// One process at a time has it open, for as long as a clone of this value lives. Each change is atomic: whenever the
+/// process or the machine stops, the directory holds the state before the change or the one after it, with its
+/// components.
 ///
 /// ```text
-/// state.json           which version of each module is current, authenticated by nothing but a digest against damage
-/// components/<sha256>  the components that a version names
-/// lock                 who has it open
+/// state.json           the current version of each module, with a digest against damage (it is not authenticated)
+/// components/<sha256>  the components of these versions
+/// lock                 locked by the process that has the directory open
 /// ```
 #[derive(Clone, Debug)]
-pub struct StateDirectory(Arc<Inner>);
+pub struct StateDirectory(Arc<OpenState>);
 
 #[derive(Debug)]
-struct Inner {
+struct OpenState {
     path: PathBuf,
-    said: Mutex<Said>,
-    /// Held, not used.
+    content: Mutex<Content>,
+    /// Holds the lock.
     _lock: File,
 }
 
 #[derive(Debug, Default)]
-struct Said {
+struct Content {
     modules: Modules,
-    /// Components that no version names yet, each with how many hold it.
-    pinned: BTreeMap<String, usize>,
+    /// The digests of pinned components.
+    pinned: Vec<Weak<str>>,
 }
 
-/// What the state directory says of one module.
+/// The versions of one module in a state directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
@@ -59,8 +62,8 @@ pub struct Version {
     pub current: Option<String>,
     /// SHA-256 of the version that a roll-back leads to.
     pub previous: Option<String>,
-    /// SHA-256 of what the application was told to load when it began: once that is another, it takes the place of
-    /// what is current.
+    /// SHA-256 of the component that the application was configured with. When it starts with another one, that becomes
+    /// current.
     pub base: Option<String>,
 }
 
@@ -69,21 +72,22 @@ impl Version {
         self.components().chain(self.base.as_deref())
     }
 
-    /// The components that are kept for it. The base is the application's to bring along.
+    /// The components that the directory holds for it. The application brings the base along.
     fn components(&self) -> impl Iterator<Item = &str> {
         self.current.as_deref().into_iter().chain(self.previous.as_deref())
     }
 }
 
 impl StateDirectory {
-    /// Opens the directory, and makes it if it is not there; no other process may have it open. Removes what a process
-    /// left behind that did not come to the end of a change.
+    /// Opens the directory, and makes it if it does not exist; no other process may have it open. Removes the files of
+    /// changes that were not finished.
     ///
-    /// On Unix it must belong to the user who runs the process, and not be writable for everybody: what it holds is run.
+    /// On Unix it must belong to the user who runs the process, and not be writable for everybody: its components are
+    /// run.
     ///
     /// # Errors
-    /// [`State`](crate::ErrorKind::State) if it cannot be made, read or written; if it is open already, in this process or
-    /// another one; if a file in it is damaged or of a newer version.
+    /// [`State`](crate::ErrorKind::State) if it cannot be made, read or written; if it is open already, in this process
+    /// or another one; if a file in it is damaged or of a newer version.
     ///
     /// # Examples
     /// ```no_run
@@ -94,10 +98,10 @@ impl StateDirectory {
     /// ```
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref().to_owned();
-        let what = format!("the state directory `{}`", path.display());
-        let unusable = |error| Error::new(ErrorKind::State, format!("{what} cannot be used")).with_source(error);
+        let name = format!("the state directory `{}`", path.display());
+        let unusable = |error| Error::new(ErrorKind::State, format!("{name} cannot be used")).with_source(error);
         files::make_directory(&path).map_err(unusable)?;
-        private::check(&what, &fs::metadata(&path).map_err(unusable)?, 0o002)?;
+        files::check_access(&name, &fs::metadata(&path).map_err(unusable)?, 0o002)?;
         let lock = OpenOptions::new()
             .create(true)
             .truncate(false)
@@ -107,41 +111,41 @@ impl StateDirectory {
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                let message = format!("{what} is in use by another server");
+                let message = format!("{name} is in use by another server");
                 return Err(Error::new(ErrorKind::State, message).with_hint(
                     "each server needs a state directory of its own; end the other one, or name another one",
                 ));
             }
             Err(TryLockError::Error(error)) => return Err(unusable(error)),
         }
-        let modules = modules(&path)?;
+        let modules = read_record(&path)?;
         files::make_directory(&path.join(COMPONENTS)).map_err(unusable)?;
-        let said = Mutex::new(Said {
+        let content = Mutex::new(Content {
             modules,
-            pinned: BTreeMap::new(),
+            pinned: Vec::new(),
         });
-        let this = Self(Arc::new(Inner {
+        let this = Self(Arc::new(OpenState {
             path,
-            said,
+            content,
             _lock: lock,
         }));
-        this.clear(&this.said());
+        this.clear(&mut this.content());
         Ok(this)
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.0.path
     }
 
-    /// Every module that it has something about, by name.
+    /// The names of all modules that it knows, including removed ones.
     pub fn names(&self) -> Vec<String> {
-        self.said().modules.keys().cloned().collect()
+        self.content().modules.keys().cloned().collect()
     }
 
-    /// What it says of a module.
+    /// The versions of a module.
     pub fn version(&self, module: &str) -> Option<Version> {
-        self.said().modules.get(module).cloned()
+        self.content().modules.get(module).cloned()
     }
 
     /// The component of that digest, verified. Blocks.
@@ -163,26 +167,23 @@ impl StateDirectory {
         Ok(component)
     }
 
-    /// Keeps a component, under its digest in hex. It is on the disk when this returns, and stays there while the value
-    /// lives, or a version names it. Blocks.
+    /// Writes a component under its digest in hex, and pins it. It is on the disk when this returns, and stays there
+    /// while the pin lives or a version names it. Blocks.
     ///
     /// # Errors
     /// [`State`](crate::ErrorKind::State) if it cannot be written, or has another digest.
-    pub(crate) fn keep(&self, digest: &str, component: &[u8]) -> Result<Kept, Error> {
+    pub(crate) fn pin(&self, digest: &str, component: &[u8]) -> Result<PinnedComponent, Error> {
         let path = self.component_path(digest)?;
         let found = crate::digest(component);
         if found != digest {
             let message = format!("a component has the SHA-256 `{found}`, expected `{digest}`");
             return Err(Error::new(ErrorKind::State, message));
         }
-        // From here on nobody removes the file.
-        *self.said().pinned.entry(digest.to_owned()).or_default() += 1;
-        let kept = Kept {
-            state: self.clone(),
-            digest: digest.to_owned(),
-        };
+        // From here on the file is not removed.
+        let pinned = PinnedComponent(digest.into());
+        self.content().pinned.push(Arc::downgrade(&pinned.0));
         if fs::read(&path).is_ok_and(|there| there == component) {
-            return Ok(kept);
+            return Ok(pinned);
         }
         files::replace(&path, &[component]).map_err(|error| {
             Error::new(
@@ -191,47 +192,49 @@ impl StateDirectory {
             )
             .with_source(error)
         })?;
-        Ok(kept)
+        Ok(pinned)
     }
 
-    /// Makes what is said of a module true, on the disk, whole or not at all; and forgets components that no module
-    /// has any more. Blocks.
-    ///
-    /// A version that says nothing is forgotten.
+    /// Records the versions of a module atomically, and removes components that are no longer needed. The default value
+    /// removes the module from the record. Blocks.
     ///
     /// # Errors
-    /// [`State`](crate::ErrorKind::State) if it cannot be written, or names a component that is not kept.
+    /// [`State`](crate::ErrorKind::State) if it cannot be written, or names a component that is not there.
     pub(crate) fn commit(&self, module: &str, version: Version) -> Result<(), Error> {
-        let mut said = self.said();
+        let mut content = self.content();
         for digest in version.components() {
             let path = self.component_path(digest)?;
             if !path.is_file() {
-                let message = format!("module `{module}` cannot have the version `{digest}`: it is not kept");
+                let message =
+                    format!("module `{module}` cannot have the version `{digest}`: its component is not there");
                 return Err(Error::new(ErrorKind::State, message));
             }
         }
-        let mut modules = said.modules.clone();
+        let mut modules = content.modules.clone();
         if version == Version::default() {
             modules.remove(module);
         } else {
             modules.insert(module.to_owned(), version);
         }
-        write(&self.0.path, &modules)?;
-        said.modules = modules;
-        self.clear(&said);
+        write_record(&self.0.path, &modules)?;
+        content.modules = modules;
+        self.clear(&mut content);
         Ok(())
     }
 
-    /// Removes components that nobody needs, and files that were never finished. What stays by mistake costs room alone.
-    fn clear(&self, said: &Said) {
+    /// Removes components that no version names and nothing pins. If that fails, it warns.
+    fn clear(&self, content: &mut Content) {
+        content.pinned.retain(|digest| digest.strong_count() > 0);
+        let pinned: Vec<_> = content.pinned.iter().filter_map(Weak::upgrade).collect();
         let components = self.0.path.join(COMPONENTS);
-        let needed: BTreeSet<_> = said.modules.values().flat_map(Version::components).collect();
+        let needed: BTreeSet<_> = content.modules.values().flat_map(Version::components).collect();
         let cleared = fs::read_dir(&components).and_then(|entries| {
             for entry in entries {
                 let name = entry?.file_name();
                 let name = name.to_string_lossy();
                 // A component that is being written has a temporary name.
-                if record::is_digest(&name) && !needed.contains(&*name) && !said.pinned.contains_key(&*name) {
+                if record::is_digest(&name) && !needed.contains(&*name) && pinned.iter().all(|digest| **digest != *name)
+                {
                     files::remove(&components.join(&*name))?;
                 }
             }
@@ -239,7 +242,7 @@ impl StateDirectory {
         });
         if let Err(error) = cleared {
             tracing::warn!(
-                "components in `{}` stay that no module has: {error}",
+                "unused components in `{}` cannot be removed: {error}",
                 components.display()
             );
         }
@@ -249,42 +252,27 @@ impl StateDirectory {
         if record::is_digest(digest) {
             return Ok(self.0.path.join(COMPONENTS).join(digest));
         }
-        let message = format!("`{}` is no SHA-256 in lower-case hex", digest.escape_debug());
+        let message = format!("`{}` is not a SHA-256 in lower-case hex", digest.escape_debug());
         Err(Error::new(ErrorKind::State, message))
     }
 
-    fn said(&self) -> MutexGuard<'_, Said> {
-        // Each change of it is one assignment.
-        self.0.said.lock().unwrap_or_else(PoisonError::into_inner)
+    fn content(&self) -> MutexGuard<'_, Content> {
+        // It is changed by single assignments.
+        self.0.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A component that stays on the disk although no version names it yet.
+/// Keeps a component on the disk although no version names it yet.
 #[derive(Debug)]
-#[must_use = "once it is dropped, the component goes unless a version names it"]
-pub(crate) struct Kept {
-    state: StateDirectory,
-    digest: String,
-}
+#[must_use = "once it is dropped, the component is removed unless a version names it"]
+pub(crate) struct PinnedComponent(Arc<str>);
 
-impl Drop for Kept {
-    fn drop(&mut self) {
-        let mut said = self.state.said();
-        if let Some(holders) = said.pinned.get_mut(&self.digest) {
-            *holders -= 1;
-            if *holders == 0 {
-                said.pinned.remove(&self.digest);
-            }
-        }
-    }
-}
-
-/// Reads what is current, and begins the record if the directory is new.
-fn modules(directory: &Path) -> Result<Modules, Error> {
+/// Reads the record, or writes an empty one if the directory is new.
+fn read_record(directory: &Path) -> Result<Modules, Error> {
     let path = directory.join(RECORD);
-    let what = format!("the state `{}`", path.display());
-    let unusable = |error| Error::new(ErrorKind::State, format!("{what} cannot be read")).with_source(error);
-    // Nobody else is here, so what is temporary is abandoned.
+    let name = format!("the state `{}`", path.display());
+    let unusable = |error| Error::new(ErrorKind::State, format!("{name} cannot be read")).with_source(error);
+    // No other process has the directory open, so that all temporary files are abandoned.
     files::clear_temporaries(directory, Duration::ZERO).map_err(unusable)?;
     let components = directory.join(COMPONENTS);
     if components.is_dir() {
@@ -293,27 +281,27 @@ fn modules(directory: &Path) -> Result<Modules, Error> {
     match fs::read(&path) {
         Ok(text) => record::read(&text).map_err(|unreadable| {
             let hint = unreadable.hint();
-            Error::new(ErrorKind::State, format!("{what} is damaged or of another version"))
+            Error::new(ErrorKind::State, format!("{name} is damaged or of another version"))
                 .with_source(unreadable)
                 .with_hint(hint)
         }),
-        // The components come after the record, so without them the directory is new.
+        // The directory of the components is made after the record, so that it is new without one.
         Err(error) if error.kind() == io::ErrorKind::NotFound && !components.exists() => {
-            write(directory, &Modules::new())?;
+            write_record(directory, &Modules::new())?;
             Ok(Modules::new())
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let message = format!("{what} is gone, though there are components");
+            let message = format!("{name} is missing, though there are components");
             Err(Error::new(ErrorKind::State, message).with_hint(
-                "copy the file back from a backup; or remove the state directory: every module then begins with the \
-                 component that it is configured with",
+                "copy the file back from a backup; or remove the state directory: every module then begins with its \
+                 configured component",
             ))
         }
         Err(error) => Err(unusable(error)),
     }
 }
 
-fn write(directory: &Path, modules: &Modules) -> Result<(), Error> {
+fn write_record(directory: &Path, modules: &Modules) -> Result<(), Error> {
     let path = directory.join(RECORD);
     let written = record::write(modules)
         .map_err(io::Error::from)

@@ -1,85 +1,75 @@
-//! Compiling components, within bounds: on a thread of the application, or in a process of its own.
+//! Compiles components, within limits: on a thread of the application, or in a worker process.
 
 mod artifact;
-mod death;
+mod exit;
+mod process;
 mod protocol;
 mod thread;
-mod work;
 mod worker;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pointwork_core::Executor;
-use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, TryAcquireError, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
 use self::artifact::{Artifact, fingerprint};
-use crate::app::options::{AppOptions, CompileOptions};
-use crate::component::inspect::Form;
+use crate::component::settings::CodeSettings;
 use crate::scheduling::threads::Threads;
-use crate::store::{CacheDirectory, Entry};
-use crate::{Error, ErrorKind};
+use crate::store::{CacheDirectory, CacheEntry};
+use crate::{CompileOptions, Error, ErrorKind};
 
-pub use self::work::work;
-pub use self::worker::Worker;
+pub use self::worker::work;
 
-/// How many times as long as processor time a compilation may take by the clock: it has a low priority.
-const PATIENCE: u32 = 4;
+/// Compiling has a low priority: this times its processor time is its limit by the clock.
+const CLOCK_FACTOR: u32 = 4;
 
-/// What compiled code depends on, beside the component and the version of wasmtime.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct CodeSettings {
-    pub(crate) form: Form,
-    /// In bytes.
-    pub(crate) stack: usize,
-}
-
-/// What compiles the components of an application.
+/// Compiles the components of an application.
 pub(crate) struct Compiler {
     options: CompileOptions,
     cache: Option<CacheDirectory>,
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
 }
 
-/// One component to be compiled.
+/// A component to compile.
 #[derive(Clone)]
-struct Job {
+struct CompileJob {
     settings: CodeSettings,
-    /// That of the engine which the artifact is for.
-    fingerprint: [u8; 32],
+    /// The fingerprint of the engine that the code is for.
+    fingerprint: u64,
     component: Arc<[u8]>,
 }
 
 impl Compiler {
-    pub(crate) fn new(options: &AppOptions) -> Self {
-        let places = options.compile.at_once.clamp(1, Semaphore::MAX_PERMITS);
+    pub(crate) fn new(options: CompileOptions, cache: Option<CacheDirectory>) -> Self {
+        let permits = options.at_once.clamp(1, Semaphore::MAX_PERMITS);
         Self {
-            options: options.compile.clone(),
-            cache: options.cache.clone(),
-            places: Arc::new(Semaphore::new(places)),
+            options,
+            cache,
+            permits: Arc::new(Semaphore::new(permits)),
         }
     }
 
-    /// Refuses a component that is too large, before anything else is done with it.
+    /// Refuses a component that is too large.
     pub(crate) fn check_size(&self, size: usize) -> Result<(), Error> {
         let limit = self.options.size;
         if size <= limit {
             return Ok(());
         }
-        let message = format!("the component has {size} bytes, and may have {limit}");
+        let message = format!("the component has {size} bytes, the limit is {limit}");
         Err(Error::new(ErrorKind::Compile, message)
             .with_hint("build it optimised and without debug information, or set a larger size for components"))
     }
 
-    /// The compiled component, out of the cache or made now. `engine` has these settings.
+    /// The compiled component, from the cache or compiled now. `engine` has these settings.
     ///
     /// # Errors
-    /// [`Compile`](ErrorKind::Compile) if it does not compile, or not within the bounds.
+    /// [`Compile`](ErrorKind::Compile) if it does not compile, or not within the limits.
     ///
     /// # Cancel safety
-    /// Cancelled, a worker is killed. A thread goes on, in its place among those that compile at a time.
+    /// Cancelled, a worker is killed. A thread continues, and keeps its permit to compile.
     pub(crate) async fn component(
         &self,
         settings: CodeSettings,
@@ -87,108 +77,92 @@ impl Compiler {
         component: Arc<[u8]>,
         threads: &Arc<Threads>,
     ) -> Result<Component, Error> {
-        let job = Job {
+        let job = CompileJob {
             settings,
             fingerprint: fingerprint(engine),
             component,
         };
-        let entry = self.entry(&job, threads).await?;
-        if let Some(found) = self.look_up(entry, engine, threads).await? {
-            return Ok(found);
+        let entry = self.cache_entry(&job, threads).await?;
+        if let Some(cached) = cached(entry.clone(), engine, threads).await? {
+            return Ok(cached);
         }
-        let place = match self.places.clone().try_acquire_owned() {
-            Ok(place) => place,
-            Err(TryAcquireError::NoPermits) => {
-                let place = self.wait_for_a_place(threads).await?;
+        let permit = match self.permits.clone().try_acquire_owned() {
+            Ok(permit) => permit,
+            Err(_) => {
+                let permit = self.wait_for_permit(threads).await?;
                 // The same component may have been compiled meanwhile.
-                if let Some(found) = self.look_up(entry, engine, threads).await? {
-                    return Ok(found);
+                if let Some(cached) = cached(entry.clone(), engine, threads).await? {
+                    return Ok(cached);
                 }
-                place
+                permit
             }
-            Err(TryAcquireError::Closed) => return Err(closed()),
         };
         let artifact = match &self.options.worker {
-            Some(worker) => worker::compile(worker, job, &self.options, place, threads).await?,
-            None => thread::compile(job, self.options.time, place, threads).await?,
+            Some(worker) => process::compile(worker, job, &self.options, permit, threads).await?,
+            None => thread::compile(job, self.options.time, permit, threads).await?,
         };
-        let (cache, engine) = (self.cache.clone(), engine.clone());
+        let engine = engine.clone();
         blocking(threads, move || {
             let component = artifact.load(&engine).map_err(|error| {
                 Error::new(ErrorKind::Compile, "the compiled component does not load")
                     .with_source(error.into_boxed_dyn_error())
             })?;
-            if let (Some(cache), Some(entry)) = (cache, entry) {
-                cache.store(&entry, artifact.bytes());
+            if let Some(entry) = entry {
+                entry.write(artifact.bytes());
             }
             Ok(component)
         })
         .await
     }
 
-    /// What the job is called in the cache, if there is one.
-    async fn entry(&self, job: &Job, threads: &Threads) -> Result<Option<Entry>, Error> {
-        if self.cache.is_none() {
-            return Ok(None);
-        }
-        let job = job.clone();
-        blocking(threads, move || Ok(Some(Entry::new(&job.fingerprint, &job.component)))).await
-    }
-
-    async fn look_up(
-        &self,
-        entry: Option<Entry>,
-        engine: &Engine,
-        threads: &Threads,
-    ) -> Result<Option<Component>, Error> {
-        let (Some(cache), Some(entry)) = (self.cache.clone(), entry) else {
+    /// The entry of the job in the cache, if there is a cache.
+    async fn cache_entry(&self, job: &CompileJob, threads: &Threads) -> Result<Option<CacheEntry>, Error> {
+        let Some(cache) = self.cache.clone() else {
             return Ok(None);
         };
-        let engine = engine.clone();
-        blocking(threads, move || {
-            let Some(found) = cache.find(&entry) else {
-                return Ok(None);
-            };
-            let path = found.path().to_owned();
-            match Artifact::from(found).load(&engine) {
-                Ok(component) => Ok(Some(component)),
-                Err(error) => {
-                    cache.distrust(&path, &*error.into_boxed_dyn_error());
-                    Ok(None)
-                }
-            }
-        })
-        .await
+        let job = job.clone();
+        blocking(threads, move || Ok(Some(cache.entry(job.fingerprint, &job.component)))).await
     }
 
-    /// Waits for as long as a compilation may take: one that cannot be ended may never leave its place.
-    async fn wait_for_a_place(&self, threads: &Threads) -> Result<OwnedSemaphorePermit, Error> {
-        let patience = patience(self.options.time);
+    /// Waits no longer than a compilation may take: one that cannot be ended may never return its permit.
+    async fn wait_for_permit(&self, threads: &Threads) -> Result<OwnedSemaphorePermit, Error> {
+        let limit = clock_limit(self.options.time);
         tokio::select! {
-            place = self.places.clone().acquire_owned() => place.map_err(|_: AcquireError| closed()),
-            () = sleep(threads, patience) => {
+            permit = self.permits.clone().acquire_owned() => {
+                permit.map_err(|error| Error::new(ErrorKind::Engine, "the compiler has ended").with_source(error))
+            }
+            () = sleep(threads, limit) => {
                 let message = format!(
-                    "the component waited {patience:?} for its turn: `{}` are compiled at a time",
-                    self.places_count()
+                    "the component waited {limit:?} to be compiled: at most {} are compiled at once",
+                    self.options.at_once.max(1)
                 );
                 Err(Error::new(ErrorKind::Compile, message).with_hint("load it again once the others are done"))
             }
         }
     }
-
-    fn places_count(&self) -> usize {
-        self.options.at_once.max(1)
-    }
 }
 
-/// Nothing closes the semaphore while the compiler lives.
-fn closed() -> Error {
-    Error::new(ErrorKind::Engine, "the compiler has ended")
+/// The component in the cache; one that does not load is discarded.
+async fn cached(entry: Option<CacheEntry>, engine: &Engine, threads: &Threads) -> Result<Option<Component>, Error> {
+    let Some(entry) = entry else {
+        return Ok(None);
+    };
+    let engine = engine.clone();
+    blocking(threads, move || {
+        let Some(found) = entry.read() else {
+            return Ok(None);
+        };
+        let loaded = Artifact::from(found).load(&engine);
+        Ok(loaded
+            .inspect_err(|error| entry.discard(&format_args!("{error:#}")))
+            .ok())
+    })
+    .await
 }
 
-/// How long a compilation may take by the clock.
-fn patience(time: Duration) -> Duration {
-    time.saturating_mul(PATIENCE)
+/// The limit by the clock for a compilation with this limit of processor time.
+fn clock_limit(time: Duration) -> Duration {
+    time.saturating_mul(CLOCK_FACTOR)
 }
 
 async fn sleep(executor: &dyn Executor, time: Duration) {
@@ -198,26 +172,27 @@ async fn sleep(executor: &dyn Executor, time: Duration) {
     }
 }
 
-/// Runs what blocks on a thread for that.
-pub(crate) async fn blocking<T: Send + 'static>(
-    threads: &Threads,
-    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
-) -> Result<T, Error> {
-    let done = threads.spawn_blocking(work).await;
-    done.map_err(|error| Error::new(ErrorKind::Compile, "loading the component panicked").with_source(error))?
-}
-
-fn took_too_long(patience: Duration, time: Duration) -> Error {
-    let message = format!("the component does not compile within {patience:?}: it may take {time:?} of processor time");
+/// Ends when a compilation reaches its limit by the clock.
+async fn timeout(executor: &dyn Executor, time: Duration) -> Error {
+    let limit = clock_limit(time);
+    sleep(executor, limit).await;
+    let message = format!("the component does not compile within {limit:?}; its limit is {time:?} of processor time");
     Error::new(ErrorKind::Compile, message)
         .with_hint("a smaller or simpler component compiles sooner; or set a longer time for compiling")
 }
 
-/// The value that a task or a thread sends when it is done.
-async fn outcome<T>(result: oneshot::Receiver<Result<T, Error>>) -> Result<T, Error> {
-    result
-        .await
-        .map_err(|_| Error::new(ErrorKind::Compile, "the compiler panicked"))?
+/// The result that a task or a thread sends when it is done.
+async fn result_of<T>(result: oneshot::Receiver<Result<T, Error>>) -> Result<T, Error> {
+    let panicked = |_| Error::new(ErrorKind::Compile, "the compiler panicked");
+    result.await.map_err(panicked)?
+}
+
+/// Runs blocking work for a component that is loaded.
+pub(crate) async fn blocking<T: Send + 'static>(
+    threads: &Threads,
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    threads.blocking(ErrorKind::Compile, work).await
 }
 
 #[cfg(test)]

@@ -1,112 +1,80 @@
-//! What the application and its compile worker say to each other, over the worker's standard input and output.
+//! The protocol between the application and its compile worker, over the worker's standard input and output.
 //!
 //! ```text
-//! request   magic and version (8), length of the settings (4), settings in JSON, length of the component (8), component
-//! answer    magic and version (8), 0 or 1 (1), length (8), compiled code or, after a 1, an error with its causes in JSON
+//! request   magic and version (8), settings in JSON, component
+//! answer    magic and version (8), 0 or 1 (1), compiled code or, after a 1, an error with its causes in JSON
 //! ```
 //!
-//! Lengths are little-endian. After its request the application says no more; the end of its output means that it is gone.
+//! Settings, component, code and error begin with their length in 8 bytes, little-endian. After its request the
+//! application sends nothing more; the end of its output means that it has ended.
 
 use std::io::{self, Read, Write};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CodeSettings, Job};
-use crate::app::options::CompileOptions;
-use crate::component::inspect::Form;
-use crate::{Error, ErrorKind};
+use super::CompileJob;
+use crate::component::settings::CodeSettings;
+use crate::{CompileOptions, Error, ErrorKind};
 
 /// The last byte is the version.
-const REQUEST: [u8; 8] = *b"pw-comp\x01";
+const REQUEST: [u8; 8] = *b"pw-comp\x02";
 const ANSWER: [u8; 8] = *b"pw-code\x01";
 
-/// The longest settings, in bytes.
-const SETTINGS: u32 = 64 * 1024;
-
-/// How long the head of an answer is, in bytes.
+/// The length of the head of an answer, in bytes.
 pub(super) const ANSWER_HEAD: usize = ANSWER.len() + 1 + 8;
 
-/// How to compile, and within which bounds.
+/// The settings and the limits of a compilation.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(super) struct Settings {
-    asynchronous: bool,
-    stack: usize,
-    /// That of the application's engine: a worker of another build would make code that does not fit.
-    pub(super) fingerprint: [u8; 32],
+pub(super) struct RequestSettings {
+    pub(super) code: CodeSettings,
+    /// The fingerprint of the application's engine: a worker of another build would produce code for another one.
+    pub(super) fingerprint: u64,
     /// Processor time.
     pub(super) time: Duration,
     /// In bytes.
     pub(super) memory: u64,
 }
 
-impl Settings {
-    pub(super) fn new(job: &Job, options: &CompileOptions) -> Self {
+impl RequestSettings {
+    pub(super) fn new(job: &CompileJob, options: &CompileOptions) -> Self {
         Self {
-            asynchronous: job.settings.form == Form::Asynchronous,
-            stack: job.settings.stack,
+            code: job.settings,
             fingerprint: job.fingerprint,
             time: options.time,
             memory: options.memory,
         }
     }
 
-    pub(super) fn code(&self) -> CodeSettings {
-        CodeSettings {
-            form: if self.asynchronous {
-                Form::Asynchronous
-            } else {
-                Form::Synchronous
-            },
-            stack: self.stack,
-        }
-    }
-
-    /// What stands before the component in a request.
+    /// The request up to the component.
     pub(super) fn head(&self, component: usize) -> io::Result<Vec<u8>> {
         let settings = serde_json::to_vec(self)?;
-        let length = u32::try_from(settings.len()).map_err(io::Error::other)?;
-        let mut head = REQUEST.to_vec();
-        head.extend_from_slice(&length.to_le_bytes());
-        head.extend_from_slice(&settings);
-        head.extend_from_slice(&(component as u64).to_le_bytes());
-        Ok(head)
+        let (length, component) = ((settings.len() as u64).to_le_bytes(), (component as u64).to_le_bytes());
+        Ok([&REQUEST[..], &length, &settings, &component].concat())
     }
 }
 
-/// Reads how to compile; what follows is the component.
-pub(super) fn read_settings(input: &mut impl Read) -> io::Result<Settings> {
+/// Reads the request up to the component.
+pub(super) fn read_settings(input: &mut impl Read) -> io::Result<RequestSettings> {
     let invalid = |message: &str| io::Error::new(io::ErrorKind::InvalidData, message);
-    let magic: [u8; 8] = take(input)?;
+    let mut magic = [0; 8];
+    input.read_exact(&mut magic)?;
     if magic[..7] != REQUEST[..7] {
-        return Err(invalid("it is no request to compile"));
+        return Err(invalid("it is not a request to compile"));
     }
     if magic != REQUEST {
         return Err(invalid(
             "the request is of another version: the application is of another build",
         ));
     }
-    let length = u32::from_le_bytes(take(input)?);
-    if length > SETTINGS {
-        return Err(invalid("the settings are too long"));
-    }
-    Ok(serde_json::from_slice(&read_exactly(input, u64::from(length))?)?)
+    Ok(serde_json::from_slice(&read_part(input)?)?)
 }
 
-pub(super) fn read_component(input: &mut impl Read) -> io::Result<Vec<u8>> {
-    let length = u64::from_le_bytes(take(input)?);
-    read_exactly(input, length)
-}
-
-fn take<const N: usize>(input: &mut impl Read) -> io::Result<[u8; N]> {
-    let mut bytes = [0; N];
-    input.read_exact(&mut bytes)?;
-    Ok(bytes)
-}
-
-/// Takes no memory for what does not come.
-fn read_exactly(input: &mut impl Read, length: u64) -> io::Result<Vec<u8>> {
+/// Reads the settings or the component. Allocates only for bytes that arrive.
+pub(super) fn read_part(input: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut length = [0; 8];
+    input.read_exact(&mut length)?;
+    let length = u64::from_le_bytes(length);
     let mut bytes = Vec::new();
     input.take(length).read_to_end(&mut bytes)?;
     if bytes.len() as u64 == length {
@@ -134,9 +102,9 @@ pub(super) fn answer(output: &mut impl Write, compiled: &Result<Vec<u8>, Vec<Str
 }
 
 /// Code that a worker compiled.
-pub(super) struct Compiled(Vec<u8>);
+pub(super) struct WorkerCode(Vec<u8>);
 
-impl Compiled {
+impl WorkerCode {
     pub(super) fn into_bytes(self) -> Vec<u8> {
         self.0
     }
@@ -150,7 +118,7 @@ pub(super) struct AnswerHead {
 }
 
 impl AnswerHead {
-    /// `None` if it is something else.
+    /// `None` if it is not the head of an answer.
     pub(super) fn parse(head: &[u8; ANSWER_HEAD]) -> Option<Self> {
         let (case, length) = head.strip_prefix(&ANSWER)?.split_first()?;
         Some(Self {
@@ -163,10 +131,10 @@ impl AnswerHead {
         })
     }
 
-    /// What the whole answer says.
-    pub(super) fn with(self, content: Vec<u8>) -> Result<Compiled, Error> {
+    /// The whole answer.
+    pub(super) fn with(self, content: Vec<u8>) -> Result<WorkerCode, Error> {
         if self.is_code {
-            return Ok(Compiled(content));
+            return Ok(WorkerCode(content));
         }
         let causes: Vec<String> = serde_json::from_slice(&content).map_err(|error| {
             Error::new(ErrorKind::Compile, "the compile worker's error cannot be read").with_source(error)
@@ -187,12 +155,16 @@ mod tests {
     use std::error::Error as _;
 
     use super::*;
+    use crate::component::inspect::Form;
 
-    fn settings() -> Settings {
-        Settings {
-            asynchronous: true,
+    fn settings() -> RequestSettings {
+        let code = CodeSettings {
+            form: Form::Asynchronous,
             stack: 4096,
-            fingerprint: [9; 32],
+        };
+        RequestSettings {
+            code,
+            fingerprint: 9,
             time: Duration::from_millis(1500),
             memory: 1 << 30,
         }
@@ -213,7 +185,7 @@ mod tests {
         request.extend_from_slice(b"bytes");
         let mut input = &*request;
         assert_eq!(read_settings(&mut input).unwrap(), settings());
-        assert_eq!(read_component(&mut input).unwrap(), b"bytes");
+        assert_eq!(read_part(&mut input).unwrap(), b"bytes");
     }
 
     #[test]
@@ -222,25 +194,25 @@ mod tests {
         request.extend_from_slice(b"bytes");
         for length in 0..request.len() {
             let mut input = &request[..length];
-            let read = read_settings(&mut input).and_then(|_| read_component(&mut input));
+            let read = read_settings(&mut input).and_then(|_| read_part(&mut input));
             assert!(read.is_err(), "{length} bytes");
         }
     }
 
     #[test]
-    fn another_version_is_told_from_nonsense() {
+    fn another_version_is_distinguished_from_garbage() {
         let mut request = settings().head(0).unwrap();
         request[7] += 1;
         let error = read_settings(&mut &*request).unwrap_err();
         assert!(error.to_string().contains("another version"), "{error}");
         let error = read_settings(&mut &b"GET / HTTP/1.1"[..]).unwrap_err();
-        assert!(error.to_string().contains("no request"), "{error}");
+        assert!(error.to_string().contains("not a request"), "{error}");
     }
 
     #[test]
     fn code_comes_back_as_it_is_and_errors_with_their_causes() {
         let (head, content) = answered(&Ok(b"code".to_vec()));
-        assert_eq!(head.with(content).map(Compiled::into_bytes).unwrap(), b"code");
+        assert_eq!(head.with(content).map(WorkerCode::into_bytes).unwrap(), b"code");
         let (head, content) = answered(&Err(vec!["outer".to_owned(), "inner".to_owned()]));
         let error = head.with(content).map(drop).unwrap_err();
         assert_eq!(error.to_string(), "outer");
@@ -248,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_is_seen_by_its_head() {
+    fn other_output_is_recognised_by_its_head() {
         assert_eq!(AnswerHead::parse(b"running 1 test\n\n\n"), None);
         let mut head = *b"pw-code\x01\x02\0\0\0\0\0\0\0\0";
         assert_eq!(AnswerHead::parse(&head), None);

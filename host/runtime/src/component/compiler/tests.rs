@@ -9,6 +9,8 @@ use wasmtime::component::Linker;
 use super::artifact::compiling_engine;
 use super::*;
 use crate::component::engine::Engines;
+use crate::component::inspect::Form;
+use crate::{ModuleLimits, Worker};
 
 /// The default, in bytes.
 const STACK: usize = 512 * 1024;
@@ -36,14 +38,45 @@ fn invalid() -> Vec<u8> {
     wat::parse_str(text).expect("the text is valid")
 }
 
-fn options(cache: Option<&TempDir>) -> AppOptions {
-    let mut options = AppOptions {
-        max_instances: 2,
-        max_memory: 64 * 1024 * 1024,
-        ..AppOptions::default()
-    };
-    options.cache = cache.map(|directory| CacheDirectory::open(directory.path().join("cache")).unwrap());
-    options
+/// What an application compiles with.
+#[derive(Clone, Default)]
+struct Setup {
+    options: CompileOptions,
+    cache: Option<CacheDirectory>,
+}
+
+impl Setup {
+    fn cached(directory: &TempDir) -> Self {
+        Self {
+            cache: Some(CacheDirectory::open(directory.path().join("cache")).unwrap()),
+            ..Self::default()
+        }
+    }
+
+    /// With a worker that does not exist: only the cache works.
+    fn without_compiler(mut self) -> Self {
+        self.options.worker = Some(Worker::new("/nonexistent/worker"));
+        self
+    }
+
+    fn compiler(&self) -> Compiler {
+        Compiler::new(self.options.clone(), self.cache.clone())
+    }
+
+    fn engines(&self) -> Engines {
+        Engines::new(ModuleLimits::default(), 64 * 1024 * 1024, 2, self.compiler()).unwrap()
+    }
+
+    /// Loads a component of the synchronous form.
+    fn load(&self, component: Vec<u8>) -> Result<i32, Error> {
+        let (engines, threads) = (self.engines(), Arc::new(Threads::start()?));
+        let engine = &engines.of(settings(Form::Synchronous))?.engine;
+        let loading = engines
+            .compiler()
+            .component(settings(Form::Synchronous), engine, component.into(), &threads);
+        let component = Runtime::new().unwrap().block_on(loading)?;
+        Ok(number(engine, &component))
+    }
 }
 
 fn number(engine: &Engine, component: &Component) -> i32 {
@@ -59,17 +92,6 @@ fn number(engine: &Engine, component: &Component) -> i32 {
     })
 }
 
-/// One load of a component of the synchronous form.
-fn load(options: &AppOptions, component: Vec<u8>) -> Result<i32, Error> {
-    let (engines, threads) = (Engines::new(options)?, Arc::new(Threads::start()?));
-    let engine = &engines.of(Form::Synchronous, STACK)?.engine;
-    let loading = engines
-        .compiler()
-        .component(settings(Form::Synchronous), engine, component.into(), &threads);
-    let component = Runtime::new().unwrap().block_on(loading)?;
-    Ok(number(engine, &component))
-}
-
 /// The only compiled component in the cache.
 fn entry(directory: &TempDir) -> std::path::PathBuf {
     let files = fs::read_dir(directory.path().join("cache")).unwrap();
@@ -81,17 +103,11 @@ fn entry(directory: &TempDir) -> std::path::PathBuf {
     entry
 }
 
-/// A worker that there is not: whoever needs it fails.
-fn without_compiler(mut options: AppOptions) -> AppOptions {
-    options.compile.worker = Some(Worker::new("/nonexistent/worker"));
-    options
-}
-
 #[test]
 fn code_compiled_without_a_pool_runs_in_the_engine_with_the_pool() {
-    let engines = Engines::new(&options(None)).unwrap();
+    let engines = Setup::default().engines();
     for form in FORMS {
-        let pooled = &engines.of(form, STACK).unwrap().engine;
+        let pooled = &engines.of(settings(form)).unwrap().engine;
         for parallel in [false, true] {
             let compiling = compiling_engine(settings(form), parallel).unwrap();
             assert_eq!(fingerprint(&compiling), fingerprint(pooled), "{form}");
@@ -112,18 +128,18 @@ fn code_for_other_settings_has_another_fingerprint_and_does_not_load() {
 #[test]
 fn a_second_start_compiles_nothing() {
     let directory = tempfile::tempdir().unwrap();
-    assert_eq!(load(&options(Some(&directory)), component(1)).unwrap(), 1);
-    let second = without_compiler(options(Some(&directory)));
-    assert_eq!(load(&second, component(1)).unwrap(), 1);
-    let error = load(&second, component(2)).unwrap_err();
+    assert_eq!(Setup::cached(&directory).load(component(1)).unwrap(), 1);
+    let second = Setup::cached(&directory).without_compiler();
+    assert_eq!(second.load(component(1)).unwrap(), 1);
+    let error = second.load(component(2)).unwrap_err();
     assert!(error.to_string().contains("does not start"), "{error}");
 }
 
 #[test]
 fn a_damaged_entry_is_compiled_again_and_replaced() {
     let directory = tempfile::tempdir().unwrap();
-    let options = options(Some(&directory));
-    load(&options, component(1)).unwrap();
+    let setup = Setup::cached(&directory);
+    setup.load(component(1)).unwrap();
     let entry = entry(&directory);
     let whole = fs::read(&entry).unwrap();
     for position in [0, 20, 50, 100, whole.len() / 2, whole.len() - 1] {
@@ -131,30 +147,30 @@ fn a_damaged_entry_is_compiled_again_and_replaced() {
         bytes[position] ^= 0x10;
         fs::write(&entry, bytes).unwrap();
         assert!(
-            load(&without_compiler(options.clone()), component(1)).is_err(),
+            setup.clone().without_compiler().load(component(1)).is_err(),
             "{position}"
         );
-        assert_eq!(load(&options, component(1)).unwrap(), 1);
-        assert_eq!(load(&without_compiler(options.clone()), component(1)).unwrap(), 1);
+        assert_eq!(setup.load(component(1)).unwrap(), 1);
+        assert_eq!(setup.clone().without_compiler().load(component(1)).unwrap(), 1);
     }
 }
 
 #[test]
 fn an_artifact_that_does_not_load_is_compiled_again() {
     let directory = tempfile::tempdir().unwrap();
-    let options = options(Some(&directory));
+    let setup = Setup::cached(&directory);
     let engine = compiling_engine(settings(FORMS[0]), false).unwrap();
-    let cache = options.cache.clone().unwrap();
-    // Written with the right key: by a host whose engine refuses what it once made.
-    cache.store(&Entry::new(&fingerprint(&engine), &component(1)), b"no code");
-    assert_eq!(load(&options, component(1)).unwrap(), 1);
-    assert_eq!(load(&without_compiler(options), component(1)).unwrap(), 1);
+    let cache = setup.cache.clone().unwrap();
+    // Written with the right secret, by a host whose engine refuses what it made earlier.
+    cache.entry(fingerprint(&engine), &component(1)).write(b"no code");
+    assert_eq!(setup.load(component(1)).unwrap(), 1);
+    assert_eq!(setup.without_compiler().load(component(1)).unwrap(), 1);
 }
 
 #[test]
-fn what_does_not_compile_is_refused_with_the_reason_and_not_kept() {
+fn an_invalid_component_is_refused_with_the_reason_and_not_cached() {
     let directory = tempfile::tempdir().unwrap();
-    let error = load(&options(Some(&directory)), invalid()).unwrap_err();
+    let error = Setup::cached(&directory).load(invalid()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Compile);
     let mut cause = error.source().expect("there is a cause");
     while let Some(deeper) = cause.source() {
@@ -166,53 +182,53 @@ fn what_does_not_compile_is_refused_with_the_reason_and_not_kept() {
 }
 
 #[test]
-fn what_is_too_large_is_refused_with_both_sizes() {
-    let mut options = options(None);
-    options.compile.size = 9;
-    let compiler = Compiler::new(&options);
+fn a_component_that_is_too_large_is_refused_with_both_sizes() {
+    let mut setup = Setup::default();
+    setup.options.size = 9;
+    let compiler = setup.compiler();
     assert!(compiler.check_size(9).is_ok());
     let error = compiler.check_size(10).unwrap_err();
-    assert_eq!(error.to_string(), "the component has 10 bytes, and may have 9");
+    assert_eq!(error.to_string(), "the component has 10 bytes, the limit is 9");
 }
 
 #[test]
-fn who_is_out_of_time_is_refused_and_the_thread_keeps_its_place() {
-    let mut options = options(None);
-    options.compile.time = Duration::ZERO;
-    let (engines, threads) = (Engines::new(&options).unwrap(), Arc::new(Threads::start().unwrap()));
-    let engine = &engines.of(FORMS[0], STACK).unwrap().engine;
+fn a_load_over_its_time_is_refused_and_the_thread_keeps_its_permit() {
+    let mut setup = Setup::default();
+    setup.options.time = Duration::ZERO;
+    let (engines, threads) = (setup.engines(), Arc::new(Threads::start().unwrap()));
+    let engine = &engines.of(settings(FORMS[0])).unwrap().engine;
     let compiler = engines.compiler();
     let runtime = Runtime::new().unwrap();
     let load = || compiler.component(settings(FORMS[0]), engine, component(1).into(), &threads);
-    // Nobody else has the only place, so what comes second waits in vain.
-    let place = compiler.places.clone().try_acquire_owned().unwrap();
+    // The only permit is taken, so that the load waits in vain.
+    let permit = compiler.permits.clone().try_acquire_owned().unwrap();
     let error = runtime.block_on(load()).unwrap_err();
-    assert!(error.to_string().contains("waited 0ns for its turn"), "{error}");
-    // The place belongs to the thread until that is done, however long ago the load was refused.
+    assert!(error.to_string().contains("waited 0ns to be compiled"), "{error}");
+    // The thread keeps its permit until it is done, although the load is refused before.
     let late = thread::compile(
-        Job {
+        CompileJob {
             settings: settings(FORMS[0]),
             fingerprint: fingerprint(engine),
             component: component(1).into(),
         },
         Duration::ZERO,
-        place,
+        permit,
         &threads,
     );
     match runtime.block_on(late) {
-        // The thread may be faster than the look at the clock.
+        // The thread may be faster than the timer.
         Ok(_) => {}
         Err(error) => assert!(error.to_string().contains("does not compile within 0ns"), "{error}"),
     }
-    let place = runtime.block_on(compiler.places.clone().acquire_owned());
-    assert!(place.is_ok());
+    let permit = runtime.block_on(compiler.permits.clone().acquire_owned());
+    assert!(permit.is_ok());
 }
 
 #[test]
 fn several_loads_take_turns() {
-    let options = options(None);
-    let (engines, threads) = (Engines::new(&options).unwrap(), Arc::new(Threads::start().unwrap()));
-    let engine = &engines.of(FORMS[0], STACK).unwrap().engine;
+    let setup = Setup::default();
+    let (engines, threads) = (setup.engines(), Arc::new(Threads::start().unwrap()));
+    let engine = &engines.of(settings(FORMS[0])).unwrap().engine;
     let load = |number| {
         engines
             .compiler()

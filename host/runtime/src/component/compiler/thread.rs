@@ -1,4 +1,4 @@
-//! Compiling on a thread of the application.
+//! Compiles on a thread of the application.
 
 use std::thread;
 use std::time::Duration;
@@ -6,19 +6,20 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::artifact::Artifact;
-use super::{Job, outcome, patience, sleep, took_too_long};
+use super::{CompileJob, result_of, timeout};
 use crate::scheduling::threads::Threads;
 use crate::{Error, ErrorKind};
 
-/// How much lower than that of the threads which serve the priority of compiling is, on Unix: their share of a
-/// processor that both want is about nine times as large.
+/// The nice value of compiling on Unix: a serving thread that wants the same processor gets about nine times as much of
+/// it.
 pub(super) const NICE: i32 = 10;
 
-/// Compiles on a thread of its own. Nothing can end it, so it keeps its place until it is done, whoever waits for it.
+/// Compiles on a new thread. Nothing can end the thread, so it keeps its permit until it is done, even if the caller is
+/// cancelled.
 pub(super) async fn compile(
-    job: Job,
+    job: CompileJob,
     time: Duration,
-    place: OwnedSemaphorePermit,
+    permit: OwnedSemaphorePermit,
     threads: &Threads,
 ) -> Result<Artifact, Error> {
     let (done, result) = oneshot::channel();
@@ -27,8 +28,8 @@ pub(super) async fn compile(
         let compiled = Artifact::compile(job.settings, &job.component).map_err(|error| {
             Error::new(ErrorKind::Compile, "the component does not compile").with_source(error.into_boxed_dyn_error())
         });
-        // Whoever comes next finds the place free.
-        drop(place);
+        // Before the result: then the next load finds the permit returned.
+        drop(permit);
         // The load may have been cancelled.
         let _ = done.send(compiled);
     };
@@ -36,15 +37,14 @@ pub(super) async fn compile(
         .name("pointwork-compile".to_owned())
         .spawn(work)
         .map_err(|error| Error::new(ErrorKind::Engine, "the compiling thread does not start").with_source(error))?;
-    let patience = patience(time);
     tokio::select! {
         biased;
-        compiled = outcome(result) => compiled,
-        () = sleep(threads, patience) => Err(took_too_long(patience, time)),
+        compiled = result_of(result) => compiled,
+        error = timeout(threads, time) => Err(error),
     }
 }
 
-/// On Linux a thread has a priority of its own, and the calling one is meant; elsewhere it would be the whole process.
+/// On Linux this is for the current thread. Elsewhere it would be for the whole process.
 fn lower_priority() {
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::process::nice(NICE) {

@@ -1,208 +1,118 @@
-//! Compiling in a process of its own.
+//! The compile worker's side.
 
-use std::ffi::OsString;
-use std::path::PathBuf;
-use std::process::{ExitStatus, Stdio};
-use std::sync::Arc;
+use std::io::{self, Read};
+use std::sync::mpsc;
+use std::{process, thread};
 
-use pointwork_core::Executor;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
-use tokio::sync::{OwnedSemaphorePermit, oneshot};
-use tokio::task::JoinHandle;
-
-use super::artifact::Artifact;
-use super::protocol::{ANSWER_HEAD, AnswerHead, Compiled, Settings};
-use super::{Job, death, outcome, patience, sleep, took_too_long};
-use crate::app::options::CompileOptions;
-use crate::scheduling::threads::Threads;
+use super::artifact::{compiling_engine, fingerprint};
+use super::exit::out_of_memory;
+use super::protocol::{self, RequestSettings};
 use crate::{Error, ErrorKind};
 
-/// How much is kept of what a worker says on its standard error, in bytes: the end of it.
-const NOISE: usize = 4 * 1024;
-
-/// A program that compiles components: it runs [`compile_worker`](crate::compile_worker) and ends.
+/// Compiles one component for the application, and returns: the program of a [`Worker`](crate::Worker) runs this.
 ///
-/// It is started for each component, and must be of the same build as the application: the same program with another
-/// argument, as a rule. It is killed once its time is over or nobody waits for it any more.
+/// It uses the standard input and output of the process, to which nothing else may write. On Unix it lowers the
+/// priority of the process, and limits its processor time and, on Linux, its memory
+/// ([`CompileOptions`](crate::CompileOptions)). It ends the process when the application ends.
 ///
-/// # Examples
-/// ```no_run
-/// if std::env::args().nth(1).as_deref() == Some("compile-worker") {
-///     return pointwork::compile_worker();
-/// }
-/// let mut options = pointwork::AppOptions::default();
-/// let program = std::env::current_exe().expect("the program has a path");
-/// options.compile.worker = Some(pointwork::Worker::new(program).argument("compile-worker"));
-/// let app = pointwork::App::with_options(options)?;
-/// # Ok::<(), pointwork::Error>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Worker {
-    /// The program.
-    pub program: PathBuf,
-    /// Its arguments.
-    pub arguments: Vec<OsString>,
-}
-
-impl Worker {
-    /// A program without arguments.
-    pub fn new(program: impl Into<PathBuf>) -> Self {
-        Self {
-            program: program.into(),
-            arguments: Vec::new(),
+/// # Errors
+/// [`Compile`](crate::ErrorKind::Compile) if its input has no request, or its output is closed. A component that does
+/// not compile is an answer, not an error.
+pub fn work() -> Result<(), Error> {
+    let failed = |message: &'static str| move |error| Error::new(ErrorKind::Compile, message).with_source(error);
+    let unread = |error: io::Error| {
+        failed("there is no request to compile on the standard input")(error)
+            .with_hint("the server starts this when it loads a component")
+    };
+    lower_priority();
+    // Before memory is limited: the stack of the thread counts as memory.
+    let watch = end_with_the_application().map_err(failed("a thread does not start"))?;
+    let mut input = io::stdin();
+    let settings = protocol::read_settings(&mut input).map_err(unread)?;
+    limit(&settings).map_err(failed("the limits of the process cannot be set"))?;
+    let compiled = match protocol::read_part(&mut input) {
+        Ok(component) => {
+            // The thread waits for this.
+            let _ = watch.send(());
+            compile(&settings, &component)
         }
-    }
-
-    /// Adds an argument.
-    #[must_use]
-    pub fn argument(mut self, argument: impl Into<OsString>) -> Self {
-        self.arguments.push(argument.into());
-        self
-    }
+        Err(error) if error.kind() == io::ErrorKind::OutOfMemory => {
+            Err(vec![format!("the compile worker {}", out_of_memory(settings.memory))])
+        }
+        Err(error) => return Err(unread(error)),
+    };
+    protocol::answer(&mut io::stdout().lock(), &compiled).map_err(failed("the answer cannot be written"))
 }
 
-/// Compiles in a process of its own. Dropped, the process is killed.
-pub(super) async fn compile(
-    worker: &Worker,
-    job: Job,
-    options: &CompileOptions,
-    place: OwnedSemaphorePermit,
-    threads: &Arc<Threads>,
-) -> Result<Artifact, Error> {
-    let (mut done, result) = oneshot::channel();
-    let (worker, options, executor) = (worker.clone(), options.clone(), threads.clone());
-    // On the application's own threads: processes need a runtime of tokio's, and the caller may have none.
-    threads.spawn(Box::pin(async move {
-        let mut child = match start(&worker) {
-            Ok(child) => child,
-            Err(error) => {
-                let _ = done.send(Err(error));
-                return;
+fn compile(settings: &RequestSettings, component: &[u8]) -> Result<Vec<u8>, Vec<String>> {
+    let texts = |error: wasmtime::Error| {
+        let mut texts = vec!["the component does not compile".to_owned()];
+        texts.extend(error.chain().map(ToString::to_string));
+        texts
+    };
+    // The threads of a parallel compilation inherit the low priority.
+    let engine = compiling_engine(settings.code, true).map_err(texts)?;
+    if fingerprint(&engine) != settings.fingerprint {
+        return Err(vec![
+            "the compile worker is of another build than the server: start the server again".to_owned(),
+        ]);
+    }
+    engine.precompile_component(component).map_err(texts)
+}
+
+/// Starts a thread that ends the process when the input ends: the application sends nothing after its request. It
+/// begins with the message that the sender sends, and ends if there is none.
+fn end_with_the_application() -> io::Result<mpsc::Sender<()>> {
+    let (begin, begun) = mpsc::channel();
+    let watch = move || {
+        if begun.recv().is_err() {
+            return;
+        }
+        loop {
+            match io::stdin().read(&mut [0]) {
+                Ok(1..) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                _ => process::exit(1),
             }
-        };
-        let patience = patience(options.time);
-        let compiled = tokio::select! {
-            biased;
-            compiled = converse(&mut child, job, &options) => Some(compiled),
-            () = sleep(&*executor, patience) => Some(Err(took_too_long(patience, options.time))),
-            () = done.closed() => None,
-        };
-        // It has nothing more to say, and must be gone before another one takes its place.
-        if let Err(error) = child.kill().await {
-            tracing::debug!(%error, "the compile worker cannot be killed");
         }
-        drop(place);
-        if let Some(compiled) = compiled {
-            // The load may have been cancelled just now.
-            let _ = done.send(compiled.map(Artifact::of_worker));
-        }
-    }));
-    outcome(result).await
-}
-
-fn start(worker: &Worker) -> Result<Child, Error> {
-    Command::new(&worker.program)
-        .args(&worker.arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .map_err(|error| {
-            let message = format!("the compile worker `{}` does not start", worker.program.display());
-            Error::new(ErrorKind::Compile, message).with_source(error)
-        })
-}
-
-async fn converse(child: &mut Child, job: Job, options: &CompileOptions) -> Result<Compiled, Error> {
-    let (Some(input), Some(output), Some(errors)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
-    else {
-        return Err(Error::new(ErrorKind::Compile, "the compile worker has no pipes"));
     };
-    let noise = tokio::spawn(listen(errors));
-    let settings = Settings::new(&job, options);
-    let answer = tokio::select! {
-        answer = receive(output, options.memory) => answer?,
-        () = request(input, settings, job.component) => None,
+    let thread = thread::Builder::new().name("pointwork-watch".to_owned());
+    thread.spawn(watch).map(|_| begin)
+}
+
+/// Called before other threads start, which inherit it.
+fn lower_priority() {
+    #[cfg(unix)]
+    // It compiles with the normal priority too.
+    let _ = rustix::process::nice(super::thread::NICE);
+}
+
+#[cfg(unix)]
+fn limit(settings: &RequestSettings) -> io::Result<()> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+    let set = |resource, limit: u64| {
+        let maximum = getrlimit(resource).maximum;
+        let limit = maximum.map_or(limit, |maximum| maximum.min(limit));
+        setrlimit(
+            resource,
+            Rlimit {
+                current: Some(limit),
+                maximum,
+            },
+        )
     };
-    match answer {
-        Some(compiled) => compiled,
-        None => Err(died(child, noise, options).await),
-    }
-}
-
-/// Asks, and then holds the worker's input open for as long as anybody waits for the answer.
-async fn request(mut input: ChildStdin, settings: Settings, component: Arc<[u8]>) {
-    let head = settings.head(component.len());
-    let asked = async {
-        input.write_all(&head?).await?;
-        input.write_all(&component).await?;
-        input.flush().await
-    };
-    if let Err(error) = asked.await {
-        // It ended, which its output tells as well, or has closed its input, whose end is what time is for.
-        tracing::debug!(%error, "the compile worker does not listen");
-    }
-    std::future::pending().await
-}
-
-/// What a worker answers; `None` if its output ends before its answer does.
-async fn receive(mut output: ChildStdout, memory: u64) -> Result<Option<Result<Compiled, Error>>, Error> {
-    let Some(head) = whole(&mut output, ANSWER_HEAD as u64).await? else {
-        return Ok(None);
-    };
-    let parsed = <&[u8; ANSWER_HEAD]>::try_from(&*head).ok().and_then(AnswerHead::parse);
-    let Some(head) = parsed else {
-        let message = format!(
-            "the compile worker answers `{}`, expected compiled code",
-            String::from_utf8_lossy(&head).escape_debug()
-        );
-        return Err(Error::new(ErrorKind::Compile, message).with_hint(
-            "the program must run `pointwork::compile_worker` of the same build, and write nothing itself",
-        ));
-    };
-    if head.length > memory {
-        let message = format!(
-            "the compile worker announces {} bytes, and may take {memory}",
-            head.length
-        );
-        return Err(Error::new(ErrorKind::Compile, message));
-    }
-    let content = whole(&mut output, head.length).await?;
-    Ok(content.map(|content| head.with(content)))
-}
-
-/// So many bytes, or `None` if there are fewer.
-async fn whole(output: &mut ChildStdout, length: u64) -> Result<Option<Vec<u8>>, Error> {
-    let mut bytes = Vec::new();
-    let read = output.take(length).read_to_end(&mut bytes).await;
-    read.map_err(|error| Error::new(ErrorKind::Compile, "the compile worker cannot be heard").with_source(error))?;
-    Ok((bytes.len() as u64 == length).then_some(bytes))
-}
-
-/// Reads to the end, so that the worker never waits for room, and keeps the last of it.
-async fn listen(mut errors: ChildStderr) -> Vec<u8> {
-    let mut noise = Vec::new();
-    // What cannot be read is not told.
-    let _ = tail(&mut errors, &mut noise).await;
-    noise
-}
-
-async fn tail(errors: &mut (impl AsyncRead + Unpin), noise: &mut Vec<u8>) -> std::io::Result<()> {
-    while errors.read_buf(noise).await? > 0 {
-        let surplus = noise.len().saturating_sub(NOISE);
-        noise.drain(..surplus);
-    }
+    // In whole seconds, of which 0 would end it at once.
+    let rounded = u64::from(settings.time.subsec_nanos() > 0);
+    let seconds = settings.time.as_secs().saturating_add(rounded);
+    set(Resource::Cpu, seconds.max(1))?;
+    set(Resource::Data, settings.memory)?;
+    // A worker that hits a limit must not fill the disk with a core dump.
+    set(Resource::Core, 0)?;
     Ok(())
 }
 
-async fn died(child: &mut Child, noise: JoinHandle<Vec<u8>>, options: &CompileOptions) -> Error {
-    let status: std::io::Result<ExitStatus> = child.wait().await;
-    let noise = noise.await.unwrap_or_default();
-    match status {
-        Ok(status) => death::explain(status, &String::from_utf8_lossy(&noise), options),
-        Err(error) => Error::new(ErrorKind::Compile, "nobody knows how the compile worker ended").with_source(error),
-    }
+#[cfg(not(unix))]
+fn limit(_settings: &RequestSettings) -> io::Result<()> {
+    Ok(())
 }

@@ -50,45 +50,44 @@ fn directory() -> (TempDir, PathBuf) {
     (above, path)
 }
 
-fn entry(component: &[u8]) -> Entry {
-    Entry::new(&[1; 32], component)
+fn entry(cache: &CacheDirectory, component: &[u8]) -> CacheEntry {
+    cache.entry(1, component)
 }
 
-fn found(cache: &CacheDirectory, entry: &Entry) -> Option<Vec<u8>> {
-    cache.find(entry).map(|found| found.artifact().to_vec())
+fn read(entry: &CacheEntry) -> Option<Vec<u8>> {
+    entry.read().map(|artifact| artifact.into_bytes().to_vec())
 }
 
 #[test]
-fn what_one_process_stores_another_one_finds() {
+fn processes_share_a_cache() {
     let (_above, path) = directory();
     let one = CacheDirectory::open(&path).unwrap();
     let other = CacheDirectory::open(&path).unwrap();
-    let (missed, warnings) = Warnings::during(|| found(&other, &entry(b"a")));
+    let (missed, warnings) = Warnings::during(|| read(&entry(&other, b"a")));
     assert_eq!((missed, warnings), (None, 0));
-    one.store(&entry(b"a"), b"artifact");
-    assert_eq!(found(&other, &entry(b"a")).as_deref(), Some(&b"artifact"[..]));
-    assert_eq!(found(&other, &entry(b"b")), None);
+    entry(&one, b"a").write(b"artifact");
+    assert_eq!(read(&entry(&other, b"a")).as_deref(), Some(&b"artifact"[..]));
+    assert_eq!(read(&entry(&other, b"b")), None);
 }
 
 #[test]
 fn a_damaged_entry_is_a_miss_with_one_warning_and_is_replaced() {
     let (_above, path) = directory();
     let cache = CacheDirectory::open(&path).unwrap();
-    let entry = entry(b"a");
-    let file = path.join(entry.file_name());
+    let entry = entry(&cache, b"a");
     for damage in [
-        |bytes: &mut Vec<u8>| bytes[100] ^= 1,
-        |bytes: &mut Vec<u8>| bytes.truncate(90),
+        |bytes: &mut Vec<u8>| bytes[60] ^= 1,
+        |bytes: &mut Vec<u8>| bytes.truncate(50),
         |bytes: &mut Vec<u8>| bytes.clear(),
     ] {
-        cache.store(&entry, &[5; 64]);
-        let mut bytes = fs::read(&file).unwrap();
+        entry.write(&[5; 64]);
+        let mut bytes = fs::read(&entry.path).unwrap();
         damage(&mut bytes);
-        fs::write(&file, bytes).unwrap();
-        let (missed, warnings) = Warnings::during(|| found(&cache, &entry));
+        fs::write(&entry.path, bytes).unwrap();
+        let (missed, warnings) = Warnings::during(|| read(&entry));
         assert_eq!((missed, warnings), (None, 1));
-        cache.store(&entry, &[6; 64]);
-        assert_eq!(found(&cache, &entry), Some(vec![6; 64]));
+        entry.write(&[6; 64]);
+        assert_eq!(read(&entry), Some(vec![6; 64]));
     }
 }
 
@@ -99,36 +98,36 @@ fn an_entry_of_another_directory_is_a_miss_with_one_warning() {
         CacheDirectory::open(&here).unwrap(),
         CacheDirectory::open(&elsewhere).unwrap(),
     );
-    let entry = entry(b"a");
-    foreign.store(&entry, b"artifact");
-    fs::copy(elsewhere.join(entry.file_name()), here.join(entry.file_name())).unwrap();
-    assert_eq!(Warnings::during(|| found(&cache, &entry)), (None, 1));
+    let (entry, foreign) = (entry(&cache, b"a"), entry(&foreign, b"a"));
+    foreign.write(b"artifact");
+    fs::copy(&foreign.path, &entry.path).unwrap();
+    assert_eq!(Warnings::during(|| read(&entry)), (None, 1));
 }
 
 #[test]
-fn what_was_not_used_for_the_longest_time_goes_first() {
+fn the_entry_that_was_not_used_for_the_longest_time_is_removed_first() {
     let (_above, path) = directory();
-    let room_for_two = 2 * (72 + 1000);
+    let room_for_two = 2 * (32 + 1000);
     let cache = CacheDirectory::open(&path).unwrap().limit(room_for_two);
-    let entries = [entry(b"a"), entry(b"b"), entry(b"c")];
+    let entries = [b"a", b"b", b"c"].map(|component| entry(&cache, component));
     for (entry, day) in entries[..2].iter().zip([1, 2]) {
-        cache.store(entry, &[0; 1000]);
-        let file = File::options().write(true).open(path.join(entry.file_name())).unwrap();
+        entry.write(&[0; 1000]);
+        let file = File::options().write(true).open(&entry.path).unwrap();
         file.set_modified(SystemTime::UNIX_EPOCH + day * Duration::from_secs(86_400))
             .unwrap();
     }
-    assert!(found(&cache, &entries[0]).is_some(), "used just now");
-    cache.store(&entries[2], &[0; 1000]);
-    let left = entries.each_ref().map(|entry| found(&cache, entry).is_some());
+    assert!(read(&entries[0]).is_some(), "used just now");
+    entries[2].write(&[0; 1000]);
+    let left = entries.each_ref().map(|entry| read(entry).is_some());
     assert_eq!(left, [true, false, true]);
 }
 
 #[test]
-fn what_is_larger_than_the_limit_is_not_kept() {
+fn an_artifact_over_the_limit_is_not_cached() {
     let (_above, path) = directory();
     let cache = CacheDirectory::open(&path).unwrap().limit(1000);
-    let ((), warnings) = Warnings::during(|| cache.store(&entry(b"a"), &[0; 1000]));
-    assert_eq!((found(&cache, &entry(b"a")), warnings), (None, 1));
+    let ((), warnings) = Warnings::during(|| entry(&cache, b"a").write(&[0; 1000]));
+    assert_eq!((read(&entry(&cache, b"a")), warnings), (None, 1));
 }
 
 #[test]
@@ -136,12 +135,12 @@ fn a_cache_that_cannot_be_written_warns() {
     let (_above, path) = directory();
     let cache = CacheDirectory::open(&path).unwrap();
     fs::remove_dir_all(&path).unwrap();
-    let ((), warnings) = Warnings::during(|| cache.store(&entry(b"a"), b"artifact"));
-    assert_eq!((found(&cache, &entry(b"a")), warnings), (None, 1));
+    let ((), warnings) = Warnings::during(|| entry(&cache, b"a").write(b"artifact"));
+    assert_eq!((read(&entry(&cache, b"a")), warnings), (None, 1));
 }
 
 #[test]
-fn abandoned_files_go_and_young_ones_stay() {
+fn old_temporary_files_are_removed_and_young_ones_stay() {
     let (_above, path) = directory();
     CacheDirectory::open(&path).unwrap();
     let (old, young) = (path.join(".tmp-old"), path.join(".tmp-young"));
@@ -155,10 +154,10 @@ fn abandoned_files_go_and_young_ones_stay() {
 }
 
 #[test]
-fn a_damaged_key_is_an_error_that_says_what_to_do() {
+fn a_damaged_secret_is_an_error_with_a_hint() {
     let (_above, path) = directory();
     CacheDirectory::open(&path).unwrap();
-    fs::write(path.join(KEY), "short").unwrap();
+    fs::write(path.join(SECRET), "short").unwrap();
     let error = CacheDirectory::open(&path).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::State);
     assert!(
@@ -169,23 +168,23 @@ fn a_damaged_key_is_an_error_that_says_what_to_do() {
 }
 
 #[test]
-fn the_key_is_not_shown() {
+fn debug_does_not_show_the_secret() {
     let (_above, path) = directory();
     let cache = CacheDirectory::open(&path).unwrap();
     let shown = format!("{cache:?}");
-    assert!(!shown.contains("key") && !shown.contains("Key"), "{shown}");
+    assert!(!shown.contains("secret") && !shown.contains("Secret"), "{shown}");
 }
 
 #[cfg(unix)]
 #[test]
-fn nobody_else_may_have_access() {
+fn a_directory_or_secret_that_is_open_to_others_is_refused() {
     use std::os::unix::fs::PermissionsExt;
 
     let (_above, path) = directory();
     CacheDirectory::open(&path).unwrap();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    assert_eq!((mode(&path), mode(&path.join(KEY))), (0o700, 0o600));
-    for (file, open, closed) in [(path.join(KEY), 0o640, 0o600), (path.clone(), 0o750, 0o700)] {
+    assert_eq!((mode(&path), mode(&path.join(SECRET))), (0o700, 0o600));
+    for (file, open, closed) in [(path.join(SECRET), 0o640, 0o600), (path.clone(), 0o750, 0o700)] {
         fs::set_permissions(&file, Permissions::from_mode(open)).unwrap();
         let error = CacheDirectory::open(&path).unwrap_err();
         let expected = format!("is open to others: its mode is {open:04o}, expected {closed:04o}");

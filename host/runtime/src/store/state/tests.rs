@@ -21,13 +21,13 @@ fn version(current: &[u8], previous: Option<&[u8]>) -> Version {
     }
 }
 
-/// Keeps a component and makes it current.
+/// Makes a component current.
 fn install(state: &StateDirectory, module: &str, current: &[u8], previous: Option<&[u8]>) {
-    let _kept = state.keep(&digest(current), current).unwrap();
+    let _pinned = state.pin(&digest(current), current).unwrap();
     state.commit(module, version(current, previous)).unwrap();
 }
 
-fn kept(path: &Path) -> BTreeSet<String> {
+fn components(path: &Path) -> BTreeSet<String> {
     let entries = fs::read_dir(path.join(COMPONENTS)).unwrap();
     entries
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -39,7 +39,7 @@ fn set(components: &[&[u8]]) -> BTreeSet<String> {
 }
 
 #[test]
-fn what_was_committed_is_there_after_a_restart() {
+fn committed_versions_survive_a_restart() {
     let (_above, path) = directory();
     let state = open(&path);
     assert!(state.names().is_empty());
@@ -55,7 +55,7 @@ fn what_was_committed_is_there_after_a_restart() {
 }
 
 #[test]
-fn a_removed_module_stays_known_until_nothing_is_said_of_it() {
+fn a_removed_module_stays_known_until_its_record_is_empty() {
     let (_above, path) = directory();
     let state = open(&path);
     install(&state, "one", b"first", None);
@@ -67,53 +67,57 @@ fn a_removed_module_stays_known_until_nothing_is_said_of_it() {
     drop(state);
     let state = open(&path);
     assert_eq!(state.version("one"), Some(removed));
-    assert!(kept(&path).is_empty());
+    assert!(components(&path).is_empty());
     state.commit("one", Version::default()).unwrap();
     assert!(state.names().is_empty());
 }
 
 #[test]
-fn components_that_no_version_names_go_at_the_next_commit() {
+fn components_that_no_version_names_are_removed_at_the_next_commit() {
     let (_above, path) = directory();
     let state = open(&path);
     for (current, previous) in [(b"1", None), (b"2", Some(b"1")), (b"3", Some(b"2"))] {
         install(&state, "one", current, previous.map(|previous| &previous[..]));
     }
-    assert_eq!(kept(&path), set(&[b"2", b"3"]));
+    assert_eq!(components(&path), set(&[b"2", b"3"]));
     install(&state, "two", b"3", None);
     install(&state, "one", b"4", Some(b"2"));
-    assert_eq!(kept(&path), set(&[b"2", b"3", b"4"]), "another module has it as well");
+    assert_eq!(
+        components(&path),
+        set(&[b"2", b"3", b"4"]),
+        "another module has it as well"
+    );
 }
 
 #[test]
-fn a_component_that_is_kept_outlives_the_commits_of_others() {
+fn a_pinned_component_survives_the_commits_of_others() {
     let (_above, path) = directory();
     let state = open(&path);
-    let first = state.keep(&digest(b"new"), b"new").unwrap();
-    let second = state.keep(&digest(b"new"), b"new").unwrap();
+    let first = state.pin(&digest(b"new"), b"new").unwrap();
+    let second = state.pin(&digest(b"new"), b"new").unwrap();
     drop(first);
     install(&state, "other", b"x", None);
-    assert_eq!(kept(&path), set(&[b"new", b"x"]));
+    assert_eq!(components(&path), set(&[b"new", b"x"]));
     drop(second);
     install(&state, "other", b"x", None);
-    assert_eq!(kept(&path), set(&[b"x"]));
+    assert_eq!(components(&path), set(&[b"x"]));
 }
 
 #[test]
-fn what_was_left_behind_goes_at_open() {
+fn files_of_unfinished_changes_are_removed_at_open() {
     let (_above, path) = directory();
     let state = open(&path);
     install(&state, "one", b"first", None);
-    let _kept = state.keep(&digest(b"never committed"), b"never committed").unwrap();
+    let _pinned = state.pin(&digest(b"never committed"), b"never committed").unwrap();
     // As after `kill -9`: nothing runs to its end.
     let files = [path.join(".tmp-a"), path.join(COMPONENTS).join(".tmp-b")];
     for file in &files {
         fs::write(file, "torn").unwrap();
     }
-    drop((_kept, state));
+    drop((_pinned, state));
     open(&path);
     assert!(files.iter().all(|file| !file.exists()));
-    assert_eq!(kept(&path), set(&[b"first"]));
+    assert_eq!(components(&path), set(&[b"first"]));
 }
 
 /// Every state of the disk that a crash can leave within one change: before and after each step of it.
@@ -180,24 +184,24 @@ fn a_damaged_record_is_an_error_that_names_it() {
             "{source:?}"
         );
         assert!(error.hint().is_some());
-        assert_eq!(fs::read_to_string(&record).unwrap(), text, "nobody touched it");
+        assert_eq!(fs::read_to_string(&record).unwrap(), text, "it is unchanged");
     }
 }
 
 #[test]
-fn a_record_that_is_gone_is_no_empty_one() {
+fn a_missing_record_is_not_an_empty_one() {
     let (_above, path) = directory();
     drop(open(&path));
     fs::remove_file(path.join(RECORD)).unwrap();
     let error = StateDirectory::open(&path).unwrap_err();
     assert!(
-        error.to_string().ends_with("is gone, though there are components"),
+        error.to_string().ends_with("is missing, though there are components"),
         "{error}"
     );
 }
 
 #[test]
-fn a_damaged_component_is_an_error_and_is_replaced_when_it_is_kept_again() {
+fn a_damaged_component_is_an_error_and_is_replaced_when_it_is_written_again() {
     let (_above, path) = directory();
     let state = open(&path);
     install(&state, "one", b"first", None);
@@ -211,25 +215,25 @@ fn a_damaged_component_is_an_error_and_is_replaced_when_it_is_kept_again() {
 }
 
 #[test]
-fn what_does_not_fit_together_is_refused() {
+fn unknown_and_wrong_digests_are_refused() {
     let (_above, path) = directory();
     let state = open(&path);
     let error = state.commit("one", version(b"unknown", None)).unwrap_err();
-    assert!(error.to_string().contains("is not kept"), "{error}");
-    let error = state.keep(&digest(b"one thing"), b"another").map(drop).unwrap_err();
+    assert!(error.to_string().contains("is not there"), "{error}");
+    let error = state.pin(&digest(b"one thing"), b"another").map(drop).unwrap_err();
     assert!(error.to_string().contains("expected"), "{error}");
     for name in ["", "..", "../../state.json", &digest(b"x").to_uppercase()] {
         assert!(state.component(name).is_err(), "{name}");
     }
-    assert!(state.names().is_empty() && kept(&path).is_empty());
+    assert!(state.names().is_empty() && components(&path).is_empty());
 }
 
 #[test]
-fn what_cannot_be_written_changes_nothing() {
+fn a_failed_write_changes_nothing() {
     let (_above, path) = directory();
     let state = open(&path);
     install(&state, "one", b"first", None);
-    let _kept = state.keep(&digest(b"second"), b"second").unwrap();
+    let _pinned = state.pin(&digest(b"second"), b"second").unwrap();
     // A directory cannot be replaced by a file.
     fs::remove_file(path.join(RECORD)).unwrap();
     fs::create_dir(path.join(RECORD)).unwrap();

@@ -1,41 +1,40 @@
-//! How a compile worker came to its end without an answer, in plain words.
+//! Explains why a compile worker ended without an answer.
 
 use std::process::ExitStatus;
 
-use crate::app::options::CompileOptions;
-use crate::{Error, ErrorKind};
+use crate::{CompileOptions, Error, ErrorKind};
 
-/// `noise` is what it said on its standard error.
-pub(super) fn explain(status: ExitStatus, noise: &str, options: &CompileOptions) -> Error {
-    let (how, hint) = how(status, noise, options);
-    let error = Error::new(ErrorKind::Compile, format!("the compile worker {how}"));
+/// The error for a worker that ended with this status, and with these last lines on its standard error.
+pub(super) fn explain(status: ExitStatus, stderr: &str, options: &CompileOptions) -> Error {
+    let (reason, hint) = reason(status, stderr, options);
+    let error = Error::new(ErrorKind::Compile, format!("the compile worker {reason}"));
     let error = match hint {
         Some(hint) => error.with_hint(hint),
         None => error,
     };
-    match noise.trim() {
+    match stderr.trim() {
         "" => error,
-        noise => error.with_source(format!("it said: {noise}")),
+        stderr => error.with_source(format!("its standard error: {stderr}")),
     }
 }
 
 const SMALLER: &str = "a smaller or simpler component takes less; or set a higher limit for compiling";
 
-fn how(status: ExitStatus, noise: &str, options: &CompileOptions) -> (String, Option<&'static str>) {
-    // Rust's allocator says this, and ends the process.
-    if noise.contains("memory allocation of ") {
+fn reason(status: ExitStatus, stderr: &str, options: &CompileOptions) -> (String, Option<&'static str>) {
+    // Rust's allocator writes this, and aborts the process.
+    if stderr.contains("memory allocation of ") {
         return (out_of_memory(options.memory), Some(SMALLER));
     }
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
-        return by_signal(signal, noise, options);
+        return by_signal(signal, stderr, options);
     }
     match status.code() {
         Some(0) => (
             "ended without an answer".to_owned(),
             Some("the program must run `pointwork::compile_worker`"),
         ),
-        // What a program ends with that panicked.
+        // The exit code of a panic.
         Some(101) => ("panicked".to_owned(), None),
         Some(code) => (format!("ended with code {code}"), None),
         None => (format!("ended with {status}"), None),
@@ -44,11 +43,11 @@ fn how(status: ExitStatus, noise: &str, options: &CompileOptions) -> (String, Op
 
 /// `limit` is in bytes.
 pub(super) fn out_of_memory(limit: u64) -> String {
-    format!("ran out of memory: it may take {limit} bytes")
+    format!("ran out of memory: its limit is {limit} bytes")
 }
 
 #[cfg(unix)]
-fn by_signal(signal: i32, noise: &str, options: &CompileOptions) -> (String, Option<&'static str>) {
+fn by_signal(signal: i32, stderr: &str, options: &CompileOptions) -> (String, Option<&'static str>) {
     use rustix::process::Signal;
 
     let is = |other: Signal| signal == other.as_raw();
@@ -57,10 +56,10 @@ fn by_signal(signal: i32, noise: &str, options: &CompileOptions) -> (String, Opt
         return (message, Some(SMALLER));
     }
     if is(Signal::KILL) {
-        let message = "was killed: the system was out of memory, or somebody ended it".to_owned();
+        let message = "was killed: by the system, out of memory, or by a user".to_owned();
         return (message, None);
     }
-    if is(Signal::ABORT) && noise.contains("has overflowed its stack") {
+    if is(Signal::ABORT) && stderr.contains("has overflowed its stack") {
         return ("overflowed its stack".to_owned(), None);
     }
     (format!("crashed with signal {signal}"), None)
@@ -74,25 +73,25 @@ mod tests {
 
     use super::*;
 
-    fn explained(raw: i32, noise: &str) -> Error {
+    fn explained(raw: i32, stderr: &str) -> Error {
         let options = CompileOptions {
             time: Duration::from_secs(7),
             memory: 4096,
             ..CompileOptions::default()
         };
-        explain(ExitStatus::from_raw(raw), noise, &options)
+        explain(ExitStatus::from_raw(raw), stderr, &options)
     }
 
     #[test]
-    fn each_end_has_its_words() {
+    fn each_exit_is_explained() {
         let code = |code: i32| code << 8;
         let cases = [
             (24, "", "used up its processor time of 7s"),
-            (9, "", "was killed: the system was out of memory, or somebody ended it"),
+            (9, "", "was killed: by the system, out of memory, or by a user"),
             (
                 6,
                 "memory allocation of 8 bytes failed",
-                "ran out of memory: it may take 4096 bytes",
+                "ran out of memory: its limit is 4096 bytes",
             ),
             (6, "thread 'main' has overflowed its stack", "overflowed its stack"),
             (11, "", "crashed with signal 11"),
@@ -100,10 +99,10 @@ mod tests {
             (code(101), "", "panicked"),
             (code(3), "", "ended with code 3"),
         ];
-        for (raw, noise, expected) in cases {
-            let error = explained(raw, noise);
+        for (raw, stderr, expected) in cases {
+            let error = explained(raw, stderr);
             assert_eq!(error.to_string(), format!("the compile worker {expected}"));
-            assert_eq!(error.source().is_some(), !noise.is_empty());
+            assert_eq!(error.source().is_some(), !stderr.is_empty());
         }
     }
 }

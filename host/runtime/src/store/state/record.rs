@@ -1,4 +1,4 @@
-//! The file that says which version of each module is current.
+//! The record file: the current version of each module.
 //!
 //! ```json
 //! {
@@ -9,112 +9,94 @@
 //! ```
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::state::Version;
+use super::Version;
 
 /// The version of the format that is written, and the newest one that is read.
 const FORMAT: u64 = 1;
 
-/// What is said of each module, by its name.
+/// The versions of each module, by its name.
 pub(super) type Modules = BTreeMap<String, Version>;
 
-#[derive(Serialize)]
-struct Written<'a> {
-    format: u64,
-    sha256: String,
-    modules: &'a Modules,
-}
-
-/// What every format has.
-#[derive(Deserialize)]
-struct Any {
-    format: u64,
-}
-
-#[derive(Deserialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Read {
-    #[serde(rename = "format")]
-    _format: u64,
+struct Record {
+    format: u64,
+    /// Of `modules`.
     sha256: String,
     modules: Modules,
 }
 
+/// The part that every format has.
+#[derive(Deserialize)]
+struct AnyRecord {
+    format: u64,
+}
+
 pub(super) fn write(modules: &Modules) -> serde_json::Result<Vec<u8>> {
-    let mut text = serde_json::to_vec_pretty(&Written {
+    let mut text = serde_json::to_vec_pretty(&Record {
         format: FORMAT,
         sha256: digest(modules)?,
-        modules,
+        modules: modules.clone(),
     })?;
     text.push(b'\n');
     Ok(text)
 }
 
 pub(super) fn read(text: &[u8]) -> Result<Modules, Unreadable> {
-    let Any { format } = serde_json::from_slice(text).map_err(Unreadable::Syntax)?;
+    let AnyRecord { format } = serde_json::from_slice(text)?;
     if format != FORMAT {
         return Err(Unreadable::Format(format));
     }
-    let read: Read = serde_json::from_slice(text).map_err(Unreadable::Syntax)?;
-    if digest(&read.modules).map_err(Unreadable::Syntax)? != read.sha256 {
+    let Record { sha256, modules, .. } = serde_json::from_slice(text)?;
+    if digest(&modules)? != sha256 {
         return Err(Unreadable::Digest);
     }
-    if let Some(wrong) = read
-        .modules
+    let wrong = modules
         .values()
         .flat_map(Version::digests)
-        .find(|digest| !is_digest(digest))
-    {
-        return Err(Unreadable::NoDigest(wrong.to_owned()));
+        .find(|digest| !is_digest(digest));
+    match wrong.map(str::to_owned) {
+        Some(wrong) => Err(Unreadable::NotADigest(wrong)),
+        None => Ok(modules),
     }
-    Ok(read.modules)
 }
 
-/// Names and digests are sorted, so what was read is written as it was.
+/// Names are sorted, so that equal records have equal digests.
 fn digest(modules: &Modules) -> serde_json::Result<String> {
     serde_json::to_vec(modules).map(|text| crate::digest(&text))
 }
 
-/// Whether it is a SHA-256 in lower-case hex, and so fit for a file name.
+/// Whether it is a SHA-256 in lower-case hex, which is safe as a file name.
 pub(super) fn is_digest(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// Why the file is not read.
-#[derive(Debug)]
+/// The reason why the file is not read.
+#[derive(Debug, thiserror::Error)]
 pub(super) enum Unreadable {
-    Syntax(serde_json::Error),
+    #[error(transparent)]
+    Syntax(#[from] serde_json::Error),
+    #[error("its format is {0}, expected {FORMAT}")]
     Format(u64),
+    #[error("it was changed: `sha256` is not the digest of `modules`")]
     Digest,
-    NoDigest(String),
+    #[error("`{}` is not a SHA-256 in lower-case hex", .0.escape_debug())]
+    NotADigest(String),
 }
-
-impl fmt::Display for Unreadable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Syntax(error) => error.fmt(f),
-            Self::Format(format) => write!(f, "its format is {format}, expected {FORMAT}"),
-            Self::Digest => f.write_str("it was changed: `sha256` is not the digest of `modules`"),
-            Self::NoDigest(text) => write!(f, "`{}` is no SHA-256 in lower-case hex", text.escape_debug()),
-        }
-    }
-}
-
-impl std::error::Error for Unreadable {}
 
 impl Unreadable {
-    /// What to do about it.
+    /// The way to repair it.
     pub(super) fn hint(&self) -> &'static str {
         match self {
             Self::Format(format) if *format > FORMAT => {
                 "a newer version of Pointwork wrote it: start that version, or name another state directory"
             }
             _ => {
-                "copy the file back from a backup; or remove the state directory: every module then begins with the \
-                 component that it is configured with, and versions that were uploaded since are gone"
+                "copy the file back from a backup; or remove the state directory: every module then begins with its \
+                 configured component, and versions that were uploaded since are lost"
             }
         }
     }
@@ -134,14 +116,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn a_record_is_read_as_it_was_written() {
         for modules in [modules(), Modules::new()] {
             assert_eq!(read(&write(&modules).unwrap()).unwrap(), modules);
         }
     }
 
     #[test]
-    fn no_flipped_bit_changes_what_is_said() {
+    fn no_flipped_bit_changes_the_versions() {
         let mut text = write(&modules()).unwrap();
         for bit in 0..text.len() * 8 {
             text[bit / 8] ^= 1 << (bit % 8);
@@ -163,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn another_format_is_told_from_damage() {
+    fn another_format_is_distinguished_from_damage() {
         let newer = br#"{ "format": 2, "anything": [] }"#;
         let unreadable = read(newer).unwrap_err();
         assert!(matches!(unreadable, Unreadable::Format(2)), "{unreadable}");
@@ -172,12 +154,12 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_no_digest() {
+    fn a_path_is_not_a_digest() {
         let version = Version {
             current: Some("../../etc/passwd".to_owned()),
             ..Version::default()
         };
         let text = write(&Modules::from([("m".to_owned(), version)])).unwrap();
-        assert!(matches!(read(&text).unwrap_err(), Unreadable::NoDigest(_)));
+        assert!(matches!(read(&text).unwrap_err(), Unreadable::NotADigest(_)));
     }
 }

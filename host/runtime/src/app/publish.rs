@@ -1,0 +1,184 @@
+//! The staged publish of one change: on the bus, on every adapter and in the state directory, whole or not at all.
+
+use std::sync::Arc;
+
+use pointwork_core::RouteRecord;
+
+use super::App;
+use crate::app::changes::{Change, ChangeKind, Refusal, RouteChanges, ServerRefused, ServerSwapped, now};
+use crate::app::module::Module;
+use crate::store::PinnedComponent;
+use crate::{Error, ErrorKind};
+
+/// A change that is to be published.
+pub(super) struct Proposal {
+    pub(super) kind: ChangeKind,
+    pub(super) name: String,
+    /// The version that becomes current; `None` removes the module.
+    pub(super) module: Option<Arc<Module>>,
+    /// The new base in the state directory; `None` keeps the recorded one.
+    pub(super) base: Option<String>,
+    /// The digest of the previous version, if only the state directory knows it.
+    pub(super) previous: Option<String>,
+    /// The version that must be current for the change to be published.
+    pub(super) replaces: Option<Arc<Module>>,
+    /// The reason of a change that the application makes by itself: a failed trial.
+    pub(super) reason: Option<String>,
+    /// Keeps the component in the state directory until the version is recorded there.
+    pub(super) pinned: Option<PinnedComponent>,
+}
+
+impl Proposal {
+    pub(super) fn new(kind: ChangeKind, name: &str, module: Option<Arc<Module>>) -> Self {
+        Self {
+            kind,
+            name: name.to_owned(),
+            module,
+            base: None,
+            previous: None,
+            replaces: None,
+            reason: None,
+            pinned: None,
+        }
+    }
+
+    fn check_current(&self, current: Option<&Arc<Module>>) -> Result<(), Error> {
+        match &self.replaces {
+            Some(expected) if current.is_none_or(|current| !Arc::ptr_eq(expected, current)) => {
+                let message = format!("another version of module `{}` has become current", self.name);
+                Err(Error::new(ErrorKind::Refused, message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn change(&self, current: Option<&Arc<Module>>, routes: RouteChanges) -> Change {
+        Change {
+            kind: self.kind,
+            module: self.name.clone(),
+            digest: digest_of(self.module.as_ref()),
+            previous: digest_of(current),
+            routes,
+            reason: self.reason.clone(),
+            time: now(),
+        }
+    }
+}
+
+impl App {
+    /// Publishes a change.
+    pub(super) async fn publish(&self, proposal: Proposal) -> Result<Change, Error> {
+        let app = self.clone();
+        self.blocking(move || app.publish_now(&proposal)).await
+    }
+
+    fn publish_now(&self, proposal: &Proposal) -> Result<Change, Error> {
+        let Proposal { kind, name, module, .. } = proposal;
+        let mut state = self.state();
+        state.binder.check_name(*kind, name)?;
+        let current = state.binder.module(name).cloned();
+        proposal.check_current(current.as_ref())?;
+
+        let mut binder = state.binder.clone();
+        let listeners = match module {
+            Some(module) => {
+                binder.put_module(module.clone());
+                module.listeners()
+            }
+            None => {
+                binder.remove_module(name);
+                Vec::new()
+            }
+        };
+        let listeners = self
+            .bus()
+            .stage(Some(name), listeners)
+            .map_err(|error| Error::new(ErrorKind::Refused, "its channels are refused").with_source(error))?;
+        let table = binder.stage(&self.0.routers)?;
+        // A version that failed its trial is not rolled back to.
+        let previous = current
+            .as_ref()
+            .filter(|_| module.is_some() && proposal.reason.is_none());
+        self.record(proposal, previous)?;
+        let routes = RouteChanges::between(of_module(&state.records, name), of_module(&table.records, name));
+        let change = proposal.change(current.as_ref(), routes);
+
+        // Listeners first: a new route may call a new event.
+        listeners.publish();
+        state.binder = binder;
+        state.records = table.publish();
+        let past = state.past.entry(name.clone()).or_default();
+        past.replaced(change.time, previous, current.as_ref());
+        if let (ChangeKind::Swapped, Some(module)) = (kind, module) {
+            self.begin_trial(module);
+        }
+        log(&change, module.as_deref());
+        self.bus().announce::<ServerSwapped>(&change);
+        drop(state);
+        // After the lock is free: freeing instances takes time.
+        if let Some(current) = current {
+            current.retire();
+        }
+        Ok(change)
+    }
+
+    /// Records the versions of the module in the state directory.
+    fn record(&self, proposal: &Proposal, previous: Option<&Arc<Module>>) -> Result<(), Error> {
+        let Some(directory) = &self.0.directory else {
+            return Ok(());
+        };
+        let mut version = directory.version(&proposal.name).unwrap_or_default();
+        version.current = digest_of(proposal.module.as_ref());
+        version.previous = digest_of(previous).or_else(|| proposal.previous.clone());
+        version.base = proposal.base.clone().or(version.base);
+        directory.commit(&proposal.name, version)
+    }
+
+    /// Reports a change that was refused.
+    pub(super) fn report_refusal(&self, kind: ChangeKind, name: &str, digest: Option<String>, error: &Error) {
+        let reason = in_one_line(error);
+        // The caller of a load gets the error.
+        if kind != ChangeKind::Loaded {
+            tracing::warn!(module = name, digest, "a change of the module is refused: {reason}");
+        }
+        let refusal = Refusal {
+            module: name.to_owned(),
+            digest,
+            reason,
+            time: now(),
+        };
+        self.bus().announce::<ServerRefused>(&refusal);
+    }
+}
+
+fn digest_of(module: Option<&Arc<Module>>) -> Option<String> {
+    module.map(|module| module.info.digest.clone())
+}
+
+fn of_module<'a>(records: &'a [Arc<RouteRecord>], module: &'a str) -> impl Iterator<Item = &'a RouteRecord> {
+    let records = records.iter().map(|record| &**record);
+    records.filter(move |record| record.module.as_deref() == Some(module))
+}
+
+fn log(change: &Change, module: Option<&Module>) {
+    let info = module.map(|module| &module.info);
+    tracing::info!(
+        module = change.module,
+        form = info.map(|info| tracing::field::display(info.form)),
+        routes = info.map(|info| info.routes),
+        channels = info.map(|info| info.channels.len()),
+        bytes = info.map(|info| info.size),
+        digest = change.digest,
+        previous = change.previous,
+        added = change.routes.added.len(),
+        removed = change.routes.removed.len(),
+        "module {}",
+        change.kind
+    );
+}
+
+/// An error with its causes.
+pub(super) fn in_one_line(error: &Error) -> String {
+    let causes = std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}

@@ -1,0 +1,91 @@
+//! Rolls a module back to its previous version: when it is requested, and when a canary trial fails.
+
+use std::sync::Arc;
+
+use super::App;
+use crate::app::changes::{Change, ChangeKind};
+use crate::app::module::Module;
+use crate::app::options::ModuleOptions;
+use crate::app::publish::{Proposal, in_one_line};
+use crate::{Error, ErrorKind};
+
+impl App {
+    /// Publishes the previous version. With `replaces`, only if that version is current. A refusal is reported as
+    /// `server:refused`.
+    pub(super) async fn revert(
+        &self,
+        name: &str,
+        replaces: Option<Arc<Module>>,
+        reason: Option<String>,
+    ) -> Result<Change, Error> {
+        let result = self.try_revert(name, replaces, reason).await;
+        if let Err(error) = &result {
+            self.report_refusal(ChangeKind::RolledBack, name, None, error);
+        }
+        result
+    }
+
+    async fn try_revert(
+        &self,
+        name: &str,
+        replaces: Option<Arc<Module>>,
+        reason: Option<String>,
+    ) -> Result<Change, Error> {
+        let (options, previous) = {
+            let state = self.state();
+            let current = state.binder.expect_module(name)?;
+            let previous = state.past.get(name).and_then(|past| past.previous.clone());
+            (current.options.clone(), previous)
+        };
+        let module = match previous {
+            Some(previous) => previous,
+            None => self.recorded_previous(name, options).await?,
+        };
+        let mut proposal = Proposal::new(ChangeKind::RolledBack, name, Some(module));
+        proposal.replaces = replaces;
+        proposal.reason = reason;
+        self.publish(proposal).await
+    }
+
+    /// The previous version, from the state directory: it was current in an earlier process.
+    async fn recorded_previous(&self, name: &str, options: ModuleOptions) -> Result<Arc<Module>, Error> {
+        let directory = self.0.directory.clone();
+        let recorded = directory.and_then(|directory| {
+            let digest = directory.version(name)?.previous?;
+            Some((directory, digest))
+        });
+        let Some((directory, digest)) = recorded else {
+            let message = format!("module `{name}` has no previous version to roll back to");
+            return Err(Error::new(ErrorKind::Refused, message));
+        };
+        let refused = |error: Error| error.in_module(name);
+        let options = options.digest(digest.clone());
+        let component = self.blocking(move || directory.component(&digest)).await;
+        let module = self.build(name, component.map_err(refused)?.into(), options).await;
+        module.map(Arc::new).map_err(refused)
+    }
+
+    /// Begins the canary trial of a version: if it fails, the module is rolled back.
+    pub(super) fn begin_trial(&self, module: &Arc<Module>) {
+        let (inner, version) = (Arc::downgrade(&self.0), Arc::downgrade(module));
+        module.metrics().begin_trial(Box::new(move |reason| {
+            let (Some(inner), Some(version)) = (inner.upgrade(), version.upgrade()) else {
+                return;
+            };
+            let threads = inner.threads.clone();
+            threads.spawn_work(async move {
+                let app = App(inner);
+                let name = version.info.name.clone();
+                tracing::error!(
+                    module = name,
+                    digest = version.info.digest,
+                    "the version failed its trial, and is rolled back: {reason}"
+                );
+                if let Err(error) = app.revert(&name, Some(version), Some(reason)).await {
+                    let error = in_one_line(&error);
+                    tracing::error!(module = name, "the version cannot be rolled back: {error}");
+                }
+            });
+        }));
+    }
+}

@@ -1,0 +1,168 @@
+//! The circuit breaker of one version of a module.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::Breaker;
+
+/// Refuses the calls of a module that crashes repeatedly.
+///
+/// Closed, it admits every call. Enough crashes in a row open it, and it refuses calls for a pause. After the pause it
+/// is half-open: it admits one call, which closes it, or opens it again for twice as long.
+///
+/// While no call crashes, a call costs it a relaxed load.
+pub(super) struct CircuitBreaker {
+    options: Breaker,
+    crashes_in_a_row: AtomicU32,
+    /// `None` while it is closed.
+    open: Mutex<Option<Open>>,
+}
+
+struct Open {
+    until: Instant,
+    pause: Duration,
+    /// One call was admitted after the pause, and has not ended.
+    half_open: bool,
+}
+
+impl CircuitBreaker {
+    /// A closed breaker.
+    pub(super) fn new(options: Breaker) -> Self {
+        Self {
+            options,
+            crashes_in_a_row: AtomicU32::new(0),
+            open: Mutex::default(),
+        }
+    }
+
+    pub(super) fn options(&self) -> &Breaker {
+        &self.options
+    }
+
+    /// Whether it is open or half-open.
+    pub(super) fn is_open(&self) -> bool {
+        self.lock().is_some()
+    }
+
+    /// Admits a call, unless the breaker is open.
+    ///
+    /// # Errors
+    /// The rest of the pause.
+    pub(super) fn admit(&self) -> Result<(), Duration> {
+        if !self.opens_at(self.crashes_in_a_row.load(Ordering::Relaxed)) {
+            return Ok(());
+        }
+        if let Some(open) = &mut *self.lock() {
+            let now = Instant::now();
+            let rest = open.until.saturating_duration_since(now);
+            if !rest.is_zero() {
+                return Err(rest);
+            }
+            // Until this call ends, the others are refused; should it not end within the pause, another one is
+            // admitted.
+            open.until = now + open.pause;
+            open.half_open = true;
+        }
+        Ok(())
+    }
+
+    /// A call ended without a crash. Returns whether this closed the breaker.
+    pub(super) fn succeeded(&self) -> bool {
+        if self.crashes_in_a_row.load(Ordering::Relaxed) == 0 {
+            return false;
+        }
+        self.crashes_in_a_row.store(0, Ordering::Relaxed);
+        self.lock().take().is_some()
+    }
+
+    /// A call crashed. If this opened the breaker, or opened it again, returns the number of crashes in a row and the
+    /// pause.
+    pub(super) fn crashed(&self) -> Option<(u32, Duration)> {
+        let crashes_in_a_row = self.crashes_in_a_row.fetch_add(1, Ordering::Relaxed).saturating_add(1);
+        if !self.opens_at(crashes_in_a_row) {
+            return None;
+        }
+        let mut open = self.lock();
+        let pause = match &*open {
+            None => self.options.pause,
+            Some(open) if open.half_open => (open.pause * 2).min(self.options.longest),
+            // A call that began before the pause does not make it longer.
+            Some(_) => return None,
+        };
+        *open = Some(Open {
+            until: Instant::now() + pause,
+            pause,
+            half_open: false,
+        });
+        Some((crashes_in_a_row, pause))
+    }
+
+    fn opens_at(&self, crashes_in_a_row: u32) -> bool {
+        self.options.crashes > 0 && crashes_in_a_row >= self.options.crashes
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Open>> {
+        // It is changed by single assignments.
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread::sleep;
+
+    use super::*;
+
+    fn breaker(crashes: u32, pause: Duration) -> CircuitBreaker {
+        CircuitBreaker::new(Breaker {
+            crashes,
+            pause,
+            longest: Duration::from_secs(60),
+        })
+    }
+
+    /// Makes a call that crashes; `false` if it is refused.
+    fn crash(breaker: &CircuitBreaker) -> bool {
+        let admitted = breaker.admit().is_ok();
+        if admitted {
+            breaker.crashed();
+        }
+        admitted
+    }
+
+    #[test]
+    fn crashes_in_a_row_open_it() {
+        let breaker = breaker(3, Duration::from_secs(60));
+        for _ in 0..10 {
+            assert!(crash(&breaker) && crash(&breaker));
+            assert!(!breaker.succeeded());
+        }
+        assert!(!breaker.is_open(), "there was always a call that did not crash");
+        assert!(crash(&breaker) && crash(&breaker) && crash(&breaker));
+        assert!(breaker.is_open());
+        assert!(breaker.admit().is_err_and(|rest| rest <= Duration::from_secs(60)));
+    }
+
+    #[test]
+    fn one_call_after_the_pause_decides() {
+        let pause = Duration::from_millis(1);
+        let breaker = breaker(1, pause);
+        breaker.admit().unwrap();
+        assert_eq!(breaker.crashed(), Some((1, pause)));
+        sleep(pause);
+        breaker.admit().expect("the pause is over");
+        assert_eq!(breaker.crashed(), Some((2, pause * 2)));
+        assert_eq!(breaker.crashed(), None, "a call from before the pause");
+        sleep(pause * 2);
+        assert!(breaker.admit().is_ok());
+        assert!(breaker.succeeded());
+        assert!(!breaker.is_open() && breaker.admit().is_ok());
+    }
+
+    #[test]
+    fn without_a_number_of_crashes_it_never_opens() {
+        let breaker = breaker(0, Duration::from_secs(60));
+        assert!((0..100).all(|_| crash(&breaker)));
+    }
+}

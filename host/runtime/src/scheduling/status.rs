@@ -1,0 +1,39 @@
+//! The state and the usage of a module, as they are reported.
+
+use serde::Serialize;
+
+/// Whether a module serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum ModuleState {
+    /// It serves.
+    Serving,
+    /// It serves, in its canary trial: after a few crashes it is rolled back. See [`Trial`](crate::Trial).
+    OnTrial,
+    /// Its circuit breaker is open: it crashed repeatedly, and calls are refused. See [`Breaker`](crate::Breaker).
+    HeldBack,
+}
+
+/// The calls and instances of one version of a module.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub struct Usage {
+    /// Calls that began: requests and events.
+    pub calls: u64,
+    /// Calls that crashed: traps, and limits of memory, stack, processor time, log lines and events.
+    pub crashes: u64,
+    /// Calls that were refused, because no instance was free or the circuit breaker was open.
+    pub refused: u64,
+    /// Calls in flight, including those that wait for an instance.
+    pub in_flight: usize,
+    /// Calls that wait for an instance.
+    pub waiting: usize,
+    /// Instances, idle or busy.
+    pub instances: usize,
+    /// Idle instances.
+    pub idle: usize,
+    /// Contexts, readers and writers of finished requests that idle instances still hold.
+    pub held: usize,
+}
