@@ -65,5 +65,4 @@ mod syntax;
 mod table;
 
 pub use adapter::Axum;
-pub use pointwork_core::Serving;
-pub use pointwork_core::{Http2Options, Protocols, ServerOptions};
+pub use pointwork_core::{Http2Options, Protocols, ServerOptions, Serving};

@@ -41,10 +41,9 @@
 //! | a middleware that answers by itself, or changes method, target or headers | changes what the routes see |
 
 mod adapter;
-mod entrance;
+mod handler;
 mod reply;
 mod request;
 
 pub use adapter::Salvo;
-pub use pointwork_core::Serving;
-pub use pointwork_core::{Http2Options, Protocols, ServerOptions};
+pub use pointwork_core::{Http2Options, Protocols, ServerOptions, Serving};

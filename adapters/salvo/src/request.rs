@@ -4,12 +4,12 @@ use std::io;
 
 use http_body_util::{BodyExt as _, LengthLimitError};
 use pointwork_core::{Body, BodyError, Extensions};
-use pointwork_server::{BoxError, arriving};
+use pointwork_server::{BoxError, request_body};
 use salvo_core::{Depot, Request};
 
-/// Marks a request that the adapter's own server took in: no middleware looks at it, before or after.
+/// Marks a request of the adapter's own server: no middleware sees it, before or after.
 #[derive(Clone, Copy)]
-pub(crate) struct Alone;
+pub(crate) struct Unobserved;
 
 /// The request as the client sent it, with the [`Extensions`] of a middleware.
 ///
@@ -19,7 +19,7 @@ pub(crate) async fn take(req: &mut Request, depot: &Depot) -> http::Request<Body
     *request.method_mut() = req.method().clone();
     *request.uri_mut() = req.uri().clone();
     *request.version_mut() = req.version();
-    if req.extensions().get::<Alone>().is_some() {
+    if req.extensions().get::<Unobserved>().is_some() {
         *request.headers_mut() = std::mem::take(req.headers_mut());
         return request;
     }
@@ -42,7 +42,7 @@ async fn take_body(req: &mut Request) -> Body {
     }
     // What `Request::limit_body` lets through, if it was called.
     let limit = req.secure_max_size();
-    arriving(req.take_body().map_err(move |error| peel(error, limit)))
+    request_body(req.take_body().map_err(move |error| peel(error, limit)))
 }
 
 /// The error as it was before salvo put it into an [`io::Error`], whose `source` leaves out the very error that it holds.

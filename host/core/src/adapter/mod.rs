@@ -1,6 +1,15 @@
-//! The seam between the core and an adapter.
+//! The seam between the core and an adapter, and what the adapters share.
 
-pub(crate) mod published;
+mod accept;
+mod body_pump;
+mod handle;
 pub(crate) mod server_options;
 pub(crate) mod serving;
+mod state;
+mod timer;
 pub(crate) mod transport;
+
+pub use accept::AcceptLoop;
+pub use body_pump::BodyPump;
+pub use state::{AdapterState, CUT_TIME, empty_refusal, not_ready};
+pub use timer::Timer;

@@ -1,0 +1,52 @@
+//! One timer for many deadlines.
+
+use std::fmt;
+use std::task::{Context, Poll, ready};
+use std::time::Instant;
+
+use crate::BoxFuture;
+
+/// A timer for a deadline that moves with every request and rarely passes.
+///
+/// It starts a sleep when the last one fired, or when the deadline is before the end of that: nearly never for a connection
+/// whose requests follow each other.
+pub struct Timer {
+    sleep_until: fn(Instant) -> BoxFuture<'static, ()>,
+    sleep: Option<(Instant, BoxFuture<'static, ()>)>,
+}
+
+impl Timer {
+    /// A timer that sleeps as the function does.
+    pub fn new(sleep_until: fn(Instant) -> BoxFuture<'static, ()>) -> Self {
+        Self {
+            sleep_until,
+            sleep: None,
+        }
+    }
+
+    /// Completes when the deadline is over; `None` is no deadline. Another poll may have another deadline. The task is
+    /// woken for the deadline of the last poll.
+    pub fn poll(&mut self, cx: &mut Context<'_>, deadline: Option<Instant>) -> Poll<()> {
+        let Some(deadline) = deadline else {
+            return Poll::Pending;
+        };
+        loop {
+            let (end, sleep) = match &mut self.sleep {
+                Some(sleep) if sleep.0 <= deadline => sleep,
+                other => other.insert((deadline, (self.sleep_until)(deadline))),
+            };
+            let end = *end;
+            ready!(sleep.as_mut().poll(cx));
+            self.sleep = None;
+            if end == deadline {
+                return Poll::Ready(());
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Timer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Timer")
+    }
+}
