@@ -84,12 +84,14 @@
 //! length that breaks off looks whole there in HTTP/1.0, and to a request with `Upgrade: websocket`.
 
 mod adapter;
+mod answer;
 mod body;
 mod connection;
 mod reply;
 mod request;
+mod server;
 mod service;
-mod serving;
+mod state;
 
 pub use adapter::Actix;
 pub use pointwork_core::Serving;
