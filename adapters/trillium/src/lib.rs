@@ -52,15 +52,17 @@
 //! | a reply that breaks off in HTTP/2 | trillium does not reset it: its client waits on. A client that goes away does not cancel its handler. |
 
 mod adapter;
+mod disconnect;
 mod handler;
+mod head_buffer;
 mod listener;
 mod reply;
 mod request;
 mod request_body;
 mod server;
 mod socket;
+mod tasks;
 
 pub use adapter::Trillium;
 pub use handler::TrilliumHandler;
-pub use pointwork_core::Serving;
-pub use pointwork_core::{Http2Options, Protocols, ServerOptions};
+pub use pointwork_core::{Http2Options, Protocols, ServerOptions, Serving};

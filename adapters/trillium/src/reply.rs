@@ -13,7 +13,7 @@ use pointwork_core::Body;
 use trillium::{Conn, HeaderName, HeaderValue, KnownHeaderName, Method, Status, Version};
 use trillium_server_common::AsyncRead;
 
-use crate::handler::in_streams;
+use crate::request::in_streams;
 use crate::socket::Socket;
 
 /// The longest body that is handed over whole, in bytes. A longer one goes piece by piece, which copies it in pieces.

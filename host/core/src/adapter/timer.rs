@@ -1,23 +1,26 @@
 //! One timer for many deadlines.
 
 use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
-use crate::BoxFuture;
+/// A sleep of the adapter's executor.
+type Sleep = Pin<Box<dyn Future<Output = ()> + Send + Sync>>;
 
 /// A timer for a deadline that moves with every request and rarely passes.
 ///
 /// It starts a sleep when the last one fired, or when the deadline is before the end of that: nearly never for a connection
 /// whose requests follow each other.
 pub struct Timer {
-    sleep_until: fn(Instant) -> BoxFuture<'static, ()>,
-    sleep: Option<(Instant, BoxFuture<'static, ()>)>,
+    sleep_until: fn(Instant) -> Sleep,
+    sleep: Option<(Instant, Sleep)>,
 }
 
 impl Timer {
     /// A timer that sleeps as the function does.
-    pub fn new(sleep_until: fn(Instant) -> BoxFuture<'static, ()>) -> Self {
+    pub fn new(sleep_until: fn(Instant) -> Sleep) -> Self {
         Self {
             sleep_until,
             sleep: None,
