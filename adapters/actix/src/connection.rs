@@ -39,7 +39,7 @@ impl AsyncRead for Io {
 impl AsyncWrite for Io {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.state.note_write(written.is_ready());
+        self.state.deadlines.note_write(written.is_ready());
         written
     }
 
@@ -99,7 +99,7 @@ where
                 tracing::debug!("a connection ended: {error}");
             }
         } else if !this.state.is_abandoned() {
-            ready!(this.timer.poll(cx, this.state.deadline()));
+            ready!(this.timer.poll(cx, this.state.deadlines.current()));
             tracing::debug!("a connection was cut: its client took too long");
         }
         Poll::Ready(Ok(()))

@@ -2,9 +2,10 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pointwork_core::ServerOptions;
+use pointwork_core::adapter::Deadlines;
 
 /// The longest time that a connection stays open after its last reply, for a client that still sends. Closing a socket
 /// with unread bytes in it resets the connection, and the reset may overtake the reply.
@@ -13,18 +14,14 @@ pub(crate) const LINGER: Duration = Duration::from_millis(500);
 /// The state of a connection: its deadlines, and how its replies end. It stays on the connection's thread.
 ///
 /// actix-http limits the time for the first head of a connection and for an idle one, but not for a later head or for a
-/// client that does not read. So the parts of a connection set a deadline here, and its one timer, in
-/// [`Connection`](crate::connection::Connection), reads it.
-#[derive(Default)]
+/// client that does not read.
 pub(crate) struct ConnectionState {
-    header_timeout: Option<Duration>,
-    write_timeout: Option<Duration>,
-    /// For the next head.
-    head_deadline: Cell<Option<Instant>>,
-    /// For the client to take more bytes.
-    write_deadline: Cell<Option<Instant>>,
-    /// The client takes no bytes for now.
-    is_stalled: Cell<bool>,
+    pub(crate) deadlines: Deadlines,
+    flags: Flags,
+}
+
+#[derive(Default)]
+struct Flags {
     has_begun: Cell<bool>,
     /// The client has closed its half of the connection.
     client_is_gone: Cell<bool>,
@@ -43,83 +40,54 @@ impl ConnectionState {
     /// The state of a new connection, which waits for the first byte.
     pub(crate) fn new(options: &ServerOptions) -> Rc<Self> {
         Rc::new(Self {
-            header_timeout: options.header_timeout,
-            write_timeout: options.write_timeout,
-            head_deadline: Cell::new(after(options.first_byte_timeout)),
-            ..Self::default()
+            deadlines: Deadlines::new(options),
+            flags: Flags::default(),
         })
     }
 
     /// Notes a request. `None` if the connection has had its last reply, so that the request must not be answered.
     pub(crate) fn begin(self: &Rc<Self>) -> Option<InFlight> {
-        if self.is_last.get() {
-            self.is_closing.set(true);
-            self.head_deadline.set(after(Some(LINGER)));
+        if self.flags.is_last.get() {
+            self.flags.is_closing.set(true);
+            self.deadlines.await_head_within(LINGER);
             return None;
         }
-        self.head_deadline.set(None);
-        self.in_flight.set(true);
+        self.deadlines.await_nothing();
+        self.flags.in_flight.set(true);
         Some(InFlight(self.clone()))
     }
 
     pub(crate) fn reply_begins(&self, is_last: bool, is_unframed: bool) {
-        self.is_last.set(is_last);
-        self.is_unframed.set(is_unframed);
+        self.flags.is_last.set(is_last);
+        self.flags.is_unframed.set(is_unframed);
     }
 
     pub(crate) fn reply_is_whole(&self) {
-        self.is_whole.set(true);
-    }
-
-    fn await_head(&self) {
-        self.head_deadline.set(after(self.header_timeout));
+        self.flags.is_whole.set(true);
     }
 
     /// Notes that so many bytes were read; 0 is the end.
     pub(crate) fn note_read(&self, length: usize) {
-        self.client_is_gone.set(length == 0);
-        if !self.has_begun.replace(true) {
-            self.await_head();
-        }
-    }
-
-    /// Notes the result of a write: whether the client took bytes.
-    pub(crate) fn note_write(&self, moved: bool) {
-        if !moved && !self.is_stalled.replace(true) {
-            self.write_deadline.set(after(self.write_timeout));
-        } else if moved && self.is_stalled.replace(false) && !self.in_flight.get() {
-            // While the client took nothing of a reply, it was not idle.
-            self.await_head();
-        }
-    }
-
-    /// The deadline that counts now.
-    pub(crate) fn deadline(&self) -> Option<Instant> {
-        if self.is_stalled.get() {
-            self.write_deadline.get()
-        } else {
-            self.head_deadline.get()
+        self.flags.client_is_gone.set(length == 0);
+        if !self.flags.has_begun.replace(true) {
+            self.deadlines.await_head();
         }
     }
 
     /// Whether the client is gone and a handler runs for it, or the last reply is there.
     pub(crate) fn is_abandoned(&self) -> bool {
-        self.client_is_gone.get() && (self.in_flight.get() || self.is_closing.get())
+        self.flags.client_is_gone.get() && (self.flags.in_flight.get() || self.flags.is_closing.get())
     }
 
     /// Whether the server's direction may end before the client has sent everything.
     pub(crate) fn may_shut_down(&self) -> bool {
-        self.is_closing.get() && !self.in_flight.get()
+        self.flags.is_closing.get() && !self.flags.in_flight.get()
     }
 
     /// Whether the end of the connection would make a broken reply look whole.
     pub(crate) fn has_to_reset(&self) -> bool {
-        self.is_unframed.get() && (self.is_stalled.get() || !self.is_whole.get())
+        self.flags.is_unframed.get() && (self.deadlines.is_stalled() || !self.flags.is_whole.get())
     }
-}
-
-fn after(wait: Option<Duration>) -> Option<Instant> {
-    wait.map(|wait| Instant::now() + wait)
 }
 
 /// The request in flight; dropping it ends it.
@@ -127,7 +95,7 @@ pub(crate) struct InFlight(pub(crate) Rc<ConnectionState>);
 
 impl Drop for InFlight {
     fn drop(&mut self) {
-        self.0.in_flight.set(false);
-        self.0.await_head();
+        self.0.flags.in_flight.set(false);
+        self.0.deadlines.await_head();
     }
 }

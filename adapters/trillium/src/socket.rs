@@ -8,10 +8,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pointwork_core::ServerOptions;
-use pointwork_core::adapter::Timer;
+use pointwork_core::adapter::{Deadlines, Timer};
 use tokio::io::{AsyncRead as _, AsyncWrite as _, AsyncWriteExt as _, ReadBuf, copy, sink};
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;
@@ -34,16 +34,9 @@ pub(crate) struct Socket {
     /// Taken at the end.
     stream: Option<TcpStream>,
     peer: SocketAddr,
-    header_timeout: Option<Duration>,
-    write_timeout: Option<Duration>,
     max_header_bytes: usize,
     phase: Phase,
-    /// For the next read.
-    read_timeout: Option<Duration>,
-    /// Set while a read waits.
-    read_deadline: Option<Instant>,
-    /// Set while a write waits.
-    write_deadline: Option<Instant>,
+    deadlines: Deadlines,
     timer: Timer,
     head: HeadBuffer,
     /// The number of bytes that were read, where a body with trailers counts them.
@@ -74,13 +67,9 @@ impl Socket {
         Self {
             stream: Some(stream),
             peer,
-            header_timeout: options.header_timeout,
-            write_timeout: options.write_timeout,
             max_header_bytes: options.max_header_bytes as usize,
             phase: Phase::FirstByte,
-            read_timeout: options.first_byte_timeout,
-            read_deadline: None,
-            write_deadline: None,
+            deadlines: Deadlines::new(options),
             timer: Timer::new(|deadline| Box::pin(sleep_until(deadline.into()))),
             head: HeadBuffer::default(),
             count: None,
@@ -104,6 +93,7 @@ impl Socket {
     /// The handler runs, and reads have no deadline.
     pub(crate) fn request_begins(&mut self) {
         self.phase = Phase::Request;
+        self.deadlines.await_nothing();
         self.body_is_unread = false;
     }
 
@@ -111,11 +101,17 @@ impl Socket {
     pub(crate) fn reply_begins(&mut self, body_is_unread: bool) {
         self.phase = Phase::Reply;
         self.body_is_unread = body_is_unread;
-        self.read_timeout = if body_is_unread {
-            Some(self.header_timeout.map_or(LINGER, |timeout| timeout.min(LINGER)))
+    }
+
+    /// The reply is written, and a read comes behind it.
+    fn reply_ended(&mut self) {
+        self.phase = Phase::Head;
+        self.count = None;
+        if self.body_is_unread {
+            self.deadlines.await_head_within(LINGER);
         } else {
-            self.header_timeout
-        };
+            self.deadlines.await_head();
+        }
     }
 
     /// Counts the bytes that are read from now on.
@@ -138,15 +134,11 @@ impl Socket {
             let length = read.filled().len();
             if self.phase == Phase::FirstByte {
                 self.phase = Phase::Head;
-                self.read_timeout = self.header_timeout;
-                self.read_deadline = None;
+                self.deadlines.await_head();
             }
             return Poll::Ready(Ok(length));
         }
-        if self.phase == Phase::Request {
-            return Poll::Pending;
-        }
-        poll_late(&mut self.timer, cx, &mut self.read_deadline, self.read_timeout)
+        self.poll_late(cx)
     }
 
     /// Reads so that trillium sees a head at once, however many reads it takes: trillium doubles its buffer for every
@@ -177,24 +169,18 @@ impl Socket {
     }
 
     fn written(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        self.deadlines.note_write(written.is_ready());
         if written.is_ready() {
-            self.write_deadline = None;
             return written;
         }
-        poll_late(&mut self.timer, cx, &mut self.write_deadline, self.write_timeout)
+        self.poll_late(cx)
     }
-}
 
-/// Fails when the deadline is over, which is set at the first poll.
-fn poll_late(
-    timer: &mut Timer,
-    cx: &mut Context<'_>,
-    deadline: &mut Option<Instant>,
-    limit: Option<Duration>,
-) -> Poll<io::Result<usize>> {
-    let deadline = deadline.or_else(|| limit.map(|limit| *deadline.insert(Instant::now() + limit)));
-    ready!(timer.poll(cx, deadline));
-    Poll::Ready(Err(cut()))
+    /// Fails when the deadline is over.
+    fn poll_late(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        ready!(self.timer.poll(cx, self.deadlines.current()));
+        Poll::Ready(Err(cut()))
+    }
 }
 
 /// trillium logs nearly every other kind as an error of the server.
@@ -206,9 +192,7 @@ impl AsyncRead for Socket {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         if this.phase == Phase::Reply {
-            this.phase = Phase::Head;
-            this.read_deadline = None;
-            this.count = None;
+            this.reply_ended();
         }
         let length = if this.head.released {
             this.head.give(buf)

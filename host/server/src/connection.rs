@@ -15,7 +15,7 @@ use pointwork_core::{Protocols, ServerOptions};
 use tokio::net::TcpStream;
 
 use crate::body::BoxError;
-use crate::deadlines::Deadlines;
+use crate::driver::Driver;
 use crate::io::Io;
 use crate::state::ConnectionState;
 use crate::{http1, http2};
@@ -55,20 +55,20 @@ pub(crate) async fn serve<S: InfallibleService>(
     stream: TcpStream,
     state: Arc<ConnectionState>,
 ) {
-    let mut deadlines = Deadlines::new(state.clone());
-    let Some((is_http2, first)) = begin(server.options.protocols, &stream, &mut deadlines).await else {
+    let mut driver = Driver::new(state.clone());
+    let Some((is_http2, first)) = begin(server.options.protocols, &stream, &mut driver).await else {
         return;
     };
     let io = Io::new(stream, first, !is_http2, state);
     if is_http2 {
-        http2::serve(&server, io, deadlines).await;
+        http2::serve(&server, io, driver).await;
     } else {
-        http1::serve(&server, io, deadlines).await;
+        http1::serve(&server, io, driver).await;
     }
 }
 
 /// Waits for the first bytes, which tell whether the connection speaks HTTP/2; `None` if it ends before that.
-async fn begin(protocols: Protocols, stream: &TcpStream, deadlines: &mut Deadlines) -> Option<(bool, BytesMut)> {
+async fn begin(protocols: Protocols, stream: &TcpStream, driver: &mut Driver) -> Option<(bool, BytesMut)> {
     let mut bytes = BytesMut::new();
     poll_fn(|cx| {
         loop {
@@ -76,7 +76,7 @@ async fn begin(protocols: Protocols, stream: &TcpStream, deadlines: &mut Deadlin
                 Poll::Ready(Ok(())) => {}
                 Poll::Ready(Err(_)) => return Poll::Ready(None),
                 // A shutdown ends it too: no request is in flight.
-                Poll::Pending => return deadlines.poll(cx).map(|_| None),
+                Poll::Pending => return driver.poll(cx).map(|_| None),
             }
             let is_first = bytes.is_empty();
             bytes.reserve(FIRST_READ);
@@ -87,7 +87,7 @@ async fn begin(protocols: Protocols, stream: &TcpStream, deadlines: &mut Deadlin
                 Err(_) => return Poll::Ready(None),
             }
             if is_first {
-                deadlines.state.await_head();
+                driver.state.deadlines.await_head();
             }
             if let Some(is_http2) = is_http2(protocols, &bytes) {
                 return Poll::Ready(Some(is_http2));

@@ -22,7 +22,7 @@ impl Timer for HeadTimer {
     }
 
     fn sleep_until(&self, deadline: Instant) -> Pin<Box<dyn Sleep>> {
-        self.0.await_head_by(deadline);
+        self.0.deadlines.await_head_by(deadline);
         Box::pin(HeadSleep(self.0.clone()))
     }
 }
@@ -39,6 +39,6 @@ impl Future for HeadSleep {
 
 impl Drop for HeadSleep {
     fn drop(&mut self) {
-        self.0.await_nothing();
+        self.0.deadlines.await_nothing();
     }
 }

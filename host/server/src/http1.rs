@@ -14,7 +14,7 @@ use hyper_util::rt::TokioIo;
 use pointwork_core::ServerOptions;
 
 use crate::connection::{InfallibleService, Server};
-use crate::deadlines::Deadlines;
+use crate::driver::Driver;
 use crate::head_timer::HeadTimer;
 use crate::io::Io;
 use crate::state::ConnectionState;
@@ -39,8 +39,8 @@ fn builder(options: &ServerOptions, state: &Arc<ConnectionState>) -> Builder {
     builder
 }
 
-pub(crate) async fn serve<S: InfallibleService>(server: &Server<S>, io: Io, mut deadlines: Deadlines) {
-    let builder = builder(&server.options, &deadlines.state);
+pub(crate) async fn serve<S: InfallibleService>(server: &Server<S>, io: Io, mut driver: Driver) {
+    let builder = builder(&server.options, &driver.state);
     // In HTTP/1.0 the end of the connection may be the end of a reply.
     let saw_http_10 = AtomicBool::new(false);
     let respond = service_fn(|request: Request<Incoming>| {
@@ -57,13 +57,13 @@ pub(crate) async fn serve<S: InfallibleService>(server: &Server<S>, io: Io, mut 
         })
     });
     let mut connection = builder.serve_connection(TokioIo::new(io), respond);
-    let Some(result) = deadlines.drive(Pin::new(&mut connection), false).await else {
+    let Some(result) = driver.drive(Pin::new(&mut connection), false).await else {
         return;
     };
     let io = connection.into_parts().io.into_inner();
     match result {
         // No reply was under way that a reset could destroy, and the shutdown need not wait for the client.
-        Ok(()) if deadlines.drained_idle => {}
+        Ok(()) if driver.drained_idle => {}
         Ok(()) => io.linger().await,
         Err(error) => {
             tracing::debug!("a connection ended: {error}");

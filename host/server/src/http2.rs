@@ -12,7 +12,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use pointwork_core::ServerOptions;
 
 use crate::connection::{InfallibleService, Server};
-use crate::deadlines::Deadlines;
+use crate::driver::Driver;
 use crate::io::Io;
 use crate::state::OpenStream;
 
@@ -29,8 +29,8 @@ fn builder(options: &ServerOptions) -> Builder<TokioExecutor> {
     builder
 }
 
-pub(crate) async fn serve<S: InfallibleService>(server: &Server<S>, io: Io, mut deadlines: Deadlines) {
-    let state = deadlines.state.clone();
+pub(crate) async fn serve<S: InfallibleService>(server: &Server<S>, io: Io, mut driver: Driver) {
+    let state = driver.state.clone();
     let respond = service_fn(|request: Request<Incoming>| {
         let stream = OpenStream::new(state.clone());
         // HTTP/1 has this limit in its parser.
@@ -51,7 +51,7 @@ pub(crate) async fn serve<S: InfallibleService>(server: &Server<S>, io: Io, mut 
         }
     });
     let connection = pin!(builder(&server.options).serve_connection(TokioIo::new(io), respond));
-    if let Some(Err(error)) = deadlines.drive(connection, true).await {
+    if let Some(Err(error)) = driver.drive(connection, true).await {
         tracing::debug!("a connection ended: {error}");
     }
 }

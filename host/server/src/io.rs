@@ -57,7 +57,7 @@ impl Io {
     }
 
     fn noted(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
-        self.state.note_write(written.is_ready());
+        self.state.deadlines.note_write(written.is_ready());
         written
     }
 }

@@ -49,7 +49,7 @@
 
 mod body;
 mod connection;
-mod deadlines;
+mod driver;
 mod framing;
 mod head_timer;
 mod http1;

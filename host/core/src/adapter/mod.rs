@@ -2,6 +2,7 @@
 
 mod accept;
 mod body_pump;
+mod deadlines;
 mod handle;
 pub(crate) mod server_options;
 pub(crate) mod serving;
@@ -11,5 +12,6 @@ pub(crate) mod transport;
 
 pub use accept::AcceptLoop;
 pub use body_pump::BodyPump;
+pub use deadlines::Deadlines;
 pub use state::{AdapterState, CUT_TIME, empty_refusal, not_ready};
 pub use timer::Timer;

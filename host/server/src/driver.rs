@@ -1,4 +1,4 @@
-//! A connection within its deadlines.
+//! Driving a connection to its end, within its deadlines.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -11,8 +11,8 @@ use tokio::time::sleep_until;
 
 use crate::state::ConnectionState;
 
-/// Watches over one connection: the shutdown of the server, and the deadlines in the [`ConnectionState`].
-pub(crate) struct Deadlines {
+/// Drives one connection: it ends it when the server shuts down, or when a deadline of its [`ConnectionState`] is over.
+pub(crate) struct Driver {
     pub(crate) state: Arc<ConnectionState>,
     /// The server shut down while the connection waited for a head.
     pub(crate) drained_idle: bool,
@@ -30,7 +30,7 @@ pub(crate) enum Interruption {
     WriteLate,
 }
 
-impl Deadlines {
+impl Driver {
     pub(crate) fn new(state: Arc<ConnectionState>) -> Self {
         Self {
             state,
@@ -45,8 +45,8 @@ impl Deadlines {
         if self.state.take_drain() {
             return Poll::Ready(Interruption::Drain);
         }
-        ready!(self.timer.poll(cx, self.state.deadline()));
-        Poll::Ready(if self.state.is_stalled() {
+        ready!(self.timer.poll(cx, self.state.deadlines.current()));
+        Poll::Ready(if self.state.deadlines.is_stalled() {
             Interruption::WriteLate
         } else {
             Interruption::HeadLate
@@ -68,14 +68,14 @@ impl Deadlines {
                 }
                 match ready!(self.poll(cx)) {
                     Interruption::Drain => {
-                        self.drained_idle = self.state.awaits_head();
+                        self.drained_idle = self.state.deadlines.awaits_head();
                         connection.as_mut().graceful_shutdown();
                     }
-                    Interruption::HeadLate if self.state.has_open_streams() => self.state.await_nothing(),
+                    Interruption::HeadLate if self.state.has_open_streams() => self.state.deadlines.await_nothing(),
                     Interruption::HeadLate if asks_first => {
                         asks_first = false;
                         connection.as_mut().graceful_shutdown();
-                        self.state.await_head();
+                        self.state.deadlines.await_head();
                     }
                     Interruption::HeadLate | Interruption::WriteLate => {
                         tracing::debug!("a connection was cut: its client took too long");
