@@ -1,22 +1,17 @@
 //! One connection, from its first byte to its last.
 
-use std::convert::Infallible;
 use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
 use std::task::Poll;
 
-use bytes::{Bytes, BytesMut};
-use http::{Request, Response};
-use http_body::Body as HttpBody;
-use hyper::body::Incoming;
-use hyper::service::Service;
-use pointwork_core::{Protocols, ServerOptions};
+use bytes::BytesMut;
+use pointwork_core::Protocols;
 use tokio::net::TcpStream;
 
-use crate::body::BoxError;
 use crate::driver::Driver;
 use crate::io::Io;
+use crate::service::{InfallibleService, Server};
 use crate::state::ConnectionState;
 use crate::{http1, http2};
 
@@ -25,30 +20,6 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// Room for the first read: nearly every first request fits.
 const FIRST_READ: usize = 4 * 1024;
-
-/// The part of a server that its connections share.
-pub(crate) struct Server<S> {
-    pub(crate) options: ServerOptions,
-    pub(crate) service: S,
-}
-
-/// A service that answers every request: the argument of [`serve`](crate::serve).
-///
-/// Every [`hyper::service::Service`] is one that never fails, and whose replies have a body of [`Bytes`].
-pub trait InfallibleService:
-    Service<Request<Incoming>, Response = Response<Self::ResBody>, Error = Infallible, Future: Send> + Send + Sync + 'static
-{
-    /// The body of a reply.
-    type ResBody: HttpBody<Data = Bytes, Error: Into<BoxError>> + Send + 'static;
-}
-
-impl<S, B> InfallibleService for S
-where
-    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible, Future: Send> + Send + Sync + 'static,
-    B: HttpBody<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
-{
-    type ResBody = B;
-}
 
 pub(crate) async fn serve<S: InfallibleService>(
     server: Arc<Server<S>>,

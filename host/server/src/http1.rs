@@ -13,10 +13,10 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use pointwork_core::ServerOptions;
 
-use crate::connection::{InfallibleService, Server};
 use crate::driver::Driver;
 use crate::head_timer::HeadTimer;
 use crate::io::Io;
+use crate::service::{InfallibleService, Server};
 use crate::state::ConnectionState;
 
 /// hyper takes no smaller one.

@@ -11,9 +11,9 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use pointwork_core::ServerOptions;
 
-use crate::connection::{InfallibleService, Server};
 use crate::driver::Driver;
 use crate::io::Io;
+use crate::service::{InfallibleService, Server};
 use crate::state::OpenStream;
 
 fn builder(options: &ServerOptions) -> Builder<TokioExecutor> {

@@ -56,8 +56,9 @@ mod http1;
 mod http2;
 mod io;
 mod serve;
+mod service;
 mod state;
 
 pub use body::{BoxError, request_body};
-pub use connection::InfallibleService;
 pub use serve::serve;
+pub use service::InfallibleService;

@@ -9,7 +9,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{Id, JoinSet};
 use tokio::time::{sleep, timeout};
 
-use crate::connection::{self, InfallibleService, Server};
+use crate::connection;
+use crate::service::{InfallibleService, Server};
 use crate::state::ConnectionState;
 
 /// Serves a listener with a service, in the name of an adapter, with its options.

@@ -19,27 +19,44 @@ fn is_spoiled(bytes: &[u8]) -> bool {
 }
 
 #[test]
-fn a_length_beside_an_encoding_is_spoiled_in_either_order() {
-    for head in [
-        "POST / HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
-        "POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\nx: y\r\ncontent-length: 5\r\n\r\n",
-        "POST / HTTP/1.1\nCONTENT-LENGTH:5\nTRANSFER-ENCODING:chunked\n\n",
-        "\r\n\r\nPOST / HTTP/1.1\r\nContent-Length: 0\r\nTransfer-Encoding: chunked\r\n\r\n",
+fn a_head_with_two_framings_is_spoiled_by_one_nul_in_place_of_a_line_end() {
+    let good = [
+        "",
+        "\r\n\r\n",
+        "GET / HTTP/1.1\r\nhost: a\r\n\r\n",
+        "POST / HTTP/1.1\r\ncontent-length: 5\r\n\r\n\r\n\r\n\r",
+        "POST / HTTP/1.1\r\ntransfer-encoding: gzip, chunked\r\n\r\n3\r\n\r\n0\r\nA;q\r\n0123456789\r\n0\r\n\r\n",
+        "POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n0\r\ntrailer: a\r\n\r\n",
+    ];
+    for (bad, line) in [
+        (
+            "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
+            "Transfer-Encoding: chunked\r",
+        ),
+        (
+            "transfer-encoding: chunked\r\nx: y\r\ncontent-length: 5\r\n",
+            "content-length: 5\r",
+        ),
+        (
+            "CONTENT-LENGTH:5\nTRANSFER-ENCODING:chunked\n",
+            "TRANSFER-ENCODING:chunked",
+        ),
+        (
+            "Content-Length: 0\r\nTransfer-Encoding: chunked\r\n",
+            "Transfer-Encoding: chunked\r",
+        ),
+        ("content-length: 5\r\nContent-Length: 5\r\n", "Content-Length: 5\r"),
+        ("content-length: 5\r\nContent-Length: 6\r\n", "Content-Length: 6\r"),
+        ("content-length: 5\r\nContent-Length: x\r\n", "Content-Length: x\r"),
+        ("content-length: 5\r\nContent-Length:\r\n", "Content-Length:\r"),
     ] {
-        assert!(is_spoiled(head.as_bytes()), "{head:?}");
-    }
-}
-
-#[test]
-fn a_second_length_is_spoiled_even_if_it_agrees_by_one_nul_in_place_of_its_line_end() {
-    for second in ["5", "6", "x", ""] {
-        let head = format!("POST / HTTP/1.1\r\ncontent-length: 5\r\nContent-Length: {second}\r\n\r\n");
-        assert!(is_spoiled(head.as_bytes()), "{second}");
-        let spoiled = format!("Content-Length: {second}\r\0\r\n");
-        assert!(
-            fed(head.as_bytes(), head.len()).ends_with(spoiled.as_bytes()),
-            "{second}"
-        );
+        for good in good {
+            let head = format!("{good}POST / HTTP/1.1\r\n{bad}\r\n");
+            assert!(is_spoiled(head.as_bytes()), "{head:?}");
+            let spoiled = fed(head.as_bytes(), head.len());
+            assert!(spoiled.ends_with(format!("{line}\0\r\n").as_bytes()), "{head:?}");
+            assert_eq!(spoiled.iter().filter(|byte| **byte == 0).count(), 1, "{head:?}");
+        }
     }
 }
 
@@ -56,19 +73,6 @@ fn other_names_and_other_heads_are_left_alone() {
         "POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n0\r\ncontent-length: 5\r\n\r\n",
     ] {
         assert!(!is_spoiled(bytes.as_bytes()), "{bytes:?}");
-    }
-}
-
-#[test]
-fn a_bad_head_behind_a_body_is_found() {
-    let bad = "POST / HTTP/1.1\r\ncontent-length: 1\r\ncontent-length: 1\r\n\r\n";
-    for good in [
-        "GET / HTTP/1.1\r\nhost: a\r\n\r\n",
-        "POST / HTTP/1.1\r\ncontent-length: 5\r\n\r\n\r\n\r\n\r",
-        "POST / HTTP/1.1\r\ntransfer-encoding: gzip, chunked\r\n\r\n3\r\n\r\n0\r\nA;q\r\n0123456789\r\n0\r\n\r\n",
-        "POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n0\r\ntrailer: a\r\n\r\n",
-    ] {
-        assert!(is_spoiled(format!("{good}{bad}").as_bytes()), "{good:?}");
     }
 }
 
