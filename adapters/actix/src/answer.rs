@@ -27,8 +27,8 @@ const HOLDERS: usize = 2;
 /// Answers one request on the router of this moment, which it keeps until the request ends (spec S1). Dropping the future
 /// cancels the handler.
 ///
-/// Only a connection of the adapter's own server has a [`ConnectionState`]; without it the limits are those of the server
-/// around the adapter.
+/// Only a connection of the adapter's own server has a [`ConnectionState`]; without it the server around the adapter has
+/// the limits.
 pub(crate) fn answer(
     adapter: &AdapterState<Router>,
     head: &RequestHead,

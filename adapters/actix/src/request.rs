@@ -46,7 +46,7 @@ pub(crate) fn convert(head: &RequestHead, limits: Option<&ServerOptions>) -> Res
     Ok(parts)
 }
 
-/// The length of a target, and what it is in the newer types.
+/// The length of a target, and the target in the newer types.
 fn target(uri: &actix_web::http::Uri) -> Option<(usize, Uri)> {
     let bytes = match (uri.scheme(), uri.authority(), uri.path_and_query()) {
         (None, None, Some(path)) => Bytes::copy_from_slice(path.as_str().as_bytes()),

@@ -22,7 +22,7 @@ use crate::answer::answer;
 /// # Scopes
 ///
 /// A scope of actix-web chooses requests by their prefix, and leaves the path as the client sent it. So the routes have
-/// to begin with the prefix too, which is what `connect_to(adapter, prefix)` is for: the prefix is given twice, once to
+/// to begin with the prefix too, by `connect_to(adapter, prefix)`: the prefix is given twice, once to
 /// the scope and once to the application, and stands in the path once (spec G1, G5). Frameworks whose mounting takes the
 /// prefix off would need it doubled (spec G6).
 ///

@@ -70,7 +70,7 @@ impl<S> AxumService for S where
 /// Registers every shape that axum can hold. A request whose path is none of theirs, or whose method no route of the path
 /// takes, falls through to `fallback`.
 fn native<H: AxumService>(shapes: &[Shape], hinted: impl Fn(ShapeId) -> H, fallback: impl AxumService) -> axum::Router {
-    // axum panics where a path cannot stand beside the others; what this takes, axum takes.
+    // axum panics where a path cannot stand beside the others; axum takes every path that `matchit` takes.
     let mut paths = matchit::Router::new();
     let mut native = axum::Router::new().without_v07_checks();
     for shape in shapes {
@@ -83,7 +83,7 @@ fn native<H: AxumService>(shapes: &[Shape], hinted: impl Fn(ShapeId) -> H, fallb
 }
 
 /// The services on the path of one shape: a verb each where a route is for it, and `any` with a guard for the other
-/// methods. What the guard does not take falls through (spec A2).
+/// methods. A request that the guard does not take falls through (spec A2).
 fn methods(shape: &Shape, hinted: impl AxumService, fallback: impl AxumService) -> MethodRouter<(), Infallible> {
     let verbs = VERBS.iter().filter(|(verb, _)| shape.methods().any(|its| its == verb));
     let is_verb = |method: &Method| VERBS.iter().any(|(verb, _)| verb == method);

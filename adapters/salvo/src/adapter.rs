@@ -61,7 +61,7 @@ impl Salvo {
     /// around it (spec A9).
     ///
     /// It answers every request that reaches it, with 404 and 405 too, and sees later tables as they are published. salvo
-    /// asks its routers in their order, so push it last: what stands behind it is never asked.
+    /// tries its routers in their order, so push it last: no router behind it is tried.
     ///
     /// ```
     /// use pointwork_salvo::Salvo;

@@ -40,7 +40,7 @@ async fn take_body(req: &mut Request) -> Body {
             .map(|read| Body::from(read.clone()))
             .unwrap_or_default();
     }
-    // What `Request::limit_body` lets through, if it was called.
+    // The limit of `Request::limit_body`, if it was called.
     let limit = req.secure_max_size();
     request_body(req.take_body().map_err(move |error| peel(error, limit)))
 }

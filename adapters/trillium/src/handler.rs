@@ -19,17 +19,17 @@ use crate::{reply, request};
 
 /// The adapter as a [`trillium::Handler`] (spec A9).
 ///
-/// Made by [`Trillium::handler`](crate::Trillium::handler). Put it behind handlers of your own in a tuple: those before it
-/// see the request first, and it answers all that they did not halt, with 404 too, so that nothing behind it runs. Their
-/// `before_send` sees its reply. It is cheap to clone and sees later routes as they are published. It sets nothing in the
-/// connection's state.
+/// [`Trillium::handler`](crate::Trillium::handler) returns it. Put it behind handlers of your own in a tuple: they see the
+/// request first, and it answers every request that they did not halt, with 404 too, so that no handler behind it runs.
+/// Their `before_send` sees its reply. It is cheap to clone and sees later routes as they are published. It sets nothing in
+/// the connection's state.
 ///
 /// [`Extensions`](pointwork_core::Extensions) in the connection's state reach the handlers of the application. A router
-/// around it that matched with a `*` has taken its prefix off the path, and the routes match the rest: while the
-/// application has a global prefix too, the path doubles (spec G6).
+/// around it that matched with a `*` has taken its prefix off the path, and the routes match the rest: if the application
+/// has a global prefix too, the path doubles (spec G6).
 ///
-/// Call it within a tokio runtime with time enabled. Of the [options](pointwork_core::ServerOptions), only the body timeout
-/// counts here: the rest belongs to the server around it.
+/// Call it within a tokio runtime with time enabled. Of the [options](pointwork_core::ServerOptions) only the body timeout
+/// applies here: the others belong to the server around it.
 ///
 /// ```no_run
 /// use pointwork_trillium::Trillium;
@@ -156,8 +156,8 @@ impl TrilliumHandler {
     /// Whether the connection must not serve another request.
     fn ends_connection(&self, conn: &Conn, rest: Rest) -> bool {
         let headers = conn.request_headers();
-        // trillium's decoder takes some garbled chunks for whole ones, so what follows a chunked body may be a part of it.
-        // And it takes what follows an `Expect` for the next request if it did not tell the client to go on.
+        // trillium's decoder takes some garbled chunks for whole ones, so the bytes behind a chunked body may be a part of
+        // it. And it takes the bytes behind an `Expect` for the next request if it did not send `100 Continue`.
         rest == Rest::Unknown
             || headers.has_header(KnownHeaderName::TransferEncoding)
             || (rest == Rest::Unread && headers.has_header(KnownHeaderName::Expect))

@@ -79,8 +79,8 @@ fn target(conn: &Conn, method: &Method) -> Option<Uri> {
     }
 }
 
-/// The rest of the path below the router that the adapter is mounted in. trillium keeps it without the slash before it and
-/// without those at its end.
+/// The rest of the path below the router that the adapter is mounted in. trillium keeps it without the slashes before and
+/// behind it.
 fn path_and_query(conn: &Conn, native: &Native) -> String {
     let (whole, left) = (native.path(), conn.path());
     if whole == left {

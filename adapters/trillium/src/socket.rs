@@ -41,7 +41,7 @@ pub(crate) struct Socket {
     head: HeadBuffer,
     /// The number of bytes that were read, where a body with trailers counts them.
     count: Option<Arc<AtomicUsize>>,
-    /// Whether the reply is complete, where only the end of the connection could tell.
+    /// Whether the reply is complete, where the end of the connection is the end of the reply.
     complete: Option<Arc<AtomicBool>>,
     body_is_unread: bool,
     permit: Option<OwnedSemaphorePermit>,
@@ -245,7 +245,7 @@ impl Transport for Socket {
         Ok(Some(self.peer))
     }
 
-    /// trillium would look at the first bytes otherwise, and speak HTTP/2 where they ask for it.
+    /// Without it trillium would speak HTTP/2 to a client that begins with its preface.
     fn negotiated_alpn(&self) -> Option<Cow<'_, [u8]>> {
         Some(Cow::Borrowed(b"http/1.1"))
     }

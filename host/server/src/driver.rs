@@ -55,11 +55,11 @@ impl Driver {
 
     /// Polls a connection to its end; `None` if it is late and has to be cut.
     ///
-    /// With `asks_first` an idle client is asked to close before it is cut, as HTTP/2 has it.
+    /// With `closes_first` a late client gets the GOAWAY of HTTP/2, and one more header timeout, before it is cut.
     pub(crate) async fn drive<C: GracefulConnection>(
         &mut self,
         mut connection: Pin<&mut C>,
-        mut asks_first: bool,
+        mut closes_first: bool,
     ) -> Option<Result<(), C::Error>> {
         poll_fn(|cx| {
             loop {
@@ -72,8 +72,8 @@ impl Driver {
                         connection.as_mut().graceful_shutdown();
                     }
                     Interruption::HeadLate if self.state.has_open_streams() => self.state.deadlines.await_nothing(),
-                    Interruption::HeadLate if asks_first => {
-                        asks_first = false;
+                    Interruption::HeadLate if closes_first => {
+                        closes_first = false;
                         connection.as_mut().graceful_shutdown();
                         self.state.deadlines.await_head();
                     }

@@ -40,7 +40,7 @@ impl Default for Position {
     }
 }
 
-/// What is known of a head so far.
+/// The framing of a head so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Head {
     begun: bool,

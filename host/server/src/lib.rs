@@ -24,7 +24,7 @@
 //! The core's guard refuses a request with two framings of its body. hyper settles two kinds of them by itself, and leaves
 //! no trace for the guard:
 //!
-//! | in the head | what hyper does | what this crate does |
+//! | in the head | hyper | this crate |
 //! |---|---|---|
 //! | `Content-Length` and `Transfer-Encoding: chunked`, in either order | it reads chunks, takes the length out of the headers, and closes the connection after the reply | 400 |
 //! | `Content-Length` twice, with the same number | it reads so many bytes, and drops one of the lines | 400 |

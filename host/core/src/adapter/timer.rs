@@ -27,8 +27,7 @@ impl Timer {
         }
     }
 
-    /// Completes when the deadline is over; `None` is no deadline. Another poll may have another deadline. The task is
-    /// woken for the deadline of the last poll.
+    /// Completes when the deadline is over; `None` never is. Each poll may have another deadline; the last one counts.
     pub fn poll(&mut self, cx: &mut Context<'_>, deadline: Option<Instant>) -> Poll<()> {
         let Some(deadline) = deadline else {
             return Poll::Pending;

@@ -66,10 +66,10 @@ fn other_names_and_other_heads_are_left_alone() {
         "GET / HTTP/1.1\r\ncontent-length-x: 5\r\nx-content-length: 5\r\ncontent-length: 0\r\nt: 1\r\nc: 2\r\n\r\n",
         // One each, in two requests.
         "POST / HTTP/1.1\r\ncontent-length: 2\r\n\r\nabPOST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
-        // Headers in a body are no headers.
+        // A body may look like headers.
         "POST / HTTP/1.1\r\ncontent-length: 42\r\n\r\ncontent-length: 5\r\ntransfer-encoding: x\r\n\r\n",
         "POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n15;x=y\r\n\r\ncontent-length: 5\r\n\r\n0\r\n\r\n",
-        // Nor are trailers.
+        // So may trailers.
         "POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n0\r\ncontent-length: 5\r\n\r\n",
     ] {
         assert!(!is_spoiled(bytes.as_bytes()), "{bytes:?}");
