@@ -1,6 +1,5 @@
 //! The adapter as a service of actix-web.
 
-use std::fmt;
 use std::future::{Ready, ready};
 use std::sync::Arc;
 
@@ -51,18 +50,12 @@ use crate::answer::answer;
 /// assert_eq!(reply.status(), 503, "nothing is published yet");
 /// # });
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct ActixService(Arc<AdapterState<Router>>);
 
 impl ActixService {
     pub(crate) fn new(state: Arc<AdapterState<Router>>) -> Self {
         Self(state)
-    }
-}
-
-impl fmt::Debug for ActixService {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ActixService")
     }
 }
 

@@ -22,7 +22,6 @@ pub(crate) struct ConnectionState {
 
 #[derive(Default)]
 struct Flags {
-    has_begun: Cell<bool>,
     /// The client has closed its half of the connection.
     client_is_gone: Cell<bool>,
     in_flight: Cell<bool>,
@@ -69,9 +68,7 @@ impl ConnectionState {
     /// Notes that so many bytes were read; 0 is the end.
     pub(crate) fn note_read(&self, length: usize) {
         self.flags.client_is_gone.set(length == 0);
-        if !self.flags.has_begun.replace(true) {
-            self.deadlines.await_head();
-        }
+        self.deadlines.note_read();
     }
 
     /// Whether the client is gone and a handler runs for it, or the last reply is there.

@@ -46,7 +46,7 @@ use pointwork_server::{BoxError, request_body};
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct HyperService(Arc<AdapterState<Router>>);
 
 impl HyperService {
@@ -60,12 +60,6 @@ impl HyperService {
         B::Error: Into<BoxError>,
     {
         Replying(Box::pin(self.0.respond(request.map(request_body))))
-    }
-}
-
-impl fmt::Debug for HyperService {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("HyperService")
     }
 }
 

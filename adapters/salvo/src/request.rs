@@ -42,24 +42,19 @@ async fn take_body(req: &mut Request) -> Body {
     }
     // The limit of `Request::limit_body`, if it was called.
     let limit = req.secure_max_size();
-    request_body(req.take_body().map_err(move |error| peel(error, limit)))
+    request_body(req.take_body().map_err(move |error| body_error(error, limit)))
 }
 
-/// The error as it was before salvo put it into an [`io::Error`], whose `source` leaves out the very error that it holds.
-fn peel(error: io::Error, limit: usize) -> BoxError {
-    let mut error: BoxError = error.into();
-    loop {
-        match error.downcast::<io::Error>() {
-            Ok(outer) if outer.kind() != io::ErrorKind::Other => return outer,
-            Ok(outer) => match outer.into_inner() {
-                Some(inner) => error = inner,
-                None => return io::Error::from(io::ErrorKind::Other).into(),
-            },
-            Err(inner) if inner.is::<LengthLimitError>() => {
-                let limit = u64::try_from(limit).unwrap_or(u64::MAX);
-                return BodyError::TooLarge { limit }.into();
-            }
-            Err(inner) => return inner,
-        }
+/// The error with the limit, where it is salvo's for a body that is too long.
+fn body_error(error: io::Error, limit: usize) -> BoxError {
+    let mut cause = error.get_ref();
+    // salvo puts one `io::Error` into another.
+    while let Some(inner) = cause.and_then(|cause| cause.downcast_ref::<io::Error>()) {
+        cause = inner.get_ref();
     }
+    if cause.is_some_and(|cause| cause.is::<LengthLimitError>()) {
+        let limit = u64::try_from(limit).unwrap_or(u64::MAX);
+        return BodyError::TooLarge { limit }.into();
+    }
+    error.into()
 }

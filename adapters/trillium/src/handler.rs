@@ -1,7 +1,6 @@
 //! The adapter as a handler.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -46,7 +45,7 @@ use crate::{reply, request};
 /// .await;
 /// # }
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct TrilliumHandler {
     state: Arc<AdapterState<Router>>,
     /// Whether the server around it is the adapter's own.
@@ -56,12 +55,6 @@ pub struct TrilliumHandler {
 impl TrilliumHandler {
     pub(crate) fn new(state: Arc<AdapterState<Router>>, is_served: bool) -> Self {
         Self { state, is_served }
-    }
-}
-
-impl fmt::Debug for TrilliumHandler {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("TrilliumHandler")
     }
 }
 

@@ -8,7 +8,6 @@ use pointwork_core::adapter::{AcceptLoop, AdapterState};
 use tokio::net::TcpListener;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::sleep;
-use trillium::Info;
 use trillium_server_common::Server;
 
 use crate::socket::Socket;
@@ -64,12 +63,6 @@ impl Server for Listener {
                     }
                 }
             }
-        }
-    }
-
-    fn init(&self, info: &mut Info) {
-        if let Ok(address) = self.listener.local_addr() {
-            info.insert_shared_state(address);
         }
     }
 

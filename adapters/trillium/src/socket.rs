@@ -49,7 +49,6 @@ pub(crate) struct Socket {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    FirstByte,
     Head,
     /// The handler runs.
     Request,
@@ -68,7 +67,7 @@ impl Socket {
             stream: Some(stream),
             peer,
             max_header_bytes: options.max_header_bytes as usize,
-            phase: Phase::FirstByte,
+            phase: Phase::Head,
             deadlines: Deadlines::new(options),
             timer: Timer::new(|deadline| Box::pin(sleep_until(deadline.into()))),
             head: HeadBuffer::default(),
@@ -131,12 +130,8 @@ impl Socket {
     fn poll_receive(&mut self, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
         let mut read = ReadBuf::new(buf);
         if self.stream().poll_read(cx, &mut read)?.is_ready() {
-            let length = read.filled().len();
-            if self.phase == Phase::FirstByte {
-                self.phase = Phase::Head;
-                self.deadlines.await_head();
-            }
-            return Poll::Ready(Ok(length));
+            self.deadlines.note_read();
+            return Poll::Ready(Ok(read.filled().len()));
         }
         self.poll_late(cx)
     }

@@ -3,7 +3,6 @@
 use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
-use std::task::Poll;
 
 use bytes::BytesMut;
 use pointwork_core::Protocols;
@@ -38,35 +37,27 @@ pub(crate) async fn serve<S: InfallibleService>(
     }
 }
 
-/// Waits for the first bytes, which tell whether the connection speaks HTTP/2; `None` if it ends before that.
+/// Reads the first bytes, and whether they begin HTTP/2; `None` if the connection ends before that.
 async fn begin(protocols: Protocols, stream: &TcpStream, driver: &mut Driver) -> Option<(bool, BytesMut)> {
     let mut bytes = BytesMut::new();
-    poll_fn(|cx| {
-        loop {
-            match stream.poll_read_ready(cx) {
-                Poll::Ready(Ok(())) => {}
-                Poll::Ready(Err(_)) => return Poll::Ready(None),
-                // A shutdown ends it too: no request is in flight.
-                Poll::Pending => return driver.poll(cx).map(|_| None),
-            }
-            let is_first = bytes.is_empty();
-            bytes.reserve(FIRST_READ);
-            match stream.try_read_buf(&mut bytes) {
-                Ok(0) => return Poll::Ready(None),
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
-                Err(_) => return Poll::Ready(None),
-            }
-            if is_first {
-                driver.state.deadlines.await_head();
-            }
-            if let Some(is_http2) = is_http2(protocols, &bytes) {
-                return Poll::Ready(Some(is_http2));
-            }
+    loop {
+        tokio::select! {
+            biased;
+            readable = stream.readable() => readable.ok()?,
+            // A shutdown ends it too: no request is in flight.
+            _ = poll_fn(|cx| driver.poll(cx)) => return None,
         }
-    })
-    .await
-    .map(|is_http2| (is_http2, bytes))
+        bytes.reserve(FIRST_READ);
+        match stream.try_read_buf(&mut bytes) {
+            Ok(0) => return None,
+            Ok(_) => driver.state.deadlines.note_read(),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
+            Err(_) => return None,
+        }
+        if let Some(is_http2) = is_http2(protocols, &bytes) {
+            return Some((is_http2, bytes));
+        }
+    }
 }
 
 /// `None` if more bytes are needed.

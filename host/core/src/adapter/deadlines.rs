@@ -21,6 +21,7 @@ pub struct Deadlines {
     write_timeout: Option<Duration>,
     head: Deadline,
     write: Deadline,
+    has_begun: AtomicBool,
     is_stalled: AtomicBool,
 }
 
@@ -33,6 +34,7 @@ impl Deadlines {
             write_timeout: options.write_timeout,
             head: Deadline::new(NEVER),
             write: Deadline::new(NEVER),
+            has_begun: AtomicBool::new(false),
             is_stalled: AtomicBool::new(false),
         };
         deadlines.set(&deadlines.head, options.first_byte_timeout);
@@ -55,6 +57,14 @@ impl Deadlines {
         let deadline = if self.is_stalled() { &self.write } else { &self.head };
         let millis = deadline.load(Relaxed);
         (millis != NEVER).then(|| self.opened + Duration::from_millis(millis))
+    }
+
+    /// Notes a read. The first one ends the wait for the first byte, and begins that for a head.
+    pub fn note_read(&self) {
+        if !self.has_begun.load(Relaxed) {
+            self.has_begun.store(true, Relaxed);
+            self.await_head();
+        }
     }
 
     /// Sets the deadline for a head: the header timeout from now.
