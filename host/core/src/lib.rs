@@ -4,7 +4,7 @@
 //! Applications use the crate `pointwork`, which re-exports what they need. Adapters use this crate and their framework,
 //! nothing else: an adapter implements [`Transport`], and answers each request with [`Router::respond`].
 
-mod adapter;
+pub mod adapter;
 mod crash;
 mod error;
 pub mod events;
@@ -18,7 +18,6 @@ pub mod routing;
 pub use bytes;
 pub use http;
 
-pub use adapter::published::Published;
 pub use adapter::server_options::{Http2Options, Protocols, ServerOptions};
 pub use adapter::serving::Serving;
 pub use adapter::transport::{Staged, Transport};

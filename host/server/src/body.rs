@@ -11,8 +11,9 @@ use pointwork_core::{Body, BodyError};
 /// An error of any kind, as bodies have them.
 pub type BoxError = Box<dyn StdError + Send + Sync>;
 
-/// The core's body for the body of a request, with its errors sorted; one that is known to be empty costs nothing.
-pub fn arriving<B>(body: B) -> Body
+/// The core's body for the body of a request, with errors of the core's kinds. A body that is known to be empty costs
+/// nothing.
+pub fn request_body<B>(body: B) -> Body
 where
     B: HttpBody<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
@@ -23,7 +24,7 @@ where
     Body::stream(body.map_err(|error| body_error(error.into())))
 }
 
-/// Sorts an error into the core's kinds, wherever in the chain of causes the telling one stands.
+/// The error in the core's kinds, by the first of its causes that has one.
 fn body_error(error: BoxError) -> BodyError {
     let error = match error.downcast::<BodyError>() {
         Ok(known) => return *known,
@@ -31,6 +32,7 @@ fn body_error(error: BoxError) -> BodyError {
     };
     let mut cause: Option<&(dyn StdError + 'static)> = Some(&*error);
     while let Some(current) = cause {
+        cause = current.source();
         if let Some(known) = current.downcast_ref::<hyper::Error>() {
             if known.is_timeout() {
                 return BodyError::Timeout;
@@ -42,23 +44,18 @@ fn body_error(error: BoxError) -> BodyError {
             {
                 return BodyError::Incomplete;
             }
-        }
-        if let Some(known) = current.downcast_ref::<io::Error>() {
+        } else if let Some(known) = current.downcast_ref::<io::Error>() {
+            use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, TimedOut, UnexpectedEof};
             match known.kind() {
-                io::ErrorKind::TimedOut => return BodyError::Timeout,
-                io::ErrorKind::UnexpectedEof
-                | io::ErrorKind::ConnectionReset
-                | io::ErrorKind::ConnectionAborted
-                | io::ErrorKind::BrokenPipe => return BodyError::Incomplete,
+                TimedOut => return BodyError::Timeout,
+                UnexpectedEof | ConnectionReset | ConnectionAborted | BrokenPipe => return BodyError::Incomplete,
                 _ => {}
             }
-            // Its `source` would leave out the very error that it holds.
+            // Its `source` leaves out the very error that it holds.
             if let Some(held) = known.get_ref() {
                 cause = Some(held);
-                continue;
             }
         }
-        cause = current.source();
     }
     BodyError::Transport(error)
 }

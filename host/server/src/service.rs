@@ -1,4 +1,4 @@
-//! What the connections of one server share.
+//! The service of a server.
 
 use std::convert::Infallible;
 
@@ -9,26 +9,25 @@ use hyper::body::Incoming;
 use hyper::service::Service;
 use pointwork_core::ServerOptions;
 
-use crate::arriving::BoxError;
+use crate::body::BoxError;
 
+/// The part of a server that its connections share.
 pub(crate) struct Server<S> {
-    pub(crate) adapter: &'static str,
     pub(crate) options: ServerOptions,
     pub(crate) service: S,
-    pub(crate) report: Box<dyn Fn(String) + Send + Sync>,
 }
 
-/// A service that answers every request: what [`serve`](crate::serve) takes.
+/// A service that answers every request: the argument of [`serve`](crate::serve).
 ///
-/// Any [`hyper::service::Service`] is one that never fails, and whose replies have a body of [`Bytes`].
-pub trait Answer:
+/// Every [`hyper::service::Service`] is one that never fails, and whose replies have a body of [`Bytes`].
+pub trait InfallibleService:
     Service<Request<Incoming>, Response = Response<Self::ResBody>, Error = Infallible, Future: Send> + Send + Sync + 'static
 {
     /// The body of a reply.
     type ResBody: HttpBody<Data = Bytes, Error: Into<BoxError>> + Send + 'static;
 }
 
-impl<S, B> Answer for S
+impl<S, B> InfallibleService for S
 where
     S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible, Future: Send> + Send + Sync + 'static,
     B: HttpBody<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
