@@ -1,16 +1,16 @@
-//! What is told of modules and of their changes.
+//! Reports of modules and of their changes.
 
 use pointwork::{Change, ChangeKind, Draining, ModuleInfo, ModuleState, ModuleStatus, RouteChanges, Usage};
 use serde::Serialize;
 
-/// A module at work, as `GET /modules` tells of it.
+/// A module, as `GET /modules` reports it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct ModuleReport {
     /// Its name.
     pub name: String,
-    /// SHA-256 of the version that is current, in hex.
+    /// SHA-256 of the current version, in hex.
     pub digest: String,
     /// The version of the contract that it was built against.
     pub version: String,
@@ -18,25 +18,25 @@ pub struct ModuleReport {
     pub form: String,
     /// The size of the component, in bytes.
     pub size: usize,
-    /// Whether it serves.
+    /// Its state.
     pub state: ModuleState,
     /// When it became current, in milliseconds since 1970-01-01 UTC.
     pub since: u64,
-    /// SHA-256 of the version that a roll-back leads to, in hex.
+    /// SHA-256 of the version that a roll-back restores, in hex.
     pub previous: Option<String>,
-    /// How many routes it declares.
+    /// The number of routes that it declares.
     pub routes: usize,
     /// Its channels.
     pub channels: Vec<ChannelReport>,
-    /// What it imports beyond the contract.
+    /// Its imports beyond the contract.
     pub asks: Vec<String>,
-    /// What it is granted, without values of the environment.
+    /// Its grants, without values of the environment.
     pub granted: Vec<String>,
-    /// What it declares but hardly means.
+    /// Its declarations that are probably mistakes.
     pub warnings: Vec<String>,
-    /// What its calls use.
+    /// The resources of its calls.
     pub usage: Usage,
-    /// Versions before that have calls in flight.
+    /// Previous versions that have calls in flight.
     pub draining: Vec<Draining>,
 }
 
@@ -50,22 +50,22 @@ pub struct ChannelReport {
     pub events: Vec<String>,
 }
 
-/// A change that was published, as `PUT`, `DELETE` and the roll-back answer: what [`Change`] has, time and reason aside.
+/// A published change, as the replies to `PUT`, `DELETE` and the roll-back report it: [`Change`] without time and reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct ChangeReport {
-    /// What was done.
+    /// The kind of the change.
     pub kind: ChangeKind,
     /// The module.
     pub module: String,
-    /// SHA-256 of the version that is current now, in hex; `None` if the module is gone.
+    /// SHA-256 of the current version, in hex; `None` if the module was removed.
     pub digest: Option<String>,
-    /// SHA-256 of the version that was current before, in hex; `None` if the module is new.
+    /// SHA-256 of the previous version, in hex; `None` if the module is new.
     pub previous: Option<String>,
-    /// What became of its routes.
+    /// The changes of its routes.
     pub routes: RouteChanges,
-    /// What the module declares but hardly means.
+    /// The declarations of the module that are probably mistakes.
     pub warnings: Vec<String>,
 }
 
@@ -122,7 +122,7 @@ impl From<Change> for ChangeReport {
 }
 
 impl ChangeReport {
-    /// A module that is new, with its routes as `METHOD /path`.
+    /// A new module, with its routes as `METHOD /path`.
     pub(crate) fn loaded(info: ModuleInfo, added: Vec<String>) -> Self {
         let mut routes = RouteChanges::default();
         routes.added = added;

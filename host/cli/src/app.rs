@@ -1,17 +1,18 @@
-//! From a configuration to an application with its modules loaded.
+//! An application from a configuration, and its modules.
 
 use pointwork::{App, ErrorKind, ModuleInfo, ModuleLimits, ModuleOptions, StateDirectory};
+use pointwork_core::ServerOptions;
 
 use crate::config::{Config, Module};
 use crate::error::{Error, Result};
 use crate::grants::{self, Granted, Missing};
 use crate::{keep, options};
 
-/// An application with what the configuration says, its modules aside; it knows `state`.
+/// An application without modules, with the options of the configuration and a state directory.
 ///
 /// # Errors
 ///
-/// Its threads do not start; the cache that the configuration names cannot be used.
+/// Its threads do not start, or the cache directory of the configuration cannot be used.
 pub(crate) fn create(config: &Config, state: Option<StateDirectory>) -> Result<App> {
     let mut options = options::application(config);
     keep::compiling(&mut options, config)?;
@@ -23,21 +24,37 @@ pub(crate) fn create(config: &Config, state: Option<StateDirectory>) -> Result<A
     Ok(app)
 }
 
-/// A module with what it takes to load it.
+/// The options of the HTTP server.
+pub(crate) fn server_options(config: &Config) -> ServerOptions {
+    let mut options = ServerOptions::default();
+    let limits = &config.limits;
+    if let Some(timeout) = limits.header_timeout {
+        options.first_byte_timeout = Some(timeout);
+        options.header_timeout = Some(timeout);
+    }
+    if let Some(timeout) = limits.body_timeout {
+        options.body_timeout = Some(timeout);
+    }
+    if let Some(grace) = limits.shutdown_grace {
+        options.shutdown_grace = grace;
+    }
+    options
+}
+
+/// A module that is ready to be loaded.
 #[derive(Debug)]
 pub(crate) struct Loadable<'a> {
     pub(crate) module: &'a Module,
-    /// As the runtime takes them.
     pub(crate) options: ModuleOptions,
-    /// What the grants stand for has to be there for as long as the module may be made an instance of.
+    /// Its directories have to exist for as long as the module has instances.
     granted: Granted,
 }
 
-/// Finds what each module is granted. It blocks.
+/// Resolves the grants of each module. It blocks.
 ///
 /// # Errors
 ///
-/// Something that a module is granted cannot be had.
+/// A grant cannot be resolved.
 pub(crate) fn prepare(config: &Config, missing: Missing) -> Result<Vec<Loadable<'_>>> {
     let limits = options::application(config).limits;
     let modules = config.modules.iter();
@@ -46,17 +63,17 @@ pub(crate) fn prepare(config: &Config, missing: Missing) -> Result<Vec<Loadable<
         .collect()
 }
 
-/// Finds what one module of the configuration is granted. It blocks.
+/// Resolves the grants of one module of the configuration. It blocks.
 ///
 /// # Errors
 ///
-/// Something that it is granted cannot be had.
+/// A grant cannot be resolved.
 pub(crate) fn prepare_one<'a>(module: &'a Module, config: &Config, missing: Missing) -> Result<Loadable<'a>> {
     Loadable::new(module, &options::application(config).limits, config, missing)
 }
 
-/// Loads the modules in their order (spec D9), each the version that was current last if the application has a state
-/// directory. The result is the SHA-256 of each file, in hex. It blocks while it reads them.
+/// Loads the modules in their order (spec D9). With a state directory, it loads the last current version of each. The
+/// result is the SHA-256 of each file, in hex. It blocks while it reads the files.
 ///
 /// # Errors
 ///
@@ -65,32 +82,27 @@ pub(crate) async fn load(app: &App, modules: &[Loadable<'_>]) -> Result<Vec<Stri
     let mut digests = Vec::with_capacity(modules.len());
     for Loadable { module, options, .. } in modules {
         let component = std::fs::read(&module.path).map_err(|error| {
-            let message = format!(
-                "module `{}` cannot be read from `{}`",
-                module.name,
-                module.path.display()
-            );
-            Error::failed(message).with_source(error)
+            let path = module.path.display();
+            Error::failed(format!("module `{}` cannot be read from `{path}`", module.name)).with_source(error)
         })?;
         digests.push(pointwork::digest(&component));
         app.restore_with(&module.name, Some(component), options.clone())
             .await
             .map_err(|error| match error.kind() {
                 ErrorKind::State => error.into(),
-                _ => Error::refused(
-                    format!("module `{}` from `{}` is refused", module.name, module.path.display()),
-                    error,
-                ),
+                _ => {
+                    let path = module.path.display();
+                    Error::refused(format!("module `{}` from `{path}` is refused", module.name), &error)
+                }
             })?;
     }
     Ok(digests)
 }
 
-/// Loads what was uploaded under names that the configuration lacks. One that is refused does not keep the others from
-/// serving: it is logged as an error.
+/// Loads the uploaded modules whose names the configuration lacks. A refused one is logged as an error; the others serve.
 pub(crate) async fn load_uploaded(app: &App, config: &Config, state: &StateDirectory) {
     for name in state.names() {
-        // What the configuration had once and has no more is not wanted any more.
+        // A module that was removed from the configuration is not loaded.
         let uploaded = state.version(&name).is_some_and(|version| version.base.is_none());
         if !uploaded || config.modules.iter().any(|module| module.name == name) {
             continue;
@@ -99,7 +111,7 @@ pub(crate) async fn load_uploaded(app: &App, config: &Config, state: &StateDirec
             let error = Error::from(error);
             tracing::error!(
                 module = name,
-                "the uploaded module is not served: {}",
+                "the uploaded module does not serve: {}",
                 error.in_one_line()
             );
         }
@@ -107,11 +119,7 @@ pub(crate) async fn load_uploaded(app: &App, config: &Config, state: &StateDirec
 }
 
 impl<'a> Loadable<'a> {
-    /// `module` with what the configuration grants it; `limits` are those of all modules.
-    ///
-    /// # Errors
-    ///
-    /// Something that it is granted cannot be had.
+    /// `limits` are those of all modules.
     fn new(module: &'a Module, limits: &ModuleLimits, config: &Config, missing: Missing) -> Result<Self> {
         let granted = grants::resolve(module, &config.file, missing)?;
         let options = options::of_module(module, limits, config).grants(granted.grants.clone());
@@ -122,12 +130,12 @@ impl<'a> Loadable<'a> {
         })
     }
 
-    /// What it is granted.
+    /// The grants of the module.
     pub(crate) fn grants(&self) -> &pointwork::Grants {
         &self.granted.grants
     }
 
-    /// Loads it from bytes that were read already.
+    /// Loads a component that was read already.
     ///
     /// # Errors
     ///

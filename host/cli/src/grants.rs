@@ -1,4 +1,4 @@
-//! From what a configuration grants to what a module gets: host variables are read, directories are looked for.
+//! Resolves the grants of a configuration: reads host variables, finds directories.
 
 use std::path::{Path, PathBuf};
 
@@ -9,30 +9,29 @@ use crate::config::{self, Grant, Module, Position, Variable};
 use crate::error::{Error, Result};
 use crate::exit::Exit;
 
-/// What becomes of a directory that a module may write to and that is not there.
+/// The treatment of a missing directory that a module may write to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Missing {
-    /// It is created: the module is going to be served.
+    /// It is created: the module will serve.
     Create,
-    /// An empty one elsewhere takes its place: somebody only looks at the module, and a look changes nothing.
+    /// An empty temporary directory takes its place: the command only examines the module.
     StandIn,
 }
 
-/// What a module gets.
+/// The resolved grants of a module.
 #[derive(Debug)]
 pub(crate) struct Granted {
-    /// As the runtime takes it.
     pub(crate) grants: Grants,
-    /// Empty directories in the place of those that are missing. They are removed with this.
+    /// Temporary directories in place of missing ones. Dropping this removes them.
     _stand_ins: Vec<TempDir>,
 }
 
-/// Finds what the configuration in `file` grants to `module`. It blocks.
+/// Resolves the grants of `module` in the configuration `file`. It blocks.
 ///
 /// # Errors
 ///
-/// A host variable is not set, or is no text; a directory is missing, or none, or cannot be created. Each names the place
-/// in the file.
+/// A host variable is not set or not UTF-8; a directory is missing, is not a directory, or cannot be created. Each error
+/// names the place in the file.
 pub(crate) fn resolve(module: &Module, file: &Path, missing: Missing) -> Result<Granted> {
     let Grant {
         clocks,
@@ -83,7 +82,7 @@ pub(crate) fn resolve(module: &Module, file: &Path, missing: Missing) -> Result<
     })
 }
 
-/// Where a grant stands, for the errors.
+/// The place of a grant, for errors.
 struct Place<'a> {
     module: &'a Module,
     file: &'a Path,
@@ -97,36 +96,36 @@ impl Place<'_> {
         };
         let problem = match std::env::var_os(name).map(|value| value.into_string()) {
             Some(Ok(value)) => return Ok(value),
-            Some(Err(_)) => "holds no text in UTF-8",
+            Some(Err(_)) => "is not UTF-8",
             None => "is not set",
         };
         let variable = format!("the host variable `{name}`");
-        Err(self.wrong(&variable, position, problem).with_hint(format!(
-            "set it where pointwork is started, or write the value itself in the place of {{ from = \"{name}\" }}"
+        Err(self.invalid(&variable, position, problem).with_hint(format!(
+            "set it in the environment of pointwork, or write the value itself instead of {{ from = \"{name}\" }}"
         )))
     }
 
     fn host(&self, directory: &config::Directory, missing: Missing, stand_ins: &mut Vec<TempDir>) -> Result<PathBuf> {
         let path = &directory.host;
         let name = format!("the directory `{}`", path.display());
-        let wrong = |problem| self.wrong(&name, &directory.position, problem);
+        let invalid = |problem| self.invalid(&name, &directory.position, problem);
         match std::fs::metadata(path) {
             Ok(found) if found.is_dir() => return Ok(path.clone()),
-            Ok(_) => return Err(wrong("is none")),
+            Ok(_) => return Err(invalid("is not a directory")),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(wrong("cannot be looked at").with_source(error)),
+            Err(error) => return Err(invalid("cannot be examined").with_source(error)),
         }
         match (directory.access, missing) {
-            (config::Access::ReadOnly, _) => Err(wrong("is not there").with_hint(
-                "create it; with `access = \"read-write\"` it would be created at the start, for the module to fill",
-            )),
+            (config::Access::ReadOnly, _) => Err(invalid("does not exist")
+                .with_hint("create it, or grant it with `access = \"read-write\"`: then the server creates it")),
             (config::Access::ReadWrite, Missing::Create) => {
-                std::fs::create_dir_all(path).map_err(|error| wrong("cannot be created").with_source(error))?;
+                std::fs::create_dir_all(path).map_err(|error| invalid("cannot be created").with_source(error))?;
                 Ok(path.clone())
             }
             (config::Access::ReadWrite, Missing::StandIn) => {
-                let stand_in = tempfile::tempdir()
-                    .map_err(|error| wrong("is not there, and nothing can take its place").with_source(error))?;
+                let stand_in = tempfile::tempdir().map_err(|error| {
+                    invalid("does not exist, and no temporary directory can be created").with_source(error)
+                })?;
                 let path = stand_in.path().to_owned();
                 stand_ins.push(stand_in);
                 Ok(path)
@@ -134,7 +133,7 @@ impl Place<'_> {
         }
     }
 
-    fn wrong(&self, what: &str, position: &Position, problem: &str) -> Error {
+    fn invalid(&self, what: &str, position: &Position, problem: &str) -> Error {
         Error::new(
             Exit::Config,
             format!(
@@ -225,12 +224,12 @@ mod tests {
         let folder = folder();
         std::fs::write(folder.path().join("file"), "text").expect("written");
         for (directory, path, problem) in [
-            ("{ host = \"data\", guest = \"/data\" }", "data", "is not there"),
-            ("{ host = \"file\", guest = \"/data\" }", "file", "is none"),
+            ("{ host = \"data\", guest = \"/data\" }", "data", "does not exist"),
+            ("{ host = \"file\", guest = \"/data\" }", "file", "is not a directory"),
             (
                 "{ host = \"file/data\", guest = \"/data\", access = \"read-write\" }",
                 "file/data",
-                "cannot be looked at",
+                "cannot be examined",
             ),
         ] {
             let keys = format!("directories = [{directory}]");

@@ -127,7 +127,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-pub(crate) use self::channels::{Driver, ResponseChannel, SqliteChannel, SqliteStatement, StatementKind};
+pub(crate) use self::channels::{Driver, ResponseChannel, SqliteChannel};
 pub(crate) use self::grant::{Access, Directory, Grant, Variable};
 pub(crate) use self::hosts::Listen;
 pub(crate) use self::limits::{Isolation, Limits, ModuleLimits, OwnLimits};

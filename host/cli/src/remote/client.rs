@@ -1,4 +1,4 @@
-//! One request to the admin endpoint.
+//! A request to the admin endpoint.
 
 use std::error::Error as StdError;
 
@@ -21,25 +21,25 @@ use crate::exit::Exit;
 
 type BoxError = Box<dyn StdError + Send + Sync>;
 
-/// Somebody who may ask an endpoint.
+/// A client of an endpoint.
 pub(super) struct Client {
     pub(super) admin: Admin,
     pub(super) token: Option<String>,
 }
 
-/// What the endpoint answered to a request that succeeded.
+/// The reply to a request that succeeded.
 pub(super) struct Reply(serde_json::Value);
 
 impl Reply {
-    /// The reply as it came, over several lines.
+    /// The reply as JSON over several lines.
     pub(super) fn json(&self) -> String {
         format!("{:#}", self.0)
     }
 
-    /// What of the reply this version understands.
+    /// The fields of the reply that this version knows.
     pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T> {
         T::deserialize(&self.0)
-            .map_err(|error| Error::failed("the reply of the admin endpoint is not understood").with_source(error))
+            .map_err(|error| Error::failed("the reply of the admin endpoint is invalid").with_source(error))
     }
 }
 
@@ -50,7 +50,7 @@ impl Client {
             Error::failed(format!("cannot reach the admin endpoint at `{place}`"))
                 .with_source(error)
                 .with_hint(
-                    "it is there while `pointwork serve` runs with `--admin` or with an [admin] in its configuration",
+                    "it exists while `pointwork serve` runs with `--admin` or with an [admin] in its configuration",
                 )
         };
         let request = self
@@ -72,7 +72,7 @@ impl Client {
         let (status, body) = exchange.map_err(failed)?;
         if status.is_success() {
             return serde_json::from_slice(&body).map(Reply).map_err(|error| {
-                Error::failed(format!("what answers at `{place}` is no admin endpoint")).with_source(error)
+                Error::failed(format!("the server at `{place}` is not an admin endpoint")).with_source(error)
             });
         }
         Err(problem(status, &body))
@@ -102,7 +102,7 @@ where
     TokioIo<S>: Read + Write,
 {
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-    // Driven beside the request; what it has to say of an error, the request says as well.
+    // It runs beside the request, which reports its errors as well.
     let connection = tokio::spawn(connection);
     let reply = sender.send_request(request).await?;
     let status = reply.status();
@@ -111,19 +111,20 @@ where
     Ok((status, body))
 }
 
-/// The error that the endpoint told of.
+/// The error in a reply.
 fn problem(status: StatusCode, body: &[u8]) -> Error {
     let exit = match status {
         StatusCode::CONFLICT | StatusCode::PAYLOAD_TOO_LARGE | StatusCode::UNPROCESSABLE_ENTITY => Exit::Refused,
         _ => Exit::Failed,
     };
     let Ok(report) = serde_json::from_slice::<ProblemReport>(body) else {
-        return Error::new(exit, format!("the admin endpoint answered with {status}"));
+        return Error::new(exit, format!("the admin endpoint replied with {status}"));
     };
-    let error = Error::new(exit, report.message).with_causes(report.causes);
-    match (report.hint, status) {
-        (_, StatusCode::UNAUTHORIZED) => error.with_hint("name the file that holds it: `--token-file FILE`"),
-        (Some(hint), _) => error.with_hint(hint),
-        (None, _) => error,
-    }
+    let hint = match status {
+        StatusCode::UNAUTHORIZED => Some("name the file with the token: `--token-file FILE`".to_owned()),
+        _ => report.hint,
+    };
+    Error::new(exit, report.message)
+        .with_causes(report.causes)
+        .with_optional_hint(hint)
 }

@@ -208,7 +208,7 @@ fn address_needs_a_token_and_whoever_lacks_it_is_refused() {
         .args(admin);
     let text = stderr(short, 3);
     assert!(
-        text.contains("no token can be had from `short`") && !text.contains("secret"),
+        text.contains("`short` has no valid token") && !text.contains("secret"),
         "{text}"
     );
 

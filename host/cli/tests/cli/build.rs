@@ -128,7 +128,7 @@ fn library_without_module_list_is_told_of_it() {
         1,
     );
     assert!(
-        text.contains("empty.wasm` does not say what it imports and exports"),
+        text.contains("empty.wasm` does not declare its imports and exports"),
         "{text}"
     );
     assert!(
@@ -147,7 +147,7 @@ fn target_that_the_compiler_does_not_know_is_refused() {
         1,
     );
     assert!(
-        text.starts_with("error: the Rust compiler does not take the target `wasm32-unknown-unknow`"),
+        text.starts_with("error: the Rust compiler does not know the target `wasm32-unknown-unknow`"),
         "{text}"
     );
 }
@@ -277,7 +277,7 @@ mod without_the_target {
         build(folder.path()).assert().code(4).stdout_eq("").stderr_eq(str![[r#"
 note: the compiler lacks the target wasm32-unknown-unknown; adding it with rustup
 error: the compiler's target `wasm32-unknown-unknown` is missing and could not be added
-  caused by: there is no rustup to add it with
+  caused by: rustup, which could add it, is not installed
 hint: with rustup:            rustup target add wasm32-unknown-unknown
       on Debian and Ubuntu:   apt install libstd-rust-dev-wasm32
       on Fedora:              dnf install rust-std-static-wasm32-unknown-unknown
@@ -298,7 +298,7 @@ hint: with rustup:            rustup target add wasm32-unknown-unknown
             .stderr_eq(str![[r#"
 note: the compiler lacks the target wasm32-wasip2; adding it with rustup
 error: the compiler's target `wasm32-wasip2` is missing and could not be added
-  caused by: there is no rustup to add it with
+  caused by: rustup, which could add it, is not installed
 hint: with rustup:            rustup target add wasm32-wasip2
 
 "#]]);

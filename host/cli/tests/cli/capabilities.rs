@@ -85,12 +85,12 @@ fn grant_that_is_none_is_refused_with_file_line_and_column() {
         ),
         (
             "directories = [{ host = \"store.wasm\", guest = \"/a\" }]",
-            "the directory `store.wasm`, granted to module `store` in pointwork.toml:4:25, is none",
+            "the directory `store.wasm`, granted to module `store` in pointwork.toml:4:25, is not a directory",
         ),
         (
             "directories = [{ host = \"data\", guest = \"/a\" }]",
-            "the directory `data`, granted to module `store` in pointwork.toml:4:25, is not there\n\
-             hint: create it; with `access = \"read-write\"` it would be created at the start, for the module to fill",
+            "the directory `data`, granted to module `store` in pointwork.toml:4:25, does not exist\n\
+             hint: create it, or grant it with `access = \"read-write\"`: then the server creates it",
         ),
         (
             "sockets = [\"db.internal\"]",

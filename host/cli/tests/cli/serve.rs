@@ -146,7 +146,7 @@ fn address_in_use_is_named_with_a_way_out() {
         "{text}"
     );
     assert!(
-        text.ends_with("hint: another program listens there; `--listen 127.0.0.1:0` takes a free port\n"),
+        text.ends_with("hint: another program listens on it; `--listen 127.0.0.1:0` takes a free port\n"),
         "{text}"
     );
 }

@@ -23,7 +23,7 @@ fn half_written_file_is_left_alone_until_it_is_whole() {
     let whole = version(2);
     let path = folder.path().join("shop.wasm");
     std::fs::write(&path, &whole[..whole.len() / 2]).expect("written");
-    server.logged("changed and is no whole component");
+    server.logged("changed and is not a whole component");
     assert_eq!(served(&server), 1);
     std::fs::write(&path, whole).expect("written");
     wait_for(&server, 2);
