@@ -34,7 +34,7 @@ pub struct ModuleReport {
     pub granted: Vec<String>,
     /// Its declarations that are probably mistakes.
     pub warnings: Vec<String>,
-    /// The resources of its calls.
+    /// The counters of its calls and instances.
     pub usage: Usage,
     /// Previous versions that have calls in flight.
     pub draining: Vec<Draining>,

@@ -6,7 +6,6 @@ use axum::body::Body;
 use http::{HeaderMap, StatusCode, header};
 use http_body_util::BodyExt as _;
 use sfv::{BareItem, Dictionary, ListEntry, Parser};
-use sha2::{Digest, Sha256};
 
 use crate::problem::Problem;
 
@@ -71,16 +70,12 @@ async fn try_receive(headers: &HeaderMap, body: &mut Body, limit: usize, pause: 
 }
 
 fn check_digest(component: &[u8], expected: &[u8]) -> Result<(), Problem> {
-    let found = Sha256::digest(component);
-    if found[..] == *expected {
+    let found = pointwork::digest(component);
+    let expected: String = expected.iter().map(|byte| format!("{byte:02x}")).collect();
+    if found == expected {
         return Ok(());
     }
-    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    let message = format!(
-        "the component's SHA-256 is `{}`, expected `{}`",
-        hex(&found),
-        hex(expected)
-    );
+    let message = format!("the component's SHA-256 is `{found}`, expected `{expected}`");
     Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, message).with_hint("it was damaged in transit; send it again"))
 }
 
@@ -117,6 +112,7 @@ mod tests {
 
     use base64::Engine as _;
     use base64::prelude::BASE64_STANDARD;
+    use sha2::{Digest, Sha256};
 
     use super::*;
 

@@ -1,11 +1,12 @@
 //! An application from a configuration, and its modules.
 
-use pointwork::{App, ErrorKind, ModuleInfo, ModuleLimits, ModuleOptions, StateDirectory};
+use pointwork::{App, ErrorKind, Grants, ModuleInfo, ModuleOptions, StateDirectory};
 use pointwork_core::ServerOptions;
+use tempfile::TempDir;
 
 use crate::config::{Config, Module};
 use crate::error::{Error, Result};
-use crate::grants::{self, Granted, Missing};
+use crate::grants::{self, Missing};
 use crate::{keep, options};
 
 /// An application without modules, with the options of the configuration and a state directory.
@@ -45,9 +46,10 @@ pub(crate) fn server_options(config: &Config) -> ServerOptions {
 #[derive(Debug)]
 pub(crate) struct Loadable<'a> {
     pub(crate) module: &'a Module,
+    pub(crate) grants: Grants,
     pub(crate) options: ModuleOptions,
-    /// Its directories have to exist for as long as the module has instances.
-    granted: Granted,
+    /// Granted directories, which have to exist for as long as the module has instances.
+    _stand_ins: Vec<TempDir>,
 }
 
 /// Resolves the grants of each module. It blocks.
@@ -56,20 +58,8 @@ pub(crate) struct Loadable<'a> {
 ///
 /// A grant cannot be resolved.
 pub(crate) fn prepare(config: &Config, missing: Missing) -> Result<Vec<Loadable<'_>>> {
-    let limits = options::application(config).limits;
     let modules = config.modules.iter();
-    modules
-        .map(|module| Loadable::new(module, &limits, config, missing))
-        .collect()
-}
-
-/// Resolves the grants of one module of the configuration. It blocks.
-///
-/// # Errors
-///
-/// A grant cannot be resolved.
-pub(crate) fn prepare_one<'a>(module: &'a Module, config: &Config, missing: Missing) -> Result<Loadable<'a>> {
-    Loadable::new(module, &options::application(config).limits, config, missing)
+    modules.map(|module| Loadable::new(module, config, missing)).collect()
 }
 
 /// Loads the modules in their order (spec D9). With a state directory, it loads the last current version of each. The
@@ -119,20 +109,20 @@ pub(crate) async fn load_uploaded(app: &App, config: &Config, state: &StateDirec
 }
 
 impl<'a> Loadable<'a> {
-    /// `limits` are those of all modules.
-    fn new(module: &'a Module, limits: &ModuleLimits, config: &Config, missing: Missing) -> Result<Self> {
-        let granted = grants::resolve(module, &config.file, missing)?;
-        let options = options::of_module(module, limits, config).grants(granted.grants.clone());
+    /// Resolves the grants of one module. It blocks.
+    ///
+    /// # Errors
+    ///
+    /// A grant cannot be resolved.
+    pub(crate) fn new(module: &'a Module, config: &Config, missing: Missing) -> Result<Self> {
+        let (grants, stand_ins) = grants::resolve(module, &config.file, missing)?;
+        let limits = options::application(config).limits;
         Ok(Self {
             module,
-            options,
-            granted,
+            options: options::of_module(module, &limits, config).grants(grants.clone()),
+            grants,
+            _stand_ins: stand_ins,
         })
-    }
-
-    /// The grants of the module.
-    pub(crate) fn grants(&self) -> &pointwork::Grants {
-        &self.granted.grants
     }
 
     /// Loads a component that was read already.

@@ -46,8 +46,8 @@ pub(crate) fn run(args: &CheckArgs, terminal: &mut Terminal) -> Result<()> {
     let refused = || format!("`{file}` is refused");
     let inspection = pointwork::inspect(&bytes).map_err(|error| Error::refused_because(refused(), error))?;
     let config = configuration(args)?;
-    let module = app::prepare_one(module(args, &config)?, &config, Missing::StandIn)?;
-    let loaded = match inspection.verdict(module.grants()) {
+    let module = Loadable::new(module(args, &config)?, &config, Missing::StandIn)?;
+    let loaded = match inspection.verdict(&module.grants) {
         Ok(_) => {
             let app = app::create(&config, None)?;
             load(&app, &module, bytes).map_err(|error| Error::refused(refused(), &error))
@@ -65,7 +65,7 @@ pub(crate) fn run(args: &CheckArgs, terminal: &mut Terminal) -> Result<()> {
         }
         Err(_) => terminal.line(format_args!("{file} {}", styled(ERROR, "is refused"))),
     }
-    outline(&inspection, module.grants(), terminal);
+    outline(&inspection, &module.grants, terminal);
     for warning in loaded?.warnings {
         terminal.warning(warning);
     }

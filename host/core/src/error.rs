@@ -16,7 +16,7 @@ pub enum ErrorKind {
     EventName,
     /// An event of a channel already has a listener.
     DuplicateListener,
-    /// An adapter does not support the request.
+    /// An adapter cannot do the requested operation.
     Adapter,
 }
 

@@ -15,17 +15,11 @@ use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 use tokio::net::TcpStream;
 
-use crate::config::{Admin, AdminAddress};
+use crate::config::AdminAddress;
 use crate::error::{Error, Result};
 use crate::exit::Exit;
 
 type BoxError = Box<dyn StdError + Send + Sync>;
-
-/// A client of an endpoint.
-pub(super) struct Client {
-    pub(super) admin: Admin,
-    pub(super) token: Option<String>,
-}
 
 /// The reply to a request that succeeded.
 pub(super) struct Reply(serde_json::Value);
@@ -43,65 +37,68 @@ impl Reply {
     }
 }
 
-impl Client {
-    pub(super) async fn send(&self, method: Method, path: &str, component: Option<Vec<u8>>) -> Result<Reply> {
-        let place = &self.admin.address;
-        let failed = |error: BoxError| {
-            Error::failed(format!("cannot reach the admin endpoint at `{place}`"))
-                .with_source(error)
-                .with_hint(
-                    "it exists while `pointwork serve` runs with `--admin` or with an [admin] in its configuration",
-                )
-        };
-        let request = self
-            .request(method, path, component)
-            .map_err(|error| failed(error.into()))?;
-        let exchange = match place {
-            AdminAddress::Listen(listen) => match TcpStream::connect(listen.as_str()).await {
-                Ok(stream) => exchange(stream, request).await,
-                Err(error) => Err(error.into()),
-            },
-            #[cfg(unix)]
-            AdminAddress::Socket(path) => match tokio::net::UnixStream::connect(path).await {
-                Ok(stream) => exchange(stream, request).await,
-                Err(error) => Err(error.into()),
-            },
-            #[cfg(not(unix))]
-            AdminAddress::Socket(_) => Err(std::io::Error::from(std::io::ErrorKind::Unsupported).into()),
-        };
-        let (status, body) = exchange.map_err(failed)?;
-        if status.is_success() {
-            return serde_json::from_slice(&body).map(Reply).map_err(|error| {
-                Error::failed(format!("the server at `{place}` is not an admin endpoint")).with_source(error)
-            });
-        }
-        Err(problem(status, &body))
+/// Sends a request to an endpoint.
+///
+/// # Errors
+///
+/// The endpoint cannot be reached, or its reply is an error.
+pub(super) async fn send(
+    place: &AdminAddress,
+    token: Option<&str>,
+    method: Method,
+    path: &str,
+    component: Option<Vec<u8>>,
+) -> Result<Reply> {
+    let failed = |error: BoxError| {
+        Error::failed(format!("cannot reach the admin endpoint at `{place}`"))
+            .with_source(error)
+            .with_hint("it exists while `pointwork serve` runs with `--admin` or with an [admin] in its configuration")
+    };
+    let request = request(token, method, path, component).map_err(|error| failed(error.into()))?;
+    let exchange = match place {
+        AdminAddress::Listen(listen) => exchange(TcpStream::connect(listen.as_str()).await, request).await,
+        #[cfg(unix)]
+        AdminAddress::Socket(path) => exchange(tokio::net::UnixStream::connect(path).await, request).await,
+        #[cfg(not(unix))]
+        AdminAddress::Socket(_) => Err(std::io::Error::from(std::io::ErrorKind::Unsupported).into()),
+    };
+    let (status, body) = exchange.map_err(failed)?;
+    if !status.is_success() {
+        return Err(problem(status, &body));
     }
-
-    fn request(&self, method: Method, path: &str, component: Option<Vec<u8>>) -> http::Result<Request<Full<Bytes>>> {
-        let mut request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header(header::HOST, "pointwork");
-        if let Some(token) = &self.token {
-            request = request.header(header::AUTHORIZATION, format!("Bearer {token}"));
-        }
-        if let Some(component) = &component {
-            let digest = BASE64_STANDARD.encode(Sha256::digest(component));
-            request = request
-                .header(header::CONTENT_TYPE, "application/wasm")
-                .header("content-digest", format!("sha-256=:{digest}:"));
-        }
-        request.body(Full::from(component.unwrap_or_default()))
-    }
+    serde_json::from_slice(&body)
+        .map(Reply)
+        .map_err(|error| Error::failed(format!("the server at `{place}` is not an admin endpoint")).with_source(error))
 }
 
-async fn exchange<S>(stream: S, request: Request<Full<Bytes>>) -> Result<(StatusCode, Bytes), BoxError>
+fn request(
+    token: Option<&str>,
+    method: Method,
+    path: &str,
+    component: Option<Vec<u8>>,
+) -> http::Result<Request<Full<Bytes>>> {
+    let mut request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header(header::HOST, "pointwork");
+    if let Some(token) = token {
+        request = request.header(header::AUTHORIZATION, format!("Bearer {token}"));
+    }
+    if let Some(component) = &component {
+        let digest = BASE64_STANDARD.encode(Sha256::digest(component));
+        request = request
+            .header(header::CONTENT_TYPE, "application/wasm")
+            .header("content-digest", format!("sha-256=:{digest}:"));
+    }
+    request.body(Full::from(component.unwrap_or_default()))
+}
+
+async fn exchange<S>(stream: std::io::Result<S>, request: Request<Full<Bytes>>) -> Result<(StatusCode, Bytes), BoxError>
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + Unpin + 'static,
     TokioIo<S>: Read + Write,
 {
-    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream?)).await?;
     // It runs beside the request, which reports its errors as well.
     let connection = tokio::spawn(connection);
     let reply = sender.send_request(request).await?;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use tokio::runtime::Builder;
 
-use self::client::{Client, Reply};
+use self::client::Reply;
 use crate::config::{Admin, AdminAddress, Config, FILE_NAME};
 use crate::error::{Error, Result};
 use crate::exit::Exit;
@@ -67,12 +67,11 @@ impl RemoteArgs {
     fn send(&self, method: http::Method, path: &str, component: Option<Vec<u8>>) -> Result<Reply> {
         let admin = self.place()?;
         let token = admin.token_file.as_deref().map(token::read).transpose()?;
-        let client = Client { admin, token };
         let runtime = Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(|error| Error::failed("cannot start the client").with_source(error))?;
-        runtime.block_on(client.send(method, path, component))
+        runtime.block_on(client::send(&admin.address, token.as_deref(), method, path, component))
     }
 }
 

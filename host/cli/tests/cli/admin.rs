@@ -106,7 +106,7 @@ fn upload_that_breaks_off_changes_nothing() {
     stream.write_all(head.as_bytes()).expect("sent");
     stream.write_all(&component[..component.len() - 1]).expect("sent");
     drop(stream);
-    // What is whole and comes later is not held up by it.
+    // It does not delay later, complete requests.
     assert_eq!(digest(&server), first);
     assert_eq!(server.admin("PUT", "/modules/shop", &version(3)).status, 200);
     assert_eq!(served(&server), 3);
@@ -147,7 +147,7 @@ fn figures_routes_and_readiness_are_told() {
         (&json!("shop"), &json!("synchronous"), &json!("serving"))
     );
     assert_eq!(module["usage"]["in-flight"], 0);
-    // A client may have its reply before the server is done with the request.
+    // A client may have its reply before the server ends the request.
     let figures = || server.admin("GET", "/metrics", b"").body;
     server.until(|| figures().contains("\npointwork_requests_in_flight 0\n"));
     let metrics = server.admin("GET", "/metrics", b"");
@@ -185,7 +185,7 @@ fn socket_is_its_owners_alone_and_gone_with_the_server() {
     let end = server.stop("TERM");
     assert_eq!(end.code, Some(0), "{}", end.errors);
     assert!(!socket.exists());
-    // One that a kill left behind is no hindrance.
+    // A socket that a killed server left behind is replaced.
     Server::start(folder.path(), [""; 0]).stop("KILL");
     assert!(socket.exists());
     drop(Server::start(folder.path(), [""; 0]));
@@ -241,7 +241,7 @@ fn address_needs_a_token_and_whoever_lacks_it_is_refused() {
     let text = stderr(modules(), 1);
     assert_eq!(
         text,
-        "error: the token is missing or wrong\nhint: name the file that holds it: `--token-file FILE`\n"
+        "error: the token is missing or wrong\nhint: name the file with the token: `--token-file FILE`\n"
     );
     modules().args(["--token-file", "token"]).assert().success();
 }
@@ -331,7 +331,7 @@ fn endpoint_that_is_not_there_is_named() {
     let empty = folder();
     let text = stderr(pointwork(empty.path()).arg("modules"), 2);
     assert!(
-        text.starts_with("error: no admin endpoint is named, and there is no `pointwork.toml`\n"),
+        text.starts_with("error: no admin endpoint is named, and `pointwork.toml` does not exist\n"),
         "{text}"
     );
     let text = stderr(pointwork(empty.path()).args(["modules", "--admin", "admin.sock"]), 1);
@@ -346,7 +346,7 @@ fn endpoint_that_is_not_there_is_named() {
 }
 
 #[test]
-fn nothing_listens_unless_somebody_asks_for_it() {
+fn endpoint_is_off_by_default() {
     let folder = configured("");
     let server = Server::start(folder.path(), [""; 0]);
     assert!(!server.banner.contains("admin on"), "{}", server.banner);

@@ -17,8 +17,8 @@ fn package(folder: &Path, name: &str, more: &str) {
     write(folder, "src/lib.rs", "");
 }
 
-/// Kept between runs, so that the dependencies are built once. Whatever is built here has a name of its own: cargo puts two
-/// packages of one name at the same place.
+/// Kept between runs, so that the dependencies are built once. Each package has a name of its own: cargo writes two packages
+/// of one name to the same place.
 fn target_dir() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("guests")
 }
@@ -263,7 +263,7 @@ mod without_the_target {
 
     fn build(folder: &Path) -> snapbox::cmd::Command {
         package(folder, "shop", CDYLIB);
-        // It looks for its libraries in a folder that is not there until somebody makes it.
+        // The folder of its libraries does not exist at first.
         let rustc = script(folder, "bin/rustc", &format!("echo '{}/libraries'", folder.display()));
         pointwork(folder)
             .arg("build")
@@ -288,7 +288,7 @@ hint: with rustup:            rustup target add wasm32-unknown-unknown
     }
 
     #[test]
-    fn the_target_of_channel_modules_is_got_in_the_same_way() {
+    fn the_target_of_channel_modules_is_added_in_the_same_way() {
         let folder = folder();
         build(folder.path())
             .args(["--target", "wasm32-wasip2"])

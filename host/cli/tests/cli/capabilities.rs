@@ -1,4 +1,4 @@
-//! What a module asks for, what a configuration grants it, and what is said where the two do not fit.
+//! The imports of a module, the grants of a configuration, and the errors where they do not match.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::example::{self, Example};
 use crate::server::Server;
 use crate::{folder, pointwork, stderr, write};
 
-/// A folder with a channel module `store.wasm` that asks for directories.
+/// A folder with a channel module `store.wasm` that imports directories.
 fn store() -> TempDir {
     let folder = folder();
     let store = Guest::new()
@@ -24,7 +24,7 @@ fn store() -> TempDir {
     folder
 }
 
-/// The same with a configuration; the first key of the grant stands in line 4.
+/// The same with a configuration; the first key of the grant is in line 4.
 fn granted(keys: &str) -> TempDir {
     let folder = store();
     grant(folder.path(), keys);
@@ -63,7 +63,7 @@ fn grant_that_is_none_is_refused_with_file_line_and_column() {
         (
             "environment = { TOKEN = { from = \"POINTWORK_TEST_NEVER_SET\" } }",
             "the host variable `POINTWORK_TEST_NEVER_SET`, granted to module `store` in pointwork.toml:4:34, is not set\n\
-             hint: set it where pointwork is started, or write the value itself in the place of \
+             hint: set it in the environment of pointwork, or write the value itself instead of \
              { from = \"POINTWORK_TEST_NEVER_SET\" }",
         ),
         (

@@ -55,7 +55,7 @@ fn sdk_path_to_something_else_is_refused() {
         .stdout_eq("")
         .stderr_eq(str![[r#"
 error: `.` is not the package `pointwork-guest`
-hint: name the folder `guest` of a checkout of Pointwork
+hint: name the folder `guest/rust` of a checkout of Pointwork
 
 "#]]);
     assert!(!folder.path().join("shop").exists());
@@ -105,7 +105,7 @@ hint: try `pointwork new my-shop`
 "#]]);
     let text = stderr(pointwork(folder.path()).args(["new", "match"]), 2);
     assert!(
-        text.contains("word of the Rust language") && text.contains("pointwork new match-api"),
+        text.contains("keyword of Rust") && text.contains("pointwork new match-api"),
         "{text}"
     );
 }

@@ -60,7 +60,7 @@ fn component_on_the_command_line_is_served_without_channels() {
     let component = example::controllers();
     let server = Server::start(folder().path(), [component]);
     assert!(!server.banner.contains("CHANNEL"), "{}", server.banner);
-    // Its events go nowhere, which is the server's fault and nothing that a client may read about.
+    // Its events have no listener, which is an error of the server without details for the client.
     assert_eq!(
         server.get("/products/1").error(),
         (500, "the server could not answer the request".to_owned())

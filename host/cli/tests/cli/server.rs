@@ -1,4 +1,4 @@
-//! A `pointwork serve` that runs, and just enough of a client to ask it.
+//! A running `pointwork serve`, and a small client.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -13,26 +13,26 @@ use snapbox::cmd::cargo_bin;
 
 use crate::{VARIABLES, cache};
 
-/// Ends with the test, whatever becomes of it.
+/// A running server. It ends with the test, also when the test fails.
 pub(crate) struct Server {
     child: Child,
     stdout: BufReader<ChildStdout>,
     errors: PathBuf,
     pub(crate) banner: String,
     pub(crate) address: SocketAddr,
-    /// Where it runs, for sockets with relative paths.
+    /// Its current directory, for sockets with relative paths.
     folder: PathBuf,
 }
 
-/// How a server ended.
+/// The end of a server.
 pub(crate) struct End {
     pub(crate) code: Option<i32>,
-    /// What it wrote to standard output after the banner.
+    /// Its standard output after the banner.
     pub(crate) output: String,
     pub(crate) errors: String,
 }
 
-/// The limit for everything that a test waits for, a build aside.
+/// The time limit of every wait except for builds.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Server {
@@ -91,7 +91,7 @@ impl Server {
         }
     }
 
-    /// Waits until something is so.
+    /// Waits for a condition.
     pub(crate) fn until(&self, is_so: impl Fn() -> bool) {
         let until = Instant::now() + PATIENCE;
         while !is_so() {
@@ -104,7 +104,7 @@ impl Server {
         }
     }
 
-    /// What the banner says of the admin endpoint.
+    /// The place of the admin endpoint in the banner.
     pub(crate) fn admin_place(&self) -> &str {
         let mut lines = self.banner.lines();
         lines
