@@ -96,94 +96,93 @@ impl Snapshot {
 }
 
 impl Collector for Snapshot {
-    fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let mut families = Families(encoder);
-        let modules = || self.modules.iter();
-        for (kind, metrics) in [(MetricType::Counter, COUNTERS), (MetricType::Gauge, GAUGES)] {
-            for (name, help, value) in metrics {
-                let rows = modules().map(|module| (vec![label(module)], value(&module.usage)));
-                families.add(kind, name, help, rows)?;
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        for (kind, name, help, rows) in self.modules().into_iter().chain([self.changes()]) {
+            let mut family = encoder.encode_descriptor(name, help, None, kind)?;
+            for (labels, value) in rows {
+                encode(kind, value, family.encode_family(&labels)?)?;
             }
         }
-        let draining = modules().map(|module| (vec![label(module)], module.draining.len() as u64));
-        families.add(
-            MetricType::Gauge,
-            "module_draining",
-            "Versions before that have calls in flight",
-            draining,
-        )?;
-        let states = modules().flat_map(|module| {
-            STATES.map(|(state, name)| {
-                let labels = vec![label(module), ("state", name.to_owned())];
-                (labels, u64::from(module.state == state))
-            })
-        });
-        families.add(
-            MetricType::Gauge,
-            "module_state",
-            "1 for the state of the module",
-            states,
-        )?;
-        let versions = modules().map(|module| (vec![label(module), ("digest", module.info.digest.clone())], 1));
-        families.add(
-            MetricType::Gauge,
-            "module_version",
-            "1 for the current version",
-            versions,
-        )?;
-
-        let published = self.changes.published.iter();
-        let published = published.map(|(kind, count)| (vec![("kind", kind.clone())], *count));
-        families.add(
-            MetricType::Counter,
-            "changes",
-            "Changes of modules that were published",
-            published,
-        )?;
-        let (requests, waiting) = (self.requests as u64, self.events_waiting as u64);
-        let (lost, refused) = (self.events_refused, self.changes.refused);
         for (kind, name, help, value) in [
-            (MetricType::Gauge, "requests_in_flight", "Requests in flight", requests),
-            (MetricType::Gauge, "events_waiting", "Emitted events that wait", waiting),
+            (
+                MetricType::Gauge,
+                "requests_in_flight",
+                "Requests in flight",
+                self.requests as u64,
+            ),
+            (
+                MetricType::Gauge,
+                "events_waiting",
+                "Emitted events that wait",
+                self.events_waiting as u64,
+            ),
             (
                 MetricType::Counter,
                 "events_refused",
                 "Emitted events that were lost",
-                lost,
+                self.events_refused,
             ),
             (
                 MetricType::Counter,
                 "changes_refused",
                 "Changes of modules that were refused",
-                refused,
+                self.changes.refused,
             ),
         ] {
-            encode(kind, value, families.0.encode_descriptor(name, help, None, kind)?)?;
+            encode(kind, value, encoder.encode_descriptor(name, help, None, kind)?)?;
         }
         Ok(())
     }
 }
 
-fn label(module: &ModuleStatus) -> (&'static str, String) {
-    ("module", module.info.name.clone())
-}
+/// A metric with labels: type, name, help text, and the value for each set of labels.
+type Family = (MetricType, &'static str, &'static str, Vec<(Vec<Label>, u64)>);
 
-/// Writes families: a name with all of its values.
-struct Families<'a>(DescriptorEncoder<'a>);
+type Label = (&'static str, String);
 
-impl Families<'_> {
-    fn add(
-        &mut self,
-        kind: MetricType,
-        name: &str,
-        help: &str,
-        rows: impl IntoIterator<Item = (Vec<(&'static str, String)>, u64)>,
-    ) -> fmt::Result {
-        let mut family = self.0.encode_descriptor(name, help, None, kind)?;
-        for (labels, value) in rows {
-            encode(kind, value, family.encode_family(&labels)?)?;
+impl Snapshot {
+    fn modules(&self) -> Vec<Family> {
+        let label = |module: &ModuleStatus| ("module", module.info.name.clone());
+        let rows = |value: &dyn Fn(&ModuleStatus) -> u64| {
+            let modules = self.modules.iter();
+            modules.map(|module| (vec![label(module)], value(module))).collect()
+        };
+        let mut families = Vec::new();
+        for (kind, metrics) in [(MetricType::Counter, COUNTERS), (MetricType::Gauge, GAUGES)] {
+            families.extend(
+                metrics
+                    .iter()
+                    .map(|(name, help, value)| (kind, *name, *help, rows(&|module| value(&module.usage)))),
+            );
         }
-        Ok(())
+        let mut gauge = |name, help, rows| families.push((MetricType::Gauge, name, help, rows));
+        gauge(
+            "module_draining",
+            "Versions before that have calls in flight",
+            rows(&|module| module.draining.len() as u64),
+        );
+        let states = self.modules.iter().flat_map(|module| {
+            STATES.map(|(state, name)| {
+                let labels = vec![label(module), ("state", name.to_owned())];
+                (labels, u64::from(module.state == state))
+            })
+        });
+        gauge("module_state", "1 for the state of the module", states.collect());
+        let versions = self.modules.iter();
+        let versions = versions.map(|module| (vec![label(module), ("digest", module.info.digest.clone())], 1));
+        gauge("module_version", "1 for the current version", versions.collect());
+        families
+    }
+
+    fn changes(&self) -> Family {
+        let published = self.changes.published.iter();
+        let rows = published.map(|(kind, count)| (vec![("kind", kind.clone())], *count));
+        (
+            MetricType::Counter,
+            "changes",
+            "Changes of modules that were published",
+            rows.collect(),
+        )
     }
 }
 

@@ -9,7 +9,7 @@ use tracing::subscriber::NoSubscriber;
 
 use crate::app::{self, Loadable};
 use crate::config::{Config, Module};
-use crate::error::{Error, Result};
+use crate::error::{Error, OrFailed, Result};
 use crate::exit::Exit;
 use crate::grants::Missing;
 use crate::suggest;
@@ -41,8 +41,7 @@ pub(crate) struct CheckArgs {
 /// Runs `pointwork check`.
 pub(crate) fn run(args: &CheckArgs, terminal: &mut Terminal) -> Result<()> {
     let file = args.file.display();
-    let bytes = std::fs::read(&args.file)
-        .map_err(|error| Error::failed(format!("cannot read the component `{file}`")).with_source(error))?;
+    let bytes = std::fs::read(&args.file).or_failed(format_args!("cannot read the component `{file}`"))?;
     let refused = || format!("`{file}` is refused");
     let inspection = pointwork::inspect(&bytes).map_err(|error| Error::refused_because(refused(), error))?;
     let config = configuration(args)?;

@@ -1,6 +1,7 @@
 //! The error of the command line.
 
 use std::error::Error as StdError;
+use std::fmt::Display;
 use std::iter::successors;
 
 use pointwork::ErrorKind;
@@ -115,6 +116,18 @@ impl Error {
 
 fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
     successors(error.source(), |&cause| cause.source())
+}
+
+/// Results whose error becomes the cause of a failed command.
+pub(crate) trait OrFailed<T> {
+    /// Puts a sentence above the error, with the exit code [`Exit::Failed`].
+    fn or_failed(self, message: impl Display) -> Result<T>;
+}
+
+impl<T, E: Into<Box<dyn StdError + Send + Sync>>> OrFailed<T> for Result<T, E> {
+    fn or_failed(self, message: impl Display) -> Result<T> {
+        self.map_err(|error| Error::failed(message.to_string()).with_source(error))
+    }
 }
 
 impl From<pointwork::Error> for Error {

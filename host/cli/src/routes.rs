@@ -4,7 +4,7 @@ use futures_executor::block_on;
 
 use crate::adapters::Adapter;
 use crate::app;
-use crate::error::{Error, Result};
+use crate::error::{OrFailed, Result};
 use crate::grants::Missing;
 use crate::modules::ModuleArgs;
 use crate::table;
@@ -50,8 +50,7 @@ pub(crate) fn run(args: &RoutesArgs, terminal: &mut Terminal) -> Result<()> {
     }
     let routes = app.routes();
     if args.json {
-        let json = serde_json::to_string_pretty(&routes)
-            .map_err(|error| Error::failed("cannot write the routes as JSON").with_source(error))?;
+        let json = serde_json::to_string_pretty(&routes).or_failed("cannot write the routes as JSON")?;
         terminal.line(json);
     } else if routes.is_empty() {
         terminal.note("there are no routes");

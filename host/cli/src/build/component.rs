@@ -5,21 +5,19 @@ use std::path::Path;
 use wasmparser::{Parser, Payload};
 use wit_component::ComponentEncoder;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, OrFailed, Result};
 
 /// Turns the file of the compiler into a component. The second result is its exports of the contract, for people.
 ///
 /// Some targets (wasm32-wasip2) end in a component, which is taken as it is.
 pub(super) fn encode(file: &Path) -> Result<(Vec<u8>, String)> {
-    let module = std::fs::read(file)
-        .map_err(|error| Error::failed(format!("cannot read `{}`", file.display())).with_source(error))?;
+    let module = std::fs::read(file).or_failed(format_args!("cannot read `{}`", file.display()))?;
     let component = if Parser::is_component(&module) {
         module
     } else {
         componentize(&module, file)?
     };
-    let inspection = pointwork::inspect(&component)
-        .map_err(|error| Error::failed("cannot read the component that was built").with_source(error))?;
+    let inspection = pointwork::inspect(&component).or_failed("cannot read the component that was built")?;
     let contract = contract(&inspection.exports).ok_or_else(|| {
         Error::failed(format!("`{}` exports neither controllers nor channels", file.display())).with_hint(FORGOT_MODULE)
     })?;

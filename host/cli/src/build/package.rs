@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use cargo_metadata::{CrateType, Metadata, MetadataCommand, Package, PackageId};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, OrFailed, Result};
 use crate::suggest;
 
 /// The package to build.
@@ -53,7 +53,7 @@ const CDYLIB_LINES: &str = "[lib]\ncrate-type = [\"cdylib\", \"rlib\"]";
 fn manifest(path: &Path) -> Result<PathBuf> {
     let absolute = path
         .canonicalize()
-        .map_err(|error| Error::failed(format!("cannot find `{}`", path.display())).with_source(error))?;
+        .or_failed(format_args!("cannot find `{}`", path.display()))?;
     let manifest = if absolute.is_dir() {
         absolute.join("Cargo.toml")
     } else {

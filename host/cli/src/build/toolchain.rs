@@ -97,7 +97,7 @@ fn by_hand(target: &str) -> String {
     text
 }
 
-/// The program of `CARGO`, or `cargo`.
+/// The cargo in `CARGO`, which `cargo run` sets so that both use the same toolchain; otherwise the one in PATH.
 pub(super) fn cargo() -> OsString {
     std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }

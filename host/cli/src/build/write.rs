@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use crate::error::{Error, Result};
+use crate::error::{OrFailed, Result};
 
 /// Writes `bytes` to `path`. A reader sees the old file or the new one, never a part.
 pub(crate) fn atomically(path: &Path, bytes: &[u8]) -> Result<()> {
@@ -11,8 +11,7 @@ pub(crate) fn atomically(path: &Path, bytes: &[u8]) -> Result<()> {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    try_write(directory, path, bytes)
-        .map_err(|error| Error::failed(format!("cannot write `{}`", path.display())).with_source(error))
+    try_write(directory, path, bytes).or_failed(format_args!("cannot write `{}`", path.display()))
 }
 
 fn try_write(directory: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {

@@ -5,7 +5,7 @@ mod sdk;
 
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, OrFailed, Result};
 use crate::exit::Exit;
 use crate::ui::{DONE, STRONG, Terminal, styled};
 
@@ -102,7 +102,7 @@ fn create(directory: &Path, name: &str, source: &sdk::SdkSource) -> Result<()> {
         path.parent()
             .map_or(Ok(()), std::fs::create_dir_all)
             .and_then(|()| std::fs::write(&path, text))
-            .map_err(|error| Error::failed(format!("cannot write `{}`", path.display())).with_source(error))?;
+            .or_failed(format_args!("cannot write `{}`", path.display()))?;
     }
     Ok(())
 }

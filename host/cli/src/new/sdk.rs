@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, OrFailed, Result};
 
 /// The SDK's package.
 const PACKAGE: &str = "pointwork-guest";
@@ -45,7 +45,7 @@ pub(super) fn source(folder: Option<&Path>) -> Result<SdkSource> {
     if let Some(path) = folder {
         let absolute = path
             .canonicalize()
-            .map_err(|error| Error::failed(format!("cannot find the SDK `{}`", path.display())).with_source(error))?;
+            .or_failed(format_args!("cannot find the SDK `{}`", path.display()))?;
         if !is_sdk(&absolute) {
             return Err(
                 Error::failed(format!("`{}` is not the package `{PACKAGE}`", path.display()))

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::list::short;
 use super::{RemoteArgs, Reply, path_of};
-use crate::error::{Error, Result};
+use crate::error::{OrFailed, Result};
 use crate::ui::{DONE, Terminal, styled};
 
 const EXAMPLES: &str = "\
@@ -67,9 +67,8 @@ struct Routes {
 
 /// Runs `pointwork swap`.
 pub(crate) fn swap(args: &SwapArgs, terminal: &mut Terminal) -> Result<()> {
-    let component = std::fs::read(&args.file).map_err(|error| {
-        Error::failed(format!("cannot read the component `{}`", args.file.display())).with_source(error)
-    })?;
+    let component =
+        std::fs::read(&args.file).or_failed(format_args!("cannot read the component `{}`", args.file.display()))?;
     let reply = args.remote.send(Method::PUT, &path_of(&args.name), Some(component))?;
     show(&reply, args.remote.json, terminal)
 }

@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 use tokio::net::TcpStream;
 
 use crate::config::AdminAddress;
-use crate::error::{Error, Result};
+use crate::error::{Error, OrFailed, Result};
 use crate::exit::Exit;
 
 type BoxError = Box<dyn StdError + Send + Sync>;
@@ -32,8 +32,7 @@ impl Reply {
 
     /// The fields of the reply that this version knows.
     pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T> {
-        T::deserialize(&self.0)
-            .map_err(|error| Error::failed("the reply of the admin endpoint is invalid").with_source(error))
+        T::deserialize(&self.0).or_failed("the reply of the admin endpoint is invalid")
     }
 }
 
@@ -68,7 +67,7 @@ pub(super) async fn send(
     }
     serde_json::from_slice(&body)
         .map(Reply)
-        .map_err(|error| Error::failed(format!("the server at `{place}` is not an admin endpoint")).with_source(error))
+        .or_failed(format_args!("the server at `{place}` is not an admin endpoint"))
 }
 
 fn request(

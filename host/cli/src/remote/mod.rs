@@ -10,7 +10,7 @@ use tokio::runtime::Builder;
 
 use self::client::Reply;
 use crate::config::{Admin, AdminAddress, Config, FILE_NAME};
-use crate::error::{Error, Result};
+use crate::error::{Error, OrFailed, Result};
 use crate::exit::Exit;
 use crate::token;
 
@@ -70,7 +70,7 @@ impl RemoteArgs {
         let runtime = Builder::new_current_thread()
             .enable_all()
             .build()
-            .map_err(|error| Error::failed("cannot start the client").with_source(error))?;
+            .or_failed("cannot start the client")?;
         runtime.block_on(client::send(&admin.address, token.as_deref(), method, path, component))
     }
 }

@@ -19,7 +19,7 @@ use crate::adapters::Adapter;
 use crate::app::{self, Loadable};
 use crate::channels::Channels;
 use crate::config::{Admin, AdminAddress, Config, Listen, Prefix};
-use crate::error::{Error, Result};
+use crate::error::{Error, OrFailed, Result};
 use crate::exit::Exit;
 use crate::grants::Missing;
 use crate::keep;
@@ -121,7 +121,7 @@ pub(crate) fn run(args: &ServeArgs, terminal: &mut Terminal) -> Result<()> {
         .enable_all()
         .thread_name("pointwork-server")
         .build()
-        .map_err(|error| Error::failed("cannot start the server's threads").with_source(error))?;
+        .or_failed("cannot start the server's threads")?;
     let result = runtime.block_on(serve(&config, &modules, &channels, state, terminal));
     // Tasks that still block had their time.
     runtime.shutdown_background();
@@ -142,11 +142,8 @@ async fn serve(
         app::load_uploaded(&app, config, state).await;
     }
     let listener = listen(config.listen.as_ref()).await?;
-    let address = listener
-        .local_addr()
-        .map_err(|error| Error::failed("cannot read the address").with_source(error))?;
-    let mut signals =
-        Signals::install().map_err(|error| Error::failed("cannot listen for signals").with_source(error))?;
+    let address = listener.local_addr().or_failed("cannot read the address")?;
+    let mut signals = Signals::install().or_failed("cannot listen for signals")?;
     let (stop, stopped) = oneshot::channel::<()>();
     let adapter = config.adapter.unwrap_or_default();
     let serve = adapter.connect(&app, app::server_options(config))?;
