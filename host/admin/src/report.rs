@@ -71,37 +71,25 @@ pub struct ChangeReport {
 
 impl From<ModuleStatus> for ModuleReport {
     fn from(status: ModuleStatus) -> Self {
-        let ModuleInfo {
-            name,
-            form,
-            version,
-            digest,
-            size,
-            routes,
-            channels,
-            asks,
-            granted,
-            warnings,
-            ..
-        } = status.info;
-        let channels = channels.into_iter().map(|channel| ChannelReport {
+        let info = status.info;
+        let channels = info.channels.into_iter().map(|channel| ChannelReport {
             name: channel.name,
             events: channel.events,
         });
         Self {
-            name,
-            digest,
-            version,
-            form: form.to_string(),
-            size,
+            name: info.name,
+            digest: info.digest,
+            version: info.version,
+            form: info.form.to_string(),
+            size: info.size,
             state: status.state,
             since: status.since,
             previous: status.previous,
-            routes,
+            routes: info.routes,
             channels: channels.collect(),
-            asks: asks.iter().map(ToString::to_string).collect(),
-            granted,
-            warnings,
+            asks: info.asks.iter().map(ToString::to_string).collect(),
+            granted: info.granted,
+            warnings: info.warnings,
             usage: status.usage,
             draining: status.draining,
         }

@@ -103,11 +103,11 @@ impl Terminal {
 
     /// `label: text`, with further lines indented below the text.
     fn remark(&mut self, style: Style, label: &str, text: &dyn fmt::Display) {
-        let indent = " ".repeat(label.len() + 2);
-        let text = text.to_string();
-        let lines = text.trim_end().replace('\n', &format!("\n{indent}"));
+        let indent = format!("\n{}", " ".repeat(label.len() + 2));
+        let text = text.to_string().trim_end().replace('\n', &indent);
+        let text = text.replace(&format!("{indent}\n"), "\n\n");
         // A failed write to standard error cannot be reported.
-        let _ = writeln!(self.err, "{} {lines}", styled(style, format_args!("{label}:")));
+        let _ = writeln!(self.err, "{} {text}", styled(style, format_args!("{label}:")));
     }
 }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use pointwork::{App, ModuleOptions};
 use pointwork_admin::{Admin, AdminOptions, ErrorKind, Listener, Token};
 use tokio::net::TcpListener;
-use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 use crate::app::Loadable;
 use crate::config::{AdminAddress, Config};
@@ -19,16 +19,20 @@ use crate::{options, token};
 pub(super) struct Endpoint {
     /// The path of its socket, or its URL.
     pub(super) place: String,
-    stop: oneshot::Sender<()>,
-    serving: JoinHandle<()>,
+    pub(super) serving: JoinHandle<()>,
 }
 
-/// Starts the endpoint, if the configuration has one.
+/// Starts the endpoint, if the configuration has one. It serves until `stop` is cancelled.
 ///
 /// # Errors
 ///
 /// It has no valid token, or cannot listen.
-pub(super) async fn start(config: &Config, app: &App, modules: &[Loadable<'_>]) -> Result<Option<Endpoint>> {
+pub(super) async fn start(
+    config: &Config,
+    app: &App,
+    modules: &[Loadable<'_>],
+    stop: CancellationToken,
+) -> Result<Option<Endpoint>> {
     let Some(admin) = &config.admin else {
         return Ok(None);
     };
@@ -56,24 +60,11 @@ pub(super) async fn start(config: &Config, app: &App, modules: &[Loadable<'_>]) 
         }
     };
     let place = listener.to_string();
-    let (stop, stopped) = oneshot::channel::<()>();
     let serving = endpoint
         .serve(listener)
         .map_err(|error| failed(&admin.address, error))?;
-    let serving = tokio::spawn(serving.with_graceful_shutdown(async {
-        // Dropping the endpoint stops it as well.
-        let _ = stopped.await;
-    }));
-    Ok(Some(Endpoint { place, stop, serving }))
-}
-
-impl Endpoint {
-    /// Stops it, when the requests in flight have ended.
-    pub(super) async fn stop(self) {
-        // It may have ended already.
-        let _ = self.stop.send(());
-        let _ = self.serving.await;
-    }
+    let serving = tokio::spawn(serving.with_graceful_shutdown(stop.cancelled_owned()));
+    Ok(Some(Endpoint { place, serving }))
 }
 
 /// The options of an uploaded module: those of the configuration for its name, or for all modules. The configured digest

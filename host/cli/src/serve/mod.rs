@@ -11,7 +11,7 @@ use std::time::Duration;
 use pointwork::{App, StateDirectory};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Handle};
-use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
 use self::signals::Signals;
 use self::watch::Watch;
@@ -144,12 +144,11 @@ async fn serve(
     let listener = listen(config.listen.as_ref()).await?;
     let address = listener.local_addr().or_failed("cannot read the address")?;
     let mut signals = Signals::install().or_failed("cannot listen for signals")?;
-    let (stop, stopped) = oneshot::channel::<()>();
+    let stop = CancellationToken::new();
     let adapter = config.adapter.unwrap_or_default();
     let serve = adapter.connect(&app, app::server_options(config))?;
-    // The sender lives as long as the server.
-    let mut serving = serve(listener, Box::pin(async { drop(stopped.await) }));
-    let admin = admin::start(config, &app, modules).await?;
+    let mut serving = serve(listener, Box::pin(stop.clone().cancelled_owned()));
+    let admin = admin::start(config, &app, modules, stop.clone()).await?;
 
     banner::print(adapter, &app, channels, terminal);
     if let Some(admin) = &admin {
@@ -169,12 +168,13 @@ async fn serve(
         watching.abort();
     }
     tracing::info!("{name}: requests in flight come to their end");
-    let _ = stop.send(());
+    stop.cancel();
     let ending = async {
-        if let Some(admin) = admin {
-            admin.stop().await;
-        }
         serving.await;
+        if let Some(admin) = admin {
+            // It logs its own errors.
+            let _ = admin.serving.await;
+        }
         drain(&app, config.limits.shutdown_grace.unwrap_or(GRACE)).await;
         Ok(())
     };

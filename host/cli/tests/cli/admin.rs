@@ -9,7 +9,7 @@ use std::path::Path;
 use serde_json::json;
 use snapbox::str;
 
-use crate::server::{Reply, Server, ask};
+use crate::server::{Reply, Server, request};
 use crate::versions::{configured, rival, served, version};
 use crate::{folder, pointwork, stderr, write};
 
@@ -119,7 +119,7 @@ fn digest_that_the_component_does_not_have_is_refused() {
     let put = |digest: &str| -> Reply {
         let stream = UnixStream::connect(folder.path().join("admin.sock")).expect("it listens");
         let headers = format!("host: admin\r\ncontent-digest: sha-256=:{digest}:\r\n");
-        ask(stream, "PUT", "/modules/shop", &headers, &version(2))
+        request(stream, "PUT", "/modules/shop", &headers, &version(2))
     };
     let other = put("RBNvo1WzZ4oRRq0W9+hknpT7T8If536DEMBg9hyq/4o=");
     assert_eq!(other.status, 422, "{other:?}");
@@ -128,7 +128,7 @@ fn digest_that_the_component_does_not_have_is_refused() {
 }
 
 #[test]
-fn figures_routes_and_readiness_are_told() {
+fn metrics_routes_and_readiness_are_served() {
     let folder = configured(SOCKET);
     let server = Server::start(folder.path(), [""; 0]);
     for _ in 0..3 {
@@ -192,7 +192,7 @@ fn socket_is_its_owners_alone_and_gone_with_the_server() {
 }
 
 #[test]
-fn address_needs_a_token_and_whoever_lacks_it_is_refused() {
+fn address_needs_a_token_and_refuses_clients_without_it() {
     let folder = configured("");
     let admin = ["--admin", "127.0.0.1:0"];
     let text = stderr(
@@ -221,7 +221,7 @@ fn address_needs_a_token_and_whoever_lacks_it_is_refused() {
         .to_owned();
     let get = |headers: &str| {
         let stream = TcpStream::connect(&address).expect("it listens");
-        ask(stream, "GET", "/modules", &format!("host: admin\r\n{headers}"), b"")
+        request(stream, "GET", "/modules", &format!("host: admin\r\n{headers}"), b"")
     };
     for headers in [
         "",
@@ -247,7 +247,7 @@ fn address_needs_a_token_and_whoever_lacks_it_is_refused() {
 }
 
 #[test]
-fn commands_change_what_serves() {
+fn commands_change_the_modules() {
     let folder = configured(SOCKET);
     std::fs::write(folder.path().join("two.wasm"), version(2)).expect("written");
     let server = Server::start(folder.path(), [""; 0]);
@@ -307,7 +307,7 @@ module `shop` loaded
 }
 
 #[test]
-fn refusal_is_told_as_every_error_is_and_ends_with_its_code() {
+fn refusal_is_printed_like_every_error_and_has_its_code() {
     let folder = configured(SOCKET);
     write(folder.path(), "text.wasm", "buy tea");
     let server = Server::start(folder.path(), [""; 0]);
@@ -327,7 +327,7 @@ error: module `shop` is refused
 }
 
 #[test]
-fn endpoint_that_is_not_there_is_named() {
+fn missing_endpoint_is_named() {
     let empty = folder();
     let text = stderr(pointwork(empty.path()).arg("modules"), 2);
     assert!(

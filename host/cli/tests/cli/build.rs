@@ -39,7 +39,7 @@ hint: name the package's directory, or create a project with `pointwork new NAME
 }
 
 #[test]
-fn path_that_is_not_there_is_named() {
+fn missing_path_is_named() {
     let text = stderr(pointwork(folder().path()).args(["build", "nowhere"]), 1);
     assert!(
         text.starts_with("error: cannot find `nowhere`\n  caused by: "),
@@ -76,7 +76,7 @@ hint: add to Cargo.toml:
 }
 
 #[test]
-fn workspace_with_several_packages_asks_for_one() {
+fn workspace_with_several_packages_needs_a_choice() {
     let folder = folder();
     write(
         folder.path(),
@@ -118,7 +118,7 @@ fn package_that_does_not_compile_shows_cargo_s_words() {
 }
 
 #[test]
-fn library_without_module_list_is_told_of_it() {
+fn library_without_module_list_is_refused() {
     let folder = folder();
     package(folder.path(), "empty", CDYLIB);
     let text = stderr(

@@ -37,7 +37,7 @@ fn grant(folder: &Path, keys: &str) {
 }
 
 #[test]
-fn grant_that_is_none_is_refused_with_file_line_and_column() {
+fn invalid_grant_is_refused_with_file_line_and_column() {
     for (keys, message) in [
         (
             "clock = true",
@@ -148,7 +148,7 @@ fn module_that_is_wrong_is_refused_with_file_line_and_column() {
 }
 
 #[test]
-fn module_that_asks_for_more_than_it_is_granted_is_refused_with_the_lines_to_add() {
+fn module_without_a_needed_grant_is_refused_with_the_lines_to_add() {
     let folder = granted("clocks = true");
     pointwork(folder.path())
         .arg("serve")
@@ -251,7 +251,7 @@ hint: its modules are loaded from `store.wasm`
 }
 
 #[test]
-fn what_is_granted_is_listed_without_the_values_of_the_environment() {
+fn grants_are_listed_without_the_values_of_the_environment() {
     let folder = folder();
     std::fs::copy(example::controllers(), folder.path().join("shop.wasm")).expect("copied");
     let config = "[[module]]\npath = \"shop.wasm\"\n[module.grant]\n\
@@ -274,7 +274,7 @@ fn what_is_granted_is_listed_without_the_values_of_the_environment() {
 }
 
 #[test]
-fn component_that_asks_for_much_is_shown_a_line_for_each() {
+fn component_with_many_imports_has_a_line_for_each() {
     let folder = folder();
     std::fs::copy(example::store(), folder.path().join("store.wasm")).expect("copied");
     let text = stderr(pointwork(folder.path()).args(["serve", "store.wasm"]), 5);

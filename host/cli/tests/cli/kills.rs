@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::server::{Server, command, try_ask};
+use crate::server::{Server, command, try_request};
 use crate::versions::{configured, served, version};
 
 /// The longest time before a kill, from the first upload or from the start.
@@ -33,7 +33,7 @@ fn upload(socket: &Path, begun: &AtomicU64, acknowledged: &AtomicU64) {
             return;
         };
         begun.store(number, Ordering::SeqCst);
-        match try_ask(&mut stream, "PUT", "/modules/shop", "host: admin\r\n", &component) {
+        match try_request(&mut stream, "PUT", "/modules/shop", "host: admin\r\n", &component) {
             Ok(reply) if reply.status == 200 => acknowledged.store(number, Ordering::SeqCst),
             Ok(reply) => panic!("version {number} is refused: {reply:?}"),
             Err(_) => return,

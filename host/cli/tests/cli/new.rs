@@ -91,7 +91,7 @@ fn empty_directory_and_directory_elsewhere_are_taken() {
 }
 
 #[test]
-fn name_that_is_no_crate_name_is_refused_with_another() {
+fn invalid_name_is_refused_with_another() {
     let folder = folder();
     pointwork(folder.path())
         .args(["new", "My Shop"])

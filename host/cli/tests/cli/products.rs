@@ -31,7 +31,7 @@ in_both_configurations!(
 mod ends {
     in_both_configurations!(
         views_are_counted_before_the_server_ends_and_kept,
-        server_that_is_killed_has_kept_what_it_answered
+        killed_server_keeps_acknowledged_changes
     );
 }
 
@@ -164,7 +164,7 @@ fn views_are_counted_before_the_server_ends_and_kept(example: Example) {
 }
 
 #[cfg(unix)]
-fn server_that_is_killed_has_kept_what_it_answered(example: Example) {
+fn killed_server_keeps_acknowledged_changes(example: Example) {
     let folder = example.built();
     let server = example.start(&folder);
     let new = r#"{"sku": "TEA-MATE", "name": "Mate", "price_cents": 550}"#;

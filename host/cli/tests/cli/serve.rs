@@ -43,7 +43,7 @@ fn signals_end_it_with_success() {
 }
 
 #[test]
-fn log_is_json_when_asked_for() {
+fn log_is_json_with_the_option() {
     let folder = Example::Native.built();
     let server = Server::start(folder.path(), ["--log-format", "json"]);
     let log = std::fs::read_to_string(folder.path().join("errors.log")).expect("text");
@@ -187,7 +187,7 @@ fn unknown_adapter_suggests_the_near_one() {
 }
 
 #[test]
-fn prefix_that_is_none_is_refused_with_its_place() {
+fn invalid_prefix_is_refused_with_its_place() {
     let folder = folder();
     let text = stderr(
         pointwork(folder.path()).args(["serve", "--prefix", "/a//b", "a.wasm"]),
@@ -203,7 +203,7 @@ fn prefix_that_is_none_is_refused_with_its_place() {
 }
 
 #[test]
-fn component_that_is_none_is_refused() {
+fn invalid_component_is_refused() {
     let folder = folder();
     write(folder.path(), "shop.wasm", "no component");
     pointwork(folder.path())

@@ -118,7 +118,7 @@ impl Server {
         let socket = self.folder.join(self.admin_place());
         let stream = std::os::unix::net::UnixStream::connect(socket).expect("it listens");
         stream.set_read_timeout(Some(PATIENCE)).expect("set");
-        ask(stream, method, target, "host: admin\r\n", body)
+        request(stream, method, target, "host: admin\r\n", body)
     }
 
     /// Sends a signal by its name and waits for the end.
@@ -159,7 +159,7 @@ impl Server {
         if body.is_some() {
             headers.push_str("content-type: application/json\r\n");
         }
-        ask(stream, method, target, &headers, body.unwrap_or_default().as_bytes())
+        request(stream, method, target, &headers, body.unwrap_or_default().as_bytes())
     }
 }
 
@@ -180,12 +180,12 @@ pub(crate) fn command(folder: &Path, arguments: impl IntoIterator<Item = impl As
 }
 
 /// One request on a connection of its own.
-pub(crate) fn ask(mut stream: impl Read + Write, method: &str, target: &str, headers: &str, body: &[u8]) -> Reply {
-    try_ask(&mut stream, method, target, headers, body).expect("a reply in text")
+pub(crate) fn request(mut stream: impl Read + Write, method: &str, target: &str, headers: &str, body: &[u8]) -> Reply {
+    try_request(&mut stream, method, target, headers, body).expect("a reply in text")
 }
 
 /// One request on a connection of its own, which may break.
-pub(crate) fn try_ask(
+pub(crate) fn try_request(
     stream: &mut (impl Read + Write),
     method: &str,
     target: &str,

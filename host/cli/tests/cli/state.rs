@@ -82,7 +82,7 @@ fn second_server_on_a_state_directory_is_refused() {
 }
 
 #[test]
-fn without_a_state_directory_the_file_is_what_serves() {
+fn without_a_state_directory_the_file_serves() {
     let folder = configured("[admin]\nsocket = \"admin.sock\"");
     let server = Server::start(folder.path(), [""; 0]);
     assert_eq!(server.admin("PUT", "/modules/shop", &version(2)).status, 200);

@@ -15,7 +15,7 @@ const CONFLICT: &str = "conflict";
 #[error("{failure}")]
 pub(crate) struct EventError {
     pub(crate) failure: Failure,
-    pub(crate) source: Option<rusqlite::Error>,
+    pub(crate) source: Option<Box<rusqlite::Error>>,
 }
 
 /// A failure with the status that belongs to its code.
@@ -48,7 +48,7 @@ impl From<rusqlite::Error> for EventError {
             _ => failure(FailureCode::FAILED, FAILED),
         };
         Self {
-            source: Some(error),
+            source: Some(Box::new(error)),
             ..classified
         }
     }

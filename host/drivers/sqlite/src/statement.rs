@@ -132,7 +132,7 @@ impl Statement {
 /// The first rows, each as an object.
 fn rows(statement: &mut CachedStatement<'_>, most: usize) -> Result<Vec<Value>, EventError> {
     // The columns are those of this run: SQLite prepares a statement again when the schema has changed.
-    let columns: Vec<_> = statement.column_names().into_iter().map(Column::parse).collect();
+    let columns: Vec<_> = statement.column_names().map(Column::parse).collect();
     let mut found = statement.raw_query();
     let mut rows = Vec::new();
     while rows.len() < most

@@ -100,7 +100,7 @@ fn product(sku: &str) -> Value {
 }
 
 #[test]
-fn what_was_written_is_read_and_survives_a_restart() {
+fn rows_are_read_and_survive_a_restart() {
     let setting = Setting::new(&[ADD, ALL]);
     let db = setting.open().expect("it opens");
     assert_eq!(ok(&db, "all", json!(null)), json!([]));
