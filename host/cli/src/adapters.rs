@@ -1,28 +1,22 @@
-//! The HTTP servers that the command line can run on. Each is a cargo feature, `adapter-<name>`; the names are known
-//! without it too, so that a build that lacks one can say so.
+//! The HTTP servers of `--adapter`, each behind the cargo feature `adapter-<name>`. A build without a feature knows the
+//! name, for its error.
 //!
-//! A further one is a feature, a case of [`Adapter`], and a line in [`Adapter::connect`].
-
-use std::future::Future;
-use std::pin::Pin;
+//! A further server needs a feature, a case of [`Adapter`], and a line in [`Adapter::connect`].
 
 use pointwork::App;
-use pointwork_core::ServerOptions;
+use pointwork_core::{BoxFuture, ServerOptions};
 use tokio::net::TcpListener;
 
 use crate::config::Adapter;
 use crate::error::{Error, Result};
 use crate::exit::Exit;
 
-/// A future that owns all it needs.
-pub(crate) type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
-
 /// Serves a listener until the second argument completes and the requests in flight have ended. Nothing is accepted
-/// before the result is polled; until then clients wait in the listener's backlog.
-pub(crate) type Serve = Box<dyn FnOnce(TcpListener, Boxed<()>) -> Boxed<()>>;
+/// before the result is polled; until then clients wait in the backlog of the listener.
+pub(crate) type Serve = Box<dyn FnOnce(TcpListener, BoxFuture<'static, ()>) -> BoxFuture<'static, ()>>;
 
-/// Connects an adapter. They are of one form and have no trait in common: nobody else would use it.
-#[allow(unused_macros, reason = "used by what is built with any adapter")]
+/// Connects an adapter. The adapters have the same methods and no common trait, which nothing else would use.
+#[allow(unused_macros, reason = "a build without any adapter does not use it")]
 macro_rules! connect {
     ($app:ident, $adapter:expr) => {{
         let adapter = $adapter;
@@ -34,7 +28,7 @@ macro_rules! connect {
 }
 
 impl Adapter {
-    /// Connects the application, which from then on has its routes on this adapter.
+    /// Connects the application, whose routes are then served by this adapter.
     ///
     /// # Errors
     ///
@@ -51,7 +45,7 @@ impl Adapter {
             Self::Salvo => connect!(app, pointwork_salvo::Salvo::with_options(options)),
             #[cfg(feature = "adapter-hyper")]
             Self::Hyper => connect!(app, pointwork_hyper::Hyper::with_options(options)),
-            #[allow(unreachable_patterns, reason = "reached by what is built without some feature")]
+            #[allow(unreachable_patterns, reason = "a build without some feature reaches it")]
             missing => {
                 let _ = (app, options);
                 let hint = format!("build pointwork-cli with the feature `adapter-{missing}`");

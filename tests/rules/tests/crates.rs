@@ -24,6 +24,7 @@ fn may_depend_on() -> BTreeMap<&'static str, &'static [&'static str]> {
         ("pointwork-core", &["pointwork-events"]),
         ("pointwork", &["pointwork-core", "pointwork-events"]),
         ("pointwork-admin", &["pointwork", "pointwork-core"]),
+        ("pointwork-sqlite", &["pointwork-core"]),
         ("pointwork-server", ADAPTER),
         ("pointwork-axum", OVER_HYPER),
         ("pointwork-trillium", ADAPTER),
@@ -42,6 +43,7 @@ fn may_depend_on() -> BTreeMap<&'static str, &'static [&'static str]> {
                 "pointwork-actix",
                 "pointwork-salvo",
                 "pointwork-hyper",
+                "pointwork-sqlite",
             ],
         ),
     ])
@@ -90,6 +92,11 @@ const OUT_OF_REACH: &[(&str, &[&str], &str)] = &[
             "trillium",
         ],
         "the admin endpoint stands beside every adapter",
+    ),
+    (
+        "pointwork-sqlite",
+        &["wasmtime", "hyper", "axum", "actix-web", "salvo_core", "trillium"],
+        "a driver knows the seam of the core only",
     ),
     (
         "pointwork-server",

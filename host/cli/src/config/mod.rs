@@ -100,7 +100,7 @@ use pointwork::Isolation;
 use serde::Deserialize;
 
 pub(crate) use self::adapter::Adapter;
-pub(crate) use self::channels::{Driver, ResponseChannel, SqliteChannel, SqliteStatement, StatementKind};
+pub(crate) use self::channels::{Driver, ResponseChannel, SqliteChannel};
 pub(crate) use self::grant::{Access, Directory, Grant, Variable};
 pub(crate) use self::hosts::Listen;
 pub(crate) use self::limits::LimitValues;

@@ -93,11 +93,7 @@ impl Problem {
             Some(span) => format!("{} in {file}:{}", self.message, Position::of(text, span.start)),
             None => format!("{} in {file}", self.message),
         };
-        let error = Error::new(Exit::Config, message);
-        match self.hint {
-            Some(hint) => error.with_hint(hint),
-            None => error,
-        }
+        Error::new(Exit::Config, message).with_optional_hint(self.hint)
     }
 }
 

@@ -1,5 +1,7 @@
 use std::time::Duration;
 
+use pointwork_sqlite::SqliteOptions;
+
 use super::*;
 use crate::options;
 
@@ -136,22 +138,13 @@ fn every_key_is_read() {
     let Driver::Sqlite(db) = &config.channels["db"] else {
         panic!("`db` is an sqlite channel");
     };
-    assert_eq!(db.path, Path::new("shop/products.sqlite"));
-    assert_eq!(db.schema.as_deref(), Some(Path::new("shop/schema.sql")));
-    let kinds: Vec<_> = db
-        .on
-        .iter()
-        .map(|(event, statement)| (event.as_str(), statement.kind))
-        .collect();
-    assert_eq!(
-        kinds,
-        [
-            ("product:add", StatementKind::Execute),
-            ("product:all", StatementKind::Rows),
-            ("product:one", StatementKind::Row)
-        ]
-    );
-    assert_eq!(db.on["product:all"].position.to_string(), "40:17");
+    let options = SqliteOptions::new("shop/products.sqlite")
+        .schema("shop/schema.sql")
+        .query("product:all", "SELECT 1")
+        .query_one("product:one", "SELECT 2")
+        .execute("product:add", "DELETE FROM products");
+    assert_eq!(db.options, options);
+    assert_eq!(db.positions["product:all"].to_string(), "40:17");
     let send = ResponseChannel {
         on: BTreeMap::from([("send".to_owned(), 200)]),
     };
@@ -242,7 +235,7 @@ fn wrong_type_says_what_was_expected() {
     );
     assert_eq!(
         refusal("channels = 1"),
-        "`channels` is no table; expected tables like `[channels.db]` in shop/pointwork.toml:1:12"
+        "`channels` is not a table; expected tables like `[channels.db]` in shop/pointwork.toml:1:12"
     );
 }
 
@@ -301,7 +294,7 @@ fn event_runs_exactly_one_statement() {
 fn status_outside_a_reply_is_refused() {
     assert_eq!(
         refusal("[channels.r]\ndriver = \"response\"\non.send.status = 100"),
-        "`100` is no status of a reply in shop/pointwork.toml:3:18 | expected 200 to 599"
+        "`100` is not the status of a reply in shop/pointwork.toml:3:18 | expected 200 to 599"
     );
 }
 

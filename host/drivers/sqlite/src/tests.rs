@@ -1,4 +1,5 @@
 use std::error::Error as _;
+use std::path::PathBuf;
 use std::sync::mpsc;
 use std::thread;
 
@@ -6,7 +7,6 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::*;
-use crate::config::{Config, Driver};
 
 const SCHEMA: &str = "
 CREATE TABLE IF NOT EXISTS shops (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
@@ -23,40 +23,37 @@ CREATE TRIGGER IF NOT EXISTS no_gold BEFORE INSERT ON products WHEN new.sku = 'g
 BEGIN SELECT RAISE(ABORT, 'gold is not for sale'); END;
 ";
 
-/// A channel `db` with the given events, as a configuration in a folder of its own.
+/// A database in a folder of its own, with an event for each name, kind and statement.
 struct Setting {
     folder: TempDir,
-    events: String,
+    options: SqliteOptions,
 }
 
 impl Setting {
     fn new(events: &[(&str, &str, &str)]) -> Self {
-        let events = events
-            .iter()
-            .map(|(event, kind, sql)| format!("on.\"{event}\".{kind} = '''{sql}'''\n"))
-            .collect();
-        let setting = Self {
-            folder: tempfile::tempdir().expect("a directory"),
-            events,
-        };
+        let folder = tempfile::tempdir().expect("a directory");
+        let options =
+            SqliteOptions::new(folder.path().join("data/shop.sqlite")).schema(folder.path().join("schema.sql"));
+        let options = events.iter().fold(options, |options, (event, kind, sql)| match *kind {
+            "query" => options.query(*event, *sql),
+            "query-one" => options.query_one(*event, *sql),
+            _ => options.execute(*event, *sql),
+        });
+        let setting = Self { folder, options };
         setting.write("schema.sql", SCHEMA);
         setting
     }
 
-    fn write(&self, file: &str, text: &str) {
-        std::fs::write(self.folder.path().join(file), text).expect("written");
+    fn path(&self, file: &str) -> PathBuf {
+        self.folder.path().join(file)
     }
 
-    fn open(&self) -> Result<Sqlite> {
-        let text = format!(
-            "[channels.db]\ndriver = 'sqlite'\npath = 'data/shop.sqlite'\nschema = 'schema.sql'\n{}",
-            self.events
-        );
-        let config = Config::parse(&text, &self.folder.path().join("pointwork.toml")).expect("a configuration");
-        let Driver::Sqlite(channel) = &config.channels["db"] else {
-            panic!("`db` is an sqlite channel");
-        };
-        Sqlite::open("db", channel, Path::new("pointwork.toml"))
+    fn write(&self, file: &str, text: &str) {
+        std::fs::write(self.path(file), text).expect("written");
+    }
+
+    fn open(&self) -> Result<Sqlite, Error> {
+        Sqlite::open(self.options.clone())
     }
 }
 
@@ -64,21 +61,30 @@ fn open(events: &[(&str, &str, &str)]) -> Sqlite {
     Setting::new(events).open().expect("it opens")
 }
 
-/// Sentence, cause and hint of the refusal.
-fn refusal(setting: &Setting) -> (String, String, String) {
+/// Kind, sentence, cause and hint of the refusal.
+fn refusal(setting: &Setting) -> (ErrorKind, String, String, String) {
     let error = setting.open().expect_err("it is refused");
-    assert_eq!(error.exit(), Exit::Config);
     let cause = error.source().expect("a cause").to_string();
-    (error.to_string(), cause, error.hint().unwrap_or_default().to_owned())
+    (
+        error.kind(),
+        error.to_string(),
+        cause,
+        error.hint().unwrap_or_default().to_owned(),
+    )
+}
+
+fn run(db: &Sqlite, event: &str, payload: &Value, deadline: Option<Instant>) -> Result<Value, EventError> {
+    db.connections.run(&db.statements[event], payload, deadline)
 }
 
 fn ok(db: &Sqlite, event: &str, payload: Value) -> Value {
-    db.run(event, &payload, None).expect("it runs")
+    run(db, event, &payload, None).expect("it runs")
 }
 
-fn failure(db: &Sqlite, event: &str, payload: Value) -> (&'static str, u16, String) {
-    let failure = db.run(event, &payload, None).expect_err("it fails");
-    (failure.code().as_str(), failure.code().status(), failure.to_string())
+fn failed(db: &Sqlite, event: &str, payload: Value) -> (String, u16, String) {
+    let failure = run(db, event, &payload, None).expect_err("it fails").failure;
+    let code = failure.code().as_str().to_owned();
+    (code, failure.status().as_u16(), failure.message().to_owned())
 }
 
 const ADD: (&str, &str, &str) = (
@@ -94,7 +100,7 @@ fn product(sku: &str) -> Value {
 }
 
 #[test]
-fn what_was_written_is_read_and_survives_a_restart() {
+fn rows_are_read_and_survive_a_restart() {
     let setting = Setting::new(&[ADD, ALL]);
     let db = setting.open().expect("it opens");
     assert_eq!(ok(&db, "all", json!(null)), json!([]));
@@ -167,7 +173,7 @@ fn values_keep_their_types_in_both_directions() {
 }
 
 #[test]
-fn value_that_json_cannot_say_is_a_failure() {
+fn value_without_a_json_form_is_a_failure() {
     let db = open(&[
         ("infinite", "query-one", "SELECT 9e999 AS x"),
         ("text", "query-one", "SELECT CAST(x'ff' AS TEXT) AS x"),
@@ -176,12 +182,12 @@ fn value_that_json_cannot_say_is_a_failure() {
     ]);
     for (event, part) in [
         ("infinite", "is infinite"),
-        ("text", "is no UTF-8"),
-        ("json", "is no JSON"),
+        ("text", "is not UTF-8"),
+        ("json", "is not JSON"),
         ("bool", "neither true nor false"),
     ] {
-        let (code, status, message) = failure(&db, event, json!(null));
-        assert_eq!((code, status), ("failed", 500));
+        let (code, status, message) = failed(&db, event, json!(null));
+        assert_eq!((code.as_str(), status), ("failed", 500));
         assert!(
             message.starts_with("the column `x` ") && message.contains(part),
             "{message}"
@@ -193,25 +199,25 @@ fn value_that_json_cannot_say_is_a_failure() {
 fn missing_field_is_named() {
     let db = open(&[ADD]);
     assert_eq!(
-        failure(&db, "add", json!({"sku": "tea"})),
+        failed(&db, "add", json!({"sku": "tea"})),
         (
-            "bad-payload",
+            "bad-payload".to_owned(),
             400,
-            "the payload has no field `price`; expected `sku`, `price` and `shop`".to_owned()
+            "the payload has no field `price`; expected `sku`, `price`, `shop`".to_owned()
         )
     );
     assert_eq!(
-        failure(&db, "add", json!(["tea"])),
+        failed(&db, "add", json!(["tea"])),
         (
-            "bad-payload",
+            "bad-payload".to_owned(),
             400,
-            "the payload is an array; expected an object with `sku`, `price` and `shop`".to_owned()
+            "the payload is an array; expected an object with `sku`, `price`, `shop`".to_owned()
         )
     );
 }
 
 #[test]
-fn payload_that_is_no_object_is_the_only_parameter() {
+fn payload_that_is_not_an_object_is_the_only_parameter() {
     let db = open(&[
         ADD,
         ONE,
@@ -225,9 +231,9 @@ fn payload_that_is_no_object_is_the_only_parameter() {
     assert_eq!(ok(&db, "one", json!("tea")), json!({"id": 1, "sku": "tea"}));
     assert_eq!(ok(&db, "among", json!([1, 2])), json!([{"sku": "tea"}]));
     assert_eq!(
-        failure(&db, "one", json!(null)),
+        failed(&db, "one", json!(null)),
         (
-            "bad-payload",
+            "bad-payload".to_owned(),
             400,
             "the payload is null; expected an object with `sku`".to_owned()
         )
@@ -237,7 +243,7 @@ fn payload_that_is_no_object_is_the_only_parameter() {
 #[test]
 fn integer_beyond_64_bits_signed_is_a_bad_payload() {
     let db = open(&[ADD]);
-    let (code, _, message) = failure(&db, "add", json!({"sku": "tea", "price": u64::MAX, "shop": null}));
+    let (code, _, message) = failed(&db, "add", json!({"sku": "tea", "price": u64::MAX, "shop": null}));
     assert_eq!(code, "bad-payload");
     assert!(message.contains("field `price` is 18446744073709551615"), "{message}");
 }
@@ -250,7 +256,7 @@ fn constraints_tell_conflict_from_bad_values() {
         (product("tea"), ("conflict", 409, "another row has the same `sku`")),
         (
             json!({"sku": "a", "price": 1, "shop": 7}),
-            ("conflict", 409, "a row refers to another that is not there"),
+            ("conflict", 409, "a row refers to another that does not exist"),
         ),
         (product("gold"), ("conflict", 409, "gold is not for sale")),
         (
@@ -262,31 +268,18 @@ fn constraints_tell_conflict_from_bad_values() {
             ("bad-payload", 400, "the values break the rule `price_is_positive`"),
         ),
     ] {
-        let (code, status, message) = failure(&db, "add", payload);
-        assert_eq!((code, status, message.as_str()), expected);
+        let (code, status, message) = failed(&db, "add", payload);
+        assert_eq!((code.as_str(), status, message.as_str()), expected);
     }
 }
 
 #[test]
-fn failure_keeps_the_words_of_sqlite_for_the_log() {
+fn failure_keeps_the_message_of_sqlite_for_the_log() {
     let db = open(&[ADD]);
     ok(&db, "add", product("tea"));
-    let failure = db.run("add", &product("tea"), None).expect_err("it is there already");
-    let source = failure.source().expect("a source").to_string();
+    let error = run(&db, "add", &product("tea"), None).expect_err("it exists already");
+    let source = error.source().expect("a source").to_string();
     assert!(source.contains("products.sku"), "{source}");
-}
-
-#[test]
-fn unknown_event_suggests_the_nearest() {
-    let db = open(&[("product:all", "query", "SELECT 1")]);
-    assert_eq!(
-        failure(&db, "product:al", json!(null)),
-        (
-            "unknown-event",
-            500,
-            "no statement for event `product:al`; did you mean `product:all`?".to_owned()
-        )
-    );
 }
 
 #[test]
@@ -296,19 +289,19 @@ fn endless_statement_ends_at_its_deadline() {
         "query-one",
         "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n",
     )]);
-    // It has no end of its own, so that it ends at all is the deadline's work.
-    let (tells, told) = mpsc::channel();
+    // Only the deadline can end it.
+    let (sender, results) = mpsc::channel();
     thread::spawn(move || {
         let began = Instant::now();
         for deadline in [began + Duration::from_millis(50), began] {
-            tells
-                .send(db.run("endless", &json!(null), Some(deadline)))
-                .expect("heard");
+            let result = run(&db, "endless", &json!(null), Some(deadline));
+            sender.send(result).expect("received");
         }
     });
     for when in ["in time", "too late"] {
-        let ended = told.recv_timeout(Duration::from_secs(60)).expect("it ends");
-        assert_eq!(ended.expect_err("it has no result").code(), Code::Deadline, "{when}");
+        let result = results.recv_timeout(Duration::from_secs(60)).expect("it ends");
+        let failure = result.expect_err("it has no result").failure;
+        assert_eq!(*failure.code(), FailureCode::DEADLINE, "{when}");
     }
 }
 
@@ -330,7 +323,7 @@ fn readers_read_while_others_write() {
 }
 
 #[test]
-fn wrong_statement_is_refused_at_start_with_event_and_place() {
+fn invalid_statement_is_refused_with_its_event() {
     for (kind, sql, cause, hint) in [
         ("query", "SELECT prce FROM products", "no such column: prce", ""),
         ("query", "SELEC 1", "near \"SELEC\": syntax error", ""),
@@ -351,28 +344,26 @@ fn wrong_statement_is_refused_at_start_with_event_and_place() {
         ),
         ("query", "", "it returns no rows", "use `execute`"),
     ] {
-        let (sentence, reason, advice) = refusal(&Setting::new(&[("a", kind, sql)]));
-        assert_eq!(
-            sentence,
-            format!(
-                "event `a` of channel `db` in pointwork.toml:5:{} has a wrong statement",
-                11 + kind.len()
-            )
-        );
+        let setting = Setting::new(&[("a", kind, sql)]);
+        let (kind, sentence, reason, advice) = refusal(&setting);
+        assert_eq!(kind, ErrorKind::Statement);
+        assert_eq!(sentence, "the statement of event `a` is invalid");
+        assert_eq!(setting.open().expect_err("refused again").event(), Some("a"));
         assert_eq!(reason, cause, "{sql}");
         assert!(advice.contains(hint), "{sql}: {advice}");
     }
 }
 
 #[test]
-fn wrong_schema_is_refused_with_its_line_and_changes_nothing() {
+fn invalid_schema_is_refused_with_its_line_and_changes_nothing() {
     let setting = Setting::new(&[]);
     setting.write(
         "schema.sql",
         "CREATE TABLE a (id INTEGER);\n\nCREATE TABLE b (id INTEGER,,);\n",
     );
-    let (sentence, cause, hint) = refusal(&setting);
-    assert!(sentence.ends_with("schema.sql:3` does not run"), "{sentence}");
+    let (kind, sentence, cause, hint) = refusal(&setting);
+    assert_eq!(kind, ErrorKind::Schema);
+    assert!(sentence.ends_with("schema.sql:3` fails"), "{sentence}");
     assert_eq!(cause, "near \",\": syntax error");
     assert!(hint.contains("IF NOT EXISTS"), "{hint}");
     // Had the first statement stayed, the table would be there already.
@@ -381,10 +372,11 @@ fn wrong_schema_is_refused_with_its_line_and_changes_nothing() {
 }
 
 #[test]
-fn schema_that_is_not_there_is_named() {
+fn missing_schema_is_named() {
     let setting = Setting::new(&[]);
-    std::fs::remove_file(setting.folder.path().join("schema.sql")).expect("removed");
-    let (sentence, _, _) = refusal(&setting);
+    std::fs::remove_file(setting.path("schema.sql")).expect("removed");
+    let (kind, sentence, ..) = refusal(&setting);
+    assert_eq!(kind, ErrorKind::Schema);
     assert!(
         sentence.starts_with("cannot read the schema `") && sentence.ends_with("schema.sql`"),
         "{sentence}"
@@ -394,13 +386,14 @@ fn schema_that_is_not_there_is_named() {
 #[test]
 fn database_that_cannot_be_opened_is_named() {
     let setting = Setting::new(&[]);
-    std::fs::create_dir_all(setting.folder.path().join("data/shop.sqlite")).expect("created");
-    let (sentence, _, _) = refusal(&setting);
+    std::fs::create_dir_all(setting.path("data/shop.sqlite")).expect("created");
+    let (kind, sentence, ..) = refusal(&setting);
+    assert_eq!(kind, ErrorKind::Database);
     assert!(sentence.starts_with("cannot open the database `"), "{sentence}");
-    assert!(sentence.ends_with("shop.sqlite` of channel `db`"), "{sentence}");
+    assert!(sentence.ends_with("shop.sqlite`"), "{sentence}");
 }
 
 #[test]
-fn events_are_those_of_the_configuration() {
+fn events_are_those_of_the_options() {
     assert_eq!(open(&[ONE, ADD]).events().collect::<Vec<_>>(), ["add", "one"]);
 }

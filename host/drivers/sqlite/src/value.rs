@@ -1,4 +1,4 @@
-//! Values on their way between JSON and SQLite. The tables in the driver's documentation are the rule.
+//! Conversion between the values of JSON and SQLite, by the tables in the documentation of the crate.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -6,20 +6,21 @@ use rusqlite::Row;
 use rusqlite::types::{Value as SqlValue, ValueRef};
 use serde_json::{Map, Number, Value};
 
-use super::failure;
-use crate::drivers::{Code, Failure};
+use pointwork_core::FailureCode;
 
-/// A column of a result: the field it becomes, and what its value means.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Column<'a> {
-    pub(super) field: &'a str,
-    pub(super) meaning: Meaning,
+use crate::failure::{EventError, failure};
+
+/// A column of a result: its field, and the meaning of its values.
+#[derive(Debug)]
+pub(crate) struct Column {
+    pub(crate) field: String,
+    meaning: Meaning,
 }
 
-/// What the value of a column means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Meaning {
-    /// What its type says.
+/// The meaning of a column's values.
+#[derive(Debug, Clone, Copy)]
+enum Meaning {
+    /// That of its type.
     Plain,
     /// A number that is true or false.
     Bool,
@@ -27,22 +28,17 @@ pub(super) enum Meaning {
     Json,
 }
 
-impl<'a> Column<'a> {
-    /// Takes a column's name apart.
-    pub(super) fn parse(name: &'a str) -> Self {
-        match name.rsplit_once(':') {
-            Some((field, "bool")) => Self {
-                field,
-                meaning: Meaning::Bool,
-            },
-            Some((field, "json")) => Self {
-                field,
-                meaning: Meaning::Json,
-            },
-            _ => Self {
-                field: name,
-                meaning: Meaning::Plain,
-            },
+impl Column {
+    /// Parses a column's name.
+    pub(crate) fn parse(name: &str) -> Self {
+        let (field, meaning) = match name.rsplit_once(':') {
+            Some((field, "bool")) => (field, Meaning::Bool),
+            Some((field, "json")) => (field, Meaning::Json),
+            _ => (name, Meaning::Plain),
+        };
+        Self {
+            field: field.to_owned(),
+            meaning,
         }
     }
 }
@@ -50,9 +46,8 @@ impl<'a> Column<'a> {
 /// A field of a payload as SQLite takes it.
 ///
 /// # Errors
-///
-/// Why it does not fit, as the end of a sentence.
-pub(super) fn to_sql(value: &Value) -> Result<SqlValue, String> {
+/// The reason, as the end of a sentence.
+pub(crate) fn to_sql(value: &Value) -> Result<SqlValue, String> {
     Ok(match value {
         Value::Null => SqlValue::Null,
         Value::Bool(bit) => SqlValue::Integer((*bit).into()),
@@ -67,15 +62,16 @@ pub(super) fn to_sql(value: &Value) -> Result<SqlValue, String> {
 }
 
 /// A row as an object.
-pub(super) fn object(row: &Row<'_>, columns: &[(String, Meaning)]) -> Result<Value, Failure> {
-    let mut object = Map::with_capacity(columns.len());
-    for (index, (field, meaning)) in columns.iter().enumerate() {
-        let value = row.get_ref(index).map_err(failure::from_sqlite)?;
-        let value = to_json(value, *meaning)
-            .map_err(|reason| Failure::new(Code::Failed, format!("the column `{field}` {reason}")))?;
-        object.insert(field.clone(), value);
-    }
-    Ok(Value::Object(object))
+pub(crate) fn object(row: &Row<'_>, columns: &[Column]) -> Result<Value, EventError> {
+    let field = |(index, column): (usize, &Column)| {
+        let value = to_json(row.get_ref(index)?, column.meaning).map_err(|reason| {
+            let message = format!("the column `{}` {reason}", column.field);
+            failure(FailureCode::FAILED, message)
+        })?;
+        Ok((column.field.clone(), value))
+    };
+    let fields: Result<Map<_, _>, EventError> = columns.iter().enumerate().map(field).collect();
+    fields.map(Value::Object)
 }
 
 fn to_json(value: ValueRef<'_>, meaning: Meaning) -> Result<Value, String> {
@@ -84,16 +80,16 @@ fn to_json(value: ValueRef<'_>, meaning: Meaning) -> Result<Value, String> {
         (ValueRef::Integer(integer), Meaning::Bool) => Ok(Value::Bool(integer != 0)),
         (other, Meaning::Bool) => Err(format!("is {}, which is neither true nor false", sql_kind(other))),
         (ValueRef::Text(text), Meaning::Json) => {
-            serde_json::from_slice(text).map_err(|error| format!("is no JSON: {error}"))
+            serde_json::from_slice(text).map_err(|error| format!("is not JSON: {error}"))
         }
-        (other, Meaning::Json) => Err(format!("is {}, which is no JSON", sql_kind(other))),
+        (other, Meaning::Json) => Err(format!("is {}, which is not JSON", sql_kind(other))),
         (ValueRef::Integer(integer), Meaning::Plain) => Ok(Value::from(integer)),
         (ValueRef::Real(real), Meaning::Plain) => Number::from_f64(real)
             .map(Value::Number)
-            .ok_or_else(|| "is infinite, which JSON cannot say".to_owned()),
+            .ok_or_else(|| "is infinite, which JSON does not have".to_owned()),
         (ValueRef::Text(text), Meaning::Plain) => match std::str::from_utf8(text) {
             Ok(text) => Ok(Value::from(text)),
-            Err(error) => Err(format!("is no UTF-8: {error}")),
+            Err(error) => Err(format!("is not UTF-8: {error}")),
         },
         (ValueRef::Blob(bytes), Meaning::Plain) => Ok(Value::from(STANDARD.encode(bytes))),
     }
@@ -109,8 +105,8 @@ fn sql_kind(value: ValueRef<'_>) -> &'static str {
     }
 }
 
-/// What a JSON value is, with its article.
-pub(super) fn kind(value: &Value) -> &'static str {
+/// The type of a JSON value, with its article.
+pub(crate) fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",
