@@ -3553,10 +3553,15 @@ pub mod pointwork {
             #[repr(u8)]
             #[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
             pub enum Level {
+                /// Single steps of the code.
                 Trace,
+                /// Details for debugging.
                 Debug,
+                /// Events that an operator wants to see.
                 Info,
+                /// Unexpected conditions that do not fail the request.
                 Warn,
+                /// Failures.
                 Error,
             }
             impl ::core::fmt::Debug for Level {
