@@ -38,8 +38,8 @@ pub mod pointwork {
             }
             /// The payload of an event, or the result of its listener.
             ///
-            /// `content-type` is `application/json` unless both sides agree on another. A payload without a value is the JSON
-            /// text `null`, never zero bytes.
+            /// `content-type` is the type of `data`, `application/json` unless both sides agree on another. A payload without a
+            /// value is the JSON text `null`, never zero bytes.
             #[derive(Clone)]
             pub struct Payload {
                 pub content_type: _rt::String,

@@ -4,7 +4,7 @@
 //! `module!` then exports its type to the one world that it needs.
 
 use super::lists::{
-    AsyncChannels, AsyncControllers, BlockingChannels, BlockingControllers, Channels, Controllers, Module,
+    AsyncChannels, AsyncControllers, BlockingChannels, BlockingControllers, Channels, Controllers, ModuleLists,
 };
 use crate::backend;
 use crate::bindings::types;
@@ -37,11 +37,11 @@ macro_rules! routes {
         const _: () = {
             use crate::bindings::$world::exports::pointwork::module::routes::{Controller, Guest, Route};
 
-            impl<M: Module<Controllers: Controllers>> Guest for M {
+            impl<M: ModuleLists<ControllerList: Controllers>> Guest for M {
                 fn declare_routes() -> Vec<Controller> {
                     begin();
                     let mut declared = Vec::new();
-                    M::Controllers::visit(0, &mut |first, name, prefix, routes| {
+                    M::ControllerList::visit(0, &mut |first, name, prefix, routes| {
                         let routes = routes.iter().map(|route| Route {
                             handler: first + route.handler,
                             name: route.name.to_owned(),
@@ -66,11 +66,11 @@ macro_rules! channels {
         const _: () = {
             use crate::bindings::$world::exports::pointwork::module::channels::{Channel, Guest, Listener};
 
-            impl<M: Module<Channels: Channels>> Guest for M {
+            impl<M: ModuleLists<ChannelList: Channels>> Guest for M {
                 fn declare_channels() -> Vec<Channel> {
                     begin();
                     let mut declared = Vec::new();
-                    M::Channels::visit(0, &mut |first, name, events| {
+                    M::ChannelList::visit(0, &mut |first, name, events| {
                         let listeners = events.iter().map(|listener| Listener {
                             id: first + listener.listener,
                             event: listener.event.to_owned(),
@@ -92,10 +92,10 @@ macro_rules! handlers {
         const _: () = {
             use crate::bindings::$world::exports::pointwork::module::$interface::Guest;
 
-            impl<M: Module<Controllers: $list>> Guest for M {
+            impl<M: ModuleLists<ControllerList: $list>> Guest for M {
                 $($async)? fn handle(handler: u32, context: backend::Context) -> types::Outcome {
                     begin();
-                    outcome(M::Controllers::handle(handler, $context::new(context))$(.$await)?)
+                    outcome(M::ControllerList::handle(handler, $context::new(context))$(.$await)?)
                 }
             }
         };
@@ -107,7 +107,7 @@ macro_rules! listeners {
         const _: () = {
             use crate::bindings::$world::exports::pointwork::module::$interface::Guest;
 
-            impl<M: Module<Channels: $list>> Guest for M {
+            impl<M: ModuleLists<ChannelList: $list>> Guest for M {
                 $($async)? fn deliver(
                     listener: u32,
                     delivery: backend::Delivery,
@@ -115,7 +115,7 @@ macro_rules! listeners {
                 ) -> Result<types::Payload, types::Failure> {
                     begin();
                     let delivery = $delivery::new(delivery);
-                    result(M::Channels::deliver(listener, delivery, payload.into())$(.$await)?)
+                    result(M::ChannelList::deliver(listener, delivery, payload.into())$(.$await)?)
                 }
             }
         };
