@@ -11,54 +11,48 @@ use crate::throw::Throw;
 /// `?` converts it into a [`Failure`](crate::Failure) with the same code, status and message.
 #[derive(Clone, Debug)]
 pub struct CallError {
-    function: &'static str,
-    code: String,
-    status: u16,
-    message: String,
+    /// A function of the host or an event.
+    called: &'static str,
+    failure: Failure,
 }
 
 impl CallError {
-    /// The failure of a function of the host, or of the listener of an event.
-    pub(crate) fn new(function: &'static str, failure: Failure) -> Self {
-        Self {
-            function,
-            code: failure.code,
-            status: failure.status,
-            message: failure.message,
-        }
+    pub(crate) fn new(called: &'static str, failure: Failure) -> Self {
+        Self { called, failure }
     }
 
     /// A payload or result that cannot be converted.
     pub(crate) fn bad_payload(event: &'static str, message: String) -> Self {
-        Self {
-            function: event,
+        let failure = Failure {
             code: "bad-payload".into(),
             status: 500,
             message,
-        }
+        };
+        Self::new(event, failure)
     }
 
     /// The kind of failure, from an open list: `unknown-event`, `ambiguous-event`, `bad-payload`, `already-replied`,
     /// `invalid-reply`, `too-large`, `too-deep`, `deadline`, `overloaded`, `gone`, `failed`. Treat an unknown code like
     /// `failed`.
     pub fn code(&self) -> &str {
-        &self.code
+        &self.failure.code
     }
 
     /// The HTTP status for a reply with this failure.
     pub fn status(&self) -> u16 {
-        self.status
+        self.failure.status
     }
 
     /// One sentence for humans.
     pub fn message(&self) -> &str {
-        &self.message
+        &self.failure.message
     }
 }
 
 impl fmt::Display for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` failed with `{}`: {}", self.function, self.code, self.message)
+        let Failure { code, message, .. } = &self.failure;
+        write!(f, "`{}` failed with `{code}`: {message}", self.called)
     }
 }
 
@@ -66,10 +60,11 @@ impl Error for CallError {}
 
 impl From<CallError> for Throw {
     fn from(error: CallError) -> Self {
-        if error.status < 500 {
-            return Self::new(error.status, error.message);
+        let status = error.status();
+        if status < 500 {
+            return Self::new(status, error.failure.message);
         }
         crate::log::error!("{error}");
-        Self::new(error.status, "the server could not answer the request")
+        Self::new(status, "the server could not answer the request")
     }
 }

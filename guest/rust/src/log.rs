@@ -8,32 +8,10 @@
 use std::fmt::Arguments;
 
 use crate::backend;
-use crate::bindings::imports::pointwork::module::log::Level as HostLevel;
-
-/// The level of a log line, as in the crates `log` and `tracing`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    /// Single steps of the code.
-    Trace,
-    /// Details for debugging.
-    Debug,
-    /// Events that an operator wants to see.
-    Info,
-    /// Unexpected conditions that do not fail the request.
-    Warn,
-    /// Failures.
-    Error,
-}
+pub use crate::bindings::imports::pointwork::module::log::Level;
 
 /// Writes one line. Use the macros of this module instead, which set `target` to the module path.
 pub fn write(level: Level, target: &str, message: Arguments<'_>) {
-    let level = match level {
-        Level::Trace => HostLevel::Trace,
-        Level::Debug => HostLevel::Debug,
-        Level::Info => HostLevel::Info,
-        Level::Warn => HostLevel::Warn,
-        Level::Error => HostLevel::Error,
-    };
     match message.as_str() {
         Some(text) => backend::log::write(level, target, text),
         None => backend::log::write(level, target, &message.to_string()),

@@ -38,8 +38,8 @@ pub mod pointwork {
             }
             /// The payload of an event, or the result of its listener.
             ///
-            /// `content-type` is `application/json` unless both sides agree on another. A payload without a value is the JSON
-            /// text `null`, never zero bytes.
+            /// `content-type` is the type of `data`, `application/json` unless both sides agree on another. A payload without a
+            /// value is the JSON text `null`, never zero bytes.
             #[derive(Clone)]
             pub struct Payload {
                 pub content_type: _rt::String,
@@ -3553,10 +3553,15 @@ pub mod pointwork {
             #[repr(u8)]
             #[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
             pub enum Level {
+                /// Single steps of the code.
                 Trace,
+                /// Details for debugging.
                 Debug,
+                /// Events that an operator wants to see.
                 Info,
+                /// Unexpected conditions that do not fail the request.
                 Warn,
+                /// Failures.
                 Error,
             }
             impl ::core::fmt::Debug for Level {

@@ -4,7 +4,7 @@
 //! `module!` then exports its type to the one world that it needs.
 
 use super::lists::{
-    AsyncChannels, AsyncControllers, BlockingChannels, BlockingControllers, Channels, Controllers, Module,
+    AsyncChannels, AsyncControllers, BlockingChannels, BlockingControllers, Channels, Controllers, ModuleLists,
 };
 use crate::backend;
 use crate::bindings::types;
@@ -37,11 +37,11 @@ macro_rules! routes {
         const _: () = {
             use crate::bindings::$world::exports::pointwork::module::routes::{Controller, Guest, Route};
 
-            impl<M: Module<Controllers: Controllers>> Guest for M {
+            impl<M: ModuleLists<ControllerList: Controllers>> Guest for M {
                 fn declare_routes() -> Vec<Controller> {
                     begin();
                     let mut declared = Vec::new();
-                    M::Controllers::visit(0, &mut |first, name, prefix, routes| {
+                    M::ControllerList::visit(0, &mut |first, name, prefix, routes| {
                         let routes = routes.iter().map(|route| Route {
                             handler: first + route.handler,
                             name: route.name.to_owned(),
@@ -66,11 +66,11 @@ macro_rules! channels {
         const _: () = {
             use crate::bindings::$world::exports::pointwork::module::channels::{Channel, Guest, Listener};
 
-            impl<M: Module<Channels: Channels>> Guest for M {
+            impl<M: ModuleLists<ChannelList: Channels>> Guest for M {
                 fn declare_channels() -> Vec<Channel> {
                     begin();
                     let mut declared = Vec::new();
-                    M::Channels::visit(0, &mut |first, name, events| {
+                    M::ChannelList::visit(0, &mut |first, name, events| {
                         let listeners = events.iter().map(|listener| Listener {
                             id: first + listener.listener,
                             event: listener.event.to_owned(),
@@ -88,73 +88,38 @@ macro_rules! channels {
 }
 
 macro_rules! handlers {
-    ($($world:ident),*) => {$(
+    ($world:ident, $interface:ident, $list:ident, $context:ident $(, $async:tt $await:tt)?) => {
         const _: () = {
-            use crate::bindings::$world::exports::pointwork::module::handlers::Guest;
+            use crate::bindings::$world::exports::pointwork::module::$interface::Guest;
 
-            impl<M: Module<Controllers: BlockingControllers>> Guest for M {
-                fn handle(handler: u32, context: backend::Context) -> types::Outcome {
+            impl<M: ModuleLists<ControllerList: $list>> Guest for M {
+                $($async)? fn handle(handler: u32, context: backend::Context) -> types::Outcome {
                     begin();
-                    outcome(M::Controllers::handle(handler, Context::new(context)))
+                    outcome(M::ControllerList::handle(handler, $context::new(context))$(.$await)?)
                 }
             }
         };
-    )*};
-}
-
-macro_rules! handlers_async {
-    ($($world:ident),*) => {$(
-        const _: () = {
-            use crate::bindings::$world::exports::pointwork::module::handlers_async::Guest;
-
-            impl<M: Module<Controllers: AsyncControllers>> Guest for M {
-                async fn handle(handler: u32, context: backend::Context) -> types::Outcome {
-                    begin();
-                    outcome(M::Controllers::handle(handler, AsyncContext::new(context)).await)
-                }
-            }
-        };
-    )*};
+    };
 }
 
 macro_rules! listeners {
-    ($($world:ident),*) => {$(
+    ($world:ident, $interface:ident, $list:ident, $delivery:ident $(, $async:tt $await:tt)?) => {
         const _: () = {
-            use crate::bindings::$world::exports::pointwork::module::listeners::Guest;
+            use crate::bindings::$world::exports::pointwork::module::$interface::Guest;
 
-            impl<M: Module<Channels: BlockingChannels>> Guest for M {
-                fn deliver(
+            impl<M: ModuleLists<ChannelList: $list>> Guest for M {
+                $($async)? fn deliver(
                     listener: u32,
                     delivery: backend::Delivery,
                     payload: types::Payload,
                 ) -> Result<types::Payload, types::Failure> {
                     begin();
-                    let delivery = Delivery::new(delivery);
-                    result(M::Channels::deliver(listener, delivery, payload.into()))
+                    let delivery = $delivery::new(delivery);
+                    result(M::ChannelList::deliver(listener, delivery, payload.into())$(.$await)?)
                 }
             }
         };
-    )*};
-}
-
-macro_rules! listeners_async {
-    ($($world:ident),*) => {$(
-        const _: () = {
-            use crate::bindings::$world::exports::pointwork::module::listeners_async::Guest;
-
-            impl<M: Module<Channels: AsyncChannels>> Guest for M {
-                async fn deliver(
-                    listener: u32,
-                    delivery: backend::Delivery,
-                    payload: types::Payload,
-                ) -> Result<types::Payload, types::Failure> {
-                    begin();
-                    let delivery = AsyncDelivery::new(delivery);
-                    result(M::Channels::deliver(listener, delivery, payload.into()).await)
-                }
-            }
-        };
-    )*};
+    };
 }
 
 routes!(
@@ -164,7 +129,11 @@ routes!(
     full_module_async
 );
 channels!(channel_module, channel_module_async, full_module, full_module_async);
-handlers!(controller_module, full_module);
-handlers_async!(controller_module_async, full_module_async);
-listeners!(channel_module, full_module);
-listeners_async!(channel_module_async, full_module_async);
+handlers!(controller_module, handlers, BlockingControllers, Context);
+handlers!(full_module, handlers, BlockingControllers, Context);
+handlers!(controller_module_async, handlers_async, AsyncControllers, AsyncContext, async await);
+handlers!(full_module_async, handlers_async, AsyncControllers, AsyncContext, async await);
+listeners!(channel_module, listeners, BlockingChannels, Delivery);
+listeners!(full_module, listeners, BlockingChannels, Delivery);
+listeners!(channel_module_async, listeners_async, AsyncChannels, AsyncDelivery, async await);
+listeners!(full_module_async, listeners_async, AsyncChannels, AsyncDelivery, async await);

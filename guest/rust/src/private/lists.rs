@@ -12,10 +12,10 @@ use crate::payload::Payload;
 use crate::reply::Outcome;
 use crate::throw::Throw;
 
-/// The type for which `module!` exports a world.
-pub trait Module {
-    type Controllers;
-    type Channels;
+/// The lists of the type for which `module!` exports a world.
+pub trait ModuleLists {
+    type ControllerList;
+    type ChannelList;
 }
 
 /// A list of controllers.

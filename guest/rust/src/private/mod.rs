@@ -16,7 +16,7 @@ pub use handler_argument::{HandlerArgument, ready, ready_blocking};
 pub use listener_argument::{ListenerArgument, check_payload};
 pub use listener_result::{answer, answer_result, check_output, check_result};
 pub use lists::{
-    AsyncChannels, AsyncControllers, BlockingChannels, BlockingControllers, Channels, Controllers, Module,
+    AsyncChannels, AsyncControllers, BlockingChannels, BlockingControllers, Channels, Controllers, ModuleLists,
     asynchronous, blocking, unknown_handler, unknown_listener,
 };
 

@@ -9,9 +9,9 @@ macro_rules! __module {
             #[allow(dead_code, reason = "a native build has no exports")]
             struct Module;
 
-            impl $crate::__private::Module for Module {
-                type Controllers = $crate::__list!($($controller),*);
-                type Channels = $crate::__list!($($channel),*);
+            impl $crate::__private::ModuleLists for Module {
+                type ControllerList = $crate::__list!($($controller),*);
+                type ChannelList = $crate::__list!($($channel),*);
             }
 
             $($crate::__private::$form::controller::<$controller>();)*

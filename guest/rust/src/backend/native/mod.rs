@@ -17,7 +17,7 @@ pub(crate) use exchange::{Exchange, SentReply};
 
 /// The log goes to standard error, where the test runner captures it for each test.
 pub(crate) mod log {
-    pub(crate) use crate::bindings::imports::pointwork::module::log::Level;
+    use crate::bindings::imports::pointwork::module::log::Level;
 
     #[allow(clippy::print_stderr, reason = "captured and shown by the test runner")]
     pub(crate) fn write(level: Level, target: &str, message: &str) {
