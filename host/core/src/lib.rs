@@ -12,7 +12,6 @@ mod exchange;
 mod executor;
 mod failure;
 pub mod limits;
-mod options;
 mod request_id;
 pub mod routing;
 
@@ -27,13 +26,14 @@ pub use crash::{CRASHED, Crash, CrashKind, Reporter, SERVER_CHANNEL, ServerCrash
 pub use error::{Error, ErrorKind};
 pub use events::bus::{Bus, StagedListeners};
 pub use events::chain::{Chain, MAX_DEPTH};
+pub use events::options::BusOptions;
 pub use events::payload::{JSON, Payload};
 pub use events::registry::{Caller, Delivery, Listener, Subscription};
 pub use exchange::body::{Body, BodyError, BodyReader, BodyWriter};
 pub use exchange::context::{Context, Extensions};
+pub use exchange::options::RouterOptions;
 pub use exchange::reply::{IntoReply, Json, Outcome, error_reply};
 pub use exchange::router::{Handler, HandlerFuture, Origin, RequestLimits, Route, RouteRecord, Router};
 pub use executor::{BoxFuture, Executor};
 pub use failure::{Failure, FailureCode};
-pub use options::{BusOptions, RouterOptions};
 pub use request_id::{REQUEST_ID_HEADER, RequestId};

@@ -13,10 +13,10 @@ use http::StatusCode;
 use tracing::Instrument;
 
 use crate::crash::CrashKind;
+use crate::events::options::BusOptions;
 use crate::events::queue::{Job, Queue, within};
 use crate::events::registry::{Caller, Delivery, Entry, Registry, Subscription};
 use crate::exchange::context::Counted;
-use crate::options::BusOptions;
 use crate::{Chain, Context, Crash, Error, Executor, Failure, FailureCode, Payload};
 
 /// Carries events from controllers and the server to listeners. Cheap to clone; all clones are one bus.

@@ -2,6 +2,7 @@
 
 pub(crate) mod bus;
 pub(crate) mod chain;
+pub(crate) mod options;
 pub(crate) mod payload;
 pub(crate) mod queue;
 pub(crate) mod registry;

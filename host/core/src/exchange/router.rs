@@ -14,8 +14,8 @@ use crate::events::registry::Caller;
 use crate::exchange::body::Exceeded;
 use crate::exchange::context::{Arrived, Extensions};
 use crate::exchange::dispatch::{Dispatch, End};
+use crate::exchange::options::RouterOptions;
 use crate::exchange::reply_cell::ReplyCell;
-use crate::options::RouterOptions;
 use crate::routing::sanitize::{BodyRule, sanitize};
 use crate::routing::{
     Conflicts, Entry, MethodFilter, Owner, Params, Pattern, Refusal, Resolution, Shape, ShapeId, Table, guard,
