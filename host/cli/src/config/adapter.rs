@@ -3,6 +3,7 @@
 use std::fmt;
 
 use clap::ValueEnum;
+use clap::builder::PossibleValue;
 use serde::Deserialize;
 
 /// The HTTP server to run on.
@@ -24,13 +25,7 @@ pub(crate) enum Adapter {
 
 impl fmt::Display for Adapter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Axum => "axum",
-            Self::Trillium => "trillium",
-            Self::Actix => "actix",
-            Self::Salvo => "salvo",
-            Self::Hyper => "hyper",
-        })
+        f.write_str(self.to_possible_value().as_ref().map_or("", PossibleValue::get_name))
     }
 }
 
