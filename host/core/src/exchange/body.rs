@@ -291,13 +291,13 @@ impl HttpBody for Timed {
     }
 }
 
-enum Piece {
+enum Chunk {
     Data(Bytes),
     End,
 }
 
 struct ChannelBody {
-    receiver: mpsc::Receiver<Piece>,
+    receiver: mpsc::Receiver<Chunk>,
     ended: bool,
 }
 
@@ -310,7 +310,7 @@ impl HttpBody for ChannelBody {
             return Poll::Ready(None);
         }
         let piece = ready!(self.receiver.poll_next_unpin(cx));
-        if let Some(Piece::Data(data)) = piece {
+        if let Some(Chunk::Data(data)) = piece {
             return Poll::Ready(Some(Ok(Frame::data(data))));
         }
         self.ended = true;
@@ -327,7 +327,7 @@ impl HttpBody for ChannelBody {
 /// Dropping it without [`finish`](Self::finish) breaks the reply off, so that the client can tell that it is not whole.
 #[derive(Debug)]
 pub struct BodyWriter {
-    sender: mpsc::Sender<Piece>,
+    sender: mpsc::Sender<Chunk>,
 }
 
 impl BodyWriter {
@@ -343,7 +343,7 @@ impl BodyWriter {
         if data.is_empty() {
             return Ok(());
         }
-        self.send(Piece::Data(data)).await
+        self.send(Chunk::Data(data)).await
     }
 
     /// Ends the body.
@@ -354,10 +354,10 @@ impl BodyWriter {
     /// # Cancel safety
     /// Cancelled, the body counts as broken off.
     pub async fn finish(mut self) -> Result<(), Failure> {
-        self.send(Piece::End).await
+        self.send(Chunk::End).await
     }
 
-    async fn send(&mut self, piece: Piece) -> Result<(), Failure> {
+    async fn send(&mut self, piece: Chunk) -> Result<(), Failure> {
         // Not `send`, which would go on waiting until the piece is read.
         self.sender
             .feed(piece)

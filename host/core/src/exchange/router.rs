@@ -48,11 +48,11 @@ impl fmt::Debug for Route {
 /// Immutable: a change of routes makes a new router. An adapter holds the current one and pins it for each request.
 #[derive(Clone)]
 pub struct Router {
-    shared: Arc<Shared>,
+    shared: Arc<RouterState>,
     adapter: Option<&'static str>,
 }
 
-struct Shared {
+struct RouterState {
     table: Table<Endpoint>,
     options: RouterOptions,
     bus: Bus,
@@ -89,7 +89,7 @@ impl Router {
         });
         let table = Table::compile(entries.collect(), options.table)?;
         Ok(Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(RouterState {
                 table,
                 options,
                 bus,
@@ -164,7 +164,7 @@ impl Router {
 
     /// Checks the limits of the route that matched, and begins the exchange with its handler.
     fn arrive(&self, endpoint: &Endpoint, params: Params, parts: Parts, body: Body) -> Responding {
-        let Shared { options, bus, .. } = &*self.shared;
+        let RouterState { options, bus, .. } = &*self.shared;
         let Endpoint {
             record,
             handler,
