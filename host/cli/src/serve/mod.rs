@@ -172,7 +172,7 @@ async fn serve(
     let ending = async {
         serving.await;
         if let Some(admin) = admin {
-            // It logs its own errors.
+            // The task fails by a panic only, which is printed already.
             let _ = admin.serving.await;
         }
         drain(&app, config.limits.shutdown_grace.unwrap_or(GRACE)).await;
