@@ -15,7 +15,7 @@ pub struct ProblemReport {
     /// Its causes, the nearest first.
     #[serde(default)]
     pub causes: Vec<String>,
-    /// What to do about it, if that is known. It may have several lines.
+    /// The remedy, if it is known. It may have several lines.
     #[serde(default)]
     pub hint: Option<String>,
 }

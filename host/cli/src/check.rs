@@ -20,10 +20,10 @@ Examples:
   pointwork check target/pointwork/shop.wasm
   pointwork check target/pointwork/store.wasm -c pointwork.toml
 
-The component is compiled and instantiated, and its routes and channels are read; no handler and no
-listener runs. With a configuration it has the grants and limits of the module with that file, without
-one it has no grants and the default limits. If it is refused, the exit code is 5 and the reason goes
-to standard error. The description goes to standard output in either case.";
+The component is compiled and instantiated, and its routes and channels are read; no handler and
+no listener runs. With a configuration it has the grants and limits of the module with that file,
+without one it has no grants and the default limits. If it is refused, the exit code is 5 and the
+reason goes to standard error. The description goes to standard output in either case.";
 
 /// The options of `pointwork check`.
 #[derive(Debug, clap::Args)]

@@ -10,7 +10,7 @@ use crate::exit::Exit;
 
 pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// The failure of a command: one sentence, its causes, and what to do about it.
+/// The failure of a command: one sentence, its causes, and a hint.
 ///
 /// `Display` is the sentence alone; [`Terminal::error`](crate::ui::Terminal::error) prints all of it.
 #[derive(Debug, thiserror::Error)]
@@ -57,7 +57,7 @@ impl Error {
         Self { exit, ..self }
     }
 
-    /// Adds what the reader can do about it: a sentence or a command. It may have several lines.
+    /// Adds a hint for the reader: a sentence or a command. It may have several lines.
     pub(crate) fn with_hint(self, hint: impl Into<String>) -> Self {
         self.with_optional_hint(Some(hint))
     }
@@ -108,7 +108,7 @@ impl Error {
         self.exit
     }
 
-    /// What the reader can do about it.
+    /// The hint.
     pub(crate) fn hint(&self) -> Option<&str> {
         self.hint.as_deref()
     }

@@ -18,9 +18,9 @@ Examples:
   pointwork routes --json | jq '.[].path'
 
 Each route has method, path, origin, module, controller and handler, in the order of registration.
-The origin is `decorator` without a server, since the module declares the route, and `replay` with a
-server of `--adapter` or the configuration, which registers it. Routes that the server cannot serve
-are marked. The command does not listen.";
+The origin is `decorator` without a server, since the module declares the route, and `replay` with
+a server of `--adapter` or the configuration, which registers it. Routes that the server cannot
+serve are marked. The command does not listen.";
 
 /// The options of `pointwork routes`.
 #[derive(Debug, clap::Args)]

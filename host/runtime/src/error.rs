@@ -72,7 +72,7 @@ impl Error {
         self.kind
     }
 
-    /// What to do about it, in one sentence, if that is known.
+    /// The remedy, in one sentence, if it is known.
     pub fn hint(&self) -> Option<&str> {
         self.hint.as_deref()
     }

@@ -29,8 +29,9 @@ Examples:
   pointwork build --debug                  the dev profile: faster to build, larger, slower
   pointwork build -- --features admin      arguments after `--` go to cargo
 
-The component goes to target/pointwork/<package>.wasm beside the Cargo.toml of the workspace, wherever
-the target directory of cargo is, so that a path in pointwork.toml holds on every machine.
+The component goes to target/pointwork/<package>.wasm beside the Cargo.toml of the workspace,
+wherever the target directory of cargo is, so that a path in pointwork.toml holds on every
+machine.
 
 cargo is taken from CARGO or else from PATH, the compiler from RUSTC or else from PATH.";
 

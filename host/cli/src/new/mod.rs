@@ -15,8 +15,8 @@ Examples:
   pointwork new shop --path services/shop
   pointwork new shop --sdk-path ../pointwork/guest/rust
 
-The project depends on pointwork-guest in the version of this program. A program that was built in a
-checkout of Pointwork, or installed from one with `cargo install --path`, uses the SDK of that
+The project depends on pointwork-guest in the version of this program. A program that was built in
+a checkout of Pointwork, or installed from one with `cargo install --path`, uses the SDK of that
 checkout by its path. --sdk-path names another path.";
 
 /// The options of `pointwork new`.

@@ -16,8 +16,8 @@ Examples:
   pointwork swap shop shop.wasm --admin 127.0.0.1:9090 --token-file admin.token
 
 The component is checked, compiled and probed while the module serves on; then all its routes are
-replaced at once. Requests in flight end on the version that they began on. A module of a new name is
-added. A refused component changes nothing; the exit code is 5.";
+replaced at once. Requests in flight end on the version that they began on. A module of a new name
+is added. A refused component changes nothing; the exit code is 5.";
 
 /// The options of `pointwork swap`.
 #[derive(Debug, clap::Args)]

@@ -36,13 +36,13 @@ Examples:
   pointwork serve --listen 127.0.0.1:0          on a free port, which the banner shows
   pointwork serve --build                       build the modules first, also those that exist
   pointwork serve --watch                       swap a component when its file changes
-  pointwork serve --admin admin.sock            for `pointwork swap`, `modules`, `remove` and `rollback`
+  pointwork serve --admin admin.sock            for `pointwork swap`, `modules` and others
   pointwork serve --state /var/lib/shop         start with the versions that were swapped in last
 
 The banner on standard output lists the routes, the channels, and the imports and grants of each
-module. Its last line is `listening on http://HOST:PORT`, after `admin on PLACE` if there is an admin
-endpoint. SIGINT (Ctrl-C) and SIGTERM end the server: it accepts no further connection; requests in
-flight and emitted events come to their end. A second signal ends it at once.";
+module. Its last line is `listening on http://HOST:PORT`, after `admin on PLACE` if there is an
+admin endpoint. SIGINT (Ctrl-C) and SIGTERM end the server: it accepts no further connection;
+requests in flight and emitted events come to their end. A second signal ends it at once.";
 
 /// The options of `pointwork serve`.
 #[derive(Debug, clap::Args)]
@@ -168,7 +168,7 @@ async fn serve(
     let ending = async {
         serving.await;
         if let Some(admin) = admin {
-            // It logs its own errors.
+            // The task fails by a panic only, which is printed already.
             let _ = admin.serving.await;
         }
         drain(&app, options::server(config).shutdown_grace).await;

@@ -64,7 +64,7 @@ impl Error {
         self.event.as_deref()
     }
 
-    /// What to do about it, in one sentence, where that is known.
+    /// The remedy, in one sentence, if it is known.
     pub fn hint(&self) -> Option<&str> {
         self.hint.as_deref()
     }

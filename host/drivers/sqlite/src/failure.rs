@@ -4,7 +4,7 @@ use pointwork_core::http::StatusCode;
 use pointwork_core::{Failure, FailureCode};
 use rusqlite::ffi::{self, ErrorCode};
 
-/// The message for the caller where that of SQLite is not for them.
+/// The message for the caller in place of that of SQLite, which goes to the log.
 pub(crate) const FAILED: &str = "the database failed";
 
 /// The code of a change that contradicts the stored rows.

@@ -35,7 +35,7 @@ impl Folders {
                 changed.notify_one();
             }
         };
-        // It compares no file ids, which it needs for the two names of a renamed file alone.
+        // A cache of file ids would connect the two names of a renamed file, which do not matter here.
         let watcher = new_debouncer_opt(quiet, None, handler, NoCache::new(), Config::default());
         Self {
             files,
@@ -58,7 +58,7 @@ impl Folders {
         self.watched.retain(|folder, identity| {
             let stays = wanted.get(folder) == Some(identity);
             if !stays {
-                // The watch of a folder that is gone is gone already.
+                // A deleted folder is no longer watched.
                 let _ = watcher.unwatch(folder);
             }
             stays
