@@ -1,6 +1,6 @@
 //! Pointwork inside an actix-web application: `cargo run -p pointwork-mount-examples --bin mount-actix`.
 //!
-//! `/own` is the application's own route; what is below `/api` is Pointwork's; the middleware stands around both.
+//! `/own` is a route of the application, Pointwork answers everything below `/api`, and the middleware wraps both.
 
 use actix_web::body::MessageBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
@@ -10,7 +10,7 @@ use actix_web::{App, Error, HttpMessage as _, HttpServer, web};
 use pointwork::{ConnectOptions, Context, Extensions};
 use pointwork_actix::Actix;
 
-/// Knows the user of a request, and marks its reply.
+/// A middleware that sets the user of a request and adds headers to the reply.
 async fn middleware(
     request: ServiceRequest,
     next: Next<impl MessageBody>,
@@ -18,7 +18,7 @@ async fn middleware(
     let known = Extensions::default();
     known.set("user", "ada");
     request.extensions_mut().insert(known);
-    // The parameters of Pointwork's routes are read right before the handler, so there are none here.
+    // Pointwork reads the parameters of its routes right before the handler, so a middleware does not see them.
     let seen = request.match_info().iter().count();
     let mut reply = next.call(request).await?;
     let headers = reply.headers_mut();
@@ -34,9 +34,9 @@ async fn middleware(
 #[allow(clippy::print_stdout, reason = "a program tells its user where it listens")]
 async fn main() -> anyhow::Result<()> {
     let app = pointwork::App::new()?;
-    // A scope leaves the path whole, so the prefix belongs here, even where `web::scope("/api")` stands around it.
+    // A scope does not strip the path, so the prefix is set here, even inside `web::scope("/api")`.
     app.set_global_prefix("api")?;
-    // In place of this handler, or beside it: app.load_file("shop", "shop.wasm").await?
+    // Instead of this handler, or in addition to it: app.load_file("shop", "shop.wasm").await?
     app.get("hello/:name", |ctx: Context| async move {
         let user = ctx.extension("user").unwrap_or_default();
         format!("{user} greets {}", ctx.param("name").unwrap_or_default())

@@ -1,6 +1,6 @@
 //! Pointwork inside an axum application: `cargo run -p pointwork-mount-examples --bin mount-axum`.
 //!
-//! `/own` is the application's own route; what is below `/api` is Pointwork's; the middleware stands around both.
+//! `/own` is a route of the application, Pointwork answers everything below `/api`, and the middleware wraps both.
 
 use axum::Router;
 use axum::extract::rejection::RawPathParamsRejection;
@@ -11,12 +11,12 @@ use axum::routing::get;
 use pointwork::{App, ConnectOptions, Context, Extensions};
 use pointwork_axum::Axum;
 
-/// Knows the user of a request, and marks its reply.
+/// A middleware that sets the user of a request and adds headers to the reply.
 async fn middleware(seen: Result<RawPathParams, RawPathParamsRejection>, mut request: Request, next: Next) -> Response {
     let known = Extensions::default();
     known.set("user", "ada");
     request.extensions_mut().insert(known);
-    // The parameters of Pointwork's routes are read right before the handler, so there are none here.
+    // Pointwork reads the parameters of its routes right before the handler, so a middleware does not see them.
     let seen = seen.map_or(0, |params| params.iter().count());
     let mut reply = next.run(request).await;
     reply
@@ -30,9 +30,10 @@ async fn middleware(seen: Result<RawPathParams, RawPathParamsRejection>, mut req
 #[allow(clippy::print_stdout, reason = "a program tells its user where it listens")]
 async fn main() -> anyhow::Result<()> {
     let app = App::new()?;
-    // The prefix belongs here or to the mount, not to both: with `.nest("/api", …)` as well, the path would be `/api/api/…`.
+    // Set the prefix here or at the mount, not at both: with `.nest("/api", …)` as well, the path would be
+    // `/api/api/…`.
     app.set_global_prefix("api")?;
-    // In place of this handler, or beside it: app.load_file("shop", "shop.wasm").await?
+    // Instead of this handler, or in addition to it: app.load_file("shop", "shop.wasm").await?
     app.get("hello/:name", |ctx: Context| async move {
         let user = ctx.extension("user").unwrap_or_default();
         format!("{user} greets {}", ctx.param("name").unwrap_or_default())

@@ -1,6 +1,6 @@
 //! Pointwork inside a server on bare hyper: `cargo run -p pointwork-mount-examples --bin mount-hyper`.
 //!
-//! `/own` is the server's own route; what is below `/api` is Pointwork's; the middleware stands around both.
+//! `/own` is a route of the server, Pointwork answers everything below `/api`, and the middleware wraps both.
 
 use std::convert::Infallible;
 
@@ -13,7 +13,7 @@ use pointwork::{App, Body, ConnectOptions, Context, Extensions};
 use pointwork_hyper::{Hyper, HyperService};
 use tower::{ServiceExt as _, service_fn};
 
-/// Knows the user of a request, passes it on, and marks its reply. Any tower layer will do in its place.
+/// A middleware that sets the user of a request and adds headers to the reply. Any tower layer works in its place.
 async fn middleware(pointwork: HyperService, mut request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
     let known = Extensions::default();
     known.set("user", "ada");
@@ -24,7 +24,7 @@ async fn middleware(pointwork: HyperService, mut request: Request<Incoming>) -> 
     };
     let headers = reply.headers_mut();
     headers.insert("x-middleware", HeaderValue::from_static("hyper"));
-    // The parameters of Pointwork's routes are read right before the handler; a request has no place for them before.
+    // Pointwork reads the parameters of its routes right before the handler, so a middleware does not see them.
     headers.insert("x-params-before", 0.into());
     Ok(reply)
 }
@@ -33,9 +33,9 @@ async fn middleware(pointwork: HyperService, mut request: Request<Incoming>) -> 
 #[allow(clippy::print_stdout, reason = "a program tells its user where it listens")]
 async fn main() -> anyhow::Result<()> {
     let app = App::new()?;
-    // The prefix belongs here or to the mount, not to both.
+    // Set the prefix here or at the mount, not at both.
     app.set_global_prefix("api")?;
-    // In place of this handler, or beside it: app.load_file("shop", "shop.wasm").await?
+    // Instead of this handler, or in addition to it: app.load_file("shop", "shop.wasm").await?
     app.get("hello/:name", |ctx: Context| async move {
         let user = ctx.extension("user").unwrap_or_default();
         format!("{user} greets {}", ctx.param("name").unwrap_or_default())

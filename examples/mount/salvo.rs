@@ -1,19 +1,19 @@
 //! Pointwork inside a salvo application: `cargo run -p pointwork-mount-examples --bin mount-salvo`.
 //!
-//! `/own` is the application's own route; what is below `/api` is Pointwork's; the middleware stands around both.
+//! `/own` is a route of the application, Pointwork answers everything below `/api`, and the middleware wraps both.
 
 use pointwork::{App, ConnectOptions, Context, Extensions};
 use pointwork_salvo::Salvo;
 use salvo_core::conn::tcp::TcpAcceptor;
 use salvo_core::prelude::*;
 
-/// Knows the user of a request, and marks its reply.
+/// A middleware that sets the user of a request and adds headers to the reply.
 #[handler]
 async fn middleware(req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
     let known = Extensions::default();
     known.set("user", "ada");
     req.extensions_mut().insert(known);
-    // The parameters of Pointwork's routes are read right before the handler, so there are none here.
+    // Pointwork reads the parameters of its routes right before the handler, so a middleware does not see them.
     let seen = req.params().len();
     ctrl.call_next(req, depot, res).await;
     res.headers_mut()
@@ -30,9 +30,9 @@ async fn own() -> &'static str {
 #[allow(clippy::print_stdout, reason = "a program tells its user where it listens")]
 async fn main() -> anyhow::Result<()> {
     let app = App::new()?;
-    // salvo leaves the path whole, whatever stands before it in the tree, so the prefix belongs here.
+    // salvo does not strip the path of a parent router, so the prefix is set here.
     app.set_global_prefix("api")?;
-    // In place of this handler, or beside it: app.load_file("shop", "shop.wasm").await?
+    // Instead of this handler, or in addition to it: app.load_file("shop", "shop.wasm").await?
     app.get("hello/:name", |ctx: Context| async move {
         let user = ctx.extension("user").unwrap_or_default();
         format!("{user} greets {}", ctx.param("name").unwrap_or_default())
@@ -40,7 +40,7 @@ async fn main() -> anyhow::Result<()> {
     let pointwork = Salvo::new();
     app.connect_to(pointwork.clone(), ConnectOptions::new())?;
 
-    // It answers whatever reaches it, so it comes last.
+    // It answers every request that reaches it, so it is the last router.
     let router = Router::new()
         .hoop(middleware)
         .push(Router::with_path("own").get(own))

@@ -1,20 +1,20 @@
 //! Pointwork inside a trillium application: `cargo run -p pointwork-mount-examples --bin mount-trillium`.
 //!
-//! `/own` is the application's own route; what is below `/api` is Pointwork's; the middleware stands around both.
+//! `/own` is a route of the application, Pointwork answers everything below `/api`, and the middleware wraps both.
 
 use pointwork::{App, ConnectOptions, Context, Extensions};
 use pointwork_trillium::Trillium;
 use trillium::{Conn, Handler};
 use trillium_router::{Router, RouterConnExt as _};
 
-/// Knows the user of a request, and marks its reply.
+/// A middleware that sets the user of a request and adds headers to the reply.
 struct Middleware;
 
 impl Handler for Middleware {
     async fn run(&self, conn: Conn) -> Conn {
         let known = Extensions::default();
         known.set("user", "ada");
-        // The parameters of Pointwork's routes are read right before the handler, so there are none here.
+        // Pointwork reads the parameters of its routes right before the handler, so a middleware does not see them.
         let seen = usize::from(conn.param("p1").is_some() || conn.wildcard().is_some());
         conn.with_state(known)
             .with_response_header("x-params-before", seen.to_string())
@@ -29,9 +29,9 @@ impl Handler for Middleware {
 #[allow(clippy::print_stdout, reason = "a program tells its user where it listens")]
 async fn main() -> anyhow::Result<()> {
     let app = App::new()?;
-    // The prefix belongs here or to the mount, not to both: below a router's `api/*` the path would be `/api/api/…`.
+    // Set the prefix here or at the mount, not at both: below a router's `api/*` the path would be `/api/api/…`.
     app.set_global_prefix("api")?;
-    // In place of this handler, or beside it: app.load_file("shop", "shop.wasm").await?
+    // Instead of this handler, or in addition to it: app.load_file("shop", "shop.wasm").await?
     app.get("hello/:name", |ctx: Context| async move {
         let user = ctx.extension("user").unwrap_or_default();
         format!("{user} greets {}", ctx.param("name").unwrap_or_default())

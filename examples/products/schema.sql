@@ -1,4 +1,4 @@
--- Run at every start of the server, in one transaction: every statement has to stand being run again.
+-- Run at every start of the server, in one transaction, so every statement must be repeatable.
 
 CREATE TABLE IF NOT EXISTS products (
     id INTEGER PRIMARY KEY,
@@ -13,7 +13,7 @@ CREATE TABLE IF NOT EXISTS product_views (
     views INTEGER NOT NULL
 );
 
--- Something to look at, as long as there is nothing.
+-- The first products, if there are none.
 INSERT INTO products (sku, name, price_cents, description)
 SELECT column1, column2, column3, column4
 FROM (VALUES

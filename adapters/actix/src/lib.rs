@@ -17,8 +17,8 @@
 //!
 //! # Mounting
 //!
-//! In an application of actix-web that already exists it is a service (spec A9). The user's routes come first, and what
-//! none of them takes is ours, with the user's middleware around all:
+//! In an application of actix-web that already exists it is a service (spec A9). The user's routes come first, and it gets
+//! the requests that none of them takes, with the user's middleware around all:
 //!
 //! ```no_run
 //! use actix_web::{App, HttpServer, middleware::Logger, web};
@@ -40,56 +40,58 @@
 //! # }
 //! ```
 //!
-//! See [`ActixService`] for scopes, and for what a middleware can tell a handler.
+//! See [`ActixService`] for scopes, and for the values that a middleware can pass to a handler.
 //!
 //! # How a request finds its route
 //!
-//! actix-web is given one entry, which asks the core: [`Router::respond`](pointwork_core::Router::respond) matches the
-//! target as it came, any method among its routes (spec A4). [`serve`](Actix::serve) configures actix-web's own server,
-//! which is actix-server with actix-http's HTTP/1, and puts nothing between it and the entry. There is one worker for each
-//! core; native handlers run on the workers, each a runtime of its own: a task that they start with `tokio::spawn` ends
+//! actix-web has one entry, which passes every request on to the core: [`Router::respond`](pointwork_core::Router::respond)
+//! matches the target as it came, any method among its routes (spec A4). [`serve`](Actix::serve) configures actix-web's own
+//! server, which is actix-server with actix-http's HTTP/1, and puts nothing between it and the entry. There is one worker for
+//! each core. Native handlers run on the workers, each a runtime of its own: a task that they start with `tokio::spawn` ends
 //! with the server.
 //!
-//! The times of the [options](pointwork_core::ServerOptions) are kept by one timer for each connection, which closes it.
-//! It runs until the head of a request is there, stands still while the request is answered, and runs anew from the end of
-//! the reply: actix-http itself limits only the first head of a connection.
+//! One timer for each connection keeps the timeouts of the [options](pointwork_core::ServerOptions), and closes the
+//! connection. It runs until the head of a request is there, stands still while the request is answered, and runs anew from
+//! the end of the reply: actix-http itself limits only the first head of a connection.
 //!
 //! # Differences of actix-web's server
 //!
 //! | request or setting | on actix-web |
 //! |---|---|
-//! | a malformed head, no `Host` or two, a length beside a transfer coding, two lengths, a coding other than `chunked` | 400 without a body from actix-http, and the end of the connection. It says `Connection: close` only to the first request of a connection, and logs an error |
+//! | a malformed head, no `Host` or two, a length beside a transfer coding, two lengths, a coding other than `chunked` | 400 without a body from actix-http, which logs an error, and the end of the connection. Only the refusal of a connection's first request has `Connection: close` |
 //! | an absolute target without `Host` in HTTP/1.1, a POST without a length in HTTP/1.0 | 400 |
-//! | a target that is no ASCII, or has 64 KiB or more | 400 |
+//! | a target that is not ASCII, or has 64 KiB or more | 400 |
 //! | a method with one of the characters `#$%&'` | 400; a route for one is shown as unavailable (spec A3) |
 //! | more than 96 header lines, or a head of more than 128 KiB | 431, whatever [`max_headers`](pointwork_core::ServerOptions::max_headers) and [`max_header_bytes`](pointwork_core::ServerOptions::max_header_bytes) are. A client that sends on may see a reset instead |
 //! | broken chunks | the handler reads a body that broke off, and its reply is lost if it does not come at once |
-//! | `Expect: 100-continue` | `100 Continue` is sent before anybody reads the body |
-//! | a request whose body was not all read when its reply began | the reply says `Connection: close`; the connection closes half a second after it |
+//! | `Expect: 100-continue` | `100 Continue` is sent before the handler reads the body |
+//! | a request whose body was not all read when its reply began | the reply has `Connection: close`; the connection closes half a second after it |
 //! | CONNECT, `Upgrade: websocket`, `Connection: upgrade` | answered like any other request, and the last of its connection. A reply without a length has no chunks then |
-//! | pipelining: a request was read before the reply to the one before it is made | that reply is the last of its connection, and the later request is not answered. actix-http would write the reply in the form that the later request asks for |
-//! | header lines | reach the handler, and leave in a reply, in any order; those of one name in theirs |
+//! | pipelining: a request was read before the reply to the one before it is made | that reply is the last of its connection, and the later request is not answered. actix-http would write the reply in the form that the later request needs |
+//! | header lines | reach the handler, and leave in a reply, in any order; the lines of one name keep theirs |
 //! | a refusal in HTTP/1.0 | has no `Connection: close`; the connection closes all the same |
 //! | a client that closes its half of the connection | counts as gone, and its handler is cancelled |
-//! | [`protocols`](pointwork_core::ServerOptions::protocols), [`http2`](pointwork_core::ServerOptions::http2) | there is no HTTP/2 |
-//! | [`max_connections`](pointwork_core::ServerOptions::max_connections) | shared out evenly among the workers, rounded down |
-//! | [`header_timeout`](pointwork_core::ServerOptions::header_timeout) | limits also how long the last 32 KiB of a reply may take that the system has not taken yet, unless the client takes nothing for a while: then [`write_timeout`](pointwork_core::ServerOptions::write_timeout) does |
-//! | a system out of file descriptors | stands in the log only, as an error of actix-server, not as `server:crashed`. It tries again |
+//! | [`protocols`](pointwork_core::ServerOptions::protocols), [`http2`](pointwork_core::ServerOptions::http2) | HTTP/2 is not spoken |
+//! | [`max_connections`](pointwork_core::ServerOptions::max_connections) | divided evenly among the workers, rounded down |
+//! | [`header_timeout`](pointwork_core::ServerOptions::header_timeout) | also limits the time for the last 32 KiB of a reply that the system has not taken yet, unless the client takes nothing for a while: then [`write_timeout`](pointwork_core::ServerOptions::write_timeout) does |
+//! | a process out of file descriptors | is in the log only, as an error of actix-server, not a `server:crashed`. The server tries again |
 //!
-//! A setting that was changed to something that cannot be kept is told once at boot, in a warning with its name.
+//! [`serve`](Actix::serve) logs a warning for each setting that was changed to a value that it cannot keep.
 //!
-//! In a server of the user's own ([`HttpServer`](actix_web::HttpServer)) its limits and its times hold, and of the options
-//! only [`body_timeout`](pointwork_core::ServerOptions::body_timeout) counts. There a reply to a pipelined request has the
-//! form that the request read last asks for: one to a GET lacks its body, if a HEAD was read meanwhile. A reply without a
-//! length that breaks off looks whole there in HTTP/1.0, and to a request with `Upgrade: websocket`.
+//! In a server of the user's own ([`HttpServer`](actix_web::HttpServer)) its limits and timeouts hold, and of the options only
+//! [`body_timeout`](pointwork_core::ServerOptions::body_timeout) applies. There a reply to a pipelined request has the form
+//! that the request read last needs: a reply to a GET lacks its body if a HEAD was read meanwhile. A reply without a length
+//! that breaks off looks whole there in HTTP/1.0, and to a request with `Upgrade: websocket`.
 
 mod adapter;
+mod answer;
 mod body;
 mod connection;
 mod reply;
 mod request;
+mod server;
 mod service;
-mod serving;
+mod state;
 
 pub use adapter::Actix;
 pub use pointwork_core::Serving;

@@ -7,7 +7,7 @@ use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, Request, StatusCode, Uri, Version, header};
 use pointwork_core::ServerOptions;
 
-/// The head of a request, held against the limits of the options if there are any to hold.
+/// The head of a request, checked against the limits of the options if they apply.
 ///
 /// # Errors
 /// The status to refuse it with.
@@ -25,7 +25,7 @@ pub(crate) fn convert(head: &RequestHead, limits: Option<&ServerOptions>) -> Res
         values += value.len();
     }
     if let Some(limits) = limits {
-        // Blanks, colons and the ends of lines as every client writes them: actix-http tells nothing of the bytes.
+        // Blanks, colons and the ends of lines as every client writes them: actix-http does not keep the bytes.
         let length = parts.method.as_str().len() + target + " HTTP/1.1\r\n\r\n".len() + 1 + names + values + 4 * lines;
         if lines > limits.max_headers || u32::try_from(length).map_or(true, |length| length > limits.max_header_bytes) {
             return Err(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
@@ -46,7 +46,7 @@ pub(crate) fn convert(head: &RequestHead, limits: Option<&ServerOptions>) -> Res
     Ok(parts)
 }
 
-/// The length of a target, and what it is in the newer types.
+/// The length of a target, and the target in the newer types.
 fn target(uri: &actix_web::http::Uri) -> Option<(usize, Uri)> {
     let bytes = match (uri.scheme(), uri.authority(), uri.path_and_query()) {
         (None, None, Some(path)) => Bytes::copy_from_slice(path.as_str().as_bytes()),
@@ -80,4 +80,14 @@ pub(crate) fn length(head: &Parts) -> Option<u64> {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_of_target_stays_as_it_is() {
+        for text in ["/", "/?", "/a?b", "*", "http://h:1/a?b", "h:80"] {
+            let (length, uri) = target(&text.parse().unwrap()).unwrap();
+            assert_eq!((length, uri.to_string().as_str()), (text.len(), text));
+        }
+    }
+}

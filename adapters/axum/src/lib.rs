@@ -32,9 +32,9 @@
 //! # How routes are registered
 //!
 //! Every table becomes an `axum::Router` with one path for each shape of the core's. On each path stand axum's seven verbs
-//! for the routes that have one of them, and `any` with a guard for all other methods: a method that no route of the path
-//! is for falls through to the table's fallback, where the core says 404, 405, or finds the less specific route that
-//! takes it (spec A2, A8). A path that axum cannot hold is left to the fallback alone.
+//! for the routes that have one of them, and `any` with a guard for all other methods: a method without a route on the path
+//! falls through to the table's fallback, where the core answers 404 or 405, or finds a less specific route that takes it
+//! (spec A2, A8). A path that axum cannot hold is left to the fallback alone.
 //!
 //! # The matched path
 //!
@@ -54,10 +54,10 @@
 //!
 //! # Server
 //!
-//! `axum::serve` knows no timeouts and no limits. So [`serve`](Axum::serve) runs the router on [`pointwork_server`], which
-//! has those of [`ServerOptions`]; what that answers by itself, and what differs from the bytes on the wire, is in its
-//! docs. Mounted, the server is yours, and so are they, the body's pause aside. hyper then settles a body that is framed in
-//! two ways by itself, which `serve` [refuses for a reason](pointwork_server#why-it-follows-the-framing).
+//! `axum::serve` has no timeouts and no limits. So [`serve`](Axum::serve) runs the router on [`pointwork_server`], which
+//! has those of [`ServerOptions`]; its docs list the requests that it answers by itself, and the differences from the bytes
+//! on the wire. Mounted, the server is yours, and of the options only the body timeout applies. hyper then settles a body
+//! with two framings by itself, which `serve` [refuses](pointwork_server#why-it-follows-the-framing).
 
 mod adapter;
 mod reply;
@@ -65,5 +65,4 @@ mod syntax;
 mod table;
 
 pub use adapter::Axum;
-pub use pointwork_core::Serving;
-pub use pointwork_core::{Http2Options, Protocols, ServerOptions};
+pub use pointwork_core::{Http2Options, Protocols, ServerOptions, Serving};

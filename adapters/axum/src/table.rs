@@ -12,7 +12,7 @@ use futures_util::FutureExt as _;
 use http::Method;
 use pointwork_core::Router;
 use pointwork_core::routing::{Shape, ShapeId};
-use pointwork_server::arriving;
+use pointwork_server::request_body;
 use tower::util::{ServiceExt as _, service_fn};
 
 use crate::{reply, syntax};
@@ -46,7 +46,7 @@ fn respond(
 ) -> impl Future<Output = Result<Response, Infallible>> + Send + use<> {
     // For the layers outside, which saw the request before axum matched it.
     let matched = request.extensions().get::<MatchedPath>().cloned();
-    let request = request.map(|body| arriving(body).within(body_timeout, router.executor()));
+    let request = request.map(|body| request_body(body).within(body_timeout, router.executor()));
     router.respond(hint, request).map(|reply| {
         let mut reply = reply::convert(reply);
         if let Some(matched) = matched {
@@ -56,21 +56,21 @@ fn respond(
     })
 }
 
-/// A service as axum takes it, which answers every request.
-trait Answer:
+/// A service as axum takes it.
+trait AxumService:
     tower::Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + Sync + 'static
 {
 }
 
-impl<S> Answer for S where
+impl<S> AxumService for S where
     S: tower::Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + Sync + 'static
 {
 }
 
 /// Registers every shape that axum can hold. A request whose path is none of theirs, or whose method no route of the path
 /// takes, falls through to `fallback`.
-fn native<H: Answer>(shapes: &[Shape], hinted: impl Fn(ShapeId) -> H, fallback: impl Answer) -> axum::Router {
-    // axum panics where a path cannot stand beside the others; what this takes, axum takes.
+fn native<H: AxumService>(shapes: &[Shape], hinted: impl Fn(ShapeId) -> H, fallback: impl AxumService) -> axum::Router {
+    // axum panics where a path cannot stand beside the others; axum takes every path that `matchit` takes.
     let mut paths = matchit::Router::new();
     let mut native = axum::Router::new().without_v07_checks();
     for shape in shapes {
@@ -83,8 +83,8 @@ fn native<H: Answer>(shapes: &[Shape], hinted: impl Fn(ShapeId) -> H, fallback: 
 }
 
 /// The services on the path of one shape: a verb each where a route is for it, and `any` with a guard for the other
-/// methods. What the guard does not take falls through (spec A2).
-fn methods(shape: &Shape, hinted: impl Answer, fallback: impl Answer) -> MethodRouter<(), Infallible> {
+/// methods. A request that the guard does not take falls through (spec A2).
+fn methods(shape: &Shape, hinted: impl AxumService, fallback: impl AxumService) -> MethodRouter<(), Infallible> {
     let verbs = VERBS.iter().filter(|(verb, _)| shape.methods().any(|its| its == verb));
     let is_verb = |method: &Method| VERBS.iter().any(|(verb, _)| verb == method);
     let others: Arc<[Method]> = shape.methods().filter(|method| !is_verb(method)).cloned().collect();
@@ -109,12 +109,12 @@ mod tests {
     use std::future::ready;
 
     use axum::body::Body;
-    use pointwork_core::routing::{Entry, MethodFilter as Filter, Owner, Pattern, Table, TableOptions};
+    use pointwork_core::routing::{MethodFilter as Filter, Owner, Pattern, RouteEntry, Table, TableOptions};
 
     use super::*;
 
     /// Replies with a mark and the path that axum matched.
-    fn marked(mark: &'static str) -> impl Answer {
+    fn marked(mark: &'static str) -> impl AxumService {
         service_fn(move |request: Request| {
             let matched = request.extensions().get::<MatchedPath>();
             let mark = format!("{mark} {}", matched.map_or("-", MatchedPath::as_str));
@@ -129,7 +129,7 @@ mod tests {
     fn table(routes: &[&str]) -> axum::Router {
         let entry = |route: &&str| {
             let (method, path) = route.split_once(' ').unwrap();
-            Entry {
+            RouteEntry {
                 filter: Filter::parse((method != "ALL").then_some(method)).unwrap(),
                 pattern: Pattern::parse(path).unwrap(),
                 owner: Owner::Manual,

@@ -17,15 +17,14 @@
 //!
 //! # What never reaches a route
 //!
-//! Malformed heads, which hyper answers by itself; the list, and what differs from the bytes on the wire, is in the docs
-//! of [`pointwork_server`]. Everything else reaches [`Router::respond`](pointwork_core::Router::respond), which refuses
-//! what is left with its own 400: no `Host` or several, bad escapes, and so on (spec A8, P8).
+//! Malformed heads, which hyper answers by itself: the docs of [`pointwork_server`] list them, and the differences from the
+//! bytes on the wire. Every other request reaches [`Router::respond`](pointwork_core::Router::respond), which refuses the
+//! invalid ones that hyper accepts with a 400 of its own: no `Host` or several, bad escapes, and so on (spec A8, P8).
 
 mod adapter;
 mod service;
 
 pub use adapter::Hyper;
-pub use pointwork_core::Serving;
-pub use pointwork_core::{Http2Options, Protocols, ServerOptions};
+pub use pointwork_core::{Http2Options, Protocols, ServerOptions, Serving};
 pub use pointwork_server::BoxError;
 pub use service::{HyperService, Replying};

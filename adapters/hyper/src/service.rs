@@ -10,20 +10,19 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Body as HttpBody;
-use pointwork_core::{Body, BoxFuture};
-use pointwork_server::BoxError;
-
-use crate::adapter::Inner;
+use pointwork_core::adapter::AdapterState;
+use pointwork_core::{Body, BoxFuture, Router};
+use pointwork_server::{BoxError, request_body};
 
 /// The adapter as a [`tower_service::Service`] and a [`hyper::service::Service`] (spec A9).
 ///
-/// Made by [`Hyper::service`](crate::Hyper::service). It takes requests with any body of [`Bytes`] and never fails:
-/// what goes wrong is a reply. It is always ready, cheap to clone, and sees later routes as they are published.
+/// [`Hyper::service`](crate::Hyper::service) returns it. It takes requests with any body of [`Bytes`] and never fails: an
+/// error is a reply. It is always ready, cheap to clone, and sees later routes as they are published.
 ///
 /// The request must be as the client sent it. A router around it that takes a prefix off the path changes what the routes
 /// match; one that keeps it, while the application has a global prefix too, makes the path double (spec G6). Call it
-/// within a tokio runtime with time enabled. Of the [options](pointwork_core::ServerOptions), only the body timeout counts here:
-/// the rest is the server's around it.
+/// within a tokio runtime with time enabled. Of the [options](pointwork_core::ServerOptions) only the body timeout applies
+/// here: the others belong to the server around it.
 ///
 /// ```
 /// use std::convert::Infallible;
@@ -47,12 +46,12 @@ use crate::adapter::Inner;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone)]
-pub struct HyperService(Arc<Inner>);
+#[derive(Clone, Debug)]
+pub struct HyperService(Arc<AdapterState<Router>>);
 
 impl HyperService {
-    pub(crate) fn new(inner: Arc<Inner>) -> Self {
-        Self(inner)
+    pub(crate) fn new(state: Arc<AdapterState<Router>>) -> Self {
+        Self(state)
     }
 
     fn answer<B>(&self, request: Request<B>) -> Replying
@@ -60,13 +59,7 @@ impl HyperService {
         B: HttpBody<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
-        Replying(Box::pin(self.0.respond(request)))
-    }
-}
-
-impl fmt::Debug for HyperService {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("HyperService")
+        Replying(Box::pin(self.0.respond(request.map(request_body))))
     }
 }
 
@@ -102,7 +95,7 @@ where
     }
 }
 
-/// The reply that a [`HyperService`] works on. Dropping it cancels the handler.
+/// The future of a [`HyperService`]. Dropping it cancels the handler.
 #[must_use = "futures do nothing unless polled"]
 pub struct Replying(BoxFuture<'static, Response<Body>>);
 

@@ -1,66 +1,44 @@
-//! The adapter itself: the published router, and the ways to serve it.
+//! The adapter: its handle, and the ways to serve it.
 
 use std::convert::Infallible;
-use std::fmt;
 use std::sync::Arc;
 
 use http::Request;
 use http::uri::Scheme;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
-use pointwork_core::{Error, Published, Reporter, Router, ServerOptions, Serving, Staged, Transport};
+use pointwork_core::adapter::AdapterState;
+use pointwork_core::{Error, Router, Serving, Staged, adapter_handle};
 use salvo_core::conn::SocketAddr;
 use salvo_core::{ConnCtrl, Service};
 use tokio::net::TcpListener;
 
-use crate::entrance::{self, Entrance};
-use crate::request::Alone;
-
-const NAME: &str = "salvo";
+use crate::handler::{CatchAll, WholePath};
+use crate::request::Unobserved;
 
 /// Adapter D: serves an application's routes on salvo (spec A4).
 ///
 /// A handle that is cheap to clone; all clones are one adapter. Give one to the application, which publishes its routes
 /// through it, and keep one to [`serve`](Self::serve) with. Until the first routes are published every request gets 503.
 #[derive(Clone)]
-pub struct Salvo(Arc<Inner>);
+pub struct Salvo {
+    state: Arc<AdapterState<Router>>,
+}
 
-struct Inner {
-    options: ServerOptions,
-    published: Arc<Published<Router>>,
+adapter_handle! {
+    Salvo { name: "salvo" }
+
+    fn stage(&self, router: Arc<Router>) -> Result<Staged, Error> {
+        Ok(self.state.stage(Router::clone(&router)))
+    }
 }
 
 impl Salvo {
-    /// An adapter with the default options.
-    pub fn new() -> Self {
-        Self::with_options(ServerOptions::default())
-    }
-
-    /// An adapter with these options.
-    pub fn with_options(options: ServerOptions) -> Self {
-        Self(Arc::new(Inner {
-            options: options.clamped(),
-            published: Arc::new(Published::new(NAME)),
-        }))
-    }
-
-    /// Opens a listener, for example on `127.0.0.1:8080`; port 0 picks a free one.
-    ///
-    /// # Errors
-    /// [`Adapter`](pointwork_core::ErrorKind::Adapter), naming the address and what to do, if it is taken or cannot be
-    /// had. The failure is emitted as `server:crashed` too (spec E1), provided that the adapter is attached.
-    pub async fn bind(&self, address: impl tokio::net::ToSocketAddrs + fmt::Display) -> Result<TcpListener, Error> {
-        let name = address.to_string();
-        let bound = TcpListener::bind(address).await;
-        bound.map_err(|cause| self.0.published.bind_failed(&name, cause))
-    }
-
     /// Serves a listener until the end of the process, or [until a signal](Serving::with_graceful_shutdown).
     ///
-    /// A [`Service`] of salvo's answers, on the server that [`pointwork_server`] is, and with the limits and times of the
-    /// [options](ServerOptions).
+    /// A [`Service`] of salvo's answers, on the server of [`pointwork_server`], with the limits and timeouts of the
+    /// [options](pointwork_core::ServerOptions).
     pub fn serve(&self, listener: TcpListener) -> Serving {
-        let Inner { options, published } = &*self.0;
         let salvo = Arc::new(Service::new(self.router()).hyper_handler(
             SocketAddr::Unknown,
             SocketAddr::Unknown,
@@ -71,19 +49,19 @@ impl Salvo {
         ));
         let service = service_fn(move |mut request: Request<Incoming>| {
             let salvo = salvo.clone();
-            request.extensions_mut().insert(Alone);
+            request.extensions_mut().insert(Unobserved);
             // Not as a service of hyper's, which rewrites the target where `fix-http1-request-uri` is on.
             let request = salvo_core::Request::from_hyper(request, Scheme::HTTP);
             async move { Ok::<_, Infallible>(salvo.handle(request).await.into_hyper()) }
         });
-        pointwork_server::serve(NAME, listener, options, published.clone(), service)
+        pointwork_server::serve(&self.state, listener, service)
     }
 
     /// The adapter as a router of salvo's, to be pushed into an application that already exists, with its middleware
     /// around it (spec A9).
     ///
     /// It answers every request that reaches it, with 404 and 405 too, and sees later tables as they are published. salvo
-    /// asks its routers in their order, so push it last: what stands behind it is never asked.
+    /// tries its routers in their order, so push it last: no router behind it is tried.
     ///
     /// ```
     /// use pointwork_salvo::Salvo;
@@ -128,38 +106,6 @@ impl Salvo {
     ///
     /// No [`Catcher`](salvo_core::catcher::Catcher) replaces a reply, not even one without a body.
     pub fn router(&self) -> salvo_core::Router {
-        entrance::router(Entrance {
-            published: self.0.published.clone(),
-            body_timeout: self.0.options.body_timeout,
-        })
-    }
-}
-
-impl Default for Salvo {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl fmt::Debug for Salvo {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Salvo")
-            .field("options", &self.0.options)
-            .field("published", &self.0.published)
-            .finish()
-    }
-}
-
-impl Transport for Salvo {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn attach(&self, reporter: Reporter) {
-        self.0.published.attach(reporter);
-    }
-
-    fn stage(&self, router: Arc<Router>) -> Result<Staged, Error> {
-        Ok(self.0.published.stage(Router::clone(&router)))
+        salvo_core::Router::with_filter(WholePath).goal(CatchAll(self.state.clone()))
     }
 }

@@ -23,16 +23,16 @@
 //!
 //! # What never reaches a route
 //!
-//! Malformed heads, which hyper answers by itself; the list, and what differs from the bytes on the wire, is in the docs
-//! of [`pointwork_server`], on which [`serve`](Salvo::serve) runs. Everything else reaches
-//! [`Router::respond`](pointwork_core::Router::respond), which refuses what is left with its own 400: no `Host` or several,
-//! bad escapes, and so on (spec A8, P8).
+//! Malformed heads, which hyper answers by itself: the docs of [`pointwork_server`], on which [`serve`](Salvo::serve) runs,
+//! list them, and the differences from the bytes on the wire. Every other request reaches
+//! [`Router::respond`](pointwork_core::Router::respond), which refuses the invalid ones that hyper accepts with a 400 of its
+//! own: no `Host` or several, bad escapes, and so on (spec A8, P8).
 //!
-//! # What differs
+//! # Differences of salvo's server
 //!
-//! Served by the adapter: nothing. Mounted in a server of salvo's own:
+//! [`serve`](Salvo::serve) has none. Mounted in a server of salvo's own:
 //!
-//! | | |
+//! | subject | difference |
 //! |---|---|
 //! | limits and times | the server's; of the [`ServerOptions`] only the body timeout counts |
 //! | with salvo's feature `fix-http1-request-uri` (a default) | a target that is a path gets scheme and `Host` before it, which no handler sees; one that is a bare authority, as CONNECT has it, becomes `/`, so that the context's path is `/` instead of empty |
@@ -41,10 +41,9 @@
 //! | a middleware that answers by itself, or changes method, target or headers | changes what the routes see |
 
 mod adapter;
-mod entrance;
+mod handler;
 mod reply;
 mod request;
 
 pub use adapter::Salvo;
-pub use pointwork_core::Serving;
-pub use pointwork_core::{Http2Options, Protocols, ServerOptions};
+pub use pointwork_core::{Http2Options, Protocols, ServerOptions, Serving};

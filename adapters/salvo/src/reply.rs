@@ -17,8 +17,8 @@ pub(crate) fn put(reply: http::Response<Body>, res: &mut Response) {
         res.headers.extend(parts.headers);
     }
     res.extensions.extend(parts.extensions);
-    // Whole where it is whole, since middleware that compresses or caches looks for that. An empty one is no
-    // `ResBody::None`: to salvo that is a reply still to be made, and a catcher would make an error page of it.
+    // A whole body stays whole, for middleware that compresses or caches. An empty body does not become `ResBody::None`: to
+    // salvo that is a missing reply, and a catcher would make an error page of it.
     res.body = match body.try_into_bytes() {
         Ok(bytes) => ResBody::Once(bytes),
         Err(body) => ResBody::stream(BodyStream::new(body).map_ok(BytesFrame)),

@@ -4,12 +4,12 @@ use std::io;
 
 use http_body_util::{BodyExt as _, LengthLimitError};
 use pointwork_core::{Body, BodyError, Extensions};
-use pointwork_server::{BoxError, arriving};
+use pointwork_server::{BoxError, request_body};
 use salvo_core::{Depot, Request};
 
-/// Marks a request that the adapter's own server took in: no middleware looks at it, before or after.
+/// Marks a request of the adapter's own server: no middleware sees it, before or after.
 #[derive(Clone, Copy)]
-pub(crate) struct Alone;
+pub(crate) struct Unobserved;
 
 /// The request as the client sent it, with the [`Extensions`] of a middleware.
 ///
@@ -19,7 +19,7 @@ pub(crate) async fn take(req: &mut Request, depot: &Depot) -> http::Request<Body
     *request.method_mut() = req.method().clone();
     *request.uri_mut() = req.uri().clone();
     *request.version_mut() = req.version();
-    if req.extensions().get::<Alone>().is_some() {
+    if req.extensions().get::<Unobserved>().is_some() {
         *request.headers_mut() = std::mem::take(req.headers_mut());
         return request;
     }
@@ -40,26 +40,21 @@ async fn take_body(req: &mut Request) -> Body {
             .map(|read| Body::from(read.clone()))
             .unwrap_or_default();
     }
-    // What `Request::limit_body` lets through, if it was called.
+    // The limit of `Request::limit_body`, if it was called.
     let limit = req.secure_max_size();
-    arriving(req.take_body().map_err(move |error| peel(error, limit)))
+    request_body(req.take_body().map_err(move |error| body_error(error, limit)))
 }
 
-/// The error as it was before salvo put it into an [`io::Error`], whose `source` leaves out the very error that it holds.
-fn peel(error: io::Error, limit: usize) -> BoxError {
-    let mut error: BoxError = error.into();
-    loop {
-        match error.downcast::<io::Error>() {
-            Ok(outer) if outer.kind() != io::ErrorKind::Other => return outer,
-            Ok(outer) => match outer.into_inner() {
-                Some(inner) => error = inner,
-                None => return io::Error::from(io::ErrorKind::Other).into(),
-            },
-            Err(inner) if inner.is::<LengthLimitError>() => {
-                let limit = u64::try_from(limit).unwrap_or(u64::MAX);
-                return BodyError::TooLarge { limit }.into();
-            }
-            Err(inner) => return inner,
-        }
+/// The error with the limit, where it is salvo's for a body that is too long.
+fn body_error(error: io::Error, limit: usize) -> BoxError {
+    let mut cause = error.get_ref();
+    // salvo puts one `io::Error` into another.
+    while let Some(inner) = cause.and_then(|cause| cause.downcast_ref::<io::Error>()) {
+        cause = inner.get_ref();
     }
+    if cause.is_some_and(|cause| cause.is::<LengthLimitError>()) {
+        let limit = u64::try_from(limit).unwrap_or(u64::MAX);
+        return BodyError::TooLarge { limit }.into();
+    }
+    error.into()
 }

@@ -13,7 +13,7 @@ use pointwork_core::Body;
 use trillium::{Conn, HeaderName, HeaderValue, KnownHeaderName, Method, Status, Version};
 use trillium_server_common::AsyncRead;
 
-use crate::handler::in_streams;
+use crate::request::in_streams;
 use crate::socket::Socket;
 
 /// The longest body that is handed over whole, in bytes. A longer one goes piece by piece, which copies it in pieces.
@@ -73,18 +73,18 @@ fn put_headers(conn: &mut Conn, headers: &HeaderMap) {
     }
 }
 
-/// Sets what belongs to the connection.
+/// Sets the headers of the connection.
 ///
 /// In a reply of unknown length trillium takes `close` to mean that the connection's end is the reply's, so that one that
-/// broke off would look whole. Such a reply never says it. The same word among the headers of the request makes trillium
+/// broke off would look whole. Such a reply never has it. The same word among the headers of the request makes trillium
 /// close all the same. In a reply to CONNECT it makes trillium leave out the length, which RFC 9110 forbids there.
 fn put_connection(conn: &mut Conn, ends: bool, is_tunnel: bool, is_framed: bool) {
-    let asked = |word: &str| {
+    let has_token = |word: &str| {
         let mut tokens = conn.request_headers().token_iter(KnownHeaderName::Connection);
         tokens.any(|token| token.eq_ignore_ascii_case(word))
     };
-    let ends = ends || is_tunnel || asked("close");
-    let stays = conn.http_version() == Version::Http1_0 && asked("keep-alive");
+    let ends = ends || is_tunnel || has_token("close");
+    let stays = conn.http_version() == Version::Http1_0 && has_token("keep-alive");
     let word = match (ends, stays) {
         (true, _) => Some("close"),
         (false, true) => Some("keep-alive"),
@@ -106,7 +106,7 @@ fn native_body(conn: &mut Conn, mut body: Body, length: Option<u64>) -> trillium
     if length.is_some_and(|length| length <= WHOLE) {
         match Pin::new(&mut body).poll_frame(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(Some(Ok(frame))) => piece = frame.into_data().unwrap_or_default(),
-            // It broke off, and so does what stands for it.
+            // It broke off, and so does the empty body, which is too short.
             Poll::Ready(_) => body = Body::empty(),
             Poll::Pending => {}
         }

@@ -3,7 +3,7 @@
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version};
 use pointwork_core::Extensions;
-use trillium::Conn;
+use trillium::{Conn, KnownHeaderName};
 use trillium_http::Conn as HttpConn;
 
 type Native = HttpConn<Box<dyn trillium::Transport>>;
@@ -11,8 +11,23 @@ type Native = HttpConn<Box<dyn trillium::Transport>>;
 /// The longest target that the `http` crate takes, in bytes.
 pub(crate) const LONGEST_TARGET: usize = u16::MAX as usize - 1;
 
-/// The head as the client sent it, as far as trillium kept it; `None` if it is not a head of HTTP: trillium's parser takes
-/// some that the `http` crate refuses.
+/// Whether the connection speaks HTTP/2 or later.
+pub(crate) fn in_streams(conn: &Conn) -> bool {
+    conn.http_version() > trillium::Version::Http1_1
+}
+
+/// The length of the body; `None` if it is not known beforehand.
+pub(crate) fn body_length(conn: &Conn) -> Option<u64> {
+    let headers = conn.request_headers();
+    if headers.has_header(KnownHeaderName::TransferEncoding) {
+        return None;
+    }
+    let length = headers.content_length();
+    length.or_else(|| (!in_streams(conn)).then_some(0))
+}
+
+/// The head as the client sent it, as far as trillium kept it; `None` if the `http` crate refuses it: trillium's parser
+/// accepts more.
 pub(crate) fn head(conn: &Conn) -> Option<Parts> {
     let (mut parts, ()) = Request::new(()).into_parts();
     parts.method = Method::from_bytes(conn.method().as_str().as_bytes()).ok()?;
@@ -32,14 +47,9 @@ pub(crate) fn length(conn: &Conn, head: &Parts) -> usize {
     let native: &Native = conn.as_ref();
     let authority = native.authority().map_or(0, str::len) + native.scheme().map_or(0, |scheme| scheme.len() + 3);
     let lines = head.headers.iter();
-    lines
-        .map(|(name, value)| name.as_str().len() + value.len() + LINE)
-        .sum::<usize>()
-        + head.method.as_str().len()
-        + authority
-        + native.path_and_query().len()
-        + FIRST_LINE
-        + 2
+    let lines = lines.map(|(name, value)| name.as_str().len() + value.len() + LINE);
+    let method = head.method.as_str().len();
+    lines.sum::<usize>() + method + authority + native.path_and_query().len() + FIRST_LINE + 2
 }
 
 fn version(native: trillium::Version) -> Version {
@@ -69,8 +79,8 @@ fn target(conn: &Conn, method: &Method) -> Option<Uri> {
     }
 }
 
-/// The rest of the path below the router that the adapter is mounted in. trillium keeps it without the slash before it and
-/// without those at its end.
+/// The rest of the path below the router that the adapter is mounted in. trillium keeps it without the slashes before and
+/// behind it.
 fn path_and_query(conn: &Conn, native: &Native) -> String {
     let (whole, left) = (native.path(), conn.path());
     if whole == left {

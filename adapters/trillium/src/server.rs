@@ -1,64 +1,56 @@
-//! trillium's own server, configured: its listener, its tasks, and its end.
+//! trillium's own server: its configuration, and the graceful shutdown.
 
-use std::future::{Future, poll_fn};
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Poll, ready};
-use std::time::Duration;
+use std::sync::Arc;
 
 use futures_util::future::{Either, select};
-use pointwork_core::{BoxFuture, Protocols, ServerOptions};
+use pointwork_core::adapter::{AdapterState, CUT_TIME};
+use pointwork_core::{BoxFuture, Protocols, Router, ServerOptions};
 use tokio::net::TcpListener;
-use tokio::sync::oneshot;
-use tokio::task::JoinSet;
 use tokio::time::timeout;
 use trillium_http::HttpConfig;
-use trillium_server_common::{Config, DroppableFuture, Runtime, RuntimeTrait, Stream, Swansong};
-use trillium_tokio::TokioRuntime;
+use trillium_server_common::{Config, Swansong};
 
 use crate::TrilliumHandler;
-use crate::adapter::{Inner, NAME};
 use crate::listener::Listener;
+use crate::tasks::Tasks;
 
-/// How long connections that were cut may take to let go of their sockets.
-const CUT_TIME: Duration = Duration::from_secs(1);
-
-/// How much of a reply is gathered before it is written, in bytes.
+/// The number of bytes of a reply that are gathered before they are written.
 const WRITE: usize = 64 * 1024;
 
 /// Serves a listener until the signal.
-pub(crate) async fn run(inner: Arc<Inner>, listener: TcpListener, signal: BoxFuture<'static, ()>) {
-    for setting in not_kept(&inner.options) {
-        tracing::warn!(
-            adapter = NAME,
-            setting,
-            "trillium's server cannot keep this setting: it speaks HTTP/1.0 and HTTP/1.1 alone"
-        );
-    }
-    let grace = inner.options.shutdown_grace;
+pub(crate) async fn run(state: Arc<AdapterState<Router>>, listener: TcpListener, signal: BoxFuture<'static, ()>) {
+    let options = state.options();
+    state.warn_not_kept(&not_kept(options));
     let swansong = Swansong::new();
     let config = Config::<Listener, ()>::new()
         .without_signals()
         .with_nodelay()
-        // The listener counts the connections. Beyond trillium's limit a client waits for its 503 without a time limit.
+        // The listener counts the connections. Beyond trillium's limit a client waits for its 503 without a timeout.
         .with_max_connections(Some(usize::MAX))
         .with_swansong(swansong.clone())
-        .with_http_config(http_config(&inner.options))
-        .with_prebound_server(Listener::new(inner.clone(), listener));
-    let cut = CutOnDrop(config.runtime());
-    let mut serving = pin!(config.run_async(TrilliumHandler::served(inner)));
+        .with_http_config(http_config(options))
+        .with_prebound_server(Listener::new(state.clone(), listener));
+    let tasks = AbortOnDrop(config.runtime());
+    let mut serving = pin!(config.run_async(TrilliumHandler::new(state.clone(), true)));
     // The signal first: a server under load must see it too.
     if let Either::Right(((), _)) = select(signal, &mut serving).await {
         return;
     }
     swansong.shut_down();
-    if timeout(grace, cut.0.ended()).await.is_err() {
-        tracing::warn!(
-            adapter = NAME,
-            "requests were still in flight {grace:?} after the signal to shut down, and are cut"
-        );
-        cut.0.lock().abort_all();
-        let _ = timeout(CUT_TIME, cut.0.ended()).await;
+    if timeout(options.shutdown_grace, tasks.0.ended()).await.is_err() {
+        state.warn_cut(tasks.0.count());
+        tasks.0.abort();
+        let _ = timeout(CUT_TIME, tasks.0.ended()).await;
+    }
+}
+
+/// Ends everything when the server is dropped, in whatever state it is.
+struct AbortOnDrop(Tasks);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }
 
@@ -69,101 +61,44 @@ fn http_config(options: &ServerOptions) -> HttpConfig {
         .with_body_write_chunk_len(WRITE)
 }
 
-/// The settings that differ from the default, and that trillium's server cannot keep.
-fn not_kept(options: &ServerOptions) -> Vec<&'static str> {
-    let (asked, default) = (&options.http2, ServerOptions::default().http2);
-    let settings = [
+/// The settings, and whether each was changed to a value that this server, which speaks HTTP/1 alone, cannot keep.
+fn not_kept(options: &ServerOptions) -> [(&'static str, bool); 6] {
+    let (http2, default) = (&options.http2, ServerOptions::default().http2);
+    let pending_resets = http2.max_pending_resets != default.max_pending_resets;
+    let faulty_streams = http2.max_faulty_streams != default.max_faulty_streams;
+    [
         ("protocols", options.protocols == Protocols::Http2),
-        ("http2.max_streams", asked.max_streams != default.max_streams),
-        (
-            "http2.max_pending_resets",
-            asked.max_pending_resets != default.max_pending_resets,
-        ),
-        (
-            "http2.max_faulty_streams",
-            asked.max_faulty_streams != default.max_faulty_streams,
-        ),
-        ("http2.ping_interval", asked.ping_interval != default.ping_interval),
-        ("http2.ping_timeout", asked.ping_timeout != default.ping_timeout),
-    ];
-    let changed = settings.into_iter().filter(|(_, changed)| *changed);
-    changed.map(|(name, _)| name).collect()
-}
-
-/// tokio, with all tasks of one server in one set, so that they can be awaited and ended: trillium detaches them.
-#[derive(Clone, Debug)]
-pub(crate) struct Tasks {
-    tokio: TokioRuntime,
-    set: Arc<Mutex<JoinSet<()>>>,
-}
-
-impl Tasks {
-    pub(crate) fn new() -> Self {
-        Self {
-            tokio: TokioRuntime::default(),
-            set: Arc::default(),
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, JoinSet<()>> {
-        // Nothing panics while it holds the lock.
-        self.set.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Completes when no task is left.
-    async fn ended(&self) {
-        poll_fn(|cx| {
-            let mut set = self.lock();
-            while ready!(set.poll_join_next(cx)).is_some() {}
-            Poll::Ready(())
-        })
-        .await;
-    }
-}
-
-impl RuntimeTrait for Tasks {
-    fn spawn<Fut>(&self, fut: Fut) -> DroppableFuture<impl Future<Output = Option<Fut::Output>> + Send + 'static>
-    where
-        Fut: Future + Send + 'static,
-        Fut::Output: Send + 'static,
-    {
-        let (done, output) = oneshot::channel();
-        let mut set = self.lock();
-        // A task that has ended stays in the set until it is asked for.
-        while set.try_join_next().is_some() {}
-        set.spawn(async move {
-            let _ = done.send(fut.await);
-        });
-        DroppableFuture::new(async move { output.await.ok() })
-    }
-
-    async fn delay(&self, duration: Duration) {
-        self.tokio.delay(duration).await;
-    }
-
-    fn interval(&self, period: Duration) -> impl Stream<Item = ()> + Send + 'static {
-        self.tokio.interval(period)
-    }
-
-    fn block_on<Fut: Future>(&self, fut: Fut) -> Fut::Output {
-        self.tokio.block_on(fut)
-    }
-}
-
-impl From<Tasks> for Runtime {
-    fn from(tasks: Tasks) -> Self {
-        Arc::new(tasks).into()
-    }
-}
-
-/// Ends everything when the server is dropped, in whatever state it is.
-struct CutOnDrop(Tasks);
-
-impl Drop for CutOnDrop {
-    fn drop(&mut self) {
-        self.0.lock().abort_all();
-    }
+        ("http2.max_streams", http2.max_streams != default.max_streams),
+        ("http2.max_pending_resets", pending_resets),
+        ("http2.max_faulty_streams", faulty_streams),
+        ("http2.ping_interval", http2.ping_interval != default.ping_interval),
+        ("http2.ping_timeout", http2.ping_timeout != default.ping_timeout),
+    ]
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn only_changed_settings_of_http_2_are_named() {
+        let named = |options: &ServerOptions| {
+            let affected = not_kept(options).into_iter().filter(|(_, affected)| *affected);
+            affected.map(|(name, _)| name).collect::<Vec<_>>()
+        };
+        let mut options = ServerOptions::default();
+        options.protocols = Protocols::Http1;
+        options.keep_alive = false;
+        options.max_connections = 7;
+        assert!(named(&options).is_empty());
+        options.protocols = Protocols::Http2;
+        options.http2.max_streams = 7;
+        options.http2.ping_timeout = Duration::from_secs(1);
+        assert_eq!(
+            named(&options),
+            ["protocols", "http2.max_streams", "http2.ping_timeout"]
+        );
+    }
+}

@@ -1,11 +1,11 @@
-//! Runs each program as a user would, and asks it over a socket.
+//! Runs each program and sends it requests over a socket.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// A program that runs; dropped, it ends.
+/// A running program. Dropping it kills the process.
 struct Program {
     child: Child,
     address: String,
@@ -63,8 +63,8 @@ fn body(reply: &str) -> &str {
     reply.split_once("\r\n\r\n").map_or("", |(_, body)| body)
 }
 
-/// The user's own route and middleware stand around the application (spec A9); the middleware saw no parameters before the
-/// handler had them (spec H2); what nobody has is the application's 404, with the middleware's mark.
+/// The application's own route and middleware work (spec A9), the middleware sees no parameters before the handler does
+/// (spec H2), and an unknown path is the application's 404 with the middleware's header.
 fn stands_in_its_user_s_application(framework: &str, path: &str) {
     let program = Program::start(path);
     let own = program.get("/own");

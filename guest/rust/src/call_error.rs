@@ -2,70 +2,57 @@ use std::error::Error;
 use std::fmt;
 
 use crate::bindings::types::Failure;
-use crate::reply::Throw;
+use crate::throw::Throw;
 
-/// Why a function of the host, or a listener, did not do what it was asked.
+/// The error of a call: a function of the host or a listener failed.
 ///
-/// `?` turns it into a [`Throw`], so that a handler which does not care replies with the [`status`](Self::status) that
-/// the host proposes. A message for a status of 500 and above stays in the host's log: the client gets a plain sentence.
-/// In a listener `?` turns it into a [`Failure`](crate::Failure), which passes it on to the listener's caller as it is.
+/// In a handler, `?` converts it into a [`Throw`] with the same [`status`](Self::status). The message reaches the
+/// client only with a status below 500; otherwise it is logged, and the client gets a general sentence. In a listener,
+/// `?` converts it into a [`Failure`](crate::Failure) with the same code, status and message.
 #[derive(Clone, Debug)]
 pub struct CallError {
-    what: &'static str,
-    code: String,
-    status: u16,
-    message: String,
+    /// A function of the host or an event.
+    called: &'static str,
+    failure: Failure,
 }
 
 impl CallError {
-    pub(crate) fn new(what: &'static str, failure: Failure) -> Self {
-        Self {
-            what,
-            code: failure.code,
-            status: failure.status,
-            message: failure.message,
-        }
+    pub(crate) fn new(called: &'static str, failure: Failure) -> Self {
+        Self { called, failure }
     }
 
-    pub(crate) fn unwritable(what: &'static str, error: &serde_json::Error) -> Self {
-        Self {
-            what,
+    /// A payload or result that cannot be converted.
+    pub(crate) fn bad_payload(event: &'static str, message: String) -> Self {
+        let failure = Failure {
             code: "bad-payload".into(),
             status: 500,
-            message: format!("the payload is no JSON: {error}"),
-        }
+            message,
+        };
+        Self::new(event, failure)
     }
 
-    pub(crate) fn unreadable(what: &'static str, message: String) -> Self {
-        Self {
-            what,
-            code: "bad-payload".into(),
-            status: 500,
-            message: format!("the result does not fit: {message}"),
-        }
-    }
-
-    /// The kind of failure, a word from an open list: `unknown-event`, `ambiguous-event`, `bad-payload`,
-    /// `already-replied`, `invalid-reply`, `too-large`, `too-deep`, `deadline`, `overloaded`, `gone`, `failed`. Treat a
-    /// word that you do not know like `failed`.
+    /// The kind of failure, from an open list: `unknown-event`, `ambiguous-event`, `bad-payload`, `already-replied`,
+    /// `invalid-reply`, `too-large`, `too-deep`, `deadline`, `overloaded`, `gone`, `failed`. Treat an unknown code like
+    /// `failed`.
     pub fn code(&self) -> &str {
-        &self.code
+        &self.failure.code
     }
 
-    /// The HTTP status that fits the failure, if it ends the request.
+    /// The HTTP status for a reply with this failure.
     pub fn status(&self) -> u16 {
-        self.status
+        self.failure.status
     }
 
-    /// One sentence for people.
+    /// One sentence for humans.
     pub fn message(&self) -> &str {
-        &self.message
+        &self.failure.message
     }
 }
 
 impl fmt::Display for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` failed with `{}`: {}", self.what, self.code, self.message)
+        let Failure { code, message, .. } = &self.failure;
+        write!(f, "`{}` failed with `{code}`: {message}", self.called)
     }
 }
 
@@ -73,10 +60,11 @@ impl Error for CallError {}
 
 impl From<CallError> for Throw {
     fn from(error: CallError) -> Self {
-        if error.status < 500 {
-            return Self::new(error.status, error.message);
+        let status = error.status();
+        if status < 500 {
+            return Self::new(status, error.failure.message);
         }
         crate::log::error!("{error}");
-        Self::new(error.status, "the server could not answer the request")
+        Self::new(status, "the server could not answer the request")
     }
 }

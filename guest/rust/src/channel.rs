@@ -1,21 +1,22 @@
-//! What `#[channel]` makes of an impl block.
+//! The traits that `#[channel]` implements.
 
 use std::future::Future;
 
-use crate::{AsyncDelivery, Delivery, Failure, Payload};
+use crate::delivery::{AsyncDelivery, Delivery};
+use crate::failure::Failure;
+use crate::payload::Payload;
 
 /// A named group of listeners (spec C1).
 ///
-/// `#[channel]` implements it; it is public so that generic code, such as the one of `testing`, can take a channel by its
-/// type.
+/// `#[channel]` implements it. It is public for generic code, such as the module `testing`.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no channel",
+    message = "`{Self}` is not a channel",
     label = "expected a type with a `#[channel]` impl block"
 )]
 pub trait Channel {
-    /// The channel's name; `name:event` is how the rest of the application calls an event of it (spec C2).
+    /// The channel's name. The application calls its events as `name:event` (spec C2).
     const NAME: &'static str;
-    /// How many listeners there are; they are numbered from 0 in the order of declaration.
+    /// The number of listeners. They are numbered from 0 in the order of declaration.
     const LISTENERS: u32;
     /// The events in the order of declaration.
     const EVENTS: &'static [Listener];
@@ -29,10 +30,10 @@ pub trait Channel {
     ) -> impl Future<Output = Result<Payload, Failure>>;
 }
 
-/// A channel without `async fn`, fit for a module of either form.
+/// A channel without `async fn`, for modules of both forms.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not fit a synchronous module",
-    label = "has `async fn` listeners, or no `#[channel]` at all",
+    label = "has `async fn` listeners or no `#[channel]` impl block",
     note = "write `module! {{ async; … }}` to make the module asynchronous, or make the listeners plain `fn`"
 )]
 pub trait BlockingChannel: Channel {
@@ -41,7 +42,7 @@ pub trait BlockingChannel: Channel {
     fn deliver(listener: u32, delivery: Delivery, payload: Payload) -> Result<Payload, Failure>;
 }
 
-/// One attribute of one listener.
+/// One attribute of a listener.
 #[derive(Clone, Copy, Debug)]
 pub struct Listener {
     /// The number of the listener within its channel. Several events may share one.

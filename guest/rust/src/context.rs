@@ -3,20 +3,22 @@ use std::ops::Deref;
 
 use pointwork_events::{Event, IoEvent};
 
-use crate::bindings::types::Failure;
+use crate::bindings::types::{self, Failure};
+use crate::call_error::CallError;
 use crate::form::{Async, Blocking};
-use crate::reply::{Deferred, IntoOutcome, Outcome, Reply, Throw};
+use crate::reply::{Deferred, IntoOutcome, Outcome, Reply};
+use crate::request::Request;
 use crate::stream::{BodyReader, BodyWriter};
-use crate::{CallError, Request, backend, payload};
+use crate::throw::Throw;
+use crate::{backend, payload};
 
-/// A request that waits for its reply, and the only door that a controller has to anything outside itself.
+/// A request and its reply. A controller reaches everything outside itself through it.
 ///
-/// The host makes it and hands it to the handler, by value or by reference as the handler declares; a listener gets it if
-/// a handler handed it over (spec H6). Everything about
-/// the request is read through [`Request`], to which it dereferences. Without a parameter it is the context of a
-/// synchronous handler, whose waiting functions suspend the instance; see [`AsyncContext`] for the other form.
+/// The handler takes it by value or by reference; a listener gets it if a handler hands it over (spec H6). It
+/// dereferences to [`Request`]. `Context` without a type parameter belongs to the synchronous form, in which a call
+/// suspends the instance; [`AsyncContext`] belongs to the asynchronous one.
 ///
-/// Dropping it without a reply tells the host that nobody will answer, and the client gets 500 (spec H7).
+/// If the last holder drops it without a reply, the client gets 500 (spec H7).
 ///
 /// ```
 /// use pointwork_guest::{Context, Event, Throw, events};
@@ -38,8 +40,8 @@ pub struct Context<F = Blocking> {
     form: PhantomData<F>,
 }
 
-/// The context of a handler of the asynchronous form: its waiting functions are awaited, and meanwhile the instance
-/// serves other requests.
+/// The context of the asynchronous form: functions that wait are `async`, and meanwhile the instance serves other
+/// requests.
 ///
 /// ```
 /// use pointwork_guest::{AsyncContext, Throw, events};
@@ -68,20 +70,19 @@ impl<F> Context<F> {
         }
     }
 
-    /// Puts an event into its listener's queue and returns the context at once (spec H3).
+    /// Queues an event for its listener and returns at once (spec H3).
     ///
-    /// What becomes of the event shows in the host's log and in `server:crashed`, never here.
+    /// It returns no error: a failure appears in the host's log and as `server:crashed`.
     pub fn emit<E: Event>(&self, payload: E::Payload) -> &Self {
-        match payload::encode(&payload) {
-            Ok(payload) => self.raw.emit(E::NAME, &payload),
-            Err(error) => crate::log::error!("event `{}` was not emitted: {error}", E::NAME),
+        if let Some(payload) = payload::for_emit::<E>(&payload) {
+            self.raw.emit(E::NAME, &payload);
         }
         self
     }
 
-    /// Gives the context away to the listener of an event, which replies in the handler's stead (spec H6).
+    /// Hands the context over to the listener of an event, which replies instead of the handler (spec H6).
     ///
-    /// Return the value: it leaves the reply open.
+    /// The handler returns the [`Deferred`].
     ///
     /// ```
     /// use pointwork_guest::{CallError, Context, Deferred, events};
@@ -95,21 +96,21 @@ impl<F> Context<F> {
     ///
     /// # Errors
     ///
-    /// Nobody listens to the event, or the payload could not be written. The context is gone all the same; the handler
-    /// may still return the error, or any other reply.
+    /// The event has no listener, or the payload cannot be written as JSON. The context is dropped; the handler can
+    /// still return the error or another reply.
     pub fn hand_over<E: Event>(self, payload: E::Payload) -> Result<Deferred, CallError> {
-        let payload = payload::of_call::<E>(&payload)?;
+        let payload = payload::for_call::<E>(&payload)?;
         backend::hand_over(E::NAME, self.request.raw, &payload)
             .map(|()| Deferred)
             .map_err(|failure| CallError::new(E::NAME, failure))
     }
 
-    /// Replies now, while the handler goes on. Its own value must then be `()`, the context, or [`Deferred`].
+    /// Replies now; the handler continues. Its return value must then be `()`, the context, or [`Deferred`].
     ///
     /// # Errors
     ///
-    /// `already-replied` if somebody replied before, which changes nothing (spec H7); `invalid-reply` if HTTP has no such
-    /// reply.
+    /// `already-replied` if the request has a reply already, which stays unchanged (spec H7); `invalid-reply` if the
+    /// reply is not valid HTTP.
     pub fn send(&self, reply: impl IntoOutcome) -> Result<(), CallError> {
         let sent = match reply.into_outcome() {
             Outcome::Reply(reply) => self.raw.send(&reply.into()),
@@ -122,8 +123,8 @@ impl<F> Context<F> {
     /// Ends the request with an error: the client gets `status` (400 to 599) and the JSON body `{"message": message}`
     /// (spec H4).
     ///
-    /// It makes the error; returning it is what ends the request. The result type is the handler's own, so that the
-    /// call can stand behind `return`.
+    /// The request ends when the handler returns the error. The type parameter fits any result type, so that
+    /// `return ctx.throw(…)` compiles in every handler.
     ///
     /// ```
     /// use pointwork_guest::{Context, HttpStatus, Throw};
@@ -138,30 +139,30 @@ impl<F> Context<F> {
     ///
     /// # Errors
     ///
-    /// Always: it is an error.
+    /// Always.
     pub fn throw<T>(&self, status: impl Into<u16>, message: impl Into<String>) -> Result<T, Throw> {
         Err(Throw::new(status, message))
     }
 
-    /// Replies with a head now and a body piece by piece. Counts as the reply from here on, so the handler's value must
-    /// be `()`, the context, or [`Deferred`]. A body of `head` is not sent.
+    /// Sends the head of the reply now and returns the body as a stream. The handler's return value must then be `()`,
+    /// the context, or [`Deferred`]. The body of `head` is not sent.
     ///
     /// # Errors
     ///
-    /// `already-replied` if somebody replied before; `invalid-reply` if HTTP has no such head.
+    /// `already-replied` if the request has a reply already; `invalid-reply` if the head is not valid HTTP.
     pub fn open_reply(&self, head: Reply) -> Result<BodyWriter<F>, CallError> {
-        let head = crate::bindings::types::Reply::from(head);
+        let head = types::Reply::from(head);
         self.raw
             .open_reply(head.status, &head.headers)
             .map(BodyWriter::new)
             .map_err(|failure| CallError::new("open_reply", failure))
     }
 
-    /// Reads the request body piece by piece, however large it is.
+    /// The request body as a stream, for bodies of any size.
     ///
     /// # Errors
     ///
-    /// `gone` if the body was taken before: it can be taken once, whole or piece by piece.
+    /// `gone` if the body was taken before: it can be taken once, whole or as a stream.
     pub fn open_body(&self) -> Result<BodyReader<F>, CallError> {
         self.raw
             .open_body()
@@ -170,19 +171,31 @@ impl<F> Context<F> {
     }
 }
 
+impl<F> IntoOutcome for Context<F> {
+    fn into_outcome(self) -> Outcome {
+        Outcome::Deferred
+    }
+}
+
+impl<F> IntoOutcome for &Context<F> {
+    fn into_outcome(self) -> Outcome {
+        Outcome::Deferred
+    }
+}
+
 impl Context<Blocking> {
-    /// Calls the listener of an event and suspends the instance until it returned (spec H3).
+    /// Calls the listener of an event and suspends the instance until it returns (spec H3).
     ///
     /// # Errors
     ///
-    /// The listener failed, there is none, or what it returned is not `E::Output`. `?` turns the error into a reply; see
-    /// [`CallError`].
+    /// The listener failed, the event has none, or the result is not an `E::Output`. `?` converts the error into a
+    /// reply; see [`CallError`].
     pub fn call<E: IoEvent>(&self, payload: E::Payload) -> Result<E::Output, CallError> {
-        let payload = payload::of_call::<E>(&payload)?;
-        payload::of_answer::<E>(self.raw.call(E::NAME, &payload))
+        let payload = payload::for_call::<E>(&payload)?;
+        payload::call_result::<E>(self.raw.call(E::NAME, &payload))
     }
 
-    /// The whole request body. A handler that takes [`Json`](crate::Json), `String` or `Vec<u8>` need not ask for it.
+    /// Waits for the whole request body. Arguments of type [`Json`](crate::Json), `String` or `Vec<u8>` do the same.
     ///
     /// # Errors
     ///
@@ -199,8 +212,8 @@ impl Context<Blocking> {
 impl Context<Async> {
     /// Calls the listener of an event and waits for what it returns (spec H3).
     ///
-    /// It borrows the context, so that several calls can be in flight at once, and take as long as the longest of them.
-    /// Any crate that joins futures does, such as `futures-util`:
+    /// It borrows the context, so several calls can be in flight at once. Any crate that joins futures works, such as
+    /// `futures-util`:
     ///
     /// ```
     /// use futures_util::future::try_join;
@@ -228,11 +241,11 @@ impl Context<Async> {
     ///
     /// Dropping the future abandons the call; the listener may have run in part or in full.
     pub async fn call<E: IoEvent>(&self, payload: E::Payload) -> Result<E::Output, CallError> {
-        let payload = payload::of_call::<E>(&payload)?;
-        payload::of_answer::<E>(backend::waiting::call(&self.raw, E::NAME.to_owned(), payload).await)
+        let payload = payload::for_call::<E>(&payload)?;
+        payload::call_result::<E>(backend::waiting::call(&self.raw, E::NAME.to_owned(), payload).await)
     }
 
-    /// The whole request body. A handler that takes [`Json`](crate::Json), `String` or `Vec<u8>` need not ask for it.
+    /// Waits for the whole request body. Arguments of type [`Json`](crate::Json), `String` or `Vec<u8>` do the same.
     ///
     /// # Errors
     ///
@@ -251,7 +264,9 @@ impl Context<Async> {
         backend::waiting::body(&self.raw).await
     }
 
-    pub(crate) fn into_blocking(self) -> Context<Blocking> {
+    /// For a block without `async fn` in an asynchronous module.
+    #[doc(hidden)]
+    pub fn into_blocking(self) -> Context<Blocking> {
         Context {
             request: self.request,
             form: PhantomData,

@@ -1,15 +1,15 @@
-//! What `#[controller]` makes of an impl block.
+//! The traits that `#[controller]` implements.
 
 use std::future::Future;
 
-use crate::{AsyncContext, Context, Outcome};
+use crate::context::{AsyncContext, Context};
+use crate::reply::Outcome;
 
-/// A path prefix with its handlers.
+/// Handlers with a common path prefix.
 ///
-/// `#[controller]` implements it; it is public so that generic code, such as the one of `testing`, can take a controller
-/// by its type.
+/// `#[controller]` implements it. It is public for generic code, such as the module `testing`.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no controller",
+    message = "`{Self}` is not a controller",
     label = "expected a type with a `#[controller]` impl block"
 )]
 pub trait Controller {
@@ -17,7 +17,7 @@ pub trait Controller {
     const NAME: &'static str;
     /// The path prefix as written; `/` if the attribute gives none (spec D1).
     const PREFIX: &'static str;
-    /// How many handlers there are; they are numbered from 0 in the order of declaration.
+    /// The number of handlers. They are numbered from 0 in the order of declaration.
     const HANDLERS: u32;
     /// The routes in the order of declaration (spec D9).
     const ROUTES: &'static [Route];
@@ -27,10 +27,10 @@ pub trait Controller {
     fn handle_async(handler: u32, context: AsyncContext) -> impl Future<Output = Outcome>;
 }
 
-/// A controller without `async fn`, fit for a module of either form.
+/// A controller without `async fn`, for modules of both forms.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not fit a synchronous module",
-    label = "has `async fn` handlers, or no `#[controller]` at all",
+    label = "has `async fn` handlers or no `#[controller]` impl block",
     note = "write `module! {{ async; … }}` to make the module asynchronous, or make the handlers plain `fn`"
 )]
 pub trait BlockingController: Controller {
@@ -39,7 +39,7 @@ pub trait BlockingController: Controller {
     fn handle(handler: u32, context: Context) -> Outcome;
 }
 
-/// One attribute of one handler.
+/// One attribute of a handler.
 #[derive(Clone, Copy, Debug)]
 pub struct Route {
     /// The number of the handler within its controller. Several routes may share one.
@@ -48,6 +48,6 @@ pub struct Route {
     pub name: &'static str,
     /// The method; `None` for every method.
     pub method: Option<&'static str>,
-    /// The paths as written, each a route of its own; none stands for the prefix itself (spec D3).
+    /// The paths as written, each a route of its own. An empty list is the prefix itself (spec D3).
     pub paths: &'static [&'static str],
 }

@@ -2,14 +2,16 @@ use std::marker::PhantomData;
 
 use pointwork_events::{Event, IoEvent};
 
+use crate::call_error::CallError;
+use crate::context::Context;
 use crate::form::{Async, Blocking};
-use crate::{CallError, Context, backend, payload};
+use crate::{backend, payload};
 
-/// One event on its way through a listener, and the door to further events.
+/// The delivery of one event to a listener, through which the listener calls and emits other events.
 ///
-/// It carries the chain of calls that led here: what the listener calls in turn inherits deadline, depth and request id.
-/// A listener takes it by value or by reference. Without a parameter it is the delivery of a synchronous listener; see
-/// [`AsyncDelivery`] for the other form.
+/// Calls through it continue the chain of calls of the event: they have its deadline, depth and request id. The
+/// listener takes it by value or by reference. `Delivery` without a type parameter belongs to the synchronous form;
+/// [`AsyncDelivery`] belongs to the asynchronous one.
 ///
 /// ```
 /// use pointwork_guest::{Delivery, Failure, channel, events};
@@ -35,8 +37,8 @@ pub struct Delivery<F = Blocking> {
     form: PhantomData<F>,
 }
 
-/// The delivery of a listener of the asynchronous form: its waiting functions are awaited, and meanwhile the instance
-/// hears other events.
+/// The delivery of the asynchronous form: functions that wait are `async`, and meanwhile the instance handles other
+/// events.
 ///
 /// ```
 /// use pointwork_guest::{AsyncDelivery, Failure, channel, events};
@@ -61,53 +63,52 @@ impl<F> Delivery<F> {
         Self { raw, form: PhantomData }
     }
 
-    /// The event's name within its channel: `product:all` for `db:product:all`. It tells the events of a listener apart
-    /// that has several.
+    /// The event's name within its channel: `product:all` for `db:product:all`. A listener of several events
+    /// distinguishes them by it.
     pub fn event(&self) -> String {
         self.raw.event()
     }
 
-    /// The id of the request that began the chain of calls; `None` if no request did.
+    /// The id of the request that started the chain of calls; `None` if no request did.
     pub fn request_id(&self) -> Option<String> {
         self.raw.request_id()
     }
 
-    /// Takes the context that was handed over with the event (spec H6); `None` if there was none, or if it was taken
-    /// before. A listener that always needs it takes [`Context`] as an argument instead.
+    /// Takes the context that was handed over with the event (spec H6); `None` if there is none or it was taken before.
+    /// A listener that always needs the context takes [`Context`] as an argument instead.
     ///
-    /// As long as nobody takes it, the delivery holds it, and dropping the delivery drops it (spec H7).
+    /// A context that is not taken is dropped with the delivery (spec H7).
     pub fn take_context(&self) -> Option<Context<F>> {
         self.raw.take_context().map(Context::new)
     }
 
-    /// Puts an event into its listener's queue and returns the delivery at once (spec H3).
+    /// Queues an event for its listener and returns at once (spec H3).
     ///
-    /// What becomes of the event shows in the host's log and in `server:crashed`, never here.
+    /// It returns no error: a failure appears in the host's log and as `server:crashed`.
     pub fn emit<E: Event>(&self, payload: E::Payload) -> &Self {
-        match payload::encode(&payload) {
-            Ok(payload) => self.raw.emit(E::NAME, &payload),
-            Err(error) => crate::log::error!("event `{}` was not emitted: {error}", E::NAME),
+        if let Some(payload) = payload::for_emit::<E>(&payload) {
+            self.raw.emit(E::NAME, &payload);
         }
         self
     }
 }
 
 impl Delivery<Blocking> {
-    /// Calls the listener of another event and suspends the instance until it returned (spec H3).
+    /// Calls the listener of another event and suspends the instance until it returns (spec H3).
     ///
     /// # Errors
     ///
-    /// The listener failed, there is none, what it returned is not `E::Output`, or the chain of calls is over its depth
-    /// (`too-deep`), as one that turns in a circle is in the end. `?` passes the error on to the listener's own caller.
+    /// The listener failed, the event has none, the result is not an `E::Output`, or the chain of calls is too deep
+    /// (`too-deep`), as in an endless recursion. `?` returns the error to the caller of this listener.
     pub fn call<E: IoEvent>(&self, payload: E::Payload) -> Result<E::Output, CallError> {
-        let payload = payload::of_call::<E>(&payload)?;
-        payload::of_answer::<E>(self.raw.call(E::NAME, &payload))
+        let payload = payload::for_call::<E>(&payload)?;
+        payload::call_result::<E>(self.raw.call(E::NAME, &payload))
     }
 }
 
 impl Delivery<Async> {
     /// Calls the listener of another event and waits for what it returns (spec H3). Several calls can be in flight at
-    /// once, as with the `call` of an [`AsyncContext`](crate::AsyncContext), whose docs show how.
+    /// once; the `call` of [`AsyncContext`](crate::AsyncContext) has an example.
     ///
     /// # Errors
     ///
@@ -117,11 +118,13 @@ impl Delivery<Async> {
     ///
     /// Dropping the future abandons the call; the listener may have run in part or in full.
     pub async fn call<E: IoEvent>(&self, payload: E::Payload) -> Result<E::Output, CallError> {
-        let payload = payload::of_call::<E>(&payload)?;
-        payload::of_answer::<E>(backend::call_from(&self.raw, E::NAME.to_owned(), payload).await)
+        let payload = payload::for_call::<E>(&payload)?;
+        payload::call_result::<E>(backend::call_from(&self.raw, E::NAME.to_owned(), payload).await)
     }
 
-    pub(crate) fn into_blocking(self) -> Delivery<Blocking> {
+    /// For a block without `async fn` in an asynchronous module.
+    #[doc(hidden)]
+    pub fn into_blocking(self) -> Delivery<Blocking> {
         Delivery {
             raw: self.raw,
             form: PhantomData,

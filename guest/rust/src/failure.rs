@@ -3,12 +3,12 @@ use std::error::Error;
 use std::fmt;
 
 use crate::bindings::types;
-use crate::reply::Throw;
-use crate::{CallError, HttpStatus};
+use crate::call_error::CallError;
+use crate::throw::Throw;
 
-/// Why a listener did not do what it was asked; its caller gets it as a [`CallError`].
+/// The error of a listener. The caller of the event gets it as a [`CallError`].
 ///
-/// A [`CallError`] and a [`Throw`] become one by `?`. Errors of your own do with a `From`:
+/// `?` converts a [`CallError`] and a [`Throw`] into it. Implement `From` to convert errors of your own:
 ///
 /// ```
 /// use pointwork_guest::{Failure, HttpStatus};
@@ -27,16 +27,16 @@ use crate::{CallError, HttpStatus};
 #[non_exhaustive]
 #[must_use = "it reaches the caller only if the listener returns it"]
 pub struct Failure {
-    /// The kind of failure, a word that a caller can tell apart; `failed` if there is nothing more exact to say.
+    /// The kind of failure, for the caller to match on; `failed` if there is no specific one.
     pub code: Cow<'static, str>,
-    /// The HTTP status that fits the failure, if it ends a request: 400 to 599. Any other reaches the caller as 500.
+    /// The HTTP status for a reply with this failure: 400 to 599. The caller gets 500 for any other.
     pub status: u16,
-    /// One sentence for people. With a status below 500 a client may read it.
+    /// One sentence for humans. Clients may read it if the status is below 500.
     pub message: String,
 }
 
 impl Failure {
-    /// A failure of the code `failed`. A `status` that is no error (400 to 599) becomes 500.
+    /// A failure with the code `failed`. A `status` other than 400 to 599 becomes 500.
     pub fn new(status: impl Into<u16>, message: impl Into<String>) -> Self {
         Self {
             code: "failed".into(),
@@ -51,13 +51,13 @@ impl Failure {
         self
     }
 
-    /// What was sent is not what the listener takes.
+    /// The payload does not fit the listener's type.
     pub(crate) fn bad_payload(message: String) -> Self {
-        Self::new(HttpStatus::BAD_REQUEST, message).code("bad-payload")
+        Self::new(400_u16, message).code("bad-payload")
     }
 }
 
-/// A failure must not look like a success.
+/// The status, or 500 if it is not the status of an error.
 fn error_status(status: u16) -> u16 {
     if (400..=599).contains(&status) { status } else { 500 }
 }
@@ -78,8 +78,8 @@ impl From<CallError> for Failure {
 
 impl From<Throw> for Failure {
     fn from(throw: Throw) -> Self {
-        let (status, message) = throw.into_parts();
-        Self::new(status, message)
+        let thrown = types::Thrown::from(throw);
+        Self::new(thrown.status, thrown.message)
     }
 }
 
@@ -95,8 +95,7 @@ impl From<Failure> for types::Failure {
 
 #[cfg(test)]
 mod tests {
-    use super::{Failure, types};
-    use crate::{CallError, Throw};
+    use super::{CallError, Failure, Throw, types};
 
     #[test]
     fn a_failed_call_keeps_code_status_and_message() {

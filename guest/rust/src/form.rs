@@ -1,10 +1,10 @@
 //! The two forms of a module, as type parameters.
 
-/// Marks what belongs to the synchronous form: an instance does one thing at a time, and a call suspends it.
+/// The synchronous form: an instance handles one request or event at a time, and a call suspends it.
 #[derive(Debug)]
 pub enum Blocking {}
 
-/// Marks what belongs to the asynchronous form: a call is awaited, and meanwhile the instance does other work.
+/// The asynchronous form: calls are awaited, and meanwhile the instance handles other requests and events.
 #[derive(Debug)]
 pub enum Async {}
 

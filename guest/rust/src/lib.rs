@@ -1,8 +1,8 @@
-//! Write HTTP controllers in Rust, compile them to sandboxed WebAssembly components, and let Pointwork serve them on the
-//! HTTP server that is already there.
+//! The Rust SDK of Pointwork: write HTTP controllers and event channels, and compile them to sandboxed WebAssembly
+//! components, which Pointwork serves on the HTTP server that you already run.
 //!
-//! A controller is a type with an impl block: the block has a path prefix, its functions are the handlers. A channel is
-//! one as well: the block has a name, its functions hear events. A module lists its controllers and channels.
+//! A controller is an impl block with a path prefix, whose functions are handlers. A channel is an impl block with a
+//! name, whose functions listen to events. A module lists its controllers and channels.
 //!
 //! ```
 //! use pointwork_guest::{CallError, Context, HttpStatus, Json, Path, Throw, controller, events, module};
@@ -19,7 +19,7 @@
 //!     pub AllProducts = "db:product:all": () => Vec<Product>;
 //!     /// One product.
 //!     pub ProductById = "db:product:by-id": u64 => Option<Product>;
-//!     /// Somebody looked at the product of that id.
+//!     /// The product of that id was viewed.
 //!     pub ProductViewed = "product:viewed": u64;
 //! }
 //!
@@ -52,29 +52,29 @@
 //!
 //! # Handlers
 //!
-//! A handler is a function of the block with one or more [attributes]; a function without one is no handler. It takes no
-//! `self`: instances of a module come and go, so a controller holds no state. It takes what its signature declares, in
-//! any order:
+//! A handler is a function of the block with one or more [attributes]. It takes no `self`, since a controller has no
+//! state: instances of a module are created and dropped at any time. Its arguments are, in any order:
 //!
-//! - [`Context`] or `&Context` (in a controller with `async fn` handlers [`AsyncContext`]): everything about the request,
-//!   and all that a controller can do;
-//! - [`Path<T>`](Path), the path parameter of the argument's name, and [`Query<T>`](Query);
+//! - [`Context`] or `&Context` ([`AsyncContext`] in a controller with `async fn`): the request, its reply, and
+//!   everything else that a controller can do;
+//! - [`Path<T>`](Path), the path parameter with the argument's name, and [`Query<T>`](Query);
 //! - one of [`Json<T>`](Json), `String` and `Vec<u8>`, the body;
-//! - what implements [`FromRequest`] or [`FromBody`].
+//! - types that implement [`FromRequest`] or [`FromBody`].
 //!
-//! What cannot be read is 400 with a message that says where and what was expected, and the handler does not run. What a
-//! handler may return is listed at [`IntoOutcome`] and [`IntoReply`].
+//! If an argument cannot be read, the handler does not run, and the reply is 400 with the position and what was
+//! expected. [`IntoOutcome`] and [`IntoReply`] list the return types.
 //!
 //! # Events
 //!
-//! A controller reaches everything outside itself by name: [`Context::call`] waits for what the listener returns,
-//! [`Context::emit`] does not, [`Context::hand_over`] lets the listener reply. [`events!`] declares the names with their
-//! types, once for guests and host.
+//! A controller reaches everything outside itself through events: [`Context::call`] waits for the result of the
+//! listener, [`Context::emit`] does not wait, and with [`Context::hand_over`] the listener replies to the request.
+//! [`events!`] declares the names with their types, once for guests and host.
 //!
 //! # Channels
 //!
-//! Who hears an event is a channel, in the host application or in a module; the caller cannot tell (spec C3). In a module
-//! it is an impl block with [`#[channel]`](macro@channel), and each function with `#[on(…)]` hears an event:
+//! A channel listens to events, in the host application or in a module; callers cannot tell the difference (spec C3).
+//! In a module it is an impl block with [`#[channel]`](macro@channel), whose functions with `#[on(…)]` are the
+//! listeners:
 //!
 //! ```
 //! use pointwork_guest::{Context, Delivery, Failure, channel, events, module};
@@ -82,7 +82,7 @@
 //! events! {
 //!     /// The name of the product of that id.
 //!     pub NameOf = "db:product:name": u64 => Option<String>;
-//!     /// Somebody asked for a product that is not there.
+//!     /// A product that does not exist was requested.
 //!     pub Missed = "audit:missed": u64;
 //! }
 //!
@@ -104,7 +104,7 @@
 //!
 //! #[channel("response")]
 //! impl Response {
-//!     /// Replies in the stead of a controller that handed its context over.
+//!     /// Replies instead of the controller that handed its context over.
 //!     #[on("send")]
 //!     fn send(context: Context, text: String) -> Result<(), Failure> {
 //!         Ok(context.send(text)?)
@@ -115,37 +115,38 @@
 //! # fn main() {}
 //! ```
 //!
-//! A channel that needs nothing but other events is built like a controller, for `wasm32-unknown-unknown`, and may stand
-//! in one module with controllers. One that needs files, sockets, outgoing HTTP, the environment or a clock is a module of
-//! its own for `wasm32-wasip2`, and everything of `std` that the target supports works in it. It gets what the
-//! configuration of the host grants it, and nothing by default (spec C5): a module that asks for more than it was granted
-//! is not loaded. A channel named `server` with `#[on("crashed")]` hears what breaks in the server (spec E2).
+//! A channel that needs only other events is built like a controller, for `wasm32-unknown-unknown`, and may be in one
+//! module with controllers. A channel that needs files, sockets, outgoing HTTP, the environment or a clock is a module
+//! of its own for `wasm32-wasip2`, where `std` works as far as the target supports it. The configuration of the host
+//! grants what it may use; the default is nothing (spec C5). A module that imports more than it was granted is not
+//! loaded. A channel named `server` with `#[on("crashed")]` gets the errors of the server (spec E2).
 //!
-//! # Two forms
+//! # Synchronous and asynchronous modules
 //!
-//! `module! { Products }` is a synchronous module: an instance serves one request or hears one event at a time, and a call
-//! suspends it. It is the faster one for handlers that are soon done. `module! { async; Products }` is an asynchronous one:
-//! handlers and listeners may be `async fn`, calls are awaited, several at once where the handler joins them, and
-//! meanwhile the instance does other work. See [`module!`].
+//! `module! { Products }` is a synchronous module: an instance handles one request or event at a time, and a call
+//! suspends it. This is the faster form for short handlers. `module! { async; Products }` is an asynchronous module:
+//! handlers and listeners may be `async fn`, calls are awaited, several at once if the handler joins them, and
+//! meanwhile the instance handles other requests and events. See [`module!`].
 //!
-//! # What is not there
+//! # Limits of controllers
 //!
-//! Controllers are built for `wasm32-unknown-unknown`, and a controller's world imports nothing but the context and the
-//! log. That is the proof that it has no side effects, and it means that these are missing:
+//! Controllers are built for `wasm32-unknown-unknown`, and their world imports only the context and the log. This
+//! proves that they have no side effects, and it means that these are missing:
 //!
-//! - no clock: `SystemTime::now()` and `Instant::now()` panic. Let the host stamp what needs a time, in a channel.
-//! - no randomness: `getrandom` and what stands on it (`uuid` v4, `rand`) do not compile or fail. `HashMap` works, with
-//!   keys that are the same in every instance.
-//! - no environment, files, sockets or threads: `std::env::var` finds nothing, `std::fs` and `std::net` fail,
-//!   `std::thread::spawn` fails.
-//! - no standard output: `println!` goes nowhere. Use [`log`](mod@log).
+//! - clocks: `SystemTime::now()` and `Instant::now()` panic. Let the host add a time, in a channel.
+//! - randomness: `getrandom` and the crates that use it (`uuid` v4, `rand`) do not compile or fail. `HashMap` works,
+//!   with the same hash keys in every instance.
+//! - environment, files, sockets and threads: `std::env::var` finds nothing; `std::fs`, `std::net` and
+//!   `std::thread::spawn` return errors.
+//! - standard output: `println!` prints nothing. Use [`log`](mod@log).
 //!
-//! All of it is an event away: a channel, native or a module of its own for `wasm32-wasip2` with the rights it needs, does
-//! it for the controller. A panic is told to the host with message and place, ends the request with 500, and the instance with it.
+//! For each of these, call a channel: a native one, or a module for `wasm32-wasip2` with the grants that it needs.
+//!
+//! A panic ends the request with 500 and the instance. Its message and location are in the host's log.
 //!
 //! # Features
 //!
-//! - `testing`: the module `testing`, unit tests of controllers and channels without a host.
+//! - `testing`: the module `testing`, for unit tests of controllers and channels without a host.
 
 #[doc(hidden)]
 #[path = "private/mod.rs"]
@@ -166,36 +167,38 @@ mod controller;
 mod delivery;
 mod extract;
 mod failure;
+mod json;
 mod method;
 mod module;
 mod payload;
 mod reply;
 mod request;
 mod stream;
+mod throw;
 
 pub use call_error::CallError;
 pub use channel::{BlockingChannel, Channel, Listener};
 pub use context::{AsyncContext, Context};
 pub use controller::{BlockingController, Controller, Route};
 pub use delivery::{AsyncDelivery, Delivery};
-pub use extract::{FromBody, FromRequest, Json, Path, Query};
+pub use extract::{FromBody, FromRequest, Path, Query};
 pub use failure::Failure;
-/// An HTTP status by its name, such as `HttpStatus::NOT_FOUND`; the type of the `http` crate.
+/// An HTTP status, such as `HttpStatus::NOT_FOUND`: `StatusCode` of the crate `http`.
 pub use http::StatusCode as HttpStatus;
+pub use json::Json;
 pub use method::RequestMethod;
 pub use payload::Payload;
 pub use pointwork_events::{Event, IoEvent, events};
 /// Makes an impl block a channel: `#[channel("db")]` (spec C1).
 ///
-/// Its listeners are the functions with one or more `#[on(…)]`; functions without one are left alone. A listener takes no
-/// `self`: instances of a module come and go, so what a channel keeps is kept outside, in files, in a database, in the
-/// host application.
+/// Its listeners are the functions with one or more `#[on(…)]`; other functions stay as they are. A listener takes no
+/// `self`, since a channel has no state: instances of a module are created and dropped at any time. Keep state outside,
+/// in files, a database or the host application.
 ///
-/// `#[on("product:all")]` binds by name, and the signature says what the payload and the result are. The name is the
-/// event's own: the rest of the application calls it with the channel's before it, `db:product:all` (spec C2).
-/// `#[on(ProductById)]` binds by a type of the event map: then payload and result have to be the event's, or it does not
-/// compile (spec H8). If the event's name begins with the channel's, that part is taken off; any other name is the
-/// event's own as a whole.
+/// `#[on("product:all")]` names the event, and the signature declares the types of payload and result. The name is the
+/// one within the channel: the application calls `db:product:all` (spec C2). `#[on(ProductById)]` takes a type of the
+/// event map, and a signature with another payload or result does not compile (spec H8). If the event's name begins
+/// with the channel's name, the rest is the name within the channel; otherwise the whole name is.
 ///
 /// ```
 /// use pointwork_guest::{Delivery, Failure, channel, events, module};
@@ -210,7 +213,7 @@ pub use pointwork_events::{Event, IoEvent, events};
 /// events! {
 ///     /// One product.
 ///     pub ProductById = "db:product:by-id": u64 => Option<Product>;
-///     /// Somebody looked at the product of that id.
+///     /// The product of that id was viewed.
 ///     pub ProductViewed = "product:viewed": u64;
 /// }
 ///
@@ -247,28 +250,28 @@ pub use pointwork_events::{Event, IoEvent, events};
 /// # fn main() {}
 /// ```
 ///
-/// A listener takes what its signature declares, each at most once and in any order:
+/// The arguments of a listener, each at most once, in any order, by value or by reference:
 ///
-/// | argument | what it gets |
+/// | argument | value |
 /// |---|---|
-/// | [`Delivery`] | the door to further events; in a channel with `async fn` listeners [`AsyncDelivery`] |
-/// | [`Context`] | the context that was handed over with the event (spec H6); if there is none, the listener does not run and the caller gets a failure that says so; in a channel with `async fn` listeners [`AsyncContext`] |
-/// | `Option<Context>` | the same; `None` if there is none |
-/// | [`Payload`] | what the event carries, as it came |
-/// | anything that serde can read | what the event carries, read from JSON |
+/// | [`Delivery`] ([`AsyncDelivery`] in a channel with `async fn`) | calls and emits other events |
+/// | [`Context`] ([`AsyncContext`] in a channel with `async fn`) | the context that was handed over with the event (spec H6); without one, the listener does not run and the caller gets a failure |
+/// | `Option<Context>` | the same; `None` if there is no context |
+/// | [`Payload`] | the payload as bytes |
+/// | a type that implements `serde::Deserialize` | the payload, read from JSON |
 ///
-/// Each may be taken by reference as well. A payload that does not fit is a failure with the code `bad-payload` and the
-/// status 400 that says where and what was expected, and the listener does not run. Without an argument for it the
-/// payload is ignored.
+/// If the payload does not fit the type, the listener does not run, and the caller gets a failure with the code
+/// `bad-payload`, the status 400, and a message with the field and what was expected. A listener without an argument
+/// for the payload ignores it.
 ///
-/// A listener returns `()`, a value that serde can write, a [`Payload`], which is sent as it is, or a `Result` of those
-/// whose error converts into [`Failure`].
+/// A listener returns `()`, a type that implements `serde::Serialize`, a [`Payload`], which is sent unchanged, or a
+/// `Result` of those whose error converts into [`Failure`].
 pub use pointwork_guest_macros::channel;
 /// Makes an impl block a controller: `#[controller("products")]`, or `#[controller]` for the prefix `/` (spec D1).
 ///
-/// Its handlers are the functions with an attribute of [`attributes`]; functions without one are left alone (spec D7, D8).
-/// A path is joined to the prefix, with or without slashes at the seam. `:name` captures one segment, `*name` as the last
-/// segment the rest; a literal beats both.
+/// Its handlers are the functions with an attribute of [`attributes`]; other functions stay as they are (spec D7, D8).
+/// Slashes between prefix and path are optional. `:name` captures one segment, `*name` as the last segment the rest of
+/// the path; a literal segment wins over both.
 ///
 /// ```
 /// use pointwork_guest::{Path, RequestMethod, controller};
@@ -295,6 +298,7 @@ pub use pointwork_guest_macros::channel;
 /// }
 /// ```
 pub use pointwork_guest_macros::controller;
-pub use reply::{Deferred, IntoOutcome, IntoReply, Outcome, Reply, Throw};
+pub use reply::{Deferred, IntoOutcome, IntoReply, Outcome, Reply};
 pub use request::Request;
 pub use stream::{BodyReader, BodyWriter};
+pub use throw::Throw;

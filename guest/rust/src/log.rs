@@ -1,4 +1,4 @@
-//! Log lines. They join the host's log within the span of the request that caused them, with the module path as target.
+//! Log lines for the host's log, in the span of the request that caused them and with the module path as target.
 //!
 //! ```
 //! # let id = 7;
@@ -8,43 +8,17 @@
 use std::fmt::Arguments;
 
 use crate::backend;
-use crate::bindings::imports::pointwork::module::log::Level as Wire;
+pub use crate::bindings::imports::pointwork::module::log::Level;
 
-pub use crate::{
-    __log_debug as debug, __log_error as error, __log_info as info, __log_trace as trace, __log_warn as warn,
-};
-
-/// How much a line matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    /// Every step.
-    Trace,
-    /// What a developer wants to see while looking for a fault.
-    Debug,
-    /// What an operator wants to see.
-    Info,
-    /// Something is odd, and the request goes on.
-    Warn,
-    /// Something failed.
-    Error,
-}
-
-/// Writes one line. The macros of this module are the usual way; `target` says where the line comes from.
+/// Writes one line. Use the macros of this module instead, which set `target` to the module path.
 pub fn write(level: Level, target: &str, message: Arguments<'_>) {
-    let level = match level {
-        Level::Trace => Wire::Trace,
-        Level::Debug => Wire::Debug,
-        Level::Info => Wire::Info,
-        Level::Warn => Wire::Warn,
-        Level::Error => Wire::Error,
-    };
     match message.as_str() {
         Some(text) => backend::log::write(level, target, text),
         None => backend::log::write(level, target, &message.to_string()),
     }
 }
 
-/// Writes a line of level [`Trace`](crate::log::Level::Trace); takes what `format!` takes.
+/// Writes a line of level [`Trace`](crate::log::Level::Trace); takes the arguments of `format!`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __log_trace {
@@ -53,7 +27,7 @@ macro_rules! __log_trace {
     };
 }
 
-/// Writes a line of level [`Debug`](crate::log::Level::Debug); takes what `format!` takes.
+/// Writes a line of level [`Debug`](crate::log::Level::Debug); takes the arguments of `format!`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __log_debug {
@@ -62,7 +36,7 @@ macro_rules! __log_debug {
     };
 }
 
-/// Writes a line of level [`Info`](crate::log::Level::Info); takes what `format!` takes.
+/// Writes a line of level [`Info`](crate::log::Level::Info); takes the arguments of `format!`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __log_info {
@@ -71,7 +45,7 @@ macro_rules! __log_info {
     };
 }
 
-/// Writes a line of level [`Warn`](crate::log::Level::Warn); takes what `format!` takes.
+/// Writes a line of level [`Warn`](crate::log::Level::Warn); takes the arguments of `format!`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __log_warn {
@@ -80,7 +54,7 @@ macro_rules! __log_warn {
     };
 }
 
-/// Writes a line of level [`Error`](crate::log::Level::Error); takes what `format!` takes.
+/// Writes a line of level [`Error`](crate::log::Level::Error); takes the arguments of `format!`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __log_error {
@@ -88,3 +62,5 @@ macro_rules! __log_error {
         $crate::log::write($crate::log::Level::Error, ::core::module_path!(), ::core::format_args!($($argument)+))
     };
 }
+
+pub use {__log_debug as debug, __log_error as error, __log_info as info, __log_trace as trace, __log_warn as warn};

@@ -2,7 +2,7 @@ use std::fmt;
 
 macro_rules! methods {
     ($($variant:ident = $token:literal,)*) => {
-        /// The methods that have an attribute of their own, for `#[request_mapping]` (spec D2).
+        /// The methods with an attribute of their own, for use in `#[request_mapping]` (spec D2).
         ///
         /// ```
         /// use pointwork_guest::{RequestMethod, controller};
@@ -27,7 +27,7 @@ macro_rules! methods {
         }
 
         impl RequestMethod {
-            /// The token as HTTP writes it; `None` for [`All`](Self::All).
+            /// The HTTP token; `None` for [`All`](Self::All).
             pub const fn token(self) -> Option<&'static str> {
                 match self {
                     Self::All => None,

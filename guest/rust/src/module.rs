@@ -1,5 +1,5 @@
-/// Lists what a module consists of: its controllers, its channels, or both. What is not listed takes no part (spec D6),
-/// and the order is the order of the routes (spec D9). A crate that is built as a module has exactly one list.
+/// Lists the controllers and channels of a module. Others are not part of it (spec D6). The order of the list is the
+/// order of the routes (spec D9). A crate that is built as a module has exactly one list.
 ///
 /// ```
 /// use pointwork_guest::{controller, module};
@@ -18,7 +18,7 @@
 /// # fn main() {}
 /// ```
 ///
-/// Channels stand behind `channels:`, alone or after the controllers:
+/// Channels follow `channels:`, with or without controllers before it:
 ///
 /// ```
 /// use pointwork_guest::{Context, Failure, channel, module};
@@ -40,9 +40,9 @@
 /// # fn main() {}
 /// ```
 ///
-/// With `async;` before the list the module takes the asynchronous form: an instance may have several requests and
-/// events in flight, and handlers and listeners may be `async fn`. A controller or a channel without any `async fn` may
-/// stand in either list; in an asynchronous module it holds up whatever else the instance does while it waits.
+/// With `async;` before the list the module has the asynchronous form: an instance may have several requests and events
+/// in flight, and handlers and listeners may be `async fn`. A controller or channel without `async fn` works in both
+/// forms; in an asynchronous module it blocks the whole instance while it waits.
 ///
 /// ```
 /// # use pointwork_guest::{channel, controller, module};
@@ -59,7 +59,7 @@
 /// # fn main() {}
 /// ```
 ///
-/// Choose it for modules that call channels which take long. For short handlers the synchronous form is the faster one.
+/// Use it for modules that wait long for channels. For short handlers the synchronous form is faster.
 #[macro_export]
 macro_rules! module {
     (channels: $($channel:ty),+ $(,)?) => {
@@ -87,8 +87,8 @@ macro_rules! module {
     ($($other:tt)*) => {
         ::core::compile_error!(
             "expected the controllers of the module, `module! { Products, Health }`, its channels, \
-             `module! { channels: Db }`, or both, `module! { Products, Health; channels: Db }`; for the asynchronous form \
-             with `async;` before them"
+             `module! { channels: Db }`, or both, `module! { Products, Health; channels: Db }`; the asynchronous form \
+             begins with `async;`"
         );
     };
 }

@@ -1,22 +1,19 @@
-//! Payloads, and JSON both ways.
-
-use std::fmt::Display;
+//! The payloads of events.
 
 use pointwork_events::Event;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_path_to_error::Segment;
 
 use crate::bindings::types;
-use crate::{CallError, Failure, HttpStatus};
+use crate::call_error::CallError;
+use crate::failure::Failure;
+use crate::json::{JSON, from_json, is_json};
 
-pub(crate) const JSON: &str = "application/json";
-
-/// What an event carries and what a listener returns: bytes with a content type.
+/// The payload of an event, or the result of its listener: bytes with a content type.
 ///
-/// A listener whose payload is a type of the event map has no use for it: it takes and returns that type, and the SDK
-/// reads and writes the JSON. This is for what is not JSON, or is passed on unread. A listener that takes a `Payload`
-/// gets it as it came; one that returns a `Payload` sends it as it is.
+/// Most listeners do not need it: they take and return types of the event map, and the SDK converts them from and to
+/// JSON. A listener that takes or returns a `Payload` gets or sends the bytes unchanged, for data that is not JSON or
+/// that the listener only passes on.
 ///
 /// ```
 /// use pointwork_guest::{Payload, channel};
@@ -47,28 +44,24 @@ impl Payload {
     ///
     /// # Errors
     ///
-    /// `bad-payload` if JSON has no such value, such as a map with keys that are no text.
+    /// `bad-payload` if the value cannot be written as JSON, such as a map whose keys are not text.
     pub fn json<T: Serialize + ?Sized>(value: &T) -> Result<Self, Failure> {
         encode(value).map(Self).map_err(|error| {
-            Failure::new(
-                HttpStatus::INTERNAL_SERVER_ERROR,
-                format!("the value cannot be written as JSON: {error}"),
-            )
-            .code("bad-payload")
+            Failure::new(500_u16, format!("the value cannot be written as JSON: {error}")).code("bad-payload")
         })
     }
 
-    /// How to read [`data`](Self::data); `application/json` unless both sides agree on something else.
+    /// The content type of [`data`](Self::data); `application/json` unless both sides agree on another.
     pub fn content_type(&self) -> &str {
         &self.0.content_type
     }
 
-    /// The bytes. No value at all is the JSON text `null`, never zero bytes.
+    /// The bytes. `()` is the JSON text `null`, never zero bytes.
     pub fn data(&self) -> &[u8] {
         &self.0.data
     }
 
-    /// The bytes, taken out.
+    /// The bytes, without a copy.
     pub fn into_data(self) -> Vec<u8> {
         self.0.data
     }
@@ -77,8 +70,8 @@ impl Payload {
     ///
     /// # Errors
     ///
-    /// `bad-payload` with status 400 if it is not JSON, or not of that type; the message says which field, what was
-    /// expected, and at which line and column.
+    /// `bad-payload` with status 400 if it is not JSON or does not fit the type. The message contains the field, the
+    /// expected type, line and column.
     pub fn to<T: DeserializeOwned>(&self) -> Result<T, Failure> {
         decode(&self.0).map_err(|message| Failure::bad_payload(format!("payload: {message}")))
     }
@@ -120,15 +113,23 @@ pub(crate) fn encode<T: Serialize + ?Sized>(value: &T) -> Result<types::Payload,
     })
 }
 
-/// What a call of an event sends.
-pub(crate) fn of_call<E: Event>(payload: &E::Payload) -> Result<types::Payload, CallError> {
-    encode(payload).map_err(|error| CallError::unwritable(E::NAME, &error))
+/// The payload of a call.
+pub(crate) fn for_call<E: Event>(payload: &E::Payload) -> Result<types::Payload, CallError> {
+    encode(payload)
+        .map_err(|error| CallError::bad_payload(E::NAME, format!("the payload cannot be written as JSON: {error}")))
 }
 
-/// What came of a call of an event.
-pub(crate) fn of_answer<E: Event>(answer: Result<types::Payload, types::Failure>) -> Result<E::Output, CallError> {
-    let answer = answer.map_err(|failure| CallError::new(E::NAME, failure))?;
-    decode(&answer).map_err(|message| CallError::unreadable(E::NAME, message))
+/// The payload of an emitted event. An error is logged, since `emit` returns none.
+pub(crate) fn for_emit<E: Event>(payload: &E::Payload) -> Option<types::Payload> {
+    encode(payload)
+        .inspect_err(|error| crate::log::error!("event `{}` was not emitted: {error}", E::NAME))
+        .ok()
+}
+
+/// The result of a call.
+pub(crate) fn call_result<E: Event>(result: Result<types::Payload, types::Failure>) -> Result<E::Output, CallError> {
+    let payload = result.map_err(|failure| CallError::new(E::NAME, failure))?;
+    decode(&payload).map_err(|message| CallError::bad_payload(E::NAME, format!("the result does not fit: {message}")))
 }
 
 pub(crate) fn decode<T: DeserializeOwned>(payload: &types::Payload) -> Result<T, String> {
@@ -138,35 +139,9 @@ pub(crate) fn decode<T: DeserializeOwned>(payload: &types::Payload) -> Result<T,
     from_json(&payload.data)
 }
 
-/// Reads a JSON text; the error says which field, what was expected, and at which line and column.
-pub(crate) fn from_json<T: DeserializeOwned>(text: &[u8]) -> Result<T, String> {
-    let mut json = serde_json::Deserializer::from_slice(text);
-    let value = serde_path_to_error::deserialize(&mut json).map_err(at_field)?;
-    json.end().map_err(|error| error.to_string())?;
-    Ok(value)
-}
-
-/// The error with the path of the field before it, unless the value as a whole is at fault.
-pub(crate) fn at_field<E: Display>(error: serde_path_to_error::Error<E>) -> String {
-    let whole = error.path().iter().all(|segment| matches!(segment, Segment::Unknown));
-    if whole {
-        error.inner().to_string()
-    } else {
-        format!("`{}`: {}", error.path(), error.inner())
-    }
-}
-
-/// Whether a content type is JSON: `application/json` or `<anything>+json`, with or without parameters.
-pub(crate) fn is_json(content_type: &str) -> bool {
-    let essence = content_type.split(';').next().unwrap_or_default().trim();
-    essence.eq_ignore_ascii_case(JSON)
-        || essence.len() > 5 && essence.as_bytes()[essence.len() - 5..].eq_ignore_ascii_case(b"+json")
-}
-
 #[cfg(test)]
 mod tests {
-    use super::Payload;
-    use crate::Failure;
+    use super::{Failure, Payload};
 
     #[test]
     fn no_value_is_the_json_text_null() -> Result<(), Failure> {

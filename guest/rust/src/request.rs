@@ -1,21 +1,21 @@
 use crate::backend;
 
-/// What a client asked for: everything about a request that can be read without waiting.
+/// A request without its body.
 ///
-/// A [`Context`](crate::Context) dereferences to it, and extractors get it. Every function asks the host, and what is
-/// not asked for costs nothing; keep a value in a variable rather than reading it twice.
+/// A [`Context`](crate::Context) dereferences to it, and extractors get it. Every function is a call into the host:
+/// unused parts of the request cost nothing, and a value that is needed twice belongs in a variable.
 #[derive(Debug)]
 pub struct Request {
     pub(crate) raw: backend::Context,
 }
 
 impl Request {
-    /// The method as the client sent it, in its own case.
+    /// The method as the client sent it; methods are case-sensitive.
     pub fn method(&self) -> String {
         self.raw.method()
     }
 
-    /// The path as the client sent it: percent-escapes and a global prefix included, the query not (spec G5).
+    /// The path as the client sent it, with percent-escapes and a global prefix, without the query (spec G5).
     pub fn path(&self) -> String {
         self.raw.path()
     }
@@ -26,8 +26,8 @@ impl Request {
         self.raw.query()
     }
 
-    /// A path parameter by its name in the pattern, percent-decoded; `None` if the pattern has no such name (spec H2).
-    /// [`Path`](crate::Path) is the typed way to read it.
+    /// A path parameter by its name in the pattern, percent-decoded; `None` if the pattern has no such parameter (spec
+    /// H2). [`Path`](crate::Path) is the typed way to read it.
     pub fn param(&self, name: &str) -> Option<String> {
         self.raw.param(name)
     }
@@ -37,17 +37,17 @@ impl Request {
         self.raw.params()
     }
 
-    /// The first header of that name, whatever its case; `None` if there is none, or if its value is not UTF-8.
+    /// The first header of that name, in any case; `None` if there is none or its value is not UTF-8.
     pub fn header(&self, name: &str) -> Option<String> {
         self.raw.header(name).and_then(|value| String::from_utf8(value).ok())
     }
 
-    /// The first header of that name as bytes, since HTTP does not promise text.
+    /// The first header of that name as bytes, since HTTP does not guarantee text.
     pub fn header_bytes(&self, name: &str) -> Option<Vec<u8>> {
         self.raw.header(name)
     }
 
-    /// All headers in the order received, names in lower case. A header that occurs twice is there twice.
+    /// All headers in the order received, with names in lower case. A header that was sent twice occurs twice.
     pub fn headers(&self) -> Vec<(String, Vec<u8>)> {
         self.raw
             .headers()
@@ -56,8 +56,8 @@ impl Request {
             .collect()
     }
 
-    /// The id of the request, which stands in every log line of the host about it: `x-request-id` as the client sent it
-    /// if that was a sane token, otherwise one made by the host.
+    /// The id of the request, which every log line of the host about it contains: the `x-request-id` of the client if
+    /// that is a valid token, otherwise an id made by the host.
     pub fn request_id(&self) -> String {
         self.raw.request_id()
     }
@@ -67,14 +67,14 @@ impl Request {
         self.raw.route()
     }
 
-    /// A request extension by its key: set by the middleware of the host application or by
+    /// A request extension by its key, set by the middleware of the host application or by
     /// [`set_extension`](Self::set_extension) (spec H9).
     pub fn extension(&self, key: &str) -> Option<String> {
         self.raw.extension(key)
     }
 
-    /// Sets a request extension. The host writes extensions into the span of the request, so that they stand in its log
-    /// lines. The last value of a key counts.
+    /// Sets a request extension, and replaces an earlier value of the key. The host adds extensions to the log lines of
+    /// the request.
     pub fn set_extension(&self, key: &str, value: &str) {
         self.raw.set_extension(key, value);
     }

@@ -1,13 +1,14 @@
-//! Bodies piece by piece.
+//! Request and reply bodies as streams.
 
 use std::marker::PhantomData;
 
+use crate::backend;
+use crate::call_error::CallError;
 use crate::form::{Async, Blocking};
-use crate::{CallError, backend};
 
-/// The request body, piece by piece; from [`Context::open_body`](crate::Context::open_body).
+/// The request body as a stream; from [`Context::open_body`](crate::Context::open_body).
 ///
-/// Dropping it tells the host that the rest is not wanted.
+/// Dropping it discards the rest of the body.
 #[derive(Debug)]
 pub struct BodyReader<F = Blocking> {
     raw: backend::BodyReader,
@@ -21,26 +22,26 @@ impl<F> BodyReader<F> {
 }
 
 impl BodyReader<Blocking> {
-    /// The next piece, 1 to `max` bytes; `None` at the end. A `max` of 0 counts as 1.
+    /// The next chunk, 1 to `max` bytes; `None` at the end. A `max` of 0 counts as 1.
     ///
     /// # Errors
     ///
-    /// The client went away (`gone`) or the body is over the host's limit (`too-large`).
+    /// `gone` if the client disconnected; `too-large` if the body is over the host's limit.
     pub fn read(&self, max: u32) -> Result<Option<Vec<u8>>, CallError> {
         self.raw.read(max).map_err(|failure| CallError::new("read", failure))
     }
 }
 
 impl BodyReader<Async> {
-    /// The next piece, 1 to `max` bytes; `None` at the end. A `max` of 0 counts as 1.
+    /// The next chunk, 1 to `max` bytes; `None` at the end. A `max` of 0 counts as 1.
     ///
     /// # Errors
     ///
-    /// The client went away (`gone`) or the body is over the host's limit (`too-large`).
+    /// `gone` if the client disconnected; `too-large` if the body is over the host's limit.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future may lose a piece.
+    /// Dropping the future may lose a chunk.
     pub async fn read(&self, max: u32) -> Result<Option<Vec<u8>>, CallError> {
         backend::waiting::read(&self.raw, max)
             .await
@@ -48,12 +49,12 @@ impl BodyReader<Async> {
     }
 }
 
-/// The reply body, piece by piece; from [`Context::open_reply`](crate::Context::open_reply).
+/// The reply body as a stream; from [`Context::open_reply`](crate::Context::open_reply).
 ///
-/// End it with [`finish`](Self::finish). Dropping it without breaks the reply off, so that the client can tell that it
-/// is not whole.
+/// Call [`finish`](Self::finish) at the end. Dropping it before aborts the reply, so that the client detects that the
+/// body is incomplete.
 #[derive(Debug)]
-#[must_use = "dropping it breaks the reply off"]
+#[must_use = "dropping it aborts the reply"]
 pub struct BodyWriter<F = Blocking> {
     raw: backend::BodyWriter,
     form: PhantomData<F>,
@@ -64,22 +65,22 @@ impl<F> BodyWriter<F> {
         Self { raw, form: PhantomData }
     }
 
-    /// Ends the reply.
+    /// Completes the reply.
     ///
     /// # Errors
     ///
-    /// The client went away (`gone`).
+    /// `gone` if the client disconnected.
     pub fn finish(self) -> Result<(), CallError> {
         self.raw.finish().map_err(|failure| CallError::new("finish", failure))
     }
 }
 
 impl BodyWriter<Blocking> {
-    /// Writes a piece. Waits while the client is slower than the handler.
+    /// Writes a chunk. Waits while the client reads more slowly than the handler writes.
     ///
     /// # Errors
     ///
-    /// The client went away (`gone`).
+    /// `gone` if the client disconnected.
     pub fn write(&self, chunk: impl AsRef<[u8]>) -> Result<(), CallError> {
         self.raw
             .write(chunk.as_ref())
@@ -88,15 +89,15 @@ impl BodyWriter<Blocking> {
 }
 
 impl BodyWriter<Async> {
-    /// Writes a piece. Waits while the client is slower than the handler.
+    /// Writes a chunk. Waits while the client reads more slowly than the handler writes.
     ///
     /// # Errors
     ///
-    /// The client went away (`gone`).
+    /// `gone` if the client disconnected.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future leaves open whether the piece was written; do not write on.
+    /// After the future was dropped, the chunk may or may not have been written; do not write another one.
     pub async fn write(&self, chunk: impl Into<Vec<u8>>) -> Result<(), CallError> {
         backend::waiting::write(&self.raw, chunk.into())
             .await

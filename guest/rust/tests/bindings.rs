@@ -1,7 +1,7 @@
-//! Holds the bindings under `src/bindings/` to the contract in `wit/`.
+//! Compares the bindings under `src/bindings/` with the contract in `wit/`.
 //!
-//! They are generated ahead of time, so that a user's build runs no bindings generator. This test generates them again,
-//! in memory, and fails if the files differ. After a change of the contract:
+//! The bindings are generated ahead of time, so that a user's build needs no bindings generator. This test generates
+//! them again in memory and fails if the files differ. Update them after a change of the contract:
 //!
 //! ```text
 //! UPDATE_BINDINGS=1 cargo test -p pointwork-guest --test bindings
@@ -17,10 +17,10 @@ use wit_parser::Resolve;
 
 /// One file of bindings.
 struct Bindings {
-    /// Name of the module, the file and the export macro.
+    /// The name of the module, the file and the export macro.
     module: &'static str,
     world: &'static str,
-    /// Imported interfaces whose types and functions come from `imports.rs`. Empty for that file itself.
+    /// The imported interfaces whose types and functions are in `imports.rs`. Empty for that file itself.
     shared: &'static [&'static str],
 }
 
@@ -62,7 +62,7 @@ const BINDINGS: &[Bindings] = &[
     },
 ];
 
-/// Everything that a world of ours may import, in one world: all forms share one set of types, one `Context` above all.
+/// Everything that our worlds may import, in one world, so that all forms share one set of types, such as `Context`.
 const IMPORTS: &str = "
     package pointwork:sdk;
     world imports {
@@ -129,10 +129,10 @@ fn generate(bindings: &Bindings, wit: &Path) -> Result<String, Box<dyn Error>> {
     adapt(bindings, std::str::from_utf8(source)?)
 }
 
-/// Two changes that make several worlds fit into one crate.
+/// Makes two changes that allow several worlds in one crate.
 fn adapt(bindings: &Bindings, source: &str) -> Result<String, Box<dyn Error>> {
-    // The section that describes the imports would reach every module, and with it the asynchronous imports the
-    // synchronous one. The export macro carries a section of its own, which describes the whole world.
+    // Every module would contain the section that describes the imports, so a synchronous module would have
+    // asynchronous imports. The export macro has a section of its own, which describes the whole world.
     let section =
         "\n#[rustfmt::skip]\n#[cfg(target_arch = \"wasm32\")]\n#[unsafe(\n    link_section = \"component-type:";
     let (code, _) = source

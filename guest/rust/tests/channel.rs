@@ -1,4 +1,4 @@
-//! What a channel declares. What its listeners do is shown by the guests under `tests/guests`, with `testing`.
+//! The declarations of channels. The unit tests of the guests under `tests/guests` cover the listeners.
 
 use pointwork_guest::{BlockingChannel, Channel, Payload, channel, events};
 

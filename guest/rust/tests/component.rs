@@ -1,4 +1,4 @@
-//! What the component of a small module weighs, imports and exports: the sandbox's proof stands on the imports.
+//! Size, imports and exports of the component of a small module. The imports prove that the sandbox is closed.
 //!
 //! ```text
 //! cargo test -p pointwork-guest --test component -- --nocapture
@@ -18,7 +18,7 @@ use wit_parser::{Resolve, WorldItem};
 const CONTROLLERS: &str = "wasm32-unknown-unknown";
 const WASI: &str = "wasm32-wasip2";
 
-/// Names of the interfaces, each with its functions.
+/// Interfaces by name, each with its functions.
 type Interfaces = BTreeMap<String, Vec<String>>;
 
 #[test]
@@ -122,7 +122,7 @@ fn a_module_of_both_imports_and_exports_what_each_does() -> Result<(), Box<dyn E
     Ok(())
 }
 
-/// The target of channels that need files, sockets or a clock. Its toolchain makes the component itself.
+/// The target of channels that need files, sockets or a clock. Its toolchain builds components directly.
 #[test]
 fn a_channel_module_for_wasi_imports_the_contract_and_wasi() -> Result<(), Box<dyn Error>> {
     for (features, listeners) in [
@@ -133,7 +133,7 @@ fn a_channel_module_for_wasi_imports_the_contract_and_wasi() -> Result<(), Box<d
         let (wasi, contract): (Vec<_>, Vec<_>) = imports.into_keys().partition(|name| name.starts_with("wasi:"));
         let expected = interfaces(&[("types", &[]), ("events", &[]), ("log", &[])]);
         assert_eq!(contract, expected.into_keys().collect::<Vec<_>>());
-        assert!(!wasi.is_empty(), "the target brings WASI along");
+        assert!(!wasi.is_empty(), "the target imports WASI");
         assert_eq!(
             exports,
             interfaces(&[("channels", &["declare-channels"]), (listeners, &["deliver"])])
@@ -152,8 +152,8 @@ fn interfaces(expected: &[(&str, &[&str])]) -> Interfaces {
     expected.iter().map(named).collect()
 }
 
-/// Builds `tests/hello` with those features, and makes a component of it.
-#[allow(clippy::print_stderr, reason = "the sizes are for people")]
+/// Builds `tests/hello` with these features, and converts the module into a component.
+#[allow(clippy::print_stderr, reason = "prints the sizes")]
 fn build(features: &[&str]) -> Result<Vec<u8>, Box<dyn Error>> {
     let module = compile(CONTROLLERS, features)?;
     let component = ComponentEncoder::default().validate(true).module(&module)?.encode()?;
@@ -165,10 +165,10 @@ fn build(features: &[&str]) -> Result<Vec<u8>, Box<dyn Error>> {
     Ok(component)
 }
 
-/// Builds `tests/hello` as a user would.
+/// Builds `tests/hello` with cargo.
 fn compile(target: &str, features: &[&str]) -> Result<Vec<u8>, Box<dyn Error>> {
     let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hello");
-    // One folder for all, so that what they share is built once; so one at a time.
+    // All builds share one folder, so that dependencies are built once. Only one build may use it at a time.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("guests");
@@ -212,7 +212,7 @@ fn named<'a>(resolve: &Resolve, items: impl Iterator<Item = &'a WorldItem>) -> I
         .collect()
 }
 
-/// Installs the target if the toolchain lacks it.
+/// Installs the target if the toolchain does not have it.
 fn ensure_target(target: &str) -> Result<(), Box<dyn Error>> {
     let printed = Command::new("rustc")
         .args(["--print", "target-libdir", "--target", target])

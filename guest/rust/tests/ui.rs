@@ -1,5 +1,4 @@
-//! What the compiler says about wrong controllers and channels, pinned word for word. `TRYBUILD=overwrite` writes the
-//! files anew.
+//! The compiler's errors for invalid controllers and channels, word for word. `TRYBUILD=overwrite` updates the files.
 
 #[test]
 fn wrong_controllers_and_channels_do_not_compile_and_say_why() {

@@ -1,6 +1,5 @@
-//! The endpoint itself.
+//! The endpoint and its routes.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,108 +9,62 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use http::StatusCode;
-use pointwork::{App, ModuleOptions, ModuleState};
+use pointwork::{App, ModuleState};
 use pointwork_core::Serving;
 use serde_json::json;
 
 use crate::changes::Changes;
 use crate::problem::Problem;
-use crate::{Error, ErrorKind, Listener, Token, metrics, modules, server, upload};
+use crate::state::{AdminOptions, Shared, SharedState};
+use crate::{Error, ErrorKind, Listener, metrics, modules, server, upload};
 
-/// How long a client without the token is listened to, so that it may read why it is refused.
-const STRANGERS: Duration = Duration::from_secs(1);
+/// The time to read the body of a request without the token: a client that still sends would not see the reply.
+const REFUSED_BODY: Duration = Duration::from_secs(1);
 
-/// The admin endpoint of one application. Cheap to clone; it can serve on several listeners at a time.
+/// The admin endpoint of an application. Cheap to clone; it can serve on several listeners.
 ///
-/// Make one for an application: it counts the changes from then on.
+/// Create one for each application: it counts the changes from then on.
 #[derive(Clone, Debug)]
-pub struct Admin(Arc<Inner>);
-
-#[derive(Debug)]
-pub(crate) struct Inner {
-    pub(crate) app: App,
-    pub(crate) options: AdminOptions,
-    pub(crate) changes: Arc<Changes>,
-}
-
-/// How the endpoint is set up.
-#[derive(Clone)]
-#[non_exhaustive]
-pub struct AdminOptions {
-    /// What every request has to show. Default `None`, which is enough for a Unix socket.
-    pub token: Option<Token>,
-    /// The longest component that is taken, in bytes. Default 64 MiB; the application may take less
-    /// ([`CompileOptions::size`](pointwork::CompileOptions::size)).
-    pub component_limit: usize,
-    /// How long a client may pause while it sends a component. Default 30 s.
-    pub body_timeout: Duration,
-    /// How long requests in flight may go on when the endpoint is told to end. Default 10 s.
-    pub shutdown_grace: Duration,
-    /// The options of a module that is loaded, by its name. Default: [`ModuleOptions::default`] for every name.
-    pub module_options: Arc<dyn Fn(&str) -> ModuleOptions + Send + Sync>,
-}
-
-impl Default for AdminOptions {
-    fn default() -> Self {
-        Self {
-            token: None,
-            component_limit: 64 * 1024 * 1024,
-            body_timeout: Duration::from_secs(30),
-            shutdown_grace: Duration::from_secs(10),
-            module_options: Arc::new(|_| ModuleOptions::default()),
-        }
-    }
-}
-
-impl fmt::Debug for AdminOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AdminOptions")
-            .field("token", &self.token)
-            .field("component_limit", &self.component_limit)
-            .field("body_timeout", &self.body_timeout)
-            .field("shutdown_grace", &self.shutdown_grace)
-            .finish_non_exhaustive()
-    }
-}
+pub struct Admin(Shared);
 
 impl Admin {
     /// An endpoint with the default options: for Unix sockets, since it has no token.
     ///
     /// # Errors
-    /// [`App`](ErrorKind::App) if the application does not let it listen to its changes.
+    /// [`App`](ErrorKind::App) if the application refuses the listeners for its changes.
     pub fn new(app: &App) -> Result<Self, Error> {
         Self::with_options(app, AdminOptions::default())
     }
 
-    /// An endpoint with options of its own.
+    /// An endpoint with other options.
     ///
     /// # Errors
     /// As [`new`](Self::new).
     pub fn with_options(app: &App, options: AdminOptions) -> Result<Self, Error> {
         let changes = Changes::count(app).map_err(|error| {
-            Error::new(ErrorKind::App, "the admin endpoint cannot hear of changes").with_source(error)
+            Error::new(ErrorKind::App, "the admin endpoint cannot listen to changes").with_source(error)
         })?;
-        Ok(Self(Arc::new(Inner {
+        Ok(Self(Arc::new(SharedState {
             app: app.clone(),
             options,
             changes,
         })))
     }
 
-    /// Serves on a listener; the result is awaited or spawned within a tokio runtime.
+    /// Serves on a listener. Await or spawn the result within a tokio runtime.
     ///
-    /// Told to end, with [`Serving::with_graceful_shutdown`], it accepts no connection any more, and gives requests in
+    /// A graceful shutdown ([`Serving::with_graceful_shutdown`]) accepts no further connection and gives requests in
     /// flight [`AdminOptions::shutdown_grace`].
     ///
     /// # Errors
-    /// [`Token`](ErrorKind::Token) if it is an address and there is no token.
+    /// [`Token`](ErrorKind::Token) for an address without a token.
     ///
     /// # Cancel safety
-    /// Dropping it cuts every connection; a change that is under way is not made, or made whole.
+    /// Dropping the result cuts every connection. A change that is under way is either not made, or made in full.
     pub fn serve(&self, listener: Listener) -> Result<Serving, Error> {
         if listener.is_open() && self.0.options.token.is_none() {
             let message =
-                format!("the admin endpoint on {listener} has no token, so that anybody could change what serves");
+                format!("the admin endpoint on {listener} has no token, so anybody could replace the modules");
             return Err(Error::new(ErrorKind::Token, message));
         }
         let (router, grace) = (self.router(), self.0.options.shutdown_grace);
@@ -120,8 +73,7 @@ impl Admin {
         }))
     }
 
-    /// What answers. Apart from listeners, for tests.
-    pub(crate) fn router(&self) -> Router {
+    fn router(&self) -> Router {
         Router::new()
             .route("/modules", get(modules::list))
             .route(
@@ -133,18 +85,18 @@ impl Admin {
             .route("/metrics", get(metrics::show))
             .route("/health", get(health))
             .route("/ready", get(ready))
-            .fallback(nothing)
+            .fallback(not_found)
             .method_not_allowed_fallback(not_allowed)
             .layer(middleware::from_fn_with_state(self.0.clone(), authenticate))
             .with_state(self.0.clone())
     }
 }
 
-async fn authenticate(State(admin): State<Arc<Inner>>, request: Request, next: Next) -> Response {
+async fn authenticate(State(admin): State<Shared>, request: Request, next: Next) -> Response {
     match &admin.options.token {
-        Some(token) if !token.is_shown(request.headers()) => {
+        Some(token) if !token.authorizes(request.headers()) => {
             let (head, body) = request.into_parts();
-            upload::discard(&head.headers, body, STRANGERS).await;
+            upload::discard(&head.headers, body, REFUSED_BODY).await;
             Problem::new(StatusCode::UNAUTHORIZED, "the token is missing or wrong")
                 .with_hint("send it as `Authorization: Bearer …`")
                 .into_response()
@@ -153,7 +105,7 @@ async fn authenticate(State(admin): State<Arc<Inner>>, request: Request, next: N
     }
 }
 
-async fn routes(State(admin): State<Arc<Inner>>) -> Response {
+async fn routes(State(admin): State<Shared>) -> Response {
     Json(admin.app.routes()).into_response()
 }
 
@@ -161,8 +113,8 @@ async fn health() -> Response {
     Json(json!({"status": "up"})).into_response()
 }
 
-/// Ready is an application whose modules all serve.
-async fn ready(State(admin): State<Arc<Inner>>) -> Response {
+/// An application is ready when all of its modules serve.
+async fn ready(State(admin): State<Shared>) -> Response {
     let statuses = admin.app.statuses();
     let held: Vec<_> = statuses
         .iter()
@@ -177,7 +129,7 @@ async fn ready(State(admin): State<Arc<Inner>>) -> Response {
     (status, Json(json!({"ready": held.is_empty(), "held-back": held}))).into_response()
 }
 
-async fn nothing(request: Request) -> Problem {
+async fn not_found(request: Request) -> Problem {
     Problem::new(StatusCode::NOT_FOUND, format!("there is no `{}`", request.uri().path()))
 }
 
@@ -201,13 +153,13 @@ mod tests {
     fn endpoint(token: Option<&str>) -> Admin {
         let app = App::new().expect("threads start");
         let options = AdminOptions {
-            token: token.map(|token| Token::new(token).expect("long enough")),
+            token: token.map(|token| crate::Token::new(token).expect("long enough")),
             ..AdminOptions::default()
         };
-        Admin::with_options(&app, options).expect("nobody hinders it")
+        Admin::with_options(&app, options).expect("it listens to changes")
     }
 
-    async fn ask(admin: &Admin, request: http::request::Builder, body: &'static str) -> (StatusCode, String) {
+    async fn send(admin: &Admin, request: http::request::Builder, body: &'static str) -> (StatusCode, String) {
         let request = request.body(Body::from(body)).expect("a request");
         let reply = admin.router().oneshot(request).await.expect("it never fails");
         let status = reply.status();
@@ -216,14 +168,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nothing_is_told_without_the_token() {
+    async fn every_path_needs_the_token() {
         let admin = endpoint(Some(TOKEN));
         for path in ["/modules", "/metrics", "/health", "/ready", "/nothing"] {
-            let (status, _) = ask(&admin, Request::get(path), "").await;
+            let (status, _) = send(&admin, Request::get(path), "").await;
             assert_eq!(status, StatusCode::UNAUTHORIZED, "{path}");
         }
         let shown = Request::get("/health").header(header::AUTHORIZATION, format!("Bearer {TOKEN}"));
-        assert_eq!(ask(&admin, shown, "").await.0, StatusCode::OK);
+        assert_eq!(send(&admin, shown, "").await.0, StatusCode::OK);
     }
 
     #[tokio::test]
@@ -231,18 +183,18 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let error = endpoint(None)
             .serve(Listener::tcp(listener))
-            .expect_err("anybody could");
+            .expect_err("it has no token");
         assert_eq!(error.kind(), ErrorKind::Token);
     }
 
     #[tokio::test]
-    async fn what_is_not_there_is_answered_with_a_problem() {
+    async fn unknown_resource_is_answered_with_a_problem() {
         let admin = endpoint(None);
         for (request, status, message) in [
             (
                 Request::delete("/modules/shop"),
                 StatusCode::NOT_FOUND,
-                "there is no module `shop`; none is loaded",
+                "there is no module `shop`; no module is loaded",
             ),
             (
                 Request::get("/nothing"),
@@ -255,7 +207,7 @@ mod tests {
                 "POST is not allowed for `/routes`",
             ),
         ] {
-            let (found, body) = ask(&admin, request, "").await;
+            let (found, body) = send(&admin, request, "").await;
             let problem: crate::ProblemReport = serde_json::from_str(&body).expect("a problem");
             assert_eq!((found, problem.message.as_str()), (status, message));
         }
@@ -264,16 +216,16 @@ mod tests {
     #[tokio::test]
     async fn refused_component_has_its_causes() {
         let admin = endpoint(None);
-        let (status, body) = ask(&admin, Request::put("/modules/shop"), "buy tea").await;
+        let (status, body) = send(&admin, Request::put("/modules/shop"), "buy tea").await;
         assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
         let problem: crate::ProblemReport = serde_json::from_str(&body).expect("a problem");
         assert_eq!(problem.message, "module `shop` is refused");
         assert!(problem.causes[0].contains("not a WebAssembly component"), "{problem:?}");
-        // The event goes its own way.
+        // The event arrives later.
         while admin.0.changes.counts().refused == 0 {
             tokio::task::yield_now().await;
         }
-        let (_, metrics) = ask(&admin, Request::get("/metrics"), "").await;
+        let (_, metrics) = send(&admin, Request::get("/metrics"), "").await;
         assert!(metrics.contains("\npointwork_changes_refused_total 1\n"), "{metrics}");
     }
 }

@@ -1,4 +1,4 @@
-//! How many changes there were, by kind.
+//! Counters of changes.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,19 +6,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pointwork::{App, Failure, ServerRefused, ServerSwapped};
 use pointwork_core::SERVER_CHANNEL;
 
-/// Changes since the endpoint was made.
+/// Counts the changes since the endpoint was created.
 #[derive(Debug, Default)]
-pub(crate) struct Changes(Mutex<Counts>);
+pub(crate) struct Changes(Mutex<ChangeCounts>);
 
-/// How many were published, by kind, and how many refused.
+/// The published changes by kind, and the refused ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
+pub(crate) struct ChangeCounts {
     pub(crate) published: BTreeMap<String, u64>,
     pub(crate) refused: u64,
 }
 
 impl Changes {
-    /// Counts what the application tells of from now on.
+    /// Counts the changes of the application from now on.
     pub(crate) fn count(app: &App) -> Result<Arc<Self>, pointwork::Error> {
         let changes = Arc::new(Self::default());
         let (published, refused) = (changes.clone(), changes.clone());
@@ -34,11 +34,11 @@ impl Changes {
         Ok(changes)
     }
 
-    pub(crate) fn counts(&self) -> Counts {
+    pub(crate) fn counts(&self) -> ChangeCounts {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn add(&self, change: impl FnOnce(&mut Counts)) {
+    fn add(&self, change: impl FnOnce(&mut ChangeCounts)) {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }

@@ -1,23 +1,22 @@
-//! What can go wrong before the endpoint answers.
+//! Errors of setting an endpoint up.
 
-use std::fmt;
-
-/// What kind of error it is.
+/// The kind of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// An address without a token, or a text that is no token.
+    /// An address has no token, or a text is not a token.
     Token,
-    /// Somebody else listens on the socket.
+    /// Another process listens on the socket.
     InUse,
-    /// The socket cannot be made.
+    /// The socket cannot be created.
     Socket,
-    /// The application does not let the endpoint hear of its changes.
+    /// The application refuses the listeners for its changes.
     App,
 }
 
-/// An error of the endpoint, from before it answers.
-#[derive(Debug)]
+/// An error of setting an endpoint up.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
 pub struct Error {
     kind: ErrorKind,
     message: String,
@@ -38,20 +37,8 @@ impl Error {
         self
     }
 
-    /// What kind of error it is.
+    /// The kind of the error.
     pub fn kind(&self) -> ErrorKind {
         self.kind
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.source.as_ref().map(|source| &**source as _)
     }
 }

@@ -1,8 +1,6 @@
-//! The admin endpoint of a Pointwork application: who may reach it sees the modules at work, and changes them while they
-//! serve (spec S3).
+//! The admin endpoint of a Pointwork application: it lists the modules, and replaces them while they serve (spec S3).
 //!
-//! It listens apart from the application, on a Unix socket that its owner alone can open, or on an address with a token.
-//! Nothing listens unless somebody asks for it.
+//! It listens apart from the application: on a Unix socket that its owner alone can open, or on an address with a token.
 //!
 //! ```no_run
 //! use pointwork::App;
@@ -24,35 +22,35 @@
 //! | request | what it does | reply |
 //! |---|---|---|
 //! | `GET /modules` | lists the modules, in the order loaded | 200, an array of [`ModuleReport`] |
-//! | `GET /modules/{name}` | tells of one | 200, a [`ModuleReport`] |
-//! | `PUT /modules/{name}` | the body is a component: puts it in the place of the module, or loads it if there is none | 200 or 201, a [`ChangeReport`] |
-//! | `DELETE /modules/{name}` | takes the module out | 200, a [`ChangeReport`] |
-//! | `POST /modules/{name}/rollback` | makes the version before current again | 200, a [`ChangeReport`] |
+//! | `GET /modules/{name}` | shows a module | 200, a [`ModuleReport`] |
+//! | `PUT /modules/{name}` | replaces the module by the component in the body, or adds it | 200 or 201, a [`ChangeReport`] |
+//! | `DELETE /modules/{name}` | removes the module | 200, a [`ChangeReport`] |
+//! | `POST /modules/{name}/rollback` | returns to the previous version | 200, a [`ChangeReport`] |
 //! | `GET /routes` | lists the routes | 200, an array of [`pointwork::RouteRecord`] |
-//! | `GET /metrics` | figures in the text format of OpenMetrics, which Prometheus reads | 200 |
-//! | `GET /health` | says that the process lives | 200 |
-//! | `GET /ready` | says whether every module serves | 200, or 503 with those that are held back |
+//! | `GET /metrics` | metrics in the text format of OpenMetrics, which Prometheus reads | 200 |
+//! | `GET /health` | shows that the process runs | 200 |
+//! | `GET /ready` | shows whether every module serves | 200, or 503 with those that are held back |
 //!
-//! A `PUT` may have a `Content-Digest` as RFC 9530 describes it: a component with another SHA-256 is refused. The module
-//! that is loaded gets the options that [`AdminOptions::module_options`] gives for its name; one that is replaced keeps its
-//! own. A client that breaks off before the reply began changes nothing, or sees the change whole at the next look.
+//! A `PUT` may have a `Content-Digest` (RFC 9530): a component with another SHA-256 is refused. A new module gets the options
+//! of [`AdminOptions::module_options`] for its name; a replaced one keeps its own. If the client disconnects before the
+//! reply, the change is either not made, or made in full.
 //!
 //! # Errors
 //!
-//! Whatever does not succeed is answered with a [`ProblemReport`], and with one of these:
+//! The reply to a request that fails is a [`ProblemReport`] with one of these statuses:
 //!
 //! | status | when |
 //! |---|---|
-//! | 400 | the name of the module or the digest cannot be read, or the body breaks off |
+//! | 400 | the name of the module or the digest is invalid, or the body breaks off |
 //! | 401 | the token is missing or wrong |
-//! | 404, 405 | there is no such module; there is no such resource or method |
-//! | 408 | the body stands still |
+//! | 404, 405 | the module, the resource or the method does not exist |
+//! | 408 | the client pauses for longer than [`AdminOptions::body_timeout`] |
 //! | 409 | the routes or channels are in conflict with others, or there is no version to roll back to |
-//! | 413 | the component is longer than [`AdminOptions::component_limit`] |
-//! | 422 | the component is refused: it is none, its digest is another one, it is of another world, it fails its probe |
+//! | 413 | the component is larger than [`AdminOptions::component_limit`] |
+//! | 422 | the component is refused: it is invalid, has another digest, is of another world, or fails its probe |
 //! | 500 | the host itself failed |
 //!
-//! Unix sockets are there on Unix alone.
+//! Unix sockets need a Unix system.
 
 mod admin;
 mod changes;
@@ -65,12 +63,14 @@ mod report;
 mod server;
 #[cfg(unix)]
 mod socket;
+mod state;
 mod token;
 mod upload;
 
-pub use admin::{Admin, AdminOptions};
+pub use admin::Admin;
 pub use error::{Error, ErrorKind};
 pub use listener::Listener;
 pub use problem::ProblemReport;
 pub use report::{ChangeReport, ChannelReport, ModuleReport};
+pub use state::AdminOptions;
 pub use token::Token;

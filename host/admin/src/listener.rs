@@ -14,10 +14,10 @@ use crate::socket::{self, SocketFile};
 
 /// Where the endpoint listens: a Unix socket, or an address.
 #[derive(Debug)]
-pub struct Listener(Kind);
+pub struct Listener(ListenerKind);
 
 #[derive(Debug)]
-enum Kind {
+enum ListenerKind {
     Tcp(TcpListener),
     #[cfg(unix)]
     Unix(tokio::net::UnixListener, SocketFile),
@@ -26,33 +26,33 @@ enum Kind {
 /// A connection of either kind.
 pub(crate) type Connection = Box<dyn Stream>;
 
-/// What HTTP is spoken over.
+/// The stream of a connection.
 pub(crate) trait Stream: Read + Write + Send + Unpin {}
 
 impl<T: Read + Write + Send + Unpin> Stream for T {}
 
 impl Listener {
-    /// Listens on an address. Every request needs the token of [`AdminOptions::token`](crate::AdminOptions::token), which
-    /// goes over the network as it is: use a loopback address, or put TLS in front.
+    /// Listens on an address. Every request needs the token of [`AdminOptions::token`](crate::AdminOptions::token). The
+    /// token is not encrypted: use a loopback address, or put TLS in front.
     pub fn tcp(listener: TcpListener) -> Self {
-        Self(Kind::Tcp(listener))
+        Self(ListenerKind::Tcp(listener))
     }
 
-    /// Listens on a Unix socket that its owner alone can open (mode 0600), within a tokio runtime. The folder has to be
-    /// there.
+    /// Listens on a Unix socket that its owner alone can open (mode 0600), within a tokio runtime. The folder has to
+    /// exist.
     ///
-    /// A socket that a process left behind is replaced. The file is removed when the endpoint ends or is dropped.
+    /// A socket that a dead process left behind is replaced. The file is removed when the endpoint ends or is dropped.
     ///
     /// # Errors
-    /// [`InUse`](crate::ErrorKind::InUse) if a process listens there, [`Socket`](crate::ErrorKind::Socket) if there is another file or
-    /// the socket cannot be made.
+    /// [`InUse`](crate::ErrorKind::InUse) if a process listens there, [`Socket`](crate::ErrorKind::Socket) if another file exists or
+    /// the socket cannot be created.
     #[cfg(unix)]
     pub fn unix(path: impl AsRef<Path>) -> Result<Self, Error> {
         let (listener, file) = socket::bind(path.as_ref())?;
-        Ok(Self(Kind::Unix(listener, file)))
+        Ok(Self(ListenerKind::Unix(listener, file)))
     }
 
-    /// Unix sockets are there on Unix alone.
+    /// Fails: this system has no Unix sockets.
     ///
     /// # Errors
     /// [`Socket`](crate::ErrorKind::Socket), always.
@@ -62,20 +62,20 @@ impl Listener {
         Err(Error::new(crate::ErrorKind::Socket, message))
     }
 
-    /// Whether everybody who can reach the machine can connect, so that a token has to tell who may.
+    /// Whether everybody who can reach the machine can connect, so that requests need a token.
     pub(crate) fn is_open(&self) -> bool {
-        matches!(self.0, Kind::Tcp(_))
+        matches!(self.0, ListenerKind::Tcp(_))
     }
 
     pub(crate) async fn accept(&self) -> io::Result<Connection> {
         match &self.0 {
-            Kind::Tcp(listener) => {
+            ListenerKind::Tcp(listener) => {
                 let (stream, _) = listener.accept().await?;
                 stream.set_nodelay(true)?;
                 Ok(Box::new(TokioIo::new(stream)))
             }
             #[cfg(unix)]
-            Kind::Unix(listener, _) => {
+            ListenerKind::Unix(listener, _) => {
                 let (stream, _) = listener.accept().await?;
                 Ok(Box::new(TokioIo::new(stream)))
             }
@@ -87,12 +87,12 @@ impl Listener {
 impl fmt::Display for Listener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Kind::Tcp(listener) => match listener.local_addr() {
+            ListenerKind::Tcp(listener) => match listener.local_addr() {
                 Ok(address) => write!(f, "http://{address}"),
-                Err(_) => f.write_str("an address that cannot be told"),
+                Err(_) => f.write_str("an unknown address"),
             },
             #[cfg(unix)]
-            Kind::Unix(_, file) => file.path().display().fmt(f),
+            ListenerKind::Unix(_, file) => file.path().display().fmt(f),
         }
     }
 }

@@ -1,27 +1,26 @@
-//! Figures for Prometheus, taken when they are asked for.
+//! Metrics in the text format of OpenMetrics, taken at each request.
 
 use std::fmt;
-use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::{StatusCode, header};
 use pointwork::{ModuleState, ModuleStatus, Usage};
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, text};
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, text};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
-use crate::admin::Inner;
-use crate::changes::Counts;
+use crate::changes::ChangeCounts;
 use crate::problem::Problem;
+use crate::state::Shared;
 
-/// What OpenMetrics is called on the wire.
+/// The content type of OpenMetrics.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-pub(crate) async fn show(State(admin): State<Arc<Inner>>) -> Response {
+pub(crate) async fn show(State(admin): State<Shared>) -> Response {
     let snapshot = Snapshot {
         modules: admin.app.statuses(),
         requests: admin.app.requests_in_flight(),
@@ -31,50 +30,52 @@ pub(crate) async fn show(State(admin): State<Arc<Inner>>) -> Response {
     };
     match snapshot.text() {
         Ok(text) => ([(header::CONTENT_TYPE, OPEN_METRICS)], text).into_response(),
-        Err(_) => Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the figures cannot be written").into_response(),
+        Err(_) => Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the metrics cannot be written").into_response(),
     }
 }
 
-/// All figures of one moment.
+/// The state of the application at one moment.
 #[derive(Clone, Debug)]
 struct Snapshot {
     modules: Vec<ModuleStatus>,
     requests: usize,
     events_waiting: usize,
     events_refused: u64,
-    changes: Counts,
+    changes: ChangeCounts,
 }
 
-/// A figure that every module has: its name, what it is, and how to read it from what the calls use.
-type Figure<T> = (&'static str, &'static str, fn(&Usage) -> T);
+/// A metric of every module: its name, its help text, and its value in the usage of the module.
+type ModuleMetric = (&'static str, &'static str, fn(&Usage) -> u64);
 
-const COUNTERS: &[Figure<u64>] = &[
+const COUNTERS: &[ModuleMetric] = &[
     ("module_calls", "Calls that began: requests and events", |usage| {
         usage.calls
     }),
     ("module_crashes", "Calls that crashed", |usage| usage.crashes),
     (
         "module_refused",
-        "Calls that were refused for want of an instance, or because the module is held back",
+        "Calls that were refused: no instance was free, or the module is held back",
         |usage| usage.refused,
     ),
 ];
 
-const GAUGES: &[Figure<usize>] = &[
+const GAUGES: &[ModuleMetric] = &[
     ("module_in_flight", "Calls in flight, waiting ones included", |usage| {
-        usage.in_flight
+        usage.in_flight as u64
     }),
     ("module_waiting", "Calls that wait for an instance", |usage| {
-        usage.waiting
+        usage.waiting as u64
     }),
-    ("module_instances", "Instances, idle or not", |usage| usage.instances),
+    ("module_instances", "Instances, idle or not", |usage| {
+        usage.instances as u64
+    }),
     ("module_idle_instances", "Instances that wait for a call", |usage| {
-        usage.idle
+        usage.idle as u64
     }),
     (
         "module_held",
-        "What idle instances still hold of requests that are over",
-        |usage| usage.held,
+        "Resources that idle instances still hold of finished requests",
+        |usage| usage.held as u64,
     ),
 ];
 
@@ -95,104 +96,101 @@ impl Snapshot {
 }
 
 impl Collector for Snapshot {
-    fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let mut figures = Figures(encoder);
-        let name_of = |module: &ModuleStatus| [("module", module.info.name.clone())];
-        for (name, help, read) in COUNTERS {
-            let rows = self.modules.iter().map(|module| (name_of(module), read(&module.usage)));
-            figures.counters(name, help, rows)?;
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        for (kind, name, help, rows) in self.modules().into_iter().chain([self.changes()]) {
+            let mut family = encoder.encode_descriptor(name, help, None, kind)?;
+            for (labels, value) in rows {
+                encode(kind, value, family.encode_family(&labels)?)?;
+            }
         }
-        for (name, help, read) in GAUGES {
-            let rows = self.modules.iter().map(|module| (name_of(module), read(&module.usage)));
-            figures.gauges(name, help, rows)?;
-        }
-        let draining = self
-            .modules
-            .iter()
-            .map(|module| (name_of(module), module.draining.len()));
-        figures.gauges("module_draining", "Versions before that have calls in flight", draining)?;
-        let states = self.modules.iter().flat_map(|module| {
-            STATES.map(|(state, label)| {
-                let labels = [("module", module.info.name.clone()), ("state", label.to_owned())];
-                (labels, usize::from(module.state == state))
-            })
-        });
-        figures.gauges("module_state", "1 for the state that the module is in", states)?;
-        let digests = self.modules.iter().map(|module| {
-            let labels = [
-                ("module", module.info.name.clone()),
-                ("digest", module.info.digest.clone()),
-            ];
-            (labels, 1)
-        });
-        figures.gauges("module_version", "1 for the version that is current", digests)?;
-
-        figures.gauge("requests_in_flight", "Requests in flight", self.requests)?;
-        figures.gauge("events_waiting", "Emitted events that wait", self.events_waiting)?;
-        figures.counter("events_refused", "Emitted events that were lost", self.events_refused)?;
-        let published = self.changes.published.iter();
-        figures.counters(
-            "changes",
-            "Changes of modules that were published",
-            published.map(|(kind, count)| ([("kind", kind.clone())], *count)),
-        )?;
-        let refused = self.changes.refused;
-        figures.counter("changes_refused", "Changes of modules that were refused", refused)
-    }
-}
-
-/// Writes families: all values of one name stand together.
-struct Figures<'a>(DescriptorEncoder<'a>);
-
-impl Figures<'_> {
-    fn counters<L: EncodeLabelSet>(
-        &mut self,
-        name: &str,
-        help: &str,
-        rows: impl IntoIterator<Item = (L, u64)>,
-    ) -> fmt::Result {
-        self.family(name, help, MetricType::Counter, rows, ConstCounter::new)
-    }
-
-    fn gauges<L: EncodeLabelSet>(
-        &mut self,
-        name: &str,
-        help: &str,
-        rows: impl IntoIterator<Item = (L, usize)>,
-    ) -> fmt::Result {
-        self.family(name, help, MetricType::Gauge, rows, gauge)
-    }
-
-    /// One value without labels.
-    fn counter(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
-        let encoder = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
-        ConstCounter::new(value).encode(encoder)
-    }
-
-    /// One value without labels.
-    fn gauge(&mut self, name: &str, help: &str, value: usize) -> fmt::Result {
-        let encoder = self.0.encode_descriptor(name, help, None, MetricType::Gauge)?;
-        gauge(value).encode(encoder)
-    }
-
-    fn family<L: EncodeLabelSet, V, M: EncodeMetric>(
-        &mut self,
-        name: &str,
-        help: &str,
-        kind: MetricType,
-        rows: impl IntoIterator<Item = (L, V)>,
-        metric: impl Fn(V) -> M,
-    ) -> fmt::Result {
-        let mut family = self.0.encode_descriptor(name, help, None, kind)?;
-        for (labels, value) in rows {
-            metric(value).encode(family.encode_family(&labels)?)?;
+        for (kind, name, help, value) in [
+            (
+                MetricType::Gauge,
+                "requests_in_flight",
+                "Requests in flight",
+                self.requests as u64,
+            ),
+            (
+                MetricType::Gauge,
+                "events_waiting",
+                "Emitted events that wait",
+                self.events_waiting as u64,
+            ),
+            (
+                MetricType::Counter,
+                "events_refused",
+                "Emitted events that were lost",
+                self.events_refused,
+            ),
+            (
+                MetricType::Counter,
+                "changes_refused",
+                "Changes of modules that were refused",
+                self.changes.refused,
+            ),
+        ] {
+            encode(kind, value, encoder.encode_descriptor(name, help, None, kind)?)?;
         }
         Ok(())
     }
 }
 
-fn gauge(value: usize) -> ConstGauge<i64> {
-    ConstGauge::new(i64::try_from(value).unwrap_or(i64::MAX))
+/// A metric with labels: type, name, help text, and the value for each set of labels.
+type Family = (MetricType, &'static str, &'static str, Vec<(Vec<Label>, u64)>);
+
+type Label = (&'static str, String);
+
+impl Snapshot {
+    fn modules(&self) -> Vec<Family> {
+        let label = |module: &ModuleStatus| ("module", module.info.name.clone());
+        let rows = |value: &dyn Fn(&ModuleStatus) -> u64| {
+            let modules = self.modules.iter();
+            modules.map(|module| (vec![label(module)], value(module))).collect()
+        };
+        let mut families = Vec::new();
+        for (kind, metrics) in [(MetricType::Counter, COUNTERS), (MetricType::Gauge, GAUGES)] {
+            families.extend(
+                metrics
+                    .iter()
+                    .map(|(name, help, value)| (kind, *name, *help, rows(&|module| value(&module.usage)))),
+            );
+        }
+        let mut gauge = |name, help, rows| families.push((MetricType::Gauge, name, help, rows));
+        gauge(
+            "module_draining",
+            "Versions before that have calls in flight",
+            rows(&|module| module.draining.len() as u64),
+        );
+        let states = self.modules.iter().flat_map(|module| {
+            STATES.map(|(state, name)| {
+                let labels = vec![label(module), ("state", name.to_owned())];
+                (labels, u64::from(module.state == state))
+            })
+        });
+        gauge("module_state", "1 for the state of the module", states.collect());
+        let versions = self.modules.iter();
+        let versions = versions.map(|module| (vec![label(module), ("digest", module.info.digest.clone())], 1));
+        gauge("module_version", "1 for the current version", versions.collect());
+        families
+    }
+
+    fn changes(&self) -> Family {
+        let published = self.changes.published.iter();
+        let rows = published.map(|(kind, count)| (vec![("kind", kind.clone())], *count));
+        (
+            MetricType::Counter,
+            "changes",
+            "Changes of modules that were published",
+            rows.collect(),
+        )
+    }
+}
+
+fn encode(kind: MetricType, value: u64, encoder: MetricEncoder<'_>) -> fmt::Result {
+    match kind {
+        MetricType::Counter => ConstCounter::new(value).encode(encoder),
+        _ => ConstGauge::new(i64::try_from(value).unwrap_or(i64::MAX)).encode(encoder),
+    }
 }
 
 #[cfg(test)]
@@ -200,13 +198,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_of_the_application_are_there_without_a_module() {
+    fn metrics_of_the_application_need_no_module() {
         let snapshot = Snapshot {
             modules: Vec::new(),
             requests: 3,
             events_waiting: 0,
             events_refused: 7,
-            changes: Counts {
+            changes: ChangeCounts {
                 published: [("swapped".to_owned(), 2)].into(),
                 refused: 1,
             },

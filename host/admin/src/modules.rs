@@ -1,28 +1,23 @@
 //! The resource `/modules`.
 
-use std::sync::Arc;
-
 use axum::Json;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use http::{HeaderMap, StatusCode};
 
-use crate::admin::Inner;
 use crate::problem::Problem;
 use crate::report::{ChangeReport, ModuleReport};
+use crate::state::{Shared, SharedState};
 use crate::upload;
 
 /// The longest name of a module, in bytes.
 const NAME: usize = 128;
 
-pub(crate) async fn list(State(admin): State<Arc<Inner>>) -> Json<Vec<ModuleReport>> {
+pub(crate) async fn list(State(admin): State<Shared>) -> Json<Vec<ModuleReport>> {
     Json(admin.app.statuses().into_iter().map(ModuleReport::from).collect())
 }
 
-pub(crate) async fn show(
-    State(admin): State<Arc<Inner>>,
-    Path(name): Path<String>,
-) -> Result<Json<ModuleReport>, Problem> {
+pub(crate) async fn show(State(admin): State<Shared>, Path(name): Path<String>) -> Result<Json<ModuleReport>, Problem> {
     let status = admin.app.statuses().into_iter().find(|status| status.info.name == name);
     status
         .map(|status| Json(status.into()))
@@ -30,7 +25,7 @@ pub(crate) async fn show(
 }
 
 pub(crate) async fn put(
-    State(admin): State<Arc<Inner>>,
+    State(admin): State<Shared>,
     Path(name): Path<String>,
     headers: HeaderMap,
     body: Body,
@@ -61,7 +56,7 @@ pub(crate) async fn put(
 }
 
 pub(crate) async fn remove(
-    State(admin): State<Arc<Inner>>,
+    State(admin): State<Shared>,
     Path(name): Path<String>,
 ) -> Result<Json<ChangeReport>, Problem> {
     expect(&admin, &name)?;
@@ -69,14 +64,14 @@ pub(crate) async fn remove(
 }
 
 pub(crate) async fn roll_back(
-    State(admin): State<Arc<Inner>>,
+    State(admin): State<Shared>,
     Path(name): Path<String>,
 ) -> Result<Json<ChangeReport>, Problem> {
     expect(&admin, &name)?;
     Ok(Json(admin.app.roll_back(&name).await?.into()))
 }
 
-/// A name that a person can read in a log line and a table.
+/// Checks that a name can be read in a line of the log and in a table.
 fn check_name(name: &str) -> Result<(), Problem> {
     if name.trim().is_empty() || name.len() > NAME || name.chars().any(char::is_control) {
         let message = format!("`{}` cannot be the name of a module", name.escape_debug());
@@ -86,29 +81,21 @@ fn check_name(name: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-fn is_loaded(admin: &Inner, name: &str) -> bool {
+fn is_loaded(admin: &SharedState, name: &str) -> bool {
     admin.app.modules().iter().any(|info| info.name == name)
 }
 
-fn expect(admin: &Inner, name: &str) -> Result<(), Problem> {
-    if is_loaded(admin, name) {
-        Ok(())
-    } else {
-        Err(unknown(admin, name))
-    }
+fn expect(admin: &SharedState, name: &str) -> Result<(), Problem> {
+    is_loaded(admin, name).then_some(()).ok_or_else(|| unknown(admin, name))
 }
 
-fn unknown(admin: &Inner, name: &str) -> Problem {
-    let known: Vec<_> = admin
-        .app
-        .modules()
-        .iter()
-        .map(|info| format!("`{}`", info.name))
-        .collect();
-    let known = if known.is_empty() {
-        "none is loaded".to_owned()
+fn unknown(admin: &SharedState, name: &str) -> Problem {
+    let modules = admin.app.modules();
+    let names: Vec<_> = modules.iter().map(|info| format!("`{}`", info.name)).collect();
+    let known = if names.is_empty() {
+        "no module is loaded".to_owned()
     } else {
-        format!("loaded: {}", known.join(", "))
+        format!("loaded: {}", names.join(", "))
     };
     Problem::new(StatusCode::NOT_FOUND, format!("there is no module `{name}`; {known}"))
 }

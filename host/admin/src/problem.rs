@@ -1,4 +1,4 @@
-//! What is answered when something does not succeed.
+//! The replies to requests that fail.
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
@@ -6,7 +6,7 @@ use http::{HeaderValue, StatusCode, header};
 use pointwork::ErrorKind;
 use serde::{Deserialize, Serialize};
 
-/// Why a request did not succeed: the body of every reply of 400 or more, as JSON.
+/// The body of every reply with a status of 400 or more, as JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ProblemReport {
@@ -15,7 +15,7 @@ pub struct ProblemReport {
     /// Its causes, the nearest first.
     #[serde(default)]
     pub causes: Vec<String>,
-    /// What to do about it, where that is known. It may have several lines.
+    /// What to do about it, if that is known. It may have several lines.
     #[serde(default)]
     pub hint: Option<String>,
 }

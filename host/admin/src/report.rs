@@ -1,16 +1,16 @@
-//! What is told of modules and of their changes.
+//! Reports of modules and of their changes.
 
 use pointwork::{Change, ChangeKind, Draining, ModuleInfo, ModuleState, ModuleStatus, RouteChanges, Usage};
 use serde::Serialize;
 
-/// A module at work, as `GET /modules` tells of it.
+/// A module, as `GET /modules` reports it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct ModuleReport {
     /// Its name.
     pub name: String,
-    /// SHA-256 of the version that is current, in hex.
+    /// SHA-256 of the current version, in hex.
     pub digest: String,
     /// The version of the contract that it was built against.
     pub version: String,
@@ -18,25 +18,25 @@ pub struct ModuleReport {
     pub form: String,
     /// The size of the component, in bytes.
     pub size: usize,
-    /// Whether it serves.
+    /// Its state.
     pub state: ModuleState,
     /// When it became current, in milliseconds since 1970-01-01 UTC.
     pub since: u64,
-    /// SHA-256 of the version that a roll-back leads to, in hex.
+    /// SHA-256 of the version that a roll-back restores, in hex.
     pub previous: Option<String>,
-    /// How many routes it declares.
+    /// The number of routes that it declares.
     pub routes: usize,
     /// Its channels.
     pub channels: Vec<ChannelReport>,
-    /// What it imports beyond the contract.
+    /// Its imports beyond the contract.
     pub asks: Vec<String>,
-    /// What it is granted, without values of the environment.
+    /// Its grants, without values of the environment.
     pub granted: Vec<String>,
-    /// What it declares but hardly means.
+    /// Its declarations that are probably mistakes.
     pub warnings: Vec<String>,
-    /// What its calls use.
+    /// The counters of its calls and instances.
     pub usage: Usage,
-    /// Versions before that have calls in flight.
+    /// Previous versions that have calls in flight.
     pub draining: Vec<Draining>,
 }
 
@@ -50,58 +50,46 @@ pub struct ChannelReport {
     pub events: Vec<String>,
 }
 
-/// A change that was published, as `PUT`, `DELETE` and the roll-back answer: what [`Change`] has, time and reason aside.
+/// A published change, as the replies to `PUT`, `DELETE` and the roll-back report it: [`Change`] without time and reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct ChangeReport {
-    /// What was done.
+    /// The kind of the change.
     pub kind: ChangeKind,
     /// The module.
     pub module: String,
-    /// SHA-256 of the version that is current now, in hex; `None` if the module is gone.
+    /// SHA-256 of the current version, in hex; `None` if the module was removed.
     pub digest: Option<String>,
-    /// SHA-256 of the version that was current before, in hex; `None` if the module is new.
+    /// SHA-256 of the previous version, in hex; `None` if the module is new.
     pub previous: Option<String>,
-    /// What became of its routes.
+    /// The changes of its routes.
     pub routes: RouteChanges,
-    /// What the module declares but hardly means.
+    /// The declarations of the module that are probably mistakes.
     pub warnings: Vec<String>,
 }
 
 impl From<ModuleStatus> for ModuleReport {
     fn from(status: ModuleStatus) -> Self {
-        let ModuleInfo {
-            name,
-            form,
-            version,
-            digest,
-            size,
-            routes,
-            channels,
-            capabilities: asks,
-            granted,
-            warnings,
-            ..
-        } = status.info;
-        let channels = channels.into_iter().map(|channel| ChannelReport {
+        let info = status.info;
+        let channels = info.channels.into_iter().map(|channel| ChannelReport {
             name: channel.name,
             events: channel.events,
         });
         Self {
-            name,
-            digest,
-            version,
-            form: form.to_string(),
-            size,
+            name: info.name,
+            digest: info.digest,
+            version: info.version,
+            form: info.form.to_string(),
+            size: info.size,
             state: status.state,
             since: status.since,
             previous: status.previous,
-            routes,
+            routes: info.routes,
             channels: channels.collect(),
-            asks: asks.iter().map(ToString::to_string).collect(),
-            granted,
-            warnings,
+            asks: info.capabilities.iter().map(ToString::to_string).collect(),
+            granted: info.granted,
+            warnings: info.warnings,
             usage: status.usage,
             draining: status.draining,
         }
@@ -122,7 +110,7 @@ impl From<Change> for ChangeReport {
 }
 
 impl ChangeReport {
-    /// A module that is new, with its routes as `METHOD /path`.
+    /// A new module, with its routes as `METHOD /path`.
     pub(crate) fn loaded(info: ModuleInfo, added: Vec<String>) -> Self {
         let mut routes = RouteChanges::default();
         routes.added = added;

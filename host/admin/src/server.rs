@@ -1,4 +1,4 @@
-//! Connections: accepted, bounded, and ended.
+//! Accepting, limiting and ending connections.
 
 use std::future::Future;
 use std::time::Duration;
@@ -12,19 +12,19 @@ use tokio::task::JoinSet;
 
 use crate::listener::{Connection, Listener};
 
-/// How many connections there may be at a time; further ones wait to be accepted. Operators and scrapers are few.
+/// The number of connections at a time; further ones wait to be accepted. Operators and scrapers are few.
 const CONNECTIONS: usize = 64;
 
-/// How long a client may take for the head of a request.
+/// The time for the head of a request.
 const HEAD: Duration = Duration::from_secs(10);
 
-/// How long to wait when a connection cannot be accepted, which is for want of file descriptors.
+/// The pause after a connection could not be accepted, most often for lack of file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Answers with `router` until `signal`, and after that for `grace` at most to those who asked before.
+/// Serves until `signal`; then requests in flight have `grace` to end.
 pub(crate) async fn serve(listener: Listener, router: Router, signal: impl Future<Output = ()>, grace: Duration) {
     let graceful = GracefulShutdown::new();
-    // Dropped with this future, and with it every connection.
+    // Dropped with this future, which closes every connection.
     let mut connections = JoinSet::new();
     let mut signal = std::pin::pin!(signal);
     loop {
@@ -33,7 +33,7 @@ pub(crate) async fn serve(listener: Listener, router: Router, signal: impl Futur
             Some(_) = connections.join_next() => {}
             accepted = listener.accept(), if connections.len() < CONNECTIONS => match accepted {
                 Ok(connection) => {
-                    connections.spawn(answer(connection, router.clone(), graceful.watcher()));
+                    connections.spawn(serve_connection(connection, router.clone(), graceful.watcher()));
                 }
                 Err(error) => {
                     tracing::warn!("the admin endpoint cannot accept a connection: {error}");
@@ -46,12 +46,12 @@ pub(crate) async fn serve(listener: Listener, router: Router, signal: impl Futur
     if tokio::time::timeout(grace, graceful.shutdown()).await.is_err() {
         tracing::warn!(
             connections = connections.len(),
-            "the admin endpoint cut what was not done within {grace:?}"
+            "the admin endpoint closed connections that did not end within {grace:?}"
         );
     }
 }
 
-async fn answer(connection: Connection, router: Router, watcher: Watcher) {
+async fn serve_connection(connection: Connection, router: Router, watcher: Watcher) {
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD)

@@ -10,27 +10,24 @@ use tokio::net::UnixListener;
 
 use crate::{Error, ErrorKind};
 
-/// The file of a socket; removed with this, unless another one has taken its place.
+/// The file of a socket. Dropping this removes it, unless another file has taken its place.
 #[derive(Debug)]
 pub(crate) struct SocketFile {
     path: PathBuf,
-    /// Device and inode: what tells it from another file of that path.
+    /// Device and inode, to tell it from another file of that path.
     identity: (u64, u64),
 }
 
 /// Listens on a socket at `path` that its owner alone can open.
 ///
-/// The socket is made within a folder that nobody else can enter, and moved to its place when its permissions are set:
-/// there is no moment at which another user could connect.
+/// The socket is created in a private folder and renamed to `path` when its permissions are set, so that no other user can
+/// connect at any moment.
 pub(crate) fn bind(path: &Path) -> Result<(UnixListener, SocketFile), Error> {
     let failed = |error: io::Error| {
-        Error::new(
-            ErrorKind::Socket,
-            format!("cannot listen on the socket `{}`", path.display()),
-        )
-        .with_source(error)
+        let message = format!("cannot listen on the socket `{}`", path.display());
+        Error::new(ErrorKind::Socket, message).with_source(error)
     };
-    make_way(path)?;
+    check_vacant(path)?;
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -52,20 +49,20 @@ pub(crate) fn bind(path: &Path) -> Result<(UnixListener, SocketFile), Error> {
     Ok((listener, file))
 }
 
-/// Makes sure that nothing is at `path` but what a process left there that is gone.
-fn make_way(path: &Path) -> Result<(), Error> {
+/// Checks that `path` does not exist, or is a socket that a dead process left behind.
+fn check_vacant(path: &Path) -> Result<(), Error> {
     let refused = |kind, message: &str| Error::new(kind, format!("`{}` {message}", path.display()));
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(refused(ErrorKind::Socket, "cannot be looked at").with_source(error)),
+        Err(error) => return Err(refused(ErrorKind::Socket, "cannot be examined").with_source(error)),
         Ok(metadata) if !metadata.file_type().is_socket() => {
-            return Err(refused(ErrorKind::Socket, "is there and is no socket"));
+            return Err(refused(ErrorKind::Socket, "exists and is not a socket"));
         }
         Ok(_) => {}
     }
     match UnixStream::connect(path) {
         Ok(_) => Err(refused(ErrorKind::InUse, "is the socket of another process")),
-        // Nobody listens, so a process left it behind.
+        // No process listens.
         Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound) => Ok(()),
         Err(error) => Err(refused(ErrorKind::InUse, "is a socket that does not answer").with_source(error)),
     }
@@ -134,12 +131,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn file_that_is_no_socket_is_left_alone() {
+    async fn file_that_is_not_a_socket_is_left_alone() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("notes.txt");
         fs::write(&path, "buy tea").expect("written");
         let error = bind(&path).expect_err("it is a file");
-        assert!(error.to_string().ends_with("is there and is no socket"), "{error}");
+        assert!(error.to_string().ends_with("exists and is not a socket"), "{error}");
         assert_eq!(fs::read_to_string(&path).expect("still there"), "buy tea");
     }
 }

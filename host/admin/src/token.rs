@@ -1,4 +1,4 @@
-//! The secret that clients of an address show.
+//! The secret of clients that connect to an address.
 
 use std::fmt;
 
@@ -8,24 +8,24 @@ use subtle::ConstantTimeEq;
 
 use crate::{Error, ErrorKind};
 
-/// A secret that every request has to show, as `Authorization: Bearer …`.
+/// A secret that every request needs, as `Authorization: Bearer …`.
 ///
-/// Whoever has it can replace the code that serves, so keep it as you keep a key. It is never printed.
+/// It allows to replace the code that serves, so protect it like a private key. It is never printed.
 #[derive(Clone)]
 pub struct Token {
-    /// Only the digest is kept and compared: its length says nothing about the token's.
+    /// Only the digest is stored and compared: its length does not depend on the token.
     digest: [u8; 32],
 }
 
 impl Token {
-    /// The fewest characters of a token: what 128 random bits take in base64.
+    /// The smallest number of characters: 128 random bits in base64.
     pub const MIN_LENGTH: usize = 22;
 
-    /// A token of that text; white space around it is not part of it.
+    /// A token of the text without the white space around it.
     ///
     /// # Errors
-    /// [`Token`](ErrorKind::Token) if it is shorter than [`MIN_LENGTH`](Self::MIN_LENGTH), or has anything but visible
-    /// ASCII characters. The message does not show it.
+    /// [`Token`](ErrorKind::Token) if it is shorter than [`MIN_LENGTH`](Self::MIN_LENGTH), or has other characters than
+    /// visible ASCII. The message does not show the text.
     ///
     /// ```
     /// use pointwork_admin::Token;
@@ -36,15 +36,12 @@ impl Token {
     pub fn new(text: &str) -> Result<Self, Error> {
         let text = text.trim();
         if text.len() < Self::MIN_LENGTH {
-            let message = format!(
-                "a token of {} characters, expected {} or more",
-                text.len(),
-                Self::MIN_LENGTH
-            );
+            let (length, least) = (text.len(), Self::MIN_LENGTH);
+            let message = format!("the token has {length} characters, expected {least} or more");
             return Err(Error::new(ErrorKind::Token, message));
         }
         if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
-            let message = "a token with other characters than the visible ones of ASCII";
+            let message = "the token has other characters than visible ASCII";
             return Err(Error::new(ErrorKind::Token, message));
         }
         Ok(Self {
@@ -52,8 +49,8 @@ impl Token {
         })
     }
 
-    /// Whether a request shows it. How long this takes does not tell how much of a wrong token is right.
-    pub(crate) fn is_shown(&self, headers: &HeaderMap) -> bool {
+    /// Whether a request has the token. The time of the comparison does not depend on the token of the request.
+    pub(crate) fn authorizes(&self, headers: &HeaderMap) -> bool {
         let shown = headers
             .get(header::AUTHORIZATION)
             .and_then(|value| value.to_str().ok())
@@ -83,11 +80,11 @@ mod tests {
         let token = Token::new(TEXT).expect("long enough");
         let mut headers = HeaderMap::new();
         headers.insert(header::AUTHORIZATION, value.parse().expect("a header"));
-        token.is_shown(&headers)
+        token.authorizes(&headers)
     }
 
     #[test]
-    fn token_is_shown_as_a_bearer_in_any_case_of_the_scheme() {
+    fn token_is_a_bearer_in_any_case_of_the_scheme() {
         assert!(shown(&format!("Bearer {TEXT}")));
         assert!(shown(&format!("bearer  {TEXT}")));
     }

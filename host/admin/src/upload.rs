@@ -1,4 +1,4 @@
-//! Components on their way in: bounded, whole, and the one that was meant.
+//! Receives components: within the limit, whole, and with the announced digest.
 
 use std::time::Duration;
 
@@ -6,12 +6,10 @@ use axum::body::Body;
 use http::{HeaderMap, StatusCode, header};
 use http_body_util::BodyExt as _;
 use sfv::{BareItem, Dictionary, ListEntry, Parser};
-use sha2::{Digest, Sha256};
 
 use crate::problem::Problem;
 
-/// Reads a component of at most `limit` bytes, with no pause longer than `pause`, and compares its digest with the one of
-/// the headers, if they have one.
+/// Reads a component of at most `limit` bytes, without pauses longer than `pause`, and checks the digest of the headers.
 pub(crate) async fn receive(
     headers: &HeaderMap,
     mut body: Body,
@@ -25,22 +23,22 @@ pub(crate) async fn receive(
     received
 }
 
-/// Reads what a client still sends that has its answer already, for a while: many begin to read when they have sent
-/// everything, and would see a broken connection in place of the answer.
+/// Reads the rest of a refused body, for a while: many clients read the reply only when they have sent everything, and
+/// would see a broken connection instead.
 pub(crate) async fn discard(headers: &HeaderMap, mut body: Body, time: Duration) {
-    // Who asks first sends nothing that was not asked for.
+    // The client waits for permission before it sends the body.
     if headers.contains_key(header::EXPECT) {
         return;
     }
     let rest = async { while let Some(Ok(_)) = body.frame().await {} };
-    // The answer goes out either way.
+    // The reply is sent either way.
     let _ = tokio::time::timeout(time, rest).await;
 }
 
 async fn try_receive(headers: &HeaderMap, body: &mut Body, limit: usize, pause: Duration) -> Result<Vec<u8>, Problem> {
     let expected = expected_digest(headers)?;
     let too_long = || {
-        let message = format!("the component is longer than {limit} bytes, which is the limit");
+        let message = format!("the component is larger than the limit of {limit} bytes");
         Problem::new(StatusCode::PAYLOAD_TOO_LARGE, message)
     };
     let announced = headers
@@ -52,7 +50,7 @@ async fn try_receive(headers: &HeaderMap, body: &mut Body, limit: usize, pause: 
     let mut component = Vec::with_capacity(announced.unwrap_or_default());
     loop {
         let frame = tokio::time::timeout(pause, body.frame()).await.map_err(|_| {
-            let message = format!("nothing of the component came for {pause:?}");
+            let message = format!("no byte of the component arrived for {pause:?}");
             Problem::new(StatusCode::REQUEST_TIMEOUT, message)
         })?;
         let Some(frame) = frame else { break };
@@ -72,20 +70,16 @@ async fn try_receive(headers: &HeaderMap, body: &mut Body, limit: usize, pause: 
 }
 
 fn check_digest(component: &[u8], expected: &[u8]) -> Result<(), Problem> {
-    let found = Sha256::digest(component);
-    if found[..] == *expected {
+    let found = pointwork::digest(component);
+    let expected: String = expected.iter().map(|byte| format!("{byte:02x}")).collect();
+    if found == expected {
         return Ok(());
     }
-    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    let message = format!(
-        "the component's SHA-256 is `{}`, expected `{}`",
-        hex(&found),
-        hex(expected)
-    );
-    Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, message).with_hint("it was damaged on its way; send it again"))
+    let message = format!("the component's SHA-256 is `{found}`, expected `{expected}`");
+    Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, message).with_hint("it was damaged in transit; send it again"))
 }
 
-/// The SHA-256 of `Content-Digest` (RFC 9530). Digests of other kinds are passed over, as the RFC lets a receiver do.
+/// The SHA-256 of `Content-Digest` (RFC 9530). Digests of other kinds are ignored, as the RFC allows.
 fn expected_digest(headers: &HeaderMap) -> Result<Option<Vec<u8>>, Problem> {
     let values: Vec<&[u8]> = headers
         .get_all("content-digest")
@@ -95,20 +89,20 @@ fn expected_digest(headers: &HeaderMap) -> Result<Option<Vec<u8>>, Problem> {
     if values.is_empty() {
         return Ok(None);
     }
-    let wrong = |what: String| {
+    let invalid = |what: String| {
         Problem::new(StatusCode::BAD_REQUEST, format!("the `Content-Digest` {what}"))
             .with_hint("expected `sha-256=:…:` with the digest in base64")
     };
     let digests: Dictionary = Parser::new(&values.join(&b", "[..]))
         .parse()
-        .map_err(|error| wrong(format!("is none: {error}")))?;
+        .map_err(|error| invalid(format!("is invalid: {error}")))?;
     match digests.get("sha-256") {
         None => Ok(None),
         Some(ListEntry::Item(item)) => match &item.bare_item {
             BareItem::ByteSequence(digest) if digest.len() == 32 => Ok(Some(digest.clone())),
-            _ => Err(wrong("has a `sha-256` that is no sequence of 32 bytes".to_owned())),
+            _ => Err(invalid("has a `sha-256` that is not a sequence of 32 bytes".to_owned())),
         },
-        Some(ListEntry::InnerList(_)) => Err(wrong("has a list as its `sha-256`".to_owned())),
+        Some(ListEntry::InnerList(_)) => Err(invalid("has a list as its `sha-256`".to_owned())),
     }
 }
 
@@ -118,6 +112,7 @@ mod tests {
 
     use base64::Engine as _;
     use base64::prelude::BASE64_STANDARD;
+    use sha2::{Digest, Sha256};
 
     use super::*;
 
@@ -136,7 +131,7 @@ mod tests {
         receive(headers, Body::from(body), 8, Duration::from_secs(60)).await
     }
 
-    /// A body of which nothing ever comes.
+    /// A body without a byte or an end.
     fn never() -> Body {
         Body::from_stream(futures_util::stream::pending::<Result<&str, Infallible>>())
     }
@@ -149,14 +144,14 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn announced_length_over_the_limit_is_refused_though_nothing_comes() {
+    async fn announced_length_over_the_limit_is_refused_without_a_body() {
         let headers = HeaderMap::from_iter([(header::CONTENT_LENGTH, "9".parse().expect("a header"))]);
         let refused = status(receive(&headers, never(), 8, Duration::from_secs(30)).await);
         assert_eq!(refused, StatusCode::PAYLOAD_TOO_LARGE);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn body_that_stands_still_is_given_up() {
+    async fn body_that_pauses_for_too_long_is_refused() {
         let refused = status(receive(&HeaderMap::new(), never(), 8, Duration::from_secs(30)).await);
         assert_eq!(refused, StatusCode::REQUEST_TIMEOUT);
     }
@@ -170,7 +165,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn digest_of_another_kind_is_passed_over_and_one_that_is_none_refused() {
+    async fn digest_of_another_kind_is_ignored_and_an_invalid_one_refused() {
         assert!(send(&headers("sha-512=:AAAA:"), "tea").await.is_ok());
         for wrong in ["sha-256", "sha-256=:AAAA:", "sha-256=\"tea\"", "sha-256=(:AAAA:)", "=:"] {
             assert_eq!(

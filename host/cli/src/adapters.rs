@@ -1,48 +1,22 @@
-//! The HTTP servers that the command line can run on. Each is a cargo feature, `adapter-<name>`; the names are known
-//! without it too, so that a build that lacks one can say so.
+//! The HTTP servers of `--adapter`, each behind the cargo feature `adapter-<name>`. A build without a feature knows the
+//! name, for its error.
 //!
-//! A further one is a feature, a case of [`Adapter`], and a line in [`Adapter::connect`].
+//! A further server needs a feature, a case of [`Adapter`], and a line in [`Adapter::connect`].
 
-use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
-
-use clap::ValueEnum;
 use pointwork::App;
-use pointwork_core::ServerOptions;
-use serde::Deserialize;
+use pointwork_core::{BoxFuture, ServerOptions};
 use tokio::net::TcpListener;
 
-use crate::config::Limits;
+use crate::config::Adapter;
 use crate::error::{Error, Result};
 use crate::exit::Exit;
 
-/// The HTTP server to run on.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Adapter {
-    /// axum
-    Axum,
-    /// trillium; its list of methods is closed
-    Trillium,
-    /// actix-web; without HTTP/2
-    Actix,
-    /// salvo
-    Salvo,
-    /// Bare hyper
-    #[default]
-    Hyper,
-}
-
-/// A future that owns all it needs.
-pub(crate) type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
-
 /// Serves a listener until the second argument completes and the requests in flight have ended. Nothing is accepted
-/// before the result is polled; until then clients wait in the listener's backlog.
-pub(crate) type Serve = Box<dyn FnOnce(TcpListener, Boxed<()>) -> Boxed<()>>;
+/// before the result is polled; until then clients wait in the backlog of the listener.
+pub(crate) type Serve = Box<dyn FnOnce(TcpListener, BoxFuture<'static, ()>) -> BoxFuture<'static, ()>>;
 
-/// Connects an adapter. They are of one form and have no trait in common: nobody else would use it.
-#[allow(unused_macros, reason = "used by what is built with any adapter")]
+/// Connects an adapter. The adapters have the same methods and no common trait, which nothing else would use.
+#[allow(unused_macros, reason = "a build without any adapter does not use it")]
 macro_rules! connect {
     ($app:ident, $adapter:expr) => {{
         let adapter = $adapter;
@@ -54,13 +28,12 @@ macro_rules! connect {
 }
 
 impl Adapter {
-    /// Connects the application, which from then on has its routes on this adapter.
+    /// Connects the application, whose routes are then served by this adapter.
     ///
     /// # Errors
     ///
     /// This build lacks the adapter, or the adapter refuses the routes.
-    pub(crate) fn connect(self, app: &App, limits: &Limits) -> Result<Serve> {
-        let options = options(limits);
+    pub(crate) fn connect(self, app: &App, options: ServerOptions) -> Result<Serve> {
         match self {
             #[cfg(feature = "adapter-axum")]
             Self::Axum => connect!(app, pointwork_axum::Axum::with_options(options)),
@@ -72,57 +45,12 @@ impl Adapter {
             Self::Salvo => connect!(app, pointwork_salvo::Salvo::with_options(options)),
             #[cfg(feature = "adapter-hyper")]
             Self::Hyper => connect!(app, pointwork_hyper::Hyper::with_options(options)),
-            #[allow(unreachable_patterns, reason = "reached by what is built without some feature")]
+            #[allow(unreachable_patterns, reason = "a build without some feature reaches it")]
             missing => {
                 let _ = (app, options);
                 let hint = format!("build pointwork-cli with the feature `adapter-{missing}`");
                 Err(Error::new(Exit::Usage, format!("this build has no adapter `{missing}`")).with_hint(hint))
             }
-        }
-    }
-}
-
-fn options(limits: &Limits) -> ServerOptions {
-    let mut options = ServerOptions::default();
-    if let Some(timeout) = limits.header_timeout {
-        options.first_byte_timeout = Some(timeout);
-        options.header_timeout = Some(timeout);
-    }
-    if let Some(timeout) = limits.body_timeout {
-        options.body_timeout = Some(timeout);
-    }
-    if let Some(grace) = limits.shutdown_grace {
-        options.shutdown_grace = grace;
-    }
-    options
-}
-
-impl fmt::Display for Adapter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Axum => "axum",
-            Self::Trillium => "trillium",
-            Self::Actix => "actix",
-            Self::Salvo => "salvo",
-            Self::Hyper => "hyper",
-        })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn adapters_have_one_name_on_the_command_line_in_the_file_and_in_messages() {
-        for adapter in Adapter::value_variants() {
-            let shown = adapter.to_string();
-            assert_eq!(
-                adapter.to_possible_value().expect("none is hidden").get_name(),
-                shown.as_str()
-            );
-            let read: Adapter = serde_json::from_value(shown.into()).expect("its name in a file");
-            assert_eq!(read, *adapter);
         }
     }
 }

@@ -1,17 +1,18 @@
-//! From a configuration to an application with its modules loaded.
+//! An application from a configuration, and its modules.
 
-use pointwork::{App, ErrorKind, ModuleInfo, ModuleLimits, ModuleOptions, StateDirectory};
+use pointwork::{App, ErrorKind, Grants, ModuleInfo, ModuleOptions, StateDirectory};
+use tempfile::TempDir;
 
 use crate::config::{Config, Module};
 use crate::error::{Error, Result};
-use crate::grants::{self, Granted, Missing};
+use crate::grants::{self, Missing};
 use crate::{keep, options};
 
-/// An application with what the configuration says, its modules aside; it knows `state`.
+/// An application without modules, with the options of the configuration and a state directory.
 ///
 /// # Errors
 ///
-/// Its threads do not start; the cache that the configuration names cannot be used.
+/// Its threads do not start, or the cache directory of the configuration cannot be used.
 pub(crate) fn create(config: &Config, state: Option<StateDirectory>) -> Result<App> {
     let mut options = options::application(config);
     keep::compiling(&mut options, config)?;
@@ -23,40 +24,28 @@ pub(crate) fn create(config: &Config, state: Option<StateDirectory>) -> Result<A
     Ok(app)
 }
 
-/// A module with what it takes to load it.
+/// A module that is ready to be loaded.
 #[derive(Debug)]
 pub(crate) struct Loadable<'a> {
     pub(crate) module: &'a Module,
-    /// As the runtime takes them.
+    pub(crate) grants: Grants,
     pub(crate) options: ModuleOptions,
-    /// What the grants stand for has to be there for as long as the module may be made an instance of.
-    granted: Granted,
+    /// Granted directories, which have to exist for as long as the module has instances.
+    _stand_ins: Vec<TempDir>,
 }
 
-/// Finds what each module is granted. It blocks.
+/// Resolves the grants of each module. It blocks.
 ///
 /// # Errors
 ///
-/// Something that a module is granted cannot be had.
+/// A grant cannot be resolved.
 pub(crate) fn prepare(config: &Config, missing: Missing) -> Result<Vec<Loadable<'_>>> {
-    let limits = options::application(config).limits;
     let modules = config.modules.iter();
-    modules
-        .map(|module| Loadable::new(module, &limits, config, missing))
-        .collect()
+    modules.map(|module| Loadable::new(module, config, missing)).collect()
 }
 
-/// Finds what one module of the configuration is granted. It blocks.
-///
-/// # Errors
-///
-/// Something that it is granted cannot be had.
-pub(crate) fn prepare_one<'a>(module: &'a Module, config: &Config, missing: Missing) -> Result<Loadable<'a>> {
-    Loadable::new(module, &options::application(config).limits, config, missing)
-}
-
-/// Loads the modules in their order (spec D9), each the version that was current last if the application has a state
-/// directory. The result is the SHA-256 of each file, in hex. It blocks while it reads them.
+/// Loads the modules in their order (spec D9). With a state directory, it loads the last current version of each. The
+/// result is the SHA-256 of each file, in hex. It blocks while it reads the files.
 ///
 /// # Errors
 ///
@@ -65,32 +54,27 @@ pub(crate) async fn load(app: &App, modules: &[Loadable<'_>]) -> Result<Vec<Stri
     let mut digests = Vec::with_capacity(modules.len());
     for Loadable { module, options, .. } in modules {
         let component = std::fs::read(&module.path).map_err(|error| {
-            let message = format!(
-                "module `{}` cannot be read from `{}`",
-                module.name,
-                module.path.display()
-            );
-            Error::failed(message).with_source(error)
+            let path = module.path.display();
+            Error::failed(format!("module `{}` cannot be read from `{path}`", module.name)).with_source(error)
         })?;
         digests.push(pointwork::digest(&component));
         app.restore_with(&module.name, Some(component), options.clone())
             .await
             .map_err(|error| match error.kind() {
                 ErrorKind::State => error.into(),
-                _ => Error::refused(
-                    format!("module `{}` from `{}` is refused", module.name, module.path.display()),
-                    error,
-                ),
+                _ => {
+                    let path = module.path.display();
+                    Error::refused(format!("module `{}` from `{path}` is refused", module.name), &error)
+                }
             })?;
     }
     Ok(digests)
 }
 
-/// Loads what was uploaded under names that the configuration lacks. One that is refused does not keep the others from
-/// serving: it is logged as an error.
+/// Loads the uploaded modules whose names the configuration lacks. A refused one is logged as an error; the others serve.
 pub(crate) async fn load_uploaded(app: &App, config: &Config, state: &StateDirectory) {
     for name in state.names() {
-        // What the configuration had once and has no more is not wanted any more.
+        // A module that was removed from the configuration is not loaded.
         let uploaded = state.version(&name).is_some_and(|version| version.base.is_none());
         if !uploaded || config.modules.iter().any(|module| module.name == name) {
             continue;
@@ -99,7 +83,7 @@ pub(crate) async fn load_uploaded(app: &App, config: &Config, state: &StateDirec
             let error = Error::from(error);
             tracing::error!(
                 module = name,
-                "the uploaded module is not served: {}",
+                "the uploaded module does not serve: {}",
                 error.in_one_line()
             );
         }
@@ -107,27 +91,23 @@ pub(crate) async fn load_uploaded(app: &App, config: &Config, state: &StateDirec
 }
 
 impl<'a> Loadable<'a> {
-    /// `module` with what the configuration grants it; `limits` are those of all modules.
+    /// Resolves the grants of one module. It blocks.
     ///
     /// # Errors
     ///
-    /// Something that it is granted cannot be had.
-    fn new(module: &'a Module, limits: &ModuleLimits, config: &Config, missing: Missing) -> Result<Self> {
-        let granted = grants::resolve(module, &config.file, missing)?;
-        let options = options::of_module(module, limits, config).grants(granted.grants.clone());
+    /// A grant cannot be resolved.
+    pub(crate) fn new(module: &'a Module, config: &Config, missing: Missing) -> Result<Self> {
+        let (grants, stand_ins) = grants::resolve(module, &config.file, missing)?;
+        let limits = options::application(config).limits;
         Ok(Self {
             module,
-            options,
-            granted,
+            options: options::of_module(module, &limits, config).grants(grants.clone()),
+            grants,
+            _stand_ins: stand_ins,
         })
     }
 
-    /// What it is granted.
-    pub(crate) fn grants(&self) -> &pointwork::Grants {
-        &self.granted.grants
-    }
-
-    /// Loads it from bytes that were read already.
+    /// Loads a component that was read already.
     ///
     /// # Errors
     ///

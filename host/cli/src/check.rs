@@ -1,4 +1,4 @@
-//! `pointwork check`: whether a component fits the contract, and what it is.
+//! `pointwork check`: checks a component against the contract, and describes it.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use tracing::subscriber::NoSubscriber;
 
 use crate::app::{self, Loadable};
 use crate::config::{Config, Module};
-use crate::error::{Error, Result};
+use crate::error::{Error, OrFailed, Result};
 use crate::exit::Exit;
 use crate::grants::Missing;
 use crate::suggest;
@@ -20,38 +20,36 @@ Examples:
   pointwork check target/pointwork/shop.wasm
   pointwork check target/pointwork/store.wasm -c pointwork.toml
 
-The component is read, compiled, instantiated and asked for its routes and channels; no handler and
-no listener runs. It is granted what the configuration grants the module with that file, under that
-module's limits; without a configuration nothing is granted, and the usual limits hold. One that is
-refused ends with exit code 5, and the reason stands on standard error. What could be read of it
-stands on standard output either way.";
+The component is compiled and instantiated, and its routes and channels are read; no handler and no
+listener runs. With a configuration it has the grants and limits of the module with that file, without
+one it has no grants and the default limits. If it is refused, the exit code is 5 and the reason goes
+to standard error. The description goes to standard output in either case.";
 
 /// The options of `pointwork check`.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
-pub(crate) struct Args {
-    /// The component
+pub(crate) struct CheckArgs {
+    /// Component
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
-    /// The configuration that says what the component is granted [default: nothing is]
+    /// Configuration with the grants of the component [default: no grants]
     #[arg(short, long, value_name = "FILE")]
     config: Option<PathBuf>,
 }
 
 /// Runs `pointwork check`.
-pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<()> {
+pub(crate) fn run(args: &CheckArgs, terminal: &mut Terminal) -> Result<()> {
     let file = args.file.display();
-    let bytes = std::fs::read(&args.file)
-        .map_err(|error| Error::failed(format!("cannot read the component `{file}`")).with_source(error))?;
+    let bytes = std::fs::read(&args.file).or_failed(format_args!("cannot read the component `{file}`"))?;
     let refused = || format!("`{file}` is refused");
     let inspection = pointwork::inspect(&bytes).map_err(|error| Error::refused_because(refused(), error))?;
     let config = configuration(args)?;
-    let module = app::prepare_one(module(args, &config)?, &config, Missing::StandIn)?;
-    let loaded = match inspection.check(module.grants()) {
+    let module = Loadable::new(module(args, &config)?, &config, Missing::StandIn)?;
+    let loaded = match inspection.check(&module.grants) {
         Ok(_) => {
             let app = app::create(&config, None)?;
-            load(&app, &module, bytes).map_err(|error| Error::refused(refused(), error))
+            load(&app, &module, bytes).map_err(|error| Error::refused(refused(), &error))
         }
         Err(error) => Err(Error::refused_because(refused(), error)),
     };
@@ -66,15 +64,15 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<()> {
         }
         Err(_) => terminal.line(format_args!("{file} {}", styled(ERROR, "is refused"))),
     }
-    outline(&inspection, module.grants(), terminal);
+    outline(&inspection, &module.grants, terminal);
     for warning in loaded?.warnings {
         terminal.warning(warning);
     }
     Ok(())
 }
 
-/// The configuration that the arguments name, or one with nothing but the component.
-fn configuration(args: &Args) -> Result<Config> {
+/// The named configuration, or one with only the component.
+fn configuration(args: &CheckArgs) -> Result<Config> {
     match &args.config {
         Some(config) => Config::load(Some(config)),
         None => {
@@ -87,9 +85,8 @@ fn configuration(args: &Args) -> Result<Config> {
     }
 }
 
-/// The module of the configuration that is loaded from the component. Two of one file cannot be served together, so the
-/// first is the one.
-fn module<'a>(args: &Args, config: &'a Config) -> Result<&'a Module> {
+/// The first module of the configuration that is loaded from the component.
+fn module<'a>(args: &CheckArgs, config: &'a Config) -> Result<&'a Module> {
     let found = config
         .modules
         .iter()
@@ -114,9 +111,9 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
     one == other || matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }
 
-/// Does what a server would do with it before the first request.
+/// Loads the module as a server does.
 fn load(app: &App, module: &Loadable<'_>, component: Vec<u8>) -> Result<ModuleInfo, pointwork::Error> {
-    // What the log would say is what the command prints.
+    // The command prints what the log would have.
     let loading = || block_on(module.load(app, component));
     tracing::subscriber::with_default(NoSubscriber::new(), loading)
 }

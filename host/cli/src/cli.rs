@@ -1,11 +1,19 @@
-//! What can be said on the command line.
+//! The command line.
 
 use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;
 use clap::{Parser, Subcommand};
 
+use crate::build::BuildArgs;
+use crate::check::CheckArgs;
+use crate::exit;
+use crate::keep::COMPILE_WORKER;
 use crate::logging::LogArgs;
-use crate::{build, check, exit, new, remote, routes, serve};
+use crate::new::NewArgs;
+use crate::remote::change::{NameArgs, SwapArgs};
+use crate::remote::list::ListArgs;
+use crate::routes::RoutesArgs;
+use crate::serve::ServeArgs;
 
 /// Write HTTP controllers once, compile them to sandboxed WebAssembly components, serve them on the HTTP server you run
 #[derive(Debug, Parser)]
@@ -30,34 +38,31 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// What `pointwork` does.
+/// The subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Create a controller project
-    New(new::Args),
+    New(NewArgs),
     /// Compile a controller project into a component
-    Build(build::Args),
+    Build(BuildArgs),
     /// Serve components and channels over HTTP
-    Serve(serve::Args),
+    Serve(ServeArgs),
     /// List the routes of components
-    Routes(routes::Args),
-    /// Tell whether a component fits the contract, and what it is
-    Check(check::Args),
-    /// List the modules of a server at work
-    Modules(remote::list::Args),
-    /// Put a component in the place of a module of a server at work, or add one
-    Swap(remote::change::SwapArgs),
-    /// Take a module out of a server at work
-    Remove(remote::change::NameArgs),
-    /// Make the version before current again, on a server at work
-    Rollback(remote::change::NameArgs),
-    /// Compiles a component for a server: it reads standard input and writes standard output
+    Routes(RoutesArgs),
+    /// Check a component against the contract, and describe it
+    Check(CheckArgs),
+    /// List the modules of a running server
+    Modules(ListArgs),
+    /// Replace or add a module of a running server
+    Swap(SwapArgs),
+    /// Remove a module from a running server
+    Remove(NameArgs),
+    /// Return a module of a running server to its previous version
+    Rollback(NameArgs),
+    /// Compile a component for a server, from standard input to standard output
     #[command(name = COMPILE_WORKER, hide = true)]
     CompileWorker,
 }
-
-/// What this program is called with to compile for a server.
-pub(crate) const COMPILE_WORKER: &str = "compile-worker";
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -67,13 +72,13 @@ const STYLES: Styles = Styles::styled()
 
 const EXAMPLES: &str = "\
 Examples:
-  pointwork new shop                 a project that builds and serves as it comes
+  pointwork new shop                 a project that builds and serves at once
   cd shop
   pointwork build                    compile it to target/pointwork/shop.wasm
   pointwork check target/pointwork/shop.wasm
-  pointwork routes                   what it answers
-  pointwork serve                    answer on http://127.0.0.1:8080, as pointwork.toml says
-  pointwork swap shop new.wasm       swap a module of a server at work, which has an [admin]";
+  pointwork routes                   the routes of the project
+  pointwork serve                    serve it on http://127.0.0.1:8080
+  pointwork swap shop new.wasm       swap a module of a running server with an [admin]";
 
 #[cfg(test)]
 mod tests {

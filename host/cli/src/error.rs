@@ -1,7 +1,8 @@
 //! The error of the command line.
 
 use std::error::Error as StdError;
-use std::fmt;
+use std::fmt::Display;
+use std::iter::successors;
 
 use pointwork::ErrorKind;
 
@@ -9,10 +10,11 @@ use crate::exit::Exit;
 
 pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a command did not do what it was asked: one sentence, the cause below it, and what to do about it.
+/// The failure of a command: one sentence, its causes, and what to do about it.
 ///
-/// `Display` is the sentence alone; [`Terminal::error`](crate::ui::Terminal::error) prints the whole.
-#[derive(Debug)]
+/// `Display` is the sentence alone; [`Terminal::error`](crate::ui::Terminal::error) prints all of it.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
 pub(crate) struct Error {
     exit: Exit,
     message: String,
@@ -31,42 +33,41 @@ impl Error {
         }
     }
 
-    /// What was asked for failed: [`Exit::Failed`].
+    /// An error with the exit code [`Exit::Failed`].
     pub(crate) fn failed(message: impl Into<String>) -> Self {
         Self::new(Exit::Failed, message)
     }
 
-    /// A component is refused, said in words of one's own in the place of the runtime's sentence; its causes and its hint
-    /// are kept.
-    pub(crate) fn refused(message: impl Into<String>, error: pointwork::Error) -> Self {
-        let refused = Self {
-            hint: error.hint().map(str::to_owned),
-            ..Self::new(exit_of(error.kind()), message)
-        };
-        match error.source() {
-            Some(_) => refused.with_source(Below(error)),
-            None => refused,
-        }
+    /// A component is refused: `message` takes the place of the runtime's sentence, above its causes.
+    pub(crate) fn refused(message: impl Into<String>, error: &pointwork::Error) -> Self {
+        Self::new(exit_of(error.kind()), message)
+            .with_causes_of(error)
+            .with_optional_hint(error.hint())
     }
 
-    /// A component is refused, with the runtime's sentence as the cause.
+    /// A component is refused: the runtime's sentence is the first cause.
     pub(crate) fn refused_because(message: impl Into<String>, error: pointwork::Error) -> Self {
-        Self {
-            hint: error.hint().map(str::to_owned),
-            ..Self::new(exit_of(error.kind()), message)
-        }
-        .with_source(error)
+        Self::new(exit_of(error.kind()), message)
+            .with_optional_hint(error.hint())
+            .with_source(error)
     }
 
-    /// The same with another exit code.
+    /// Replaces the exit code.
     pub(crate) fn with_exit(self, exit: Exit) -> Self {
         Self { exit, ..self }
     }
 
     /// Adds what the reader can do about it: a sentence or a command. It may have several lines.
-    pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
-        self
+    pub(crate) fn with_hint(self, hint: impl Into<String>) -> Self {
+        self.with_optional_hint(Some(hint))
+    }
+
+    /// Adds a hint where there is one.
+    pub(crate) fn with_optional_hint(self, hint: Option<impl Into<String>>) -> Self {
+        Self {
+            hint: hint.map(Into::into),
+            ..self
+        }
     }
 
     /// Adds the cause.
@@ -76,35 +77,33 @@ impl Error {
     }
 
     /// Adds causes that came as text, the nearest first.
-    pub(crate) fn with_causes(
-        mut self,
-        causes: impl IntoIterator<Item = String, IntoIter: DoubleEndedIterator>,
-    ) -> Self {
-        let chain = causes.into_iter().rev().fold(None, |below, message| {
-            Some(Box::new(Self {
-                source: below.map(|below: Box<Self>| below as _),
+    pub(crate) fn with_causes(mut self, causes: Vec<String>) -> Self {
+        for message in causes.into_iter().rev() {
+            self.source = Some(Box::new(Self {
+                source: self.source.take(),
                 ..Self::new(self.exit, message)
-            }))
-        });
-        if let Some(cause) = chain {
-            self.source = Some(cause);
+            }));
         }
         self
     }
 
-    /// The sentence and its causes, for a line of the log.
-    pub(crate) fn in_one_line(&self) -> String {
-        let mut line = self.message.clone();
-        let mut source = self.source();
-        while let Some(cause) = source {
-            line.push_str(": ");
-            line.push_str(&cause.to_string());
-            source = cause.source();
-        }
-        line
+    /// Adds the causes of another error, without its own sentence.
+    pub(crate) fn with_causes_of(self, error: &(dyn StdError + 'static)) -> Self {
+        self.with_causes(causes(error).map(ToString::to_string).collect())
     }
 
-    /// The code that the process ends with.
+    /// The causes, the nearest first.
+    pub(crate) fn causes(&self) -> impl Iterator<Item = &(dyn StdError + 'static)> {
+        causes(self)
+    }
+
+    /// The sentence and its causes, for a line of the log.
+    pub(crate) fn in_one_line(&self) -> String {
+        self.causes()
+            .fold(self.message.clone(), |line, cause| format!("{line}: {cause}"))
+    }
+
+    /// The exit code of the process.
     pub(crate) fn exit(&self) -> Exit {
         self.exit
     }
@@ -115,21 +114,25 @@ impl Error {
     }
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
+fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    successors(error.source(), |&cause| cause.source())
 }
 
-impl StdError for Error {
-    fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        self.source.as_deref().map(|source| source as &(dyn StdError + 'static))
+/// Results whose error becomes the cause of a failed command.
+pub(crate) trait OrFailed<T> {
+    /// Puts a sentence above the error, with the exit code [`Exit::Failed`].
+    fn or_failed(self, message: impl Display) -> Result<T>;
+}
+
+impl<T, E: Into<Box<dyn StdError + Send + Sync>>> OrFailed<T> for Result<T, E> {
+    fn or_failed(self, message: impl Display) -> Result<T> {
+        self.map_err(|error| Error::failed(message.to_string()).with_source(error))
     }
 }
 
 impl From<pointwork::Error> for Error {
     fn from(error: pointwork::Error) -> Self {
-        Self::refused(error.to_string(), error)
+        Self::refused(error.to_string(), &error)
     }
 }
 
@@ -143,24 +146,5 @@ fn exit_of(kind: ErrorKind) -> Exit {
         | ErrorKind::Probe
         | ErrorKind::Refused => Exit::Refused,
         _ => Exit::Failed,
-    }
-}
-
-/// The causes of an error whose own sentence stands elsewhere.
-#[derive(Debug)]
-struct Below(pointwork::Error);
-
-impl fmt::Display for Below {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.source() {
-            Some(cause) => fmt::Display::fmt(cause, f),
-            None => fmt::Display::fmt(&self.0, f),
-        }
-    }
-}
-
-impl StdError for Below {
-    fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        self.0.source()?.source()
     }
 }

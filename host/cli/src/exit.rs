@@ -1,40 +1,38 @@
-//! The exit codes of the command line. They are part of its interface: scripts tell failures apart by them.
+//! The exit codes of the command line. They are part of its interface: scripts distinguish failures by them.
 
 use std::process::ExitCode;
 
-/// How a command ended.
-///
-/// The numbers never change their meaning; a new reason gets a new number.
+/// The end of a command. A number never changes its meaning; a new reason gets a new number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Exit {
-    /// The command did what it was asked.
+    /// The command succeeded.
     Success = 0,
-    /// What was asked for failed: a build, a file, the network, the server while it ran.
+    /// The command failed: a build, a file, the network, or the running server.
     Failed = 1,
-    /// The command line is wrong. Nothing was done.
+    /// The command line is invalid. Nothing was done.
     Usage = 2,
-    /// The configuration is wrong or missing: the file itself, or a file or statement that it names.
+    /// The configuration is invalid or missing: the file itself, or a file or statement in it.
     Config = 3,
-    /// A tool of the machine is missing: cargo, or the WebAssembly target of the compiler.
+    /// A tool is missing: cargo, or the WebAssembly target of the compiler.
     MissingTool = 4,
-    /// A component is refused: it is none, it does not fit the contract, it fails while it is loaded, or its routes are
-    /// in conflict.
+    /// A component is refused: it is invalid, does not fit the contract, fails while it is loaded, or its routes conflict
+    /// with others.
     Refused = 5,
-    /// The address cannot be listened on: it is in use, or not for this user or machine.
+    /// The server cannot listen on the address: it is in use, not permitted, or not of this machine.
     Address = 6,
 }
 
-/// The table that the help prints. A test holds it against [`Exit`].
+/// The table in the help. A test compares it with [`Exit`].
 pub(crate) const HELP: &str = "\
 Exit codes:
-  0  done
-  1  what was asked for failed
-  2  the command line is wrong
-  3  the configuration, or a file that it names, is wrong or missing
-  4  a tool is missing: cargo, or the compiler's WebAssembly target
+  0  success
+  1  failure
+  2  the command line is invalid
+  3  the configuration, or a file in it, is invalid or missing
+  4  a tool is missing: cargo, or the WebAssembly target of the compiler
   5  a component is refused
-  6  the address cannot be listened on";
+  6  the server cannot listen on the address";
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {

@@ -1,6 +1,8 @@
-//! From what a configuration grants to what a module gets: host variables are read, directories are looked for.
+//! Resolves the grants of a configuration: reads host variables, finds directories.
 
-use std::path::{Path, PathBuf};
+use std::env::VarError;
+use std::io::ErrorKind;
+use std::path::Path;
 
 use pointwork::{Directory, Grants};
 use tempfile::TempDir;
@@ -9,31 +11,23 @@ use crate::config::{self, Grant, Module, Position, Variable};
 use crate::error::{Error, Result};
 use crate::exit::Exit;
 
-/// What becomes of a directory that a module may write to and that is not there.
+/// The treatment of a missing directory that a module may write to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Missing {
-    /// It is created: the module is going to be served.
+    /// It is created: the module will serve.
     Create,
-    /// An empty one elsewhere takes its place: somebody only looks at the module, and a look changes nothing.
+    /// An empty temporary directory takes its place: the command only examines the module.
     StandIn,
 }
 
-/// What a module gets.
-#[derive(Debug)]
-pub(crate) struct Granted {
-    /// As the runtime takes it.
-    pub(crate) grants: Grants,
-    /// Empty directories in the place of those that are missing. They are removed with this.
-    _stand_ins: Vec<TempDir>,
-}
-
-/// Finds what the configuration in `file` grants to `module`. It blocks.
+/// Resolves the grants of `module` in the configuration `file`. It blocks. The second result are temporary directories in
+/// place of missing ones; dropping them removes them.
 ///
 /// # Errors
 ///
-/// A host variable is not set, or is no text; a directory is missing, or none, or cannot be created. Each names the place
-/// in the file.
-pub(crate) fn resolve(module: &Module, file: &Path, missing: Missing) -> Result<Granted> {
+/// A host variable is not set or not UTF-8; a directory is missing, is not a directory, or cannot be created. Each error
+/// names the place in the file.
+pub(crate) fn resolve(module: &Module, file: &Path, missing: Missing) -> Result<(Grants, Vec<TempDir>)> {
     let Grant {
         clocks,
         random,
@@ -60,16 +54,22 @@ pub(crate) fn resolve(module: &Module, file: &Path, missing: Missing) -> Result<
         grants = grants.environment(entries.iter().map(entry).collect::<Result<Vec<_>>>()?);
     }
     if let Some(directories) = directories {
-        let mut granted = Vec::with_capacity(directories.len());
-        for directory in directories {
-            let host = place.host(directory, missing, &mut stand_ins)?;
+        let directory = |directory: &config::Directory| {
             let access = match directory.access {
                 config::Access::ReadOnly => pointwork::Access::ReadOnly,
                 config::Access::ReadWrite => pointwork::Access::ReadWrite,
             };
-            granted.push(Directory::new(host, &directory.guest, access));
-        }
-        grants = grants.directories(granted);
+            let host = match place.host(directory, missing)? {
+                Some(stand_in) => {
+                    let path = stand_in.path().to_owned();
+                    stand_ins.push(stand_in);
+                    path
+                }
+                None => directory.host.clone(),
+            };
+            Ok(Directory::new(host, &directory.guest, access))
+        };
+        grants = grants.directories(directories.iter().map(directory).collect::<Result<Vec<_>>>()?);
     }
     if let Some(sockets) = sockets {
         grants = grants.sockets(sockets.iter().map(|socket| socket.as_str().to_owned()));
@@ -77,13 +77,10 @@ pub(crate) fn resolve(module: &Module, file: &Path, missing: Missing) -> Result<
     if let Some(hosts) = http {
         grants = grants.http(hosts.iter().map(|host| host.as_str().to_owned()));
     }
-    Ok(Granted {
-        grants,
-        _stand_ins: stand_ins,
-    })
+    Ok((grants, stand_ins))
 }
 
-/// Where a grant stands, for the errors.
+/// The place of a grant, for errors.
 struct Place<'a> {
     module: &'a Module,
     file: &'a Path,
@@ -95,54 +92,48 @@ impl Place<'_> {
             Variable::Text(text) => return Ok(text.clone()),
             Variable::Host { name, position } => (name, position),
         };
-        let problem = match std::env::var_os(name).map(|value| value.into_string()) {
-            Some(Ok(value)) => return Ok(value),
-            Some(Err(_)) => "holds no text in UTF-8",
-            None => "is not set",
+        let problem = match std::env::var(name) {
+            Ok(value) => return Ok(value),
+            Err(VarError::NotUnicode(_)) => "is not UTF-8",
+            Err(VarError::NotPresent) => "is not set",
         };
         let variable = format!("the host variable `{name}`");
-        Err(self.wrong(&variable, position, problem).with_hint(format!(
-            "set it where pointwork is started, or write the value itself in the place of {{ from = \"{name}\" }}"
+        Err(self.invalid(&variable, *position, problem).with_hint(format!(
+            "set it in the environment of pointwork, or write the value itself instead of {{ from = \"{name}\" }}"
         )))
     }
 
-    fn host(&self, directory: &config::Directory, missing: Missing, stand_ins: &mut Vec<TempDir>) -> Result<PathBuf> {
+    /// Ensures that the directory exists. The result takes its place, if it is missing.
+    fn host(&self, directory: &config::Directory, missing: Missing) -> Result<Option<TempDir>> {
         let path = &directory.host;
-        let name = format!("the directory `{}`", path.display());
-        let wrong = |problem| self.wrong(&name, &directory.position, problem);
+        let invalid = |problem| {
+            self.invalid(
+                &format!("the directory `{}`", path.display()),
+                directory.position,
+                problem,
+            )
+        };
         match std::fs::metadata(path) {
-            Ok(found) if found.is_dir() => return Ok(path.clone()),
-            Ok(_) => return Err(wrong("is none")),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(wrong("cannot be looked at").with_source(error)),
+            Ok(found) if found.is_dir() => return Ok(None),
+            Ok(_) => return Err(invalid("is not a directory")),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(invalid("cannot be examined").with_source(error)),
         }
-        match (directory.access, missing) {
-            (config::Access::ReadOnly, _) => Err(wrong("is not there").with_hint(
-                "create it; with `access = \"read-write\"` it would be created at the start, for the module to fill",
-            )),
-            (config::Access::ReadWrite, Missing::Create) => {
-                std::fs::create_dir_all(path).map_err(|error| wrong("cannot be created").with_source(error))?;
-                Ok(path.clone())
+        let created = match (directory.access, missing) {
+            (config::Access::ReadOnly, _) => {
+                return Err(invalid("does not exist")
+                    .with_hint("create it, or grant it with `access = \"read-write\"`: then the server creates it"));
             }
-            (config::Access::ReadWrite, Missing::StandIn) => {
-                let stand_in = tempfile::tempdir()
-                    .map_err(|error| wrong("is not there, and nothing can take its place").with_source(error))?;
-                let path = stand_in.path().to_owned();
-                stand_ins.push(stand_in);
-                Ok(path)
-            }
-        }
+            (config::Access::ReadWrite, Missing::Create) => std::fs::create_dir_all(path).map(|()| None),
+            (config::Access::ReadWrite, Missing::StandIn) => tempfile::tempdir().map(Some),
+        };
+        created.map_err(|error| invalid("cannot be created").with_source(error))
     }
 
-    fn wrong(&self, what: &str, position: &Position, problem: &str) -> Error {
-        Error::new(
-            Exit::Config,
-            format!(
-                "{what}, granted to module `{}` in {}:{position}, {problem}",
-                self.module.name,
-                self.file.display()
-            ),
-        )
+    fn invalid(&self, what: &str, position: Position, problem: &str) -> Error {
+        let (module, file) = (&self.module.name, self.file.display());
+        let message = format!("{what}, granted to module `{module}` in {file}:{position}, {problem}");
+        Error::new(Exit::Config, message)
     }
 }
 
@@ -151,8 +142,8 @@ mod tests {
     use super::*;
     use crate::config::Config;
 
-    /// What the module of a configuration in `folder` gets; the first key stands in line 4.
-    fn granted(folder: &Path, keys: &str, missing: Missing) -> Result<Granted> {
+    /// The grants of the module of a configuration in `folder`; the first key is in line 4.
+    fn granted(folder: &Path, keys: &str, missing: Missing) -> Result<(Grants, Vec<TempDir>)> {
         let file = folder.join("pointwork.toml");
         let text = format!("[[module]]\npath = \"store.wasm\"\n[module.grant]\n{keys}");
         let config = Config::parse(&text, &file).expect("a configuration");
@@ -168,7 +159,7 @@ mod tests {
         let folder = folder();
         let keys = "clocks = true\noutput = true\nenvironment = { A = \"a\", B = { from = \"CARGO_PKG_NAME\" } }\n\
             directories = [{ host = \".\", guest = \"/here\" }]\nsockets = [\"localhost:1\"]\nhttp = []";
-        let granted = granted(folder.path(), keys, Missing::Create).expect("all of it is there");
+        let (granted, _) = granted(folder.path(), keys, Missing::Create).expect("all of it exists");
         let expected = Grants::new()
             .clocks()
             .output()
@@ -180,13 +171,13 @@ mod tests {
             )])
             .sockets(["localhost:1".to_owned()])
             .http([]);
-        assert_eq!(granted.grants, expected);
+        assert_eq!(granted, expected);
     }
 
     #[test]
     fn nothing_is_granted_by_default() {
-        let granted = granted(folder().path(), "", Missing::Create).expect("nothing is needed");
-        assert_eq!(granted.grants, Grants::new());
+        let (granted, _) = granted(folder().path(), "", Missing::Create).expect("nothing is needed");
+        assert_eq!(granted, Grants::new());
     }
 
     #[test]
@@ -205,16 +196,16 @@ mod tests {
     }
 
     #[test]
-    fn writable_directory_is_created_to_serve_and_left_alone_to_look() {
+    fn writable_directory_is_created_to_serve_but_not_to_examine() {
         let folder = folder();
         let data = folder.path().join("deep/data");
         let keys = "directories = [{ host = \"deep/data\", guest = \"/data\", access = \"read-write\" }]";
-        let look = granted(folder.path(), keys, Missing::StandIn).expect("another takes its place");
-        assert!(!data.exists(), "a look changes nothing");
-        assert_eq!(look.grants.describe(), ["directories /data (read-write)"]);
-        let stand_in = look._stand_ins[0].path().to_owned();
+        let (grants, stand_ins) = granted(folder.path(), keys, Missing::StandIn).expect("another takes its place");
+        assert!(!data.exists(), "an examination changes nothing");
+        assert_eq!(grants.describe(), ["directories /data (read-write)"]);
+        let stand_in = stand_ins[0].path().to_owned();
         assert!(stand_in.is_dir());
-        drop(look);
+        drop(stand_ins);
         assert!(!stand_in.exists(), "nothing is left of it");
         granted(folder.path(), keys, Missing::Create).expect("it is created");
         assert!(data.is_dir());
@@ -225,12 +216,12 @@ mod tests {
         let folder = folder();
         std::fs::write(folder.path().join("file"), "text").expect("written");
         for (directory, path, problem) in [
-            ("{ host = \"data\", guest = \"/data\" }", "data", "is not there"),
-            ("{ host = \"file\", guest = \"/data\" }", "file", "is none"),
+            ("{ host = \"data\", guest = \"/data\" }", "data", "does not exist"),
+            ("{ host = \"file\", guest = \"/data\" }", "file", "is not a directory"),
             (
                 "{ host = \"file/data\", guest = \"/data\", access = \"read-write\" }",
                 "file/data",
-                "cannot be looked at",
+                "cannot be examined",
             ),
         ] {
             let keys = format!("directories = [{directory}]");

@@ -1,4 +1,4 @@
-//! Log lines, through `tracing`, to standard error.
+//! The log, through `tracing`, to standard error.
 
 use std::io;
 
@@ -6,18 +6,18 @@ use anstream::{AutoStream, ColorChoice};
 use clap::{Args, ValueEnum};
 use tracing_subscriber::EnvFilter;
 
-/// The options that shape the log.
+/// The options of the log.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Logging")]
 pub(crate) struct LogArgs {
-    /// How log lines are written
+    /// Format of the log
     #[arg(long, value_enum, default_value_t = LogFormat::Text, value_name = "FORMAT", global = true)]
     log_format: LogFormat,
 
-    /// What is logged: a level, or directives as in `info,pointwork=debug` [default: info for serve, otherwise warn]
+    /// Filter of the log: a level, or directives as in `info,pointwork=debug` [default: info for serve, otherwise warn]
     ///
-    /// Levels are error, warn, info, debug and trace. A directive names a target and its level; directives are separated
-    /// by commas, and the most specific one counts.
+    /// Levels are error, warn, info, debug and trace. A directive names a target and its level. Directives are separated
+    /// by commas; the most specific one counts.
     #[arg(
         long,
         env = "RUST_LOG",
@@ -29,35 +29,33 @@ pub(crate) struct LogArgs {
     log_level: Option<String>,
 }
 
-/// How a log line is written.
+/// The format of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum LogFormat {
-    /// One readable line each
+    /// Readable lines
     Text,
-    /// One JSON object each
+    /// A JSON object per line
     Json,
 }
 
-/// Checks the filter while the command line is read, so that a wrong one is a usage error. The text goes on, because a
-/// parsed filter cannot be cloned.
+/// Checks the filter while the command line is parsed, so that an invalid one is a usage error. The result is the text,
+/// because a parsed filter cannot be cloned.
 fn parse_filter(text: &str) -> Result<String, String> {
-    match EnvFilter::builder().parse(text) {
-        Ok(_) => Ok(text.to_owned()),
-        Err(error) => Err(format!(
-            "{error}; expected a level like `info` or directives like `info,pointwork=debug`"
-        )),
-    }
+    let filter = EnvFilter::builder().parse(text);
+    filter
+        .map(|_| text.to_owned())
+        .map_err(|error| format!("{error}; expected a level like `info` or directives like `info,pointwork=debug`"))
 }
 
-/// Makes this log the one of the process, at the level `usual` if nobody asked for another. Later calls change nothing.
-pub(crate) fn init(args: &LogArgs, usual: &str) {
-    // Colours are decided here, once: tracing-subscriber by itself looks at NO_COLOR alone.
+/// Sets the log of the process; `default` is the filter without `--log-level`. Later calls change nothing.
+pub(crate) fn init(args: &LogArgs, default: &str) {
+    // tracing-subscriber by itself looks at NO_COLOR only.
     let colours = !matches!(AutoStream::choice(&io::stderr()), ColorChoice::Never);
     let builder = tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::new(args.log_level.as_deref().unwrap_or(usual)))
+        .with_env_filter(EnvFilter::new(args.log_level.as_deref().unwrap_or(default)))
         .with_writer(io::stderr)
         .with_ansi(colours);
-    // The only error is that a subscriber is set already.
+    // The only error is a subscriber that is set already.
     let _ = match args.log_format {
         LogFormat::Text => builder.try_init(),
         LogFormat::Json => builder.json().with_ansi(false).flatten_event(true).try_init(),

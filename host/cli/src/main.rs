@@ -1,10 +1,10 @@
 //! The `pointwork` command line: builds controllers into components and serves them.
 //!
-//! This is the only crate of the workspace that prints. What a command was asked for goes to standard output, everything
-//! else (logs, progress, errors) to standard error, and all of it through [`ui::Terminal`], so that a test can read it.
+//! This is the only crate of the workspace that prints. The result of a command goes to standard output, everything else
+//! (logs, progress, errors) to standard error. All of it goes through [`ui::Terminal`], so that a test can read it.
 //!
-//! An error is one line, `error: …`, followed by its causes and, where somebody can do something about it, by a line that
-//! says what. The exit codes are those of [`exit::Exit`]; `pointwork --help` lists them.
+//! An error is one line, `error: …`, followed by its causes and a hint where there is one. [`exit::Exit`] has the exit
+//! codes; `pointwork --help` lists them.
 
 mod adapters;
 mod app;
@@ -13,7 +13,6 @@ mod channels;
 mod check;
 mod cli;
 mod config;
-mod drivers;
 mod error;
 mod exit;
 mod grants;
@@ -38,7 +37,7 @@ use crate::cli::{Cli, Command};
 use crate::exit::Exit;
 use crate::ui::Terminal;
 
-/// A request that waits is often made on one thread and ended on another, which the allocator of glibc is slow at:
+/// A request that waits often starts on one thread and ends on another, which is slow with the allocator of glibc:
 /// `cargo bench --bench waiting` in `tests/bench` shows it.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -47,19 +46,20 @@ fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // Help and version come as errors too; clap prints them to standard output.
+            // Help and version are errors of clap too, which it prints to standard output.
             let exit = if error.use_stderr() { Exit::Usage } else { Exit::Success };
-            // Nobody is left to be told that the message about the command line could not be written.
+            // A failed write of the message cannot be reported.
             let _ = error.print();
             return exit.into();
         }
     };
     cli.color.write_global();
-    let usual = match cli.command {
-        Command::Serve(_) => "info",
-        _ => "warn",
+    let level = if matches!(cli.command, Command::Serve(_)) {
+        "info"
+    } else {
+        "warn"
     };
-    logging::init(&cli.log, usual);
+    logging::init(&cli.log, level);
 
     let mut terminal = Terminal::standard();
     let result = match &cli.command {

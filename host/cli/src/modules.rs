@@ -1,8 +1,8 @@
-//! Which modules `serve` and `routes` work on: those of a configuration, or files named on the command line.
+//! The modules of `serve` and `routes`: those of a configuration, or files on the command line.
 
 use std::path::PathBuf;
 
-use crate::build::{self, Output, Request};
+use crate::build::{self, BuildArgs};
 use crate::config::{Config, Module};
 use crate::error::{Error, Result};
 use crate::exit::Exit;
@@ -11,42 +11,38 @@ use crate::ui::Terminal;
 /// The arguments that name modules.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct ModuleArgs {
-    /// Components to load, in this order; each takes its file's name as its own
+    /// Components to load, in this order; the name of a module is that of its file
     ///
-    /// Without any, the configuration says what to load.
+    /// By default the modules of the configuration are loaded.
     #[arg(value_name = "FILE", conflicts_with = "config")]
     files: Vec<PathBuf>,
 
-    /// The configuration [default: pointwork.toml, if no component is named]
+    /// Configuration [default: pointwork.toml, if no component is named]
     #[arg(short, long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// Build the modules that have a `build` in the configuration, also those that are built already
+    /// Build all modules that have a `build` in the configuration, also those that exist
     #[arg(long, conflicts_with = "files")]
     build: bool,
 }
 
 impl ModuleArgs {
-    /// The configuration that the arguments name, or one that has nothing but the files.
+    /// The named configuration, or one that has only the files.
     ///
     /// # Errors
     ///
-    /// The configuration is wrong or missing; two files have the same name; a file has none.
+    /// The configuration is invalid or missing; two files have the same name; a file has no name.
     pub(crate) fn config(&self) -> Result<Config> {
         if self.files.is_empty() {
             return Config::load(self.config.as_deref());
         }
         let mut config = Config::default();
         for path in &self.files {
-            let name = path
-                .file_stem()
-                .map(|stem| stem.to_string_lossy().into_owned())
-                .ok_or_else(|| {
-                    Error::new(
-                        Exit::Usage,
-                        format!("`{}` names no component: expected a file", path.display()),
-                    )
-                })?;
+            let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+            let name = name.ok_or_else(|| {
+                let message = format!("`{}` is not a component: expected a file", path.display());
+                Error::new(Exit::Usage, message)
+            })?;
             if config.modules.iter().any(|module| module.name == name) {
                 return Err(Error::new(Exit::Usage, format!("two components are named `{name}`"))
                     .with_hint("give them names of their own in a configuration"));
@@ -56,12 +52,12 @@ impl ModuleArgs {
         Ok(config)
     }
 
-    /// Builds what has to be built: the modules with a `build` whose component is missing, or all that have one if the
-    /// arguments ask for it. It blocks for as long as cargo runs.
+    /// Builds the modules with a `build` whose component is missing, or with `--build` all that have one. It blocks until
+    /// cargo ends.
     ///
     /// # Errors
     ///
-    /// A build fails; a module that is not there cannot be built.
+    /// A build fails; a missing component has no `build`.
     pub(crate) fn prepare(&self, config: &Config, terminal: &mut Terminal) -> Result<()> {
         for module in &config.modules {
             let missing = !module.path.exists();
@@ -72,19 +68,13 @@ impl ModuleArgs {
                         module.name,
                         package.display()
                     ));
-                    let mut request = Request::new(package, Output::File(module.path.clone()));
-                    if let Some(target) = &module.target {
-                        request.target.clone_from(target);
-                    }
-                    build::build(&request, terminal)?;
+                    let args = BuildArgs::of_module(package, module.target.as_deref(), &module.path);
+                    build::build(&args, terminal)?;
                 }
                 None if missing => {
-                    let error = Error::failed(format!(
-                        "the component of module `{}` is not there: `{}`",
-                        module.name,
-                        module.path.display()
-                    ));
-                    return Err(error.with_hint("`pointwork build` makes one of a cargo package"));
+                    let path = module.path.display();
+                    let message = format!("the component of module `{}` does not exist: `{path}`", module.name);
+                    return Err(Error::failed(message).with_hint("`pointwork build` builds one from a cargo package"));
                 }
                 _ => {}
             }
@@ -106,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn files_keep_their_order_and_give_their_names() {
+    fn files_keep_their_order_and_name_their_modules() {
         let config = files(&["dist/shop.wasm", "admin.wasm"])
             .config()
             .expect("two components");
@@ -124,15 +114,15 @@ mod tests {
     }
 
     #[test]
-    fn component_that_is_not_there_and_cannot_be_built_is_named() {
+    fn missing_component_without_a_package_is_named() {
         let arguments = files(&["no/such/shop.wasm"]);
-        let config = arguments.config().expect("nothing was looked at yet");
+        let config = arguments.config().expect("no file was read yet");
         let error = arguments
             .prepare(&config, &mut Captured::default().terminal())
-            .expect_err("it is not there");
+            .expect_err("it does not exist");
         assert_eq!(
             error.to_string(),
-            "the component of module `shop` is not there: `no/such/shop.wasm`"
+            "the component of module `shop` does not exist: `no/such/shop.wasm`"
         );
         assert!(error.hint().is_some_and(|hint| hint.contains("pointwork build")));
     }

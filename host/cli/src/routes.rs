@@ -2,9 +2,9 @@
 
 use futures_executor::block_on;
 
-use crate::adapters::Adapter;
 use crate::app;
-use crate::error::{Error, Result};
+use crate::config::Adapter;
+use crate::error::{OrFailed, Result};
 use crate::grants::Missing;
 use crate::modules::ModuleArgs;
 use crate::table;
@@ -12,46 +12,45 @@ use crate::ui::Terminal;
 
 const EXAMPLES: &str = "\
 Examples:
-  pointwork routes                              the routes of pointwork.toml's modules
+  pointwork routes                              the routes of the modules in pointwork.toml
   pointwork routes shop.wasm                    those of a component
-  pointwork routes --adapter trillium           what that server makes of them
+  pointwork routes --adapter trillium           the routes on that server
   pointwork routes --json | jq '.[].path'
 
 Each route has method, path, origin, module, controller and handler, in the order of registration.
-Without a server the origin is `decorator`: the module declares it. With one, of `--adapter` or the
-configuration, it is `replay`, since the server picks the route up, and routes that it cannot serve
-are marked. Nothing is listened on.";
+The origin is `decorator` without a server, since the module declares the route, and `replay` with a
+server of `--adapter` or the configuration, which registers it. Routes that the server cannot serve
+are marked. The command does not listen.";
 
 /// The options of `pointwork routes`.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
-pub(crate) struct Args {
+pub(crate) struct RoutesArgs {
     #[command(flatten)]
     modules: ModuleArgs,
 
-    /// The HTTP server that would serve them [default: what the configuration says, or none]
+    /// HTTP server for the routes [default: that of the configuration, or none]
     #[arg(short, long, value_enum, value_name = "NAME")]
     adapter: Option<Adapter>,
 
-    /// One JSON array of all routes
+    /// Print the routes as a JSON array
     #[arg(long)]
     json: bool,
 }
 
 /// Runs `pointwork routes`.
-pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<()> {
+pub(crate) fn run(args: &RoutesArgs, terminal: &mut Terminal) -> Result<()> {
     let config = args.modules.config()?;
     args.modules.prepare(&config, terminal)?;
     let modules = app::prepare(&config, Missing::StandIn)?;
     let app = app::create(&config, None)?;
     block_on(app::load(&app, &modules))?;
     if let Some(adapter) = args.adapter.or(config.adapter) {
-        drop(adapter.connect(&app, &config.limits)?);
+        drop(adapter.connect(&app, crate::options::server(&config))?);
     }
     let routes = app.routes();
     if args.json {
-        let json = serde_json::to_string_pretty(&routes)
-            .map_err(|error| Error::failed("cannot write the routes as JSON").with_source(error))?;
+        let json = serde_json::to_string_pretty(&routes).or_failed("cannot write the routes as JSON")?;
         terminal.line(json);
     } else if routes.is_empty() {
         terminal.note("there are no routes");

@@ -1,20 +1,15 @@
 //! "Did you mean …?"
 
-/// The candidate that was most likely meant by `given`, if one is near enough to be worth mentioning.
+/// The candidate most similar to `given`, if one is similar enough.
 pub(crate) fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // Above 0.8 a pair shares most of its letters in order; below it the suggestion is noise more often than help.
+    // Below 0.8 a suggestion misleads more often than it helps.
     const NEAR: f64 = 0.8;
-    candidates
+    let given = given.to_lowercase();
+    let scored = candidates
         .into_iter()
-        .map(|candidate| {
-            (
-                strsim::jaro_winkler(&given.to_lowercase(), &candidate.to_lowercase()),
-                candidate,
-            )
-        })
-        .filter(|(score, _)| *score >= NEAR)
-        .max_by(|(a, _), (b, _)| a.total_cmp(b))
-        .map(|(_, candidate)| candidate)
+        .map(|candidate| (strsim::jaro_winkler(&given, &candidate.to_lowercase()), candidate));
+    let (score, candidate) = scored.max_by(|(a, _), (b, _)| a.total_cmp(b))?;
+    (score >= NEAR).then_some(candidate)
 }
 
 /// "`a`, `b` and `c`".
@@ -41,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slip_of_the_keys_finds_the_name() {
+    fn typing_error_finds_the_name() {
         assert_eq!(nearest("prefx", ["listen", "adapter", "prefix"]), Some("prefix"));
         assert_eq!(
             nearest("query_one", ["query", "query-one", "execute"]),

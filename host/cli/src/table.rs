@@ -1,11 +1,11 @@
-//! Columns of text.
+//! Tables of text.
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
 use pointwork::RouteRecord;
 
-/// Aligned columns below their titles, without lines and without white space at the ends. Nothing is cut or broken: a
-/// table can be searched line by line.
+/// Aligned columns below their titles, without rules and without white space at the ends. No row is cut or wrapped, so
+/// that a table can be searched by line.
 pub(crate) fn columns<const N: usize>(titles: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
     let mut table = Table::new();
     table
@@ -37,7 +37,7 @@ pub(crate) fn routes(records: &[RouteRecord]) -> String {
     )
 }
 
-/// `Products.show`, and where it is not available.
+/// `Products.show`, and the adapters that cannot serve it.
 fn handler(record: &RouteRecord) -> String {
     let names = [record.controller.as_deref(), record.handler.as_deref()];
     let mut text = names.into_iter().flatten().collect::<Vec<_>>().join(".");

@@ -1,4 +1,4 @@
-//! Files with the token of the admin endpoint.
+//! The file with the token of the admin endpoint.
 
 use std::path::Path;
 
@@ -9,12 +9,12 @@ use crate::exit::Exit;
 ///
 /// # Errors
 ///
-/// The file cannot be read, or holds no token. The message does not show what it holds.
+/// The file cannot be read, or its text is not a token. The message does not show the text.
 pub(crate) fn read(file: &Path) -> Result<String> {
-    let wrong = || Error::new(Exit::Config, format!("no token can be had from `{}`", file.display()));
-    let text = std::fs::read_to_string(file).map_err(|error| wrong().with_source(error))?;
+    let invalid = || Error::new(Exit::Config, format!("`{}` has no valid token", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|error| invalid().with_source(error))?;
     pointwork_admin::Token::new(&text).map_err(|error| {
-        wrong()
+        invalid()
             .with_source(error)
             .with_hint("`openssl rand -base64 32` makes one")
     })?;
@@ -22,13 +22,13 @@ pub(crate) fn read(file: &Path) -> Result<String> {
     Ok(text.trim().to_owned())
 }
 
-/// Who reads the token can replace what serves.
+/// A user who can read the token can replace the modules.
 #[cfg(unix)]
 fn warn_of_readers(file: &Path) {
     use std::os::unix::fs::PermissionsExt;
     if std::fs::metadata(file).is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0) {
         tracing::warn!(
-            "other users than its owner may have access to the token file `{}`: `chmod 600` ends that",
+            "other users than its owner may have access to the token file `{}`: run `chmod 600`",
             file.display()
         );
     }

@@ -1,6 +1,5 @@
-//! Everything that the command line prints.
+//! The output of the command line.
 
-use std::error::Error as _;
 use std::fmt;
 use std::io::{self, Write};
 
@@ -9,15 +8,15 @@ use anstyle::{AnsiColor, Style};
 
 use crate::error::{Error, Result};
 
-/// What stands before an error.
+/// The label of an error.
 pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
-/// What stands before a warning.
+/// The label of a warning.
 pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default().bold();
-/// What stands before a remark.
+/// The label of a note or a hint.
 pub(crate) const NOTE: Style = AnsiColor::Cyan.on_default().bold();
-/// A step that was taken.
+/// A completed step.
 pub(crate) const DONE: Style = AnsiColor::Green.on_default().bold();
-/// A name that the eye looks for in a line.
+/// The important name of a line.
 pub(crate) const STRONG: Style = Style::new().bold();
 
 /// `text` in a style.
@@ -27,7 +26,7 @@ pub(crate) fn styled(style: Style, text: impl fmt::Display) -> impl fmt::Display
 
 /// The two streams of a command.
 ///
-/// A failed write does not interrupt the command: the first one is kept and comes back from [`finish`](Self::finish).
+/// A failed write does not interrupt the command; [`finish`](Self::finish) returns the first one.
 pub(crate) struct Terminal {
     out: Box<dyn Write + Send>,
     err: Box<dyn Write + Send>,
@@ -35,7 +34,7 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
-    /// The streams of the process. Colours follow `--color`, `NO_COLOR` and whether the stream is a terminal.
+    /// The streams of the process. Colours depend on `--color`, `NO_COLOR` and on whether the stream is a terminal.
     pub(crate) fn standard() -> Self {
         Self {
             out: Box::new(AutoStream::auto(io::stdout())),
@@ -44,14 +43,14 @@ impl Terminal {
         }
     }
 
-    /// One line of what the command was asked for, to standard output.
+    /// A line of the result, to standard output.
     pub(crate) fn line(&mut self, text: impl fmt::Display) {
         if let Err(error) = writeln!(self.out, "{text}") {
             self.failed.get_or_insert(error);
         }
     }
 
-    /// A line for each text below a headline, the label before the first.
+    /// A line for each text below a headline; the first has the label.
     pub(crate) fn rows(&mut self, label: &str, texts: &[String]) {
         if texts.is_empty() {
             self.row(label, "nothing");
@@ -66,12 +65,12 @@ impl Terminal {
         self.line(format_args!("  {} {text}", styled(STRONG, format_args!("{label:<8}"))));
     }
 
-    /// One remark about what the command does, to standard error.
+    /// A note about the progress, to standard error.
     pub(crate) fn note(&mut self, text: impl fmt::Display) {
         self.remark(NOTE, "note", &text);
     }
 
-    /// One thing that is surely not meant, to standard error.
+    /// A probable mistake, to standard error.
     pub(crate) fn warning(&mut self, text: impl fmt::Display) {
         self.remark(WARNING, "warning", &text);
     }
@@ -79,19 +78,17 @@ impl Terminal {
     /// An error, its causes and its hint, to standard error.
     pub(crate) fn error(&mut self, error: &Error) {
         self.remark(ERROR, "error", error);
-        let mut cause = error.source();
-        while let Some(source) = cause {
-            self.remark(Style::new().bold(), "  caused by", &source);
-            cause = source.source();
+        for cause in error.causes() {
+            self.remark(STRONG, "  caused by", &cause);
         }
         if let Some(hint) = error.hint() {
             self.remark(NOTE, "hint", &hint);
         }
     }
 
-    /// Flushes both streams and says whether everything was written.
+    /// Flushes the streams and returns the first failed write.
     ///
-    /// A reader that closed the pipe early (`pointwork routes | head -1`) got what it wanted: that is no error.
+    /// A pipe that its reader closed early (`pointwork routes | head -1`) is not an error.
     pub(crate) fn finish(&mut self) -> Result<()> {
         if let Err(error) = self.out.flush() {
             self.failed.get_or_insert(error);
@@ -104,21 +101,13 @@ impl Terminal {
         }
     }
 
-    /// `label: text`, with the lines after the first indented to stand below the text.
+    /// `label: text`, with further lines indented below the text.
     fn remark(&mut self, style: Style, label: &str, text: &dyn fmt::Display) {
-        let indent = " ".repeat(label.len() + 2);
-        let text = text.to_string();
-        let mut lines = text.trim_end().lines();
-        let first = lines.next().unwrap_or_default();
-        // Standard error is the last resort: when it is closed, the exit code alone has to tell.
-        let _ = writeln!(self.err, "{} {first}", styled(style, format_args!("{label}:")));
-        for line in lines {
-            let _ = if line.is_empty() {
-                writeln!(self.err)
-            } else {
-                writeln!(self.err, "{indent}{line}")
-            };
-        }
+        let indent = format!("\n{}", " ".repeat(label.len() + 2));
+        let text = text.to_string().trim_end().replace('\n', &indent);
+        let text = text.replace(&format!("{indent}\n"), "\n\n");
+        // A failed write to standard error cannot be reported.
+        let _ = writeln!(self.err, "{} {text}", styled(style, format_args!("{label}:")));
     }
 }
 

@@ -1,12 +1,10 @@
-//! Failures of the server itself, as told to the application.
+//! A crash: a failure that the server reports to the application.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use http::StatusCode;
 use pointwork_events::Event;
 use serde::{Deserialize, Serialize};
-
-use crate::{Bus, Chain, Payload, RequestId};
 
 /// The channel on which the server reports about itself. Only the server emits on it.
 pub const SERVER_CHANNEL: &str = "server";
@@ -21,9 +19,9 @@ pub struct Crash {
     /// The adapter that served the request, or failed.
     #[serde(default)]
     pub adapter: Option<String>,
-    /// What happened.
+    /// The kind.
     pub kind: CrashKind,
-    /// The whole story for the log: a trap's backtrace, a panic's message, an error with its causes.
+    /// The details for the log: a trap's backtrace, a panic's message, an error with its causes.
     pub message: String,
     /// The module whose code ran.
     #[serde(default)]
@@ -51,7 +49,7 @@ impl Event for ServerCrashed {
     type Output = ();
 }
 
-/// What kind of failure a [`Crash`] is.
+/// The kind of a [`Crash`].
 ///
 /// Read it as a word from an open list: kinds that this version does not know arrive as [`CrashKind::Other`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -66,12 +64,12 @@ pub enum CrashKind {
     Trap,
     /// A deadline passed.
     Deadline,
-    /// There is no room, or none for a request of that size; [`Crash::limit`] names the limit. A guest that traps at a
-    /// limit of its own is a [`Trap`](Self::Trap).
+    /// No room for the request; [`Crash::limit`] names the limit. A guest that traps at a limit of its own is a
+    /// [`Trap`](Self::Trap).
     Limit,
-    /// The last holder of the context went without a reply (spec H7).
+    /// The last holder of the context is gone and nobody replied (spec H7).
     NoReply,
-    /// A handler's reply was refused: it was the second, or no valid reply.
+    /// A handler's reply was refused: it was the second, or invalid.
     Reply,
     /// A listener failed on an emitted event.
     Listener,
@@ -90,7 +88,7 @@ impl CrashKind {
         }
     }
 
-    /// What the client is told: nothing that the log has to itself.
+    /// The message for the client, without any detail.
     pub(crate) fn public_message(self) -> &'static str {
         match self {
             Self::Deadline => "the request took too long",
@@ -131,86 +129,15 @@ impl Crash {
     }
 }
 
-/// Reports failures of one adapter: one line in the log and one `server:crashed` each, never an error at the route
-/// (spec E1).
-///
-/// An adapter gets its reporter with [`Transport::attach`](crate::Transport::attach).
-#[derive(Clone, Debug)]
-pub struct Reporter {
-    adapter: &'static str,
-    bus: Bus,
+/// Whether the full name of an event is one of the server's own channel.
+pub(crate) fn is_of_server(name: &str) -> bool {
+    name.strip_prefix(SERVER_CHANNEL)
+        .is_some_and(|rest| rest.starts_with(':'))
 }
 
-impl Reporter {
-    pub(crate) fn adapter(&self) -> &'static str {
-        self.adapter
-    }
-
-    /// Reports a failure of the adapter itself: a socket error, a port in use.
-    pub fn adapter_failed(&self, message: impl Into<String>) {
-        self.report(Crash::new(CrashKind::Adapter, message));
-    }
-
-    /// Reports any crash; the adapter's name is filled in.
-    pub fn report(&self, mut crash: Crash) {
-        crash.adapter = Some(self.adapter.to_owned());
-        self.bus.report(crash);
-    }
-}
-
-impl Bus {
-    /// A reporter for the adapter of that name.
-    pub fn reporter(&self, adapter: &'static str) -> Reporter {
-        Reporter {
-            adapter,
-            bus: self.clone(),
-        }
-    }
-
-    /// Logs a crash and emits it as `server:crashed`.
-    pub fn report(&self, crash: Crash) {
-        self.log(&crash);
-        self.announce::<ServerCrashed>(&crash);
-    }
-
-    /// Reports a crash of what runs at the end of a chain, with the request that began it. What a listener of the
-    /// server's own events sets off stays in the log: it must not set off another such event.
-    pub(crate) fn report_in(&self, chain: &Chain, request_id: Option<&RequestId>, mut crash: Crash) {
-        crash.request_id = crash.request_id.or_else(|| request_id.map(RequestId::to_string));
-        if let Some(request) = chain.request() {
-            crash.adapter = crash.adapter.or_else(|| request.adapter.map(str::to_owned));
-            crash.route = crash.route.or_else(|| Some(request.route.to_string()));
-        }
-        if chain.is_of_server() {
-            self.log(&crash);
-        } else {
-            self.report(crash);
-        }
-    }
-
-    fn log(&self, crash: &Crash) {
-        tracing::error!(
-            kind = ?crash.kind,
-            adapter = crash.adapter,
-            module = crash.module,
-            route = crash.route,
-            request_id = crash.request_id,
-            limit = crash.limit,
-            "{}",
-            crash.message
-        );
-    }
-
-    /// Emits an event of the server's own, on the channel `server`, to every listener that it has. An event that cannot
-    /// be emitted is an error in the log.
-    pub fn announce<E: Event>(&self, payload: &E::Payload)
-    where
-        E::Payload: Serialize,
-    {
-        let event = E::NAME.strip_prefix("server:").unwrap_or(E::NAME);
-        match Payload::json(payload) {
-            Ok(payload) => self.emit_as_server(event, payload),
-            Err(failure) => tracing::error!("`{SERVER_CHANNEL}:{event}` was not emitted: {failure}"),
-        }
-    }
+/// The text of a panic, if it has one.
+pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message")
 }

@@ -1,29 +1,28 @@
-//! What can go wrong when an application is put together.
+//! Errors of putting an application together.
 
-use std::fmt;
-
-/// What kind of error it is.
+/// The kind of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// A path pattern does not parse.
     Pattern,
-    /// A method is no HTTP token.
+    /// A method is not an HTTP token.
     Method,
-    /// A module's declarations are refused.
+    /// The declarations of a module are refused.
     Declaration,
-    /// Two routes want the same requests.
+    /// Two routes match the same requests.
     Conflict,
-    /// A channel or an event has a name that cannot be one.
+    /// The name of a channel or an event is invalid.
     EventName,
-    /// An event of a channel has a listener already.
+    /// An event of a channel already has a listener.
     DuplicateListener,
-    /// An adapter cannot do what it is asked.
+    /// An adapter cannot do the requested operation.
     Adapter,
 }
 
-/// An error in putting an application together: it names the thing, the place and what was expected.
-#[derive(Debug)]
+/// An error of putting an application together. It names the thing, the place and the expectation.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
 pub struct Error {
     kind: ErrorKind,
     message: String,
@@ -31,7 +30,7 @@ pub struct Error {
 }
 
 impl Error {
-    /// An error with a message of one level; the cause belongs into [`with_source`](Self::with_source).
+    /// An error with a message of its own level. The cause goes to [`with_source`](Self::with_source).
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -40,27 +39,15 @@ impl Error {
         }
     }
 
-    /// The same, with what caused it.
+    /// Adds the cause.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         self.source = Some(source.into());
         self
     }
 
-    /// What kind of error it is.
+    /// The kind of the error.
     pub fn kind(&self) -> ErrorKind {
         self.kind
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.source.as_ref().map(|source| &**source as _)
     }
 }

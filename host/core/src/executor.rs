@@ -1,20 +1,38 @@
-//! What the core needs from whoever runs it.
+//! The executor that the core is given.
 
-use std::future::Future;
-use std::pin::Pin;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::task::Poll;
 use std::time::Instant;
 
 /// A boxed future that may move between threads.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Runs what outlives a request, and wakes what waits for a time.
+/// Runs what outlives a request, and keeps time.
 ///
-/// The core has no executor of its own; the runtime crate gives it one on tokio. Both functions are called from within
-/// requests and must not block.
+/// The core has no executor of its own; the runtime crate gives it one on tokio. Both functions are called while a request
+/// is polled, on any thread, and must not block.
 pub trait Executor: Send + Sync + 'static {
     /// Runs the future to its end, on a thread of the executor's choice.
     fn spawn(&self, future: BoxFuture<'static, ()>);
 
     /// Completes at `instant`, give or take the executor's resolution. Dropping the future cancels the timer.
     fn sleep_until(&self, instant: Instant) -> BoxFuture<'static, ()>;
+}
+
+/// Runs `work` until a deadline; `None` if it passed. The timer is made only if the work is not done at the first poll.
+///
+/// # Cancel safety
+/// As `work`'s own.
+pub async fn within<T>(executor: &dyn Executor, deadline: Instant, work: impl Future<Output = T>) -> Option<T> {
+    let mut work = pin!(work);
+    let mut timer = None;
+    poll_fn(|cx| {
+        if let Poll::Ready(value) = work.as_mut().poll(cx) {
+            return Poll::Ready(Some(value));
+        }
+        let timer = timer.get_or_insert_with(|| executor.sleep_until(deadline));
+        timer.as_mut().poll(cx).map(|()| None)
+    })
+    .await
 }

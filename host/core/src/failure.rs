@@ -1,4 +1,4 @@
-//! Why something did not happen, in a form that crosses every boundary: to a client, to a guest, between channels.
+//! A failure that may cross every boundary: to a client, to a guest, between channels.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,7 +7,7 @@ use http::StatusCode;
 
 use crate::{Crash, CrashKind};
 
-/// What kind of failure it is: a word from an open list, so that a new one breaks no module that was built before it.
+/// The kind of a failure: a word from an open list, so that a new word breaks no module that was built before it.
 ///
 /// The words are those of the contract's `types.failure`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -70,14 +70,14 @@ pub struct Failure {
     code: FailureCode,
     status: StatusCode,
     message: String,
-    /// What has to be reported before the failure goes on to the caller.
+    /// A crash to report before the failure is returned to the caller.
     crash: Option<Box<Crash>>,
 }
 
 impl Failure {
     /// A failure of the code [`FailureCode::FAILED`].
     ///
-    /// A status that is no error (below 400) becomes 500: a failure must not look like a success.
+    /// A status below 400 becomes 500: a failure must not look like a success.
     pub fn new(status: StatusCode, message: impl Into<String>) -> Self {
         Self::with_code(FailureCode::FAILED, status, message)
     }
@@ -98,8 +98,8 @@ impl Failure {
         }
     }
 
-    /// A failure of a listener whose code broke. The bus reports the crash as `server:crashed`, with the request that led
-    /// there; the caller gets the status that belongs to the crash and no detail.
+    /// The failure of a listener that crashed. The bus reports the crash as `server:crashed`, with the request that led
+    /// there; the caller gets the crash's status without any detail.
     pub fn of_crash(crash: Crash) -> Self {
         let status = crash.kind.status();
         let code = match crash.kind {
@@ -113,7 +113,7 @@ impl Failure {
         }
     }
 
-    /// Takes the crash out, to report it, and names the event in its stead.
+    /// Takes the crash, to report it; the message names the event from now on.
     pub(crate) fn take_crash(&mut self, event: &str) -> Option<Crash> {
         let crash = self.crash.take()?;
         self.message = match crash.kind {
@@ -128,7 +128,7 @@ impl Failure {
         Self::with_code(code, StatusCode::INTERNAL_SERVER_ERROR, message)
     }
 
-    /// A payload or a body that is not what was declared: 400.
+    /// A payload or a body that is not of the declared type: 400.
     pub fn bad_payload(message: impl Into<String>) -> Self {
         Self::with_code(FailureCode::BAD_PAYLOAD, StatusCode::BAD_REQUEST, message)
     }
@@ -138,7 +138,7 @@ impl Failure {
         Self::internal(FailureCode::ALREADY_REPLIED, "the request already has its reply")
     }
 
-    /// What kind of failure it is.
+    /// The kind of the failure.
     pub fn code(&self) -> &FailureCode {
         &self.code
     }

@@ -4,33 +4,39 @@
 //! Applications use the crate `pointwork`, which re-exports what they need. Adapters use this crate and their framework,
 //! nothing else: an adapter implements [`Transport`], and answers each request with [`Router::respond`].
 
-mod adapter;
+pub mod adapter;
 mod crash;
 mod error;
 pub mod events;
 mod exchange;
 mod executor;
 mod failure;
+pub mod limits;
 mod request_id;
 pub mod routing;
 
 pub use bytes;
 pub use http;
 
-pub use adapter::published::Published;
 pub use adapter::server_options::{Http2Options, Protocols, ServerOptions};
 pub use adapter::serving::Serving;
 pub use adapter::transport::{Staged, Transport};
-pub use crash::{CRASHED, Crash, CrashKind, Reporter, SERVER_CHANNEL, ServerCrashed};
+pub use crash::{CRASHED, Crash, CrashKind, SERVER_CHANNEL, ServerCrashed};
 pub use error::{Error, ErrorKind};
-pub use events::bus::{Bus, BusOptions, StagedListeners};
+pub use events::bus::{Bus, StagedListeners};
+pub use events::caller::{Caller, Delivery, Listener, Subscription};
 pub use events::chain::{Chain, MAX_DEPTH};
+pub use events::options::BusOptions;
 pub use events::payload::{JSON, Payload};
-pub use events::registry::{Caller, Delivery, Listener, Subscription};
+pub use events::reporter::Reporter;
 pub use exchange::body::{Body, BodyError, BodyReader, BodyWriter};
-pub use exchange::context::{Context, Extensions};
+pub use exchange::context::Context;
+pub use exchange::handler::{Handler, HandlerFuture, RequestLimits};
+pub use exchange::options::RouterOptions;
 pub use exchange::reply::{IntoReply, Json, Outcome, error_reply};
-pub use exchange::router::{Handler, HandlerFuture, Origin, RequestLimits, Route, RouteRecord, Router, RouterOptions};
-pub use executor::{BoxFuture, Executor};
+pub use exchange::router::{Route, Router};
+pub use exchange::state::Extensions;
+pub use executor::{BoxFuture, Executor, within};
 pub use failure::{Failure, FailureCode};
 pub use request_id::{REQUEST_ID_HEADER, RequestId};
+pub use routing::{Origin, RouteRecord};

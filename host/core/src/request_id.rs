@@ -49,7 +49,7 @@ fn is_sane(id: &[u8]) -> bool {
 impl fmt::Display for RequestId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            // What passed `is_sane` is ASCII.
+            // An id that passed `is_sane` is ASCII.
             Repr::Client(value) => f.write_str(value.to_str().unwrap_or_default()),
             Repr::Made(number) => {
                 static PROCESS: OnceLock<u32> = OnceLock::new();

@@ -5,7 +5,7 @@ use std::cell::Cell;
 
 use bytes::Bytes;
 use http::{Method, Uri};
-use pointwork_core::routing::{Entry, MethodFilter, Owner, Pattern, Resolution, Table, TableOptions};
+use pointwork_core::routing::{MethodFilter, Owner, Pattern, Resolution, RouteEntry, Table, TableOptions};
 
 thread_local! {
     /// Of this thread alone, since the test harness allocates in its own.
@@ -35,7 +35,7 @@ fn table() -> Table<()> {
     let paths = (0..1_000)
         .map(|number| format!("/r{number}/:a/x/:b"))
         .chain(["/*rest".to_owned(), "/:p/y".to_owned()]);
-    let entries = paths.map(|path| Entry {
+    let entries = paths.map(|path| RouteEntry {
         filter: MethodFilter::Only(Method::GET),
         pattern: Pattern::parse(&path).unwrap(),
         owner: Owner::Manual,

@@ -5,7 +5,7 @@
 use http::{Method, Uri};
 use percent_encoding::percent_decode_str;
 use pointwork_core::routing::{
-    Entry, MethodFilter, Owner, Pattern, Resolution, Segment, ShapeId, Table, TableOptions, TrailingSlash,
+    MethodFilter, Owner, Pattern, Resolution, RouteEntry, Segment, ShapeId, Table, TableOptions, TrailingSlash,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -168,14 +168,14 @@ fn path() -> impl Strategy<Value = String> {
 
 fn table() -> impl Strategy<Value = Table<usize>> {
     (vec((method(), pattern()), 0..24), any::<bool>()).prop_map(|(routes, slash)| {
-        let mut entries: Vec<Entry<usize>> = Vec::new();
+        let mut entries: Vec<RouteEntry<usize>> = Vec::new();
         for (method, path) in routes {
             let filter = MethodFilter::parse(method).unwrap();
             let pattern = Pattern::parse(&path).unwrap();
             let taken =
-                |entry: &Entry<usize>| entry.filter == filter && entry.pattern.canonical() == pattern.canonical();
+                |entry: &RouteEntry<usize>| entry.filter == filter && entry.pattern.canonical() == pattern.canonical();
             if !entries.iter().any(taken) {
-                entries.push(Entry {
+                entries.push(RouteEntry {
                     filter,
                     pattern,
                     owner: Owner::Manual,

@@ -1,35 +1,34 @@
-//! What can go wrong between an application and its modules.
+//! Errors of an application and its modules.
 
-use std::fmt;
-
-/// What kind of error it is.
+/// The kind of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// The file could not be read.
     Read,
-    /// The bytes are no WebAssembly component.
+    /// The bytes are not a WebAssembly component.
     NotAComponent,
-    /// The component lacks what a module exports: another world, or a truncated file.
+    /// The component does not export a world of the contract, or is truncated.
     WrongWorld,
-    /// The component was built against a version of the contract that this host does not know.
+    /// The component was built against a version of the contract that this host does not support.
     WrongVersion,
-    /// The component imports something that it was not granted, or that no module may have.
+    /// The component has an import that is not granted, or that no module may have.
     ForbiddenImport,
-    /// The component does not compile, or does not link.
+    /// The component does not compile or link.
     Compile,
-    /// The component trapped, or ran into a limit, while it was being loaded.
+    /// The component trapped or exceeded a limit while it was loaded.
     Probe,
-    /// A declaration, a manual route or a channel is refused; the source says why.
+    /// A declaration, a manual route or a channel is refused; the source has the reason.
     Refused,
-    /// The engine or its threads could not be set up.
+    /// The engine or its threads do not start.
     Engine,
-    /// A directory of state or of compiled components cannot be used.
+    /// The state directory or the cache directory cannot be used.
     State,
 }
 
-/// An error of the runtime: it names the module or the place, and what was expected.
-#[derive(Debug)]
+/// An error of the runtime. It names the module or the place, and the expectation.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
 pub struct Error {
     kind: ErrorKind,
     message: String,
@@ -57,7 +56,7 @@ impl Error {
         self
     }
 
-    /// The same, one level further out: which module it is about.
+    /// Wraps the error in one that names the module.
     pub(crate) fn in_module(self, name: &str) -> Self {
         let (kind, hint) = (self.kind, self.hint.clone());
         Self {
@@ -68,25 +67,13 @@ impl Error {
         }
     }
 
-    /// What kind of error it is.
+    /// The kind of the error.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 
-    /// What to do about it, in one sentence, where that is known.
+    /// What to do about it, in one sentence, if that is known.
     pub fn hint(&self) -> Option<&str> {
         self.hint.as_deref()
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.source.as_ref().map(|source| &**source as _)
     }
 }

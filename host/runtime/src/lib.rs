@@ -11,6 +11,7 @@ mod error;
 mod grants;
 mod guest;
 mod instance;
+mod limits;
 mod scheduling;
 mod store;
 mod worker;
@@ -19,7 +20,7 @@ pub use app::changes::{Change, ChangeKind, Refusal, RouteChanges, ServerRefused,
 pub use app::channel::Channel;
 pub use app::connect::ConnectOptions;
 pub use app::module::{ChannelInfo, ModuleInfo};
-pub use app::options::{AppOptions, Breaker, CompileOptions, Isolation, ModuleLimits, ModuleOptions, Trial};
+pub use app::options::{AppOptions, ModuleOptions};
 pub use app::status::{Draining, ModuleStatus};
 pub use app::{App, Settings};
 pub use component::compiler::work as compile_worker;
@@ -27,10 +28,12 @@ pub use component::inspect::{Conformance, Form, Inspection, inspect};
 pub use digest::digest;
 pub use error::{Error, ErrorKind};
 pub use grants::{Access, Capability, Directory, Grants};
+pub use limits::{Breaker, CompileOptions, Isolation, ModuleLimits, Trial};
 pub use scheduling::status::{ModuleState, Usage};
 pub use store::{CacheDirectory, StateDirectory, Version};
 pub use worker::Worker;
 
+pub use pointwork_core::limits::{Amount, Limit, LimitError, Limits};
 pub use pointwork_core::{
     Body, BodyError, BodyReader, BodyWriter, Bus, BusOptions, Caller, Context, Crash, CrashKind, Delivery, Extensions,
     Failure, FailureCode, Handler, HandlerFuture, IntoReply, Json, Listener, Origin, Outcome, Payload, RequestId,

@@ -1,4 +1,4 @@
-//! Where heads begin and end, so that one framed in two ways can be refused.
+//! Where the heads of HTTP/1 begin and end, so that a head with two framings can be refused.
 
 use memchr::memchr;
 
@@ -7,35 +7,40 @@ use memchr::memchr;
 ///
 /// hyper settles such a head by itself before a service sees it; the crate's docs say how, and why it matters.
 ///
-/// Spoiling means to make the end of the offending line a NUL, which no head may hold: hyper then answers 400 and closes
+/// To spoil is to replace the end of the offending line by a NUL, which no head may hold: hyper then answers 400 and closes
 /// the connection, as for any other malformed head.
 ///
-/// It reads no more than it needs to know where the next head begins, and leaves every other judgement to hyper. Where
-/// it cannot tell any more, hyper cannot either, and ends the connection.
-#[derive(Debug)]
+/// It parses only what leads to the next head, and leaves every other judgement to hyper. Where it cannot follow, hyper
+/// cannot either, and ends the connection.
+#[derive(Debug, Default)]
 pub(crate) struct Framing {
-    state: State,
-    /// The beginning of a line whose end did not arrive yet.
-    carried: Vec<u8>,
+    position: Position,
+    /// The beginning of a line whose end has not arrived.
+    partial_line: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum Position {
     Head(Head),
-    /// So many bytes of a body are left, or of a chunk, its line end included.
+    /// In a body, or in a chunk, its line end included: the number of bytes that are left of it.
     Data {
         left: u64,
         chunk: bool,
     },
-    /// The size of a chunk comes.
     ChunkSize,
     /// Trailers, up to an empty line.
     Trailers,
-    /// Something that is no HTTP.
+    /// Bytes that are not HTTP/1.
     Lost,
 }
 
-/// What is known of a head so far.
+impl Default for Position {
+    fn default() -> Self {
+        Self::Head(Head::default())
+    }
+}
+
+/// The framing of a head so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Head {
     begun: bool,
@@ -43,124 +48,107 @@ struct Head {
     encoded: bool,
 }
 
-/// The longest line that is kept while its end is not there. hyper takes no longer one either, whatever its limit.
+/// The longest line that is kept while its end is missing. hyper takes no longer one either, whatever its limit.
 const LONGEST_LINE: usize = 64 * 1024;
 
 impl Framing {
-    pub(crate) fn new() -> Self {
-        Self {
-            state: State::Head(Head::default()),
-            carried: Vec::new(),
-        }
-    }
-
-    /// Looks at the next bytes of the connection.
-    pub(crate) fn look_through(&mut self, bytes: &mut [u8]) {
+    /// Takes the next bytes of the connection.
+    pub(crate) fn follow(&mut self, bytes: &mut [u8]) {
         let mut at = 0;
         while at < bytes.len() {
             let rest = &mut bytes[at..];
-            at += match self.state {
-                State::Lost => return,
-                State::Data { left, chunk } => {
+            at += match self.position {
+                Position::Lost => return,
+                Position::Data { left, chunk } => {
                     let taken = usize::try_from(left).map_or(rest.len(), |left| left.min(rest.len()));
-                    self.state = match left - taken as u64 {
-                        0 if chunk => State::ChunkSize,
-                        0 => State::Head(Head::default()),
-                        left => State::Data { left, chunk },
+                    self.position = match left - taken as u64 {
+                        0 if chunk => Position::ChunkSize,
+                        0 => Position::default(),
+                        left => Position::Data { left, chunk },
                     };
                     taken
                 }
-                State::Head(_) | State::ChunkSize | State::Trailers => self.line(rest),
+                Position::Head(_) | Position::ChunkSize | Position::Trailers => self.line(rest),
             };
         }
     }
 
     /// Takes a line, or the part of it that is there; returns how many bytes that was.
     fn line(&mut self, bytes: &mut [u8]) -> usize {
-        let Some(end) = memchr(b'\n', bytes) else {
-            self.carried.extend_from_slice(bytes);
-            if self.carried.len() > LONGEST_LINE {
-                self.state = State::Lost;
+        let end = memchr(b'\n', bytes);
+        let part = &bytes[..end.unwrap_or(bytes.len())];
+        let line = if self.partial_line.is_empty() && end.is_some() {
+            part
+        } else {
+            self.partial_line.extend_from_slice(part);
+            &self.partial_line
+        };
+        let Some(end) = end else {
+            if line.len() > LONGEST_LINE {
+                self.position = Position::Lost;
             }
             return bytes.len();
         };
-        let next = if self.carried.is_empty() {
-            after_line(self.state, without_cr(&bytes[..end]))
-        } else {
-            self.carried.extend_from_slice(&bytes[..end]);
-            let next = after_line(self.state, without_cr(&self.carried));
-            self.carried.clear();
-            next
-        };
-        self.state = next.unwrap_or_else(|| {
+        let next = self.position.after_line(line.strip_suffix(b"\r").unwrap_or(line));
+        self.partial_line.clear();
+        self.position = next.unwrap_or_else(|| {
             bytes[end] = 0;
-            State::Lost
+            Position::Lost
         });
         end + 1
     }
 }
 
-fn without_cr(line: &[u8]) -> &[u8] {
-    line.strip_suffix(b"\r").unwrap_or(line)
-}
-
-/// The state after a line; `None` if the line has to be spoiled.
-fn after_line(state: State, line: &[u8]) -> Option<State> {
-    match state {
-        State::Head(head) if line.is_empty() => Some(head.end()),
-        State::Head(head) => head.line(line).map(State::Head),
-        State::ChunkSize => Some(match chunk_size(line) {
-            None => State::Lost,
-            Some(0) => State::Trailers,
-            Some(size) => State::Data {
-                left: size.saturating_add(2),
-                chunk: true,
+impl Position {
+    /// The position after a line; `None` if the line has to be spoiled.
+    fn after_line(self, line: &[u8]) -> Option<Self> {
+        Some(match self {
+            Self::Head(head) if line.is_empty() => head.end(),
+            Self::Head(head) => Self::Head(head.line(line)?),
+            Self::ChunkSize => match chunk_size(line) {
+                None => Self::Lost,
+                Some(0) => Self::Trailers,
+                Some(size) => Self::Data {
+                    left: size.saturating_add(2),
+                    chunk: true,
+                },
             },
-        }),
-        State::Trailers if line.is_empty() => Some(State::Head(Head::default())),
-        same => Some(same),
+            Self::Trailers if line.is_empty() => Self::default(),
+            same => same,
+        })
     }
 }
 
 impl Head {
     /// `None` if the line contradicts an earlier one.
     fn line(mut self, line: &[u8]) -> Option<Self> {
-        if !self.begun {
-            self.begun = true;
-            return Some(self);
-        }
-        // Nearly every line is told apart by its first letter.
+        // The first letter rules out nearly every line.
         match line[0] {
+            _ if !self.begun => self.begun = true,
             b'c' | b'C' => {
                 if let Some(value) = value_of(b"content-length", line) {
-                    if self.length.is_some() || self.encoded {
-                        return None;
-                    }
-                    // What is no number is refused by hyper.
-                    self.length = Some(decimal(value).unwrap_or(0));
+                    let fits = self.length.is_none() && !self.encoded;
+                    // hyper refuses a length that is not a number.
+                    self.length = fits.then(|| decimal(value).unwrap_or(0));
+                    self.length?;
                 }
             }
             b't' | b'T' if value_of(b"transfer-encoding", line).is_some() => {
-                if self.length.is_some() {
-                    return None;
-                }
-                self.encoded = true;
+                self.encoded = self.length.is_none();
+                self.encoded.then_some(())?;
             }
             _ => {}
         }
         Some(self)
     }
 
-    fn end(self) -> State {
-        match self {
+    fn end(self) -> Position {
+        match (self.begun, self.encoded, self.length) {
             // Empty lines may stand before a request.
-            Self { begun: false, .. } => State::Head(self),
-            Self { encoded: true, .. } => State::ChunkSize,
-            Self {
-                length: Some(left @ 1..),
-                ..
-            } => State::Data { left, chunk: false },
-            _ => State::Head(Self::default()),
+            (false, ..) => Position::Head(self),
+            (_, true, _) => Position::ChunkSize,
+            (.., Some(left @ 1..)) => Position::Data { left, chunk: false },
+            _ => Position::default(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! hyper's timer for the heads of requests, at the price of one small allocation each.
+//! hyper's timer for the heads of HTTP/1, at the cost of one small allocation each.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use hyper::rt::{Sleep, Timer};
 
-use crate::link::Link;
+use crate::state::ConnectionState;
 
-/// hyper starts a sleep when it begins to wait for a head, and drops it when the head is there. Both are only noted in
-/// the [`Link`]; the connection's own timer does the waiting.
-pub(crate) struct HeadTimer(pub(crate) Arc<Link>);
+/// hyper starts a sleep when it begins to wait for a head, and drops it when the head is complete. Both only set the
+/// deadline in the [`ConnectionState`], past which the connection is cut.
+pub(crate) struct HeadTimer(pub(crate) Arc<ConnectionState>);
 
-struct HeadSleep(Arc<Link>);
+struct HeadSleep(Arc<ConnectionState>);
 
 impl Timer for HeadTimer {
     fn sleep(&self, duration: Duration) -> Pin<Box<dyn Sleep>> {
@@ -22,7 +22,7 @@ impl Timer for HeadTimer {
     }
 
     fn sleep_until(&self, deadline: Instant) -> Pin<Box<dyn Sleep>> {
-        self.0.await_head_by(deadline);
+        self.0.deadlines.await_head_by(deadline);
         Box::pin(HeadSleep(self.0.clone()))
     }
 }
@@ -33,17 +33,12 @@ impl Future for HeadSleep {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
-        // Whoever sets it polls the connection afterwards, so there is no waker to keep.
-        if self.0.is_head_late() {
-            Poll::Ready(())
-        } else {
-            Poll::Pending
-        }
+        Poll::Pending
     }
 }
 
 impl Drop for HeadSleep {
     fn drop(&mut self) {
-        self.0.await_nothing();
+        self.0.deadlines.await_nothing();
     }
 }

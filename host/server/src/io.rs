@@ -4,60 +4,75 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::{Buf as _, Bytes, BytesMut};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf, copy, sink};
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 use crate::framing::Framing;
-use crate::link::Link;
+use crate::state::ConnectionState;
 
-/// A socket that gives back what was read to tell the protocol, spoils a head that is framed in two ways (see
-/// [`Framing`]), and notes when the client takes no more bytes.
+/// The longest time that a closed connection still reads from its client, see [`Io::linger`].
+const LINGER: Duration = Duration::from_secs(2);
+
+/// A socket that gives back the bytes of the first read, makes a head with two framings malformed (see [`Framing`]), and
+/// notes when the client takes no more bytes.
 pub(crate) struct Io {
     stream: TcpStream,
-    begin: Bytes,
+    first: Bytes,
     framing: Option<Framing>,
-    link: Arc<Link>,
+    state: Arc<ConnectionState>,
 }
 
 impl Io {
-    pub(crate) fn new(stream: TcpStream, mut begin: BytesMut, mut framing: Option<Framing>, link: Arc<Link>) -> Self {
+    pub(crate) fn new(stream: TcpStream, mut first: BytesMut, is_http1: bool, state: Arc<ConnectionState>) -> Self {
+        let mut framing = is_http1.then(Framing::default);
         if let Some(framing) = &mut framing {
-            framing.look_through(&mut begin);
+            framing.follow(&mut first);
         }
         Self {
             stream,
-            begin: begin.freeze(),
+            first: first.freeze(),
             framing,
-            link,
+            state,
         }
     }
 
-    pub(crate) fn into_stream(self) -> TcpStream {
-        self.stream
+    /// Closes the server's own direction, then reads and drops what the client still sends.
+    ///
+    /// The operating system resets a connection that is closed with unread bytes in it, and the reset may overtake the last
+    /// reply: a client that uploads too much would never see its 413.
+    pub(crate) async fn linger(mut self) {
+        // hyper did so already, except after a successful CONNECT and some errors; twice does no harm.
+        if self.stream.shutdown().await.is_ok() {
+            let _ = timeout(LINGER, copy(&mut self.stream, &mut sink())).await;
+        }
+    }
+
+    /// Closes the connection with a reset.
+    pub(crate) fn reset(self) {
+        let _ = self.stream.set_zero_linger();
     }
 
     fn noted(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
-        match &written {
-            Poll::Pending => self.link.write_stalled(),
-            Poll::Ready(_) => self.link.write_moved(),
-        }
+        self.state.deadlines.note_write(written.is_ready());
         written
     }
 }
 
 impl AsyncRead for Io {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        if self.begin.has_remaining() {
-            let length = self.begin.len().min(buf.remaining());
-            buf.put_slice(&self.begin.split_to(length));
+        if self.first.has_remaining() {
+            let length = self.first.len().min(buf.remaining());
+            buf.put_slice(&self.first.split_to(length));
             return Poll::Ready(Ok(()));
         }
         let before = buf.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
         if let Some(framing) = &mut self.framing {
-            framing.look_through(&mut buf.filled_mut()[before..]);
+            framing.follow(&mut buf.filled_mut()[before..]);
         }
         Poll::Ready(Ok(()))
     }

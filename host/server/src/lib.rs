@@ -1,10 +1,10 @@
 //! The server under the adapters whose framework is a service over hyper: axum, salvo, and bare hyper itself.
 //!
-//! [`serve`] accepts connections and speaks HTTP/1.1 and HTTP/2 on one port, within the limits and times of
-//! [`ServerOptions`](pointwork_core::ServerOptions), until it is told to end. It knows nothing of routes: whoever answers
-//! is a [`hyper::service::Service`]. [`arriving`] turns the body of a request into the core's.
+//! [`serve`] accepts connections and speaks HTTP/1.1 and HTTP/2 on one port, within the limits and timeouts of
+//! [`ServerOptions`](pointwork_core::ServerOptions), until its signal. It knows nothing of routes: the requests go to a
+//! [`hyper::service::Service`]. [`request_body`] turns the body of a request into the core's.
 //!
-//! An application does not use this crate; its adapter's `serve` returns what is here.
+//! An application does not use this crate; the `serve` of its adapter does.
 //!
 //! # What never reaches a service
 //!
@@ -12,26 +12,26 @@
 //!
 //! | request | answer |
 //! |---|---|
-//! | a method that is no token, a target that is no URI or holds control bytes, a version that is none, a header line that does not parse or holds NUL or a bare CR | 400 |
-//! | `Content-Length` that is no number, twice, or beside `Transfer-Encoding`; `Transfer-Encoding` that does not end in `chunked`, or in HTTP/1.0 | 400 |
+//! | a method that is not a token, a target that is not a URI or holds control bytes, an unknown version, a header line that does not parse or holds NUL or a bare CR | 400 |
+//! | `Content-Length` that is not a number, twice, or beside `Transfer-Encoding`; `Transfer-Encoding` that does not end in `chunked`, or in HTTP/1.0 | 400 |
 //! | more header lines or a longer head than the options allow | 431 |
 //! | a target of 64 KiB or more | 414 |
 //! | a head that does not come in time | none |
-//! | the preface of HTTP/2, where the options ask for HTTP/1 alone | none |
+//! | the preface of HTTP/2, where the options allow HTTP/1 alone | none |
 //!
 //! # Why it follows the framing
 //!
-//! The core's guard refuses a request that says in two ways where its body ends. hyper settles two kinds of them by itself,
-//! and leaves no trace for the guard:
+//! The core's guard refuses a request with two framings of its body. hyper settles two kinds of them by itself, and leaves
+//! no trace for the guard:
 //!
-//! | in the head | what hyper does | what this crate does |
+//! | in the head | hyper | this crate |
 //! |---|---|---|
 //! | `Content-Length` and `Transfer-Encoding: chunked`, in either order | it reads chunks, takes the length out of the headers, and closes the connection after the reply | 400 |
 //! | `Content-Length` twice, with the same number | it reads so many bytes, and drops one of the lines | 400 |
 //! | `Content-Length` twice, with two numbers | 400 | 400 |
 //!
-//! A proxy before this server may have read such a request the other way, by its length. Then the body that the proxy
-//! checked and logged is not the one that the handler gets; and where the chunks are longer than the length, hyper goes on
+//! A proxy before this server may have read such a request the other way, by its length. Then the handler gets
+//! another body than the one that the proxy checked and logged; and where the chunks are longer than the length, hyper goes on
 //! with what the proxy sends next on this connection: the request of another client becomes part of this one's body. That
 //! is request smuggling (RFC 9112, section 11.2). Two equal lengths say where the body ends, but whoever passed them on did
 //! not check it, and RFC 9110, section 8.6, lets a server refuse them. So this crate follows the bytes of HTTP/1 from head
@@ -47,18 +47,18 @@
 //! - A client that closes its half of the connection after the request counts as gone: its handler is cancelled. While
 //!   a request has a body that the handler has not read, its going away shows only in the reading of it.
 
-mod arriving;
+mod body;
 mod connection;
+mod driver;
 mod framing;
 mod head_timer;
 mod http1;
 mod http2;
 mod io;
-mod link;
-mod server;
-mod serving;
-mod watch;
+mod serve;
+mod service;
+mod state;
 
-pub use arriving::{BoxError, arriving};
-pub use server::Answer;
-pub use serving::serve;
+pub use body::{BoxError, request_body};
+pub use serve::serve;
+pub use service::InfallibleService;

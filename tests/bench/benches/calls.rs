@@ -19,8 +19,8 @@ fn calls(criterion: &mut Criterion) {
     let router = direct.router().expect("a router");
     let extra = [
         ("native handler that calls an event", "/native/42/call"),
-        ("wasm on a fiber that calls an event", "/calls/42/call"),
-        ("wasm on a fiber that emits an event", "/calls/42/emit"),
+        ("wasm synchronous that calls an event", "/calls/42/call"),
+        ("wasm synchronous that emits an event", "/calls/42/emit"),
         ("wasm asynchronous that calls an event", "/waits/42/call"),
     ];
     let mut group = criterion.benchmark_group("one request");

@@ -21,10 +21,9 @@ use wit_component::ComponentEncoder;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Each subject with its path: `GET` answers the last segment as text.
-pub const SUBJECTS: [(&str, &str); 4] = [
+pub const SUBJECTS: [(&str, &str); 3] = [
     ("native handler", "/native/42"),
-    ("wasm, plain call", "/plain/42"),
-    ("wasm, on a fiber", "/calls/42"),
+    ("wasm, synchronous", "/calls/42"),
     ("wasm, asynchronous", "/waits/42"),
 ];
 
@@ -66,7 +65,7 @@ pub async fn app() -> Result<App> {
             Ok(Payload::null())
         })?
         .on_raw("heard", |_: Delivery, _: Payload| async move { Ok(Payload::null()) })?;
-    for guest in ["plain", "calls", "waits", "listens", "streams"] {
+    for guest in ["calls", "waits", "listens", "streams"] {
         app.load(guest, component(guest)?).await?;
     }
     Ok(app)

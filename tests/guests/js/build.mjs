@@ -14,7 +14,7 @@ const { component } = await componentize({
   jsPath,
   moduleRoot: here,
   jsSource: await readFile(jsPath, "utf8"),
-  // A controller imports nothing but Pointwork's own package.
+  // A controller imports only Pointwork's own package.
   sync: true,
   stubWasi: true,
 });

@@ -1,7 +1,6 @@
 // Two controllers in plain JavaScript, synchronous form (world `controller-module`).
 //
-// The host calls a handler by its number, which here is the position in `table`, so that a route and its handler cannot
-// drift apart.
+// The host calls a handler by its number, which is its index in `table`, so a route always matches its handler.
 import log from "pointwork:module/log@0.1.0";
 
 import { bytes, deferred, failureOf, json, payload, sendable, string, text, thrown, value } from "./outcomes.js";
@@ -134,7 +133,7 @@ export const handlers = {
     try {
       return table[handler].run(context);
     } finally {
-      // Not left to the collector: dropping the context is how the host learns that nobody else will reply.
+      // Dropped now, not by the garbage collector: the host replies with 500 when the last holder drops the context.
       context[Symbol.dispose]();
     }
   },

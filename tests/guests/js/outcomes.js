@@ -1,6 +1,6 @@
-// The shapes of `outcome` in pointwork:module/types, and the conversions every handler needs.
+// The variants of `outcome` in pointwork:module/types, and conversions for handlers.
 //
-// The engine has the language and nothing else: no TextEncoder, no console, no URL.
+// The engine has the language only: no TextEncoder, no console, no URL.
 
 /** A reply of plain text. */
 export const text = (value, status = 200, headers = []) => reply(status, headers, { tag: "text", val: value });

@@ -1,4 +1,4 @@
-;; A controller without any toolchain: a core module for the world `controller-module`, with the canonical ABI by hand.
+;; A controller without a toolchain: a core module for the world `controller-module`, with the canonical ABI by hand.
 ;;
 ;;   GET /wat            static text
 ;;   GET /wat/:name      "hello " and the parameter
@@ -14,9 +14,9 @@
   ;; An outcome is 28 bytes: the case at 0, then a reply: status at 4, headers (address, count) at 8, the case of the body
   ;; at 16, its text (address, length) at 20. All headers are absent and every body is text.
   (global $outcome i32 (i32.const 16))
-  ;; Where `param` leaves an option<string>: the case at 0, address and length at 4.
+  ;; The option<string> that `param` returns: the case at 0, address and length at 4.
   (global $option i32 (i32.const 64))
-  ;; Where the heap begins; the data ends well before.
+  ;; The start of the heap, behind the data.
   (global $heap (mut i32) (i32.const 1024))
 
   (data (i32.const 128) "hello from text")
@@ -38,10 +38,10 @@
   (data (i32.const 256) "\01\00\00\00\c4\00\00\00\05\00\00\00\01\00\00\00\d4\00\00\00\03\00\00\00\d8\00\00\00\01\00\00\00")
   ;; list<controller>: name, prefix, routes.
   (data (i32.const 288) "\b0\00\00\00\05\00\00\00\b8\00\00\00\03\00\00\00\e0\00\00\00\02\00\00\00")
-  ;; What declare-routes returns: the address and the count of the controllers.
+  ;; The result of declare-routes: the address and the number of the controllers.
   (data (i32.const 312) "\20\01\00\00\01\00\00\00")
 
-  ;; Hands out memory and never takes any back; `handle` starts over.
+  ;; Allocates memory and never frees any; `handle` starts over.
   (func (export "cabi_realloc") (param $old i32) (param $old_size i32) (param $align i32) (param $size i32) (result i32)
     (local $at i32)
     (local.set $at (i32.and (i32.add (global.get $heap) (i32.const 7)) (i32.const -8)))
@@ -74,7 +74,7 @@
     (local $length i32)
     (local $text i32)
     (call $param (local.get $context) (i32.const 168) (i32.const 4) (global.get $option))
-    ;; The pattern has the name, so the parameter is there.
+    ;; The pattern has the name, so there is a parameter.
     (local.set $length (i32.load offset=8 (global.get $option)))
     (local.set $text (global.get $heap))
     (global.set $heap (i32.add (local.get $text) (i32.add (local.get $length) (i32.const 6))))

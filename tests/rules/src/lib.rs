@@ -1,4 +1,6 @@
-//! The rules of the house, as ordinary tests: see `tests/`. This library is what they share.
+//! The rules of the repository, as ordinary tests: see `tests/`. This library holds the parts that they share.
+
+pub mod structure;
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +22,7 @@ pub fn root() -> &'static Path {
 pub struct Text {
     /// Its path from the root, with `/` between the parts.
     pub path: String,
-    /// What it holds.
+    /// Its content.
     pub text: String,
 }
 
@@ -39,7 +41,7 @@ pub fn texts() -> Result<Vec<Text>> {
         if !entry.file_type().is_some_and(|kind| kind.is_file()) {
             continue;
         }
-        // What is no UTF-8 is no text.
+        // A file that is not UTF-8 is not a text.
         if let Ok(text) = String::from_utf8(std::fs::read(entry.path())?) {
             texts.push(Text {
                 path: from_root(entry.path())?,
@@ -51,10 +53,10 @@ pub fn texts() -> Result<Vec<Text>> {
     Ok(texts)
 }
 
-/// The texts whose path ends like that.
+/// The texts whose path has that end.
 ///
 /// # Errors
-/// As [`texts`], and if there is none: a rule that looks at nothing holds nothing.
+/// As [`texts`], and if there is none: a rule that reads no file would always hold.
 pub fn texts_ending(end: &str) -> Result<Vec<Text>> {
     let texts: Vec<_> = texts()?.into_iter().filter(|text| text.path.ends_with(end)).collect();
     anyhow::ensure!(!texts.is_empty(), "no file ends with `{end}`");
@@ -70,7 +72,7 @@ fn from_root(path: &Path) -> Result<String> {
     Ok(parts.join("/"))
 }
 
-/// The lines of all texts that a test says are wrong, as `path:line: text`.
+/// The lines of all texts that break a rule, as `path:line: text`.
 pub fn offenders(texts: &[Text], wrong: impl Fn(&str) -> bool) -> Vec<String> {
     let lines = texts.iter().flat_map(|text| {
         (1..)

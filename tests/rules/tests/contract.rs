@@ -9,7 +9,7 @@ fn contract() -> (Resolve, wit_parser::PackageId) {
     (resolve, package)
 }
 
-/// Collects what has no documentation.
+/// Collects the items without documentation.
 #[derive(Default)]
 struct Missing(Vec<String>);
 
@@ -108,7 +108,7 @@ fn the_contract_has_one_version() {
         });
         versions.collect()
     };
-    // The suite names versions that there are not, on purpose.
+    // The suite names versions that do not exist, on purpose.
     let exempt = ["tests/suite/", "tests/rules/", "CHANGELOG.md"];
     let read = [".rs", ".wit", ".wat", ".js", ".md", ".toml"];
     for text in texts().unwrap() {

@@ -1,17 +1,19 @@
-//! What lies where, and what no file says.
+//! Which files the repository has, and which texts no file may contain.
 
 use pointwork_rules::{Text, offenders, root, texts, texts_ending};
 
-/// All that may stand at the top of the repository, hidden names aside.
+/// The names that the top level of the repository may have, hidden ones aside.
 const TOP: &[&str] = &[
     "ARCHITECTURE.md",
     "CHANGELOG.md",
+    "CONTRIBUTING.md",
     "Cargo.lock",
     "Cargo.toml",
     "LICENSE",
     "README.md",
     "adapters",
     "clippy.toml",
+    "docs",
     "examples",
     "guest",
     "host",
@@ -30,7 +32,7 @@ fn the_top_level_holds_what_it_should() {
     }
 }
 
-/// Sources, this crate aside: it has to name what it forbids.
+/// The sources, except those of this crate, which names the texts that it forbids.
 fn sources() -> Vec<Text> {
     let mut sources = texts_ending(".rs").unwrap();
     sources.retain(|source| !source.path.starts_with("tests/rules/"));
@@ -38,24 +40,24 @@ fn sources() -> Vec<Text> {
 }
 
 #[track_caller]
-fn nobody(texts: &[Text], what: &str, wrong: impl Fn(&str) -> bool) {
+fn no_line(texts: &[Text], what: &str, wrong: impl Fn(&str) -> bool) {
     let offenders = offenders(texts, wrong);
     assert!(offenders.is_empty(), "{what}:\n{}", offenders.join("\n"));
 }
 
 #[test]
 fn nothing_is_left_to_do() {
-    nobody(&sources(), "unfinished code", |line| {
+    no_line(&sources(), "unfinished code", |line| {
         line.contains("todo!") || line.contains("unimplemented!")
     });
-    nobody(&sources(), "a note of what is left to do", |line| {
+    no_line(&sources(), "a note of what is left to do", |line| {
         line.contains("TODO") || line.contains("FIXME")
     });
 }
 
 #[test]
 fn no_test_is_skipped() {
-    nobody(&sources(), "a test that does not run", |line| {
+    no_line(&sources(), "a test that does not run", |line| {
         let line = line.trim_start();
         line.starts_with("#[ignore") || line.contains(", ignore)]") || line.contains("```ignore")
     });
@@ -66,10 +68,10 @@ fn no_crate_waives_a_rule_of_documentation() {
     let mut written = sources();
     // Generated from the contract, which carries the documentation; and tests have no public items.
     written.retain(|source| !source.path.contains("bindings") && !source.path.contains("/tests/"));
-    nobody(&written, "documentation waived", |line| {
+    no_line(&written, "documentation waived", |line| {
         (line.contains("allow(") || line.contains("expect(")) && line.contains("missing_docs")
     });
-    nobody(&written, "a whole file that waives a lint", |line| {
+    no_line(&written, "a whole file that waives a lint", |line| {
         line.trim_start().starts_with("#![allow")
     });
 }
@@ -77,7 +79,7 @@ fn no_crate_waives_a_rule_of_documentation() {
 #[test]
 fn a_waived_lint_has_a_reason() {
     let mut written = sources();
-    // What a generator writes gives no reasons.
+    // Generated attributes have no reasons.
     written.retain(|source| !source.path.contains("bindings/") || source.path.ends_with("mod.rs"));
     let offenders: Vec<_> = written
         .iter()
@@ -106,7 +108,7 @@ fn no_file_names_a_place_of_one_machine() {
     let mut texts = texts().unwrap();
     texts.retain(|text| !text.path.starts_with("tests/rules/") && text.path != ".gitignore");
     let places = ["/home/", "/root/", "/Users/", "C:\\Users"];
-    nobody(&texts, "the path of one machine", |line| {
+    no_line(&texts, "the path of one machine", |line| {
         places.iter().any(|place| line.contains(place))
     });
 }

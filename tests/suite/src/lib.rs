@@ -29,3 +29,8 @@ pub mod subject;
 pub mod told;
 
 pub use pointwork_wire_tests::client;
+
+/// The snippets of the README compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+mod readme {}

@@ -117,9 +117,8 @@ pub(crate) fn bus() -> Bus {
 /// If the core or the adapter refuses it.
 pub fn publish(adapter: &(impl Transport + ?Sized), routes: Vec<Route>, options: RouterOptions) {
     let bus = bus();
-    let reporter = bus.reporter(adapter.name());
     let router = Router::new(routes, options, bus, executor()).unwrap();
-    let staged = adapter.stage(Arc::new(router.for_adapter(reporter))).unwrap();
+    let staged = adapter.stage(Arc::new(router.for_adapter(adapter.name()))).unwrap();
     staged.publish();
 }
 

@@ -1,7 +1,7 @@
-//! What the controllers of a shop and its database say to each other.
+//! The events between the controllers of a shop and its database.
 //!
-//! Whoever calls an event and whoever listens to it depend on this package, so neither compiles with a payload that the
-//! other does not expect. It knows nothing of HTTP and nothing of a database.
+//! Callers and listeners depend on this package, so neither compiles with a payload that the other does not expect. It
+//! does not depend on HTTP or on a database.
 
 pub mod events;
 mod model;

@@ -1,4 +1,4 @@
-//! What the events carry.
+//! The payloads and results of the events.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Product {
     pub id: u64,
-    /// The number on the shelf; no two products share one.
+    /// The stock keeping unit, unique among the products.
     pub sku: String,
     pub name: String,
     pub price_cents: i64,
@@ -24,7 +24,7 @@ pub struct NewProduct {
     pub description: String,
 }
 
-/// A change of the product of that id; what is `None` stays as it is.
+/// A change of the product of that id; a field that is `None` is not changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
     pub id: u64,
@@ -41,7 +41,7 @@ pub struct Window {
     pub offset: u64,
 }
 
-/// A text to look for in names and descriptions.
+/// A search for a text in names and descriptions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Needle {
     pub text: String,
@@ -54,7 +54,7 @@ pub struct Size {
     pub products: u64,
 }
 
-/// How often a product was looked at.
+/// The number of views of a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Views {
     pub id: u64,

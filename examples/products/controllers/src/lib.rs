@@ -1,8 +1,7 @@
 //! The controllers of a shop catalogue.
 //!
-//! Instances of a module come and go, so the controllers keep nothing: what the shop knows is behind the [`events`].
-//! `pointwork.toml` ties them to statements on a database, `components.toml` to another component; the controllers cannot
-//! tell.
+//! Controllers have no state: all data is behind the [`events`]. In `pointwork.toml` their listeners are statements on
+//! a database, in `components.toml` another component; the controllers are the same.
 
 mod health;
 mod model;

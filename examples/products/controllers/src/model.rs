@@ -1,10 +1,10 @@
-//! What clients send and get beside the catalogue's own types, and what a shop cannot have.
+//! Types of requests and replies besides those of the catalogue, and their validation.
 
 use catalogue::{Change, NewProduct, Product};
 use pointwork_guest::{HttpStatus, Throw};
 use serde::{Deserialize, Serialize};
 
-/// What a client wants changed in a product: the fields that are there.
+/// The fields of a product that a client wants to change.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fields {
@@ -25,15 +25,15 @@ pub struct Page {
     pub total: u64,
 }
 
-/// The longest SKU or name, in characters.
+/// The maximum length of an SKU or name, in characters.
 const LONGEST: usize = 200;
 
 impl Fields {
-    /// Makes them a change, if a shop can have such a product.
+    /// Validates the fields and converts them into a change.
     ///
     /// # Errors
     ///
-    /// 422 with the field and what was expected of it.
+    /// 422 with the field and what was expected.
     pub fn change(self, id: u64) -> Result<Change, Throw> {
         self.check()?;
         let Self {
@@ -51,7 +51,7 @@ impl Fields {
         })
     }
 
-    /// Whether a shop can have such a product.
+    /// Validates the fields.
     ///
     /// # Errors
     ///

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use crate::model::{Fields, Page};
 
-/// The most products in one reply.
+/// The maximum number of products in one reply.
 const MOST: u32 = 100;
 
 #[derive(Deserialize)]
@@ -100,7 +100,7 @@ impl Products {
         let product = ctx
             .call::<CreateProduct>(new)
             .map_err(|error| taken(error, Some(&sku)))?;
-        // The path as the client knows it, with whatever prefix the server has put before it.
+        // The path of the request, which includes a global prefix of the server.
         let location = format!("{}/{}", ctx.path(), product.id);
         Reply::new(HttpStatus::CREATED)
             .header("location", location)
@@ -146,7 +146,7 @@ fn missing(id: u64) -> Throw {
     Throw::new(HttpStatus::NOT_FOUND, format!("no product has the id {id}"))
 }
 
-/// The only rule that two products can break together is that of the SKU.
+/// The reply to a failed call. `conflict` means that another product has the SKU.
 fn taken(error: CallError, sku: Option<&str>) -> Throw {
     match sku {
         Some(sku) if error.code() == "conflict" => {

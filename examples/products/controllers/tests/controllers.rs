@@ -1,4 +1,4 @@
-//! The controllers, natively and without a host: the tests answer the events.
+//! Native unit tests of the controllers, without a host. Closures are the listeners of the events.
 
 use pointwork_guest::testing::TestRequest;
 use products::events::{

@@ -1,4 +1,4 @@
-//! What one transaction may do, and the rules that it keeps.
+//! The changes of one transaction, and the rules that they must keep.
 
 use catalogue::{Change, NewProduct, Product};
 use redb::{ReadableTable, ReadableTableMetadata, Table, WriteTransaction};
@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::seed;
 use crate::tables::{self, PRODUCTS, Row, SKUS, VIEWS};
 
-/// The tables of one transaction. Nothing is written until that commits.
+/// The tables of one transaction. Nothing is written before it commits.
 pub(crate) struct Changes<'a> {
     products: Table<'a, u64, Row>,
     skus: Table<'a, &'static str, u64>,
@@ -15,7 +15,7 @@ pub(crate) struct Changes<'a> {
 }
 
 impl<'a> Changes<'a> {
-    /// Opens the tables, and makes those that are not there.
+    /// Opens the tables, and creates missing ones.
     pub(crate) fn begin(transaction: &'a WriteTransaction) -> Result<Self, Error> {
         Ok(Self {
             products: transaction.open_table(PRODUCTS)?,
@@ -24,7 +24,7 @@ impl<'a> Changes<'a> {
         })
     }
 
-    /// Adds the first products, as long as there is none.
+    /// Adds the first products, if there are none.
     pub(crate) fn seed(&mut self) -> Result<(), Error> {
         if !self.products.is_empty()? {
             return Ok(());
@@ -41,7 +41,7 @@ impl<'a> Changes<'a> {
     }
 
     pub(crate) fn create(&mut self, new: &NewProduct) -> Result<Product, Error> {
-        // As SQLite counts without AUTOINCREMENT: the id of the last product is free again when that is deleted.
+        // As in SQLite without AUTOINCREMENT, the id of the last product is free again when the product is deleted.
         let id = self.products.last()?.map_or(1, |(last, _)| last.value() + 1);
         let product = Product {
             id,
@@ -94,7 +94,7 @@ impl<'a> Changes<'a> {
         Ok(row.map(|row| tables::product(id, row.value())))
     }
 
-    /// Writes a product, whose own former SKU is in the table no more.
+    /// Writes a product. Its former SKU must have been removed from the table.
     fn put(&mut self, product: &Product) -> Result<(), Error> {
         let Product {
             id,

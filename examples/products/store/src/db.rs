@@ -15,8 +15,8 @@ use crate::error::Error;
 use crate::store::Store;
 
 thread_local! {
-    /// Opened by the first event and not with the instance: the host also makes an instance to ask for the channels, and
-    /// that one must leave the file alone.
+    /// Opened by the first event, not with the instance: the host also makes an instance only to read the channels, and
+    /// that one must not open the file.
     static STORE: RefCell<Option<Store>> = const { RefCell::new(None) };
 }
 
@@ -60,7 +60,7 @@ impl Db {
         with_store(|store| store.delete(id))
     }
 
-    /// The event's own name is `product:viewed`, and no channel is named `product`: it is looked for in all of them.
+    /// The event's whole name is `product:viewed`. No channel is named `product`, so the host looks in all channels.
     #[on(ProductViewed)]
     fn viewed(id: u64) -> Result<(), Failure> {
         with_store(|store| store.viewed(id))
@@ -72,7 +72,7 @@ impl Db {
     }
 }
 
-/// Works with the store, opened if need be.
+/// Runs `work` with the store, and opens the store first if necessary.
 fn with_store<T>(work: impl FnOnce(&Store) -> Result<T, Error>) -> Result<T, Failure> {
     STORE.with_borrow_mut(|slot| {
         let store = match slot {
@@ -81,7 +81,7 @@ fn with_store<T>(work: impl FnOnce(&Store) -> Result<T, Error>) -> Result<T, Fai
         };
         let result = work(store);
         if result.as_ref().is_err_and(Error::is_storage) {
-            // After a failed write redb refuses everything; the next event begins with what is on the disk.
+            // After a failed write redb refuses every access, so the next event opens the store again.
             *slot = None;
         }
         result.map_err(failure)
@@ -93,7 +93,7 @@ fn path() -> PathBuf {
     PathBuf::from(folder).join("catalogue.redb")
 }
 
-/// What the caller gets: codes and statuses are those of the driver `sqlite`.
+/// The failure for the caller, with the codes and statuses of the driver `sqlite`.
 fn failure(error: Error) -> Failure {
     match error {
         Error::Taken { .. } | Error::Missing { .. } => {
@@ -101,14 +101,14 @@ fn failure(error: Error) -> Failure {
         }
         Error::Price { .. } => Failure::new(HttpStatus::BAD_REQUEST, error.to_string()).code("bad-payload"),
         Error::Open { .. } | Error::Damaged { .. } | Error::Storage { .. } => {
-            // A path is nothing for clients.
+            // Clients must not see the path.
             log::error!("{}", with_sources(&error));
             Failure::new(HttpStatus::INTERNAL_SERVER_ERROR, "the database could not do it")
         }
     }
 }
 
-/// The error with all that led to it.
+/// The error with its sources.
 fn with_sources(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

@@ -1,4 +1,4 @@
-//! Why the store did not do what it was asked.
+//! The errors of the store.
 
 use std::error;
 use std::fmt;
@@ -11,25 +11,25 @@ use redb::{DatabaseError, StorageError};
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// The file cannot be opened or made.
+    /// The file cannot be opened or created.
     Open { path: PathBuf, source: Box<redb::Error> },
-    /// The file is there, and what it holds is no whole store.
+    /// The file exists, but is damaged or not a store.
     Damaged { path: PathBuf, source: Box<redb::Error> },
     /// Another product has that SKU.
     Taken { sku: String },
-    /// A price below nothing.
+    /// The price is negative.
     Price { price_cents: i64 },
     /// No product has that id.
     Missing { id: u64 },
-    /// Reading or writing failed; nothing was changed. The store has to be opened again.
+    /// Reading or writing failed, and nothing was changed. The store must be opened again.
     Storage { source: Box<redb::Error> },
 }
 
 impl Error {
-    /// Why the file at `path` did not open.
+    /// The error of opening the file at `path`.
     pub(crate) fn opening(path: &Path, error: DatabaseError) -> Self {
         let damaged = match &error {
-            // What ends too early, or holds what no store does.
+            // The file is too short or has invalid contents.
             DatabaseError::Storage(StorageError::Io(error)) => {
                 matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof)
             }
@@ -44,7 +44,7 @@ impl Error {
         }
     }
 
-    /// Whether the store may be of no more use until it is opened again.
+    /// Whether the store must be opened again.
     pub fn is_storage(&self) -> bool {
         matches!(self, Self::Storage { .. })
     }
@@ -53,10 +53,10 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Open { path, .. } => write!(f, "the store `{}` does not open", path.display()),
+            Self::Open { path, .. } => write!(f, "the store `{}` cannot be opened", path.display()),
             Self::Damaged { path, .. } => write!(
                 f,
-                "`{}` is damaged or no store; put a copy in its place, or move it away to begin anew",
+                "`{}` is damaged or not a store; replace it with a copy, or move it away to start with a new store",
                 path.display()
             ),
             Self::Taken { sku } => write!(f, "another product has the SKU `{sku}`"),
@@ -76,7 +76,7 @@ impl error::Error for Error {
     }
 }
 
-/// redb has an error for each kind of step; here they all mean the same.
+/// redb has an error type for each step of an access; all of them become `Error::Storage`.
 macro_rules! storage {
     ($($error:ident)*) => {$(
         impl From<redb::$error> for Error {

@@ -1,7 +1,7 @@
 //! The catalogue of a shop as a component.
 //!
-//! It answers the events that `pointwork.toml` ties to statements on SQLite and to the driver `response`, and the
-//! controllers cannot tell which of the two does. What it may reach is what `components.toml` grants it: one directory.
+//! It listens to the same events as the SQLite statements and the driver `response` in `pointwork.toml`.
+//! `components.toml` grants it one directory.
 
 mod changes;
 mod db;
@@ -16,7 +16,7 @@ pub use error::Error;
 pub use response::Response;
 pub use store::Store;
 
-// Only one instance may have the file open, and in the synchronous form an instance is taken by one event at a time: the
-// others would wait for another instance that never comes, and be refused in the end. In the asynchronous form all
-// events go to the one instance, which hears them in turn, since no listener here waits for anything but the disk.
+// Only one instance may have the file open. In the synchronous form it would handle one event at a time, and others
+// would wait for a second instance until they are refused. In the asynchronous form the one instance gets all events.
+// It handles them one after the other, since the listeners wait for nothing but the disk.
 pointwork_guest::module! { async; channels: Db, Response }

@@ -3,7 +3,7 @@
 use catalogue::events::Send;
 use pointwork_guest::{Context, Failure, channel};
 
-/// Replies in the stead of controllers.
+/// Replies instead of controllers.
 pub struct Response;
 
 #[channel("response")]

@@ -1,4 +1,4 @@
-//! Something to look at, as long as there is nothing: the products with which `schema.sql` begins.
+//! The first products, the same as in `schema.sql`.
 
 /// SKU, name, price in cents, description.
 pub(crate) const PRODUCTS: [(&str, &str, i64, &str); 5] = [

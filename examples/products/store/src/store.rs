@@ -1,4 +1,4 @@
-//! The catalogue in one file: one method for each event.
+//! The catalogue in a file, with one method for each event.
 
 use std::path::Path;
 
@@ -9,28 +9,28 @@ use crate::changes::Changes;
 use crate::error::Error;
 use crate::tables::{self, PRODUCTS, Row, VIEWS};
 
-/// How much of the file stays in memory. redb's own choice is a gigabyte, more than the host gives a module.
+/// The size of the cache. The default of redb is a gigabyte, more than the memory limit of a module.
 const CACHE_BYTES: usize = 8 * 1024 * 1024;
 
 /// A catalogue in a file.
 ///
-/// Whatever a method changed is on the disk when it returns, whole or not at all, so nothing needs closing: an instance
-/// may be dropped, trap, or end with the server at any moment.
+/// A change is on the disk, complete or not at all, when the method returns. Nothing needs to be closed: an instance
+/// may be dropped or trap at any time.
 ///
-/// One store at a time may have the file open. WASI has no file locks, so nothing enforces it there.
+/// Only one store may have the file open. WASI has no file locks, so nothing enforces this in a component.
 #[derive(Debug)]
 pub struct Store {
     database: Database,
 }
 
 impl Store {
-    /// Opens the catalogue in the file `path`, or makes it, with a few products in it.
+    /// Opens the catalogue in the file `path`, or creates it with a few products.
     ///
-    /// Reads the whole file once: a damage shows here and not in the middle of a request.
+    /// Reads the whole file once, so that damage is found here and not during a request.
     ///
     /// # Errors
     ///
-    /// [`Error::Open`] if the file cannot be opened or made, [`Error::Damaged`] if it holds something else,
+    /// [`Error::Open`] if the file cannot be opened or created, [`Error::Damaged`] if it is not a valid store,
     /// [`Error::Storage`] if the products cannot be written.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let opened = Database::builder()
@@ -47,10 +47,10 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::Storage`], as for all that only read.
+    /// [`Error::Storage`].
     pub fn all(&self, window: Window) -> Result<Vec<Product>, Error> {
         let products = self.products()?;
-        // More than an address can count is past the end of any catalogue.
+        // A larger offset than `usize` is past the end of every catalogue.
         let offset = usize::try_from(window.offset).unwrap_or(usize::MAX);
         let rows = products.iter()?.skip(offset).take(count(window.limit));
         rows.map(|row| {
@@ -60,7 +60,7 @@ impl Store {
         .collect()
     }
 
-    /// How many products there are.
+    /// The number of products.
     ///
     /// # Errors
     ///
@@ -81,8 +81,8 @@ impl Store {
         Ok(row.map(|row| tables::product(id, row.value())))
     }
 
-    /// Products whose name or description holds the text, in the order of their ids. `A` and `a` are the same, other
-    /// letters are told apart from their capitals, as in SQLite; every product holds the empty text.
+    /// Products whose name or description contains the text, in the order of their ids. As in SQLite, the search
+    /// ignores the case of ASCII letters only. Every product contains the empty text.
     ///
     /// # Errors
     ///
@@ -104,25 +104,25 @@ impl Store {
         Ok(found)
     }
 
-    /// Adds a product under the id after the largest.
+    /// Adds a product with the id after the largest one.
     ///
     /// # Errors
     ///
-    /// [`Error::Taken`] if there is one of that SKU, [`Error::Price`], [`Error::Storage`].
+    /// [`Error::Taken`] if another product has the SKU, [`Error::Price`], [`Error::Storage`].
     pub fn create(&self, new: &NewProduct) -> Result<Product, Error> {
         self.change(|changes| changes.create(new))
     }
 
-    /// Changes a product and returns it as it is now, if there is one of that id.
+    /// Changes the product of that id and returns it, if there is one.
     ///
     /// # Errors
     ///
-    /// As [`create`](Self::create), where another product has the SKU.
+    /// As [`create`](Self::create).
     pub fn update(&self, change: Change) -> Result<Option<Product>, Error> {
         self.change(|changes| changes.update(change))
     }
 
-    /// Removes a product with its views, and returns how many there were: 0 or 1.
+    /// Removes a product with its views, and returns the number of products removed, 0 or 1.
     ///
     /// # Errors
     ///
@@ -131,16 +131,16 @@ impl Store {
         self.change(|changes| changes.delete(id))
     }
 
-    /// Counts a look at the product of that id.
+    /// Counts a view of the product of that id.
     ///
     /// # Errors
     ///
-    /// [`Error::Missing`] if it is gone, [`Error::Storage`].
+    /// [`Error::Missing`] if there is no such product, [`Error::Storage`].
     pub fn viewed(&self, id: u64) -> Result<(), Error> {
         self.change(|changes| changes.viewed(id))
     }
 
-    /// How often the product of that id was looked at, if there is one.
+    /// The number of views of the product of that id, if there is one.
     ///
     /// # Errors
     ///
@@ -157,12 +157,12 @@ impl Store {
         }))
     }
 
-    /// The products as they are now, whatever changes later.
+    /// A snapshot of the products.
     fn products(&self) -> Result<ReadOnlyTable<u64, Row>, Error> {
         Ok(self.database.begin_read()?.open_table(PRODUCTS)?)
     }
 
-    /// Runs `work` as one transaction: if it fails, nothing has changed.
+    /// Runs `work` as one transaction. If it fails, nothing is changed.
     fn change<T>(&self, work: impl FnOnce(&mut Changes<'_>) -> Result<T, Error>) -> Result<T, Error> {
         let transaction = self.database.begin_write()?;
         let result = work(&mut Changes::begin(&transaction)?)?;
@@ -171,7 +171,7 @@ impl Store {
     }
 }
 
-/// A limit as a number of elements. A `u32` fits wherever this is built for.
+/// A limit as a number of elements. A `u32` fits on all supported targets.
 fn count(limit: u32) -> usize {
     usize::try_from(limit).unwrap_or(usize::MAX)
 }

@@ -1,4 +1,4 @@
-//! What is in the file.
+//! The tables in the file.
 
 use catalogue::Product;
 use redb::TableDefinition;
@@ -9,13 +9,13 @@ pub(crate) type Row = (&'static str, &'static str, i64, &'static str);
 /// Products by their ids.
 pub(crate) const PRODUCTS: TableDefinition<'_, u64, Row> = TableDefinition::new("products");
 
-/// Ids by SKU, since no two products share one.
+/// Ids by SKU, which is unique.
 pub(crate) const SKUS: TableDefinition<'_, &str, u64> = TableDefinition::new("skus");
 
-/// How often a product was looked at, by its id. One that never was has no entry.
+/// Numbers of views by product id. A product without views has no entry.
 pub(crate) const VIEWS: TableDefinition<'_, u64, u64> = TableDefinition::new("views");
 
-/// A row as the rest of the application knows it.
+/// Converts a row.
 pub(crate) fn product(id: u64, (sku, name, price_cents, description): (&str, &str, i64, &str)) -> Product {
     Product {
         id,

@@ -1,4 +1,4 @@
-//! The channels, natively and without a host.
+//! Native unit tests of the channels, without a host.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,8 +13,8 @@ use pointwork_guest::testing::{TestEvent, TestRequest};
 use pointwork_guest::{Event, Failure, HttpStatus};
 use products_store::{Db, Response};
 
-/// Runs the body of the test of that name in a process of its own, whose `STORE_DIR` is `folder`: as with an instance,
-/// it opens its store once and never closes it.
+/// Runs the body of the test of that name in a process of its own, with `folder` as `STORE_DIR`. Like an instance, the
+/// process opens its store once and never closes it.
 fn with_store_in(folder: &Path, test: &str, body: impl FnOnce(&Path)) {
     const MARK: &str = "POINTWORK_EXAMPLE_STORE";
     if let Some(folder) = env::var_os(MARK) {

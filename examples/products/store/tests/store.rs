@@ -1,4 +1,4 @@
-//! The store, natively: what `pointwork.toml` does with statements, and what a file may go through.
+//! Native tests of the store: the same behaviour as the statements in `pointwork.toml`, and damaged files.
 
 use std::error::Error as _;
 use std::fs;
@@ -10,14 +10,14 @@ use tempfile::TempDir;
 
 const NONE: [u64; 0] = [];
 
-/// A folder of its own, with the path of the file in it.
+/// A new folder, with the path of the file in it.
 fn place() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("catalogue.redb");
     (folder, path)
 }
 
-/// A store as it is after the first start.
+/// A store after the first start.
 fn fresh() -> (TempDir, Store) {
     let (folder, path) = place();
     let store = Store::open(&path).expect("it opens");
@@ -122,7 +122,7 @@ fn created_product_gets_the_id_after_the_largest() {
     assert_eq!(store.one(6).ok(), Some(Some(created)));
     store.delete(2).expect("deleted");
     store.delete(6).expect("deleted");
-    // As SQLite does without AUTOINCREMENT: the last id comes back, one in between does not.
+    // As in SQLite without AUTOINCREMENT, the last id is reused, an id in between is not.
     assert_eq!(store.create(&mate()).expect("created").id, 6);
 }
 
@@ -272,7 +272,7 @@ fn emptied_catalogue_begins_anew() {
     assert_eq!(ids(&everything(&store)), [1, 2, 3, 4, 5]);
 }
 
-/// An instance is dropped without a word: what lies on the disk then is what a copy of the open file has.
+/// An instance is dropped without closing the store. A copy of the open file stands for the file at that moment.
 #[test]
 fn store_that_was_not_closed_opens_with_all_that_was_returned() {
     let (folder, path) = place();
@@ -303,7 +303,7 @@ fn file_of_another_kind_is_left_alone() {
         assert!(matches!(&error, Error::Damaged { .. }), "{error:?}");
         assert!(error.source().is_some());
         let expected = format!(
-            "`{}` is damaged or no store; put a copy in its place, or move it away to begin anew",
+            "`{}` is damaged or not a store; replace it with a copy, or move it away to start with a new store",
             path.display()
         );
         assert_eq!(error.to_string(), expected);
@@ -343,6 +343,6 @@ fn folder_that_is_not_there_is_named() {
     assert!(matches!(&error, Error::Open { .. }), "{error:?}");
     assert_eq!(
         error.to_string(),
-        format!("the store `{}` does not open", path.display())
+        format!("the store `{}` cannot be opened", path.display())
     );
 }

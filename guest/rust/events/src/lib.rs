@@ -1,7 +1,7 @@
-//! Typed events: the names that controllers call and emit, each with the type of its payload and of its result.
+//! Typed events: the names of events with the types of their payloads and results.
 //!
-//! An application declares its event map once, with [`events!`], in a crate that its guests and its native host both
-//! depend on. From then on a wrong payload does not compile on either side of the sandbox (spec H8).
+//! An application declares its event map once, with [`events!`], in a crate that its guests and its native host depend
+//! on. Then a wrong payload does not compile on either side of the sandbox (spec H8).
 //!
 //! ```
 //! use pointwork_events::{Event, IoEvent, events};
@@ -16,7 +16,7 @@
 //! events! {
 //!     /// Every product of the shop.
 //!     pub AllProducts = "db:product:all": () => Vec<Product>;
-//!     /// Somebody looked at the product of that id.
+//!     /// The product of that id was viewed.
 //!     pub ProductViewed = "product:viewed": u64;
 //! }
 //!
@@ -24,7 +24,7 @@
 //! assert_eq!(ProductViewed::NAME, "product:viewed");
 //! ```
 //!
-//! Types cross the boundary as JSON, so they derive serde's `Serialize` and `Deserialize` and nothing else.
+//! Payloads and results cross the boundary as JSON: their types implement serde's `Serialize` and `Deserialize`.
 
 mod name;
 
@@ -33,27 +33,27 @@ use serde::de::DeserializeOwned;
 
 pub use name::is_event_name;
 
-/// An event by its type: a name and what it carries.
-///
-/// Declared with [`events!`]; there is seldom a reason to implement it by hand.
-#[diagnostic::on_unimplemented(message = "`{Self}` is no event", label = "expected a type that `events!` declares")]
+/// The type of an event: its name and the types of payload and result. [`events!`] declares it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an event",
+    label = "expected a type that `events!` declares"
+)]
 pub trait Event {
     /// The name: `channel:event`, or a plain event name that exactly one channel listens to (spec C2).
     const NAME: &'static str;
-    /// What the event carries; `()` if nothing.
+    /// The type of the payload; `()` for an event without one.
     type Payload: Serialize + DeserializeOwned;
-    /// What the listener returns; `()` for an event that is only ever emitted.
+    /// The type of the listener's result; `()` for an event that is only emitted.
     type Output: Serialize + DeserializeOwned;
 }
 
-/// An event that was declared with an output, so that it can be called as well as emitted (spec H8).
+/// An event that was declared with a result, which can be called as well as emitted (spec H8).
 pub trait IoEvent: Event {}
 
 /// Declares the event map: one line for each event, `pub Name = "channel:event": Payload => Output;`.
 ///
-/// Each line becomes a unit struct that implements [`Event`], and [`IoEvent`] if it has an output. Attributes, docs
-/// included, go to the struct. A name that no channel could listen to (empty, with an empty part, with whitespace) does
-/// not compile:
+/// Each line declares a unit struct that implements [`Event`], and [`IoEvent`] if there is an output. Attributes and
+/// docs apply to the struct. An invalid name (empty, with an empty word, with whitespace) does not compile:
 ///
 /// ```compile_fail
 /// pointwork_events::events! {
@@ -81,7 +81,7 @@ macro_rules! events {
         const _: () = ::core::assert!(
             $crate::is_event_name($name),
             ::core::concat!(
-                "`", $name, "` is no event name: expected parts that are not empty, joined by `:`, without whitespace, \
+                "`", $name, "` is not a valid event name: expected words joined by `:`, without whitespace, \
                  such as `db:product:all`"
             ),
         );

@@ -1,4 +1,4 @@
-/// Whether `name` can be an event name: parts joined by `:`, none of them empty, no whitespace or control characters.
+/// Whether `name` is a valid event name: words joined by `:`, without whitespace and control characters.
 ///
 /// ```
 /// use pointwork_events::is_event_name;

@@ -1,186 +1,138 @@
-//! From a controller that was read to Rust.
+//! The code that handlers and listeners have in common.
 
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::{Group, TokenStream, TokenTree};
 use quote::{ToTokens as _, format_ident, quote, quote_spanned};
-use syn::spanned::Spanned;
-use syn::{LitStr, Type};
+use syn::Type;
+use syn::spanned::Spanned as _;
 
-use crate::handler::Handler;
-use crate::tokens::{number, without_self};
+use crate::signature::{Argument, Signature};
 
-pub(crate) fn controller(ty: &Type, name: &str, prefix: Option<&LitStr>, handlers: &[Handler]) -> TokenStream {
-    let prefix = prefix.map_or_else(|| "/".to_owned(), LitStr::value);
-    let count = number(handlers.len());
-    let routes = handlers
-        .iter()
-        .enumerate()
-        .flat_map(|(index, handler)| routes(number(index), handler));
-    let is_async = handlers.iter().any(|handler| handler.is_async);
+/// The names of the SDK's items for one kind of function.
+pub(crate) struct Names {
+    /// The trait of an argument.
+    pub(crate) argument: TokenStream,
+    /// The variable that moves into the function if it takes it by value.
+    pub(crate) source: TokenStream,
+    /// Makes the function's result from the error of an argument.
+    pub(crate) error: TokenStream,
+}
+
+/// The form of a block: asynchronous if one of its functions is.
+pub(crate) fn form<'a>(mut signatures: impl Iterator<Item = &'a Signature>) -> (bool, TokenStream) {
+    let is_async = signatures.any(|signature| signature.is_async);
     let form = if is_async { quote!(Async) } else { quote!(Blocking) };
-    let form = quote!(::pointwork_guest::form::#form);
-    let checks = handlers.iter().map(|handler| checks(ty, handler, &prefix, &form));
-    let arms = handlers.iter().enumerate().map(|(index, handler)| {
+    (is_async, quote!(::pointwork_guest::form::#form))
+}
+
+/// The match over the numbers of a block's functions.
+pub(crate) fn dispatch(
+    number_of: &TokenStream,
+    bodies: impl Iterator<Item = TokenStream>,
+    unknown: &TokenStream,
+) -> TokenStream {
+    let arms = bodies.enumerate().map(|(index, body)| {
         let index = number(index);
-        let body = call(handler, is_async, &form);
         quote!(#index => { #body })
     });
-    let dispatch = quote! {
-        match handler {
-            #(#arms)*
-            _ => ::pointwork_guest::__private::unknown_handler(),
-        }
-    };
-    let (handle_async, blocking) = if is_async {
-        (dispatch, TokenStream::new())
-    } else {
-        let delegate = quote! {
-            <Self as ::pointwork_guest::BlockingController>::handle(
-                handler,
-                ::pointwork_guest::__private::into_blocking(context),
-            )
-        };
-        let blocking = quote! {
-            #[automatically_derived]
-            impl ::pointwork_guest::BlockingController for #ty {
-                fn handle(handler: u32, context: ::pointwork_guest::Context) -> ::pointwork_guest::Outcome {
-                    #dispatch
-                }
-            }
-        };
-        (delegate, blocking)
-    };
     quote! {
-        #[automatically_derived]
-        impl ::pointwork_guest::Controller for #ty {
-            const NAME: &'static str = #name;
-            const PREFIX: &'static str = #prefix;
-            const HANDLERS: u32 = #count;
-            const ROUTES: &'static [::pointwork_guest::Route] = &[#(#routes),*];
-
-            async fn handle_async(handler: u32, context: ::pointwork_guest::AsyncContext) -> ::pointwork_guest::Outcome {
-                #handle_async
-            }
+        match #number_of {
+            #(#arms)*
+            _ => #unknown,
         }
-
-        #blocking
-
-        #(#checks)*
     }
 }
 
-fn routes(index: u32, handler: &Handler) -> Vec<TokenStream> {
-    let name = syn::ext::IdentExt::unraw(&handler.ident).to_string();
-    let route = |mapping: &crate::mapping::Mapping| {
-        let (method, paths) = (&mapping.method, &mapping.paths);
-        quote! {
-            ::pointwork_guest::Route { handler: #index, name: #name, method: #method, paths: &[#(#paths),*] }
-        }
-    };
-    handler.mappings.iter().map(route).collect()
-}
-
-/// Reads the arguments, runs the handler and makes the outcome.
-fn call(handler: &Handler, is_async: bool, form: &TokenStream) -> TokenStream {
-    let mut reads = TokenStream::new();
-    let mut passed = Vec::new();
-    let mut borrows = false;
-    for (index, argument) in handler.arguments.iter().enumerate() {
-        let (ty, name) = (&argument.ty, &argument.name);
-        if argument.is_reference() {
-            borrows = true;
-            passed.push(quote_spanned!(ty.span()=> &context));
-            continue;
-        }
-        let ready = format_ident!("ready_{index}");
-        let read = if is_async {
-            quote_spanned!(ty.span()=> ::pointwork_guest::__private::ready::<#ty, _>(&context, #name).await)
-        } else {
-            quote_spanned!(ty.span()=> ::pointwork_guest::__private::ready_blocking::<#ty, _>(&context, #name))
-        };
+/// Reads the arguments, then calls the function: statements that leave its return value in `value`. `read` makes the
+/// expression that reads one argument.
+pub(crate) fn call(
+    signature: &Signature,
+    form: &TokenStream,
+    names: &Names,
+    read: impl Fn(&Argument) -> TokenStream,
+) -> TokenStream {
+    let Names {
+        argument: trait_,
+        source,
+        error,
+    } = names;
+    let (mut reads, mut finishes, mut passed) = (TokenStream::new(), TokenStream::new(), Vec::new());
+    for (index, argument) in signature.arguments.iter().enumerate() {
+        let (ty, read) = (&argument.ty, read(argument));
+        let (ready, value) = (format_ident!("ready_{index}"), format_ident!("argument_{index}"));
         reads.extend(quote! {
             let #ready = match #read {
-                ::core::result::Result::Ok(value) => value,
-                ::core::result::Result::Err(throw) => return ::pointwork_guest::Outcome::Throw(throw),
+                ::core::result::Result::Ok(ready) => ready,
+                ::core::result::Result::Err(error) => return #error(error),
             };
         });
-        passed.push(finish(ty, &ready, form));
+        let finish = quote_spanned!(ty.span()=> <#ty as #trait_<#form, _>>::finish(#ready, &mut source));
+        finishes.extend(quote!(let #value = #finish;));
+        let reference = argument.is_reference.then(|| quote!(&));
+        passed.push(quote_spanned!(ty.span()=> #reference #value));
     }
-    let holder = if borrows {
-        quote!(::core::option::Option::None)
-    } else {
-        quote!(::core::option::Option::Some(context))
-    };
-    let ident = &handler.ident;
-    let wait = handler.is_async.then(|| quote!(.await));
-    let outcome = quote_spanned!(handler.output=> ::pointwork_guest::IntoOutcome::into_outcome(value));
+    let ident = &signature.ident;
+    let wait = signature.is_async.then(|| quote!(.await));
     quote! {
         #reads
-        #[allow(unused_mut, unused_variables, reason = "a handler need not use all that it is given")]
-        let mut holder: ::core::option::Option<::pointwork_guest::Context<#form>> = #holder;
+        #[allow(unused_mut, unused_variables, reason = "a function need not take every argument")]
+        let mut source = ::core::option::Option::Some(#source);
+        #finishes
         let value = Self::#ident(#(#passed),*)#wait;
-        #outcome
     }
 }
 
-fn finish(ty: &Type, ready: &Ident, form: &TokenStream) -> TokenStream {
-    quote_spanned! {ty.span()=>
-        <#ty as ::pointwork_guest::__private::Argument<#form, _>>::finish(#ready, &mut holder)
+/// Constants that fail to compile if a function takes two arguments of one of these kinds. Only types show that.
+pub(crate) fn check_kinds(
+    block: &Type,
+    function: &str,
+    signature: &Signature,
+    form: &TokenStream,
+    names: &Names,
+    kinds: &[&str],
+) -> TokenStream {
+    if signature.arguments.len() < 2 {
+        return TokenStream::new();
     }
-}
-
-/// What tokens do not show and types do, as constants, which every build evaluates.
-fn checks(controller: &Type, handler: &Handler, prefix: &str, form: &TokenStream) -> TokenStream {
-    let name = syn::ext::IdentExt::unraw(&handler.ident).to_string();
-    let mut checks = TokenStream::new();
-    let (mut bodies, mut contexts) = (quote!(0), quote!(0));
-    for argument in &handler.arguments {
-        if argument.is_reference() {
-            contexts.extend(quote!(+ 1));
-            continue;
+    let checks = kinds.iter().map(|kind| {
+        let counted = signature
+            .arguments
+            .iter()
+            .map(|argument| is_kind(block, argument, form, names, kind));
+        let message = format!(
+            "{function} `{}` takes the {} twice, expected one argument for it",
+            signature.name(),
+            kind.to_lowercase()
+        );
+        quote_spanned! {signature.ident.span()=>
+            const _: () = ::core::assert!(2u8 > #((#counted) as u8)+*, #message);
         }
-        let span = argument.ty.span();
-        // A constant is an item of its own and does not know the `Self` around it.
-        let ty = without_self(argument.ty.to_token_stream(), controller);
-        let kind = quote_spanned!(span=> <#ty as ::pointwork_guest::__private::Argument<#form, _>>::KIND);
-        bodies.extend(quote!(+ ::core::matches!(#kind, ::pointwork_guest::__private::Kind::Body) as u8));
-        contexts.extend(quote!(+ ::core::matches!(#kind, ::pointwork_guest::__private::Kind::Context) as u8));
-        let parameter = &argument.name;
-        for path in paths(handler) {
-            let message = format!(
-                "handler `{name}` takes a path parameter `{parameter}`, but its path `{}` has no `:{parameter}`; name the \
-                 argument like the parameter",
-                shown(prefix, &path)
-            );
-            checks.extend(quote_spanned! {span=>
-                const _: () = ::core::assert!(
-                    !::core::matches!(#kind, ::pointwork_guest::__private::Kind::PathParam)
-                        || ::pointwork_guest::__private::has_param(#prefix, #path, #parameter),
-                    #message
-                );
-            });
-        }
-    }
-    if handler.arguments.len() < 2 {
-        return checks;
-    }
-    let two_bodies = format!("handler `{name}` takes the body twice, expected one argument that is read from it");
-    let two_contexts = format!("handler `{name}` takes the context twice, expected one argument");
-    checks.extend(quote_spanned! {handler.ident.span()=>
-        const _: () = ::core::assert!(2u8 > #bodies, #two_bodies);
-        const _: () = ::core::assert!(2u8 > #contexts, #two_contexts);
     });
-    checks
+    checks.collect()
 }
 
-fn paths(handler: &Handler) -> Vec<String> {
-    let of = |mapping: &crate::mapping::Mapping| match mapping.paths.is_empty() {
-        true => vec![String::new()],
-        false => mapping.paths.iter().map(LitStr::value).collect(),
+/// Whether an argument is of this kind, as a constant expression.
+pub(crate) fn is_kind(block: &Type, argument: &Argument, form: &TokenStream, names: &Names, kind: &str) -> TokenStream {
+    let (trait_, kind) = (&names.argument, format_ident!("{kind}"));
+    let ty = without_self(argument.ty.to_token_stream(), block);
+    let found = quote_spanned!(argument.ty.span()=> <#ty as #trait_<#form, _>>::KIND);
+    quote!(::core::matches!(#found, ::pointwork_guest::__private::ArgumentKind::#kind))
+}
+
+/// The number of a handler or a listener.
+pub(crate) fn number(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}
+
+/// Replaces `Self` by the block's type: a constant is an item of its own, in which `Self` is not defined.
+pub(crate) fn without_self(tokens: TokenStream, block: &Type) -> TokenStream {
+    let replace = |token| match token {
+        TokenTree::Ident(ident) if ident == "Self" => block.to_token_stream(),
+        TokenTree::Group(group) => {
+            let mut inner = Group::new(group.delimiter(), without_self(group.stream(), block));
+            inner.set_span(group.span());
+            TokenTree::Group(inner).into()
+        }
+        other => other.into(),
     };
-    handler.mappings.iter().flat_map(of).collect()
-}
-
-fn shown(prefix: &str, path: &str) -> String {
-    let joined = [prefix, path].map(|part| part.trim_matches('/')).join("/");
-    format!("/{}", joined.trim_matches('/'))
+    tokens.into_iter().flat_map(replace).collect()
 }

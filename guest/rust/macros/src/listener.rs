@@ -1,36 +1,79 @@
-//! One function of a channel's impl block.
+//! `#[channel]` and its listeners.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens as _, quote, quote_spanned};
 use syn::parse::ParseStream;
 use syn::spanned::Spanned as _;
-use syn::{Attribute, FnArg, ImplItemFn, LitStr, Meta, ReturnType, Token, Type, TypePath};
+use syn::{Attribute, LitStr, Meta, Type, TypePath};
 
-use crate::block;
-use crate::errors::Errors;
-
-const EXPECTED_EVENT: &str = "expected the event's name within the channel, `#[on(\"product:all\")]`, or its type, \
-                              `#[on(ProductById)]`";
+use crate::block::Function;
+use crate::errors::{self, Errors};
+use crate::expand_listener;
+use crate::signature::{Signature, Terms};
 
 /// A function with at least one `#[on]`.
 pub(crate) struct Listener {
-    pub(crate) ident: syn::Ident,
-    pub(crate) is_async: bool,
-    pub(crate) arguments: Vec<Argument>,
-    pub(crate) output: Span,
-    /// Whether the return type is written as a `Result`.
-    pub(crate) is_result: bool,
+    pub(crate) signature: Signature,
     pub(crate) events: Vec<Event>,
 }
 
-/// One argument, by value or by reference.
-pub(crate) struct Argument {
-    /// The type without the reference.
-    pub(crate) ty: Type,
-    pub(crate) is_reference: bool,
+impl Function for Listener {
+    const TERMS: Terms = Terms {
+        block: "channel",
+        block_example: "#[channel(\"db\")] impl Db { … }",
+        function: "listener",
+        function_example: "#[on(\"product:all\")]",
+        state: "keep it in a file, a database or the host application",
+    };
+
+    fn block_argument(input: ParseStream<'_>) -> syn::Result<Option<LitStr>> {
+        const EXPECTED: &str = "expected the name of the channel, `#[channel(\"db\")]`";
+        if !input.peek(LitStr) {
+            return Err(syn::Error::new(input.span(), format_args!("found no name, {EXPECTED}")));
+        }
+        let name = input.parse()?;
+        errors::end(input, format_args!("found more than one argument, {EXPECTED}"))?;
+        Ok(Some(name))
+    }
+
+    /// The host checks the name as well, since not every module is written with this macro.
+    fn check_block_argument(name: &LitStr, errors: &mut Errors) {
+        let text = name.value();
+        let is_invalid = |char: char| char == ':' || char.is_whitespace() || char.is_control();
+        let problem = match text.chars().find(|&char| is_invalid(char)) {
+            None if text.is_empty() => "it is empty".to_owned(),
+            None => return,
+            Some(':') => "found `:`, which separates the channel from the event".to_owned(),
+            Some(found) => format!("found {found:?}"),
+        };
+        let message = format!("`{text}` is not a valid channel name: {problem}; expected a word such as `db`");
+        errors.at(name, message);
+    }
+
+    fn read(signature: Signature, attributes: &[Attribute], channel: Option<&LitStr>, errors: &mut Errors) -> Self {
+        let mut events = Vec::new();
+        for attribute in attributes {
+            if let Some(event) = errors.keep(event(attribute)) {
+                check_prefix(&event, channel, errors);
+                events.push(event);
+            }
+        }
+        Self { signature, events }
+    }
+
+    fn is_attribute(name: &str) -> bool {
+        name == "on"
+    }
+
+    fn expand(ty: &Type, channel: Option<&LitStr>, listeners: &[Self]) -> TokenStream {
+        match channel {
+            Some(channel) => expand_listener::channel(ty, channel, listeners),
+            None => TokenStream::new(),
+        }
+    }
 }
 
-/// What one `#[on]` names.
+/// The event of one `#[on]`.
 pub(crate) enum Event {
     Name(LitStr),
     Type(TypePath),
@@ -44,7 +87,7 @@ impl Event {
         }
     }
 
-    /// As it is written.
+    /// The event as written.
     pub(crate) fn shown(&self) -> String {
         match self {
             Self::Name(name) => name.value(),
@@ -52,7 +95,7 @@ impl Event {
         }
     }
 
-    /// The event's own name, an expression of type `&'static str`.
+    /// The event's name within the channel, as an expression of type `&'static str`.
     pub(crate) fn own_name(&self, channel: &LitStr) -> TokenStream {
         match self {
             Self::Name(name) => quote!(#name),
@@ -63,120 +106,36 @@ impl Event {
     }
 }
 
-pub(crate) fn is_on(attribute: &Attribute) -> bool {
-    let path = attribute.path();
-    let qualified = path
-        .segments
-        .first()
-        .is_some_and(|first| first.ident == "pointwork_guest");
-    (path.segments.len() == 1 || qualified) && path.segments.last().is_some_and(|last| last.ident == "on")
-}
-
-/// Takes `#[on]` off the function. `None` if it has none: then it is no listener.
-pub(crate) fn read(function: &mut ImplItemFn, channel: Option<&LitStr>, errors: &mut Errors) -> Option<Listener> {
-    let mut events = Vec::new();
-    let mut found = false;
-    function.attrs.retain(|attribute| {
-        if !is_on(attribute) {
-            return true;
-        }
-        found = true;
-        if let Some(event) = errors.keep(event(attribute)) {
-            check_prefix(&event, channel, errors);
-            events.push(event);
-        }
-        false
-    });
-    if !found {
-        return None;
-    }
-    block::check_signature(function, &block::CHANNEL, errors);
-    let name = &function.sig.ident;
-    let inputs = function.sig.inputs.iter();
-    let arguments = inputs.filter_map(|input| match input {
-        FnArg::Typed(typed) => Some(argument(&typed.ty, name, errors)),
-        FnArg::Receiver(_) => None,
-    });
-    let arguments = arguments.collect();
-    let (output, is_result) = match &function.sig.output {
-        ReturnType::Default => (name.span(), false),
-        ReturnType::Type(_, ty) => (ty.span(), is_result(ty)),
-    };
-    Some(Listener {
-        ident: name.clone(),
-        is_async: function.sig.asyncness.is_some(),
-        arguments,
-        output,
-        is_result,
-        events,
-    })
-}
-
 fn event(attribute: &Attribute) -> syn::Result<Event> {
+    const EXPECTED: &str =
+        "expected the event's name within the channel, `#[on(\"product:all\")]`, or its type, `#[on(ProductById)]`";
+    let no_event = |span| syn::Error::new(span, format_args!("found no event, {EXPECTED}"));
     let Meta::List(list) = &attribute.meta else {
-        return Err(syn::Error::new(
-            attribute.span(),
-            format!("found no event, {EXPECTED_EVENT}"),
-        ));
+        return Err(no_event(attribute.span()));
     };
     list.parse_args_with(|input: ParseStream<'_>| {
         let event = if input.peek(LitStr) {
             Event::Name(input.parse()?)
         } else {
-            let path = input.parse::<TypePath>();
-            Event::Type(
-                path.map_err(|error| syn::Error::new(error.span(), format!("found no event, {EXPECTED_EVENT}")))?,
-            )
+            Event::Type(input.parse().map_err(|error: syn::Error| no_event(error.span()))?)
         };
-        let _: Option<Token![,]> = input.parse()?;
-        if input.is_empty() {
-            Ok(event)
-        } else {
-            Err(input.error(format!(
-                "found more than one argument, {EXPECTED_EVENT}; a listener of several events has several `#[on]`"
-            )))
-        }
+        let message = "found more than one argument";
+        errors::end(
+            input,
+            format_args!("{message}, {EXPECTED}; write one `#[on]` for each event"),
+        )?;
+        Ok(event)
     })
 }
 
-/// A name that begins with the channel's is legal, and almost certainly not what was meant.
+/// A name that begins with the channel's is valid, but almost certainly a mistake.
 fn check_prefix(event: &Event, channel: Option<&LitStr>, errors: &mut Errors) {
     let (Event::Name(name), Some(channel)) = (event, channel) else {
         return;
     };
     let (text, channel) = (name.value(), channel.value());
     if let Some(own) = text.strip_prefix(&channel).and_then(|rest| rest.strip_prefix(':')) {
-        errors.at(
-            name,
-            format_args!("`{text}` begins with the channel's name, expected the event's name within it: `{own}`"),
-        );
+        let message = format!("`{text}` begins with the channel's name, expected the event's name within it: `{own}`");
+        errors.at(name, message);
     }
-}
-
-fn argument(ty: &Type, listener: &syn::Ident, errors: &mut Errors) -> Argument {
-    let Type::Reference(reference) = ty else {
-        return Argument {
-            ty: ty.clone(),
-            is_reference: false,
-        };
-    };
-    let unsized_text = matches!(&*reference.elem, Type::Path(path) if path.path.is_ident("str"));
-    if reference.mutability.is_some() || unsized_text || matches!(*reference.elem, Type::Slice(_)) {
-        errors.at(
-            ty,
-            format_args!(
-                "listener `{listener}` takes `{}`, expected an owned type such as `String` or `Vec<u8>`, or a shared \
-                 reference to one",
-                ty.to_token_stream().to_string().replace("& ", "&")
-            ),
-        );
-    }
-    Argument {
-        ty: (*reference.elem).clone(),
-        is_reference: true,
-    }
-}
-
-fn is_result(ty: &Type) -> bool {
-    matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Result"))
 }

@@ -1,61 +1,52 @@
 //! The attributes of handlers: a method and paths (spec D2, D3).
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::quote;
-use syn::parse::{Parse, ParseStream};
+use syn::parse::ParseStream;
 use syn::punctuated::Punctuated;
-use syn::spanned::Spanned;
+use syn::spanned::Spanned as _;
 use syn::{Attribute, Expr, ExprLit, Ident, Lit, LitStr, Meta, Token, bracketed};
 
-use crate::errors::Errors;
+use crate::errors::{Errors, end};
 use crate::path;
 
-/// Attribute and method token. `all` has none.
-const METHODS: &[(&str, Option<&str>)] = &[
-    ("get", Some("GET")),
-    ("post", Some("POST")),
-    ("put", Some("PUT")),
-    ("patch", Some("PATCH")),
-    ("delete", Some("DELETE")),
-    ("head", Some("HEAD")),
-    ("options", Some("OPTIONS")),
-    ("all", None),
-    ("trace", Some("TRACE")),
-    ("connect", Some("CONNECT")),
-    ("purge", Some("PURGE")),
-    ("search", Some("SEARCH")),
-    ("propfind", Some("PROPFIND")),
-    ("proppatch", Some("PROPPATCH")),
-    ("mkcol", Some("MKCOL")),
-    ("copy", Some("COPY")),
-    ("r#move", Some("MOVE")),
-    ("move_", Some("MOVE")),
-    ("lock", Some("LOCK")),
-    ("unlock", Some("UNLOCK")),
-    ("acl", Some("ACL")),
-    ("report", Some("REPORT")),
-];
+/// The methods with an attribute of the same name in lower case. Rust reserves `move`, whose attribute has two names.
+const METHODS: &str = "GET POST PUT PATCH DELETE HEAD OPTIONS TRACE CONNECT PURGE SEARCH PROPFIND PROPPATCH MKCOL COPY \
+                       MOVE LOCK UNLOCK ACL REPORT";
+
+const EXPECTED_MAPPING: &str = "expected `#[request_mapping(path = \":id\", method = RequestMethod::Propfind)]`, where \
+                                `path` is optional and may be a list, and `method` may be a token such as `\"NOTIFY\"`";
 
 /// One attribute of a handler.
 pub(crate) struct Mapping {
     /// An expression of type `Option<&'static str>`.
     pub(crate) method: TokenStream,
+    /// Without a path, the route is the prefix itself.
     pub(crate) paths: Vec<LitStr>,
 }
 
-/// The name of a handler attribute, if it is one.
-pub(crate) fn name(attribute: &Attribute) -> Option<String> {
-    let path = attribute.path();
-    let qualified = path
-        .segments
-        .first()
-        .is_some_and(|first| first.ident == "pointwork_guest");
-    if path.segments.len() > 1 && !qualified {
-        return None;
+impl Mapping {
+    /// The paths, each relative to the prefix.
+    pub(crate) fn paths_or_prefix(&self) -> Vec<String> {
+        match self.paths.as_slice() {
+            [] => vec![String::new()],
+            paths => paths.iter().map(LitStr::value).collect(),
+        }
     }
-    let name = path.segments.last()?.ident.to_string();
-    let known = name == "request_mapping" || METHODS.iter().any(|(known, _)| *known == name);
-    known.then_some(name)
+}
+
+/// The method of an attribute; `None` if there is no attribute of that name.
+fn method_of(attribute: &str) -> Option<&'static str> {
+    let name = match attribute {
+        "r#move" | "move_" => "move",
+        name => name,
+    };
+    METHODS.split(' ').find(|method| method.to_ascii_lowercase() == name)
+}
+
+/// Whether there is a handler attribute of that name.
+pub(crate) fn is_attribute(name: &str) -> bool {
+    matches!(name, "all" | "request_mapping") || method_of(name).is_some()
 }
 
 /// Reads a handler attribute of that name.
@@ -63,18 +54,12 @@ pub(crate) fn read(attribute: &Attribute, name: &str, errors: &mut Errors) -> Op
     let mapping = if name == "request_mapping" {
         errors.keep(request_mapping(attribute))?
     } else {
-        let method = METHODS
-            .iter()
-            .find(|(known, _)| *known == name)
-            .and_then(|(_, token)| *token);
-        let method = match method {
+        let method = match method_of(name) {
             Some(token) => quote!(::core::option::Option::Some(#token)),
             None => quote!(::core::option::Option::None),
         };
-        Mapping {
-            method,
-            paths: errors.keep(shorthand(attribute, name))?,
-        }
+        let paths = errors.keep(shorthand(attribute, name))?;
+        Mapping { method, paths }
     };
     for path in &mapping.paths {
         path::check(path, errors);
@@ -92,107 +77,64 @@ fn shorthand(attribute: &Attribute, name: &str) -> syn::Result<Vec<LitStr>> {
             if input.is_empty() {
                 return Ok(Vec::new());
             }
-            let paths = Paths::read(input, &expected)?;
-            let _: Option<Token![,]> = input.parse()?;
-            if input.is_empty() {
-                Ok(paths)
-            } else {
-                Err(input.error(format!("found more than one argument, {expected}")))
-            }
+            let paths = paths(input, &expected)?;
+            end(input, format_args!("found more than one argument, {expected}"))?;
+            Ok(paths)
         }),
-        Meta::NameValue(pair) => Err(syn::Error::new(pair.eq_token.span(), format!("found `=`, {expected}"))),
+        Meta::NameValue(pair) => Err(error(pair.eq_token.span(), "found `=`", &expected)),
     }
 }
 
-struct Paths;
-
-impl Paths {
-    fn read(input: ParseStream<'_>, expected: &str) -> syn::Result<Vec<LitStr>> {
-        if input.peek(LitStr) {
-            return Ok(vec![input.parse()?]);
-        }
-        if !input.peek(syn::token::Bracket) {
-            return Err(input.error(format!("found no path, {expected}")));
-        }
-        let content;
-        let bracket = bracketed!(content in input);
-        let mut paths = Vec::new();
-        while !content.is_empty() {
-            if !content.peek(LitStr) {
-                return Err(content.error(format!("found no path in the list, {expected}")));
-            }
-            paths.push(content.parse()?);
-            if !content.is_empty() {
-                content.parse::<Token![,]>()?;
-            }
-        }
-        if paths.is_empty() {
-            return Err(syn::Error::new(
-                bracket.span.join(),
-                format!("found an empty list, {expected}"),
-            ));
-        }
-        Ok(paths)
+/// One path, or a list of at least one.
+fn paths(input: ParseStream<'_>, expected: &str) -> syn::Result<Vec<LitStr>> {
+    if input.peek(LitStr) {
+        return Ok(vec![input.parse()?]);
     }
-}
-
-const EXPECTED_MAPPING: &str = "expected `#[request_mapping(path = \":id\", method = RequestMethod::Propfind)]`, where \
-                                `path` may be left out or be a list, and `method` may be a token such as `\"NOTIFY\"`";
-
-enum Pair {
-    Path(Ident, Vec<LitStr>),
-    Method(Ident, TokenStream),
-}
-
-impl Parse for Pair {
-    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
-        let key: Ident = input
-            .parse()
-            .map_err(|error| syn::Error::new(error.span(), format!("found no key, {EXPECTED_MAPPING}")))?;
-        if key != "path" && key != "method" {
-            return Err(syn::Error::new(
-                key.span(),
-                format!("unknown key `{key}`, {EXPECTED_MAPPING}"),
-            ));
-        }
-        input.parse::<Token![=]>()?;
-        if key == "path" {
-            Ok(Self::Path(key, Paths::read(input, EXPECTED_MAPPING)?))
-        } else {
-            Ok(Self::Method(key, method(&input.parse()?)?))
-        }
+    if !input.peek(syn::token::Bracket) {
+        return Err(input.error(format_args!("found no path, {expected}")));
     }
+    let content;
+    let bracket = bracketed!(content in input);
+    let paths = Punctuated::<LitStr, Token![,]>::parse_terminated(&content)
+        .map_err(|other| error(other.span(), "found no path in the list", expected))?;
+    if paths.is_empty() {
+        return Err(error(bracket.span.join(), "found an empty list", expected));
+    }
+    Ok(paths.into_iter().collect())
 }
 
 fn request_mapping(attribute: &Attribute) -> syn::Result<Mapping> {
+    let no_method = || error(attribute.path().span(), "found no `method`", EXPECTED_MAPPING);
     let Meta::List(list) = &attribute.meta else {
-        return Err(syn::Error::new(
-            attribute.span(),
-            format!("found no `method`, {EXPECTED_MAPPING}"),
-        ));
+        return Err(no_method());
     };
-    let (mut paths, mut method) = (None, None);
-    for pair in list.parse_args_with(Punctuated::<Pair, Token![,]>::parse_terminated)? {
-        let (key, twice) = match pair {
-            Pair::Path(key, list) => (key, paths.replace(list).is_some()),
-            Pair::Method(key, token) => (key, method.replace(token).is_some()),
-        };
-        if twice {
-            return Err(syn::Error::new(
-                key.span(),
-                format!("`{key}` is given twice, {EXPECTED_MAPPING}"),
-            ));
+    let (mut found_paths, mut found_method) = (None, None);
+    list.parse_args_with(|input: ParseStream<'_>| {
+        while !input.is_empty() {
+            let no_key = |other: syn::Error| error(other.span(), "found no key", EXPECTED_MAPPING);
+            let key: Ident = input.parse().map_err(no_key)?;
+            let is_path = key == "path";
+            if !is_path && key != "method" {
+                return Err(error(key.span(), &format!("unknown key `{key}`"), EXPECTED_MAPPING));
+            }
+            input.parse::<Token![=]>()?;
+            let is_second = if is_path {
+                found_paths.replace(paths(input, EXPECTED_MAPPING)?).is_some()
+            } else {
+                found_method.replace(method(&input.parse()?)?).is_some()
+            };
+            if is_second {
+                return Err(error(key.span(), &format!("`{key}` is given twice"), EXPECTED_MAPPING));
+            }
+            if !input.is_empty() {
+                input.parse::<Token![,]>()?;
+            }
         }
-    }
-    let method = method.ok_or_else(|| {
-        syn::Error::new(
-            attribute.path().span(),
-            format!("found no `method`, {EXPECTED_MAPPING}"),
-        )
+        Ok(())
     })?;
     Ok(Mapping {
-        method,
-        paths: paths.unwrap_or_default(),
+        method: found_method.ok_or_else(no_method)?,
+        paths: found_paths.unwrap_or_default(),
     })
 }
 
@@ -205,10 +147,7 @@ fn method(value: &Expr) -> syn::Result<TokenStream> {
             Ok(quote!(::core::option::Option::Some(#token)))
         }
         Expr::Path(_) => Ok(quote!(::pointwork_guest::RequestMethod::token(#value))),
-        _ => Err(syn::Error::new(
-            value.span(),
-            format!("found no method, {EXPECTED_MAPPING}"),
-        )),
+        _ => Err(error(value.span(), "found no method", EXPECTED_MAPPING)),
     }
 }
 
@@ -216,13 +155,17 @@ fn check_token(literal: &LitStr) -> syn::Result<()> {
     let token = literal.value();
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if token.is_empty() || !token.bytes().all(is_token) {
-        let message = format!("`{token}` is no method, expected an HTTP token such as `NOTIFY`");
-        return Err(syn::Error::new(literal.span(), message));
+        let found = format!("`{token}` is not a valid method");
+        return Err(error(literal.span(), &found, "expected an HTTP token such as `NOTIFY`"));
     }
     let upper = token.to_ascii_uppercase();
-    if upper != token && METHODS.iter().any(|(_, known)| *known == Some(&upper)) {
-        let message = format!("`{token}` is not the method `{upper}`: methods are case-sensitive, expected `{upper}`");
-        return Err(syn::Error::new(literal.span(), message));
+    if upper != token && METHODS.split(' ').any(|method| method == upper) {
+        let found = format!("`{token}` is not the method `{upper}`: methods are case-sensitive");
+        return Err(error(literal.span(), &found, &format!("expected `{upper}`")));
     }
     Ok(())
+}
+
+fn error(span: Span, found: &str, expected: &str) -> syn::Error {
+    syn::Error::new(span, format_args!("{found}, {expected}"))
 }

@@ -1,10 +1,10 @@
-//! What can be said about a path before the host sees it.
+//! Checks the paths of controllers and handlers.
 
 use syn::LitStr;
 
 use crate::errors::Errors;
 
-/// Notes what is wrong with one path (spec P3, P4, P6). The host checks again, over prefix and path together.
+/// Adds an error if a path is not a valid pattern (spec P3, P4, P6). The host checks prefix and path together again.
 pub(crate) fn check(path: &LitStr, errors: &mut Errors) {
     let text = path.value();
     let inner = text.strip_prefix('/').unwrap_or(&text);
@@ -16,7 +16,7 @@ pub(crate) fn check(path: &LitStr, errors: &mut Errors) {
     let mut segments = inner.split('/').peekable();
     while let Some(segment) = segments.next() {
         if let Some(problem) = problem(segment, segments.peek().is_none(), &mut names) {
-            errors.at(path, format_args!("path `{text}` is no pattern: {problem}"));
+            errors.at(path, format_args!("path `{text}` is not a valid pattern: {problem}"));
             return;
         }
     }
@@ -28,7 +28,7 @@ fn problem<'a>(segment: &'a str, last: bool, names: &mut Vec<&'a str>) -> Option
         Some(b':') => &segment[1..],
         Some(b'*') if !last => {
             return Some(format!(
-                "`{segment}` captures the rest of the path, expected nothing after it"
+                "`{segment}` captures the rest of the path, expected it as the last segment"
             ));
         }
         Some(b'*') => &segment[1..],
@@ -63,8 +63,10 @@ fn literal_problem(segment: &str) -> Option<String> {
         .chars()
         .find(|&char| char.is_whitespace() || char.is_control() || ":*?#".contains(char))?;
     Some(match found {
-        '?' => "found `?`, expected no query: read it with `Query<…>`".into(),
-        ':' | '*' => format!("found `{found}` inside `{segment}`, expected it at the beginning, or escaped"),
+        '?' => "found `?`, expected a path without a query: read the query with `Query<…>`".into(),
+        ':' | '*' => {
+            format!("found `{found}` inside `{segment}`, expected it at the beginning of a segment, or percent-encoded")
+        }
         _ => format!("found {found:?} in `{segment}`, expected it percent-encoded"),
     })
 }

@@ -1,13 +1,16 @@
-//! The one seam between the SDK and whatever is on the other side of a context.
+//! The other side of a context: the host in a module, a stand-in in native builds.
 //!
-//! In a module that is the host, through the generated bindings. In a native build, which only unit tests have a use
-//! for, it is a stand-in with the same functions (see `testing`). Nothing above this file knows which.
+//! In a module the functions are the generated bindings. Native builds, which only unit tests run, have a stand-in with
+//! the same functions (see `testing`). The rest of the SDK is the same for both.
 
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) mod native;
 
 #[cfg(not(target_arch = "wasm32"))]
-pub(crate) use native::{BodyReader, BodyWriter, Context, Delivery, call_from, hand_over, log, waiting};
+pub(crate) use native::{
+    NativeBodyReader as BodyReader, NativeBodyWriter as BodyWriter, NativeContext as Context,
+    NativeDelivery as Delivery, call_from, hand_over, log, waiting,
+};
 
 #[cfg(target_arch = "wasm32")]
 pub(crate) use crate::bindings::imports::pointwork::module::{

@@ -22,16 +22,16 @@ use crate::bindings::imports::pointwork::module::log as __with_name3;
 pub mod exports {
     pub mod pointwork {
         pub mod module {
-            /// What a module declares to listen to. The host reads it once per load and runs no listener for it.
+            /// The channels that a module declares. The host reads them once per load, without running a listener.
             #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
             pub mod channels {
                 use super::super::super::super::_rt;
                 /// One event and its listener.
                 #[derive(Clone)]
                 pub struct Listener {
-                    /// The number that comes back in `listeners.deliver`. The module chooses it.
+                    /// The number of the listener for `listeners.deliver`. The module chooses it.
                     pub id: u32,
-                    /// The event's name within the channel, not empty. `channel:event` is how the rest of the application calls it.
+                    /// The event's name within the channel, not empty. The application calls the event as `channel:event`.
                     pub event: _rt::String,
                 }
                 impl ::core::fmt::Debug for Listener {
@@ -48,7 +48,7 @@ pub mod exports {
                 /// A channel: a named group of listeners.
                 #[derive(Clone)]
                 pub struct Channel {
-                    /// The channel's name: not empty, without `:`.
+                    /// The channel's name, not empty and without `:`.
                     pub name: _rt::String,
                     /// The listeners, in the order of declaration.
                     pub listeners: _rt::Vec<Listener>,
@@ -196,7 +196,7 @@ pub mod exports {
                     }
                 }
                 pub trait Guest {
-                    /// The module's channels, in the module's order. It must return the same list each time.
+                    /// The channels, in the module's order. Every call must return the same list.
                     #[allow(async_fn_in_trait)]
                     fn declare_channels() -> _rt::Vec<Channel>;
                 }
@@ -229,7 +229,7 @@ pub mod exports {
                         * ::core::mem::size_of::<*const u8>()],
                 );
             }
-            /// Hearing an event, synchronous form.
+            /// Handles events, synchronous form: an instance handles one event at a time.
             #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
             pub mod listeners {
                 use super::super::super::super::_rt;
@@ -378,8 +378,8 @@ pub mod exports {
                     }
                 }
                 pub trait Guest {
-                    /// Runs the listener of that number. What it returns goes to the caller of `call`; for an emitted event a value is
-                    /// dropped and a failure is logged and reported as `server:crashed`.
+                    /// Runs a listener by its number. The caller of the event gets the result. For an emitted event, a value is
+                    /// dropped, and a failure is logged and reported as `server:crashed`.
                     #[allow(async_fn_in_trait)]
                     fn deliver(
                         listener: u32,

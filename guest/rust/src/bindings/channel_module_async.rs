@@ -28,16 +28,16 @@ use crate::bindings::imports::pointwork::module::log as __with_name5;
 pub mod exports {
     pub mod pointwork {
         pub mod module {
-            /// What a module declares to listen to. The host reads it once per load and runs no listener for it.
+            /// The channels that a module declares. The host reads them once per load, without running a listener.
             #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
             pub mod channels {
                 use super::super::super::super::_rt;
                 /// One event and its listener.
                 #[derive(Clone)]
                 pub struct Listener {
-                    /// The number that comes back in `listeners.deliver`. The module chooses it.
+                    /// The number of the listener for `listeners.deliver`. The module chooses it.
                     pub id: u32,
-                    /// The event's name within the channel, not empty. `channel:event` is how the rest of the application calls it.
+                    /// The event's name within the channel, not empty. The application calls the event as `channel:event`.
                     pub event: _rt::String,
                 }
                 impl ::core::fmt::Debug for Listener {
@@ -54,7 +54,7 @@ pub mod exports {
                 /// A channel: a named group of listeners.
                 #[derive(Clone)]
                 pub struct Channel {
-                    /// The channel's name: not empty, without `:`.
+                    /// The channel's name, not empty and without `:`.
                     pub name: _rt::String,
                     /// The listeners, in the order of declaration.
                     pub listeners: _rt::Vec<Listener>,
@@ -202,7 +202,7 @@ pub mod exports {
                     }
                 }
                 pub trait Guest {
-                    /// The module's channels, in the module's order. It must return the same list each time.
+                    /// The channels, in the module's order. Every call must return the same list.
                     #[allow(async_fn_in_trait)]
                     fn declare_channels() -> _rt::Vec<Channel>;
                 }
@@ -235,7 +235,7 @@ pub mod exports {
                         * ::core::mem::size_of::<*const u8>()],
                 );
             }
-            /// Hearing an event, asynchronous form.
+            /// Handles events, asynchronous form: an instance may have several events in flight.
             #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
             pub mod listeners_async {
                 use super::super::super::super::_rt;

@@ -22,23 +22,23 @@ use crate::bindings::imports::pointwork::module::log as __with_name3;
 pub mod exports {
     pub mod pointwork {
         pub mod module {
-            /// What a module declares to serve. The host reads it once per load and runs no handler for it.
+            /// The routes that a module declares. The host reads them once per load, without running a handler.
             #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
             pub mod routes {
                 use super::super::super::super::_rt;
-                /// One way to reach one handler.
+                /// The routes of one attribute of a handler.
                 #[derive(Clone)]
                 pub struct Route {
-                    /// The number that comes back in `handlers.handle`. The module chooses it; several routes may share one.
+                    /// The number of the handler for `handlers.handle`. The module chooses it; several routes may share one.
                     pub handler: u32,
                     /// The handler's name in the source, for logs, errors and the route table.
                     pub name: _rt::String,
-                    /// The method: an HTTP token, `none` for every method. Any other text refuses the module.
+                    /// The method, an HTTP token; `none` for every method. The host refuses a module with any other text.
                     pub method: ::core::option::Option<_rt::String>,
-                    /// The paths, each a route of its own; an empty list is the controller's prefix itself.
+                    /// The paths, each a route of its own. An empty list is the controller's prefix itself.
                     ///
-                    /// A path is joined to the prefix, with or without slashes at the seam. `:name` captures one segment, `*name` as
-                    /// the last segment captures the rest.
+                    /// Slashes between prefix and path are optional. `:name` captures one segment, `*name` as the last segment the
+                    /// rest of the path.
                     pub paths: _rt::Vec<_rt::String>,
                 }
                 impl ::core::fmt::Debug for Route {
@@ -54,12 +54,12 @@ pub mod exports {
                             .finish()
                     }
                 }
-                /// A controller: a path prefix with its routes.
+                /// A controller: routes with a common path prefix.
                 #[derive(Clone)]
                 pub struct Controller {
                     /// The controller's name in the source, for logs, errors and the route table.
                     pub name: _rt::String,
-                    /// The prefix; `/` where the controller gives none.
+                    /// The prefix; `/` for none.
                     pub prefix: _rt::String,
                     /// The routes, in the order of declaration.
                     pub routes: _rt::Vec<Route>,
@@ -330,7 +330,7 @@ pub mod exports {
                     }
                 }
                 pub trait Guest {
-                    /// The module's controllers, in the module's order. It must return the same list each time.
+                    /// The controllers, in the module's order. Every call must return the same list.
                     #[allow(async_fn_in_trait)]
                     fn declare_routes() -> _rt::Vec<Controller>;
                 }
@@ -363,7 +363,7 @@ pub mod exports {
                         * ::core::mem::size_of::<*const u8>()],
                 );
             }
-            /// Handling a request, asynchronous form: an instance may have several requests in flight.
+            /// Handles requests, asynchronous form: an instance may have several requests in flight.
             #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
             pub mod handlers_async {
                 use super::super::super::super::_rt;

@@ -28,23 +28,23 @@ use crate::bindings::imports::pointwork::module::events_async as __with_name5;
 pub mod exports {
     pub mod pointwork {
         pub mod module {
-            /// What a module declares to serve. The host reads it once per load and runs no handler for it.
+            /// The routes that a module declares. The host reads them once per load, without running a handler.
             #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
             pub mod routes {
                 use super::super::super::super::_rt;
-                /// One way to reach one handler.
+                /// The routes of one attribute of a handler.
                 #[derive(Clone)]
                 pub struct Route {
-                    /// The number that comes back in `handlers.handle`. The module chooses it; several routes may share one.
+                    /// The number of the handler for `handlers.handle`. The module chooses it; several routes may share one.
                     pub handler: u32,
                     /// The handler's name in the source, for logs, errors and the route table.
                     pub name: _rt::String,
-                    /// The method: an HTTP token, `none` for every method. Any other text refuses the module.
+                    /// The method, an HTTP token; `none` for every method. The host refuses a module with any other text.
                     pub method: ::core::option::Option<_rt::String>,
-                    /// The paths, each a route of its own; an empty list is the controller's prefix itself.
+                    /// The paths, each a route of its own. An empty list is the controller's prefix itself.
                     ///
-                    /// A path is joined to the prefix, with or without slashes at the seam. `:name` captures one segment, `*name` as
-                    /// the last segment captures the rest.
+                    /// Slashes between prefix and path are optional. `:name` captures one segment, `*name` as the last segment the
+                    /// rest of the path.
                     pub paths: _rt::Vec<_rt::String>,
                 }
                 impl ::core::fmt::Debug for Route {
@@ -60,12 +60,12 @@ pub mod exports {
                             .finish()
                     }
                 }
-                /// A controller: a path prefix with its routes.
+                /// A controller: routes with a common path prefix.
                 #[derive(Clone)]
                 pub struct Controller {
                     /// The controller's name in the source, for logs, errors and the route table.
                     pub name: _rt::String,
-                    /// The prefix; `/` where the controller gives none.
+                    /// The prefix; `/` for none.
                     pub prefix: _rt::String,
                     /// The routes, in the order of declaration.
                     pub routes: _rt::Vec<Route>,
@@ -336,7 +336,7 @@ pub mod exports {
                     }
                 }
                 pub trait Guest {
-                    /// The module's controllers, in the module's order. It must return the same list each time.
+                    /// The controllers, in the module's order. Every call must return the same list.
                     #[allow(async_fn_in_trait)]
                     fn declare_routes() -> _rt::Vec<Controller>;
                 }
@@ -369,7 +369,7 @@ pub mod exports {
                         * ::core::mem::size_of::<*const u8>()],
                 );
             }
-            /// Handling a request, asynchronous form: an instance may have several requests in flight.
+            /// Handles requests, asynchronous form: an instance may have several requests in flight.
             #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
             pub mod handlers_async {
                 use super::super::super::super::_rt;
@@ -585,16 +585,16 @@ pub mod exports {
                 #[doc(hidden)]
                 pub use __export_full_module_async_handlers_async_0_1_0_cabi;
             }
-            /// What a module declares to listen to. The host reads it once per load and runs no listener for it.
+            /// The channels that a module declares. The host reads them once per load, without running a listener.
             #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
             pub mod channels {
                 use super::super::super::super::_rt;
                 /// One event and its listener.
                 #[derive(Clone)]
                 pub struct Listener {
-                    /// The number that comes back in `listeners.deliver`. The module chooses it.
+                    /// The number of the listener for `listeners.deliver`. The module chooses it.
                     pub id: u32,
-                    /// The event's name within the channel, not empty. `channel:event` is how the rest of the application calls it.
+                    /// The event's name within the channel, not empty. The application calls the event as `channel:event`.
                     pub event: _rt::String,
                 }
                 impl ::core::fmt::Debug for Listener {
@@ -611,7 +611,7 @@ pub mod exports {
                 /// A channel: a named group of listeners.
                 #[derive(Clone)]
                 pub struct Channel {
-                    /// The channel's name: not empty, without `:`.
+                    /// The channel's name, not empty and without `:`.
                     pub name: _rt::String,
                     /// The listeners, in the order of declaration.
                     pub listeners: _rt::Vec<Listener>,
@@ -759,7 +759,7 @@ pub mod exports {
                     }
                 }
                 pub trait Guest {
-                    /// The module's channels, in the module's order. It must return the same list each time.
+                    /// The channels, in the module's order. Every call must return the same list.
                     #[allow(async_fn_in_trait)]
                     fn declare_channels() -> _rt::Vec<Channel>;
                 }
@@ -792,7 +792,7 @@ pub mod exports {
                         * ::core::mem::size_of::<*const u8>()],
                 );
             }
-            /// Hearing an event, asynchronous form.
+            /// Handles events, asynchronous form: an instance may have several events in flight.
             #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
             pub mod listeners_async {
                 use super::super::super::super::_rt;

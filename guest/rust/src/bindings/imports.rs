@@ -9,17 +9,17 @@
 #[allow(dead_code, clippy::all)]
 pub mod pointwork {
     pub mod module {
-        /// Values that cross the boundary and that more than one interface needs.
+        /// The types that more than one interface uses.
         ///
-        /// Methods, event names and error codes are strings on purpose: a new member of an enum would break every module that
-        /// was built before it. A record never changes within a minor version; what is new comes as a new function.
+        /// Methods, event names and error codes are strings: a new case of an enum would break every module that was built
+        /// before it. A record never changes within a minor version; new data comes as a new function.
         #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
         pub mod types {
             use super::super::super::_rt;
             /// One header field.
             ///
-            /// `name` is compared without regard to case and arrives in lower case. `value` is bytes, since HTTP does not
-            /// promise text. A field that occurs twice is two records, in the order received.
+            /// `name` is case-insensitive and arrives in lower case. `value` is bytes, since HTTP does not guarantee text. A
+            /// field that occurs twice is two records, in the order received.
             #[derive(Clone)]
             pub struct Header {
                 pub name: _rt::String,
@@ -36,10 +36,10 @@ pub mod pointwork {
                         .finish()
                 }
             }
-            /// What an event carries, and what a listener returns.
+            /// The payload of an event, or the result of its listener.
             ///
-            /// `content-type` says how to read `data`; `application/json` unless both sides agree on something else. No value
-            /// at all is the JSON text `null`, never zero bytes.
+            /// `content-type` is the type of `data`, `application/json` unless both sides agree on another. A payload without a
+            /// value is the JSON text `null`, never zero bytes.
             #[derive(Clone)]
             pub struct Payload {
                 pub content_type: _rt::String,
@@ -56,9 +56,9 @@ pub mod pointwork {
                         .finish()
                 }
             }
-            /// The body of a reply, as a handler returns it.
+            /// The body of a reply.
             ///
-            /// The case picks the `content-type` unless the reply names one itself: `text` is `text/plain; charset=utf-8`,
+            /// The case selects the `content-type` unless the reply has one: `text` is `text/plain; charset=utf-8`,
             /// `json` is `application/json` and must hold a valid JSON text, `bytes` is `application/octet-stream`, `empty` has
             /// none.
             #[derive(Clone)]
@@ -81,11 +81,11 @@ pub mod pointwork {
                     }
                 }
             }
-            /// A whole reply.
+            /// A reply.
             ///
-            /// `status` is 200 to 599; any other value is refused. Headers that frame the message or belong to the connection
-            /// (`content-length`, `transfer-encoding`, `connection`, ...) are the host's alone: it drops them and logs that it
-            /// did. A body with a status that has none (204, 304) is dropped as well.
+            /// `status` is 200 to 599; any other value is refused. Only the host sets headers of the connection and of message
+            /// framing (`content-length`, `transfer-encoding`, `connection`, ...); it drops and logs them here. It also drops a
+            /// body with a status that does not allow one (204, 304).
             #[derive(Clone)]
             pub struct Reply {
                 pub status: u16,
@@ -123,14 +123,14 @@ pub mod pointwork {
                         .finish()
                 }
             }
-            /// How a handler ended.
+            /// The result of a handler.
             #[derive(Clone)]
             pub enum Outcome {
-                /// The handler's value is the reply. Refused, and logged, if somebody already replied.
+                /// A reply. Refused and logged if the request has a reply already.
                 Reply(Reply),
-                /// The request ends with an error.
+                /// An error that ends the request.
                 Throw(Thrown),
-                /// The reply was sent, or is left to whoever holds the context now.
+                /// No reply: it was sent before, or another holder of the context sends it.
                 Deferred,
             }
             impl ::core::fmt::Debug for Outcome {
@@ -149,13 +149,12 @@ pub mod pointwork {
                     }
                 }
             }
-            /// Why a function of the host, or a listener, did not do what it was asked.
+            /// The error of a function of the host, or of a listener.
             ///
-            /// `code` is a word from an open list; a guest treats one that it does not know like `failed`:
-            /// `unknown-event`, `ambiguous-event`, `bad-payload`, `already-replied`, `invalid-reply`, `too-large`, `too-deep`,
-            /// `deadline`, `overloaded`, `gone` (the client went away, or the other end was closed), `failed`.
-            /// `status` is the HTTP status that the host would answer with if the failure ended the request. `message` is one
-            /// sentence for people, without a trailing dot.
+            /// `code` is from an open list; a guest treats an unknown code like `failed`: `unknown-event`, `ambiguous-event`,
+            /// `bad-payload`, `already-replied`, `invalid-reply`, `too-large`, `too-deep`, `deadline`, `overloaded`, `gone`
+            /// (the client disconnected, or the other end was closed), `failed`. `status` is the HTTP status of a reply with
+            /// this failure. `message` is one sentence for humans, without a trailing dot.
             #[derive(Clone)]
             pub struct Failure {
                 pub code: _rt::String,
@@ -184,7 +183,7 @@ pub mod pointwork {
             }
             impl ::core::error::Error for Failure {}
         }
-        /// One request, and the only door that a controller has to anything outside itself.
+        /// A request and its reply. A controller reaches everything outside itself through it.
         #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
         pub mod context {
             use super::super::super::_rt;
@@ -192,11 +191,11 @@ pub mod pointwork {
             pub type Payload = super::super::super::pointwork::module::types::Payload;
             pub type Reply = super::super::super::pointwork::module::types::Reply;
             pub type Failure = super::super::super::pointwork::module::types::Failure;
-            /// A request that waits for its reply.
+            /// A request and its reply.
             ///
-            /// The host creates it and hands it over with `handlers.handle`; from then on the guest owns it. It may outlive the
-            /// call that brought it. Dropping it without a reply is how the host learns that nobody will: if that was the last
-            /// holder, the client gets 500 at once. Every function reads lazily; what is not asked for costs nothing.
+            /// The host creates it for `handlers.handle`; the guest owns it from then on, and may keep it after the handler
+            /// returned. If the last holder drops it without a reply, the client gets 500 at once. Every function reads lazily:
+            /// unused parts of the request cost nothing.
             #[derive(Debug)]
             #[repr(transparent)]
             pub struct Context {
@@ -236,7 +235,7 @@ pub mod pointwork {
                     }
                 }
             }
-            /// The request body, piece by piece. The guest owns it; dropping it tells the host that the rest is not wanted.
+            /// The request body as a stream. Dropping it discards the rest.
             #[derive(Debug)]
             #[repr(transparent)]
             pub struct BodyReader {
@@ -276,9 +275,9 @@ pub mod pointwork {
                     }
                 }
             }
-            /// The reply body, piece by piece. The guest owns it.
+            /// The reply body as a stream.
             ///
-            /// Dropping it without `finish` breaks the reply off, so that the client can tell that it is not whole.
+            /// Dropping it without `finish` aborts the reply, so that the client detects that the body is incomplete.
             #[derive(Debug)]
             #[repr(transparent)]
             pub struct BodyWriter {
@@ -320,7 +319,7 @@ pub mod pointwork {
             }
             impl Context {
                 #[allow(unused_unsafe, clippy::all)]
-                /// The method as the client sent it, in its own case.
+                /// The method as the client sent it; methods are case-sensitive.
                 #[allow(async_fn_in_trait)]
                 pub fn method(&self) -> _rt::String {
                     unsafe {
@@ -360,7 +359,7 @@ pub mod pointwork {
             }
             impl Context {
                 #[allow(unused_unsafe, clippy::all)]
-                /// The path as the client sent it: percent-escapes and a global prefix included, the query not.
+                /// The path as the client sent it, with percent-escapes and a global prefix, without the query.
                 #[allow(async_fn_in_trait)]
                 pub fn path(&self) -> _rt::String {
                     unsafe {
@@ -456,7 +455,7 @@ pub mod pointwork {
             }
             impl Context {
                 #[allow(unused_unsafe, clippy::all)]
-                /// A path parameter by its name in the pattern, percent-decoded; `none` if the pattern has no such name.
+                /// A path parameter by its name in the pattern, percent-decoded; `none` if the pattern has no such parameter.
                 #[allow(async_fn_in_trait)]
                 pub fn param(&self, name: &str) -> ::core::option::Option<_rt::String> {
                     unsafe {
@@ -596,7 +595,7 @@ pub mod pointwork {
             }
             impl Context {
                 #[allow(unused_unsafe, clippy::all)]
-                /// The first header of that name, whatever its case; `none` if there is none.
+                /// The first header of that name, in any case; `none` if there is none.
                 #[allow(async_fn_in_trait)]
                 pub fn header(
                     &self,
@@ -736,8 +735,8 @@ pub mod pointwork {
             }
             impl Context {
                 #[allow(unused_unsafe, clippy::all)]
-                /// The id of the request: `x-request-id` as the client sent it if that was a sane token, otherwise one made by
-                /// the host. It stands in every log line of the request.
+                /// The id of the request, which every log line about it contains: the `x-request-id` of the client if that is a
+                /// valid token, otherwise an id made by the host.
                 #[allow(async_fn_in_trait)]
                 pub fn request_id(&self) -> _rt::String {
                     unsafe {
@@ -817,7 +816,7 @@ pub mod pointwork {
             }
             impl Context {
                 #[allow(unused_unsafe, clippy::all)]
-                /// A request extension by its key: set by the host application's middleware, or by `set-extension`.
+                /// A request extension by its key, set by the middleware of the host application or by `set-extension`.
                 #[allow(async_fn_in_trait)]
                 pub fn extension(
                     &self,
@@ -884,8 +883,8 @@ pub mod pointwork {
             }
             impl Context {
                 #[allow(unused_unsafe, clippy::all)]
-                /// Sets a request extension. The host writes extensions into the span of the request, so that they stand in its
-                /// log lines. The last value of a key counts.
+                /// Sets a request extension, and replaces an earlier value of the key. The host adds extensions to the log
+                /// lines of the request.
                 #[allow(async_fn_in_trait)]
                 pub fn set_extension(&self, key: &str, value: &str) -> () {
                     unsafe {
@@ -929,10 +928,10 @@ pub mod pointwork {
             }
             impl Context {
                 #[allow(unused_unsafe, clippy::all)]
-                /// The whole request body. Waits until it is there.
+                /// Waits for the whole request body.
                 ///
-                /// The body can be taken once, either whole or as a reader: a second time fails with `gone`. A body over the
-                /// host's limit fails with `too-large`.
+                /// The body can be taken once, whole or as a stream; a second time fails with `gone`. A body over the host's
+                /// limit fails with `too-large`.
                 #[allow(async_fn_in_trait)]
                 pub fn body(&self) -> ::core::result::Result<_rt::Vec<u8>, Failure> {
                     unsafe {
@@ -1023,7 +1022,7 @@ pub mod pointwork {
             }
             impl Context {
                 #[allow(unused_unsafe, clippy::all)]
-                /// The request body piece by piece. The same rule: a body can be taken once.
+                /// The request body as a stream. It can be taken once, as with `body`.
                 #[allow(async_fn_in_trait)]
                 pub fn open_body(&self) -> ::core::result::Result<BodyReader, Failure> {
                     unsafe {
@@ -1108,7 +1107,7 @@ pub mod pointwork {
             }
             impl Context {
                 #[allow(unused_unsafe, clippy::all)]
-                /// Calls the listener of `event` and waits for what it returns.
+                /// Calls the listener of `event` and waits for its result.
                 ///
                 /// `event` is `channel:name`, or a plain name that exactly one channel listens to.
                 #[allow(async_fn_in_trait)]
@@ -1260,8 +1259,8 @@ pub mod pointwork {
             }
             impl Context {
                 #[allow(unused_unsafe, clippy::all)]
-                /// Puts `event` into its listener's queue and returns at once. What becomes of it shows in the host's log and in
-                /// `server:crashed`, never here.
+                /// Queues `event` for its listener and returns at once. A failure appears in the host's log and as
+                /// `server:crashed`.
                 #[allow(async_fn_in_trait)]
                 pub fn emit(&self, event: &str, payload: &Payload) -> () {
                     unsafe {
@@ -1596,7 +1595,7 @@ pub mod pointwork {
             }
             impl Context {
                 #[allow(unused_unsafe, clippy::all)]
-                /// Replies with a head now and a body piece by piece. Counts as the reply from here on.
+                /// Sends the head of the reply now and returns the body as a stream. The request then has a reply.
                 #[allow(async_fn_in_trait)]
                 pub fn open_reply(
                     &self,
@@ -1738,10 +1737,10 @@ pub mod pointwork {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// Gives the context away to the listener of `event`, which replies in the caller's stead.
+            /// Hands the context over to the listener of `event`, which replies instead of the caller.
             ///
-            /// Returns at once. If nobody listens to `event`, the context is dropped, the failure says so, and the client gets
-            /// 500 unless another holder is left.
+            /// Returns at once. If `event` has no listener, the function fails and the context is dropped; the client gets 500
+            /// unless there is another holder.
             #[allow(async_fn_in_trait)]
             pub fn hand_over(
                 event: &str,
@@ -1864,7 +1863,7 @@ pub mod pointwork {
             }
             impl BodyReader {
                 #[allow(unused_unsafe, clippy::all)]
-                /// The next piece, 1 to `max` bytes, or `none` at the end. Waits until there is one. `max` of 0 counts as 1.
+                /// Waits for the next chunk, 1 to `max` bytes; `none` at the end. A `max` of 0 counts as 1.
                 #[allow(async_fn_in_trait)]
                 pub fn read(
                     &self,
@@ -1973,8 +1972,8 @@ pub mod pointwork {
             }
             impl BodyWriter {
                 #[allow(unused_unsafe, clippy::all)]
-                /// Writes a piece. Waits while the client is slower than the guest: that is the backpressure. Fails with `gone`
-                /// when the client went away.
+                /// Writes a chunk. Waits while the client reads more slowly than the guest writes (backpressure). Fails with
+                /// `gone` if the client disconnected.
                 #[allow(async_fn_in_trait)]
                 pub fn write(
                     &self,
@@ -2065,7 +2064,7 @@ pub mod pointwork {
             }
             impl BodyWriter {
                 #[allow(unused_unsafe, clippy::all)]
-                /// Ends the reply.
+                /// Completes the reply.
                 #[allow(async_fn_in_trait)]
                 pub fn finish(&self) -> ::core::result::Result<(), Failure> {
                     unsafe {
@@ -2144,8 +2143,8 @@ pub mod pointwork {
                 }
             }
         }
-        /// The waiting functions of `context` once more for modules of the asynchronous form: they wait without holding up the
-        /// other requests of the instance. Rules and failures are those of their namesakes.
+        /// The functions of `context` that wait, for modules of the asynchronous form: they do not block the other requests of
+        /// the instance. Rules and failures are the same.
         #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
         pub mod context_async {
             use super::super::super::_rt;
@@ -2880,17 +2879,17 @@ pub mod pointwork {
                 }
             }
         }
-        /// Events as a listener sees them.
+        /// The delivery of events to listeners.
         #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
         pub mod events {
             use super::super::super::_rt;
             pub type Payload = super::super::super::pointwork::module::types::Payload;
             pub type Failure = super::super::super::pointwork::module::types::Failure;
             pub type Context = super::super::super::pointwork::module::context::Context;
-            /// One event on its way through a listener.
+            /// The delivery of one event to a listener.
             ///
-            /// The host creates it and hands it over with `listeners.deliver`; the guest owns it. It carries the chain of calls
-            /// that led here, so what the listener calls in turn inherits deadline, depth and request id.
+            /// The host creates it for `listeners.deliver`; the guest owns it. Calls through it continue the chain of calls of
+            /// the event: they have its deadline, depth and request id.
             #[derive(Debug)]
             #[repr(transparent)]
             pub struct Delivery {
@@ -2972,7 +2971,7 @@ pub mod pointwork {
             }
             impl Delivery {
                 #[allow(unused_unsafe, clippy::all)]
-                /// The id of the request that began the chain; `none` if no request did.
+                /// The id of the request that started the chain of calls; `none` if no request did.
                 #[allow(async_fn_in_trait)]
                 pub fn request_id(&self) -> ::core::option::Option<_rt::String> {
                     unsafe {
@@ -3028,7 +3027,7 @@ pub mod pointwork {
             }
             impl Delivery {
                 #[allow(unused_unsafe, clippy::all)]
-                /// Takes the context that was handed over with the event; `none` if there was none or it was taken before.
+                /// Takes the context that was handed over with the event; `none` if there is none or it was taken before.
                 #[allow(async_fn_in_trait)]
                 pub fn take_context(&self) -> ::core::option::Option<Context> {
                     unsafe {
@@ -3069,7 +3068,7 @@ pub mod pointwork {
             }
             impl Delivery {
                 #[allow(unused_unsafe, clippy::all)]
-                /// Calls another event and waits for what its listener returns.
+                /// Calls the listener of another event and waits for its result.
                 #[allow(async_fn_in_trait)]
                 pub fn call(
                     &self,
@@ -3219,7 +3218,7 @@ pub mod pointwork {
             }
             impl Delivery {
                 #[allow(unused_unsafe, clippy::all)]
-                /// Puts another event into its listener's queue and returns at once.
+                /// Queues another event for its listener and returns at once.
                 #[allow(async_fn_in_trait)]
                 pub fn emit(&self, event: &str, payload: &Payload) -> () {
                     unsafe {
@@ -3275,7 +3274,7 @@ pub mod pointwork {
                 }
             }
         }
-        /// The waiting functions of `events` for modules of the asynchronous form.
+        /// The functions of `events` that wait, for modules of the asynchronous form.
         #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
         pub mod events_async {
             use super::super::super::_rt;
@@ -3547,17 +3546,22 @@ pub mod pointwork {
                 }
             }
         }
-        /// Log lines. They join the host's log within the span of the request that caused them.
+        /// Log lines for the host's log, in the span of the request that caused them.
         #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
         pub mod log {
-            /// How much a line matters; the names and the order of the `tracing` crate.
+            /// The level of a line, with the names and the order of the crate `tracing`.
             #[repr(u8)]
             #[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
             pub enum Level {
+                /// Single steps of the code.
                 Trace,
+                /// Details for debugging.
                 Debug,
+                /// Events that an operator wants to see.
                 Info,
+                /// Unexpected conditions that do not fail the request.
                 Warn,
+                /// Failures.
                 Error,
             }
             impl ::core::fmt::Debug for Level {
@@ -3591,7 +3595,7 @@ pub mod pointwork {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// Writes one line. `target` says where it comes from, by default the module path.
+            /// Writes one line. `target` is its origin, usually the module path.
             #[allow(async_fn_in_trait)]
             pub fn write(level: Level, target: &str, message: &str) -> () {
                 unsafe {
@@ -3633,8 +3637,8 @@ pub mod pointwork {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// Tells the host why the guest is about to trap. An SDK calls it from its panic hook; the text goes to the log and
-            /// to `server:crashed`, never to the client.
+            /// Reports the message of a panic before the trap. An SDK calls it from its panic hook. The message goes to the log
+            /// and to `server:crashed`, never to the client.
             #[allow(async_fn_in_trait)]
             pub fn panicked(message: &str) -> () {
                 unsafe {

@@ -1,6 +1,7 @@
-//! Bindings of the contract in `wit/`, generated ahead of time; `tests/bindings.rs` tells how and keeps them fresh.
+//! The bindings of the contract in `wit/`, generated ahead of time by `tests/bindings.rs`.
 //!
-//! `imports` is what all worlds import. Each other module exports one world and shares the types of `imports`.
+//! `imports` has everything that a world imports. Each other module has the exports of one world, with the types of
+//! `imports`.
 
 #[allow(missing_docs, unreachable_pub, clippy::undocumented_unsafe_blocks, reason = "generated")]
 #[rustfmt::skip]

@@ -1,18 +1,20 @@
-//! Arguments of handlers.
+//! Extractors: arguments of handlers that are read from the request.
 
 mod body;
 mod path;
 mod query;
 
-pub use body::{FromBody, Json};
+pub use body::FromBody;
 pub use path::Path;
 pub use query::Query;
 
-use crate::{Request, Throw};
+use crate::request::Request;
+use crate::throw::Throw;
 
-/// A handler's argument that is read from the request, the body aside.
+/// A type that handlers can take as an argument, read from the request without its body: [`Path`], `Option<Path<T>>`
+/// and [`Query`].
 ///
-/// [`Path`], [`Query`] and `Option` of an extractor are there; add your own where several handlers read the same thing:
+/// Implement it to share code between handlers:
 ///
 /// ```
 /// use pointwork_guest::{Context, FromRequest, HttpStatus, Request, Throw, controller};
@@ -43,8 +45,8 @@ use crate::{Request, Throw};
     note = "implement `FromRequest` for it, or `FromBody` if it is read from the body"
 )]
 pub trait FromRequest: Sized {
-    /// True for what is read from the path parameter of the argument's name; then the macros can tell at compile time
-    /// that a path has no such parameter.
+    /// Whether the value is read from the path parameter with the argument's name. Then a path without that parameter
+    /// does not compile.
     #[doc(hidden)]
     const IS_PATH_PARAM: bool = false;
 
@@ -52,6 +54,6 @@ pub trait FromRequest: Sized {
     ///
     /// # Errors
     ///
-    /// The reply, if there is no such value: by convention 400 and a message that says what was expected.
+    /// There is no such value. The error is the reply, by convention 400 with what was expected.
     fn from_request(request: &Request, argument: &'static str) -> Result<Self, Throw>;
 }

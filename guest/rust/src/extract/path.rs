@@ -3,13 +3,14 @@ use std::ops::Deref;
 use std::str::FromStr;
 
 use super::FromRequest;
-use crate::{Request, Throw};
+use crate::request::Request;
+use crate::throw::Throw;
 
-/// The path parameter that has the argument's name, parsed.
+/// The path parameter with the argument's name, parsed.
 ///
-/// A handler whose path has no parameter of that name does not compile. A value that does not parse is 400 with a message
-/// that names the parameter. `Option<Path<T>>` is for a handler with several paths: `None` where the path that matched
-/// has no such parameter.
+/// A handler whose path has no such parameter does not compile. A value that does not parse is refused with 400 and a
+/// message that names the parameter. In a handler with several paths, `Option<Path<T>>` is `None` where the path that
+/// matched has no such parameter.
 ///
 /// ```
 /// use pointwork_guest::{Path, controller};
@@ -66,9 +67,6 @@ impl<T: FromStr<Err: Display>> FromRequest for Option<Path<T>> {
 }
 
 fn parse<T: FromStr<Err: Display>>(text: &str, name: &str) -> Result<T, Throw> {
-    text.parse().map_err(|error: T::Err| unreadable(name, text, &error))
-}
-
-fn unreadable(name: &str, text: &str, error: &dyn Display) -> Throw {
-    Throw::bad_request(format!("path parameter `{name}`: {error}, got `{text}`"))
+    text.parse()
+        .map_err(|error| Throw::new(400_u16, format!("path parameter `{name}`: {error}, got `{text}`")))
 }

@@ -3,12 +3,14 @@ use std::ops::Deref;
 use serde::de::DeserializeOwned;
 
 use super::FromRequest;
-use crate::{Request, Throw, payload};
+use crate::json::at_field;
+use crate::request::Request;
+use crate::throw::Throw;
 
-/// The query, read into a type of yours.
+/// The query, deserialized into a type of yours.
 ///
-/// Fields that may be missing are `Option` or have `#[serde(default)]`; a name that occurs several times goes into a
-/// `Vec`. What does not fit is 400 with a message that names the field.
+/// An optional field is an `Option` or has `#[serde(default)]`; a name that may occur several times is a `Vec`. A query
+/// that does not fit is refused with 400 and a message that names the field.
 ///
 /// ```
 /// use pointwork_guest::{Query, controller};
@@ -47,6 +49,6 @@ impl<T: DeserializeOwned> FromRequest for Query<T> {
         let text = request.query().unwrap_or_default();
         serde_path_to_error::deserialize(serde_html_form::Deserializer::from_bytes(text.as_bytes()))
             .map(Self)
-            .map_err(|error| Throw::bad_request(format!("query: {}", payload::at_field(error))))
+            .map_err(|error| Throw::new(400_u16, format!("query: {}", at_field(error))))
     }
 }

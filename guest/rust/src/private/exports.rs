@@ -1,31 +1,35 @@
-//! From the parts of a module to the exports of its world.
+//! Implements the exports of each world for the type that `module!` declares.
 //!
-//! The bindings of each world define their traits and records anew, so everything here is written once and stamped out
-//! for each world. `module!` then exports its type to the one world that it chose.
+//! The bindings of each world define their own traits and records, so the macros here implement them world by world.
+//! `module!` then exports its type to the one world that it needs.
 
-use super::parts::{AsyncChannels, AsyncControllers, BlockingChannels, BlockingControllers, Channels, Controllers};
+use super::lists::{
+    AsyncChannels, AsyncControllers, BlockingChannels, BlockingControllers, Channels, Controllers, ModuleLists,
+};
+use crate::backend;
 use crate::bindings::types;
-use crate::{AsyncContext, AsyncDelivery, Context, Delivery, Failure, Outcome, Payload, backend};
+use crate::context::{AsyncContext, Context};
+use crate::delivery::{AsyncDelivery, Delivery};
+use crate::failure::Failure;
+use crate::payload::Payload;
+use crate::reply::Outcome;
 
-/// Sets up what every handler and listener may rely on.
+/// Prepares the instance; every export calls it first.
 fn begin() {
     wit_bindgen::rt::maybe_link_cabi_realloc();
-    super::panic::tell_host();
+    super::panic::set_hook();
 }
 
-fn lower(outcome: Outcome) -> types::Outcome {
+fn outcome(outcome: Outcome) -> types::Outcome {
     match outcome {
         Outcome::Reply(reply) => types::Outcome::Reply(reply.into()),
-        Outcome::Throw(throw) => {
-            let (status, message) = throw.into_parts();
-            types::Outcome::Throw(types::Thrown { status, message })
-        }
+        Outcome::Throw(throw) => types::Outcome::Throw(throw.into()),
         Outcome::Deferred => types::Outcome::Deferred,
     }
 }
 
-fn lower_answer(answer: Result<Payload, Failure>) -> Result<types::Payload, types::Failure> {
-    answer.map(Into::into).map_err(Into::into)
+fn result(result: Result<Payload, Failure>) -> Result<types::Payload, types::Failure> {
+    result.map(Into::into).map_err(Into::into)
 }
 
 macro_rules! routes {
@@ -33,26 +37,24 @@ macro_rules! routes {
         const _: () = {
             use crate::bindings::$world::exports::pointwork::module::routes::{Controller, Guest, Route};
 
-            impl<M: Controllers> Guest for M {
+            impl<M: ModuleLists<ControllerList: Controllers>> Guest for M {
                 fn declare_routes() -> Vec<Controller> {
                     begin();
-                    let mut first = 0;
-                    let controllers = M::CONTROLLERS.iter().map(|controller| {
-                        let routes = controller.routes.iter().map(|route| Route {
+                    let mut declared = Vec::new();
+                    M::ControllerList::visit(0, &mut |first, name, prefix, routes| {
+                        let routes = routes.iter().map(|route| Route {
                             handler: first + route.handler,
                             name: route.name.to_owned(),
                             method: route.method.map(str::to_owned),
                             paths: route.paths.iter().map(|&path| path.to_owned()).collect(),
                         });
-                        let declared = Controller {
-                            name: controller.name.to_owned(),
-                            prefix: controller.prefix.to_owned(),
+                        declared.push(Controller {
+                            name: name.to_owned(),
+                            prefix: prefix.to_owned(),
                             routes: routes.collect(),
-                        };
-                        first += controller.handlers;
-                        declared
+                        });
                     });
-                    controllers.collect()
+                    declared
                 }
             }
         };
@@ -64,23 +66,21 @@ macro_rules! channels {
         const _: () = {
             use crate::bindings::$world::exports::pointwork::module::channels::{Channel, Guest, Listener};
 
-            impl<M: Channels> Guest for M {
+            impl<M: ModuleLists<ChannelList: Channels>> Guest for M {
                 fn declare_channels() -> Vec<Channel> {
                     begin();
-                    let mut first = 0;
-                    let channels = M::CHANNELS.iter().map(|channel| {
-                        let listeners = channel.events.iter().map(|listener| Listener {
+                    let mut declared = Vec::new();
+                    M::ChannelList::visit(0, &mut |first, name, events| {
+                        let listeners = events.iter().map(|listener| Listener {
                             id: first + listener.listener,
                             event: listener.event.to_owned(),
                         });
-                        let declared = Channel {
-                            name: channel.name.to_owned(),
+                        declared.push(Channel {
+                            name: name.to_owned(),
                             listeners: listeners.collect(),
-                        };
-                        first += channel.listeners;
-                        declared
+                        });
                     });
-                    channels.collect()
+                    declared
                 }
             }
         };
@@ -88,57 +88,38 @@ macro_rules! channels {
 }
 
 macro_rules! handlers {
-    ($($world:ident),*) => {$(
-        impl<M: BlockingControllers> crate::bindings::$world::exports::pointwork::module::handlers::Guest for M {
-            fn handle(handler: u32, context: backend::Context) -> types::Outcome {
-                begin();
-                lower(<M as BlockingControllers>::handle(handler, Context::new(context)))
-            }
-        }
-    )*};
-}
+    ($world:ident, $interface:ident, $list:ident, $context:ident $(, $async:tt $await:tt)?) => {
+        const _: () = {
+            use crate::bindings::$world::exports::pointwork::module::$interface::Guest;
 
-macro_rules! handlers_async {
-    ($($world:ident),*) => {$(
-        impl<M: AsyncControllers> crate::bindings::$world::exports::pointwork::module::handlers_async::Guest for M {
-            async fn handle(handler: u32, context: backend::Context) -> types::Outcome {
-                begin();
-                lower(<M as AsyncControllers>::handle(handler, AsyncContext::new(context)).await)
+            impl<M: ModuleLists<ControllerList: $list>> Guest for M {
+                $($async)? fn handle(handler: u32, context: backend::Context) -> types::Outcome {
+                    begin();
+                    outcome(M::ControllerList::handle(handler, $context::new(context))$(.$await)?)
+                }
             }
-        }
-    )*};
+        };
+    };
 }
 
 macro_rules! listeners {
-    ($($world:ident),*) => {$(
-        impl<M: BlockingChannels> crate::bindings::$world::exports::pointwork::module::listeners::Guest for M {
-            fn deliver(
-                listener: u32,
-                delivery: backend::Delivery,
-                payload: types::Payload,
-            ) -> Result<types::Payload, types::Failure> {
-                begin();
-                let delivery = Delivery::new(delivery);
-                lower_answer(<M as BlockingChannels>::deliver(listener, delivery, payload.into()))
-            }
-        }
-    )*};
-}
+    ($world:ident, $interface:ident, $list:ident, $delivery:ident $(, $async:tt $await:tt)?) => {
+        const _: () = {
+            use crate::bindings::$world::exports::pointwork::module::$interface::Guest;
 
-macro_rules! listeners_async {
-    ($($world:ident),*) => {$(
-        impl<M: AsyncChannels> crate::bindings::$world::exports::pointwork::module::listeners_async::Guest for M {
-            async fn deliver(
-                listener: u32,
-                delivery: backend::Delivery,
-                payload: types::Payload,
-            ) -> Result<types::Payload, types::Failure> {
-                begin();
-                let delivery = AsyncDelivery::new(delivery);
-                lower_answer(<M as AsyncChannels>::deliver(listener, delivery, payload.into()).await)
+            impl<M: ModuleLists<ChannelList: $list>> Guest for M {
+                $($async)? fn deliver(
+                    listener: u32,
+                    delivery: backend::Delivery,
+                    payload: types::Payload,
+                ) -> Result<types::Payload, types::Failure> {
+                    begin();
+                    let delivery = $delivery::new(delivery);
+                    result(M::ChannelList::deliver(listener, delivery, payload.into())$(.$await)?)
+                }
             }
-        }
-    )*};
+        };
+    };
 }
 
 routes!(
@@ -148,7 +129,11 @@ routes!(
     full_module_async
 );
 channels!(channel_module, channel_module_async, full_module, full_module_async);
-handlers!(controller_module, full_module);
-handlers_async!(controller_module_async, full_module_async);
-listeners!(channel_module, full_module);
-listeners_async!(channel_module_async, full_module_async);
+handlers!(controller_module, handlers, BlockingControllers, Context);
+handlers!(full_module, handlers, BlockingControllers, Context);
+handlers!(controller_module_async, handlers_async, AsyncControllers, AsyncContext, async await);
+handlers!(full_module_async, handlers_async, AsyncControllers, AsyncContext, async await);
+listeners!(channel_module, listeners, BlockingChannels, Delivery);
+listeners!(full_module, listeners, BlockingChannels, Delivery);
+listeners!(channel_module_async, listeners_async, AsyncChannels, AsyncDelivery, async await);
+listeners!(full_module_async, listeners_async, AsyncChannels, AsyncDelivery, async await);

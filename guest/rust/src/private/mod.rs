@@ -1,24 +1,38 @@
-//! What the macros expand to. Not part of the public API: it changes without notice.
+//! The items that the macros expand to. Not part of the public API: they change without notice.
 
-mod argument;
-#[cfg(target_arch = "wasm32")]
-mod declaration;
-mod event;
+mod event_name;
 #[cfg(target_arch = "wasm32")]
 mod exports;
-mod glue;
-mod heard;
-mod heard_result;
+mod handler_argument;
+mod listener_argument;
+mod listener_result;
+mod lists;
 mod module;
 #[cfg(target_arch = "wasm32")]
 mod panic;
-mod parts;
 
-pub use argument::{Argument, Kind, has_param, ready, ready_blocking};
-#[cfg(target_arch = "wasm32")]
-pub use declaration::{ChannelDeclaration, ControllerDeclaration};
-pub use event::{is_first, is_own_name, own_name};
-pub use glue::{into_blocking, into_blocking_delivery, unknown_handler, unknown_listener};
-pub use heard::{Heard, HeardKind, check_payload};
-pub use heard_result::{answer, answer_result, check_output, check_result};
-pub use parts::{AsyncChannels, AsyncControllers, BlockingChannels, BlockingControllers, Channels, Controllers};
+pub use event_name::{is_first, is_own_name, own_name};
+pub use handler_argument::{HandlerArgument, ready, ready_blocking};
+pub use listener_argument::{ListenerArgument, check_payload};
+pub use listener_result::{answer, answer_result, check_output, check_result};
+pub use lists::{
+    AsyncChannels, AsyncControllers, BlockingChannels, BlockingControllers, Channels, Controllers, ModuleLists,
+    asynchronous, blocking, unknown_handler, unknown_listener,
+};
+
+/// The kinds of arguments. A handler or listener takes each kind at most once, except for the first two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArgumentKind {
+    /// Read from the request without its body.
+    Request,
+    /// Read from the path parameter with the name of the argument.
+    PathParam,
+    /// Read from the request body.
+    Body,
+    /// The context.
+    Context,
+    /// The delivery.
+    Delivery,
+    /// The payload of the event.
+    Payload,
+}

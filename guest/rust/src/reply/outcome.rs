@@ -1,41 +1,41 @@
-use super::{IntoReply, Reply, Throw};
-use crate::{CallError, Context};
+use super::{IntoReply, Reply};
+use crate::call_error::CallError;
+use crate::throw::Throw;
 
-/// How a handler ended.
+/// The result of a handler.
 #[derive(Clone, Debug)]
 pub enum Outcome {
-    /// With a reply. The host refuses and logs it if somebody replied before.
+    /// A reply. The host refuses and logs it if the request has a reply already.
     Reply(Reply),
-    /// With an error.
+    /// An error.
     Throw(Throw),
-    /// Without either: the reply was sent, or is left to whoever holds the context now.
+    /// No reply: it was sent before, or another holder of the context sends it.
     Deferred,
 }
 
-/// Says that the reply was sent, or that somebody else will (spec H6); from
-/// [`Context::hand_over`](crate::Context::hand_over).
+/// The return value of a handler whose reply was sent before, or is sent by a listener (spec H6).
+/// [`Context::hand_over`](crate::Context::hand_over) returns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "return it from the handler"]
 pub struct Deferred;
 
-/// What a handler may return (spec H1).
+/// The return types of handlers (spec H1): every [`IntoReply`], and:
 ///
-/// Next to every [`IntoReply`]:
-///
-/// | value | outcome |
+/// | type | outcome |
 /// |---|---|
-/// | `Option<T>` | `T`, or 404 |
-/// | `Result<T, E>` | either, `E` being a [`Throw`], a [`CallError`] or a reply as well |
+/// | `Option<T>` | `T`, or 404 for `None` |
+/// | `Result<T, E>` | `T` or `E`, where `E` is [`Throw`], [`CallError`] or any type of this table |
 /// | [`Throw`], [`CallError`] | the error |
-/// | `()`, the context, [`Deferred`] | the reply is left open (spec H6) |
+/// | `()`, the context, [`Deferred`] | no reply by the handler's return (spec H6) |
 #[diagnostic::on_unimplemented(
     message = "a handler cannot return `{Self}`",
     label = "expected a reply",
-    note = "a reply is text, bytes, `Json<…>`, a status, `(status, …)`, `Reply`, `Option` or `Result` of those, `()`, or the context",
-    note = "wrap a value that serde can write in `Json(…)`"
+    note = "a handler returns text, bytes, `Json<…>`, a status, `(status, …)`, `Reply`, `Option` or `Result` of those, \
+            `()`, or the context",
+    note = "to reply with a serializable value as JSON, return `Json(…)`"
 )]
 pub trait IntoOutcome {
-    /// Makes the outcome.
+    /// Converts the value.
     fn into_outcome(self) -> Outcome;
 }
 
@@ -52,7 +52,7 @@ impl<T: IntoOutcome> IntoOutcome for Option<T> {
     fn into_outcome(self) -> Outcome {
         match self {
             Some(value) => value.into_outcome(),
-            None => Throw::new(404_u16, "not found").into_outcome(),
+            None => Outcome::Throw(Throw::new(404_u16, "not found")),
         }
     }
 }
@@ -66,44 +66,21 @@ impl<T: IntoOutcome, E: IntoOutcome> IntoOutcome for Result<T, E> {
     }
 }
 
-impl IntoOutcome for Outcome {
-    fn into_outcome(self) -> Outcome {
-        self
-    }
+macro_rules! into_outcome {
+    ($($ty:ty: $value:ident => $outcome:expr;)*) => {$(
+        impl IntoOutcome for $ty {
+            fn into_outcome(self) -> Outcome {
+                let $value = self;
+                $outcome
+            }
+        }
+    )*};
 }
 
-impl IntoOutcome for Throw {
-    fn into_outcome(self) -> Outcome {
-        Outcome::Throw(self)
-    }
-}
-
-impl IntoOutcome for CallError {
-    fn into_outcome(self) -> Outcome {
-        Outcome::Throw(self.into())
-    }
-}
-
-impl IntoOutcome for () {
-    fn into_outcome(self) -> Outcome {
-        Outcome::Deferred
-    }
-}
-
-impl IntoOutcome for Deferred {
-    fn into_outcome(self) -> Outcome {
-        Outcome::Deferred
-    }
-}
-
-impl<F> IntoOutcome for Context<F> {
-    fn into_outcome(self) -> Outcome {
-        Outcome::Deferred
-    }
-}
-
-impl<F> IntoOutcome for &Context<F> {
-    fn into_outcome(self) -> Outcome {
-        Outcome::Deferred
-    }
+into_outcome! {
+    Outcome: outcome => outcome;
+    Throw: throw => Outcome::Throw(throw);
+    CallError: error => Outcome::Throw(error.into());
+    (): _done => Outcome::Deferred;
+    Deferred: _deferred => Outcome::Deferred;
 }

@@ -4,155 +4,134 @@ use pointwork_events::Event;
 use serde::de::DeserializeOwned;
 
 use super::events::{self, read};
-use crate::Outcome;
-use crate::backend::native::{self, Exchange};
-use crate::bindings::types::{Body, Thrown};
+use crate::backend::native::{Exchange, SentReply};
+use crate::bindings::types::Body;
+use crate::reply::Outcome;
 
-/// What came of a [`TestRequest`](super::TestRequest): the reply or error, and the events on the way.
+/// The result of a [`TestRequest`](super::TestRequest): the reply or error, and the events that the handler emitted.
+///
+/// # Panics
+///
+/// The functions that read the reply panic if there is none.
 #[derive(Debug)]
 pub struct Answer {
     exchange: Rc<Exchange>,
-    end: Option<native::Answer>,
+    reply: Option<SentReply>,
     replied_twice: bool,
 }
 
 impl Answer {
     pub(super) fn new(exchange: Rc<Exchange>, outcome: Outcome) -> Self {
-        let answered = match outcome {
-            Outcome::Reply(reply) => exchange.answer(native::Answer::Reply(reply.into())),
-            Outcome::Throw(throw) => {
-                let (status, message) = throw.into_parts();
-                exchange.answer(native::Answer::Thrown(Thrown { status, message }))
-            }
+        let replied = match outcome {
+            Outcome::Reply(reply) => exchange.reply(SentReply::Reply(reply.into())),
+            Outcome::Throw(throw) => exchange.reply(SentReply::Thrown(throw.into())),
             Outcome::Deferred => Ok(()),
         };
-        let end = exchange.answer.take();
+        let reply = exchange.reply.take();
         Self {
             exchange,
-            end,
-            replied_twice: answered.is_err(),
+            reply,
+            replied_twice: replied.is_err(),
         }
     }
 
-    fn end(&self) -> &native::Answer {
-        self.end
+    #[track_caller]
+    fn reply(&self) -> &SentReply {
+        self.reply
             .as_ref()
-            .expect("nobody replied: the handler left the reply open")
+            .expect("the handler neither replied nor returned a reply")
     }
 
-    /// Whether the handler left the reply to somebody else: it handed the context over, or returned nothing and sent
-    /// nothing. With a host the client gets 500 unless another holder of the context replies.
+    /// Whether there is no reply: the handler handed the context over, or neither sent nor returned a reply. A host
+    /// replies with 500 unless another holder of the context replies.
     pub fn is_open(&self) -> bool {
-        self.end.is_none()
+        self.reply.is_none()
     }
 
-    /// Whether the handler returned a reply after it had sent one, which a host refuses and logs.
+    /// Whether the handler returned a reply after it had sent one. A host refuses and logs the second.
     pub fn replied_twice(&self) -> bool {
         self.replied_twice
     }
 
-    /// Whether a reply that the handler wrote piece by piece was finished. A host breaks off one that was not.
+    /// Whether the handler finished the body that it opened with `open_reply`. A host aborts a reply that is not
+    /// finished.
     pub fn is_finished(&self) -> bool {
-        self.exchange.finished.get()
+        self.exchange.is_finished.get()
     }
 
     /// The status of the reply or error.
-    ///
-    /// # Panics
-    ///
-    /// The reply was left open.
+    #[track_caller]
     pub fn status(&self) -> u16 {
-        match self.end() {
-            native::Answer::Reply(reply) => reply.status,
-            native::Answer::Thrown(thrown) => thrown.status,
+        match self.reply() {
+            SentReply::Reply(reply) => reply.status,
+            SentReply::Thrown(thrown) => thrown.status,
         }
     }
 
-    /// The message of the error; `None` if the handler replied.
-    ///
-    /// # Panics
-    ///
-    /// The reply was left open.
+    /// The message of the error; `None` if the reply is not an error.
+    #[track_caller]
     pub fn message(&self) -> Option<&str> {
-        match self.end() {
-            native::Answer::Reply(_) => None,
-            native::Answer::Thrown(thrown) => Some(&thrown.message),
+        match self.reply() {
+            SentReply::Reply(_) => None,
+            SentReply::Thrown(thrown) => Some(&thrown.message),
         }
     }
 
-    /// The first header of that name that the handler set, whatever its case. What a host adds is not there.
-    ///
-    /// # Panics
-    ///
-    /// The reply was left open.
+    /// The first header of that name that the handler set, in any case. Headers that a host adds are missing.
+    #[track_caller]
     pub fn header(&self, name: &str) -> Option<String> {
-        let native::Answer::Reply(reply) = self.end() else {
+        let SentReply::Reply(reply) = self.reply() else {
             return None;
         };
-        let header = reply
-            .headers
-            .iter()
-            .find(|header| header.name.eq_ignore_ascii_case(name))?;
+        let mut headers = reply.headers.iter();
+        let header = headers.find(|header| header.name.eq_ignore_ascii_case(name))?;
         Some(String::from_utf8_lossy(&header.value).into_owned())
     }
 
-    /// The body; of an error, the JSON text that the client gets.
-    ///
-    /// # Panics
-    ///
-    /// The reply was left open.
+    /// The body; for an error the JSON text that the client gets.
+    #[track_caller]
     pub fn bytes(&self) -> Vec<u8> {
-        match self.end() {
-            native::Answer::Reply(reply) => match &reply.body {
+        match self.reply() {
+            SentReply::Reply(reply) => match &reply.body {
                 Body::Empty => Vec::new(),
                 Body::Text(text) | Body::Json(text) => text.clone().into_bytes(),
                 Body::Bytes(bytes) => bytes.clone(),
             },
-            native::Answer::Thrown(thrown) => serde_json::json!({ "message": thrown.message })
-                .to_string()
-                .into_bytes(),
+            SentReply::Thrown(thrown) => {
+                let body = serde_json::json!({ "message": thrown.message });
+                body.to_string().into_bytes()
+            }
         }
     }
 
-    /// The body as text.
-    ///
-    /// # Panics
-    ///
-    /// The reply was left open, or the body is not UTF-8.
+    /// The body as text. Panics if it is not UTF-8.
+    #[track_caller]
     pub fn text(&self) -> String {
         String::from_utf8(self.bytes()).expect("the body is UTF-8")
     }
 
-    /// The body, read from JSON.
-    ///
-    /// # Panics
-    ///
-    /// The reply was left open, or the body is not JSON of that type; the message says where.
+    /// The body, read from JSON. Panics if it does not fit the type.
+    #[track_caller]
     pub fn json<T: DeserializeOwned>(&self) -> T {
         read("the body", &self.bytes())
     }
 
-    /// The payloads of all events `E` that the handler emitted, in order.
-    ///
-    /// # Panics
-    ///
-    /// A payload under that name is not of that type.
+    /// The payloads of all events `E` that the handler emitted, in order. Panics if one does not fit the type.
+    #[track_caller]
     pub fn emitted<E: Event>(&self) -> Vec<E::Payload> {
         events::emitted::<E>(&self.exchange.bus)
     }
 
-    /// The payload of the event `E` that the handler handed its context over to; `None` if it did not.
-    ///
-    /// # Panics
-    ///
-    /// The payload under that name is not of that type.
+    /// The payload of the event `E` with which the handler handed its context over; `None` if it did not. Panics if the
+    /// payload does not fit the type.
+    #[track_caller]
     pub fn handed_over<E: Event>(&self) -> Option<E::Payload> {
         let all = self.exchange.handed_over.borrow();
         let (name, payload) = all.iter().rfind(|(name, _)| name == E::NAME)?;
         Some(read(name, &payload.data))
     }
 
-    /// A request extension, as the handler left it.
+    /// A request extension after the handler ran.
     pub fn extension(&self, key: &str) -> Option<String> {
         self.exchange.extension(key)
     }

@@ -4,36 +4,31 @@ use std::rc::Rc;
 use pointwork_events::{Event, IoEvent};
 use serde::Serialize;
 
-use super::{Reaction, TestRequest, block_on, events};
-use crate::backend::native;
-use crate::backend::native::delivery::Occasion;
-use crate::{AsyncDelivery, Channel, Payload};
+use super::reaction::Reaction;
+use super::request::TestRequest;
+use super::{block_on, events};
+use crate::backend::native::{NativeContext, NativeDelivery, TestDelivery};
+use crate::channel::Channel;
+use crate::delivery::AsyncDelivery;
+use crate::payload::Payload;
 
-/// An event to one channel, with the answers to the events that its listener calls in turn; see the
-/// [module's docs](super).
+/// An event for one channel, with closures as listeners of the events that it calls; see the [module docs](super).
 #[derive(Debug)]
 #[must_use = "an event does nothing until `run`"]
 pub struct TestEvent {
-    occasion: Occasion,
+    delivery: TestDelivery,
     payload: Payload,
     context: Option<TestRequest>,
 }
 
 impl TestEvent {
-    /// An event by its type.
-    ///
-    /// # Panics
-    ///
-    /// The payload cannot be written as JSON.
+    /// An event by its type. Panics if the payload cannot be written as JSON.
     pub fn new<E: Event>(payload: E::Payload) -> Self {
         Self::named(E::NAME, &payload)
     }
 
-    /// An event by its name, with or without the channel's before it: `db:product:all` or `product:all`.
-    ///
-    /// # Panics
-    ///
-    /// The payload cannot be written as JSON.
+    /// An event by its name, with or without the channel's name before it: `db:product:all` or `product:all`. Panics if
+    /// the payload cannot be written as JSON.
     pub fn named<T: Serialize + ?Sized>(event: &str, payload: &T) -> Self {
         Self::raw(
             event,
@@ -44,66 +39,67 @@ impl TestEvent {
     /// An event by its name, with a payload of any content type.
     pub fn raw(event: &str, payload: Payload) -> Self {
         Self {
-            occasion: Occasion {
+            delivery: TestDelivery {
                 event: event.into(),
-                ..Occasion::default()
+                ..TestDelivery::default()
             },
             payload,
             context: None,
         }
     }
 
-    /// Sets the id of the request that began the chain of calls. Without this no request did.
+    /// Sets the id of the request that started the chain of calls; without it, no request did.
     pub fn request_id(mut self, id: &str) -> Self {
-        self.occasion.request_id = Some(id.into());
+        self.delivery.request_id = Some(id.into());
         self
     }
 
-    /// Hands over the context of a request with the event (spec H6). What the listener calls through that context is
-    /// answered by the request, not by the event.
+    /// Hands over the context of a request with the event (spec H6). The listeners of the request, not those of the
+    /// event, answer calls through that context.
     pub fn with_context(mut self, request: TestRequest) -> Self {
         self.context = Some(request);
         self
     }
 
-    /// Answers the event whenever the listener calls it. Without this, a call fails with `unknown-event`.
+    /// Sets the listener of an event that the code under test calls. A call without a listener fails with
+    /// `unknown-event`.
     pub fn on<E: IoEvent>(mut self, listener: impl Fn(E::Payload) -> E::Output + 'static) -> Self {
-        events::answer::<E>(&mut self.occasion.bus, listener);
+        events::answer::<E>(&mut self.delivery.bus, listener);
         self
     }
 
-    /// Fails the event whenever the listener calls it, with a code of [`CallError::code`](crate::CallError::code).
+    /// Sets a listener that fails, with a code of [`CallError::code`](crate::CallError::code).
     pub fn fail<E: IoEvent>(mut self, code: &str, status: u16, message: &str) -> Self {
-        events::fail::<E>(&mut self.occasion.bus, code, status, message);
+        events::fail::<E>(&mut self.delivery.bus, code, status, message);
         self
     }
 
-    /// Runs the listener of `C` that hears the event.
+    /// Runs the listener of `C` for the event.
     ///
     /// # Panics
     ///
-    /// No listener of the channel hears it; the message lists the events that there are. An `async` listener waits for
-    /// something that is not of this crate, and so would wait for ever.
+    /// The channel has no listener for the event; the message lists its events. An `async` listener awaits a future
+    /// that is not of this crate, which nothing would wake.
     pub fn run<C: Channel>(mut self) -> Reaction {
-        let (listener, event) = match find::<C>(&self.occasion.event) {
+        let (listener, event) = match find::<C>(&self.delivery.event) {
             Ok(found) => found,
             Err(all) => panic!(
-                "no listener of channel `{}` hears `{}`, expected one of:\n{all}",
+                "channel `{}` has no listener for `{}`, expected one of:\n{all}",
                 C::NAME,
-                self.occasion.event
+                self.delivery.event
             ),
         };
-        self.occasion.event = event.into();
-        let occasion = Rc::new(self.occasion);
+        self.delivery.event = event.into();
+        let delivery = Rc::new(self.delivery);
         let exchange = self.context.map(TestRequest::into_exchange);
-        let context = exchange.clone().map(native::Context::new);
-        let delivery = AsyncDelivery::new(native::Delivery::new(Rc::clone(&occasion), context));
-        let answer = block_on(C::deliver_async(listener, delivery, self.payload));
-        Reaction::new(occasion, answer, exchange)
+        let context = exchange.clone().map(NativeContext::new);
+        let argument = AsyncDelivery::new(NativeDelivery::new(Rc::clone(&delivery), context));
+        let result = block_on(C::deliver_async(listener, argument, self.payload));
+        Reaction::new(delivery, result, exchange)
     }
 }
 
-/// Number and own name of the event's listener, or the list of all events there are.
+/// The number of the event's listener and the event's own name, or the list of all events.
 fn find<C: Channel>(name: &str) -> Result<(u32, &'static str), String> {
     let own = name.strip_prefix(C::NAME).and_then(|rest| rest.strip_prefix(':'));
     let mut all = String::new();

@@ -1,38 +1,34 @@
-//! The events of a test: answered by closures, and read back.
+//! The events of a test: listeners that are closures, and the events that were emitted.
 
 use pointwork_events::{Event, IoEvent};
 use serde::de::DeserializeOwned;
 
 use crate::backend::native::Bus;
-use crate::bindings::types::{Failure, Payload};
+use crate::bindings::types::Failure;
+use crate::json::from_json;
 use crate::payload;
 
 /// Answers the event whenever it is called.
 pub(super) fn answer<E: IoEvent>(bus: &mut Bus, listener: impl Fn(E::Payload) -> E::Output + 'static) {
-    let answer = move |payload: &Payload| {
-        let output = listener(payload::decode(payload)?);
-        payload::encode(&output).map_err(|error| error.to_string())
-    };
-    bus.listen(
-        E::NAME,
-        Box::new(move |payload| {
-            answer(payload).map_err(|message| Failure {
-                code: "bad-payload".into(),
-                status: 500,
-                message,
-            })
-        }),
-    );
+    bus.listen(E::NAME, move |payload| {
+        payload::decode(payload)
+            .and_then(|payload| payload::encode(&listener(payload)).map_err(|error| error.to_string()))
+            .map_err(|message| failure("bad-payload", 500, &message))
+    });
 }
 
 /// Fails the event whenever it is called.
 pub(super) fn fail<E: IoEvent>(bus: &mut Bus, code: &str, status: u16, message: &str) {
-    let failure = Failure {
+    let failure = failure(code, status, message);
+    bus.listen(E::NAME, move |_| Err(failure.clone()));
+}
+
+fn failure(code: &str, status: u16, message: &str) -> Failure {
+    Failure {
         code: code.into(),
         status,
         message: message.into(),
-    };
-    bus.listen(E::NAME, Box::new(move |_| Err(failure.clone())));
+    }
 }
 
 /// The payloads of all events `E` that were emitted, in order.
@@ -42,10 +38,10 @@ pub(super) fn emitted<E: Event>(bus: &Bus) -> Vec<E::Payload> {
     payloads.iter().map(|payload| read(E::NAME, &payload.data)).collect()
 }
 
-/// A value that a test expects to be there.
+/// Reads JSON, and fails the test with `what` if that is not possible.
 #[track_caller]
 pub(super) fn read<T: DeserializeOwned>(what: &str, text: &[u8]) -> T {
-    match payload::from_json(text) {
+    match from_json(text) {
         Ok(value) => value,
         Err(error) => panic!("{what} does not fit: {error}"),
     }

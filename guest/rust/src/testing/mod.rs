@@ -1,8 +1,7 @@
-//! Unit tests of controllers and channels, natively and without a host. Behind the feature `testing`; meant for
-//! `[dev-dependencies]`.
+//! Native unit tests of controllers and channels, without a host. Enable the feature `testing` in `[dev-dependencies]`.
 //!
-//! A [`TestRequest`] finds its handler by method and path through the declarations that the host would read, so a test
-//! covers the attribute as well as the function. Events are answered by closures. Handlers of either form run.
+//! A [`TestRequest`] finds its handler by method and path, from the routes that the host would read, so a test covers
+//! the attribute as well as the function. Closures are the listeners of events. Handlers of both forms run.
 //!
 //! ```
 //! use pointwork_guest::testing::TestRequest;
@@ -37,8 +36,8 @@
 //! assert_eq!(answer.message(), Some("path parameter `id`: invalid digit found in string, got `x`"));
 //! ```
 //!
-//! A [`TestEvent`] finds its listener in the same way. If the listener replies in a controller's stead, it gets the
-//! context of a request with the event, and the reply stands in the [`Reaction`].
+//! A [`TestEvent`] finds its listener in the same way. For a listener that replies instead of a controller, the event
+//! carries the context of a request, and the [`Reaction`] contains the reply.
 //!
 //! ```
 //! use pointwork_guest::testing::{TestEvent, TestRequest};
@@ -87,8 +86,8 @@
 //! assert_eq!(reaction.reply().text(), "tea");
 //! ```
 //!
-//! It stands in for the host as far as a controller or a channel can see, and no further: no limits, no middleware, no other modules,
-//! no clean-up of replies. What a client gets is for a test against a running host.
+//! There are no limits, no middleware, no other modules, and replies are not sanitised. Test the replies that clients
+//! get against a running host.
 
 mod answer;
 mod event;
@@ -106,13 +105,13 @@ pub use event::TestEvent;
 pub use reaction::Reaction;
 pub use request::TestRequest;
 
-/// Nothing of this crate waits natively, so a future is ready at once or never.
+/// Natively, nothing of this crate waits, so a future is ready at once or never.
 fn block_on<T>(future: impl Future<Output = T>) -> T {
     let mut task = Task::from_waker(Waker::noop());
     match pin!(future).poll(&mut task) {
         Poll::Ready(value) => value,
         Poll::Pending => {
-            panic!("the code under test waits for something that is not of this crate, and nothing here wakes it")
+            panic!("the code under test awaits a future that is not of this crate, which nothing here wakes")
         }
     }
 }

@@ -3,13 +3,16 @@ use std::rc::Rc;
 use pointwork_events::IoEvent;
 use serde::Serialize;
 
+use super::answer::Answer;
 use super::routing::{find, params};
-use super::{Answer, block_on, events};
-use crate::backend::native::{self, Exchange};
+use super::{block_on, events};
+use crate::backend::native::{Exchange, NativeContext};
 use crate::bindings::types::Header;
-use crate::{AsyncContext, Controller, payload};
+use crate::context::AsyncContext;
+use crate::controller::Controller;
+use crate::json::JSON;
 
-/// A request to one controller, with the answers to its events; see the [module's docs](super).
+/// A request for one controller, with closures as listeners of the events that it calls; see the [module docs](super).
 #[derive(Debug)]
 #[must_use = "a request does nothing until `run`"]
 pub struct TestRequest(Exchange);
@@ -69,41 +72,34 @@ impl TestRequest {
         self
     }
 
-    /// Sets the body to the value as JSON, with its `content-type`.
-    ///
-    /// # Panics
-    ///
-    /// The value cannot be written as JSON.
+    /// Sets the body to the value as JSON, and the `content-type`. Panics if the value cannot be written as JSON.
     pub fn json<T: Serialize + ?Sized>(self, value: &T) -> Self {
         let body = serde_json::to_vec(value).expect("the body can be written as JSON");
-        self.header("content-type", payload::JSON).body(body)
+        self.header("content-type", JSON).body(body)
     }
 
-    /// Sets a request extension, as the middleware of a host application would.
+    /// Sets a request extension, as the middleware of a host application does.
     pub fn extension(self, key: &str, value: &str) -> Self {
         self.0.extensions.borrow_mut().push((key.into(), value.into()));
         self
     }
 
-    /// Answers the event whenever the handler calls it. Without this, a call fails with `unknown-event`.
+    /// Sets the listener of an event that the code under test calls. A call without a listener fails with
+    /// `unknown-event`.
     pub fn on<E: IoEvent>(mut self, listener: impl Fn(E::Payload) -> E::Output + 'static) -> Self {
         events::answer::<E>(&mut self.0.bus, listener);
         self
     }
 
-    /// Fails the event whenever the handler calls it, with a code of [`CallError::code`](crate::CallError::code).
+    /// Sets a listener that fails, with a code of [`CallError::code`](crate::CallError::code).
     pub fn fail<E: IoEvent>(mut self, code: &str, status: u16, message: &str) -> Self {
         events::fail::<E>(&mut self.0.bus, code, status, message);
         self
     }
 
-    /// Says which route the request came by, for one that goes to a channel; see
-    /// [`TestEvent::with_context`](super::TestEvent::with_context). `pattern` is the full one, `/products/:id`.
-    /// [`run`](Self::run) finds the route itself.
-    ///
-    /// # Panics
-    ///
-    /// The request's path does not match the pattern.
+    /// Sets the route of a request whose context goes to a channel; see
+    /// [`TestEvent::with_context`](super::TestEvent::with_context). `pattern` is the full pattern, `/products/:id`.
+    /// Panics if the request's path does not match it. [`run`](Self::run) sets the route itself.
     pub fn route(mut self, pattern: &str) -> Self {
         match params(pattern, &self.0.path) {
             Some(params) => self.0.params = params,
@@ -113,19 +109,19 @@ impl TestRequest {
         self
     }
 
-    /// The request as the host holds it.
+    /// The request for the stand-in of the host.
     pub(super) fn into_exchange(mut self) -> Rc<Exchange> {
-        // A request without a body has an empty one, which can be taken once as well.
+        // A request without a body has an empty one, which can be taken once.
         self.0.body.get_mut().get_or_insert_default();
         Rc::new(self.0)
     }
 
-    /// Runs the handler of `C` that the request reaches.
+    /// Runs the handler of `C` for the request.
     ///
     /// # Panics
     ///
-    /// No route of the controller matches; the message lists those that there are. An `async` handler waits for something
-    /// that is not of this crate, and so would wait for ever.
+    /// No route of the controller matches; the message lists its routes. An `async` handler awaits a future that is not
+    /// of this crate, which nothing would wake.
     pub fn run<C: Controller>(mut self) -> Answer {
         let found = match find::<C>(&self.0.method, &self.0.path) {
             Ok(found) => found,
@@ -139,7 +135,7 @@ impl TestRequest {
         self.0.params = found.params;
         self.0.route = found.pattern;
         let exchange = self.into_exchange();
-        let context = AsyncContext::new(native::Context::new(Rc::clone(&exchange)));
+        let context = AsyncContext::new(NativeContext::new(Rc::clone(&exchange)));
         let outcome = block_on(C::handle_async(found.handler, context));
         Answer::new(exchange, outcome)
     }

@@ -1,8 +1,8 @@
-//! Finds the handler of a test request, by the rules of the host (spec P1 to P6, P8) as far as one controller goes.
+//! Finds the handler of a test request by the rules of the host (spec P1 to P6, P8), within one controller.
 
 use std::fmt::Write as _;
 
-use crate::Controller;
+use crate::controller::{Controller, Route};
 
 pub(super) struct Found {
     pub(super) handler: u32,
@@ -10,7 +10,7 @@ pub(super) struct Found {
     pub(super) params: Vec<(String, String)>,
 }
 
-/// The best route, or the list of all there are.
+/// The route with the highest precedence, or the list of all routes.
 pub(super) fn find<C: Controller>(method: &str, path: &str) -> Result<Found, String> {
     let mut best: Option<((Vec<u8>, bool), Found)> = None;
     let mut all = String::new();
@@ -22,7 +22,8 @@ pub(super) fn find<C: Controller>(method: &str, path: &str) -> Result<Found, Str
         let Some((ranks, params)) = capture(&pattern, path) else {
             continue;
         };
-        // A literal beats a parameter, a parameter a rest, and a route for the very method one for all.
+        // A literal wins over a parameter, a parameter over a rest, and a route for the method over one for all
+        // methods.
         let rank = (ranks, route.method.is_none());
         if best.as_ref().is_none_or(|(other, _)| rank < *other) {
             best = Some((
@@ -38,7 +39,7 @@ pub(super) fn find<C: Controller>(method: &str, path: &str) -> Result<Found, Str
     best.map(|(_, found)| found).ok_or(all)
 }
 
-fn patterns<C: Controller>() -> impl Iterator<Item = (&'static crate::Route, String)> {
+fn patterns<C: Controller>() -> impl Iterator<Item = (&'static Route, String)> {
     C::ROUTES.iter().flat_map(|route| {
         let paths = if route.paths.is_empty() { &[""] } else { route.paths };
         paths.iter().map(move |path| (route, join(C::PREFIX, path)))
@@ -50,14 +51,14 @@ fn join(prefix: &str, path: &str) -> String {
     format!("/{}", joined.trim_matches('/'))
 }
 
-/// The parameters of a path in one pattern; `None` if it does not match.
+/// The parameters of a path by a pattern; `None` if the path does not match.
 pub(super) fn params(pattern: &str, path: &str) -> Option<Params> {
     capture(pattern, path).map(|(_, params)| params)
 }
 
 type Params = Vec<(String, String)>;
 
-/// The rank of each segment, lower being more exact, and the parameters.
+/// The rank of each segment, where a lower one wins, and the parameters.
 fn capture(pattern: &str, path: &str) -> Option<(Vec<u8>, Params)> {
     let (mut pattern, mut path) = (pattern.strip_prefix('/')?, Some(path.strip_prefix('/')?));
     let (mut ranks, mut params) = (Vec::new(), Params::new());

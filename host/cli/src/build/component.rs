@@ -1,90 +1,65 @@
-//! From what the compiler wrote to a component.
+//! Encodes the module of the compiler as a component.
 
-use std::fmt;
 use std::path::Path;
 
 use wasmparser::{Parser, Payload};
-use wit_component::{ComponentEncoder, DecodedWasm};
-use wit_parser::{Resolve, WorldItem};
+use wit_component::ComponentEncoder;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, OrFailed, Result};
 
-/// What a component exports of the contract.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Contract {
-    controllers: Option<Form>,
-    channels: Option<Form>,
-}
-
-/// How a module's handlers run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
-    Synchronous,
-    Asynchronous,
-}
-
-impl fmt::Display for Contract {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.controllers, self.channels) {
-            (Some(form), None) => write!(f, "controllers, {form}"),
-            (None, Some(form)) => write!(f, "channels, {form}"),
-            (Some(one), Some(other)) if one == other => write!(f, "controllers and channels, {one}"),
-            (Some(controllers), Some(channels)) => write!(f, "controllers, {controllers}; channels, {channels}"),
-            (None, None) => f.write_str("nothing of the contract"),
-        }
-    }
-}
-
-impl fmt::Display for Form {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Synchronous => "synchronous",
-            Self::Asynchronous => "asynchronous",
-        })
-    }
-}
-
-/// Turns the file that the compiler wrote into a component and says what it exports.
+/// Turns the file of the compiler into a component. The second result is its exports of the contract, for people.
 ///
-/// Some targets (wasm32-wasip2) end in a component already; that one is taken as it is.
-pub(super) fn encode(file: &Path) -> Result<(Vec<u8>, Contract)> {
-    let module = std::fs::read(file)
-        .map_err(|error| Error::failed(format!("cannot read `{}`", file.display())).with_source(error))?;
+/// Some targets (wasm32-wasip2) end in a component, which is taken as it is.
+pub(super) fn encode(file: &Path) -> Result<(Vec<u8>, String)> {
+    let module = std::fs::read(file).or_failed(format_args!("cannot read `{}`", file.display()))?;
     let component = if Parser::is_component(&module) {
         module
     } else {
         componentize(&module, file)?
     };
-    let contract = contract(&component)
-        .map_err(|error| Error::failed("cannot read the component that was just built").with_source(error))?;
-    if contract == Contract::default() {
-        return Err(
-            Error::failed(format!("`{}` exports neither controllers nor channels", file.display()))
-                .with_hint(FORGOT_MODULE),
-        );
-    }
+    let inspection = pointwork::inspect(&component).or_failed("cannot read the component that was built")?;
+    let contract = contract(&inspection.exports).ok_or_else(|| {
+        Error::failed(format!("`{}` exports neither controllers nor channels", file.display())).with_hint(FORGOT_MODULE)
+    })?;
     Ok((component, contract))
+}
+
+/// The exports of the contract, of any version: the host decides which versions it accepts.
+fn contract(exports: &[String]) -> Option<String> {
+    let has = |interface: &str| {
+        let names = exports.iter().filter_map(|export| export.split('@').next());
+        names
+            .filter_map(|name| name.strip_prefix("pointwork:module/"))
+            .any(|name| name == interface)
+    };
+    let form = |interface: &str| match (has(&format!("{interface}-async")), has(interface)) {
+        (true, _) => Some("asynchronous"),
+        (false, true) => Some("synchronous"),
+        (false, false) => None,
+    };
+    match (form("handlers"), form("listeners")) {
+        (Some(form), None) => Some(format!("controllers, {form}")),
+        (None, Some(form)) => Some(format!("channels, {form}")),
+        (Some(one), Some(other)) if one == other => Some(format!("controllers and channels, {one}")),
+        (Some(one), Some(other)) => Some(format!("controllers, {one}; channels, {other}")),
+        (None, None) => None,
+    }
 }
 
 const FORGOT_MODULE: &str = "list what the module serves, once per crate: pointwork_guest::module! { … }";
 
 fn componentize(module: &[u8], file: &Path) -> Result<Vec<u8>> {
     if !has_component_type(module) {
-        return Err(
-            Error::failed(format!("`{}` does not say what it imports and exports", file.display()))
-                .with_source(
-                    "it has no `component-type` section, which the `module!` macro of `pointwork-guest` leaves",
-                )
-                .with_hint(FORGOT_MODULE),
-        );
+        let message = format!("`{}` does not declare its imports and exports", file.display());
+        return Err(Error::failed(message)
+            .with_source("it has no `component-type` section, which the `module!` macro of `pointwork-guest` adds")
+            .with_hint(FORGOT_MODULE));
     }
     encode_module(module).map_err(|source| {
         let text = format!("{source:#}");
-        let error = Error::failed(format!("cannot make a component of `{}`", file.display())).with_source(source);
-        match hint(&text) {
-            Some(hint) => error.with_hint(hint),
-            None => error,
-        }
+        Error::failed(format!("cannot make a component of `{}`", file.display()))
+            .with_source(source)
+            .with_optional_hint(hint(&text))
     })
 }
 
@@ -98,7 +73,7 @@ fn has_component_type(module: &[u8]) -> bool {
     )
 }
 
-/// What the usual failures of the encoder mean in a controller project.
+/// The hint for common failures of the encoder in a controller project.
 fn hint(text: &str) -> Option<&'static str> {
     if text.contains("wbindgen") {
         Some(
@@ -114,33 +89,4 @@ fn hint(text: &str) -> Option<&'static str> {
     } else {
         None
     }
-}
-
-fn contract(component: &[u8]) -> anyhow::Result<Contract> {
-    let DecodedWasm::Component(resolve, world) = wit_component::decode(component)? else {
-        anyhow::bail!("it is a WIT package, not a component");
-    };
-    let mut found = Contract::default();
-    for item in resolve.worlds[world].exports.values() {
-        let WorldItem::Interface { id, .. } = item else {
-            continue;
-        };
-        match interface_name(&resolve, *id) {
-            Some("handlers") => found.controllers = Some(Form::Synchronous),
-            Some("handlers-async") => found.controllers = Some(Form::Asynchronous),
-            Some("listeners") => found.channels = Some(Form::Synchronous),
-            Some("listeners-async") => found.channels = Some(Form::Asynchronous),
-            _ => {}
-        }
-    }
-    Ok(found)
-}
-
-/// The interface's name if it is one of the contract, of whatever version: that is for the host to judge.
-fn interface_name(resolve: &Resolve, id: wit_parser::InterfaceId) -> Option<&str> {
-    let interface = &resolve.interfaces[id];
-    let package = &resolve.packages[interface.package?].name;
-    (package.namespace == "pointwork" && package.name == "module")
-        .then_some(interface.name.as_deref())
-        .flatten()
 }

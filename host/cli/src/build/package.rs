@@ -1,25 +1,25 @@
-//! What there is to build: `cargo metadata` looked at with the eyes of `pointwork build`.
+//! The package to build, by `cargo metadata`.
 
 use std::path::{Path, PathBuf};
 
 use cargo_metadata::{CrateType, Metadata, MetadataCommand, Package, PackageId};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, OrFailed, Result};
 use crate::suggest;
 
 /// The package to build.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct CargoPackage {
     pub(super) id: PackageId,
     pub(super) name: String,
     pub(super) manifest: PathBuf,
-    /// Where the compiler is asked about its target, so that a toolchain file of the project counts.
+    /// The directory of the manifest, whose toolchain file chooses the compiler.
     pub(super) directory: PathBuf,
     pub(super) workspace_root: PathBuf,
 }
 
 /// Finds the package at `path`, a directory or a Cargo.toml, and checks that it builds a `cdylib`.
-pub(super) fn find(path: &Path, wanted: Option<&str>) -> Result<Found> {
+pub(super) fn find(path: &Path, wanted: Option<&str>) -> Result<CargoPackage> {
     let manifest = manifest(path)?;
     let metadata = metadata(&manifest)?;
     let package = match wanted {
@@ -37,7 +37,7 @@ pub(super) fn find(path: &Path, wanted: Option<&str>) -> Result<Found> {
         )));
     }
     let directory = package.manifest_path.parent().unwrap_or(&package.manifest_path);
-    Ok(Found {
+    Ok(CargoPackage {
         id: package.id.clone(),
         name: package.name.to_string(),
         manifest: package.manifest_path.clone().into_std_path_buf(),
@@ -49,11 +49,11 @@ pub(super) fn find(path: &Path, wanted: Option<&str>) -> Result<Found> {
 /// `rlib` beside it keeps `cargo test` and doctests working.
 const CDYLIB_LINES: &str = "[lib]\ncrate-type = [\"cdylib\", \"rlib\"]";
 
-/// The Cargo.toml at `path`, absolute. Directories above it are not searched: what is built is what was named.
+/// The absolute path of the Cargo.toml at `path`. Directories above it are not searched.
 fn manifest(path: &Path) -> Result<PathBuf> {
     let absolute = path
         .canonicalize()
-        .map_err(|error| Error::failed(format!("cannot find `{}`", path.display())).with_source(error))?;
+        .or_failed(format_args!("cannot find `{}`", path.display()))?;
     let manifest = if absolute.is_dir() {
         absolute.join("Cargo.toml")
     } else {
@@ -73,16 +73,12 @@ fn metadata(manifest: &Path) -> Result<Metadata> {
     let mut command = MetadataCommand::new();
     command.manifest_path(manifest).no_deps();
     command.exec().map_err(|error| match error {
-        cargo_metadata::Error::Io(error) => super::compile::cannot_run_cargo(error),
+        cargo_metadata::Error::Io(error) => super::toolchain::cannot_run_cargo(error),
         cargo_metadata::Error::CargoMetadata { stderr } => {
             let reason = stderr.trim().trim_start_matches("error: ").to_owned();
             Error::failed(format!("cargo cannot read `{}`", manifest.display())).with_source(reason)
         }
-        other => Error::failed(format!(
-            "cannot understand what cargo says about `{}`",
-            manifest.display()
-        ))
-        .with_source(other),
+        other => Error::failed(format!("cannot parse the metadata of `{}`", manifest.display())).with_source(other),
     })
 }
 
@@ -96,13 +92,13 @@ fn named<'a>(metadata: &'a Metadata, name: &str) -> Result<&'a Package> {
         "no package `{name}` in the workspace `{}`",
         metadata.workspace_root
     ));
-    Err(match suggest::nearest(name, names()) {
-        Some(near) => error.with_hint(format!("did you mean `{near}`?")),
-        None => error.with_hint(format!("it has {}", suggest::list(names()))),
-    })
+    Err(error.with_hint(match suggest::nearest(name, names()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("it has {}", suggest::list(names())),
+    }))
 }
 
-/// The package whose own Cargo.toml was named, or else the only one of the workspace that builds a `cdylib`.
+/// The package of the manifest, or else the only one of the workspace that builds a `cdylib`.
 fn only<'a>(metadata: &'a Metadata, manifest: &Path) -> Result<&'a Package> {
     let packages = metadata.workspace_packages();
     if let Some(package) = packages

@@ -1,4 +1,4 @@
-//! The compiler's WebAssembly target: is it there, and if not, can it be added?
+//! Cargo, the compiler and its WebAssembly target.
 
 use std::ffi::OsString;
 use std::io;
@@ -9,9 +9,13 @@ use crate::error::{Error, Result};
 use crate::exit::Exit;
 use crate::ui::Terminal;
 
-/// Sees to it that the compiler has the standard library of `target`, with rustup's help where there is a rustup.
+/// The hint for a target that does not fit.
+pub(super) const TARGETS: &str =
+    "controllers are built for `wasm32-unknown-unknown`, channel modules for `wasm32-wasip2`";
+
+/// Ensures that the compiler has the standard library of `target`; if not, rustup adds it.
 ///
-/// `directory` is where the package lies: a toolchain file there decides which compiler is asked.
+/// `directory` is that of the package: a toolchain file there chooses the compiler.
 pub(super) fn ensure_target(directory: &Path, target: &str, terminal: &mut Terminal) -> Result<()> {
     if is_installed(directory, target)? {
         return Ok(());
@@ -23,31 +27,30 @@ pub(super) fn ensure_target(directory: &Path, target: &str, terminal: &mut Termi
         .args(["target", "add", target])
         .current_dir(directory)
         .stdin(Stdio::null())
-        // Standard output is for what `build` itself was asked for.
+        // Standard output is for the result of `build`.
         .stdout(io::stderr())
         .status();
+    let missing = |hint: &str| {
+        let message = format!("the compiler's target `{target}` is missing and could not be added");
+        Error::new(Exit::MissingTool, message).with_hint(format!("{hint}{}", by_hand(target)))
+    };
     match added {
         Ok(status) if status.success() && is_installed(directory, target)? => Ok(()),
-        Ok(status) if status.success() => Err(missing(target).with_hint(format!(
-            "rustup added it to another toolchain than the one that `rustc` in PATH belongs to\n{}",
-            by_hand(target)
-        ))),
-        Ok(status) => Err(missing(target)
-            .with_source(format!("`rustup target add {target}` failed with {status}"))
-            .with_hint(format!(
-                "without a network, run it where there is one and copy the toolchain\n{}",
-                by_hand(target)
-            ))),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(missing(target)
-            .with_source("there is no rustup to add it with")
-            .with_hint(by_hand(target))),
-        Err(error) => Err(missing(target)
-            .with_source(Error::failed("cannot run `rustup`").with_source(error))
-            .with_hint(by_hand(target))),
+        Ok(status) if status.success() => Err(missing(
+            "rustup added it to another toolchain than that of the `rustc` in PATH\n",
+        )),
+        Ok(status) => Err(
+            missing("without a network, run it on a machine with one and copy the toolchain\n")
+                .with_source(format!("`rustup target add {target}` failed with {status}")),
+        ),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(missing("").with_source("rustup, which could add it, is not installed"))
+        }
+        Err(error) => Err(missing("").with_source(Error::failed("cannot run `rustup`").with_source(error))),
     }
 }
 
-/// Asks the compiler where it would look for the target's libraries. It answers for targets that are not installed, too.
+/// Whether the compiler has the libraries of the target. It prints their directory for missing targets, too.
 fn is_installed(directory: &Path, target: &str) -> Result<bool> {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| OsString::from("rustc"));
     let output = Command::new(&rustc)
@@ -56,38 +59,27 @@ fn is_installed(directory: &Path, target: &str) -> Result<bool> {
         .stdin(Stdio::null())
         .output()
         .map_err(|error| {
-            Error::new(
-                Exit::MissingTool,
-                format!("cannot run the Rust compiler `{}`", rustc.display()),
-            )
-            .with_source(error)
-            .with_hint("install Rust as https://rustup.rs says, or name the compiler in RUSTC")
+            let message = format!("cannot run the Rust compiler `{}`", rustc.display());
+            Error::new(Exit::MissingTool, message)
+                .with_source(error)
+                .with_hint("install Rust from https://rustup.rs, or name the compiler in RUSTC")
         })?;
     if !output.status.success() {
         let reason = String::from_utf8_lossy(&output.stderr);
-        let reason = reason
-            .lines()
-            .find(|line| !line.trim().is_empty())
-            .unwrap_or("it does not say why");
+        let reason = reason.lines().find(|line| !line.trim().is_empty());
+        let reason = reason.unwrap_or("it gives no reason").trim_start_matches("error: ");
         return Err(
-            Error::failed(format!("the Rust compiler does not take the target `{target}`"))
-                .with_source(reason.trim_start_matches("error: ").to_owned())
-                .with_hint("controllers are built for `wasm32-unknown-unknown`, channel modules for `wasm32-wasip2`"),
+            Error::failed(format!("the Rust compiler does not know the target `{target}`"))
+                .with_source(reason)
+                .with_hint(TARGETS),
         );
     }
     let libraries = String::from_utf8_lossy(&output.stdout);
-    // An empty directory is what a removed target leaves behind.
+    // A removed target leaves an empty directory behind.
     Ok(std::fs::read_dir(libraries.trim()).is_ok_and(|mut entries| entries.next().is_some()))
 }
 
-fn missing(target: &str) -> Error {
-    Error::new(
-        Exit::MissingTool,
-        format!("the compiler's target `{target}` is missing and could not be added"),
-    )
-}
-
-/// How to get the target without us.
+/// The commands that add the target.
 fn by_hand(target: &str) -> String {
     let mut text = format!("with rustup:            rustup target add {target}");
     let distributions: &[(&str, &str)] = match target {
@@ -103,4 +95,15 @@ fn by_hand(target: &str) -> String {
         text.push_str(&format!("\n{system:<23} {command}"));
     }
     text
+}
+
+/// The cargo in `CARGO`, which `cargo run` sets so that both use the same toolchain; otherwise the one in PATH.
+pub(super) fn cargo() -> OsString {
+    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}
+
+pub(super) fn cannot_run_cargo(error: io::Error) -> Error {
+    Error::new(Exit::MissingTool, format!("cannot run `{}`", cargo().display()))
+        .with_source(error)
+        .with_hint("install Rust from https://rustup.rs, or name cargo in CARGO")
 }

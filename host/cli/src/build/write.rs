@@ -1,26 +1,25 @@
-//! Puts a file in its place in one move.
+//! Replaces a file atomically.
 
 use std::io::{self, Write};
 use std::path::Path;
 
-use crate::error::{Error, Result};
+use crate::error::{OrFailed, Result};
 
-/// Writes `bytes` to `path`, so that whoever watches or reads it sees the old file or the new one, never a part.
+/// Writes `bytes` to `path`. A reader sees the old file or the new one, never a part.
 pub(crate) fn atomically(path: &Path, bytes: &[u8]) -> Result<()> {
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    try_write(directory, path, bytes)
-        .map_err(|error| Error::failed(format!("cannot write `{}`", path.display())).with_source(error))
+    try_write(directory, path, bytes).or_failed(format_args!("cannot write `{}`", path.display()))
 }
 
 fn try_write(directory: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
     std::fs::create_dir_all(directory)?;
     let mut builder = tempfile::Builder::new();
     builder.prefix(".pointwork-");
-    // A temporary file is private by default; this one becomes what a server under another user reads. The process's
-    // mask still applies.
+    // A temporary file is private by default, but a server of another user reads this one. The mask of the process
+    // applies.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     let mut file = builder.tempfile_in(directory)?;

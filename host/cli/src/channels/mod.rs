@@ -3,88 +3,82 @@
 mod response;
 mod sqlite;
 
-use std::sync::Arc;
-
-use pointwork::App;
+use pointwork::{App, Listener};
+use pointwork_sqlite::Sqlite;
 use tokio::runtime::Handle;
 
 use crate::config::{Config, Driver, ResponseChannel};
-use crate::drivers::sqlite::Sqlite;
 use crate::error::{Error, Result};
 use crate::exit::Exit;
 
-/// Channels whose drivers are ready.
+/// The channels by name, with their drivers open.
 #[derive(Debug)]
-pub(crate) struct Channels(Vec<Channel>);
+pub(crate) struct Channels(Vec<(String, OpenDriver)>);
 
 #[derive(Debug)]
-struct Channel {
-    name: String,
-    driver: Ready,
-}
-
-#[derive(Debug)]
-enum Ready {
-    Sqlite(Arc<Sqlite>),
+enum OpenDriver {
+    Sqlite(Sqlite),
     Response(ResponseChannel),
 }
 
 impl Channels {
-    /// Makes every driver ready: opens databases, creates those that are not there. It blocks.
+    /// Opens the driver of every channel; a database that does not exist is created. It blocks.
     ///
     /// # Errors
     ///
-    /// A database or a statement is not as it has to be.
+    /// A database cannot be opened, or a statement is invalid.
     pub(crate) fn open(config: &Config) -> Result<Self> {
         let open = |(name, driver): (&String, &Driver)| {
             let driver = match driver {
-                Driver::Sqlite(channel) => Ready::Sqlite(Arc::new(Sqlite::open(name, channel, &config.file)?)),
-                Driver::Response(channel) => Ready::Response(channel.clone()),
+                Driver::Sqlite(channel) => OpenDriver::Sqlite(sqlite::open(name, channel, &config.file)?),
+                Driver::Response(channel) => OpenDriver::Response(channel.clone()),
             };
-            Ok(Channel {
-                name: name.clone(),
-                driver,
-            })
+            Ok((name.clone(), driver))
         };
         config.channels.iter().map(open).collect::<Result<_>>().map(Self)
     }
 
-    /// Binds a listener for each event. Drivers block on threads of `blocking`.
+    /// Binds a listener to each event. Databases work on the blocking threads of `runtime`.
     ///
     /// # Errors
     ///
-    /// An event's name cannot be one.
-    pub(crate) fn bind(&self, app: &App, blocking: &Handle) -> Result<()> {
-        let wrong = |error| Error::from(error).with_exit(Exit::Config);
-        for Channel { name, driver } in &self.0 {
-            let channel = app.channel(name);
+    /// The name of an event is invalid.
+    pub(crate) fn bind(&self, app: &App, runtime: &Handle) -> Result<()> {
+        for (name, driver) in &self.0 {
             match driver {
-                Ready::Sqlite(sqlite) => {
-                    for event in sqlite.events() {
-                        channel
-                            .on_raw(event, sqlite::listener(sqlite.clone(), blocking.clone()))
-                            .map_err(wrong)?;
-                    }
-                }
-                Ready::Response(response) => {
-                    for (event, status) in &response.on {
-                        channel.on_raw(event, response::listener(*status)).map_err(wrong)?;
-                    }
+                OpenDriver::Sqlite(sqlite) => bind(app, name, sqlite.listeners(runtime))?,
+                OpenDriver::Response(response) => {
+                    let listeners = response.on.iter();
+                    bind(
+                        app,
+                        name,
+                        listeners.map(|(event, status)| (event.as_str(), response::listener(*status))),
+                    )?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Name, driver and events of each channel, for people.
+    /// Name, driver and events of each channel.
     pub(crate) fn rows(&self) -> Vec<[String; 3]> {
-        let row = |Channel { name, driver }: &Channel| {
+        let row = |(name, driver): &(String, OpenDriver)| {
             let (driver, events): (_, Vec<&str>) = match driver {
-                Ready::Sqlite(sqlite) => ("sqlite", sqlite.events().collect()),
-                Ready::Response(response) => ("response", response.on.keys().map(String::as_str).collect()),
+                OpenDriver::Sqlite(sqlite) => ("sqlite", sqlite.events().collect()),
+                OpenDriver::Response(response) => ("response", response.on.keys().map(String::as_str).collect()),
             };
             [name.clone(), driver.to_owned(), events.join(", ")]
         };
         self.0.iter().map(row).collect()
     }
+}
+
+fn bind<'a>(app: &App, name: &str, listeners: impl Iterator<Item = (&'a str, impl Listener)>) -> Result<()> {
+    let channel = app.channel(name);
+    for (event, listener) in listeners {
+        channel
+            .on_raw(event, listener)
+            .map_err(|error| Error::from(error).with_exit(Exit::Config))?;
+    }
+    Ok(())
 }

@@ -5,36 +5,32 @@ use pointwork::http::{Response, StatusCode};
 use pointwork::{Body, Delivery, Failure, Listener, Payload};
 use serde_json::Value;
 
-/// Replies with the payload under the given status. Text (a JSON string) is sent as `text/plain`, as if the handler had
-/// returned it; anything else as it came.
+/// Replies with the payload under the given status. Text (a JSON string) is sent as `text/plain`, anything else in the
+/// content type of the payload.
 pub(super) fn listener(status: u16) -> impl Listener {
     move |mut delivery: Delivery, payload: Payload| async move {
-        let Some(context) = delivery.take_context() else {
-            let message = format!(
-                "event `{}` came without a context to reply to; hand it over with the event",
-                delivery.event()
-            );
-            return Err(Failure::new(StatusCode::INTERNAL_SERVER_ERROR, message));
-        };
+        let context = delivery.take_context().ok_or_else(|| {
+            let event = delivery.event();
+            failed(format!(
+                "event `{event}` came without a context to reply to; hand it over with the event"
+            ))
+        })?;
         context.send(reply(status, payload)?)?;
         Ok(Payload::null())
     }
 }
 
 fn reply(status: u16, payload: Payload) -> Result<Response<Body>, Failure> {
-    let wrong = |what: &str| {
-        Failure::new(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            format!("{what} cannot stand in a reply"),
-        )
-    };
-    let status = StatusCode::from_u16(status).map_err(|_| wrong(&format!("status {status}")))?;
+    let status =
+        StatusCode::from_u16(status).map_err(|_| failed(format!("a reply cannot have the status {status}")))?;
     let (content_type, body) = match payload.to() {
         Ok(Value::String(text)) => (HeaderValue::from_static("text/plain; charset=utf-8"), Body::from(text)),
         _ => {
             let (content_type, data) = payload.into_parts();
-            let value = HeaderValue::from_str(&content_type);
-            let value = value.map_err(|_| wrong(&format!("the content type `{}`", content_type.escape_debug())))?;
+            let value = HeaderValue::from_str(&content_type).map_err(|_| {
+                let content_type = content_type.escape_debug();
+                failed(format!("a reply cannot have the content type `{content_type}`"))
+            })?;
             (value, Body::from(data))
         }
     };
@@ -42,4 +38,8 @@ fn reply(status: u16, payload: Payload) -> Result<Response<Body>, Failure> {
     *reply.status_mut() = status;
     reply.headers_mut().insert(CONTENT_TYPE, content_type);
     Ok(reply)
+}
+
+fn failed(message: String) -> Failure {
+    Failure::new(StatusCode::INTERNAL_SERVER_ERROR, message)
 }

@@ -1,50 +1,70 @@
-//! Events that run statements on a database.
+//! Channels of the driver `sqlite`.
 
-use std::error::Error as _;
-use std::sync::Arc;
+use std::path::Path;
 
-use pointwork::http::StatusCode;
-use pointwork::{Delivery, Failure, FailureCode, Listener, Payload};
-use serde_json::Value;
-use tokio::runtime::Handle;
+use pointwork_sqlite::Sqlite;
 
-use crate::drivers::sqlite::Sqlite;
-use crate::drivers::{self, Code};
+use crate::config::SqliteChannel;
+use crate::error::{Error, Result};
+use crate::exit::Exit;
 
-/// Hears any event of a database's channel. Payload and result are JSON, as the driver's table says.
-pub(super) fn listener(sqlite: Arc<Sqlite>, blocking: Handle) -> impl Listener {
-    move |delivery: Delivery, payload: Payload| {
-        let (sqlite, blocking) = (sqlite.clone(), blocking.clone());
-        async move {
-            let payload: Value = payload.to()?;
-            let event = delivery.event().to_owned();
-            let deadline = delivery.caller().deadline();
-            // Dropped, the work goes on until its deadline; its result is lost.
-            let work = blocking.spawn_blocking(move || sqlite.run(&event, &payload, deadline));
-            match work.await {
-                Ok(Ok(result)) => Payload::json(&result),
-                Ok(Err(failure)) => Err(told(&delivery, &failure)),
-                Err(panic) => {
-                    tracing::error!(event = delivery.event(), "the database's driver panicked: {panic}");
-                    Err(Failure::new(
-                        StatusCode::INTERNAL_SERVER_ERROR,
-                        "the database could not do it",
-                    ))
-                }
+/// Opens the database of the channel `name`; `file` is the configuration, for errors. It blocks.
+///
+/// # Errors
+///
+/// The database cannot be opened, the schema fails or a statement is invalid: exit code 3, with the place in the file.
+pub(super) fn open(name: &str, channel: &SqliteChannel, file: &Path) -> Result<Sqlite> {
+    Sqlite::open(channel.options.clone()).map_err(|error| {
+        let position = error.event().and_then(|event| channel.positions.get_key_value(event));
+        let message = match position {
+            Some((event, position)) => {
+                let file = file.display();
+                format!("event `{event}` of channel `{name}` in {file}:{position} has an invalid statement")
             }
-        }
-    }
+            None => format!("channel `{name}`: {error}"),
+        };
+        Error::new(Exit::Config, message)
+            .with_causes_of(&error)
+            .with_optional_hint(error.hint())
+    })
 }
 
-/// The failure as the module sees it. What the database itself said goes to the log.
-fn told(delivery: &Delivery, failure: &drivers::Failure) -> Failure {
-    let cause = failure.source().map(tracing::field::display);
-    let (event, request_id) = (delivery.event(), delivery.request_id().map(tracing::field::display));
-    if failure.code() == Code::Failed {
-        tracing::error!(event, request_id, cause, "{failure}");
-    } else {
-        tracing::debug!(event, request_id, cause, "{failure}");
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Driver};
+
+    /// Sentence and exit code of the refusal of a channel with one event.
+    fn refusal(folder: &Path, event: &str) -> (String, Exit) {
+        let text = format!("[channels.db]\ndriver = 'sqlite'\npath = 'shop.sqlite'\n{event}");
+        let config = Config::parse(&text, &folder.join("pointwork.toml")).expect("a configuration");
+        let Driver::Sqlite(channel) = &config.channels["db"] else {
+            panic!("`db` is a channel of the driver `sqlite`");
+        };
+        let error = open("db", channel, Path::new("pointwork.toml")).expect_err("it is refused");
+        (error.in_one_line(), error.exit())
     }
-    let status = StatusCode::from_u16(failure.code().status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    Failure::with_code(FailureCode::new(failure.code().as_str()), status, failure.to_string())
+
+    #[test]
+    fn invalid_statement_is_refused_with_event_and_place() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let (sentence, exit) = refusal(folder.path(), "on.all.query = 'SELEC 1'");
+        assert_eq!(
+            sentence,
+            "event `all` of channel `db` in pointwork.toml:4:16 has an invalid statement: near \"SELEC\": syntax error"
+        );
+        assert_eq!(exit, Exit::Config);
+    }
+
+    #[test]
+    fn database_that_cannot_be_opened_is_refused_with_its_channel() {
+        let folder = tempfile::tempdir().expect("a directory");
+        std::fs::create_dir(folder.path().join("shop.sqlite")).expect("created");
+        let (sentence, exit) = refusal(folder.path(), "");
+        assert!(
+            sentence.starts_with("channel `db`: cannot open the database `"),
+            "{sentence}"
+        );
+        assert_eq!(exit, Exit::Config);
+    }
 }

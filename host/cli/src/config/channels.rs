@@ -1,8 +1,9 @@
-//! The tables below `[channels]`: each is read by the rules of its driver.
+//! The tables below `[channels]`, each parsed by the rules of its driver.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use pointwork_sqlite::SqliteOptions;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use toml::Spanned;
@@ -10,7 +11,7 @@ use toml::de::{DeValue, ValueDeserializer};
 
 use super::problem::{Position, Problem};
 
-/// Where a channel's events go.
+/// The driver of a channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Driver {
     /// Statements on an SQLite database.
@@ -22,34 +23,10 @@ pub(crate) enum Driver {
 /// A channel of the driver `sqlite`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SqliteChannel {
-    /// The database; created on first start.
-    pub(crate) path: PathBuf,
-    /// Statements that are run at every start, so that they have to be idempotent (`CREATE TABLE IF NOT EXISTS …`).
-    pub(crate) schema: Option<PathBuf>,
-    /// What each event runs.
-    pub(crate) on: BTreeMap<String, SqliteStatement>,
-}
-
-/// What an event runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct SqliteStatement {
-    /// What its result is.
-    pub(crate) kind: StatementKind,
-    /// One statement; parameters are `:name`, filled from the payload's fields.
-    pub(crate) sql: String,
-    /// Where it stands in the file.
-    pub(crate) position: Position,
-}
-
-/// What the result of a statement is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum StatementKind {
-    /// `query`: the list of all rows, each an object.
-    Rows,
-    /// `query-one`: the first row as an object, or null.
-    Row,
-    /// `execute`: the number of rows changed; with `RETURNING`, the first row as an object, or null.
-    Execute,
+    /// The database and the statement of each event.
+    pub(crate) options: SqliteOptions,
+    /// The position of each event's statement in the file.
+    pub(crate) positions: BTreeMap<String, Position>,
 }
 
 /// A channel of the driver `response`.
@@ -59,7 +36,7 @@ pub(crate) struct ResponseChannel {
     pub(crate) on: BTreeMap<String, u16>,
 }
 
-/// The drivers' names as they are written.
+/// The names of the drivers.
 const DRIVERS: &[&str] = &["response", "sqlite"];
 
 #[derive(Deserialize)]
@@ -96,7 +73,7 @@ struct RawReply {
     status: Spanned<u16>,
 }
 
-/// Reads the table `[channels]` of a file that stands in `base`.
+/// Parses the table `[channels]` of a file in the folder `base`.
 pub(super) fn read(
     table: Option<&Spanned<DeValue<'_>>>,
     text: &str,
@@ -108,7 +85,7 @@ pub(super) fn read(
     let Some(channels) = table.get_ref().as_table() else {
         return Err(Problem::new(
             table.span(),
-            "`channels` is no table; expected tables like `[channels.db]`",
+            "`channels` is not a table; expected tables like `[channels.db]`",
         ));
     };
     let mut read = BTreeMap::new();
@@ -142,47 +119,40 @@ fn driver(
         Some("sqlite") => sqlite(RawSqlite::deserialize(table)?, text, base).map(Driver::Sqlite),
         Some("response") => response(RawResponse::deserialize(table)?).map(Driver::Response),
         Some(other) => Err(Problem::unknown(driver.span(), "driver", other, DRIVERS)),
-        None => Err(Problem::new(driver.span(), "`driver` is no string")),
+        None => Err(Problem::new(driver.span(), "`driver` is not a string")),
     }
 }
 
 fn sqlite(raw: RawSqlite, text: &str, base: &Path) -> Result<SqliteChannel, Problem> {
-    let mut on = BTreeMap::new();
+    let mut options = SqliteOptions::new(base.join(raw.path));
+    if let Some(schema) = raw.schema {
+        options = options.schema(base.join(schema));
+    }
+    let mut positions = BTreeMap::new();
     for (event, statement) in raw.on {
         check_event(&event)?;
         let span = statement.span();
+        let event = event.into_inner();
         let RawStatement {
             query,
             query_one,
             execute,
         } = statement.into_inner();
-        let given = [
-            query.map(|sql| (StatementKind::Rows, sql)),
-            query_one.map(|sql| (StatementKind::Row, sql)),
-            execute.map(|sql| (StatementKind::Execute, sql)),
-        ];
-        let mut given = given.into_iter().flatten();
-        let (Some((kind, sql)), None) = (given.next(), given.next()) else {
-            return Err(
-                Problem::new(span, format!("event `{}` does not name one statement", event.get_ref()))
-                    .with_hint("expected exactly one of `query`, `query-one` and `execute`"),
-            );
+        let (with_event, sql) = match (query, query_one, execute) {
+            (Some(sql), None, None) => (options.query(&event, sql.get_ref()), sql),
+            (None, Some(sql), None) => (options.query_one(&event, sql.get_ref()), sql),
+            (None, None, Some(sql)) => (options.execute(&event, sql.get_ref()), sql),
+            _ => {
+                let message = format!("event `{event}` does not name one statement");
+                return Err(
+                    Problem::new(span, message).with_hint("expected exactly one of `query`, `query-one` and `execute`")
+                );
+            }
         };
-        let position = Position::of(text, sql.span().start);
-        on.insert(
-            event.into_inner(),
-            SqliteStatement {
-                kind,
-                sql: sql.into_inner(),
-                position,
-            },
-        );
+        options = with_event;
+        positions.insert(event, Position::of(text, sql.span().start));
     }
-    Ok(SqliteChannel {
-        path: base.join(raw.path),
-        schema: raw.schema.map(|schema| base.join(schema)),
-        on,
-    })
+    Ok(SqliteChannel { options, positions })
 }
 
 fn response(raw: RawResponse) -> Result<ResponseChannel, Problem> {
@@ -190,11 +160,8 @@ fn response(raw: RawResponse) -> Result<ResponseChannel, Problem> {
     for (event, reply) in raw.on {
         check_event(&event)?;
         if !(200..=599).contains(reply.status.get_ref()) {
-            return Err(Problem::new(
-                reply.status.span(),
-                format!("`{}` is no status of a reply", reply.status.get_ref()),
-            )
-            .with_hint("expected 200 to 599"));
+            let message = format!("`{}` is not the status of a reply", reply.status.get_ref());
+            return Err(Problem::new(reply.status.span(), message).with_hint("expected 200 to 599"));
         }
         on.insert(event.into_inner(), reply.status.into_inner());
     }

@@ -1,4 +1,4 @@
-//! The tables `[module.grant]`: what a module may reach outside the contract.
+//! The tables `[module.grant]`: the capabilities of a module beyond the contract.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,54 +13,54 @@ use toml::Spanned;
 use super::hosts::{HttpHost, Socket};
 use super::problem::{Position, Problem};
 
-/// What a module is granted; by default nothing. A list that is there and empty grants the interface alone: the module
-/// may import it, and finds nothing behind it.
+/// The capabilities of a module; none by default. An empty list grants the interface alone: the module may import it, but
+/// cannot use it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Grant {
-    /// The time of day, and a clock that only goes forward.
+    /// The time of day, and a monotonic clock.
     pub(crate) clocks: bool,
-    /// Random numbers, fit for keys.
+    /// Random numbers of cryptographic quality.
     pub(crate) random: bool,
-    /// Standard output and standard error, which go to the log.
+    /// Standard output and standard error, written to the log.
     pub(crate) output: bool,
-    /// Environment entries by name.
+    /// Environment variables by name.
     pub(crate) environment: Option<BTreeMap<String, Variable>>,
-    /// Directories; no two have the same place in the module.
+    /// Directories; no two have the same path in the module.
     pub(crate) directories: Option<Vec<Directory>>,
-    /// Where it may open connections to.
+    /// Hosts and ports for outgoing TCP connections.
     pub(crate) sockets: Option<Vec<Socket>>,
-    /// Which hosts it may send HTTP requests to.
+    /// Hosts for outgoing HTTP requests.
     pub(crate) http: Option<Vec<HttpHost>>,
 }
 
-/// The value of an environment entry.
+/// The value of an environment variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Variable {
-    /// The text itself.
+    /// A text.
     Text(String),
-    /// What a variable of the host's environment holds when the module is loaded.
+    /// The value of a variable of the host at the time when the module is loaded.
     Host {
-        /// The variable's name.
+        /// The name of the host's variable.
         name: String,
-        /// Where the entry stands in the file.
+        /// The place of the entry in the file.
         position: Position,
     },
 }
 
-/// A directory of the host as a module sees it.
+/// A directory of the host that a module can use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Directory {
-    /// The directory. One that the module may write to is created if it is not there.
+    /// The directory of the host. It is created if the module may write to it.
     pub(crate) host: PathBuf,
     /// Its absolute path in the module.
     pub(crate) guest: String,
-    /// What the module may do there.
+    /// The operations that the module may use there.
     pub(crate) access: Access,
-    /// Where `host` stands in the file.
+    /// The place of `host` in the file.
     pub(crate) position: Position,
 }
 
-/// What a module may do in a directory.
+/// The operations that a module may use in a directory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Access {
@@ -71,7 +71,7 @@ pub(crate) enum Access {
     ReadWrite,
 }
 
-/// The table as it is written.
+/// The table `[module.grant]` as it is written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct RawGrant {
@@ -108,7 +108,7 @@ struct RawSource {
 }
 
 impl RawGrant {
-    /// Checks what stands in `text`, a file in `base`.
+    /// Checks the table of the file `text` in the directory `base`.
     pub(super) fn read(self, text: &str, base: &Path) -> Result<Grant, Problem> {
         Ok(Grant {
             clocks: self.clocks,
@@ -122,7 +122,7 @@ impl RawGrant {
     }
 }
 
-/// The place of an error is that of the item, where serde would know only the list's.
+/// Parses each item. An error has the place of the item; serde would name that of the list.
 fn parse_each<T: FromStr<Err = String>>(raw: Vec<Spanned<String>>) -> Result<Vec<T>, Problem> {
     let parse = |item: Spanned<String>| {
         item.get_ref()
@@ -143,7 +143,7 @@ fn environment(
         let value = match value.into_inner() {
             RawVariable::Text(value) if value.contains('\0') => {
                 let message = format!(
-                    "the value of `{}` has a zero byte, which no environment holds",
+                    "the value of `{}` has a zero byte, which is invalid in an environment",
                     name.get_ref()
                 );
                 return Err(Problem::new(span, message));
@@ -165,12 +165,11 @@ fn environment(
 fn check_name(name: &Spanned<String>) -> Result<(), Problem> {
     if name.get_ref().is_empty() || name.get_ref().contains(['=', '\0']) {
         let message = format!(
-            "`{}` cannot be the name of an environment entry",
+            "`{}` is not a valid name of an environment variable",
             name.get_ref().escape_debug()
         );
-        return Err(
-            Problem::new(name.span(), message).with_hint("a name is not empty, and has neither `=` nor a zero byte")
-        );
+        return Err(Problem::new(name.span(), message)
+            .with_hint("a name is not empty and contains neither `=` nor a zero byte"));
     }
     Ok(())
 }
@@ -179,14 +178,15 @@ fn directories(raw: Vec<RawDirectory>, text: &str, base: &Path) -> Result<Vec<Di
     let mut directories: Vec<Directory> = Vec::with_capacity(raw.len());
     for RawDirectory { host, guest, access } in raw {
         if host.get_ref().as_os_str().is_empty() {
-            return Err(
-                Problem::new(host.span(), "a directory without a path").with_hint("the file's own directory is `.`")
-            );
+            return Err(Problem::new(host.span(), "the path of the directory is empty")
+                .with_hint("write `.` for the directory of this file"));
         }
         let place = guest_path(&guest)?;
         if directories.iter().any(|other| other.guest == place) {
-            return Err(Problem::new(guest.span(), format!("a second directory at `{place}`"))
-                .with_hint("each directory has a place of its own in the module"));
+            return Err(
+                Problem::new(guest.span(), format!("two directories have the path `{place}`"))
+                    .with_hint("give each directory a path of its own in the module"),
+            );
         }
         directories.push(Directory {
             position: Position::of(text, host.span().start),
@@ -198,16 +198,16 @@ fn directories(raw: Vec<RawDirectory>, text: &str, base: &Path) -> Result<Vec<Di
     Ok(directories)
 }
 
-/// The path without a slash at its end, so that a place has one spelling.
+/// The path without a slash at its end, so that equal paths are equal texts.
 fn guest_path(path: &Spanned<String>) -> Result<String, Problem> {
     let text = path.get_ref();
     let trimmed = text.strip_suffix('/').unwrap_or(text);
     let mut segments = trimmed.split('/').skip(1);
     let is_plain = |segment: &str| !matches!(segment, "" | "." | "..") && !segment.contains('\0');
     if !text.starts_with('/') || !segments.all(is_plain) {
-        let message = format!("`{}` is no path in a module", text.escape_debug());
+        let message = format!("`{}` is not a path in a module", text.escape_debug());
         return Err(Problem::new(path.span(), message)
-            .with_hint("expected an absolute path without `.`, `..` and doubled slashes, as in `/data`"));
+            .with_hint("expected an absolute path without `.`, `..` and double slashes, as in `/data`"));
     }
     Ok(if trimmed.is_empty() { "/" } else { trimmed }.to_owned())
 }

@@ -1,15 +1,13 @@
-//! Hosts and ports: where to listen, and what a module may connect to.
+//! Hosts and ports: addresses to listen on, and hosts that a module may connect to.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 
-use serde::de::{self, Deserialize, Deserializer};
-
 /// An address to listen on: host and port.
 ///
-/// The host is a name, an IPv4 address or an IPv6 address in brackets; names are looked up when the server starts. Port 0
-/// takes a free one.
+/// The host is a name, an IPv4 address, or an IPv6 address in brackets. Names are resolved when the server starts. Port 0
+/// is a free one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Listen(String);
 
@@ -17,26 +15,26 @@ pub(crate) struct Listen(String);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Socket(String);
 
-/// A host that a module may send HTTP requests to; with a port it is that port alone.
+/// A host that a module may send HTTP requests to. Without a port it is the default port of the scheme.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct HttpHost(String);
 
 impl Listen {
-    /// The text that `std::net::ToSocketAddrs` and its kin take.
+    /// The text, as `std::net::ToSocketAddrs` expects it.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 }
 
 impl Socket {
-    /// As it was written.
+    /// The text as it was written.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 }
 
 impl HttpHost {
-    /// As it was written.
+    /// The text as it was written.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
@@ -61,7 +59,7 @@ impl FromStr for Listen {
         }
         let bracketed = host.starts_with('[') && host.ends_with(']');
         if text.parse::<SocketAddr>().is_err() && (bracketed || host.contains([':', '/', '[', ']', ' '])) {
-            return Err(refuse("is no address"));
+            return Err(refuse("is not an address"));
         }
         Ok(Self(text.to_owned()))
     }
@@ -81,7 +79,7 @@ impl FromStr for Socket {
             return Err(refuse("does not end in a port from 1 to 65535"));
         }
         if !is_host(host) {
-            return Err(refuse("names no host"));
+            return Err(refuse("does not name a host"));
         }
         Ok(Self(text.to_owned()))
     }
@@ -97,14 +95,14 @@ impl FromStr for HttpHost {
                  `127.0.0.1:8080` or `[::1]:8080`"
             )
         };
-        // Within brackets a colon belongs to the host.
+        // A colon within brackets belongs to the host.
         let (host, port) = if text.rfind(':') > text.rfind(']') {
             split(text).map(|(host, port)| (host, Some(port))).map_err(refuse)?
         } else {
             (text, None)
         };
         if text.contains('/') || !is_host(host) {
-            return Err(refuse("names no host"));
+            return Err(refuse("does not name a host"));
         }
         if port.is_some_and(|port| !is_port(port)) {
             return Err(refuse("does not end in a port from 1 to 65535"));
@@ -113,7 +111,7 @@ impl FromStr for HttpHost {
     }
 }
 
-/// Host and port, as they stand around the last colon.
+/// The host and the port, before and after the last colon.
 fn split(text: &str) -> Result<(&str, &str), &'static str> {
     let (host, port) = text.rsplit_once(':').ok_or("has no port")?;
     if host.is_empty() {
@@ -122,12 +120,12 @@ fn split(text: &str) -> Result<(&str, &str), &'static str> {
     Ok((host, port))
 }
 
-/// Whether it is a port that somebody can connect to. `u16` alone would take `+80`, too.
+/// Whether a client can connect to this port. Parsing a `u16` would accept `+80`.
 fn is_port(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<u16>().is_ok_and(|port| port > 0)
 }
 
-/// Whether it is one host: an address, an IPv6 address in brackets, or a name as DNS has them.
+/// Whether the text is an IPv4 address, an IPv6 address in brackets, or a DNS name.
 fn is_host(text: &str) -> bool {
     if let Some(address) = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')) {
         return address.parse::<Ipv6Addr>().is_ok();
@@ -141,18 +139,12 @@ fn is_host(text: &str) -> bool {
                 .bytes()
                 .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
     };
-    // Some resolvers take a name that ends in a number for an address, others for a name.
+    // Resolvers disagree whether a name that ends in a number is an address.
     let ends_in_number = |text: &str| {
         let last = text.rsplit('.').next();
         last.is_some_and(|last| last.bytes().all(|byte| byte.is_ascii_digit()))
     };
     text.split('.').all(is_label) && !ends_in_number(text)
-}
-
-impl<'de> Deserialize<'de> for Listen {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
-    }
 }
 
 #[cfg(test)]
@@ -177,15 +169,15 @@ mod tests {
     }
 
     #[test]
-    fn listen_says_what_is_missing() {
+    fn incomplete_listen_address_is_refused() {
         refusals::<Listen>(&[
             ("8080", "no port"),
             (":8080", "no host"),
             ("localhost:http", "port from 0 to 65535"),
             ("localhost:70000", "port from 0 to 65535"),
-            ("::1:8080", "is no address"),
-            ("[nonsense]:8080", "is no address"),
-            ("http://localhost:8080", "is no address"),
+            ("::1:8080", "is not an address"),
+            ("[nonsense]:8080", "is not an address"),
+            ("http://localhost:8080", "is not an address"),
         ]);
     }
 
@@ -203,18 +195,18 @@ mod tests {
     }
 
     #[test]
-    fn socket_says_what_is_missing() {
+    fn incomplete_socket_is_refused() {
         refusals::<Socket>(&[
             ("db.internal", "has no port"),
             (":5432", "has no host"),
             ("db.internal:0", "port from 1 to 65535"),
             ("db.internal:+5432", "port from 1 to 65535"),
             ("db.internal:*", "port from 1 to 65535"),
-            ("*:5432", "names no host"),
-            ("::1:5432", "names no host"),
-            ("10.0.0.0/8:5432", "names no host"),
-            ("10.0.0.256:5432", "names no host"),
-            ("db..internal:5432", "names no host"),
+            ("*:5432", "does not name a host"),
+            ("::1:5432", "does not name a host"),
+            ("10.0.0.0/8:5432", "does not name a host"),
+            ("10.0.0.256:5432", "does not name a host"),
+            ("db..internal:5432", "does not name a host"),
         ]);
     }
 
@@ -232,18 +224,18 @@ mod tests {
     }
 
     #[test]
-    fn http_host_is_no_url_and_no_pattern() {
+    fn url_and_pattern_are_not_http_hosts() {
         refusals::<HttpHost>(&[
-            ("", "names no host"),
-            ("https://api.example.com", "names no host"),
-            ("https://api.example.com:443", "names no host"),
-            ("api.example.com/v1", "names no host"),
-            ("*.example.com", "names no host"),
-            ("user@example.com", "names no host"),
+            ("", "does not name a host"),
+            ("https://api.example.com", "does not name a host"),
+            ("https://api.example.com:443", "does not name a host"),
+            ("api.example.com/v1", "does not name a host"),
+            ("*.example.com", "does not name a host"),
+            ("user@example.com", "does not name a host"),
             ("api.example.com:https", "port from 1 to 65535"),
             ("api.example.com:0", "port from 1 to 65535"),
             (":80", "has no host"),
-            ("::1", "names no host"),
+            ("::1", "does not name a host"),
         ]);
     }
 }

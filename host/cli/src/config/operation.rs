@@ -1,23 +1,21 @@
-//! The tables `[admin]`, `[state]`, `[cache]` and `[compile]`: how modules are changed, and what is kept of them.
+//! The tables `[admin]`, `[state]` and `[cache]`.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::time::Duration;
 
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::hosts::Listen;
 use super::problem::Problem;
-use super::values::{Count, Size, Time};
 
-/// Where the admin endpoint listens.
+/// The admin endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Admin {
-    /// The socket or the address.
+    /// The socket or the address on which it listens.
     pub(crate) address: AdminAddress,
-    /// The file with the token that an address needs.
+    /// The file with the token; an address needs one.
     pub(crate) token_file: Option<PathBuf>,
 }
 
@@ -33,7 +31,7 @@ pub(crate) enum AdminAddress {
 impl FromStr for AdminAddress {
     type Err = String;
 
-    /// Text with a port at its end and no slash is an address; a socket of such a name is written `./host:80`.
+    /// A text that ends in a port and has no slash is an address. A socket with such a name is written `./host:80`.
     fn from_str(text: &str) -> Result<Self, String> {
         if text.is_empty() {
             return Err("expected the path of a socket, or host and port".to_owned());
@@ -58,12 +56,12 @@ impl fmt::Display for AdminAddress {
     }
 }
 
-/// Where compiled components are kept.
+/// The cache of compiled components.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Cache {
-    /// Whether they are.
+    /// Whether components are cached.
     pub(crate) enabled: bool,
-    /// The directory, if the file names one.
+    /// The directory; `None` for the default.
     pub(crate) directory: Option<PathBuf>,
 }
 
@@ -71,19 +69,6 @@ impl Default for Cache {
     fn default() -> Self {
         RawCache::default().read(Path::new(""))
     }
-}
-
-/// What compiling a component may take.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Compile {
-    /// The largest component, in bytes.
-    pub(crate) size: Option<u64>,
-    /// The processor time.
-    pub(crate) time: Option<Duration>,
-    /// The memory, in bytes.
-    pub(crate) memory: Option<u64>,
-    /// How many are compiled at a time.
-    pub(crate) at_once: Option<usize>,
 }
 
 #[derive(Deserialize)]
@@ -107,16 +92,7 @@ pub(super) struct RawCache {
     directory: Option<PathBuf>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(super) struct RawCompile {
-    size: Option<Size>,
-    time: Option<Time>,
-    memory: Option<Size>,
-    at_once: Option<Count>,
-}
-
-/// Reads `[admin]` of a file that stands in `base`.
+/// Reads `[admin]` of a file in the directory `base`.
 pub(super) fn admin(raw: Spanned<RawAdmin>, base: &Path) -> Result<Admin, Problem> {
     let span = raw.span();
     let RawAdmin {
@@ -128,13 +104,13 @@ pub(super) fn admin(raw: Spanned<RawAdmin>, base: &Path) -> Result<Admin, Proble
         (Some(socket), None) => AdminAddress::Socket(base.join(socket)),
         (None, Some(listen)) if token_file.is_none() => {
             return Err(
-                Problem::new(listen.span(), "an admin endpoint on an address without a token")
-                    .with_hint("name a file that holds one: token-file = \"…\"; a `socket` needs none"),
+                Problem::new(listen.span(), "an admin endpoint on an address needs a token")
+                    .with_hint("name the file that contains it: token-file = \"…\"; a `socket` needs no token"),
             );
         }
         (None, Some(listen)) => AdminAddress::Listen(listen.into_inner()),
         _ => {
-            return Err(Problem::new(span, "the admin endpoint does not name one place")
+            return Err(Problem::new(span, "the admin endpoint needs one place")
                 .with_hint("expected exactly one of `socket` and `listen`"));
         }
     };
@@ -149,17 +125,6 @@ impl RawCache {
         Cache {
             enabled: self.enabled.unwrap_or(true),
             directory: self.directory.map(|directory| base.join(directory)),
-        }
-    }
-}
-
-impl From<RawCompile> for Compile {
-    fn from(raw: RawCompile) -> Self {
-        Self {
-            size: raw.size.map(|size| size.0),
-            time: raw.time.map(|time| time.0),
-            memory: raw.memory.map(|size| size.0),
-            at_once: raw.at_once.map(|count| count.0),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What is wrong with a configuration, and where.
+//! Errors in a configuration, with their place.
 
 use std::fmt;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::suggest;
 
-/// A place in the file, both numbers counted from 1, the column in characters.
+/// A place in the file. Both numbers count from 1; columns are characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Position {
     line: usize,
@@ -16,7 +16,7 @@ pub(crate) struct Position {
 }
 
 impl Position {
-    /// The place of a byte in the text.
+    /// The place of the byte at `offset`.
     pub(super) fn of(text: &str, offset: usize) -> Self {
         let before = &text[..text.floor_char_boundary(offset)];
         let start = before.rfind('\n').map_or(0, |newline| newline + 1);
@@ -33,7 +33,7 @@ impl fmt::Display for Position {
     }
 }
 
-/// One thing that is wrong.
+/// An error in a configuration.
 #[derive(Debug)]
 pub(super) struct Problem {
     message: String,
@@ -55,57 +55,55 @@ impl Problem {
         self
     }
 
-    /// A word that is none of those expected, with the nearest of them.
-    pub(super) fn unknown(span: Range<usize>, what: &str, given: &str, expected: &[&str]) -> Self {
-        let problem = Self::new(span, format!("unknown {what} `{given}`"));
+    /// An unknown word, with the nearest of the expected ones or all of them.
+    pub(super) fn unknown(span: Range<usize>, kind: &str, given: &str, expected: &[&str]) -> Self {
+        let problem = Self::new(span, format!("unknown {kind} `{given}`"));
         match suggest::nearest(given, expected.iter().copied()) {
             Some(near) => problem.with_hint(format!("did you mean `{near}`?")),
             None => problem.with_hint(format!("expected {}", suggest::list_or(expected.iter().copied()))),
         }
     }
 
-    /// Puts the place into the sentence.
-    pub(super) fn into_error(self, text: &str, file: &Path) -> Error {
-        let file = file.display();
-        let message = match self.span {
-            Some(span) => format!("{} in {file}:{}", self.message, Position::of(text, span.start)),
-            None => format!("{} in {file}", self.message),
-        };
-        let error = Error::new(Exit::Config, message);
-        match self.hint {
-            Some(hint) => error.with_hint(hint),
-            None => error,
-        }
-    }
-}
-
-impl From<toml::de::Error> for Problem {
-    fn from(error: toml::de::Error) -> Self {
+    /// An error of serde. `others` are further keys that are expected where the unknown one stands.
+    pub(super) fn of(error: &toml::de::Error, others: &[&str]) -> Self {
         let span = error.span();
-        // serde hands on what it expected as a sentence only. A test holds its wording; should it change, the sentence
-        // itself is what the user gets to read.
-        for (prefix, what) in [("unknown field ", "key"), ("unknown variant ", "value")] {
-            if let Some((given, expected)) = error.message().strip_prefix(prefix).and_then(words) {
-                return Self::unknown(span.unwrap_or_default(), what, given, &expected);
+        // serde names the words that it expected in a sentence only. A test covers the sentence. If it changes, the user
+        // sees the sentence itself.
+        for (prefix, kind) in [("unknown field ", "key"), ("unknown variant ", "value")] {
+            if let Some((given, mut expected)) = error.message().strip_prefix(prefix).and_then(words) {
+                expected.extend(others);
+                return Self::unknown(span.unwrap_or_default(), kind, given, &expected);
             }
         }
-        if let Some(key) = error.message().strip_prefix("missing field ") {
-            return Self {
-                message: format!("missing key {key}"),
-                hint: None,
-                span,
-            };
-        }
-        let message = error.message().lines().map(str::trim).collect::<Vec<_>>().join("; ");
+        let message = match error.message().strip_prefix("missing field ") {
+            Some(key) => format!("missing key {key}"),
+            None => error.message().lines().map(str::trim).collect::<Vec<_>>().join("; "),
+        };
         Self {
             message,
             hint: None,
             span,
         }
     }
+
+    /// The error for the user, with the place in `file`, whose content is `text`.
+    pub(super) fn into_error(self, text: &str, file: &Path) -> Error {
+        let file = file.display();
+        let message = match self.span {
+            Some(span) => format!("{} in {file}:{}", self.message, Position::of(text, span.start)),
+            None => format!("{} in {file}", self.message),
+        };
+        Error::new(Exit::Config, message).with_optional_hint(self.hint)
+    }
 }
 
-/// The words in backticks: the first, and those after it.
+impl From<toml::de::Error> for Problem {
+    fn from(error: toml::de::Error) -> Self {
+        Self::of(&error, &[])
+    }
+}
+
+/// The words in backticks: the first one and the others.
 fn words(sentence: &str) -> Option<(&str, Vec<&str>)> {
     let mut words = sentence.split('`').skip(1).step_by(2);
     Some((words.next()?, words.collect()))

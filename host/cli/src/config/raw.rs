@@ -1,21 +1,23 @@
-//! The file as it is written, and the way from there to a [`Config`].
+//! From the text of a file to a [`Config`].
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use pointwork::Isolation;
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use toml::Spanned;
-use toml::de::{DeTable, Deserializer};
+use toml::de::{DeTable, DeValue};
 
 use super::grant::{Grant, RawGrant};
 use super::hosts::Listen;
-use super::limits::{Isolation, ModuleLimits, OwnLimits, RawBreaker, RawLimits, RawTrial, with_module_limits};
-use super::operation::{RawAdmin, RawCache, RawCompile, RawState};
+use super::limits::{LimitTable, LimitValues};
+use super::operation::{RawAdmin, RawCache, RawState};
 use super::problem::Problem;
-use super::values::{Count, Digest, Health, Prefix, Size, Time, Whole};
-use super::{Config, Module, TrailingSlash, channels, operation};
-use crate::adapters::Adapter;
+use super::values::{Digest, Health, Prefix};
+use super::{Adapter, Config, Module, TrailingSlash, channels, operation, table};
+
+/// The keys of the file that [`read`] reads by hand.
+const BY_HAND: &[&str] = &["module", "limits", "compile", "channels"];
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -26,42 +28,55 @@ struct RawConfig {
     trailing_slash: Option<TrailingSlash>,
     #[serde(default)]
     watch: bool,
-    #[serde(default)]
-    module: Vec<RawModule>,
-    #[serde(default)]
-    limits: RawLimits,
     admin: Option<Spanned<RawAdmin>>,
     state: Option<RawState>,
     #[serde(default)]
     cache: RawCache,
-    #[serde(default)]
-    compile: RawCompile,
-    /// Read by [`channels`], each table by the rules of its driver.
-    #[serde(rename = "channels")]
-    _channels: Option<IgnoredAny>,
 }
 
-with_module_limits! {
-    #[derive(Deserialize)]
-    #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-    struct RawModule {
-        name: Option<Spanned<String>>,
-        path: Spanned<PathBuf>,
-        build: Option<PathBuf>,
-        target: Option<Spanned<String>>,
-        grant: Option<RawGrant>,
-        deadline: Option<Time>,
-        body: Option<Size>,
-        health: Option<Health>,
-        digest: Option<Digest>,
-    }
+/// The table `[limits]`, without the limits.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct RawLimits {
+    isolation: Option<Isolation>,
 }
 
-/// Reads the text of a file that stands in `base`.
+/// A table `[[module]]`, without the limits.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct RawModule {
+    name: Option<Spanned<String>>,
+    path: Spanned<PathBuf>,
+    build: Option<PathBuf>,
+    target: Option<Spanned<String>>,
+    grant: Option<RawGrant>,
+    health: Option<Health>,
+    digest: Option<Digest>,
+    isolation: Option<Isolation>,
+}
+
+/// Reads the text of a file in the directory `base`.
 pub(super) fn read(text: &str, base: &Path) -> Result<Config, Problem> {
-    let table = DeTable::parse(text)?;
-    let channels = channels::read(table.get_ref().get("channels"), text, base)?;
-    let raw = RawConfig::deserialize(Deserializer::from(table))?;
+    let root = DeTable::parse(text)?;
+    let (span, mut root) = (root.span(), root.into_inner());
+    let channels = channels::read(root.remove("channels").as_ref(), text, base)?;
+    let mut limits = LimitValues::default();
+    let mut isolation = None;
+    if let Some(value) = root.remove("limits") {
+        let (span, mut table) = table::of("limits", value)?;
+        limits.take(&mut table, LimitTable::All, text)?;
+        isolation = table::read::<RawLimits>(span, table, &LimitTable::All.keys())?.isolation;
+    }
+    if let Some(value) = root.remove("compile") {
+        let (_, mut table) = table::of("compile", value)?;
+        limits.take(&mut table, LimitTable::Compile, text)?;
+        table::expect_empty(&table, &LimitTable::Compile.keys())?;
+    }
+    let modules = match root.remove("module") {
+        Some(value) => modules(value, text, base)?,
+        None => Vec::new(),
+    };
+    let raw: RawConfig = table::read(span, root, BY_HAND)?;
     Ok(Config {
         file: PathBuf::new(),
         listen: raw.listen,
@@ -69,34 +84,42 @@ pub(super) fn read(text: &str, base: &Path) -> Result<Config, Problem> {
         prefix: raw.prefix,
         trailing_slash: raw.trailing_slash,
         watch: raw.watch,
-        modules: modules(raw.module, text, base)?,
-        limits: raw.limits.into(),
+        modules,
+        limits,
+        isolation,
         admin: raw.admin.map(|admin| operation::admin(admin, base)).transpose()?,
         state: raw.state.map(|state| base.join(state.directory)),
         cache: raw.cache.read(base),
-        compile: raw.compile.into(),
         channels,
     })
 }
 
-fn modules(raw: Vec<RawModule>, text: &str, base: &Path) -> Result<Vec<Module>, Problem> {
-    let mut modules: Vec<Module> = Vec::with_capacity(raw.len());
-    for raw in raw {
+fn modules(value: Spanned<DeValue<'_>>, text: &str, base: &Path) -> Result<Vec<Module>, Problem> {
+    let span = value.span();
+    let DeValue::Array(tables) = value.into_inner() else {
+        return Err(Problem::new(span, "`module` is not a list of tables").with_hint("write `[[module]]`"));
+    };
+    let mut modules: Vec<Module> = Vec::with_capacity(tables.len());
+    for value in tables {
+        let (span, mut table) = table::of("module", value)?;
+        let mut limits = LimitValues::default();
+        limits.take(&mut table, LimitTable::Module, text)?;
+        let raw: RawModule = table::read(span, table, &LimitTable::Module.keys())?;
         let (name, span) = raw.name();
         if name.is_empty() {
-            return Err(Problem::new(span, "a module without a name").with_hint("give it one: name = \"…\""));
+            return Err(Problem::new(span, "a module has no name").with_hint("give it one: name = \"…\""));
         }
         if modules.iter().any(|other| other.name == name) {
-            return Err(Problem::new(span, format!("a second module `{name}`"))
-                .with_hint("each module has a name of its own: name = \"…\""));
+            return Err(Problem::new(span, format!("two modules have the name `{name}`"))
+                .with_hint("give each module a name of its own: name = \"…\""));
         }
-        modules.push(raw.read(name, text, base)?);
+        modules.push(raw.read(name, limits, text, base)?);
     }
     Ok(modules)
 }
 
 impl RawModule {
-    /// The module's name, and where it stands: without one it is the file's.
+    /// The module's name and its place in the file. The default is the name of the component's file.
     fn name(&self) -> (String, Range<usize>) {
         match &self.name {
             Some(name) => (name.get_ref().clone(), name.span()),
@@ -107,24 +130,20 @@ impl RawModule {
         }
     }
 
-    fn read(self, name: String, text: &str, base: &Path) -> Result<Module, Problem> {
+    fn read(self, name: String, limits: LimitValues, text: &str, base: &Path) -> Result<Module, Problem> {
         if let (Some(target), None) = (&self.target, &self.build) {
             return Err(Problem::new(target.span(), "`target` without `build`")
-                .with_hint("it is the target for which cargo builds the package that `build` names"));
+                .with_hint("cargo builds the package that `build` names for this target"));
         }
-        let limits = self.module_limits();
         Ok(Module {
             name,
             path: base.join(self.path.into_inner()),
             build: self.build.map(|package| base.join(package)),
             target: self.target.map(Spanned::into_inner),
             limits,
-            own: OwnLimits {
-                deadline: self.deadline.map(|time| time.0),
-                body: self.body.map(|size| size.0),
-                health: self.health.map(|health| health.0),
-                digest: self.digest.map(|digest| digest.0),
-            },
+            isolation: self.isolation,
+            health: self.health.map(|health| health.0),
+            digest: self.digest.map(|digest| digest.0),
             grant: match self.grant {
                 Some(grant) => grant.read(text, base)?,
                 None => Grant::default(),

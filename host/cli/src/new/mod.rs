@@ -1,11 +1,11 @@
-//! `pointwork new`: a controller project that builds and serves as it comes.
+//! `pointwork new`: a controller project that builds and serves at once.
 
 mod name;
 mod sdk;
 
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, OrFailed, Result};
 use crate::exit::Exit;
 use crate::ui::{DONE, STRONG, Terminal, styled};
 
@@ -16,29 +16,27 @@ Examples:
   pointwork new shop --sdk-path ../pointwork/guest/rust
 
 The project depends on pointwork-guest in the version of this program. A program that was built in a
-checkout of Pointwork, or installed from one with `cargo install --path`, takes the SDK of that
-checkout by path instead; so does --sdk-path.";
+checkout of Pointwork, or installed from one with `cargo install --path`, uses the SDK of that
+checkout by its path. --sdk-path names another path.";
 
 /// The options of `pointwork new`.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
-pub(crate) struct Args {
-    /// The project's name: of its package and of its module
+pub(crate) struct NewArgs {
+    /// Name of the project, its package and its module
     #[arg(value_name = "NAME")]
     name: String,
 
-    /// The directory to create it in; it may exist if it is empty
-    ///
-    /// By default a directory with the project's name below the current one.
+    /// Directory of the project, which is created or empty [default: the name of the project]
     #[arg(long, value_name = "DIR")]
     path: Option<PathBuf>,
 
-    /// Take pointwork-guest from this folder
+    /// Folder of pointwork-guest
     #[arg(long, env = "POINTWORK_SDK_PATH", value_name = "DIR")]
     sdk_path: Option<PathBuf>,
 }
 
-/// The files of a project: where each goes, and its text with the places to fill in.
+/// The files of a project: the path and the template of each.
 const TEMPLATE: &[(&str, &str)] = &[
     ("Cargo.toml", include_str!("template/Cargo.toml.in")),
     ("src/lib.rs", include_str!("template/lib.rs.in")),
@@ -48,7 +46,7 @@ const TEMPLATE: &[(&str, &str)] = &[
 ];
 
 /// Runs `pointwork new`.
-pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<()> {
+pub(crate) fn run(args: &NewArgs, terminal: &mut Terminal) -> Result<()> {
     check_name(&args.name)?;
     let directory = args.path.clone().unwrap_or_else(|| PathBuf::from(&args.name));
     check_vacant(&directory)?;
@@ -60,8 +58,8 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<()> {
         styled(DONE, "created"),
         styled(STRONG, directory.display())
     ));
-    if let sdk::Source::Path(path) = &source {
-        terminal.note(format_args!("it takes pointwork-guest from {}", path.display()));
+    if let sdk::SdkSource::Path(path) = &source {
+        terminal.note(format_args!("it uses pointwork-guest from {}", path.display()));
     }
     terminal.note(format_args!("next: cd {} && pointwork build", directory.display()));
     Ok(())
@@ -69,18 +67,13 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<()> {
 
 fn check_name(name: &str) -> Result<()> {
     name::check(name).map_err(|reason| {
-        let error = Error::new(
-            Exit::Usage,
-            format!("`{name}` cannot be the name of a project: it {reason}"),
-        );
-        match name::suggestion(name) {
-            Some(near) => error.with_hint(format!("try `pointwork new {near}`")),
-            None => error,
-        }
+        let message = format!("`{name}` cannot be the name of a project: it {reason}");
+        let near = name::suggestion(name);
+        Error::new(Exit::Usage, message).with_optional_hint(near.map(|near| format!("try `pointwork new {near}`")))
     })
 }
 
-/// Refuses a directory with anything in it: a project is never mixed with what was there.
+/// Checks that the directory is empty or does not exist.
 fn check_vacant(directory: &Path) -> Result<()> {
     let refuse = |what: &str| {
         Error::failed(format!("`{}` {what}", directory.display()))
@@ -93,11 +86,13 @@ fn check_vacant(directory: &Path) -> Result<()> {
         },
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => Err(refuse("is a file")),
-        Err(error) => Err(Error::failed(format!("cannot look into `{}`", directory.display())).with_source(error)),
+        Err(error) => {
+            Err(Error::failed(format!("cannot read the directory `{}`", directory.display())).with_source(error))
+        }
     }
 }
 
-fn create(directory: &Path, name: &str, source: &sdk::Source) -> Result<()> {
+fn create(directory: &Path, name: &str, source: &sdk::SdkSource) -> Result<()> {
     for (file, text) in TEMPLATE {
         let path = directory.join(file);
         let text = text
@@ -107,7 +102,7 @@ fn create(directory: &Path, name: &str, source: &sdk::Source) -> Result<()> {
         path.parent()
             .map_or(Ok(()), std::fs::create_dir_all)
             .and_then(|()| std::fs::write(&path, text))
-            .map_err(|error| Error::failed(format!("cannot write `{}`", path.display())).with_source(error))?;
+            .or_failed(format_args!("cannot write `{}`", path.display()))?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
-//! Names that a project may have.
+//! The names of projects.
 
-/// Names that cargo, the compiler or an operating system has taken.
+/// Names that cargo, the compiler or an operating system reserves.
 const KEYWORDS: &[&str] = &[
     "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn", "else",
     "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro", "match", "mod",
@@ -11,18 +11,14 @@ const CRATES: &[&str] = &["alloc", "core", "proc-macro", "proc_macro", "std", "t
 const BUILD_FOLDERS: &[&str] = &["build", "deps", "examples", "incremental"];
 const DEVICES: &[&str] = &["aux", "con", "nul", "prn"];
 
-/// Checks that `name` works as the name of a cargo package, of its library and of a module.
+/// Checks that `name` is valid for a cargo package, its library and a module.
 ///
 /// # Errors
 ///
-/// The rule that it breaks, as the end of a sentence that begins with the name.
+/// The reason, as the end of a sentence that begins with the name.
 pub(super) fn check(name: &str) -> Result<(), String> {
     let lower = name.to_ascii_lowercase();
-    let numbered = |prefix: &str| {
-        lower
-            .strip_prefix(prefix)
-            .is_some_and(|rest| rest.len() == 1 && rest != "0" && rest.as_bytes()[0].is_ascii_digit())
-    };
+    let is_port = |prefix| matches!(lower.strip_prefix(prefix).map(str::as_bytes), Some([b'1'..=b'9']));
     let Some(first) = name.chars().next() else {
         return Err("is empty".to_owned());
     };
@@ -42,21 +38,21 @@ pub(super) fn check(name: &str) -> Result<(), String> {
         return Err("is longer than 64 characters".to_owned());
     }
     if KEYWORDS.contains(&lower.as_str()) {
-        return Err("is a word of the Rust language".to_owned());
+        return Err("is a keyword of Rust".to_owned());
     }
     if CRATES.contains(&lower.as_str()) || lower == "pointwork-guest" || lower == "pointwork_guest" {
         return Err("is the name of a crate that the project uses".to_owned());
     }
     if BUILD_FOLDERS.contains(&lower.as_str()) {
-        return Err("is a folder of cargo's own target directory".to_owned());
+        return Err("is a folder in the target directory of cargo".to_owned());
     }
-    if DEVICES.contains(&lower.as_str()) || numbered("com") || numbered("lpt") {
+    if DEVICES.contains(&lower.as_str()) || is_port("com") || is_port("lpt") {
         return Err("is the name of a device on Windows".to_owned());
     }
     Ok(())
 }
 
-/// A name near `name` that passes [`check`], if there is one.
+/// A name similar to `name` that passes [`check`].
 pub(super) fn suggestion(name: &str) -> Option<String> {
     let mut near = String::new();
     for c in name.trim().chars() {
@@ -95,7 +91,7 @@ mod tests {
             ("shop api", "contains ` `"),
             ("a/b", "contains `/`"),
             ("läden", "contains `ä`"),
-            ("match", "word of the Rust language"),
+            ("match", "keyword of Rust"),
             ("std", "crate"),
             ("pointwork-guest", "crate"),
             ("deps", "target directory"),

@@ -1,31 +1,33 @@
-//! Where a new project gets `pointwork-guest` from.
+//! The source of `pointwork-guest` for a new project.
 //!
-//! A released `pointwork` takes the version that was released with it. One that was built from a checkout takes the SDK
-//! of that checkout, since the two may belong together in ways that no version number tells. Which it is, is found out at
-//! run time from where the program lies; the path of the machine that built it is not in the program, so that a binary
-//! that was handed on does not look for folders of somebody else.
+//! A released `pointwork` uses the version that was released with it. One that was built from a checkout uses the SDK of
+//! that checkout, since the two may depend on each other. The path of the running program decides. The program does not
+//! contain the path of the machine that built it, so that a copied binary does not search for folders of another machine.
 
 use std::env;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, OrFailed, Result};
 
 /// The SDK's package.
 const PACKAGE: &str = "pointwork-guest";
 
-/// Where `pointwork-guest` comes from.
+/// The folder of the SDK in a checkout.
+const SDK_FOLDER: &str = "guest/rust";
+
+/// The source of `pointwork-guest`.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Source {
+pub(super) enum SdkSource {
     /// The registry, in this version.
     Version(&'static str),
     /// A folder, absolute.
     Path(PathBuf),
 }
 
-impl Source {
-    /// The right-hand side of a dependency line, with a feature or without.
+impl SdkSource {
+    /// The right-hand side of a dependency line, with an optional feature.
     pub(super) fn dependency(&self, feature: Option<&str>) -> String {
         let (key, value) = match self {
             Self::Version(version) => ("version", (*version).to_owned()),
@@ -38,26 +40,25 @@ impl Source {
     }
 }
 
-/// Decides on the source: what the user says, then the checkout that this program was built in or installed from, then
-/// the registry.
-pub(super) fn source(said: Option<&Path>) -> Result<Source> {
-    if let Some(path) = said {
+/// The folder of the user, else the checkout that this program was built in or installed from, else the registry.
+pub(super) fn source(folder: Option<&Path>) -> Result<SdkSource> {
+    if let Some(path) = folder {
         let absolute = path
             .canonicalize()
-            .map_err(|error| Error::failed(format!("cannot find the SDK `{}`", path.display())).with_source(error))?;
+            .or_failed(format_args!("cannot find the SDK `{}`", path.display()))?;
         if !is_sdk(&absolute) {
             return Err(
                 Error::failed(format!("`{}` is not the package `{PACKAGE}`", path.display()))
                     .with_hint("name the folder `guest/rust` of a checkout of Pointwork"),
             );
         }
-        return Ok(Source::Path(absolute));
+        return Ok(SdkSource::Path(absolute));
     }
     let program = env::current_exe().and_then(|path| path.canonicalize()).ok();
     let found = program
         .as_deref()
         .and_then(|program| checkout_around(program).or_else(|| installed_from(program)));
-    Ok(found.map_or(Source::Version(env!("CARGO_PKG_VERSION")), Source::Path))
+    Ok(found.map_or(SdkSource::Version(env!("CARGO_PKG_VERSION")), SdkSource::Path))
 }
 
 /// The SDK of the checkout whose target directory holds the program.
@@ -65,12 +66,11 @@ fn checkout_around(program: &Path) -> Option<PathBuf> {
     program
         .ancestors()
         .skip(1)
-        .map(|folder| folder.join("guest/rust"))
+        .map(|folder| folder.join(SDK_FOLDER))
         .find(|folder| is_sdk(folder))
 }
 
-/// The SDK of the checkout that `cargo install --path` took the program from. Cargo keeps a record of it beside the
-/// folder of the installed programs.
+/// The SDK of the checkout that `cargo install --path` used. Cargo records it beside the folder of installed programs.
 fn installed_from(program: &Path) -> Option<PathBuf> {
     let record = std::fs::read_to_string(program.parent()?.parent()?.join(".crates.toml")).ok()?;
     let package = installed_package(&record, program.file_name()?.to_str()?)?;
@@ -79,18 +79,18 @@ fn installed_from(program: &Path) -> Option<PathBuf> {
 
 /// Cargo's record of installed programs: `"name version (source)" = ["program"]`.
 #[derive(Deserialize)]
-struct Record {
+struct InstallRecord {
     v1: std::collections::BTreeMap<String, Vec<String>>,
 }
 
 fn installed_package(record: &str, program: &str) -> Option<PathBuf> {
-    let record: Record = toml::from_str(record).ok()?;
+    let record: InstallRecord = toml::from_str(record).ok()?;
     let (package, _) = record
         .v1
         .iter()
         .find(|(_, programs)| programs.iter().any(|name| name == program))?;
     let source = package.split_once("(path+file://")?.1.strip_suffix(')')?;
-    // It is the path of a URL.
+    // The path of a URL is percent-encoded.
     let path = percent_encoding::percent_decode_str(source).decode_utf8().ok()?;
     Some(PathBuf::from(path.into_owned()))
 }
@@ -116,7 +116,7 @@ mod tests {
 
     fn checkout() -> tempfile::TempDir {
         let folder = tempfile::tempdir().expect("a directory");
-        std::fs::create_dir_all(folder.path().join("guest/rust")).expect("created");
+        std::fs::create_dir_all(folder.path().join(SDK_FOLDER)).expect("created");
         std::fs::create_dir_all(folder.path().join("target/release")).expect("created");
         std::fs::write(
             folder.path().join("guest/rust/Cargo.toml"),
@@ -130,7 +130,7 @@ mod tests {
     fn program_in_a_checkout_finds_its_sdk() {
         let folder = checkout();
         let found = checkout_around(&folder.path().join("target/release/pointwork"));
-        assert_eq!(found, Some(folder.path().join("guest/rust")));
+        assert_eq!(found, Some(folder.path().join(SDK_FOLDER)));
     }
 
     #[test]
@@ -152,12 +152,12 @@ mod tests {
         std::fs::write(home.path().join(".crates.toml"), record).expect("written");
         assert_eq!(
             installed_from(&home.path().join("bin/pointwork")),
-            Some(folder.path().join("guest/rust"))
+            Some(folder.path().join(SDK_FOLDER))
         );
     }
 
     #[test]
-    fn folder_that_is_no_sdk_is_refused() {
+    fn folder_without_the_sdk_is_refused() {
         let folder = tempfile::tempdir().expect("a directory");
         let error = source(Some(folder.path())).expect_err("an empty folder");
         assert!(
@@ -168,9 +168,9 @@ mod tests {
 
     #[test]
     fn dependency_is_one_line_of_toml() {
-        assert_eq!(Source::Version("0.1.0").dependency(None), r#"{ version = "0.1.0" }"#);
+        assert_eq!(SdkSource::Version("0.1.0").dependency(None), r#"{ version = "0.1.0" }"#);
         assert_eq!(
-            Source::Path("/a \"b\"".into()).dependency(Some("testing")),
+            SdkSource::Path("/a \"b\"".into()).dependency(Some("testing")),
             r#"{ path = '/a "b"', features = ["testing"] }"#
         );
     }

@@ -1,4 +1,4 @@
-//! `pointwork swap`, `remove` and `rollback`: changes of a server at work.
+//! `pointwork swap`, `remove` and `rollback`: changes of a running server.
 
 use std::path::PathBuf;
 
@@ -7,27 +7,27 @@ use serde::Deserialize;
 
 use super::list::short;
 use super::{RemoteArgs, Reply, path_of};
-use crate::error::{Error, Result};
+use crate::error::{OrFailed, Result};
 use crate::ui::{DONE, Terminal, styled};
 
-const SWAP: &str = "\
+const EXAMPLES: &str = "\
 Examples:
   pointwork swap shop target/pointwork/shop.wasm
   pointwork swap shop shop.wasm --admin 127.0.0.1:9090 --token-file admin.token
 
-The component is checked, compiled and probed while the module serves on; then the whole new table
-is published at once. Requests in flight end on the version that they began on. If there is no module
-of that name, it is loaded. A component that is refused changes nothing, and ends with exit code 5.";
+The component is checked, compiled and probed while the module serves on; then all its routes are
+replaced at once. Requests in flight end on the version that they began on. A module of a new name is
+added. A refused component changes nothing; the exit code is 5.";
 
 /// The options of `pointwork swap`.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = SWAP)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct SwapArgs {
-    /// The module
+    /// Name of the module
     #[arg(value_name = "NAME")]
     name: String,
 
-    /// The component
+    /// Component
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
@@ -38,7 +38,7 @@ pub(crate) struct SwapArgs {
 /// The options of `pointwork remove` and `pointwork rollback`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct NameArgs {
-    /// The module
+    /// Name of the module
     #[arg(value_name = "NAME")]
     name: String,
 
@@ -46,7 +46,7 @@ pub(crate) struct NameArgs {
     remote: RemoteArgs,
 }
 
-/// What is shown of a change.
+/// The fields of a change that are shown.
 #[derive(Debug, Deserialize)]
 struct Change {
     kind: String,
@@ -67,9 +67,8 @@ struct Routes {
 
 /// Runs `pointwork swap`.
 pub(crate) fn swap(args: &SwapArgs, terminal: &mut Terminal) -> Result<()> {
-    let component = std::fs::read(&args.file).map_err(|error| {
-        Error::failed(format!("cannot read the component `{}`", args.file.display())).with_source(error)
-    })?;
+    let component =
+        std::fs::read(&args.file).or_failed(format_args!("cannot read the component `{}`", args.file.display()))?;
     let reply = args.remote.send(Method::PUT, &path_of(&args.name), Some(component))?;
     show(&reply, args.remote.json, terminal)
 }

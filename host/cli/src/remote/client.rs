@@ -1,4 +1,4 @@
-//! One request to the admin endpoint.
+//! A request to the admin endpoint.
 
 use std::error::Error as StdError;
 
@@ -15,94 +15,90 @@ use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 use tokio::net::TcpStream;
 
-use crate::config::{Admin, AdminAddress};
-use crate::error::{Error, Result};
+use crate::config::AdminAddress;
+use crate::error::{Error, OrFailed, Result};
 use crate::exit::Exit;
 
 type BoxError = Box<dyn StdError + Send + Sync>;
 
-/// Somebody who may ask an endpoint.
-pub(super) struct Client {
-    pub(super) admin: Admin,
-    pub(super) token: Option<String>,
-}
-
-/// What the endpoint answered to a request that succeeded.
+/// The reply to a request that succeeded.
 pub(super) struct Reply(serde_json::Value);
 
 impl Reply {
-    /// The reply as it came, over several lines.
+    /// The reply as JSON over several lines.
     pub(super) fn json(&self) -> String {
         format!("{:#}", self.0)
     }
 
-    /// What of the reply this version understands.
+    /// The fields of the reply that this version knows.
     pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T> {
-        T::deserialize(&self.0)
-            .map_err(|error| Error::failed("the reply of the admin endpoint is not understood").with_source(error))
+        T::deserialize(&self.0).or_failed("the reply of the admin endpoint is invalid")
     }
 }
 
-impl Client {
-    pub(super) async fn send(&self, method: Method, path: &str, component: Option<Vec<u8>>) -> Result<Reply> {
-        let place = &self.admin.address;
-        let failed = |error: BoxError| {
-            Error::failed(format!("cannot reach the admin endpoint at `{place}`"))
-                .with_source(error)
-                .with_hint(
-                    "it is there while `pointwork serve` runs with `--admin` or with an [admin] in its configuration",
-                )
-        };
-        let request = self
-            .request(method, path, component)
-            .map_err(|error| failed(error.into()))?;
-        let exchange = match place {
-            AdminAddress::Listen(listen) => match TcpStream::connect(listen.as_str()).await {
-                Ok(stream) => exchange(stream, request).await,
-                Err(error) => Err(error.into()),
-            },
-            #[cfg(unix)]
-            AdminAddress::Socket(path) => match tokio::net::UnixStream::connect(path).await {
-                Ok(stream) => exchange(stream, request).await,
-                Err(error) => Err(error.into()),
-            },
-            #[cfg(not(unix))]
-            AdminAddress::Socket(_) => Err(std::io::Error::from(std::io::ErrorKind::Unsupported).into()),
-        };
-        let (status, body) = exchange.map_err(failed)?;
-        if status.is_success() {
-            return serde_json::from_slice(&body).map(Reply).map_err(|error| {
-                Error::failed(format!("what answers at `{place}` is no admin endpoint")).with_source(error)
-            });
-        }
-        Err(problem(status, &body))
+/// Sends a request to an endpoint.
+///
+/// # Errors
+///
+/// The endpoint cannot be reached, or its reply is an error.
+pub(super) async fn send(
+    place: &AdminAddress,
+    token: Option<&str>,
+    method: Method,
+    path: &str,
+    component: Option<Vec<u8>>,
+) -> Result<Reply> {
+    let failed = |error: BoxError| {
+        Error::failed(format!("cannot reach the admin endpoint at `{place}`"))
+            .with_source(error)
+            .with_hint("it exists while `pointwork serve` runs with `--admin` or with an [admin] in its configuration")
+    };
+    let request = request(token, method, path, component).map_err(|error| failed(error.into()))?;
+    let exchange = match place {
+        AdminAddress::Listen(listen) => exchange(TcpStream::connect(listen.as_str()).await, request).await,
+        #[cfg(unix)]
+        AdminAddress::Socket(path) => exchange(tokio::net::UnixStream::connect(path).await, request).await,
+        #[cfg(not(unix))]
+        AdminAddress::Socket(_) => Err(std::io::Error::from(std::io::ErrorKind::Unsupported).into()),
+    };
+    let (status, body) = exchange.map_err(failed)?;
+    if !status.is_success() {
+        return Err(problem(status, &body));
     }
-
-    fn request(&self, method: Method, path: &str, component: Option<Vec<u8>>) -> http::Result<Request<Full<Bytes>>> {
-        let mut request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header(header::HOST, "pointwork");
-        if let Some(token) = &self.token {
-            request = request.header(header::AUTHORIZATION, format!("Bearer {token}"));
-        }
-        if let Some(component) = &component {
-            let digest = BASE64_STANDARD.encode(Sha256::digest(component));
-            request = request
-                .header(header::CONTENT_TYPE, "application/wasm")
-                .header("content-digest", format!("sha-256=:{digest}:"));
-        }
-        request.body(Full::from(component.unwrap_or_default()))
-    }
+    serde_json::from_slice(&body)
+        .map(Reply)
+        .or_failed(format_args!("the server at `{place}` is not an admin endpoint"))
 }
 
-async fn exchange<S>(stream: S, request: Request<Full<Bytes>>) -> Result<(StatusCode, Bytes), BoxError>
+fn request(
+    token: Option<&str>,
+    method: Method,
+    path: &str,
+    component: Option<Vec<u8>>,
+) -> http::Result<Request<Full<Bytes>>> {
+    let mut request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header(header::HOST, "pointwork");
+    if let Some(token) = token {
+        request = request.header(header::AUTHORIZATION, format!("Bearer {token}"));
+    }
+    if let Some(component) = &component {
+        let digest = BASE64_STANDARD.encode(Sha256::digest(component));
+        request = request
+            .header(header::CONTENT_TYPE, "application/wasm")
+            .header("content-digest", format!("sha-256=:{digest}:"));
+    }
+    request.body(Full::from(component.unwrap_or_default()))
+}
+
+async fn exchange<S>(stream: std::io::Result<S>, request: Request<Full<Bytes>>) -> Result<(StatusCode, Bytes), BoxError>
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + Unpin + 'static,
     TokioIo<S>: Read + Write,
 {
-    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-    // Driven beside the request; what it has to say of an error, the request says as well.
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream?)).await?;
+    // It runs beside the request, which reports its errors as well.
     let connection = tokio::spawn(connection);
     let reply = sender.send_request(request).await?;
     let status = reply.status();
@@ -111,19 +107,20 @@ where
     Ok((status, body))
 }
 
-/// The error that the endpoint told of.
+/// The error in a reply.
 fn problem(status: StatusCode, body: &[u8]) -> Error {
     let exit = match status {
         StatusCode::CONFLICT | StatusCode::PAYLOAD_TOO_LARGE | StatusCode::UNPROCESSABLE_ENTITY => Exit::Refused,
         _ => Exit::Failed,
     };
     let Ok(report) = serde_json::from_slice::<ProblemReport>(body) else {
-        return Error::new(exit, format!("the admin endpoint answered with {status}"));
+        return Error::new(exit, format!("the admin endpoint replied with {status}"));
     };
-    let error = Error::new(exit, report.message).with_causes(report.causes);
-    match (report.hint, status) {
-        (_, StatusCode::UNAUTHORIZED) => error.with_hint("name the file that holds it: `--token-file FILE`"),
-        (Some(hint), _) => error.with_hint(hint),
-        (None, _) => error,
-    }
+    let hint = match status {
+        StatusCode::UNAUTHORIZED => Some("name the file with the token: `--token-file FILE`".to_owned()),
+        _ => report.hint,
+    };
+    Error::new(exit, report.message)
+        .with_causes(report.causes)
+        .with_optional_hint(hint)
 }

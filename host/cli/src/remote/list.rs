@@ -1,4 +1,4 @@
-//! `pointwork modules`: what serves.
+//! `pointwork modules`: the modules of a running server.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -12,24 +12,24 @@ use crate::ui::Terminal;
 
 const EXAMPLES: &str = "\
 Examples:
-  pointwork modules                             those of the server that pointwork.toml describes
-  pointwork modules --admin /run/shop.sock      those of the server behind a socket
+  pointwork modules                             the modules of the server in pointwork.toml
+  pointwork modules --admin /run/shop.sock      those of the server with this socket
   pointwork modules --json | jq '.[].digest'
 
-A state is `serving`, `on-trial` (a new version, of which a few crashes bring the one before back)
-or `held-back` (it crashed again and again, and is refused for a while).";
+A state is `serving`, `on-trial` (a new version that a few crashes replace by the previous one) or
+`held-back` (the module crashed repeatedly, and its calls are refused for a while).";
 
 /// The options of `pointwork modules`.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
-pub(crate) struct Args {
+pub(crate) struct ListArgs {
     #[command(flatten)]
     remote: RemoteArgs,
 }
 
-/// What is shown of a module; the endpoint says more.
+/// The fields of a module that the table shows.
 #[derive(Debug, Deserialize)]
-struct Row {
+struct ModuleRow {
     name: String,
     digest: String,
     form: String,
@@ -48,13 +48,13 @@ struct Usage {
 }
 
 /// Runs `pointwork modules`.
-pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<()> {
+pub(crate) fn run(args: &ListArgs, terminal: &mut Terminal) -> Result<()> {
     let reply = args.remote.send(Method::GET, "/modules", None)?;
     if args.remote.json {
         terminal.line(reply.json());
         return Ok(());
     }
-    let rows: Vec<Row> = reply.read()?;
+    let rows: Vec<ModuleRow> = reply.read()?;
     if rows.is_empty() {
         terminal.note("no module is loaded");
         return Ok(());
@@ -70,11 +70,11 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<()> {
         "CRASHES",
         "IN FLIGHT",
     ];
-    terminal.line(table::columns(titles, rows.into_iter().map(Row::columns)));
+    terminal.line(table::columns(titles, rows.into_iter().map(ModuleRow::columns)));
     Ok(())
 }
 
-impl Row {
+impl ModuleRow {
     fn columns(self) -> [String; 9] {
         let previous = self.previous.as_deref().map_or("-", short);
         [
@@ -91,7 +91,7 @@ impl Row {
     }
 }
 
-/// As much of a digest as tells versions apart at a glance.
+/// The beginning of a digest, which is enough to distinguish versions.
 pub(super) fn short(digest: &str) -> &str {
     digest.get(..12).unwrap_or(digest)
 }

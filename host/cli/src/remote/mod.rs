@@ -1,4 +1,4 @@
-//! The commands that change a server at work, over its admin endpoint.
+//! The commands for a running server, over its admin endpoint.
 
 pub(crate) mod change;
 mod client;
@@ -8,34 +8,36 @@ use std::path::{Path, PathBuf};
 
 use tokio::runtime::Builder;
 
-use self::client::{Client, Reply};
+use self::client::Reply;
 use crate::config::{Admin, AdminAddress, Config, FILE_NAME};
-use crate::error::{Error, Result};
+use crate::error::{Error, OrFailed, Result};
 use crate::exit::Exit;
 use crate::token;
+
+const NAME_IT: &str = "name the socket or the address: `--admin admin.sock`";
 
 /// The arguments that name the endpoint.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RemoteArgs {
-    /// The admin endpoint: the path of a socket, or host and port [default: what the configuration says]
+    /// Admin endpoint: the path of a socket, or host and port [default: that of the configuration]
     #[arg(long, value_name = "PLACE")]
     admin: Option<AdminAddress>,
 
-    /// The file that holds the token, which an endpoint on an address asks for
+    /// File with the token, which an endpoint on an address needs
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 
-    /// The configuration whose [admin] names the endpoint [default: pointwork.toml]
+    /// Configuration whose [admin] names the endpoint [default: pointwork.toml]
     #[arg(short, long, value_name = "FILE", conflicts_with = "admin")]
     config: Option<PathBuf>,
 
-    /// What the endpoint answered, as JSON
+    /// Print the reply of the endpoint as JSON
     #[arg(long)]
     json: bool,
 }
 
 impl RemoteArgs {
-    /// Where the endpoint is.
+    /// The address and the token file of the endpoint.
     fn place(&self) -> Result<Admin> {
         if let Some(address) = &self.admin {
             return Ok(Admin {
@@ -44,16 +46,12 @@ impl RemoteArgs {
             });
         }
         if self.config.is_none() && !Path::new(FILE_NAME).exists() {
-            let error = Error::new(
-                Exit::Usage,
-                format!("no admin endpoint is named, and there is no `{FILE_NAME}`"),
-            );
-            return Err(error.with_hint("name the socket or the address: `--admin admin.sock`"));
+            let message = format!("no admin endpoint is named, and `{FILE_NAME}` does not exist");
+            return Err(Error::new(Exit::Usage, message).with_hint(NAME_IT));
         }
         let config = Config::load(self.config.as_deref())?;
         let mut admin = config.admin.ok_or_else(|| {
-            Error::new(Exit::Config, format!("`{}` has no [admin]", config.file.display()))
-                .with_hint("name the socket or the address: `--admin admin.sock`")
+            Error::new(Exit::Config, format!("`{}` has no [admin]", config.file.display())).with_hint(NAME_IT)
         })?;
         if self.token_file.is_some() {
             admin.token_file.clone_from(&self.token_file);
@@ -61,25 +59,23 @@ impl RemoteArgs {
         Ok(admin)
     }
 
-    /// Sends one request and waits for its reply, however long a compilation takes. It blocks.
+    /// Sends a request and waits for the reply, however long a compilation takes. It blocks.
     ///
     /// # Errors
     ///
-    /// The endpoint cannot be reached, or answers with an error, which is told as its own: a component that was refused
-    /// has the exit code for that.
+    /// The endpoint cannot be reached, or its reply is an error. A refused component has the exit code 5.
     fn send(&self, method: http::Method, path: &str, component: Option<Vec<u8>>) -> Result<Reply> {
         let admin = self.place()?;
         let token = admin.token_file.as_deref().map(token::read).transpose()?;
-        let client = Client { admin, token };
         let runtime = Builder::new_current_thread()
             .enable_all()
             .build()
-            .map_err(|error| Error::failed("cannot start the client").with_source(error))?;
-        runtime.block_on(client.send(method, path, component))
+            .or_failed("cannot start the client")?;
+        runtime.block_on(client::send(&admin.address, token.as_deref(), method, path, component))
     }
 }
 
-/// The path of a module, whatever its name.
+/// The path of a module at the endpoint.
 fn path_of(module: &str) -> String {
     use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
     format!("/modules/{}", utf8_percent_encode(module, NON_ALPHANUMERIC))

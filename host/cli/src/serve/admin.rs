@@ -6,8 +6,8 @@ use std::sync::Arc;
 use pointwork::{App, ModuleOptions};
 use pointwork_admin::{Admin, AdminOptions, ErrorKind, Listener, Token};
 use tokio::net::TcpListener;
-use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 use crate::app::Loadable;
 use crate::config::{AdminAddress, Config};
@@ -15,20 +15,24 @@ use crate::error::{Error, Result};
 use crate::exit::Exit;
 use crate::{options, token};
 
-/// An endpoint that serves.
+/// A running endpoint.
 pub(super) struct Endpoint {
     /// The path of its socket, or its URL.
     pub(super) place: String,
-    stop: oneshot::Sender<()>,
-    serving: JoinHandle<()>,
+    pub(super) serving: JoinHandle<()>,
 }
 
-/// Starts the endpoint, if the configuration has one.
+/// Starts the endpoint, if the configuration has one. It serves until `stop` is cancelled.
 ///
 /// # Errors
 ///
-/// Its token cannot be had, or the place cannot be listened on.
-pub(super) async fn start(config: &Config, app: &App, modules: &[Loadable<'_>]) -> Result<Option<Endpoint>> {
+/// It has no valid token, or cannot listen.
+pub(super) async fn start(
+    config: &Config,
+    app: &App,
+    modules: &[Loadable<'_>],
+    stop: CancellationToken,
+) -> Result<Option<Endpoint>> {
     let Some(admin) = &config.admin else {
         return Ok(None);
     };
@@ -37,15 +41,13 @@ pub(super) async fn start(config: &Config, app: &App, modules: &[Loadable<'_>]) 
     if let Some(file) = &admin.token_file {
         admin_options.token = Some(Token::new(&token::read(file)?).map_err(|error| failed(place, error))?);
     } else if matches!(place, AdminAddress::Listen(_)) {
-        // For an endpoint that the command line names; a file is refused when it is read.
+        // The command line names the endpoint; a configuration without a token is refused when it is parsed.
         let error = Error::new(Exit::Usage, format!("the admin endpoint on `{place}` has no token"));
-        return Err(error.with_hint("name a file that holds one: `--token-file FILE`; a socket needs none"));
+        return Err(error.with_hint("name a file with a token: `--token-file FILE`; a socket needs none"));
     }
     let compile = options::application(config).compile;
     admin_options.component_limit = compile.size;
-    if let Some(grace) = config.limits.shutdown_grace {
-        admin_options.shutdown_grace = grace;
-    }
+    admin_options.shutdown_grace = options::server(config).shutdown_grace;
     admin_options.module_options = module_options(config, modules);
     let endpoint = Admin::with_options(app, admin_options).map_err(|error| failed(place, error))?;
     let listener = match place {
@@ -56,28 +58,15 @@ pub(super) async fn start(config: &Config, app: &App, modules: &[Loadable<'_>]) 
         }
     };
     let place = listener.to_string();
-    let (stop, stopped) = oneshot::channel::<()>();
     let serving = endpoint
         .serve(listener)
         .map_err(|error| failed(&admin.address, error))?;
-    let serving = tokio::spawn(serving.with_graceful_shutdown(async {
-        // An endpoint that is dropped instead of stopped ends as well.
-        let _ = stopped.await;
-    }));
-    Ok(Some(Endpoint { place, stop, serving }))
+    let serving = tokio::spawn(serving.with_graceful_shutdown(stop.cancelled_owned()));
+    Ok(Some(Endpoint { place, serving }))
 }
 
-impl Endpoint {
-    /// Ends it: what it is asked already is answered.
-    pub(super) async fn stop(self) {
-        // It may have ended by itself.
-        let _ = self.stop.send(());
-        let _ = self.serving.await;
-    }
-}
-
-/// What a module that is uploaded gets: what the configuration says of its name, or of all modules. The digest there is of
-/// the file.
+/// The options of an uploaded module: those of the configuration for its name, or for all modules. The configured digest
+/// is that of the file, so it does not apply.
 fn module_options(config: &Config, modules: &[Loadable<'_>]) -> Arc<dyn Fn(&str) -> ModuleOptions + Send + Sync> {
     let mut known: HashMap<String, ModuleOptions> = HashMap::new();
     for Loadable { module, options, .. } in modules {

@@ -1,13 +1,13 @@
-//! What `serve` says before it serves.
+//! The banner of `serve`.
 
 use pointwork::{App, ModuleInfo};
 
-use crate::adapters::Adapter;
 use crate::channels::Channels;
+use crate::config::Adapter;
 use crate::table;
 use crate::ui::{STRONG, Terminal, styled};
 
-/// Routes, channels and capabilities, a table each where there are any.
+/// Prints a table of the routes, the channels and the capabilities, where there are any.
 pub(super) fn print(adapter: Adapter, app: &App, channels: &Channels, terminal: &mut Terminal) {
     let version = env!("CARGO_PKG_VERSION");
     terminal.line(format_args!(
@@ -45,7 +45,7 @@ fn channels_of(module: &ModuleInfo) -> impl Iterator<Item = [String; 3]> {
         .map(move |channel| [channel.name.clone(), driver.clone(), channel.events.join(", ")])
 }
 
-/// A row for a module that asks for something or got something (spec C5).
+/// A row for a module with imports or grants (spec C5).
 fn capabilities(module: &ModuleInfo) -> Option<[String; 3]> {
     let asks: Vec<String> = module.capabilities.iter().map(ToString::to_string).collect();
     let text = |list: &[String], separator| {
@@ -55,7 +55,7 @@ fn capabilities(module: &ModuleInfo) -> Option<[String; 3]> {
             list.join(separator)
         }
     };
-    // What is granted has commas of its own.
+    // Grants contain commas.
     let row = || [module.name.clone(), text(&asks, ", "), text(&module.granted, "; ")];
     (!asks.is_empty() || !module.granted.is_empty()).then(row)
 }

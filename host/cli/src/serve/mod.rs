@@ -11,61 +11,55 @@ use std::time::Duration;
 use pointwork::{App, StateDirectory};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Handle};
-use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
 use self::signals::Signals;
 use self::watch::Watch;
-use crate::adapters::Adapter;
 use crate::app::{self, Loadable};
 use crate::channels::Channels;
-use crate::config::{Admin, AdminAddress, Config, Listen, Prefix};
-use crate::error::{Error, Result};
+use crate::config::{Adapter, Admin, AdminAddress, Config, Listen, Prefix};
+use crate::error::{Error, OrFailed, Result};
 use crate::exit::Exit;
 use crate::grants::Missing;
-use crate::keep;
 use crate::modules::ModuleArgs;
 use crate::ui::Terminal;
+use crate::{keep, options};
 
-/// Where to listen when nobody says.
+/// The default address.
 const LISTEN: &str = "127.0.0.1:8080";
-
-/// How long emitted events may take to be heard at the end, and requests in flight to end, unless the configuration
-/// says otherwise.
-const GRACE: Duration = Duration::from_secs(10);
 
 const EXAMPLES: &str = "\
 Examples:
-  pointwork serve                               what pointwork.toml says
-  pointwork serve -c shop/pointwork.toml        the same of another folder
-  pointwork serve shop.wasm admin.wasm          two components that need nothing but each other
-  pointwork serve --listen 127.0.0.1:0          on a free port; the last line of the banner tells it
-  pointwork serve --build                       build the modules first, also those that are built already
+  pointwork serve                               the modules of pointwork.toml
+  pointwork serve -c shop/pointwork.toml        those of another configuration
+  pointwork serve shop.wasm admin.wasm          two components
+  pointwork serve --listen 127.0.0.1:0          on a free port, which the banner shows
+  pointwork serve --build                       build the modules first, also those that exist
   pointwork serve --watch                       swap a component when its file changes
-  pointwork serve --admin admin.sock            let `pointwork swap`, `modules` and the like in
-  pointwork serve --state /var/lib/shop         begin with what was swapped in last
+  pointwork serve --admin admin.sock            for `pointwork swap`, `modules`, `remove` and `rollback`
+  pointwork serve --state /var/lib/shop         start with the versions that were swapped in last
 
-The banner on standard output lists the routes, the channels, and what each module asks for and is
-granted; its last line is `listening on http://HOST:PORT`, after `admin on PLACE` if there is an admin
-endpoint. SIGINT (Ctrl-C) and SIGTERM end it: no
-connection is accepted any more, requests in flight and emitted events come to their end.
-A second signal ends it at once.";
+The banner on standard output lists the routes, the channels, and the imports and grants of each
+module. Its last line is `listening on http://HOST:PORT`, after `admin on PLACE` if there is an admin
+endpoint. SIGINT (Ctrl-C) and SIGTERM end the server: it accepts no further connection; requests in
+flight and emitted events come to their end. A second signal ends it at once.";
 
 /// The options of `pointwork serve`.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
-pub(crate) struct Args {
+pub(crate) struct ServeArgs {
     #[command(flatten)]
     modules: ModuleArgs,
 
-    /// Where to listen, host and port; port 0 takes a free one [default: 127.0.0.1:8080]
+    /// Address to listen on, host and port; port 0 takes a free one [default: 127.0.0.1:8080]
     #[arg(short, long, value_name = "ADDR")]
     listen: Option<Listen>,
 
-    /// The HTTP server to run on [default: hyper]
+    /// HTTP server to run on [default: hyper]
     #[arg(short, long, value_enum, value_name = "NAME")]
     adapter: Option<Adapter>,
 
-    /// A path before every route's
+    /// Path before that of every route
     #[arg(long, value_name = "PATH")]
     prefix: Option<Prefix>,
 
@@ -73,32 +67,27 @@ pub(crate) struct Args {
     #[arg(short, long)]
     watch: bool,
 
-    /// Where the admin endpoint listens: the path of a socket, or host and port [default: nowhere]
+    /// Admin endpoint: the path of a socket, or host and port [default: none]
     #[arg(long, value_name = "PLACE")]
     admin: Option<AdminAddress>,
 
-    /// The file that holds the token of the admin endpoint; an address needs one
+    /// File with the token of the admin endpoint, which an address needs
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 
-    /// The directory that says which version of each module is current [default: none is kept]
+    /// State directory, which keeps the current version of each module [default: none]
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
 }
 
-impl Args {
-    /// The configuration, with what the command line says in its place.
+impl ServeArgs {
+    /// The configuration, overridden by the command line.
     fn config(&self) -> Result<Config> {
         let mut config = self.modules.config()?;
-        if let Some(listen) = &self.listen {
-            config.listen = Some(listen.clone());
-        }
-        if let Some(adapter) = self.adapter {
-            config.adapter = Some(adapter);
-        }
-        if let Some(prefix) = &self.prefix {
-            config.prefix = Some(prefix.clone());
-        }
+        config.listen = self.listen.clone().or(config.listen);
+        config.adapter = self.adapter.or(config.adapter);
+        config.prefix = self.prefix.clone().or(config.prefix);
+        config.state = self.state.clone().or(config.state);
         config.watch |= self.watch;
         if let Some(address) = &self.admin {
             config.admin = Some(Admin {
@@ -109,19 +98,16 @@ impl Args {
         if let Some(file) = &self.token_file {
             let Some(admin) = &mut config.admin else {
                 let error = Error::new(Exit::Usage, "`--token-file` without an admin endpoint");
-                return Err(error.with_hint("name where it listens: `--admin 127.0.0.1:9090`"));
+                return Err(error.with_hint("name its address: `--admin 127.0.0.1:9090`"));
             };
             admin.token_file = Some(file.clone());
-        }
-        if let Some(state) = &self.state {
-            config.state = Some(state.clone());
         }
         Ok(config)
     }
 }
 
 /// Runs `pointwork serve`.
-pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<()> {
+pub(crate) fn run(args: &ServeArgs, terminal: &mut Terminal) -> Result<()> {
     let config = args.config()?;
     args.modules.prepare(&config, terminal)?;
     let modules = app::prepare(&config, Missing::Create)?;
@@ -131,9 +117,9 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<()> {
         .enable_all()
         .thread_name("pointwork-server")
         .build()
-        .map_err(|error| Error::failed("cannot start the server's threads").with_source(error))?;
+        .or_failed("cannot start the server's threads")?;
     let result = runtime.block_on(serve(&config, &modules, &channels, state, terminal));
-    // What still blocks has had its time.
+    // Tasks that still block had their time.
     runtime.shutdown_background();
     result
 }
@@ -152,19 +138,13 @@ async fn serve(
         app::load_uploaded(&app, config, state).await;
     }
     let listener = listen(config.listen.as_ref()).await?;
-    let address = listener
-        .local_addr()
-        .map_err(|error| Error::failed("cannot tell the address").with_source(error))?;
-    let mut signals = Signals::install()?;
-    let (stop, stopped) = oneshot::channel::<()>();
-    let stopped = Box::pin(async {
-        // Nobody but this function holds the other end, and it ends no sooner than the server.
-        let _ = stopped.await;
-    });
+    let address = listener.local_addr().or_failed("cannot read the address")?;
+    let mut signals = Signals::install().or_failed("cannot listen for signals")?;
+    let stop = CancellationToken::new();
     let adapter = config.adapter.unwrap_or_default();
-    let serve = adapter.connect(&app, &config.limits)?;
-    let mut serving = serve(listener, stopped);
-    let admin = admin::start(config, &app, modules).await?;
+    let serve = adapter.connect(&app, options::server(config))?;
+    let mut serving = serve(listener, Box::pin(stop.clone().cancelled_owned()));
+    let admin = admin::start(config, &app, modules, stop.clone()).await?;
 
     banner::print(adapter, &app, channels, terminal);
     if let Some(admin) = &admin {
@@ -184,13 +164,14 @@ async fn serve(
         watching.abort();
     }
     tracing::info!("{name}: requests in flight come to their end");
-    let _ = stop.send(());
+    stop.cancel();
     let ending = async {
-        if let Some(admin) = admin {
-            admin.stop().await;
-        }
         serving.await;
-        drain(&app, config.limits.shutdown_grace.unwrap_or(GRACE)).await;
+        if let Some(admin) = admin {
+            // It logs its own errors.
+            let _ = admin.serving.await;
+        }
+        drain(&app, options::server(config).shutdown_grace).await;
         Ok(())
     };
     tokio::select! {
@@ -199,13 +180,13 @@ async fn serve(
     }
 }
 
-/// Waits until the emitted events were heard, for a while.
+/// Waits for the delivery of emitted events, for `grace` at most.
 async fn drain(app: &App, grace: Duration) {
     if tokio::time::timeout(grace, app.drained()).await.is_err() {
         let events = app.bus().waiting();
         tracing::warn!(
             events,
-            "emitted events were not heard within {grace:?} after the last request, and are lost"
+            "emitted events were not delivered within {grace:?} after the last request, and are lost"
         );
     }
 }
@@ -215,7 +196,7 @@ async fn listen(address: Option<&Listen>) -> Result<TcpListener> {
     TcpListener::bind(address).await.map_err(|error| {
         use std::io::ErrorKind;
         let hint = match error.kind() {
-            ErrorKind::AddrInUse => "another program listens there; `--listen 127.0.0.1:0` takes a free port",
+            ErrorKind::AddrInUse => "another program listens on it; `--listen 127.0.0.1:0` takes a free port",
             ErrorKind::PermissionDenied => {
                 "ports below 1024 often need privileges; choose a higher one with `--listen`"
             }

@@ -9,7 +9,7 @@ use std::path::Path;
 use serde_json::json;
 use snapbox::str;
 
-use crate::server::{Reply, Server, ask};
+use crate::server::{Reply, Server, request};
 use crate::versions::{configured, rival, served, version};
 use crate::{folder, pointwork, stderr, write};
 
@@ -106,7 +106,7 @@ fn upload_that_breaks_off_changes_nothing() {
     stream.write_all(head.as_bytes()).expect("sent");
     stream.write_all(&component[..component.len() - 1]).expect("sent");
     drop(stream);
-    // What is whole and comes later is not held up by it.
+    // It does not delay later, complete requests.
     assert_eq!(digest(&server), first);
     assert_eq!(server.admin("PUT", "/modules/shop", &version(3)).status, 200);
     assert_eq!(served(&server), 3);
@@ -119,7 +119,7 @@ fn digest_that_the_component_does_not_have_is_refused() {
     let put = |digest: &str| -> Reply {
         let stream = UnixStream::connect(folder.path().join("admin.sock")).expect("it listens");
         let headers = format!("host: admin\r\ncontent-digest: sha-256=:{digest}:\r\n");
-        ask(stream, "PUT", "/modules/shop", &headers, &version(2))
+        request(stream, "PUT", "/modules/shop", &headers, &version(2))
     };
     let other = put("RBNvo1WzZ4oRRq0W9+hknpT7T8If536DEMBg9hyq/4o=");
     assert_eq!(other.status, 422, "{other:?}");
@@ -128,7 +128,7 @@ fn digest_that_the_component_does_not_have_is_refused() {
 }
 
 #[test]
-fn figures_routes_and_readiness_are_told() {
+fn metrics_routes_and_readiness_are_served() {
     let folder = configured(SOCKET);
     let server = Server::start(folder.path(), [""; 0]);
     for _ in 0..3 {
@@ -147,7 +147,7 @@ fn figures_routes_and_readiness_are_told() {
         (&json!("shop"), &json!("synchronous"), &json!("serving"))
     );
     assert_eq!(module["usage"]["in-flight"], 0);
-    // A client may have its reply before the server is done with the request.
+    // A client may have its reply before the server ends the request.
     let figures = || server.admin("GET", "/metrics", b"").body;
     server.until(|| figures().contains("\npointwork_requests_in_flight 0\n"));
     let metrics = server.admin("GET", "/metrics", b"");
@@ -185,14 +185,14 @@ fn socket_is_its_owners_alone_and_gone_with_the_server() {
     let end = server.stop("TERM");
     assert_eq!(end.code, Some(0), "{}", end.errors);
     assert!(!socket.exists());
-    // One that a kill left behind is no hindrance.
+    // A socket that a killed server left behind is replaced.
     Server::start(folder.path(), [""; 0]).stop("KILL");
     assert!(socket.exists());
     drop(Server::start(folder.path(), [""; 0]));
 }
 
 #[test]
-fn address_needs_a_token_and_whoever_lacks_it_is_refused() {
+fn address_needs_a_token_and_refuses_clients_without_it() {
     let folder = configured("");
     let admin = ["--admin", "127.0.0.1:0"];
     let text = stderr(
@@ -208,7 +208,7 @@ fn address_needs_a_token_and_whoever_lacks_it_is_refused() {
         .args(admin);
     let text = stderr(short, 3);
     assert!(
-        text.contains("no token can be had from `short`") && !text.contains("secret"),
+        text.contains("`short` has no valid token") && !text.contains("secret"),
         "{text}"
     );
 
@@ -221,7 +221,7 @@ fn address_needs_a_token_and_whoever_lacks_it_is_refused() {
         .to_owned();
     let get = |headers: &str| {
         let stream = TcpStream::connect(&address).expect("it listens");
-        ask(stream, "GET", "/modules", &format!("host: admin\r\n{headers}"), b"")
+        request(stream, "GET", "/modules", &format!("host: admin\r\n{headers}"), b"")
     };
     for headers in [
         "",
@@ -241,13 +241,13 @@ fn address_needs_a_token_and_whoever_lacks_it_is_refused() {
     let text = stderr(modules(), 1);
     assert_eq!(
         text,
-        "error: the token is missing or wrong\nhint: name the file that holds it: `--token-file FILE`\n"
+        "error: the token is missing or wrong\nhint: name the file with the token: `--token-file FILE`\n"
     );
     modules().args(["--token-file", "token"]).assert().success();
 }
 
 #[test]
-fn commands_change_what_serves() {
+fn commands_change_the_modules() {
     let folder = configured(SOCKET);
     std::fs::write(folder.path().join("two.wasm"), version(2)).expect("written");
     let server = Server::start(folder.path(), [""; 0]);
@@ -307,7 +307,7 @@ module `shop` loaded
 }
 
 #[test]
-fn refusal_is_told_as_every_error_is_and_ends_with_its_code() {
+fn refusal_is_printed_like_every_error_and_has_its_code() {
     let folder = configured(SOCKET);
     write(folder.path(), "text.wasm", "buy tea");
     let server = Server::start(folder.path(), [""; 0]);
@@ -327,11 +327,11 @@ error: module `shop` is refused
 }
 
 #[test]
-fn endpoint_that_is_not_there_is_named() {
+fn missing_endpoint_is_named() {
     let empty = folder();
     let text = stderr(pointwork(empty.path()).arg("modules"), 2);
     assert!(
-        text.starts_with("error: no admin endpoint is named, and there is no `pointwork.toml`\n"),
+        text.starts_with("error: no admin endpoint is named, and `pointwork.toml` does not exist\n"),
         "{text}"
     );
     let text = stderr(pointwork(empty.path()).args(["modules", "--admin", "admin.sock"]), 1);
@@ -346,7 +346,7 @@ fn endpoint_that_is_not_there_is_named() {
 }
 
 #[test]
-fn nothing_listens_unless_somebody_asks_for_it() {
+fn endpoint_is_off_by_default() {
     let folder = configured("");
     let server = Server::start(folder.path(), [""; 0]);
     assert!(!server.banner.contains("admin on"), "{}", server.banner);

@@ -1,4 +1,4 @@
-//! What `pointwork serve` says before it serves.
+//! The banner of `pointwork serve`.
 
 use pointwork_suite::guest::{Channel, Controller, Guest, Program};
 use snapbox::str;

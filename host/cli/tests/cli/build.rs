@@ -17,8 +17,8 @@ fn package(folder: &Path, name: &str, more: &str) {
     write(folder, "src/lib.rs", "");
 }
 
-/// Kept between runs, so that the dependencies are built once. Whatever is built here has a name of its own: cargo puts two
-/// packages of one name at the same place.
+/// Kept between runs, so that the dependencies are built once. Each package has a name of its own: cargo writes two packages
+/// of one name to the same place.
 fn target_dir() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("guests")
 }
@@ -39,7 +39,7 @@ hint: name the package's directory, or create a project with `pointwork new NAME
 }
 
 #[test]
-fn path_that_is_not_there_is_named() {
+fn missing_path_is_named() {
     let text = stderr(pointwork(folder().path()).args(["build", "nowhere"]), 1);
     assert!(
         text.starts_with("error: cannot find `nowhere`\n  caused by: "),
@@ -76,7 +76,7 @@ hint: add to Cargo.toml:
 }
 
 #[test]
-fn workspace_with_several_packages_asks_for_one() {
+fn workspace_with_several_packages_needs_a_choice() {
     let folder = folder();
     write(
         folder.path(),
@@ -118,7 +118,7 @@ fn package_that_does_not_compile_shows_cargo_s_words() {
 }
 
 #[test]
-fn library_without_module_list_is_told_of_it() {
+fn library_without_module_list_is_refused() {
     let folder = folder();
     package(folder.path(), "empty", CDYLIB);
     let text = stderr(
@@ -128,7 +128,7 @@ fn library_without_module_list_is_told_of_it() {
         1,
     );
     assert!(
-        text.contains("empty.wasm` does not say what it imports and exports"),
+        text.contains("empty.wasm` does not declare its imports and exports"),
         "{text}"
     );
     assert!(
@@ -147,7 +147,7 @@ fn target_that_the_compiler_does_not_know_is_refused() {
         1,
     );
     assert!(
-        text.starts_with("error: the Rust compiler does not take the target `wasm32-unknown-unknow`"),
+        text.starts_with("error: the Rust compiler does not know the target `wasm32-unknown-unknow`"),
         "{text}"
     );
 }
@@ -263,7 +263,7 @@ mod without_the_target {
 
     fn build(folder: &Path) -> snapbox::cmd::Command {
         package(folder, "shop", CDYLIB);
-        // It looks for its libraries in a folder that is not there until somebody makes it.
+        // The folder of its libraries does not exist at first.
         let rustc = script(folder, "bin/rustc", &format!("echo '{}/libraries'", folder.display()));
         pointwork(folder)
             .arg("build")
@@ -277,7 +277,7 @@ mod without_the_target {
         build(folder.path()).assert().code(4).stdout_eq("").stderr_eq(str![[r#"
 note: the compiler lacks the target wasm32-unknown-unknown; adding it with rustup
 error: the compiler's target `wasm32-unknown-unknown` is missing and could not be added
-  caused by: there is no rustup to add it with
+  caused by: rustup, which could add it, is not installed
 hint: with rustup:            rustup target add wasm32-unknown-unknown
       on Debian and Ubuntu:   apt install libstd-rust-dev-wasm32
       on Fedora:              dnf install rust-std-static-wasm32-unknown-unknown
@@ -288,7 +288,7 @@ hint: with rustup:            rustup target add wasm32-unknown-unknown
     }
 
     #[test]
-    fn the_target_of_channel_modules_is_got_in_the_same_way() {
+    fn the_target_of_channel_modules_is_added_in_the_same_way() {
         let folder = folder();
         build(folder.path())
             .args(["--target", "wasm32-wasip2"])
@@ -298,7 +298,7 @@ hint: with rustup:            rustup target add wasm32-unknown-unknown
             .stderr_eq(str![[r#"
 note: the compiler lacks the target wasm32-wasip2; adding it with rustup
 error: the compiler's target `wasm32-wasip2` is missing and could not be added
-  caused by: there is no rustup to add it with
+  caused by: rustup, which could add it, is not installed
 hint: with rustup:            rustup target add wasm32-wasip2
 
 "#]]);

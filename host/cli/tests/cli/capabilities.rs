@@ -1,4 +1,4 @@
-//! What a module asks for, what a configuration grants it, and what is said where the two do not fit.
+//! The imports of a module, the grants of a configuration, and the errors where they do not match.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::example::{self, Example};
 use crate::server::Server;
 use crate::{folder, pointwork, stderr, write};
 
-/// A folder with a channel module `store.wasm` that asks for directories.
+/// A folder with a channel module `store.wasm` that imports directories.
 fn store() -> TempDir {
     let folder = folder();
     let store = Guest::new()
@@ -24,7 +24,7 @@ fn store() -> TempDir {
     folder
 }
 
-/// The same with a configuration; the first key of the grant stands in line 4.
+/// The same with a configuration; the first key of the grant is in line 4.
 fn granted(keys: &str) -> TempDir {
     let folder = store();
     grant(folder.path(), keys);
@@ -37,7 +37,7 @@ fn grant(folder: &Path, keys: &str) {
 }
 
 #[test]
-fn grant_that_is_none_is_refused_with_file_line_and_column() {
+fn invalid_grant_is_refused_with_file_line_and_column() {
     for (keys, message) in [
         (
             "clock = true",
@@ -49,8 +49,8 @@ fn grant_that_is_none_is_refused_with_file_line_and_column() {
         ),
         (
             "environment = { \"A=B\" = \"c\" }",
-            "`A=B` cannot be the name of an environment entry in pointwork.toml:4:17\n\
-             hint: a name is not empty, and has neither `=` nor a zero byte",
+            "`A=B` is not a valid name of an environment variable in pointwork.toml:4:17\n\
+             hint: a name is not empty and contains neither `=` nor a zero byte",
         ),
         (
             "environment = { PORT = 80 }",
@@ -63,17 +63,17 @@ fn grant_that_is_none_is_refused_with_file_line_and_column() {
         (
             "environment = { TOKEN = { from = \"POINTWORK_TEST_NEVER_SET\" } }",
             "the host variable `POINTWORK_TEST_NEVER_SET`, granted to module `store` in pointwork.toml:4:34, is not set\n\
-             hint: set it where pointwork is started, or write the value itself in the place of \
+             hint: set it in the environment of pointwork, or write the value itself instead of \
              { from = \"POINTWORK_TEST_NEVER_SET\" }",
         ),
         (
             "directories = [{ host = \".\", guest = \"data\" }]",
-            "`data` is no path in a module in pointwork.toml:4:38\n\
-             hint: expected an absolute path without `.`, `..` and doubled slashes, as in `/data`",
+            "`data` is not a path in a module in pointwork.toml:4:38\n\
+             hint: expected an absolute path without `.`, `..` and double slashes, as in `/data`",
         ),
         (
             "directories = [{ host = \".\", guest = \"/a\" }, { host = \".\", guest = \"/a\" }]",
-            "a second directory at `/a` in pointwork.toml:4:68\nhint: each directory has a place of its own in the module",
+            "two directories have the path `/a` in pointwork.toml:4:68\nhint: give each directory a path of its own in the module",
         ),
         (
             "directories = [{ host = \".\", guest = \"/a\", access = \"write\" }]",
@@ -85,12 +85,12 @@ fn grant_that_is_none_is_refused_with_file_line_and_column() {
         ),
         (
             "directories = [{ host = \"store.wasm\", guest = \"/a\" }]",
-            "the directory `store.wasm`, granted to module `store` in pointwork.toml:4:25, is none",
+            "the directory `store.wasm`, granted to module `store` in pointwork.toml:4:25, is not a directory",
         ),
         (
             "directories = [{ host = \"data\", guest = \"/a\" }]",
-            "the directory `data`, granted to module `store` in pointwork.toml:4:25, is not there\n\
-             hint: create it; with `access = \"read-write\"` it would be created at the start, for the module to fill",
+            "the directory `data`, granted to module `store` in pointwork.toml:4:25, does not exist\n\
+             hint: create it, or grant it with `access = \"read-write\"`: then the server creates it",
         ),
         (
             "sockets = [\"db.internal\"]",
@@ -99,7 +99,7 @@ fn grant_that_is_none_is_refused_with_file_line_and_column() {
         ),
         (
             "http = [\"api.example.com\", \"*.example.com\"]",
-            "`*.example.com` names no host; expected a host without scheme and path, as in `api.example.com`, \
+            "`*.example.com` does not name a host; expected a host without scheme and path, as in `api.example.com`, \
              `127.0.0.1:8080` or `[::1]:8080` in pointwork.toml:4:28",
         ),
     ] {
@@ -116,16 +116,16 @@ fn module_that_is_wrong_is_refused_with_file_line_and_column() {
     for (keys, message) in [
         (
             "instances = 0",
-            "invalid value: integer `0`, expected a whole number above 0 in pointwork.toml:3:13",
+            "`0` is invalid for `instances`: expected a whole number from 1 in pointwork.toml:3:13",
         ),
         (
             "memory = \"lots\"",
-            "`lots` is no size; expected a size, as in \"2MiB\", or a number of bytes in pointwork.toml:3:10",
+            "`\"lots\"` is invalid for `memory`: expected a size, as in \"2MiB\", or a number of bytes in pointwork.toml:3:10",
         ),
         (
             "target = \"wasm32-wasip2\"",
             "`target` without `build` in pointwork.toml:3:10\n\
-             hint: it is the target for which cargo builds the package that `build` names",
+             hint: cargo builds the package that `build` names for this target",
         ),
         (
             "grants = {}",
@@ -133,7 +133,7 @@ fn module_that_is_wrong_is_refused_with_file_line_and_column() {
         ),
         (
             "[limits]\nevent-queue = 0",
-            "invalid value: integer `0`, expected a whole number above 0 in pointwork.toml:4:15",
+            "`0` is invalid for `event-queue`: expected a whole number from 1 in pointwork.toml:4:15",
         ),
     ] {
         let folder = store();
@@ -148,7 +148,7 @@ fn module_that_is_wrong_is_refused_with_file_line_and_column() {
 }
 
 #[test]
-fn module_that_asks_for_more_than_it_is_granted_is_refused_with_the_lines_to_add() {
+fn module_without_a_needed_grant_is_refused_with_the_lines_to_add() {
     let folder = granted("clocks = true");
     pointwork(folder.path())
         .arg("serve")
@@ -251,7 +251,7 @@ hint: its modules are loaded from `store.wasm`
 }
 
 #[test]
-fn what_is_granted_is_listed_without_the_values_of_the_environment() {
+fn grants_are_listed_without_the_values_of_the_environment() {
     let folder = folder();
     std::fs::copy(example::controllers(), folder.path().join("shop.wasm")).expect("copied");
     let config = "[[module]]\npath = \"shop.wasm\"\n[module.grant]\n\
@@ -274,7 +274,7 @@ fn what_is_granted_is_listed_without_the_values_of_the_environment() {
 }
 
 #[test]
-fn component_that_asks_for_much_is_shown_a_line_for_each() {
+fn component_with_many_imports_has_a_line_for_each() {
     let folder = folder();
     std::fs::copy(example::store(), folder.path().join("store.wasm")).expect("copied");
     let text = stderr(pointwork(folder.path()).args(["serve", "store.wasm"]), 5);

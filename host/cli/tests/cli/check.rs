@@ -93,7 +93,7 @@ hint: the component is of another world, or the file is truncated
 }
 
 #[test]
-fn file_that_is_not_there_is_named() {
+fn missing_file_is_named() {
     let text = stderr(pointwork(folder().path()).args(["check", "shop.wasm"]), 1);
     assert!(
         text.starts_with("error: cannot read the component `shop.wasm`\n  caused by: "),

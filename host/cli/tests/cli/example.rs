@@ -7,12 +7,12 @@ use tempfile::TempDir;
 use crate::server::Server;
 use crate::{folder, pointwork};
 
-/// Where it lies.
+/// Its folder.
 pub(crate) fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/products")
 }
 
-/// Where its packages are built; kept between runs.
+/// The target directory of its packages; kept between runs.
 pub(crate) fn target_dir() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("guests")
 }
@@ -27,7 +27,7 @@ pub(crate) enum Example {
 }
 
 impl Example {
-    /// The file's name.
+    /// The name of the file.
     pub(crate) fn file(self) -> &'static str {
         match self {
             Self::Native => "pointwork.toml",
@@ -35,7 +35,7 @@ impl Example {
         }
     }
 
-    /// The components that the configuration loads, with the names under which it does.
+    /// The components of the configuration, with the names of their files.
     pub(crate) fn components(self) -> Vec<(PathBuf, &'static str)> {
         let controllers = (controllers(), "products.wasm");
         match self {
@@ -44,7 +44,7 @@ impl Example {
         }
     }
 
-    /// A copy of the configuration, so that its data are made there. It lacks the components.
+    /// A folder with a copy of the configuration, without the components. The data is created there.
     pub(crate) fn configured(self) -> TempDir {
         let folder = folder();
         let mut config = std::fs::read_to_string(directory().join(self.file())).expect("text");
@@ -77,12 +77,12 @@ impl Example {
     }
 }
 
-/// The component of the controllers, built if need be.
+/// The component of the controllers, built if it is missing.
 pub(crate) fn controllers() -> PathBuf {
     build("controllers", "products.wasm", &[])
 }
 
-/// The component of the channels, built if need be.
+/// The component of the channels, built if it is missing.
 pub(crate) fn store() -> PathBuf {
     build("store", "products-store.wasm", &["--target", "wasm32-wasip2"])
 }

@@ -22,11 +22,11 @@ Commands:
   build     Compile a controller project into a component
   serve     Serve components and channels over HTTP
   routes    List the routes of components
-  check     Tell whether a component fits the contract, and what it is
-  modules   List the modules of a server at work
-  swap      Put a component in the place of a module of a server at work, or add one
-  remove    Take a module out of a server at work
-  rollback  Make the version before current again, on a server at work
+  check     Check a component against the contract, and describe it
+  modules   List the modules of a running server
+  swap      Replace or add a module of a running server
+  remove    Remove a module from a running server
+  rollback  Return a module of a running server to its previous version
   help      Print this message or the help of the given subcommand(s)
 
 Options:
@@ -36,24 +36,24 @@ Options:
   -V, --version       Print version
 
 Logging:
-      --log-format <FORMAT>  How log lines are written [default: text] [possible values: text, json]
-      --log-level <FILTER>   What is logged: a level, or directives as in `info,pointwork=debug`
+      --log-format <FORMAT>  Format of the log [default: text] [possible values: text, json]
+      --log-level <FILTER>   Filter of the log: a level, or directives as in `info,pointwork=debug`
                              [default: info for serve, otherwise warn] [env: RUST_LOG]
 
 Exit codes:
-  0  done
-  1  what was asked for failed
-  2  the command line is wrong
-  3  the configuration, or a file that it names, is wrong or missing
-  4  a tool is missing: cargo, or the compiler's WebAssembly target
+  0  success
+  1  failure
+  2  the command line is invalid
+  3  the configuration, or a file in it, is invalid or missing
+  4  a tool is missing: cargo, or the WebAssembly target of the compiler
   5  a component is refused
-  6  the address cannot be listened on
+  6  the server cannot listen on the address
 
 "#]]);
 }
 
 #[test]
-fn nothing_said_is_answered_with_help_and_a_usage_error() {
+fn missing_command_shows_help_and_is_a_usage_error() {
     let text = stderr(pointwork(folder().path()), 2);
     assert!(text.contains("Usage: pointwork"), "{text}");
 }
@@ -94,7 +94,7 @@ fn version_is_that_of_the_package() {
 }
 
 #[test]
-fn colours_are_off_when_nobody_sees_them_and_on_when_asked_for() {
+fn colours_are_off_in_a_pipe_and_on_with_the_option() {
     let folder = folder();
     let escape = '\u{1b}';
     assert!(!stderr(pointwork(folder.path()).arg("build"), 1).contains(escape));

@@ -1,6 +1,6 @@
-//! A server that is killed at any moment starts again, with the version that was current or the one that was on its way.
+//! A server that is killed at any moment starts again, with the current version or the one that was being uploaded.
 //!
-//! `POINTWORK_KILLS` says how often it is killed, 5 times if not, 200 with `POINTWORK_LONG`; `POINTWORK_KILLS_SEED` repeats a run:
+//! `POINTWORK_KILLS` is the number of kills, by default 5, with `POINTWORK_LONG` 200; `POINTWORK_KILLS_SEED` repeats a run:
 //! `POINTWORK_KILLS=200 cargo test --workspace --test cli -- kills --nocapture`.
 
 use std::os::unix::net::UnixStream;
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::server::{Server, command, try_ask};
+use crate::server::{Server, command, try_request};
 use crate::versions::{configured, served, version};
 
 /// The longest time before a kill, from the first upload or from the start.
@@ -23,8 +23,8 @@ fn variable(name: &str) -> Option<u64> {
     )
 }
 
-/// Uploads one version after the other until the server is gone. What was begun is told before it is sent, what was
-/// acknowledged after the reply.
+/// Uploads one version after the other until the server is gone. Each upload is reported before it is sent, and again after
+/// the reply.
 fn upload(socket: &Path, begun: &AtomicU64, acknowledged: &AtomicU64) {
     loop {
         let number = begun.load(Ordering::SeqCst) + 1;
@@ -33,7 +33,7 @@ fn upload(socket: &Path, begun: &AtomicU64, acknowledged: &AtomicU64) {
             return;
         };
         begun.store(number, Ordering::SeqCst);
-        match try_ask(&mut stream, "PUT", "/modules/shop", "host: admin\r\n", &component) {
+        match try_request(&mut stream, "PUT", "/modules/shop", "host: admin\r\n", &component) {
             Ok(reply) if reply.status == 200 => acknowledged.store(number, Ordering::SeqCst),
             Ok(reply) => panic!("version {number} is refused: {reply:?}"),
             Err(_) => return,
@@ -41,7 +41,7 @@ fn upload(socket: &Path, begun: &AtomicU64, acknowledged: &AtomicU64) {
     }
 }
 
-/// Starts a server and kills it before it may have come to serving.
+/// Starts a server and kills it, often before it serves.
 fn kill_while_it_starts(folder: &Path, after: Duration) {
     let mut child = command(folder, [""; 0]).spawn().expect("it runs");
     thread::sleep(after);
@@ -83,11 +83,11 @@ fn server_that_is_killed_at_any_moment_starts_again_with_a_whole_version() {
         );
         uploads = last;
         lost += u64::from(current == known && last > known);
-        // The next version has a number that no other has.
+        // Each version has a number of its own.
         acknowledged.store(current, Ordering::SeqCst);
         thread::scope(|scope| {
             let uploading = scope.spawn(|| upload(&socket, &begun, &acknowledged));
-            // Without an upload on its way there would be nothing to lose.
+            // Without an upload nothing could be lost.
             while begun.load(Ordering::SeqCst) == last && !uploading.is_finished() {
                 thread::sleep(Duration::from_millis(1));
             }

@@ -1,4 +1,4 @@
-//! The command line, run as its users run it.
+//! The command line as its users run it.
 
 #[cfg(unix)]
 mod admin;
@@ -25,7 +25,7 @@ use std::process::Output;
 
 use snapbox::cmd::{Command, cargo_bin};
 
-/// What the environment of the tests might tell the command line.
+/// Variables of the environment that the command line reads.
 const VARIABLES: [&str; 6] = [
     "RUST_LOG",
     "NO_COLOR",
@@ -35,7 +35,7 @@ const VARIABLES: [&str; 6] = [
     "RUSTC",
 ];
 
-/// `pointwork` in a folder, without what the environment of the tests would tell it.
+/// `pointwork` in a folder, without these variables.
 fn pointwork(folder: &Path) -> Command {
     let mut command = Command::new(cargo_bin!("pointwork"))
         .current_dir(folder)
@@ -46,7 +46,7 @@ fn pointwork(folder: &Path) -> Command {
     command
 }
 
-/// Where the tests keep compiled components; not where the user does.
+/// The cache of compiled components; not that of the user.
 fn cache() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache")
 }
@@ -61,7 +61,7 @@ fn write(folder: &Path, file: &str, text: &str) {
     std::fs::write(path, text).expect("written");
 }
 
-/// Runs a command that has to end with `code`; what it wrote to standard error.
+/// Runs a command that has to end with `code`. The result is its standard error.
 fn stderr(command: Command, code: i32) -> String {
     let output: Output = command.output().expect("it runs");
     let text = String::from_utf8(output.stderr).expect("text");

@@ -55,7 +55,7 @@ fn sdk_path_to_something_else_is_refused() {
         .stdout_eq("")
         .stderr_eq(str![[r#"
 error: `.` is not the package `pointwork-guest`
-hint: name the folder `guest` of a checkout of Pointwork
+hint: name the folder `guest/rust` of a checkout of Pointwork
 
 "#]]);
     assert!(!folder.path().join("shop").exists());
@@ -91,7 +91,7 @@ fn empty_directory_and_directory_elsewhere_are_taken() {
 }
 
 #[test]
-fn name_that_is_no_crate_name_is_refused_with_another() {
+fn invalid_name_is_refused_with_another() {
     let folder = folder();
     pointwork(folder.path())
         .args(["new", "My Shop"])
@@ -105,7 +105,7 @@ hint: try `pointwork new my-shop`
 "#]]);
     let text = stderr(pointwork(folder.path()).args(["new", "match"]), 2);
     assert!(
-        text.contains("word of the Rust language") && text.contains("pointwork new match-api"),
+        text.contains("keyword of Rust") && text.contains("pointwork new match-api"),
         "{text}"
     );
 }

@@ -31,7 +31,7 @@ in_both_configurations!(
 mod ends {
     in_both_configurations!(
         views_are_counted_before_the_server_ends_and_kept,
-        server_that_is_killed_has_kept_what_it_answered
+        killed_server_keeps_acknowledged_changes
     );
 }
 
@@ -157,21 +157,21 @@ fn views_are_counted_before_the_server_ends_and_kept(example: Example) {
     for _ in 0..20 {
         assert_eq!(server.get("/products/3").status, 200);
     }
-    // Nobody waited for the events of the last requests but the server's own end.
+    // Only the end of the server waited for the events of the last requests.
     assert_eq!(server.stop("TERM").code, Some(0));
     let server = example.start(&folder);
     assert_eq!(server.get("/products/3/views").json(), json!({"id": 3, "views": 20}));
 }
 
 #[cfg(unix)]
-fn server_that_is_killed_has_kept_what_it_answered(example: Example) {
+fn killed_server_keeps_acknowledged_changes(example: Example) {
     let folder = example.built();
     let server = example.start(&folder);
     let new = r#"{"sku": "TEA-MATE", "name": "Mate", "price_cents": 550}"#;
     let created = server.send("POST", "/products", Some(new));
     assert_eq!(created.status, 201, "{created:?}");
     assert_eq!(server.send("DELETE", "/products/2", None).status, 204);
-    // Nothing of it can put itself in order.
+    // It cannot clean up.
     assert_eq!(server.stop("KILL").code, None);
     let server = example.start(&folder);
     assert_eq!(server.get("/products/6").json(), created.json());
@@ -183,7 +183,7 @@ fn server_that_is_killed_has_kept_what_it_answered(example: Example) {
     );
 }
 
-/// Requests in their order: each sees what those before it have done.
+/// Requests in their order: each sees the changes of those before it.
 const REQUESTS: &[(&str, &str, Option<&str>)] = &[
     ("GET", "/health", None),
     ("GET", "/products", None),

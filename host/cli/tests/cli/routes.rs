@@ -88,10 +88,10 @@ PURGE   /cache/:key  replay  cache   Cache.purge
 }
 
 #[test]
-fn component_that_is_not_there_is_named() {
+fn missing_component_is_named() {
     let text = stderr(pointwork(folder().path()).args(["routes", "shop.wasm"]), 1);
     assert!(
-        text.starts_with("error: the component of module `shop` is not there: `shop.wasm`"),
+        text.starts_with("error: the component of module `shop` does not exist: `shop.wasm`"),
         "{text}"
     );
 }

@@ -43,7 +43,7 @@ fn signals_end_it_with_success() {
 }
 
 #[test]
-fn log_is_json_when_asked_for() {
+fn log_is_json_with_the_option() {
     let folder = Example::Native.built();
     let server = Server::start(folder.path(), ["--log-format", "json"]);
     let log = std::fs::read_to_string(folder.path().join("errors.log")).expect("text");
@@ -60,7 +60,7 @@ fn component_on_the_command_line_is_served_without_channels() {
     let component = example::controllers();
     let server = Server::start(folder().path(), [component]);
     assert!(!server.banner.contains("CHANNEL"), "{}", server.banner);
-    // Its events go nowhere, which is the server's fault and nothing that a client may read about.
+    // Its events have no listener, which is an error of the server without details for the client.
     assert_eq!(
         server.get("/products/1").error(),
         (500, "the server could not answer the request".to_owned())
@@ -146,7 +146,7 @@ fn address_in_use_is_named_with_a_way_out() {
         "{text}"
     );
     assert!(
-        text.ends_with("hint: another program listens there; `--listen 127.0.0.1:0` takes a free port\n"),
+        text.ends_with("hint: another program listens on it; `--listen 127.0.0.1:0` takes a free port\n"),
         "{text}"
     );
 }
@@ -187,23 +187,23 @@ fn unknown_adapter_suggests_the_near_one() {
 }
 
 #[test]
-fn prefix_that_is_none_is_refused_with_its_place() {
+fn invalid_prefix_is_refused_with_its_place() {
     let folder = folder();
     let text = stderr(
         pointwork(folder.path()).args(["serve", "--prefix", "/a//b", "a.wasm"]),
         2,
     );
-    assert!(text.contains("`/a//b` is no prefix"), "{text}");
+    assert!(text.contains("`/a//b` is not a prefix"), "{text}");
     write(folder.path(), "pointwork.toml", "prefix = \"/a//b\"\n");
     let text = stderr(pointwork(folder.path()).arg("serve"), 3);
     assert!(
-        text.contains("`/a//b` is no prefix") && text.contains("pointwork.toml:1:10"),
+        text.contains("`/a//b` is not a prefix") && text.contains("pointwork.toml:1:10"),
         "{text}"
     );
 }
 
 #[test]
-fn component_that_is_none_is_refused() {
+fn invalid_component_is_refused() {
     let folder = folder();
     write(folder.path(), "shop.wasm", "no component");
     pointwork(folder.path())

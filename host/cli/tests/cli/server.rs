@@ -1,4 +1,4 @@
-//! A `pointwork serve` that runs, and just enough of a client to ask it.
+//! A running `pointwork serve`, and a small client.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -13,26 +13,26 @@ use snapbox::cmd::cargo_bin;
 
 use crate::{VARIABLES, cache};
 
-/// Ends with the test, whatever becomes of it.
+/// A running server. It ends with the test, also when the test fails.
 pub(crate) struct Server {
     child: Child,
     stdout: BufReader<ChildStdout>,
     errors: PathBuf,
     pub(crate) banner: String,
     pub(crate) address: SocketAddr,
-    /// Where it runs, for sockets with relative paths.
+    /// Its current directory, for sockets with relative paths.
     folder: PathBuf,
 }
 
-/// How a server ended.
+/// The end of a server.
 pub(crate) struct End {
     pub(crate) code: Option<i32>,
-    /// What it wrote to standard output after the banner.
+    /// Its standard output after the banner.
     pub(crate) output: String,
     pub(crate) errors: String,
 }
 
-/// The limit for everything that a test waits for, a build aside.
+/// The time limit of every wait except for builds.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Server {
@@ -91,7 +91,7 @@ impl Server {
         }
     }
 
-    /// Waits until something is so.
+    /// Waits for a condition.
     pub(crate) fn until(&self, is_so: impl Fn() -> bool) {
         let until = Instant::now() + PATIENCE;
         while !is_so() {
@@ -104,7 +104,7 @@ impl Server {
         }
     }
 
-    /// What the banner says of the admin endpoint.
+    /// The place of the admin endpoint in the banner.
     pub(crate) fn admin_place(&self) -> &str {
         let mut lines = self.banner.lines();
         lines
@@ -118,7 +118,7 @@ impl Server {
         let socket = self.folder.join(self.admin_place());
         let stream = std::os::unix::net::UnixStream::connect(socket).expect("it listens");
         stream.set_read_timeout(Some(PATIENCE)).expect("set");
-        ask(stream, method, target, "host: admin\r\n", body)
+        request(stream, method, target, "host: admin\r\n", body)
     }
 
     /// Sends a signal by its name and waits for the end.
@@ -159,7 +159,7 @@ impl Server {
         if body.is_some() {
             headers.push_str("content-type: application/json\r\n");
         }
-        ask(stream, method, target, &headers, body.unwrap_or_default().as_bytes())
+        request(stream, method, target, &headers, body.unwrap_or_default().as_bytes())
     }
 }
 
@@ -180,12 +180,12 @@ pub(crate) fn command(folder: &Path, arguments: impl IntoIterator<Item = impl As
 }
 
 /// One request on a connection of its own.
-pub(crate) fn ask(mut stream: impl Read + Write, method: &str, target: &str, headers: &str, body: &[u8]) -> Reply {
-    try_ask(&mut stream, method, target, headers, body).expect("a reply in text")
+pub(crate) fn request(mut stream: impl Read + Write, method: &str, target: &str, headers: &str, body: &[u8]) -> Reply {
+    try_request(&mut stream, method, target, headers, body).expect("a reply in text")
 }
 
 /// One request on a connection of its own, which may break.
-pub(crate) fn try_ask(
+pub(crate) fn try_request(
     stream: &mut (impl Read + Write),
     method: &str,
     target: &str,

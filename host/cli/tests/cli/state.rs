@@ -1,4 +1,4 @@
-//! `pointwork serve --state`: what serves after the end, whatever the end was.
+//! `pointwork serve --state`: the versions after a restart, however the server ended.
 
 use crate::server::Server;
 use crate::versions::{configured, put, served, version};
@@ -15,7 +15,7 @@ fn uploaded_version_serves_after_a_kill() {
     server.stop("KILL");
     let server = Server::start(folder.path(), [""; 0]);
     assert_eq!(served(&server), 2);
-    // The version before is still known.
+    // The previous version is still known.
     assert_eq!(server.admin("POST", "/modules/shop/rollback", b"").status, 200);
     server.stop("KILL");
     assert_eq!(served(&Server::start(folder.path(), [""; 0])), 1);
@@ -73,7 +73,7 @@ fn module_that_the_configuration_lost_is_not_served_any_more() {
 fn second_server_on_a_state_directory_is_refused() {
     let folder = configured("");
     let _server = Server::start(folder.path(), ["--state", "state"]);
-    // One that serves in spite of it would not end by itself.
+    // A server that started would not end by itself.
     let second = pointwork(folder.path())
         .args(["serve", "--listen", "127.0.0.1:0", "--state", "state"])
         .timeout(std::time::Duration::from_secs(60));
@@ -82,7 +82,7 @@ fn second_server_on_a_state_directory_is_refused() {
 }
 
 #[test]
-fn without_a_state_directory_the_file_is_what_serves() {
+fn without_a_state_directory_the_file_serves() {
     let folder = configured("[admin]\nsocket = \"admin.sock\"");
     let server = Server::start(folder.path(), [""; 0]);
     assert_eq!(server.admin("PUT", "/modules/shop", &version(2)).status, 200);

@@ -1,4 +1,4 @@
-//! Versions of one module, told apart by what they answer.
+//! Versions of one module with different replies.
 
 use std::path::Path;
 
@@ -17,13 +17,13 @@ pub(crate) fn version(number: u64) -> Vec<u8> {
     Guest::of(shop).build()
 }
 
-/// A component that cannot be served beside any version: it has their route.
+/// A component that conflicts with every version: it has their route.
 pub(crate) fn rival() -> Vec<u8> {
     let answer = Program::text("rival");
     Guest::of(Controller::new("Rival", "").route("version", Some("GET"), &["version"], answer)).build()
 }
 
-/// A folder with version 1 as `shop.wasm`, and a configuration that loads it and has these lines more.
+/// A folder with version 1 as `shop.wasm`, and a configuration with further lines that loads it.
 pub(crate) fn configured(more: &str) -> TempDir {
     let folder = folder();
     put(folder.path(), 1);
@@ -35,14 +35,14 @@ pub(crate) fn configured(more: &str) -> TempDir {
     folder
 }
 
-/// Puts a version in the place of `shop.wasm`, as cargo does it: whole, by a rename.
+/// Replaces `shop.wasm` by a version with a rename, as cargo does.
 pub(crate) fn put(folder: &Path, number: u64) {
     let new = folder.join("shop.wasm.new");
     std::fs::write(&new, version(number)).expect("written");
     std::fs::rename(new, folder.join("shop.wasm")).expect("renamed");
 }
 
-/// The version that is served. It must be whole: its own route is there, and those of the versions around it are not.
+/// The version that serves. Its own route must exist, and those of the versions around it must not.
 pub(crate) fn served(server: &Server) -> u64 {
     let reply = server.get("/version");
     assert_eq!(reply.status, 200, "{reply:?}");
@@ -58,7 +58,7 @@ pub(crate) fn served(server: &Server) -> u64 {
     number
 }
 
-/// Waits until that version is served, whole.
+/// Waits until that version serves.
 pub(crate) fn wait_for(server: &Server, number: u64) {
     server.until(|| server.get("/version").body == number.to_string());
     assert_eq!(served(server), number);

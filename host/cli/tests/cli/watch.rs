@@ -23,7 +23,7 @@ fn half_written_file_is_left_alone_until_it_is_whole() {
     let whole = version(2);
     let path = folder.path().join("shop.wasm");
     std::fs::write(&path, &whole[..whole.len() / 2]).expect("written");
-    server.logged("changed and is no whole component");
+    server.logged("changed and is not a whole component");
     assert_eq!(served(&server), 1);
     std::fs::write(&path, whole).expect("written");
     wait_for(&server, 2);
@@ -33,7 +33,7 @@ fn half_written_file_is_left_alone_until_it_is_whole() {
 fn component_that_is_refused_changes_nothing_and_is_tried_again_when_it_changes() {
     let folder = configured("watch = true");
     let server = Server::start(folder.path(), [""; 0]);
-    // A component of no world: it is whole, and nothing that can be served.
+    // A component without a world: it is whole and cannot be served.
     std::fs::write(folder.path().join("shop.wasm"), b"\0asm\r\0\x01\0").expect("written");
     server.logged("a change of the module is refused");
     assert_eq!(served(&server), 1);
@@ -42,7 +42,7 @@ fn component_that_is_refused_changes_nothing_and_is_tried_again_when_it_changes(
 }
 
 #[test]
-fn file_that_goes_away_is_warned_of_and_the_module_serves_on() {
+fn lost_file_is_a_warning_and_the_module_serves_on() {
     let folder = configured("watch = true");
     let server = Server::start(folder.path(), [""; 0]);
     std::fs::remove_file(folder.path().join("shop.wasm")).expect("removed");

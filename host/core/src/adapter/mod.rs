@@ -1,6 +1,17 @@
-//! The seam between the core and an adapter.
+//! The seam between the core and an adapter, and what the adapters share.
 
-pub(crate) mod published;
+mod accept;
+mod body_pump;
+mod deadlines;
+mod handle;
 pub(crate) mod server_options;
 pub(crate) mod serving;
+mod state;
+mod timer;
 pub(crate) mod transport;
+
+pub use accept::AcceptLoop;
+pub use body_pump::BodyPump;
+pub use deadlines::Deadlines;
+pub use state::{AdapterState, CUT_TIME, empty_refusal, not_ready};
+pub use timer::Timer;

@@ -1,69 +1,54 @@
-//! What one server is allowed and how long it waits, whichever adapter it is of.
+//! The limits and times of one server, the same for every adapter.
 
 use std::time::Duration;
 
-/// How an adapter serves. Every default is safe on a public port. A setting means the same on every adapter that can keep
-/// it; one that the framework's server cannot keep is warned about at boot, and stands in the adapter's docs.
-///
-/// A time of `None` means no limit. Times beyond a year count as one. They count where the adapter serves by itself; in
-/// an application that mounts it, the server is the application's, and only [`body_timeout`](Self::body_timeout) holds.
-///
-/// ```
-/// use std::time::Duration;
-/// use pointwork_core::ServerOptions;
-///
-/// let mut options = ServerOptions::default();
-/// options.header_timeout = Some(Duration::from_secs(5));
-/// options.max_connections = 500;
-/// ```
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct ServerOptions {
-    /// Which versions of HTTP are spoken. Default all that the adapter has, on the same port.
-    pub protocols: Protocols,
-    /// How many connections may be open at a time. Further ones wait in the backlog of the operating system. Default
-    /// 20,000; 0 counts as 1.
-    pub max_connections: usize,
-    /// How long a new connection may take to send its first byte; it is closed past it. Default 10 s.
-    pub first_byte_timeout: Option<Duration>,
-    /// How long the head of a request may take, counted from the moment the server waits for it. So it is also how long
-    /// a connection may be idle between two requests. The connection is closed past it, without a reply. Default 30 s.
-    pub header_timeout: Option<Duration>,
-    /// How long a handler waits for the next piece of a request's body; reading fails past it, and becomes a 408
-    /// unless the handler does something else. Default 30 s.
-    pub body_timeout: Option<Duration>,
-    /// How long a client may leave a reply unread before its connection is cut, counted from the last byte it took.
-    /// Default 30 s.
-    pub write_timeout: Option<Duration>,
-    /// Whether an HTTP/1.1 connection serves more than one request. Default true.
-    pub keep_alive: bool,
-    /// How many header lines a request may have; 431 past it. Default 100. Any other number may cost
-    /// allocations.
-    pub max_headers: usize,
-    /// How long the head of a request may be, in bytes, request line included; 431 past it, or 414 if the target alone is
-    /// 64 KiB. Default 64 KiB. HTTP/2 adds 32 bytes for every header.
-    pub max_header_bytes: u32,
-    /// What concerns HTTP/2 alone.
-    pub http2: Http2Options,
-    /// How long requests in flight may take to end after the signal to shut down; they are cut past it. Default 10 s.
-    pub shutdown_grace: Duration,
-}
+use crate::limits;
 
-impl Default for ServerOptions {
-    fn default() -> Self {
-        Self {
-            protocols: Protocols::default(),
-            max_connections: 20_000,
-            first_byte_timeout: Some(Duration::from_secs(10)),
-            header_timeout: Some(Duration::from_secs(30)),
-            body_timeout: Some(Duration::from_secs(30)),
-            write_timeout: Some(Duration::from_secs(30)),
-            keep_alive: true,
-            max_headers: Self::DEFAULT_MAX_HEADERS,
-            max_header_bytes: 64 * 1024,
-            http2: Http2Options::default(),
-            shutdown_grace: Duration::from_secs(10),
-        }
+limits! {
+    /// How an adapter serves. Every default is safe on a public port. A setting means the same on every adapter that supports
+    /// it. The adapter's docs list the settings that the framework's server does not support; it warns about them at boot.
+    ///
+    /// A time of `None` means no limit. Times beyond a year count as one. The options hold where the adapter runs the server.
+    /// In an application that mounts the adapter, only [`body_timeout`](Self::body_timeout) holds.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use pointwork_core::ServerOptions;
+    ///
+    /// let mut options = ServerOptions::default();
+    /// options.header_timeout = Some(Duration::from_secs(5));
+    /// options.max_connections = 500;
+    /// ```
+    #[derive(Clone, Debug)]
+    pub struct ServerOptions {
+        /// The number of connections that may be open; further ones wait in the backlog of the operating system. 0 counts
+        /// as 1.
+        max_connections: usize = count(20_000) as "max-connections" in_program;
+        /// The time until a new connection has sent its first byte; the connection is closed past it.
+        first_byte_timeout: Option<Duration> = time(10 s) as "header-timeout";
+        /// The time that a connection may be idle, and the time until a request's head is complete, counted from the end of
+        /// the request before; the connection is closed past it, without a reply.
+        header_timeout: Option<Duration> = time(30 s) as "header-timeout";
+        /// The time that a handler waits for the next piece of a request's body; reading fails past it, which becomes a
+        /// 408 unless the handler replies something else.
+        body_timeout: Option<Duration> = time(30 s) as "body-timeout";
+        /// The time that a client may leave a reply unread, counted from the last byte that it took; the connection is
+        /// closed past it.
+        write_timeout: Option<Duration> = time(30 s) as "write-timeout" in_program;
+        /// The number of header lines of a request; 431 past it. Any other number than the default may cost allocations.
+        max_headers: usize = count(100) as "max-headers" in_program;
+        /// The length of a request's head, request line included; 431 past it, or 414 if the target alone is 64 KiB.
+        /// HTTP/2 adds 32 bytes for every header.
+        max_header_bytes: u32 = bytes(64 KiB) as "max-header-bytes" in_program;
+        /// The time that requests in flight have to end after the signal to shut down; they are cut past it.
+        shutdown_grace: Duration = time(10 s) as "shutdown-grace";
+    } and {
+        /// The versions of HTTP that are served. Default: all that the adapter has, on the same port.
+        protocols: Protocols = Protocols::default();
+        /// Whether an HTTP/1.1 connection serves more than one request. Default: true.
+        keep_alive: bool = true;
+        /// The options of HTTP/2.
+        http2: Http2Options = Http2Options::default();
     }
 }
 
@@ -80,33 +65,22 @@ pub enum Protocols {
     Http2,
 }
 
-/// What concerns HTTP/2 alone.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Http2Options {
-    /// How many requests of one connection may be in flight. Default 128.
-    pub max_streams: u32,
-    /// How many requests a client may take back before the server got to them; the connection is closed past it, as it
-    /// is an attack ("rapid reset"). Default 20.
-    pub max_pending_resets: usize,
-    /// How many streams may end by a fault of the client that the server has to answer with a reset; the connection is
-    /// closed past it. Default 1,024.
-    pub max_faulty_streams: usize,
-    /// How often a ping asks whether the client is still there. Default 20 s.
-    pub ping_interval: Option<Duration>,
-    /// How long the client may take to answer a ping; the connection is closed past it. Default 20 s.
-    pub ping_timeout: Duration,
-}
-
-impl Default for Http2Options {
-    fn default() -> Self {
-        Self {
-            max_streams: 128,
-            max_pending_resets: 20,
-            max_faulty_streams: 1024,
-            ping_interval: Some(Duration::from_secs(20)),
-            ping_timeout: Duration::from_secs(20),
-        }
+limits! {
+    /// The options of HTTP/2.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Http2Options {
+        /// The number of requests of one connection that may be in flight.
+        max_streams: u32 = count(128) as "max-streams" in_program;
+        /// The number of requests that a client may reset before the server has handled them; the connection is closed
+        /// past it ("rapid reset").
+        max_pending_resets: usize = count(20) as "max-pending-resets" in_program;
+        /// The number of streams that the server may have to reset because of a fault of the client; the connection is
+        /// closed past it.
+        max_faulty_streams: usize = count(1_024) as "max-faulty-streams" in_program;
+        /// The time between two pings, which check that the client is still there.
+        ping_interval: Option<Duration> = time(20 s) as "ping-interval" in_program;
+        /// The time that the client may take to answer a ping; the connection is closed past it.
+        ping_timeout: Duration = time(20 s) as "ping-timeout" in_program;
     }
 }
 
@@ -117,11 +91,11 @@ const MOST_CONNECTIONS: usize = u32::MAX as usize >> 3;
 const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
 impl ServerOptions {
-    /// How many header lines a request may have unless something else is asked for.
+    /// The default of [`max_headers`](Self::max_headers).
     pub const DEFAULT_MAX_HEADERS: usize = 100;
 
-    /// The same with every time small enough to be added to an instant, and at least one connection: what an adapter
-    /// works with.
+    /// The options as an adapter uses them: every time is short enough to be added to an instant, and there is at least one
+    /// connection.
     #[must_use]
     pub fn clamped(mut self) -> Self {
         let times = [

@@ -1,4 +1,4 @@
-//! A server at work, whichever adapter runs it.
+//! A running server, whichever adapter it is of.
 
 use std::fmt;
 use std::future::{Future, pending};
@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use crate::BoxFuture;
 
-/// A server at work: await it, or spawn it on a tokio runtime. Made by the `serve` of an adapter.
+/// A running server: await it, or spawn it on a tokio runtime. The `serve` of an adapter returns it.
 ///
 /// Without a signal it completes only if the server cannot be started at all, which is reported as `server:crashed`:
 /// neither a broken connection nor a system out of file descriptors ends it (spec E1).
@@ -15,21 +15,16 @@ use crate::BoxFuture;
 /// # Cancel safety
 /// Dropping it closes the listener and cuts every connection.
 #[must_use = "nothing is served until it is awaited or spawned"]
-pub struct Serving(State);
-
-enum State {
-    Fresh(Option<Start>),
-    Running(BoxFuture<'static, ()>),
-}
-
-struct Start {
+pub struct Serving {
     signal: BoxFuture<'static, ()>,
-    run: Box<dyn FnOnce(BoxFuture<'static, ()>) -> BoxFuture<'static, ()> + Send>,
+    start: Option<Start>,
+    running: Option<BoxFuture<'static, ()>>,
 }
+
+type Start = Box<dyn FnOnce(BoxFuture<'static, ()>) -> BoxFuture<'static, ()> + Send>;
 
 impl Serving {
-    /// A server that `run` runs, for adapters. It is given the signal to shut down, and nothing of it runs before the
-    /// first poll.
+    /// A server that `run` runs, for adapters. Its argument is the signal to shut down. It is called at the first poll.
     ///
     /// ```no_run
     /// # async fn accept() {}
@@ -46,22 +41,20 @@ impl Serving {
     where
         Fut: Future<Output = ()> + Send + 'static,
     {
-        Self(State::Fresh(Some(Start {
+        Self {
             signal: Box::pin(pending()),
-            run: Box::new(|signal| Box::pin(run(signal))),
-        })))
+            start: Some(Box::new(|signal| Box::pin(run(signal)))),
+            running: None,
+        }
     }
 
     /// Serves until the signal completes.
     ///
     /// Then no connection is accepted any more, idle ones close, and each request in flight gets its reply, the last of
-    /// its connection. What is not done after [`shutdown_grace`](crate::ServerOptions::shutdown_grace) is cut, its
-    /// handlers are cancelled, and `Serving` completes. Once serving began, a signal set here comes too late and is
-    /// ignored.
+    /// its connection. A request that is not done after [`shutdown_grace`](crate::ServerOptions::shutdown_grace) is cut,
+    /// its handler is cancelled, and `Serving` completes. Once serving began, a signal set here is ignored.
     pub fn with_graceful_shutdown(mut self, signal: impl Future<Output = ()> + Send + 'static) -> Self {
-        if let State::Fresh(Some(start)) = &mut self.0 {
-            start.signal = Box::pin(signal);
-        }
+        self.signal = Box::pin(signal);
         self
     }
 }
@@ -70,16 +63,14 @@ impl Future for Serving {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        loop {
-            match &mut self.0 {
-                State::Running(running) => return running.as_mut().poll(cx),
-                State::Fresh(start) => {
-                    let Some(start) = start.take() else {
-                        return Poll::Ready(());
-                    };
-                    self.0 = State::Running((start.run)(start.signal));
-                }
-            }
+        let this = &mut *self;
+        if let Some(start) = this.start.take() {
+            let signal = std::mem::replace(&mut this.signal, Box::pin(pending()));
+            this.running = Some(start(signal));
+        }
+        match &mut this.running {
+            Some(running) => running.as_mut().poll(cx),
+            None => Poll::Ready(()),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What the application and an adapter ask of each other.
+//! The contract between the application and an adapter.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,11 +6,11 @@ use std::sync::Arc;
 use crate::routing::MethodFilter;
 use crate::{Error, Reporter, Router};
 
-/// Binds routes to one HTTP server framework: what every adapter implements.
+/// Binds routes to one HTTP server framework. Every adapter implements it.
 ///
-/// The application calls [`attach`](Self::attach) once, then [`stage`](Self::stage) for the table of that moment and
-/// again for every later one. The adapter answers each request with [`Router::respond`] on the router that it published
-/// last; it pins that router for the whole request, so that a request ends on the table it began on (spec S1).
+/// The application calls [`attach`](Self::attach) once, then [`stage`](Self::stage) for the first table and for every later
+/// one. The adapter answers each request with [`Router::respond`] on the router that it published last, and keeps that
+/// router for the whole request: a request ends on the table on which it began (spec S1).
 pub trait Transport: Send + Sync + 'static {
     /// The adapter's name in logs, in `server:crashed` and on the command line: `hyper`, `axum`, ….
     fn name(&self) -> &'static str;
@@ -18,16 +18,15 @@ pub trait Transport: Send + Sync + 'static {
     /// Runs once, before the first table. The reporter is for failures of the adapter itself; it may be kept.
     fn attach(&self, reporter: Reporter);
 
-    /// Whether the framework can serve routes of that method at all; runs for every route of every table, and must not
-    /// block. A route that it cannot serve is shown as unavailable and warned of once (spec A3). Most adapters can
-    /// serve every method, which is the default.
+    /// Whether the framework can serve routes of that method; runs for every route of every table, and must not block. A
+    /// route that it cannot serve is shown as unavailable and warned of once (spec A3). The default serves every method.
     fn serves(&self, method: &MethodFilter) -> bool {
         let _ = method;
         true
     }
 
-    /// Prepares a table off-line. Nothing of it may be visible to requests until the result is published, which cannot
-    /// fail any more: so several adapters change together, or none does. May take its time, but not wait for requests.
+    /// Prepares a table. No request may see it until the result is published, which cannot fail: so several adapters change
+    /// together, or none does. It may take long, but must not wait for requests.
     ///
     /// # Errors
     /// [`Adapter`](crate::ErrorKind::Adapter) if the framework refuses the table.
@@ -35,7 +34,7 @@ pub trait Transport: Send + Sync + 'static {
 }
 
 /// A table that an adapter has prepared; dropping it changes nothing.
-#[must_use = "a staged table serves nobody until it is published"]
+#[must_use = "a staged table serves no request until it is published"]
 pub struct Staged(Box<dyn FnOnce() + Send>);
 
 impl Staged {

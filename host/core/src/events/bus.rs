@@ -1,10 +1,10 @@
-//! The way of an event to its listener.
+//! The bus: carries each event to its listener.
 
 use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use arc_swap::ArcSwap;
 use futures_channel::oneshot;
@@ -12,48 +12,30 @@ use futures_util::FutureExt;
 use http::StatusCode;
 use tracing::Instrument;
 
-use crate::crash::CrashKind;
-use crate::events::queue::{Job, Queue, within};
-use crate::events::registry::{Caller, Delivery, Entry, Registry, Subscription};
-use crate::exchange::context::Counted;
-use crate::{Chain, Context, Crash, Error, Executor, Failure, FailureCode, Payload};
-
-/// How events are carried.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct BusOptions {
-    /// How many emitted events may wait for one listener; one more is refused. Default 1,024.
-    pub queue: usize,
-    /// How long a listener may work on one emitted event. Default 30 s.
-    pub deadline: Duration,
-    /// The longest payload of an event, and of what a listener returns, in bytes. Default 2 MiB.
-    pub payload_limit: usize,
-}
-
-impl Default for BusOptions {
-    fn default() -> Self {
-        Self {
-            queue: 1024,
-            deadline: Duration::from_secs(30),
-            payload_limit: 2 * 1024 * 1024,
-        }
-    }
-}
+use super::caller::{Caller, Delivery, HandedOver, Subscription};
+use super::chain::Chain;
+use super::options::BusOptions;
+use super::payload::Payload;
+use super::queue::Queue;
+use super::registry::{Emitted, Registered, Registry};
+use crate::crash::panic_message;
+use crate::executor::within;
+use crate::{Crash, CrashKind, Error, Executor, Failure, FailureCode};
 
 /// Carries events from controllers and the server to listeners. Cheap to clone; all clones are one bus.
 ///
 /// `call` runs the listener within the caller. `emit` puts the event into a bounded queue: the events of one channel are
-/// heard one after the other, in the order emitted. An event that follows another within a millisecond may wait for as
+/// delivered one after the other, in the order emitted. An event that follows another within a millisecond may wait for as
 /// long; one that carries a context never does.
 #[derive(Clone)]
-pub struct Bus(Arc<Inner>);
+pub struct Bus(Arc<BusState>);
 
 /// A bus that is not kept alive.
 ///
-/// Whoever holds a context or a delivery has one of these: a guest may keep it in its instance for ever, and the bus has
-/// the guest's module among its listeners.
+/// Every context and every delivery has one. A guest may keep those in its instance for ever, and the bus has the guest's
+/// module among its listeners: a strong reference would be a leak.
 #[derive(Clone)]
-pub(crate) struct WeakBus(Weak<Inner>);
+pub(crate) struct WeakBus(Weak<BusState>);
 
 impl WeakBus {
     pub(crate) fn upgrade(&self) -> Result<Bus, Failure> {
@@ -68,9 +50,9 @@ impl fmt::Debug for WeakBus {
     }
 }
 
-struct Inner {
+struct BusState {
     registry: ArcSwap<Registry>,
-    writing: Mutex<()>,
+    changing: Mutex<()>,
     executor: Arc<dyn Executor>,
     options: BusOptions,
     refused: AtomicU64,
@@ -88,16 +70,16 @@ impl fmt::Debug for Bus {
     }
 }
 
-/// Listeners that are ready to take their places; see [`Bus::stage`].
-#[must_use = "listeners take their places with `publish`"]
+/// A change of listeners that is ready to be published; see [`Bus::stage`].
+#[must_use = "nothing changes until `publish`"]
 pub struct StagedListeners<'a> {
     bus: &'a Bus,
     registry: Registry,
-    _writing: MutexGuard<'a, ()>,
+    _changing: MutexGuard<'a, ()>,
 }
 
 impl StagedListeners<'_> {
-    /// Makes the change visible. Calls and events that are under way go on with the listeners they found.
+    /// Makes the change visible. Calls and events that are in flight go on with the listeners they found.
     pub fn publish(self) {
         self.bus.0.registry.store(Arc::new(self.registry));
     }
@@ -109,12 +91,21 @@ impl fmt::Debug for StagedListeners<'_> {
     }
 }
 
+/// Counts a request for as long as it lives.
+pub(crate) struct RequestCount(Arc<AtomicUsize>);
+
+impl Drop for RequestCount {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 impl Bus {
     /// A bus without listeners.
     pub fn new(executor: Arc<dyn Executor>, options: BusOptions) -> Self {
-        Self(Arc::new(Inner {
+        Self(Arc::new(BusState {
             registry: ArcSwap::default(),
-            writing: Mutex::new(()),
+            changing: Mutex::new(()),
             executor,
             options,
             refused: AtomicU64::new(0),
@@ -124,7 +115,7 @@ impl Bus {
         }))
     }
 
-    /// Registers listeners, all or none. Calls that are under way go on with the listeners they found.
+    /// Registers listeners, all or none. Calls that are in flight go on with the listeners they found.
     ///
     /// # Errors
     /// [`EventName`](crate::ErrorKind::EventName) and [`DuplicateListener`](crate::ErrorKind::DuplicateListener). The
@@ -133,8 +124,8 @@ impl Bus {
         self.stage(None, subscriptions).map(StagedListeners::publish)
     }
 
-    /// Takes the listeners of a module out and puts others in, all or none, and keeps every other change waiting until
-    /// the result is published or dropped.
+    /// Prepares a change: the listeners of a module are taken out, others put in, all or none. Every other change waits
+    /// until the result is published or dropped.
     ///
     /// # Errors
     /// As [`subscribe`](Self::subscribe).
@@ -143,7 +134,7 @@ impl Bus {
         without: Option<&str>,
         subscriptions: impl IntoIterator<Item = Subscription>,
     ) -> Result<StagedListeners<'_>, Error> {
-        let writing = self.0.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let changing = self.0.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut registry = Registry::clone(&self.0.registry.load());
         if let Some(module) = without {
             registry.remove(module);
@@ -154,50 +145,49 @@ impl Bus {
         Ok(StagedListeners {
             bus: self,
             registry,
-            _writing: writing,
+            _changing: changing,
         })
     }
 
-    /// The door to the bus for code outside any request. It does not keep the bus: when the application is gone, calls fail
-    /// with [`GONE`](FailureCode::GONE).
+    /// A caller for code outside any request. It does not keep the bus: when the application is gone, calls fail with
+    /// [`GONE`](FailureCode::GONE).
     pub fn caller(&self) -> Caller {
+        self.caller_in(Chain::default())
+    }
+
+    pub(crate) fn caller_in(&self, chain: Chain) -> Caller {
         Caller {
-            bus: self.downgrade(),
-            chain: Chain::default(),
-            request_id: None,
+            bus: WeakBus(Arc::downgrade(&self.0)),
+            chain,
         }
     }
 
-    pub(crate) fn downgrade(&self) -> WeakBus {
-        WeakBus(Arc::downgrade(&self.0))
-    }
-
-    /// How many emitted events wait to be heard.
+    /// The number of emitted events that are not delivered yet.
     pub fn waiting(&self) -> usize {
         self.0.waiting.load(Ordering::Relaxed)
     }
 
-    /// How many requests are under way: those that wait for their reply, and those whose context somebody still holds.
+    /// The number of requests in flight: those that wait for their reply, and those whose context somebody still holds.
     pub fn requests(&self) -> usize {
         self.0.requests.load(Ordering::Relaxed)
     }
 
-    /// Counts a request in for as long as the result lives.
-    pub(crate) fn count_request(&self) -> Counted {
-        Counted::new(self.0.requests.clone())
+    pub(crate) fn count_request(&self) -> RequestCount {
+        self.0.requests.fetch_add(1, Ordering::Relaxed);
+        RequestCount(self.0.requests.clone())
     }
 
-    /// How many emitted events were refused since the start, because a queue was full or nobody listens.
+    /// The number of emitted events that were refused since the start, because a queue was full or nobody listens.
     pub fn refused(&self) -> u64 {
         self.0.refused.load(Ordering::Relaxed)
     }
 
-    /// Completes when every emitted event was heard.
+    /// Completes when every emitted event was delivered.
     ///
     /// # Cancel safety
     /// Cancel safe.
     pub async fn drained(&self) {
-        let heard = {
+        let receiver = {
             let mut drained = self.0.drained.lock().unwrap_or_else(PoisonError::into_inner);
             if self.waiting() == 0 {
                 return;
@@ -207,174 +197,159 @@ impl Bus {
             receiver
         };
         // An error means that the bus is gone, and its events with it.
-        let _ = heard.await;
+        let _ = receiver.await;
     }
 
     pub(crate) async fn call(&self, caller: &Caller, event: &str, payload: Payload) -> Result<Payload, Failure> {
-        let entry = self.0.registry.load().find(event)?.clone();
+        let registered = self.0.registry.load().find(event)?.clone();
         self.check_size(&payload, || format!("the payload of `{event}`"))?;
-        let chain = caller.chain.extend(&entry.name, entry.module.as_ref())?;
-        let delivery = self.delivery(&entry, caller, chain, None);
-        let result = self.run(&entry, caller, delivery, payload).await;
-        let result = result.map_err(Ended::into_failure)?;
+        let chain = caller.chain.extend(&registered.name, registered.module.as_ref())?;
+        let delivery = self.delivery(&registered, chain, None);
+        let result = self.run(&registered, &caller.chain, delivery, payload).await;
+        let result = result.map_err(|(failure, _)| failure)?;
         self.check_size(&result, || format!("the result of `{event}`"))?;
         Ok(result)
     }
 
-    /// Queues an event, with a context if it is a hand-over.
+    /// Queues an event, and with it whatever is handed over.
     pub(crate) fn emit(
         &self,
         caller: &Caller,
         event: &str,
         payload: Payload,
-        context: Option<Context>,
+        handed_over: Option<HandedOver>,
     ) -> Result<(), Failure> {
-        let result = self.try_emit(caller, event, payload, context);
+        let emitted = || {
+            let registered = self.0.registry.load().find(event)?.clone();
+            self.check_size(&payload, || format!("the payload of `{event}`"))?;
+            self.push(&registered, &caller.chain, payload, handed_over)
+        };
+        let result = emitted();
         if result.is_err() {
             self.0.refused.fetch_add(1, Ordering::Relaxed);
         }
         result
     }
 
-    fn try_emit(
-        &self,
-        caller: &Caller,
-        event: &str,
-        payload: Payload,
-        context: Option<Context>,
-    ) -> Result<(), Failure> {
-        let entry = self.0.registry.load().find(event)?.clone();
-        self.check_size(&payload, || format!("the payload of `{event}`"))?;
-        let chain = caller.chain.detach(&entry.name, entry.module.as_ref())?;
-        let delivery = self.delivery(&entry, caller, chain, context);
-        self.push(Job {
-            entry,
-            delivery,
-            payload,
-        })
+    pub(crate) fn emit_as_server(&self, event: &str, payload: Payload) {
+        for registered in self.0.registry.load().server(event) {
+            if let Err(failure) = self.push(registered, &Chain::default(), payload.clone(), None) {
+                self.0.refused.fetch_add(1, Ordering::Relaxed);
+                tracing::error!(event = &*registered.name, "the event was not emitted: {failure}");
+            }
+        }
     }
 
-    fn check_size(&self, payload: &Payload, what: impl FnOnce() -> String) -> Result<(), Failure> {
+    fn check_size(&self, payload: &Payload, of: impl FnOnce() -> String) -> Result<(), Failure> {
         let (size, limit) = (payload.data().len(), self.0.options.payload_limit);
         if size <= limit {
             return Ok(());
         }
-        let message = format!("{} has {size} bytes; at most {limit} are allowed", what());
+        let message = format!("{} has {size} bytes; at most {limit} are allowed", of());
         let status = StatusCode::PAYLOAD_TOO_LARGE;
         Err(Failure::with_code(FailureCode::TOO_LARGE, status, message))
     }
 
-    pub(crate) fn emit_as_server(&self, event: &str, payload: Payload) {
-        let registry = self.0.registry.load();
-        for entry in registry.server(event) {
-            let emitted = Chain::default()
-                .detach(&entry.name, entry.module.as_ref())
-                .and_then(|chain| {
-                    self.push(Job {
-                        entry: entry.clone(),
-                        delivery: self.delivery(entry, &self.caller(), chain, None),
-                        payload: payload.clone(),
-                    })
-                });
-            if let Err(failure) = emitted {
-                self.0.refused.fetch_add(1, Ordering::Relaxed);
-                tracing::error!(event = &*entry.name, "the event was not emitted: {failure}");
-            }
-        }
-    }
-
-    fn delivery(&self, entry: &Entry, caller: &Caller, chain: Chain, context: Option<Context>) -> Delivery {
-        let caller = Caller {
-            bus: self.downgrade(),
-            chain,
-            request_id: caller.request_id.clone(),
-        };
+    fn delivery(&self, registered: &Registered, chain: Chain, handed_over: Option<HandedOver>) -> Delivery {
         Delivery {
-            event: entry.name.clone(),
-            name_at: entry.name_at,
-            context,
-            caller,
+            event: registered.name.clone(),
+            name_at: registered.name_at,
+            handed_over,
+            caller: self.caller_in(chain),
         }
     }
 
-    fn push(&self, job: Job) -> Result<(), Failure> {
-        let queue = job.entry.queue.clone();
+    fn push(
+        &self,
+        registered: &Arc<Registered>,
+        chain: &Chain,
+        payload: Payload,
+        handed_over: Option<HandedOver>,
+    ) -> Result<(), Failure> {
+        let chain = chain.detach(&registered.name, registered.module.as_ref())?;
+        registered.reserve(self.0.options.queue)?;
         self.0.waiting.fetch_add(1, Ordering::Relaxed);
-        match queue.push(job, self.0.options.queue) {
-            Ok(true) => self.0.executor.spawn(Box::pin(self.clone().drain(queue))),
-            Ok(false) => {}
-            Err(failure) => {
-                self.heard();
-                return Err(failure);
-            }
+        // A client waits for whoever gets its context.
+        let urgent = handed_over.is_some();
+        let emitted = Emitted {
+            registered: registered.clone(),
+            delivery: self.delivery(registered, chain, handed_over),
+            payload,
+        };
+        if registered.queue.push(emitted, urgent) {
+            let task = self.clone().empty(registered.queue.clone());
+            self.0.executor.spawn(Box::pin(task));
         }
         Ok(())
     }
 
-    async fn drain(self, queue: Arc<Queue>) {
-        while let Some(job) = queue.next(&self.0.executor).await {
-            let entry = job.entry.clone();
+    /// Delivers the events of a queue until it has been empty for a while.
+    async fn empty(self, queue: Arc<Queue<Emitted>>) {
+        while let Some(emitted) = queue.next(&*self.0.executor).await {
+            let registered = emitted.registered.clone();
             let span = tracing::info_span!(
                 "event",
-                event = &*entry.name,
-                module = entry.module.as_deref(),
-                request_id = job.delivery.request_id().map(tracing::field::display),
+                event = &*registered.name,
+                module = registered.module.as_deref(),
+                request_id = emitted.delivery.request_id().map(tracing::field::display),
             );
-            self.hear(job).instrument(span).await;
-            entry.waiting.fetch_sub(1, Ordering::Relaxed);
-            self.heard();
+            self.deliver(emitted).instrument(span).await;
+            registered.release();
+            self.delivered();
         }
     }
 
-    /// Has one emitted event heard. Nobody waits for what it comes to, so that a failure is reported.
-    async fn hear(&self, job: Job) {
-        let Job {
-            entry,
+    /// Delivers one emitted event. Nobody waits for its result, so a failure is reported.
+    async fn deliver(&self, emitted: Emitted) {
+        let Emitted {
+            registered,
             mut delivery,
             payload,
-        } = job;
+        } = emitted;
         let time = self.0.options.deadline;
         let deadline = Instant::now() + time;
         delivery.caller.chain.limit(deadline);
-        let caller = delivery.caller.clone();
-        let reason = match within(&self.0.executor, deadline, self.run(&entry, &caller, delivery, payload)).await {
-            // What crashed is reported already.
-            Some(Ok(_) | Err(Ended::Crashed(_))) => return,
-            Some(Err(Ended::Failed(failure))) => failure.to_string(),
+        let chain = delivery.caller.chain.clone();
+        let run = self.run(&registered, &chain, delivery, payload);
+        let reason = match within(&*self.0.executor, deadline, run).await {
+            Some(Ok(_) | Err((_, Reported(true)))) => return,
+            Some(Err((failure, _))) => failure.to_string(),
             None => format!("it took longer than {time:?}"),
         };
-        let message = format!("the listener of `{}` failed: {reason}", entry.name);
-        self.crashed(&entry, &caller, Crash::new(CrashKind::Listener, message));
+        let message = format!("the listener of `{}` failed: {reason}", registered.name);
+        self.crashed(&registered, &chain, Crash::new(CrashKind::Listener, message));
     }
 
-    /// Runs a listener; `caller` is whose request its crash is told with.
+    /// Runs a listener. A crash of it is reported with the request that began `chain`.
     async fn run(
         &self,
-        entry: &Entry,
-        caller: &Caller,
+        registered: &Registered,
+        chain: &Chain,
         delivery: Delivery,
         payload: Payload,
-    ) -> Result<Payload, Ended> {
-        let work = async { entry.listener.deliver(delivery, payload).await };
+    ) -> Result<Payload, (Failure, Reported)> {
+        let work = async { registered.listener.deliver(delivery, payload).await };
         let result = AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|panic| {
-            let message = format!("the listener of `{}` panicked: {}", entry.name, panic_message(&*panic));
+            let panic = panic_message(&*panic);
+            let message = format!("the listener of `{}` panicked: {panic}", registered.name);
             Err(Failure::of_crash(Crash::new(CrashKind::Panic, message)))
         });
-        result.map_err(|mut failure| match failure.take_crash(&entry.name) {
-            Some(crash) => {
-                self.crashed(entry, caller, crash);
-                Ended::Crashed(failure)
+        result.map_err(|mut failure| {
+            let crash = failure.take_crash(&registered.name);
+            let reported = Reported(crash.is_some());
+            if let Some(crash) = crash {
+                self.crashed(registered, chain, crash);
             }
-            None => Ended::Failed(failure),
+            (failure, reported)
         })
     }
 
-    fn crashed(&self, entry: &Entry, caller: &Caller, mut crash: Crash) {
-        crash.module = entry.module.as_deref().map(str::to_owned);
-        self.report_in(&caller.chain, caller.request_id.as_ref(), crash);
+    fn crashed(&self, registered: &Registered, chain: &Chain, mut crash: Crash) {
+        crash.module = registered.module.as_deref().map(str::to_owned);
+        self.report_in(chain, crash);
     }
 
-    fn heard(&self) {
+    fn delivered(&self) {
         let mut drained = self.0.drained.lock().unwrap_or_else(PoisonError::into_inner);
         if self.0.waiting.fetch_sub(1, Ordering::Relaxed) == 1 {
             for sender in drained.drain(..) {
@@ -385,26 +360,5 @@ impl Bus {
     }
 }
 
-/// How a listener ended without a result.
-enum Ended {
-    Failed(Failure),
-    /// Its code broke, which was reported.
-    Crashed(Failure),
-}
-
-impl Ended {
-    fn into_failure(self) -> Failure {
-        match self {
-            Self::Failed(failure) | Self::Crashed(failure) => failure,
-        }
-    }
-}
-
-/// The text of a panic, if it has one.
-pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
-    panic
-        .downcast_ref::<&str>()
-        .copied()
-        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("no message")
-}
+/// Whether a listener's failure was reported as a crash.
+struct Reported(bool);

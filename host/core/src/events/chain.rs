@@ -1,16 +1,17 @@
-//! The chain of calls that one request, or one emitted event, set off.
+//! The chain of calls that begins with one request, or with one emitted event.
 
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::events::registry::is_of_server;
-use crate::{Failure, FailureCode, RouteRecord};
+use crate::crash::is_of_server;
+use crate::routing::RouteRecord;
+use crate::{Failure, FailureCode, RequestId};
 
-/// How many calls deep a chain may go. Eight is more than any sane application nests, and few enough that a cycle of
-/// channels ends within microseconds.
+/// The number of calls that a chain may be deep. Eight is more than any sane application nests, and few enough that a cycle
+/// of channels ends within microseconds.
 pub const MAX_DEPTH: u8 = 8;
 
-/// Where an event comes from: which request, how deep, through which events, and until when it may run.
+/// Where an event comes from: its request, the events on the way, and the deadline.
 ///
 /// A chain begins with a request and grows by one link with every `call` and `emit`. It is cheap to clone.
 #[derive(Clone, Debug, Default)]
@@ -20,19 +21,20 @@ pub struct Chain {
     request: Option<RequestOrigin>,
 }
 
-/// The request that began a chain, for the crashes of whatever runs in it.
+/// The request that began a chain, as the crashes of whatever runs in it name it.
 #[derive(Clone, Debug)]
 pub(crate) struct RequestOrigin {
-    pub(crate) adapter: Option<&'static str>,
+    pub(crate) id: RequestId,
     pub(crate) route: Arc<RouteRecord>,
+    pub(crate) adapter: Option<&'static str>,
 }
 
 #[derive(Debug)]
 struct Link {
     event: Arc<str>,
-    /// Whose listener hears it; `None` for the host application.
+    /// The module of its listener; `None` for the host application.
     module: Option<Arc<str>>,
-    /// Nobody waits for what an emitted event comes to.
+    /// Nobody waits for the result of an emitted event.
     emitted: bool,
     depth: u8,
     parent: Option<Arc<Link>>,
@@ -48,18 +50,18 @@ impl Chain {
         }
     }
 
-    /// When what runs in the chain is cut off; `None` if never.
+    /// When whatever runs in the chain is cancelled; `None` if never.
     pub fn deadline(&self) -> Option<Instant> {
         self.deadline
     }
 
-    /// How many calls led here.
+    /// The number of calls that led here.
     pub fn depth(&self) -> u8 {
         self.last.as_ref().map_or(0, |link| link.depth)
     }
 
-    /// How many handlers and listeners of a module wait for the listener at the end of this chain, itself aside: 0 unless
-    /// the module is called from within itself. Each of them occupies a place of the module until this one is done.
+    /// The number of handlers and listeners of a module that wait for the listener at the end of this chain, itself aside:
+    /// 0 unless the module is called from within itself. Each of them keeps an instance busy until this one is done.
     pub fn reentrance(&self, module: &str) -> usize {
         let is_of_module = |link: &&Link| link.module.as_deref() == Some(module);
         let mut waiting = 0;
@@ -79,7 +81,7 @@ impl Chain {
         self.request.as_ref()
     }
 
-    /// Whether one of the server's own events led here.
+    /// Whether an event of the server's own led here.
     pub(crate) fn is_of_server(&self) -> bool {
         self.links().any(|link| is_of_server(&link.event))
     }
@@ -100,7 +102,7 @@ impl Chain {
         })
     }
 
-    /// Sets when what runs in the chain is cut off.
+    /// Sets when whatever runs in the chain is cancelled.
     pub(crate) fn limit(&mut self, deadline: Instant) {
         self.deadline = Some(deadline);
     }
@@ -141,7 +143,7 @@ impl Chain {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Origin;
+    use crate::routing::Origin;
 
     fn name(name: &str) -> Arc<str> {
         name.into()
@@ -158,7 +160,12 @@ mod tests {
             unavailable_on: Vec::new(),
         };
         let route = Arc::new(route);
-        Chain::of_request(None, RequestOrigin { adapter: None, route })
+        let origin = RequestOrigin {
+            id: RequestId::of(&http::HeaderMap::new()),
+            route,
+            adapter: None,
+        };
+        Chain::of_request(None, origin)
     }
 
     #[test]

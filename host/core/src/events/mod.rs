@@ -1,9 +1,12 @@
 //! Events: their types, and the way of each to its listener.
 
 pub(crate) mod bus;
+pub(crate) mod caller;
 pub(crate) mod chain;
+pub(crate) mod options;
 pub(crate) mod payload;
-pub(crate) mod queue;
-pub(crate) mod registry;
+mod queue;
+mod registry;
+pub(crate) mod reporter;
 
 pub use pointwork_events::*;

@@ -1,4 +1,4 @@
-//! What an event carries.
+//! The payload of an event.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use crate::Failure;
 /// The content type of a payload that was made from a typed value.
 pub const JSON: &str = "application/json";
 
-/// What an event carries and what a listener returns: bytes with a content type, JSON unless both sides agree on
+/// The payload of an event, or the result of a listener: bytes with a content type, JSON unless both sides agree on
 /// something else (spec H8).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Payload {
@@ -31,7 +31,7 @@ impl Payload {
     /// A value as JSON.
     ///
     /// # Errors
-    /// If the value has no JSON form, such as a map whose keys are no strings.
+    /// If the value has no JSON form, such as a map whose keys are not strings.
     pub fn json<T: Serialize + ?Sized>(value: &T) -> Result<Self, Failure> {
         let data = serde_json::to_vec(value)
             .map_err(|error| Failure::bad_payload(format!("the payload cannot be written as JSON: {error}")))?;

@@ -1,122 +1,95 @@
-//! Emitted events on their way to be heard.
+//! The queue of one channel's emitted events.
 
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
-use http::StatusCode;
+use crate::Executor;
 
-use crate::events::registry::{Delivery, Entry};
-use crate::{Executor, Failure, FailureCode, Payload};
-
-/// How long the task that hears a channel's events stays when there is none left. Waking a task on another thread costs
-/// the emitter more than the event itself, so events that follow within this time are heard together.
+/// How long the task that delivers a channel's events stays when none is left. Waking a task on another thread costs the
+/// emitter more than the event itself, so events that follow within this time are delivered together.
 const LINGER: Duration = Duration::from_millis(1);
 
-/// So many events do not wait for the others.
+/// From this length on a queue is delivered at once.
 const BATCH: usize = 64;
 
-/// The emitted events of one channel that wait to be heard, in the order emitted.
-#[derive(Default)]
-pub(crate) struct Queue(Mutex<State>);
+/// Items in the order pushed, for the one task that empties it.
+pub(crate) struct Queue<T>(Mutex<QueueState<T>>);
 
-#[derive(Default)]
-struct State {
-    jobs: VecDeque<Job>,
+struct QueueState<T> {
+    items: VecDeque<T>,
     /// Whether a task empties the queue.
     has_task: bool,
     /// Wakes that task while it lingers.
     lingering: Option<Waker>,
-    /// Whether an event came that must not wait for the others.
-    hurry: bool,
+    /// Whether an item came that must not wait for others.
+    urgent: bool,
 }
 
-impl State {
-    /// Whether the events that wait have to be heard now.
+impl<T> QueueState<T> {
     fn is_due(&self) -> bool {
-        self.hurry || self.jobs.len() >= BATCH
+        self.urgent || self.items.len() >= BATCH
     }
 
-    fn pop(&mut self) -> Option<Job> {
-        let job = self.jobs.pop_front();
-        self.hurry &= !self.jobs.is_empty();
-        job
+    fn pop(&mut self) -> Option<T> {
+        let item = self.items.pop_front();
+        self.urgent &= !self.items.is_empty();
+        item
     }
 }
 
-/// One emitted event.
-pub(crate) struct Job {
-    pub(crate) entry: Arc<Entry>,
-    pub(crate) delivery: Delivery,
-    pub(crate) payload: Payload,
+impl<T> Default for Queue<T> {
+    fn default() -> Self {
+        Self(Mutex::new(QueueState {
+            items: VecDeque::new(),
+            has_task: false,
+            lingering: None,
+            urgent: false,
+        }))
+    }
 }
 
-impl Queue {
-    /// Adds an event, unless `limit` events wait for the same listener. `true` if the queue needs a task.
-    pub(crate) fn push(&self, job: Job, limit: usize) -> Result<bool, Failure> {
+impl<T> Queue<T> {
+    /// Adds an item. Returns `true` if the queue has no task and needs one.
+    pub(crate) fn push(&self, item: T, urgent: bool) -> bool {
         let mut state = self.lock();
-        if job.entry.waiting.load(Ordering::Relaxed) >= limit {
-            let message = format!("the queue of `{}` is full with {limit} events", job.entry.name);
-            let status = StatusCode::SERVICE_UNAVAILABLE;
-            return Err(Failure::with_code(FailureCode::OVERLOADED, status, message));
-        }
-        job.entry.waiting.fetch_add(1, Ordering::Relaxed);
-        // A client waits for whoever gets its context.
-        state.hurry |= job.delivery.context.is_some();
-        state.jobs.push_back(job);
+        state.urgent |= urgent;
+        state.items.push_back(item);
         let needs_task = !std::mem::replace(&mut state.has_task, true);
         let waker = if state.is_due() { state.lingering.take() } else { None };
         drop(state);
         if let Some(waker) = waker {
             waker.wake();
         }
-        Ok(needs_task)
+        needs_task
     }
 
-    /// The next event, as soon as there is one; `None` when none came for a while, and the queue has no task any more.
-    pub(crate) async fn next(&self, executor: &Arc<dyn Executor>) -> Option<Job> {
-        if let Some(job) = self.lock().pop() {
-            return Some(job);
+    /// The next item, as soon as there is one. `None` after [`LINGER`] without one: the queue then has no task any more.
+    pub(crate) async fn next(&self, executor: &dyn Executor) -> Option<T> {
+        if let Some(item) = self.lock().pop() {
+            return Some(item);
         }
-        let mut patience = pin!(executor.sleep_until(Instant::now() + LINGER));
+        let mut timer = pin!(executor.sleep_until(Instant::now() + LINGER));
         poll_fn(|cx| {
-            let over = patience.as_mut().poll(cx).is_ready();
+            let over = timer.as_mut().poll(cx).is_ready();
             let mut state = self.lock();
             if !over && !state.is_due() {
                 state.lingering = Some(cx.waker().clone());
                 return Poll::Pending;
             }
             state.lingering = None;
-            let job = state.pop();
-            state.has_task = job.is_some();
-            Poll::Ready(job)
+            let item = state.pop();
+            state.has_task = item.is_some();
+            Poll::Ready(item)
         })
         .await
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, QueueState<T>> {
+        // Nothing panics while it holds the lock.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Runs `work` until a deadline, for which a timer is made only if the work is not done at once.
-pub(crate) async fn within<T>(
-    executor: &Arc<dyn Executor>,
-    deadline: Instant,
-    work: impl Future<Output = T>,
-) -> Option<T> {
-    let mut work = pin!(work);
-    let mut timer = None;
-    poll_fn(|cx| {
-        if let Poll::Ready(value) = work.as_mut().poll(cx) {
-            return Poll::Ready(Some(value));
-        }
-        let timer = timer.get_or_insert_with(|| executor.sleep_until(deadline));
-        timer.as_mut().poll(cx).map(|()| None)
-    })
-    .await
 }

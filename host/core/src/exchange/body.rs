@@ -13,7 +13,8 @@ use http::StatusCode;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use http_body_util::BodyExt;
 
-use crate::{BoxFuture, Executor, Failure, FailureCode};
+use crate::events::caller::Caller;
+use crate::{BoxFuture, Crash, CrashKind, Executor, Failure, FailureCode};
 
 /// Why a body broke off.
 #[derive(Debug)]
@@ -68,28 +69,24 @@ impl From<&BodyError> for Failure {
 ///
 /// It is an [`http_body::Body`] with `Bytes` as data; trailers pass through.
 #[derive(Default)]
-pub struct Body(Inner);
+pub struct Body(BodyKind);
 
 #[derive(Default)]
-enum Inner {
+enum BodyKind {
     #[default]
     Empty,
     Full(Bytes),
     Stream {
         body: Pin<Box<dyn HttpBody<Data = Bytes, Error = BodyError> + Send>>,
-        limit: Option<Limit>,
+        limit: Option<LengthLimit>,
     },
 }
 
-/// How many bytes a streamed body may have, how many of them are left, and who is told when there are more.
-struct Limit {
+/// The number of bytes that a streamed body may have, and how many of them are left.
+struct LengthLimit {
     bytes: u64,
     left: u64,
-    exceeded: Option<Exceeded>,
 }
-
-/// Is told once that a body is too long.
-pub(crate) type Exceeded = Box<dyn FnOnce(&BodyError) + Send>;
 
 impl Body {
     /// No bytes.
@@ -99,7 +96,7 @@ impl Body {
 
     /// Any body that can be read from another thread.
     pub fn stream(body: impl HttpBody<Data = Bytes, Error = BodyError> + Send + 'static) -> Self {
-        Self(Inner::Stream {
+        Self(BodyKind::Stream {
             body: Box::pin(body),
             limit: None,
         })
@@ -108,43 +105,40 @@ impl Body {
     /// A body that is written piece by piece, with room for one piece that was not yet read.
     pub fn channel() -> (BodyWriter, Self) {
         let (sender, receiver) = mpsc::channel(0);
-        (BodyWriter { sender }, Self::stream(Channel { receiver, ended: false }))
+        (
+            BodyWriter { sender },
+            Self::stream(ChannelBody { receiver, ended: false }),
+        )
     }
 
     /// The same body, breaking off with [`BodyError::TooLarge`] after `limit` bytes.
     ///
     /// # Errors
-    /// At once, if the body says beforehand that it is longer.
+    /// At once, if the body declares that it is longer.
     pub fn limited(self, limit: u64) -> Result<Self, BodyError> {
-        self.limited_telling(limit, || Box::new(|_| {}))
-    }
-
-    /// The same; `exceeded` makes what is told if it breaks off later, for a body of which that is not certain.
-    pub(crate) fn limited_telling(self, limit: u64, exceeded: impl FnOnce() -> Exceeded) -> Result<Self, BodyError> {
         if self.size_hint().lower() > limit {
             return Err(BodyError::TooLarge { limit });
         }
         match self.0 {
-            Inner::Stream { body, .. } => Ok(Self(Inner::Stream {
-                body,
-                limit: Some(Limit {
+            BodyKind::Stream { body, .. } => {
+                let limit = Some(LengthLimit {
                     bytes: limit,
                     left: limit,
-                    exceeded: Some(exceeded()),
-                }),
-            })),
+                });
+                Ok(Self(BodyKind::Stream { body, limit }))
+            }
             whole => Ok(Self(whole)),
         }
     }
 
-    /// The same body, breaking off with [`BodyError::Timeout`] when its next piece takes longer than `pause`; `None` is no limit.
+    /// The same body, breaking off with [`BodyError::Timeout`] when its next piece takes longer than `pause`; `None` is unlimited.
     ///
     /// Only the time during which somebody waits counts. A body that came along with its head costs no timer.
     #[must_use]
     pub fn within(self, pause: Option<Duration>, executor: &Arc<dyn Executor>) -> Self {
         let Some(pause) = pause else { return self };
         match self.0 {
-            Inner::Stream { .. } => Self::stream(Timed {
+            BodyKind::Stream { .. } => Self::stream(Timed {
                 body: self,
                 pause,
                 executor: executor.clone(),
@@ -173,9 +167,9 @@ impl Body {
     /// The body as it was, if it comes in pieces.
     pub fn try_into_bytes(self) -> Result<Bytes, Self> {
         match self.0 {
-            Inner::Empty => Ok(Bytes::new()),
-            Inner::Full(bytes) => Ok(bytes),
-            Inner::Stream { .. } => Err(self),
+            BodyKind::Empty => Ok(Bytes::new()),
+            BodyKind::Full(bytes) => Ok(bytes),
+            BodyKind::Stream { .. } => Err(self),
         }
     }
 
@@ -210,7 +204,7 @@ impl<T: Into<Bytes>> From<T> for Body {
         if bytes.is_empty() {
             Self::empty()
         } else {
-            Self(Inner::Full(bytes))
+            Self(BodyKind::Full(bytes))
         }
     }
 }
@@ -221,13 +215,13 @@ impl HttpBody for Body {
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         match &mut self.0 {
-            Inner::Empty => Poll::Ready(None),
-            Inner::Full(bytes) => {
+            BodyKind::Empty => Poll::Ready(None),
+            BodyKind::Full(bytes) => {
                 let bytes = std::mem::take(bytes);
-                self.0 = Inner::Empty;
+                self.0 = BodyKind::Empty;
                 Poll::Ready(Some(Ok(Frame::data(bytes))))
             }
-            Inner::Stream { body, limit } => {
+            BodyKind::Stream { body, limit } => {
                 let frame = ready!(body.as_mut().poll_frame(cx));
                 let data = frame
                     .as_ref()
@@ -236,13 +230,7 @@ impl HttpBody for Body {
                 if let (Some(limit), Some(data)) = (limit, data) {
                     match limit.left.checked_sub(data.len() as u64) {
                         Some(left) => limit.left = left,
-                        None => {
-                            let error = BodyError::TooLarge { limit: limit.bytes };
-                            if let Some(exceeded) = limit.exceeded.take() {
-                                exceeded(&error);
-                            }
-                            return Poll::Ready(Some(Err(error)));
-                        }
+                        None => return Poll::Ready(Some(Err(BodyError::TooLarge { limit: limit.bytes }))),
                     }
                 }
                 Poll::Ready(frame)
@@ -252,17 +240,17 @@ impl HttpBody for Body {
 
     fn is_end_stream(&self) -> bool {
         match &self.0 {
-            Inner::Empty => true,
-            Inner::Full(_) => false,
-            Inner::Stream { body, .. } => body.is_end_stream(),
+            BodyKind::Empty => true,
+            BodyKind::Full(_) => false,
+            BodyKind::Stream { body, .. } => body.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
-            Inner::Empty => SizeHint::with_exact(0),
-            Inner::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Inner::Stream { body, .. } => body.size_hint(),
+            BodyKind::Empty => SizeHint::with_exact(0),
+            BodyKind::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            BodyKind::Stream { body, .. } => body.size_hint(),
         }
     }
 }
@@ -308,12 +296,12 @@ enum Piece {
     End,
 }
 
-struct Channel {
+struct ChannelBody {
     receiver: mpsc::Receiver<Piece>,
     ended: bool,
 }
 
-impl HttpBody for Channel {
+impl HttpBody for ChannelBody {
     type Data = Bytes;
     type Error = BodyError;
 
@@ -383,13 +371,16 @@ impl BodyWriter {
 pub struct BodyReader {
     body: Body,
     rest: Bytes,
+    /// Reports once that the body is too long.
+    caller: Option<Caller>,
 }
 
 impl BodyReader {
-    pub(crate) fn new(body: Body) -> Self {
+    pub(crate) fn new(body: Body, caller: Caller) -> Self {
         Self {
             body,
             rest: Bytes::new(),
+            caller: Some(caller),
         }
     }
 
@@ -405,7 +396,7 @@ impl BodyReader {
             let Some(frame) = self.body.frame().await else {
                 return Ok(None);
             };
-            let frame = frame.map_err(|error| Failure::from(&error))?;
+            let frame = frame.map_err(|error| self.failed(&error))?;
             if let Ok(data) = frame.into_data() {
                 self.rest = data;
             }
@@ -413,9 +404,19 @@ impl BodyReader {
         let length = self.rest.len().min(max.max(1));
         Ok(Some(self.rest.split_to(length)))
     }
-}
 
-/// Reads a whole body and turns what went wrong into the failure that the client gets.
-pub(crate) fn read_all(body: Body) -> BoxFuture<'static, Result<Bytes, Failure>> {
-    Box::pin(async move { body.bytes().await.map_err(|error| Failure::from(&error)) })
+    /// Reads to the end.
+    pub(crate) async fn read_all(mut self) -> Result<Bytes, Failure> {
+        let body = std::mem::take(&mut self.body);
+        body.bytes().await.map_err(|error| self.failed(&error))
+    }
+
+    fn failed(&mut self, error: &BodyError) -> Failure {
+        if matches!(error, BodyError::TooLarge { .. })
+            && let Some(caller) = self.caller.take()
+        {
+            caller.report(Crash::new(CrashKind::Limit, error.to_string()).at_limit("body"));
+        }
+        Failure::from(error)
+    }
 }

@@ -1,139 +1,45 @@
-//! One request, as a handler sees it.
+//! One request, as its handler sees it.
 
 use std::fmt;
 use std::future::Future;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
-use http::request::Parts;
-use http::{HeaderMap, Method, Response, StatusCode, Uri};
+use http::{HeaderMap, Method, Response, StatusCode};
 use pointwork_events::{Event, IoEvent};
 use serde::de::DeserializeOwned;
 
-use crate::events::registry::Caller;
-use crate::exchange::body::{BodyReader, BodyWriter, read_all};
-use crate::exchange::reply::{IntoReply, Outcome};
-use crate::exchange::reply_cell::ReplyCell;
-use crate::routing::Params;
-use crate::{Body, Crash, Failure, FailureCode, Payload, RequestId, RouteRecord};
+use super::body::{BodyReader, BodyWriter};
+use super::reply::{IntoReply, Outcome, check_reply};
+use super::state::Exchange;
+use crate::events::caller::{Caller, Delivery};
+use crate::routing::{Params, RouteRecord};
+use crate::{Body, Crash, Failure, FailureCode, Payload, RequestId};
 
 /// One request that waits for its reply.
 ///
 /// The router makes it when a route has matched, so its [`params`](Self::params) are full before the handler runs; a
 /// middleware that saw the request earlier saw none (spec H2). Clones are further holders of the same request. When the
 /// last holder is dropped and nobody replied, the client gets 500 at once (spec H7).
-#[derive(Clone)]
 pub struct Context(Arc<Exchange>);
 
-struct Exchange {
-    _counted: Counted,
-    slot: Arc<ReplyCell>,
-    method: Method,
-    uri: Uri,
-    headers: HeaderMap,
-    params: Params,
-    route: Arc<RouteRecord>,
-    caller: Caller,
-    request_id: RequestId,
-    body: Mutex<Option<Body>>,
+impl Clone for Context {
+    fn clone(&self) -> Self {
+        self.0.add_holder();
+        Self(self.0.clone())
+    }
 }
 
-impl Drop for Exchange {
+impl Drop for Context {
     fn drop(&mut self) {
-        self.slot.abandon();
+        self.0.remove_holder();
     }
-}
-
-/// Named values that travel with a request into its log lines (spec H9).
-///
-/// A middleware puts one into the request's [`http::Extensions`] to set values before the handler runs; handlers reach
-/// the same values with [`Context::extension`] and [`Context::set_extension`].
-#[derive(Clone, Debug, Default)]
-pub struct Extensions(Arc<Mutex<Vec<(String, String)>>>);
-
-impl Extensions {
-    /// The value of a key.
-    pub fn get(&self, key: &str) -> Option<String> {
-        let values = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        values
-            .iter()
-            .find(|(known, _)| known == key)
-            .map(|(_, value)| value.clone())
-    }
-
-    /// Sets a key; the last value counts.
-    pub fn set(&self, key: &str, value: impl Into<String>) {
-        let mut values = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match values.iter_mut().find(|(known, _)| known == key) {
-            Some((_, old)) => *old = value.into(),
-            None => values.push((key.to_owned(), value.into())),
-        }
-    }
-
-    /// All values, as `key=value` separated by spaces, in the order set; for a log line.
-    pub(crate) fn to_line(&self) -> String {
-        let values = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        values
-            .iter()
-            .map(|(key, value)| format!("{key}={value}"))
-            .collect::<Vec<_>>()
-            .join(" ")
-    }
-}
-
-/// Counts a request for as long as somebody holds its context.
-pub(crate) struct Counted(Arc<AtomicUsize>);
-
-impl Counted {
-    pub(crate) fn new(requests: Arc<AtomicUsize>) -> Self {
-        requests.fetch_add(1, Ordering::Relaxed);
-        Self(requests)
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// What the router knows of a request when its route has matched.
-pub(crate) struct Arrived {
-    pub(crate) counted: Counted,
-    pub(crate) parts: Parts,
-    pub(crate) body: Body,
-    pub(crate) params: Params,
-    pub(crate) route: Arc<RouteRecord>,
-    pub(crate) caller: Caller,
-    pub(crate) request_id: RequestId,
-    pub(crate) slot: Arc<ReplyCell>,
 }
 
 impl Context {
-    pub(crate) fn new(arrived: Arrived) -> Self {
-        let Arrived {
-            counted,
-            parts,
-            body,
-            params,
-            route,
-            caller,
-            request_id,
-            slot,
-        } = arrived;
-        Self(Arc::new(Exchange {
-            _counted: counted,
-            slot,
-            method: parts.method,
-            uri: parts.uri,
-            headers: parts.headers,
-            params,
-            route,
-            caller,
-            request_id,
-            body: Mutex::new(Some(body)),
-        }))
+    /// The first holder of an exchange.
+    pub(crate) fn first(exchange: &Arc<Exchange>) -> Self {
+        Self(exchange.clone())
     }
 
     /// The method as the client sent it.
@@ -178,15 +84,15 @@ impl Context {
 
     /// A request extension by its key.
     pub fn extension(&self, key: &str) -> Option<String> {
-        self.0.slot.extensions()?.get(key)
+        self.0.extensions.get()?.get(key)
     }
 
     /// Sets a request extension; it stands in the request's closing log line.
     pub fn set_extension(&self, key: &str, value: impl Into<String>) {
-        self.0.slot.extensions_mut().set(key, value);
+        self.0.extensions.get_or_init(Default::default).set(key, value);
     }
 
-    /// The door to events, to be kept beyond the context. It does not hold the request.
+    /// Calls and emits events, also after the context is gone: it does not hold the request.
     pub fn caller(&self) -> &Caller {
         &self.0.caller
     }
@@ -200,7 +106,7 @@ impl Context {
     /// # Cancel safety
     /// Not cancel safe: a body that was begun is lost.
     pub async fn bytes(&self) -> Result<Bytes, Failure> {
-        read_all(self.take_body()?).await
+        self.open_body()?.read_all().await
     }
 
     /// The request body as JSON of a type.
@@ -221,12 +127,9 @@ impl Context {
     /// # Errors
     /// [`GONE`](FailureCode::GONE) if it was taken before.
     pub fn open_body(&self) -> Result<BodyReader, Failure> {
-        self.take_body().map(BodyReader::new)
-    }
-
-    fn take_body(&self) -> Result<Body, Failure> {
-        let body = self.0.body.lock().unwrap_or_else(PoisonError::into_inner).take();
-        body.ok_or_else(|| Failure::internal(FailureCode::GONE, "the request body was taken before"))
+        let body = self.0.take_body();
+        let body = body.ok_or_else(|| Failure::internal(FailureCode::GONE, "the request body was taken before"))?;
+        Ok(BodyReader::new(body, self.caller().clone()))
     }
 
     /// Calls an event by its type; see [`Caller::call`].
@@ -263,38 +166,38 @@ impl Context {
         self
     }
 
-    /// Gives the context to the listener of `event`, which replies in this one's stead (spec H6).
+    /// Gives the context to the listener of `event`, which then replies (spec H6).
     ///
     /// # Errors
     /// As an emit would log it: an unknown event, a full queue. The context is dropped then, and the client gets 500
     /// unless another holder is left.
     pub fn hand_over(self, event: &str, payload: Payload) -> Result<(), Failure> {
         let caller = self.caller().clone();
-        caller.bus.upgrade()?.emit(&caller, event, payload, Some(self))
+        caller.try_emit(event, payload, Some(Box::new(self)))
     }
 
     /// Completes when nobody waits for the reply any more: the client went away, or the deadline passed. For a
     /// request that has its reply it completes no sooner than the last holder of the context is gone.
     ///
-    /// A native handler need not ask, since its future is dropped then; whoever was handed the context may want to.
+    /// A native handler does not need it, since its future is dropped then; a listener that was handed the context may.
     ///
     /// # Cancel safety
     /// Cancel safe. The future does not hold the request.
     pub fn gone(&self) -> impl Future<Output = ()> + Send + use<> {
-        self.0.slot.closed()
+        self.0.reply.closed()
     }
 
-    /// Ends the request, unless it has its reply: the client gets what belongs to the crash, which is reported. For a
+    /// Ends the request, unless it has its reply: the client gets the status of the crash, which is reported. For a
     /// host that finds that the request's handler breaks a rule.
     pub fn crash(&self, crash: Crash) {
-        self.0.slot.crash(crash);
+        self.0.reply.crash(crash);
     }
 
     /// Replies (spec H4).
     ///
     /// # Errors
     /// [`ALREADY_REPLIED`](FailureCode::ALREADY_REPLIED) for a second reply, which changes nothing (spec H7);
-    /// [`INVALID_REPLY`](FailureCode::INVALID_REPLY) for a status outside 200 to 599 or a value that is no reply;
+    /// [`INVALID_REPLY`](FailureCode::INVALID_REPLY) for a status outside 200 to 599 or a value that cannot be a reply;
     /// [`GONE`](FailureCode::GONE) when the client went away.
     pub fn send(&self, reply: impl IntoReply) -> Result<(), Failure> {
         match reply.into_reply() {
@@ -328,18 +231,16 @@ impl Context {
 
     fn fill(&self, response: Response<Body>) -> Result<(), Failure> {
         check_reply(&response)?;
-        self.0.slot.fill(response)
+        self.0.reply.fill(response)
     }
 }
 
-/// Refuses what cannot be a reply: a status that is informational, or that nobody has defined.
-pub(crate) fn check_reply(response: &Response<Body>) -> Result<(), Failure> {
-    let status = response.status().as_u16();
-    if (200..=599).contains(&status) {
-        return Ok(());
+impl Delivery {
+    /// Takes the context that was handed over with the event (spec H6); `None` if there was none or it was taken.
+    pub fn take_context(&mut self) -> Option<Context> {
+        let context = self.handed_over.take()?.downcast().ok()?;
+        Some(*context)
     }
-    let message = format!("{status} cannot be the status of a reply; expected 200 to 599");
-    Err(Failure::internal(FailureCode::INVALID_REPLY, message))
 }
 
 impl fmt::Debug for Context {

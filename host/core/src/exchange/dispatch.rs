@@ -1,77 +1,131 @@
-//! Runs one handler until its request has a reply.
+//! Runs the handler of one request until there is a reply.
 
 use std::any::Any;
 use std::future::{Future, pending, ready};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context as TaskContext, Poll};
+use std::task::{Context as TaskContext, Poll, ready};
 use std::time::Instant;
 
 use futures_util::FutureExt;
 use futures_util::future::{Either, select};
-use http::Response;
+use http::{HeaderValue, Response, StatusCode, header};
 
-use crate::events::bus::panic_message;
-use crate::exchange::context::check_reply;
-use crate::exchange::reply_cell::{Arrival, ReplyCell};
-use crate::exchange::router::{Desk, HandlerFuture, Kept};
-use crate::{Body, BoxFuture, Crash, CrashKind, Failure, Outcome};
+use super::body::Body;
+use super::context::Context;
+use super::finish::finish;
+use super::handler::{Handler, HandlerFuture};
+use super::reply::{Outcome, check_reply, error_reply};
+use super::reply_cell::Arrival;
+use super::state::{Exchange, Extensions};
+use crate::crash::panic_message;
+use crate::{BoxFuture, Crash, CrashKind, Executor, Failure};
 
-/// What became of a request.
-#[derive(Debug)]
-pub(crate) enum End {
-    Reply(Response<Body>),
-    Crashed(Crash),
+/// The future of one request.
+pub(crate) enum Responding {
+    /// The router itself answers; `None` once it did.
+    Answer(Option<Response<Body>>),
+    Handler(Dispatch),
 }
 
-/// Polls the handler where the request is polled, and looks after everything that may end it: its value, a reply from
+impl Future for Responding {
+    type Output = Response<Body>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Response<Body>> {
+        match &mut *self {
+            Self::Answer(answer) => answer.take().map_or(Poll::Pending, Poll::Ready),
+            Self::Handler(dispatch) => {
+                let reply = ready!(dispatch.poll(cx));
+                Poll::Ready(finish(&dispatch.exchange.method, dispatch.conclude(reply)))
+            }
+        }
+    }
+}
+
+/// Polls the handler where the request is polled, and watches for everything that may end it: its value, a reply from
 /// elsewhere, the last holder's end, the deadline, a panic.
 ///
 /// A handler that is done at the first poll costs no timer. One that replied and goes on working moves to the executor.
-/// Dropping the drive, because the client went away, drops the handler and refuses later replies.
-pub(crate) struct Dispatch<'a> {
-    desk: &'a Desk<'a>,
+/// Dropping the dispatch, because the client went away, drops the handler and refuses later replies.
+pub(crate) struct Dispatch {
+    exchange: Arc<Exchange>,
     handler: Option<HandlerFuture>,
-    slot: Arc<ReplyCell>,
-    deadline: Option<Instant>,
+    executor: Arc<dyn Executor>,
     timer: Option<BoxFuture<'static, ()>>,
-    span: tracing::Span,
+    arrived: Instant,
     ended: bool,
 }
 
-impl<'a> Dispatch<'a> {
+/// The end of a request: a reply, or a crash that is answered and reported.
+type End = Result<Response<Body>, Crash>;
+
+impl Dispatch {
     /// Calls the handler, which may panic before there is a future to poll.
     pub(crate) fn start(
-        call: impl FnOnce() -> HandlerFuture,
-        slot: Arc<ReplyCell>,
-        deadline: Option<Instant>,
-        desk: &'a Desk<'a>,
-        span: &tracing::Span,
+        exchange: Arc<Exchange>,
+        handler: &dyn Handler,
+        executor: Arc<dyn Executor>,
+        arrived: Instant,
     ) -> Self {
-        let handler = catch_unwind(AssertUnwindSafe(|| span.in_scope(call)))
-            .unwrap_or_else(|panic| Box::pin(ready(Outcome::Crashed(Box::new(panicked(&*panic))))));
+        let context = Context::first(&exchange);
+        let call = AssertUnwindSafe(|| exchange.span.in_scope(|| handler.call(context)));
+        let handler =
+            catch_unwind(call).unwrap_or_else(|panic| Box::pin(ready(Outcome::Crashed(Box::new(panicked(&*panic))))));
         Self {
+            exchange,
             handler: Some(handler),
-            slot,
-            deadline,
+            executor,
             timer: None,
-            desk,
-            span: span.clone(),
+            arrived,
             ended: false,
         }
+    }
+
+    fn poll(&mut self, cx: &mut TaskContext<'_>) -> Poll<End> {
+        let end = ready!(self.poll_end(cx));
+        self.ended = true;
+        Poll::Ready(end)
+    }
+
+    fn poll_end(&mut self, cx: &mut TaskContext<'_>) -> Poll<End> {
+        if let Some(end) = self.poll_handler(cx) {
+            self.exchange.reply.close();
+            return Poll::Ready(end);
+        }
+        match self.exchange.reply.poll(cx) {
+            Poll::Ready(Arrival::Reply(reply)) => {
+                self.let_the_handler_finish(&reply);
+                return Poll::Ready(Ok(reply));
+            }
+            Poll::Ready(Arrival::Crashed(crash)) => {
+                self.handler = None;
+                return Poll::Ready(Err(*crash));
+            }
+            // A handler may drop its context and return a value all the same.
+            Poll::Ready(Arrival::Abandoned) if self.handler.is_none() => {
+                let message = "every holder of the context is gone and nobody replied";
+                return Poll::Ready(Err(Crash::new(CrashKind::NoReply, message)));
+            }
+            Poll::Ready(Arrival::Abandoned) | Poll::Pending => {}
+        }
+        ready!(self.poll_timer(cx));
+        self.exchange.reply.close();
+        self.handler = None;
+        let crash = Crash::new(CrashKind::Deadline, "the deadline of the request passed").at_limit("deadline");
+        Poll::Ready(Err(crash))
     }
 
     /// `Some` if the handler's end is the request's end.
     fn poll_handler(&mut self, cx: &mut TaskContext<'_>) -> Option<End> {
         let handler = self.handler.as_mut()?;
-        let span = self.span.clone();
+        let span = &self.exchange.span;
         let polled = catch_unwind(AssertUnwindSafe(|| span.in_scope(|| handler.as_mut().poll(cx))));
         let outcome = match polled {
             Ok(Poll::Pending) => return None,
             Ok(Poll::Ready(outcome)) => outcome,
             Err(panic) => {
-                // What panicked is not polled again, and its own drop may panic too.
+                // A future that panicked is not polled again, and its own drop may panic too.
                 let broken = self.handler.take();
                 let _ = catch_unwind(AssertUnwindSafe(|| drop(broken)));
                 return self.unless_replied(panicked(&*panic));
@@ -81,9 +135,9 @@ impl<'a> Dispatch<'a> {
         match outcome {
             Outcome::Deferred => None,
             Outcome::Crashed(crash) => self.unless_replied(*crash),
-            // It goes straight to the client; the slot is only told.
-            Outcome::Reply(reply) => match check_reply(&reply).and_then(|()| self.slot.claim()) {
-                Ok(()) => Some(End::Reply(reply)),
+            // The value goes straight to the client; the cell only learns of it.
+            Outcome::Reply(reply) => match check_reply(&reply).and_then(|()| self.exchange.reply.claim()) {
+                Ok(()) => Some(Ok(reply)),
                 Err(failure) => self.unless_replied(refused(&failure)),
             },
         }
@@ -91,94 +145,66 @@ impl<'a> Dispatch<'a> {
 
     /// A crash after the reply cannot change what the client gets; it is reported all the same.
     fn unless_replied(&self, crash: Crash) -> Option<End> {
-        if !self.slot.has_reply() {
-            return Some(End::Crashed(crash));
+        if !self.exchange.reply.has_reply() {
+            return Some(Err(crash));
         }
-        self.span.in_scope(|| self.desk.report(crash));
+        report(&self.exchange, crash);
         None
     }
 
     fn poll_timer(&mut self, cx: &mut TaskContext<'_>) -> Poll<()> {
-        let Some(deadline) = self.deadline else {
+        let Some(deadline) = self.exchange.caller.deadline() else {
             return Poll::Pending;
         };
-        self.timer
-            .get_or_insert_with(|| self.desk.router.executor().sleep_until(deadline))
-            .as_mut()
-            .poll(cx)
+        let timer = self.timer.get_or_insert_with(|| self.executor.sleep_until(deadline));
+        timer.as_mut().poll(cx)
     }
 
-    fn end(&mut self, end: End) -> Poll<End> {
-        self.ended = true;
-        Poll::Ready(end)
-    }
-
-    /// A handler may go on after it replied: it writes the body piece by piece, or tidies up. The body has the time that
+    /// A handler may go on after it replied: it writes the body piece by piece, or cleans up. The body has the time that
     /// its client gives it; anything else has to end by the request's deadline.
     fn let_the_handler_finish(&mut self, reply: &Response<Body>) {
         let Some(handler) = self.handler.take() else { return };
-        let executor = self.desk.router.executor();
         let streams = reply.body().known_length().is_none();
-        let limit = self
-            .deadline
-            .filter(|_| !streams)
-            .map(|deadline| executor.sleep_until(deadline));
-        executor.spawn(Box::pin(finish(handler, limit, self.desk.keep(), self.span.clone())));
+        let deadline = self.exchange.caller.deadline().filter(|_| !streams);
+        let limit = deadline.map(|deadline| self.executor.sleep_until(deadline));
+        let rest = finish_handler(handler, limit, self.exchange.clone());
+        self.executor.spawn(Box::pin(rest));
+    }
+
+    /// The reply, reported if it is a crash, and logged.
+    fn conclude(&self, end: End) -> Response<Body> {
+        let exchange = &*self.exchange;
+        let reply = end.unwrap_or_else(|crash| {
+            let reply = crash_reply(&crash);
+            report(exchange, crash);
+            reply
+        });
+        tracing::info!(
+            parent: &exchange.span,
+            status = reply.status().as_u16(),
+            micros = u64::try_from(self.arrived.elapsed().as_micros()).unwrap_or(u64::MAX),
+            extensions = exchange.extensions.get().map(Extensions::to_line),
+            "replied"
+        );
+        reply
     }
 }
 
-impl Future for Dispatch<'_> {
-    type Output = End;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<End> {
-        if let Some(end) = self.poll_handler(cx) {
-            self.slot.close();
-            return self.end(end);
-        }
-        match self.slot.poll(cx) {
-            Poll::Ready(Arrival::Reply(reply)) => {
-                self.let_the_handler_finish(&reply);
-                return self.end(End::Reply(reply));
-            }
-            Poll::Ready(Arrival::Crashed(crash)) => {
-                self.handler = None;
-                return self.end(End::Crashed(*crash));
-            }
-            // A handler may let go of its context and return a value all the same.
-            Poll::Ready(Arrival::Abandoned) if self.handler.is_none() => {
-                let message = "every holder of the context is gone and nobody replied";
-                return self.end(End::Crashed(Crash::new(CrashKind::NoReply, message)));
-            }
-            Poll::Ready(Arrival::Abandoned) | Poll::Pending => {}
-        }
-        if self.poll_timer(cx).is_ready() {
-            self.slot.close();
-            self.handler = None;
-            let crash = Crash::new(CrashKind::Deadline, "the deadline of the request passed").at_limit("deadline");
-            return self.end(End::Crashed(crash));
-        }
-        Poll::Pending
-    }
-}
-
-impl Drop for Dispatch<'_> {
+impl Drop for Dispatch {
     fn drop(&mut self) {
         if !self.ended {
-            self.slot.close();
-            tracing::debug!(parent: &self.span, "the client went away before the reply");
+            self.exchange.reply.close();
+            tracing::debug!(parent: &self.exchange.span, "the client went away before the reply");
         }
     }
 }
 
-fn panicked(panic: &(dyn Any + Send)) -> Crash {
-    Crash::new(
-        CrashKind::Panic,
-        format!("the handler panicked: {}", panic_message(panic)),
-    )
+fn report(exchange: &Exchange, crash: Crash) {
+    exchange.span.in_scope(|| exchange.caller.report(crash));
 }
 
 /// Runs a handler to its end after the reply, or to its limit.
-async fn finish(handler: HandlerFuture, limit: Option<BoxFuture<'static, ()>>, desk: Kept, span: tracing::Span) {
+async fn finish_handler(handler: HandlerFuture, limit: Option<BoxFuture<'static, ()>>, exchange: Arc<Exchange>) {
     let limit = limit.unwrap_or_else(|| Box::pin(pending()));
     let handler = AssertUnwindSafe(handler).catch_unwind();
     let crash = match select(handler, limit).await {
@@ -186,15 +212,30 @@ async fn finish(handler: HandlerFuture, limit: Option<BoxFuture<'static, ()>>, d
         Either::Left((Ok(Outcome::Reply(_)), _)) => refused(&Failure::already_replied()),
         Either::Left((Ok(Outcome::Crashed(crash)), _)) => *crash,
         Either::Left((Err(panic), _)) => panicked(&*panic),
-        Either::Right(_) => Crash::new(
-            CrashKind::Deadline,
-            "the handler went on after its reply and past the deadline",
-        )
-        .at_limit("deadline"),
+        Either::Right(_) => {
+            let message = "the handler went on after its reply and past the deadline";
+            Crash::new(CrashKind::Deadline, message).at_limit("deadline")
+        }
     };
-    span.in_scope(|| desk.report(crash));
+    report(&exchange, crash);
+}
+
+fn panicked(panic: &(dyn Any + Send)) -> Crash {
+    let message = format!("the handler panicked: {}", panic_message(panic));
+    Crash::new(CrashKind::Panic, message)
 }
 
 fn refused(failure: &Failure) -> Crash {
     Crash::new(CrashKind::Reply, format!("the handler's reply was refused: {failure}"))
+}
+
+/// The client's reply for a crash: the status, without any detail.
+fn crash_reply(crash: &Crash) -> Response<Body> {
+    let mut reply = error_reply(crash.kind.status(), crash.kind.public_message());
+    if reply.status() == StatusCode::SERVICE_UNAVAILABLE {
+        reply
+            .headers_mut()
+            .insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    reply
 }

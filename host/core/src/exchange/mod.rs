@@ -1,8 +1,12 @@
-//! One request, from its arrival to its reply.
+//! The exchange of one request for one reply.
 
 pub(crate) mod body;
 pub(crate) mod context;
-pub(crate) mod dispatch;
+mod dispatch;
+pub(crate) mod finish;
+pub(crate) mod handler;
+pub(crate) mod options;
 pub(crate) mod reply;
-pub(crate) mod reply_cell;
+mod reply_cell;
 pub(crate) mod router;
+pub(crate) mod state;

@@ -1,11 +1,13 @@
-//! What a handler may return.
+//! The values that a handler may return.
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
 use serde::Serialize;
 
-use crate::{Body, Context, Crash, Failure};
+use super::body::Body;
+use super::context::Context;
+use crate::{Crash, Failure, FailureCode};
 
 /// How a handler ended.
 #[derive(Debug)]
@@ -14,7 +16,7 @@ pub enum Outcome {
     Reply(Response<Body>),
     /// The reply was sent, or is left to whoever holds the context (spec H6).
     Deferred,
-    /// The handler itself broke: a trap, a panic. The client gets the crash's status without any detail; the crash goes
+    /// The handler itself crashed: a trap, a panic. The client gets the crash's status without any detail; the crash goes
     /// to the log and to `server:crashed` (spec E1).
     Crashed(Box<Crash>),
 }
@@ -176,4 +178,14 @@ impl IntoReply for () {
     fn into_reply(self) -> Outcome {
         Outcome::Deferred
     }
+}
+
+/// Refuses a status that cannot be that of a reply: an informational or an undefined one.
+pub(crate) fn check_reply(response: &Response<Body>) -> Result<(), Failure> {
+    let status = response.status().as_u16();
+    if (200..=599).contains(&status) {
+        return Ok(());
+    }
+    let message = format!("{status} cannot be the status of a reply; expected 200 to 599");
+    Err(Failure::internal(FailureCode::INVALID_REPLY, message))
 }

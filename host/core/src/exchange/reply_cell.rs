@@ -1,51 +1,41 @@
-//! The place where a request's one reply lands.
+//! The cell that a request's one reply is put into.
 
 use std::future::Future;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context as TaskContext, Poll, Waker};
 
-use futures_channel::oneshot;
-use futures_util::FutureExt;
-use futures_util::future::Shared;
+use event_listener::Event;
 use http::Response;
 
-use crate::{Body, Crash, Extensions, Failure, FailureCode};
+use super::body::Body;
+use crate::{Crash, Failure, FailureCode};
 
-/// One reply at most, and the news that none will come (spec H7).
-///
-/// The dispatcher holds it beside the context's holders, so that it sees both the reply and the last holder's end.
+/// At most one reply (spec H7). Its holders fill it, the dispatcher waits for it.
 #[derive(Debug, Default)]
 pub(crate) struct ReplyCell {
-    state: Mutex<State>,
-    /// What the context's holders note for the dispatcher's line in the log; most requests note nothing.
-    extensions: OnceLock<Extensions>,
-    /// Tells those who asked that the slot is closed; nearly nobody does.
-    closing: OnceLock<Closing>,
-}
-
-#[derive(Debug)]
-struct Closing {
-    tell: Mutex<Option<oneshot::Sender<()>>>,
-    told: Shared<oneshot::Receiver<()>>,
+    state: Mutex<ReplyState>,
+    /// Notified when the cell is closed or dropped. Without a listener it costs nothing.
+    closing: Event,
 }
 
 #[derive(Debug, Default)]
-enum State {
+enum ReplyState {
     #[default]
-    Waiting,
-    Watched(Waker),
-    Replied(Box<Response<Body>>),
-    /// Whoever holds the context broke a rule that ends its request.
+    Empty,
+    /// The dispatcher waits.
+    Awaited(Waker),
+    Filled(Response<Body>),
+    /// A host found that the handler broke a rule, and ended the request.
     Crashed(Box<Crash>),
-    /// The reply was taken by the dispatcher.
+    /// The dispatcher has the reply.
     Taken,
-    /// Every holder of the context is gone. The handler's own value may still come.
+    /// The last holder is gone. The handler's own value may still come.
     Abandoned,
     /// The dispatcher is gone: the client went away, or the deadline passed.
     Closed,
 }
 
-/// What the dispatcher finds.
+/// The content of the cell, for the dispatcher.
 #[derive(Debug)]
 pub(crate) enum Arrival {
     Reply(Response<Body>),
@@ -54,144 +44,124 @@ pub(crate) enum Arrival {
 }
 
 impl ReplyCell {
-    /// A slot that begins with the extensions of a middleware, if there are any.
-    pub(crate) fn new(extensions: Option<Extensions>) -> Self {
-        Self {
-            state: Mutex::default(),
-            extensions: extensions.map(OnceLock::from).unwrap_or_default(),
-            closing: OnceLock::new(),
-        }
-    }
-
-    /// The request's extensions, if somebody set any.
-    pub(crate) fn extensions(&self) -> Option<&Extensions> {
-        self.extensions.get()
-    }
-
-    /// The request's extensions, to set one.
-    pub(crate) fn extensions_mut(&self) -> &Extensions {
-        self.extensions.get_or_init(Extensions::default)
-    }
-
-    /// Stores the reply.
+    /// Fills the cell.
     pub(crate) fn fill(&self, reply: Response<Body>) -> Result<(), Failure> {
         let mut state = self.lock();
         match &*state {
-            State::Waiting | State::Watched(_) | State::Abandoned => {
-                wake(std::mem::replace(&mut *state, State::Replied(Box::new(reply))), state);
+            ReplyState::Empty | ReplyState::Awaited(_) | ReplyState::Abandoned => {
+                wake(std::mem::replace(&mut *state, ReplyState::Filled(reply)), state);
                 Ok(())
             }
-            State::Closed | State::Crashed(_) => Err(Failure::internal(
-                FailureCode::GONE,
-                "nobody waits for the reply any more",
-            )),
-            State::Replied(_) | State::Taken => Err(Failure::already_replied()),
+            ReplyState::Closed | ReplyState::Crashed(_) => {
+                let message = "nobody waits for the reply any more";
+                Err(Failure::internal(FailureCode::GONE, message))
+            }
+            ReplyState::Filled(_) | ReplyState::Taken => Err(Failure::already_replied()),
         }
     }
 
-    /// Takes the place of the reply for a value that goes to the dispatcher by itself.
+    /// Reserves the cell for the handler's own value, which the dispatcher has already.
     pub(crate) fn claim(&self) -> Result<(), Failure> {
         let mut state = self.lock();
-        match &*state {
-            State::Replied(_) | State::Taken => Err(Failure::already_replied()),
-            _ => {
-                *state = State::Taken;
-                Ok(())
-            }
+        if matches!(&*state, ReplyState::Filled(_) | ReplyState::Taken) {
+            return Err(Failure::already_replied());
         }
+        *state = ReplyState::Taken;
+        Ok(())
     }
 
-    /// Ends the request, if it has no reply yet.
+    /// Ends the request with a crash, unless it has its reply.
     pub(crate) fn crash(&self, crash: Crash) {
-        self.end(State::Crashed(Box::new(crash)));
+        self.end(ReplyState::Crashed(Box::new(crash)));
     }
 
-    /// Says that no holder of the context will reply any more; nothing if one did.
+    /// The last holder is gone.
     pub(crate) fn abandon(&self) {
-        self.end(State::Abandoned);
+        self.end(ReplyState::Abandoned);
     }
 
-    /// Refuses every later reply; nothing if there is one.
+    /// Refuses every later reply, and notifies whoever awaits [`closed`](Self::closed); nothing if there is a reply.
     pub(crate) fn close(&self) {
-        self.end(State::Closed);
-        if let Some(closing) = self.closing.get()
-            && matches!(*self.lock(), State::Closed)
-        {
-            closing.tell();
+        self.end(ReplyState::Closed);
+        if self.is_closed() {
+            self.notify();
         }
     }
 
-    /// Completes when the slot is closed.
-    pub(crate) fn closed(&self) -> impl Future<Output = ()> + Send + use<> {
-        let closing = self.closing.get_or_init(|| {
-            let (tell, told) = oneshot::channel();
-            Closing {
-                tell: Mutex::new(Some(tell)),
-                told: told.shared(),
-            }
-        });
-        // It may have been closed before anybody asked.
-        if matches!(*self.lock(), State::Closed) {
-            closing.tell();
+    fn notify(&self) {
+        // `Event::notify` allocates, even if nobody listens.
+        if self.closing.total_listeners() > 0 {
+            self.closing.notify(usize::MAX);
         }
-        closing.told.clone().map(drop)
+    }
+
+    fn is_closed(&self) -> bool {
+        matches!(*self.lock(), ReplyState::Closed)
+    }
+
+    /// Completes when the cell is closed or dropped.
+    pub(crate) fn closed(&self) -> impl Future<Output = ()> + Send + use<> {
+        let listener = self.closing.listen();
+        // It may have been closed before.
+        let closed = self.is_closed();
+        async move {
+            if !closed {
+                listener.await;
+            }
+        }
     }
 
     pub(crate) fn has_reply(&self) -> bool {
-        matches!(&*self.lock(), State::Replied(_) | State::Taken)
+        matches!(&*self.lock(), ReplyState::Filled(_) | ReplyState::Taken)
     }
 
     pub(crate) fn poll(&self, cx: &mut TaskContext<'_>) -> Poll<Arrival> {
         let mut state = self.lock();
-        match std::mem::replace(&mut *state, State::Taken) {
-            State::Replied(reply) => Poll::Ready(Arrival::Reply(*reply)),
-            State::Crashed(crash) => {
-                *state = State::Closed;
+        match std::mem::replace(&mut *state, ReplyState::Taken) {
+            ReplyState::Filled(reply) => Poll::Ready(Arrival::Reply(reply)),
+            ReplyState::Crashed(crash) => {
+                *state = ReplyState::Closed;
                 Poll::Ready(Arrival::Crashed(crash))
             }
-            State::Waiting => {
-                *state = State::Watched(cx.waker().clone());
+            ReplyState::Empty => {
+                *state = ReplyState::Awaited(cx.waker().clone());
                 Poll::Pending
             }
-            State::Watched(mut waker) => {
+            ReplyState::Awaited(mut waker) => {
                 waker.clone_from(cx.waker());
-                *state = State::Watched(waker);
+                *state = ReplyState::Awaited(waker);
                 Poll::Pending
             }
-            ended @ (State::Taken | State::Abandoned | State::Closed) => {
+            ended @ (ReplyState::Taken | ReplyState::Abandoned | ReplyState::Closed) => {
                 *state = ended;
                 Poll::Ready(Arrival::Abandoned)
             }
         }
     }
 
-    fn end(&self, end: State) {
+    fn end(&self, end: ReplyState) {
         let mut state = self.lock();
-        if matches!(&*state, State::Waiting | State::Watched(_)) {
+        if matches!(&*state, ReplyState::Empty | ReplyState::Awaited(_)) {
             wake(std::mem::replace(&mut *state, end), state);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing panics while it holds the lock, so the state is whole even if the mutex says otherwise.
+    fn lock(&self) -> MutexGuard<'_, ReplyState> {
+        // Nothing panics while it holds the lock, so the state is whole even if the mutex is poisoned.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Closing {
-    fn tell(&self) {
-        let tell = self.tell.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(tell) = tell {
-            // Those who asked may be gone.
-            let _ = tell.send(());
-        }
+impl Drop for ReplyCell {
+    fn drop(&mut self) {
+        self.notify();
     }
 }
 
 /// Wakes outside the lock: a waker may run the dispatcher at once.
-fn wake(previous: State, guard: MutexGuard<'_, State>) {
+fn wake(previous: ReplyState, guard: MutexGuard<'_, ReplyState>) {
     drop(guard);
-    if let State::Watched(waker) = previous {
+    if let ReplyState::Awaited(waker) = previous {
         waker.wake();
     }
 }

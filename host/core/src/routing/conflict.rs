@@ -1,23 +1,23 @@
-//! Routes that cannot stand in one table.
+//! Conflicts between routes.
 
 use std::fmt;
 
 use super::method::MethodFilter;
 use super::owner::Owner;
 use super::pattern::Pattern;
-use super::table::Entry;
+use super::table::RouteEntry;
 
-/// One side of a [`Conflict`].
+/// One of the two routes of a [`Conflict`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Party {
-    /// The route's pattern, with its own names.
+    /// The route's pattern, with its own parameter names.
     pub pattern: Pattern,
-    /// Whose the route is.
+    /// Who registered the route.
     pub owner: Owner,
 }
 
 impl Party {
-    pub(super) fn of<T>(entry: &Entry<T>) -> Self {
+    pub(super) fn of<T>(entry: &RouteEntry<T>) -> Self {
         Self {
             pattern: entry.pattern.clone(),
             owner: entry.owner.clone(),
@@ -63,7 +63,7 @@ impl fmt::Display for Conflict {
         };
         write!(f, "route {filter} {} of ", later.pattern)?;
         if same_module {
-            // The module alone would not tell the two apart.
+            // The name of the module would not distinguish the two.
             write!(
                 f,
                 "{:#} conflicts with {} of {:#}",

@@ -1,4 +1,4 @@
-//! What a module declares, and the check that it passes before any of it is believed.
+//! The routes that a module declares, and their validation.
 
 mod error;
 
@@ -10,34 +10,34 @@ use super::method::MethodFilter;
 use super::owner::Owner;
 use super::pattern::Pattern;
 
-/// The most routes that a module may declare, each path of a list counted.
+/// The maximum number of routes of a module. Each path of a list is a route.
 pub const MAX_ROUTES: usize = 10_000;
 
-/// The most bytes in the full path of one route.
+/// The maximum size of the full path of one route, in bytes.
 pub const MAX_PATTERN_BYTES: usize = 4 * 1024;
 
-/// The most bytes in the full paths of all routes of a module together: 1 MiB. It bounds the memory of the table, which
-/// grows with their segments.
+/// The maximum size of the full paths of all routes of a module together, in bytes: 1 MiB. It bounds the memory of the
+/// table, which grows with the segments.
 pub const MAX_TOTAL_PATTERN_BYTES: usize = 1024 * 1024;
 
-/// The most bytes in a method, or in the name of a controller or handler.
+/// The maximum size of a method, or of the name of a controller or handler, in bytes.
 pub const MAX_NAME_BYTES: usize = 255;
 
-/// A controller as a module declares it. Nothing in it has been checked.
+/// A controller as a module declares it, not validated.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ControllerDeclaration {
     /// The controller's name in the source.
     pub name: String,
-    /// The path before those of the routes; `/` or nothing where there is none (spec D1).
+    /// The path prefix of the routes; `/` or the empty text for none (spec D1).
     pub prefix: String,
     /// The routes, in the order of declaration.
     pub routes: Vec<RouteDeclaration>,
 }
 
-/// One way to reach a handler, as a module declares it. Nothing in it has been checked.
+/// One route of a handler, as a module declares it, not validated.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RouteDeclaration {
-    /// The number by which the module knows the handler.
+    /// The number of the handler within the module.
     pub handler: u32,
     /// The handler's name in the source.
     pub name: String,
@@ -54,31 +54,31 @@ pub struct DeclaredRoute {
     pub controller: Arc<str>,
     /// The handler's name.
     pub handler_name: Arc<str>,
-    /// The number by which the module knows the handler.
+    /// The number of the handler within the module.
     pub handler: u32,
-    /// The methods that it answers.
+    /// The methods that the route answers.
     pub filter: MethodFilter,
     /// The controller's prefix joined with one path.
     pub pattern: Pattern,
 }
 
 impl DeclaredRoute {
-    /// Whose the route is, once it stands in a table.
+    /// The owner of the route in a table.
     pub fn owner(&self, module: impl Into<Arc<str>>) -> Owner {
         Owner::module(module, Arc::clone(&self.controller), Arc::clone(&self.handler_name))
     }
 }
 
-/// Checks the declarations of one module and lays them out as routes: controllers in the module's order, routes in the
-/// order of declaration, paths in the order of their list (spec D3, D9). The same input gives the same routes.
+/// Validates the declarations of one module and turns them into routes: controllers in the module's order, routes in
+/// the order of declaration, paths in the order of their list (spec D3, D9). The same input gives the same routes.
 ///
-/// Whether routes conflict shows only once they stand in a [`Table`](super::Table) with those of other modules.
+/// Conflicts are found later, by [`Table::compile`](super::Table::compile), together with the routes of other modules.
 ///
 /// # Errors
 ///
-/// Everything that is wrong, at once: a method that is no token (spec D10), a prefix or path that is no pattern, a name
-/// that is empty, too long or holds a control character, and what goes beyond [`MAX_ROUTES`], [`MAX_PATTERN_BYTES`],
-/// [`MAX_TOTAL_PATTERN_BYTES`] or [`MAX_NAME_BYTES`]. Each error names module, controller, handler and the text.
+/// All errors at once: a method that is not a token (spec D10), an invalid prefix or path, a name that is empty or
+/// contains a control character, and everything over [`MAX_ROUTES`], [`MAX_PATTERN_BYTES`], [`MAX_TOTAL_PATTERN_BYTES`]
+/// or [`MAX_NAME_BYTES`]. Each error names module, controller, handler and the text.
 ///
 /// ```
 /// use pointwork_core::routing::{ControllerDeclaration, RouteDeclaration, validate};
@@ -160,7 +160,7 @@ impl Check<'_> {
         if let Some(kind) = bad_name(name) {
             self.refuse(Some(name), None, kind);
         }
-        // A bad prefix is one error of the controller, not one of each of its paths.
+        // An invalid prefix is one error of the controller, not one for each of its paths.
         let prefix = match read(&controller.prefix, "") {
             Ok(_) => Some(controller.prefix.as_str()),
             Err(kind) => {

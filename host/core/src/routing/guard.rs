@@ -1,4 +1,4 @@
-//! The request guard: what HTTP servers let through differently is refused here, alike on every adapter.
+//! The request guard: refuses request heads that HTTP servers treat differently, so that all adapters behave the same.
 
 use std::fmt;
 
@@ -7,31 +7,31 @@ use http::request::Parts;
 use http::uri::Authority;
 use http::{HeaderName, HeaderValue, StatusCode, Version};
 
-/// Why the head of a request is refused before any route is looked for.
+/// The reason why the guard refuses a request, before routing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// HTTP/1.1 or later, and neither a `Host` header nor an authority in the target.
+    /// HTTP/1.1 or later without a `Host` header and without an authority in the target.
     NoHost,
-    /// More than one `Host` header, whether they agree or not.
+    /// More than one `Host` header, even if they are equal.
     SeveralHosts,
-    /// The `Host` header is no host with or without a port.
+    /// The `Host` header is not a host with an optional port.
     BadHost,
-    /// HTTP/2 or later, and `Host` names another authority than the target.
+    /// HTTP/2 or later, and `Host` differs from the authority of the target.
     HostMismatch,
-    /// A `Content-Length` that is not a decimal number of bytes, or is one beyond 64 bits.
+    /// A `Content-Length` that is not a decimal number of at most 64 bits.
     BadContentLength,
-    /// More than one `Content-Length`, or a list in one, whether they agree or not.
+    /// More than one `Content-Length`, or a list in one, even if the values are equal.
     SeveralContentLengths,
-    /// `Content-Length` and `Transfer-Encoding` at once, the seed of request smuggling.
+    /// Both `Content-Length` and `Transfer-Encoding`, which allows request smuggling.
     LengthAndEncoding,
     /// `Transfer-Encoding` in a version that does not have it: HTTP/1.0 or HTTP/2 and later.
     MisplacedEncoding,
-    /// `Transfer-Encoding` does not end in `chunked`, so nobody can tell where the body ends.
+    /// `Transfer-Encoding` does not end in `chunked`, so the end of the body is unknown.
     UnframedBody,
-    /// A transfer coding beside `chunked`. No server here undoes it, and a handler would get the coded bytes.
+    /// A transfer coding other than `chunked`. No server here decodes it, so a handler would get the encoded bytes.
     UnknownCoding,
-    /// HTTP/2 or later with a header that belongs to a connection, such as `Connection` or `Keep-Alive`.
+    /// HTTP/2 or later with a connection header, such as `Connection` or `Keep-Alive`.
     ConnectionHeader,
 }
 
@@ -44,7 +44,7 @@ impl Refusal {
         }
     }
 
-    /// The reason in one sentence, fit for the client: it quotes nothing that the client sent.
+    /// The reason in one sentence for the client. It quotes nothing that the client sent.
     pub fn reason(self) -> &'static str {
         match self {
             Self::NoHost => "the request has no host, expected one `host` header",
@@ -72,21 +72,21 @@ impl std::error::Error for Refusal {}
 
 /// Checks the head of a request as the server received it.
 ///
-/// Of the target only the authority is looked at. Control characters, spaces and bytes that are not UTF-8 cannot stand
-/// in a [`Uri`](http::Uri): an adapter whose framework has a type of its own answers 400 if the conversion fails.
-/// Escapes are [`resolve`](super::Table::resolve)'s.
+/// Of the target it checks the authority only. A [`Uri`](http::Uri) cannot contain control characters, spaces or bytes
+/// that are not UTF-8; an adapter whose framework has its own type answers 400 if the conversion fails.
+/// [`resolve`](super::Table::resolve) checks the escapes of the path.
 ///
 /// # Errors
 ///
-/// The first thing wrong. The request must not reach a handler, and since its end may be uncertain, the connection
-/// should be closed after the answer.
+/// The first reason found. The request must not reach a handler, and the connection should be closed after the answer,
+/// since the end of the request may be unknown.
 pub fn check(head: &Parts) -> Result<(), Refusal> {
     check_host(head)?;
     check_framing(head)
 }
 
-/// RFC 9112, section 3.2, and RFC 9113, section 8.3.1. In HTTP/1.1 an authority in the target replaces `Host`, as the
-/// former says; it also stands in for a missing one.
+/// RFC 9112, section 3.2, and RFC 9113, section 8.3.1. In HTTP/1.1 an authority in the target replaces `Host`, as RFC
+/// 9112 requires; it also replaces a missing one.
 fn check_host(head: &Parts) -> Result<(), Refusal> {
     let mut hosts = head.headers.get_all(HOST).iter();
     let host = hosts.next();
@@ -98,7 +98,7 @@ fn check_host(head: &Parts) -> Result<(), Refusal> {
         let needed = head.version >= Version::HTTP_11 && authority.is_none();
         return if needed { Err(Refusal::NoHost) } else { Ok(()) };
     };
-    // An empty one is right for a target without an authority.
+    // An empty `Host` is valid for a target without an authority.
     if host.is_empty() && authority.is_none() {
         return Ok(());
     }
@@ -119,13 +119,14 @@ fn check_host(head: &Parts) -> Result<(), Refusal> {
     }
 }
 
-/// Whether it is a name or an IPv4 address, with or without a port: nearly every host, told without an allocation.
+/// Whether it is a name or an IPv4 address with an optional port. This is the common case, checked without an
+/// allocation.
 fn is_plain_host(host: &[u8]) -> bool {
     let port = host.iter().position(|byte| *byte == b':');
     let (name, port) = host.split_at(port.unwrap_or(host.len()));
     let is_port = |digits: &[u8]| match digits.len() {
         1..=4 => digits.iter().all(u8::is_ascii_digit),
-        // `parse` alone would take a sign.
+        // `parse` alone would accept a sign.
         5 => digits[0] != b'+' && str::from_utf8(digits).is_ok_and(|digits| digits.parse::<u16>().is_ok()),
         _ => false,
     };
@@ -136,7 +137,8 @@ fn is_plain_host(host: &[u8]) -> bool {
         && (port.is_empty() || is_port(&port[1..]))
 }
 
-/// Nothing behind the name, or a colon with no port or one of 16 bits: an authority may hold any text there.
+/// Whether the name is followed by nothing, or by a colon and an optional port of 16 bits: an authority allows any
+/// text.
 fn has_fit_port(authority: &Authority) -> bool {
     let rest = &authority.as_str()[authority.host().len()..];
     let digits = rest.strip_prefix(':').unwrap_or(rest);
@@ -191,7 +193,7 @@ fn check_length(value: &HeaderValue) -> Result<(), Refusal> {
     if text.contains(',') {
         return Err(Refusal::SeveralContentLengths);
     }
-    // `u64::from_str` alone would take a sign.
+    // `u64::from_str` alone would accept a sign.
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     if digits && text.parse::<u64>().is_ok() {
         Ok(())

@@ -1,4 +1,4 @@
-//! The trie: from a path to the shapes that match it, the most specific first.
+//! The trie: from a path to the shapes that match it, the most specific one first.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -14,8 +14,8 @@ use super::target::Path;
 /// Index of a node. The root is 0.
 pub(super) type NodeId = u32;
 
-/// A trie over segments. Nodes lie in one list, so that building, walking and dropping it never recurse: how deep a
-/// pattern goes is up to an untrusted module.
+/// A trie over segments. All nodes are in one list, so building, walking and dropping the trie never recurse: an
+/// untrusted module decides how deep a pattern is.
 #[derive(Debug)]
 pub(super) struct Trie {
     nodes: Vec<Node>,
@@ -29,9 +29,9 @@ struct Node {
     end: Option<ShapeId>,
 }
 
-/// What is left to try.
+/// An alternative that has not been tried.
 enum Pending {
-    /// The node, and the place of the next segment if there is one.
+    /// The node, and the position of the next segment if there is one.
     Node(NodeId, Option<usize>),
     Shape(ShapeId),
 }
@@ -43,7 +43,7 @@ impl Trie {
         }
     }
 
-    /// Adds a shape and returns the nodes on the way to it, one before each segment.
+    /// Adds a shape and returns the nodes on the path to it, one before each segment.
     pub(super) fn insert(&mut self, pattern: &Pattern, shape: ShapeId) -> Box<[NodeId]> {
         let mut node: NodeId = 0;
         let mut way = Vec::with_capacity(pattern.segments().len());
@@ -69,7 +69,7 @@ impl Trie {
 
     /// Calls `visit` with each shape that matches the path, in the order of precedence, until it breaks.
     ///
-    /// A node stands for one way to match the segments before it, so no node is visited twice for one request.
+    /// A node represents one way to match the segments before it, so no node is visited twice for one request.
     pub(super) fn walk<B>(&self, path: &Path<'_>, mut visit: impl FnMut(ShapeId) -> ControlFlow<B>) -> ControlFlow<B> {
         let mut pending: SmallVec<[Pending; 8]> = SmallVec::new();
         pending.push(Pending::Node(0, path.start()));
@@ -87,7 +87,7 @@ impl Trie {
                 }
                 continue;
             };
-            // The last one pushed is tried first.
+            // The last alternative pushed is tried first.
             if let Some(shape) = node.rest
                 && path.has_rest(at)
             {
@@ -107,8 +107,8 @@ impl Trie {
         ControlFlow::Continue(())
     }
 
-    /// What the shape captures, if it matches and no shape before it could: at each of its parameters, nothing that
-    /// would be tried earlier leads on with this path.
+    /// The values that the shape captures, if the shape matches and no shape with a higher precedence can: at each of
+    /// its parameters, no alternative that is tried earlier continues with this path.
     pub(super) fn fit(&self, shape: &Shape, path: &Path<'_>) -> Option<Ranges> {
         let mut ranges = Ranges::new();
         let mut next = path.start();
@@ -140,7 +140,7 @@ impl Trie {
     }
 }
 
-/// What a shape that matches the path captures from it.
+/// The values that a matching pattern captures from the path.
 pub(super) fn capture(pattern: &Pattern, path: &Path<'_>) -> Ranges {
     let mut ranges = Ranges::new();
     let mut next = path.start();
@@ -157,7 +157,7 @@ pub(super) fn capture(pattern: &Pattern, path: &Path<'_>) -> Ranges {
     ranges
 }
 
-/// `http` holds no path longer than 65,534 bytes, and decoding only shortens it.
+/// The casts are lossless: `http` limits a path to 65,534 bytes, and decoding only shortens it.
 fn range(start: usize, end: usize) -> (u32, u32) {
     (start as u32, end as u32)
 }

@@ -1,13 +1,13 @@
-//! Which methods a route answers.
+//! The methods that a route answers.
 
 use std::fmt;
 
 use http::Method;
 
 /// The methods that have an attribute of their own in the guest SDK and an operation of their own on the app
-/// (spec D2, M1), in upper case and in the order of the specification. `all` is not among them: it is no method.
+/// (spec D2, M1), in upper case and in the order of the specification. `all` is not a method and not in the list.
 ///
-/// Nothing treats these specially. A route may name any other HTTP token, and it works the same.
+/// A route with any other HTTP token works the same.
 pub const ATTRIBUTE_METHODS: [&str; 20] = [
     "GET",
     "POST",
@@ -33,22 +33,22 @@ pub const ATTRIBUTE_METHODS: [&str; 20] = [
 
 /// The methods that one route answers: every method, or exactly one.
 ///
-/// The filter itself knows nothing of the answers that the table gives on a route's behalf, such as HEAD from a GET
-/// route; see the [module docs](super) for those.
+/// Answers that the table derives from a route, such as HEAD from a GET route, are not part of the filter; see the
+/// [module docs](super).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum MethodFilter {
-    /// Every method, extension methods included (spec A7). A route for the very method wins over it.
+    /// Every method, extension methods included (spec A7). A route for exactly the request's method wins over it.
     All,
-    /// This method and no other. Methods are case-sensitive: `get` is not `GET`.
+    /// Only this method. Methods are case-sensitive: `get` is not `GET`.
     Only(Method),
 }
 
 impl MethodFilter {
-    /// Reads a method as it stands in a declaration; `None` is every method (spec D10).
+    /// Reads the method of a declaration; `None` is every method (spec D10).
     ///
     /// # Errors
     ///
-    /// The text is not an HTTP token: it is empty, or holds something other than ASCII letters, digits and
+    /// The text is not an HTTP token: it is empty, or contains a character other than ASCII letters, digits and
     /// ``!#$%&'*+-.^_`|~``.
     ///
     /// ```
@@ -77,7 +77,7 @@ impl MethodFilter {
         }
     }
 
-    /// Whether a request with this method is for this filter.
+    /// Whether the filter accepts a request with this method.
     pub fn accepts(&self, method: &Method) -> bool {
         match self {
             Self::All => true,
@@ -109,12 +109,12 @@ pub struct MethodError {
 }
 
 impl MethodError {
-    /// The offending text, whole.
+    /// The whole text.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The byte offset of the first character that no token may hold; `None` if the text is empty.
+    /// The byte offset of the first character that is not allowed in a token; `None` if the text is empty.
     pub fn position(&self) -> Option<usize> {
         self.found.map(|(at, _)| at)
     }

@@ -1,8 +1,8 @@
-//! From a request to the route that answers it.
+//! Routing: from a request to the route that answers it.
 //!
-//! Everything here is pure: it takes types of the crate `http` and gives answers, without a server, an executor or a
-//! guest. All adapters share it, so that a module cannot tell them apart: a framework's own router may propose a route,
-//! this one decides.
+//! This module is pure: it works on types of the crate `http`, without a server, an executor or a guest. All adapters
+//! share it, so a module behaves the same on each of them. A framework's own router may propose a route; this one
+//! decides.
 //!
 //! On its way a request passes [`guard::check`], which refuses heads that servers read differently, then
 //! [`Table::resolve`], then the handler, and its response passes [`sanitize()`]. What a module declares passes
@@ -16,39 +16,39 @@
 //! query plays no part.
 //!
 //! **2. The segments.** The path is split at `/`, then each segment is percent-decoded, once. So `%2F` never parts
-//! segments, `/%70roducts` is `/products`, and `%2541` is the text `%41`. `+` is no space. `.` and `..` are ordinary
-//! segments, and case counts.
+//! segments, `/%70roducts` is `/products`, and `%2541` is the text `%41`. `+` is not decoded to a space. `.` and
+//! `..` are ordinary segments, and matching is case-sensitive.
 //!
-//! **3. The match.** A literal matches its own text, `:name` one segment that is not empty, `*name` the rest of the path
-//! if that is at least one byte. Nothing is added or left out: `/a/` and `//a` are other paths than `/a`, and empty
-//! segments match nothing but a rest. [`TrailingSlash::Match`] changes this for one slash at the end.
+//! **3. The match.** A literal matches its own text, `:name` one segment that is not empty, `*name` the rest of the
+//! path if that is at least one byte. Slashes are not added or removed: `/a/`, `//a` and `/a` are three paths, and only
+//! a rest matches an empty segment. [`TrailingSlash::Match`] changes this for one slash at the end.
 //!
-//! **4. The most specific shape first.** Patterns that differ in nothing but the names of parameters have one
-//! [`Shape`]. Of the shapes that match, the one comes first that has a literal where the other has a parameter or rest,
-//! or a parameter where the other has a rest, at the first segment where they differ (spec P6). The order of
-//! declaration plays no part.
+//! **4. The most specific shape first.** Patterns that differ only in the names of their parameters have the same
+//! [`Shape`]. Of the shapes that match, the most specific one is tried first: at the first segment where two shapes
+//! differ, a literal wins over a parameter, and a parameter over a rest (spec P6). The order of declaration is
+//! irrelevant.
 //!
-//! **5. Then the method.** Within a shape, the route for the very method answers, else, for HEAD, the one for GET, else
-//! the one for every method (spec A7, A8). If none is there, the next shape that matches is asked (spec A2).
+//! **5. Then the method.** Within a shape, the route for exactly this method answers, else, for HEAD, the one for GET,
+//! else the one for every method (spec A7, A8). If there is none, the next shape that matches is tried (spec A2).
 //!
 //! **6. When no shape has a route for the method**, OPTIONS is answered with 204, anything else with 405, both with
-//! `Allow`: the methods of all shapes that match, HEAD where there is GET, and OPTIONS. When no shape matches, the answer
-//! is 404 (spec A8).
+//! `Allow`: the methods of all shapes that match, HEAD where there is GET, and OPTIONS. When no shape matches, the
+//! answer is 404 (spec A8).
 //!
-//! Two routes with the same shape that are for the same method, or both for every method, cannot stand in one table:
+//! Two routes with the same shape conflict if they are for the same method, or both for every method:
 //! [`Table::compile`] refuses them (spec P7). So each request has exactly one answer.
 //!
 //! # Cost
 //!
 //! A lookup costs one step for each segment and pattern that may still match, however many routes there are. A path
-//! without escapes is matched without an allocation, as long as there are no more than eight ways left to try at a time
-//! and four parameters to capture.
+//! without escapes is matched without an allocation, as long as at most eight alternatives are pending and at most four
+//! parameters are captured.
 //!
 //! # Examples
 //!
 //! ```
 //! use http::{Method, Uri};
-//! use pointwork_core::routing::{Entry, MethodFilter, Owner, Pattern, Resolution, Table, TableOptions};
+//! use pointwork_core::routing::{RouteEntry, MethodFilter, Owner, Pattern, Resolution, Table, TableOptions};
 //!
 //! let mut entries = Vec::new();
 //! for (method, path) in [
@@ -58,7 +58,7 @@
 //!     (Some("PURGE"), "/products/:id"),
 //!     (None, "/files/*path"),
 //! ] {
-//!     entries.push(Entry {
+//!     entries.push(RouteEntry {
 //!         filter: MethodFilter::parse(method)?,
 //!         pattern: Pattern::parse(path)?,
 //!         owner: Owner::Manual,
@@ -67,7 +67,7 @@
 //! }
 //! let table = Table::compile(entries, TableOptions::default())?;
 //!
-//! let ask = |method: &str, target: &'static str| {
+//! let answer = |method: &str, target: &'static str| {
 //!     let method = Method::from_bytes(method.as_bytes()).unwrap();
 //!     match table.resolve(None, &method, &Uri::from_static(target)) {
 //!         Resolution::Matched { entry, params, .. } => format!("{} {params:?}", entry.pattern),
@@ -79,30 +79,30 @@
 //!     }
 //! };
 //!
-//! // A literal beats a parameter, though it was declared after it.
-//! assert_eq!(ask("GET", "/products/search"), "/products/search {}");
-//! assert_eq!(ask("GET", "/products/7"), r#"/products/:id {"id": "7"}"#);
-//! // The literal has no route for this method, so the parameter gets its turn.
-//! assert_eq!(ask("PURGE", "/products/search"), r#"/products/:id {"id": "search"}"#);
+//! // A literal wins over a parameter, in any order of declaration.
+//! assert_eq!(answer("GET", "/products/search"), "/products/search {}");
+//! assert_eq!(answer("GET", "/products/7"), r#"/products/:id {"id": "7"}"#);
+//! // The literal has no route for this method, so the parameter is tried.
+//! assert_eq!(answer("PURGE", "/products/search"), r#"/products/:id {"id": "search"}"#);
 //! // Decoded once, after the split.
-//! assert_eq!(ask("GET", "/products/a%2Fb"), r#"/products/:id {"id": "a/b"}"#);
-//! assert_eq!(ask("GET", "/products/%zz"), "400 the path has a `%` at byte 10, expected two hexadecimal digits after it");
-//! // A rest has its slashes, and a route for every method takes those that nobody has heard of.
-//! assert_eq!(ask("MKWORKSPACE", "/files/a/b/"), r#"/files/*path {"path": "a/b/"}"#);
-//! // Another path, another method.
-//! assert_eq!(ask("GET", "/products/"), "404");
-//! assert_eq!(ask("POST", "/products/search"), "405 GET, HEAD, OPTIONS, PURGE");
-//! assert_eq!(ask("OPTIONS", "/products"), "204 GET, HEAD, OPTIONS");
+//! assert_eq!(answer("GET", "/products/a%2Fb"), r#"/products/:id {"id": "a/b"}"#);
+//! assert_eq!(answer("GET", "/products/%zz"), "400 the path has a `%` at byte 10, expected two hexadecimal digits after it");
+//! // A rest keeps its slashes, and a route for every method answers extension methods too.
+//! assert_eq!(answer("MKWORKSPACE", "/files/a/b/"), r#"/files/*path {"path": "a/b/"}"#);
+//! // A path and a method without a route.
+//! assert_eq!(answer("GET", "/products/"), "404");
+//! assert_eq!(answer("POST", "/products/search"), "405 GET, HEAD, OPTIONS, PURGE");
+//! assert_eq!(answer("OPTIONS", "/products"), "204 GET, HEAD, OPTIONS");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Routes that want the same requests are told all at once, each with its owners:
+//! All conflicts are reported at once, each with the owners of both routes:
 //!
 //! ```
 //! use http::Method;
-//! use pointwork_core::routing::{Entry, MethodFilter, Owner, Pattern, Table, TableOptions};
+//! use pointwork_core::routing::{RouteEntry, MethodFilter, Owner, Pattern, Table, TableOptions};
 //!
-//! let entry = |path: &str, module: &str| Entry {
+//! let entry = |path: &str, module: &str| RouteEntry {
 //!     filter: MethodFilter::Only(Method::GET),
 //!     pattern: Pattern::parse(path).unwrap(),
 //!     owner: Owner::module(module, "users", "show"),
@@ -123,6 +123,7 @@ mod method;
 mod owner;
 mod params;
 mod pattern;
+mod record;
 pub mod sanitize;
 mod shape;
 mod table;
@@ -139,7 +140,8 @@ pub use method::{ATTRIBUTE_METHODS, MethodError, MethodFilter};
 pub use owner::Owner;
 pub use params::Params;
 pub use pattern::{Pattern, PatternError, PatternErrorKind, Segment};
+pub use record::{Origin, RouteRecord};
 pub use sanitize::{BadStatus, BodyRule, Sanitized, sanitize};
 pub use shape::{Shape, ShapeId};
-pub use table::{Entry, Resolution, Table, TableOptions, TrailingSlash};
+pub use table::{Resolution, RouteEntry, Table, TableOptions, TrailingSlash};
 pub use target::BadTarget;

@@ -1,4 +1,4 @@
-//! Whose a route is.
+//! The owner of a route.
 
 use std::fmt;
 use std::sync::Arc;

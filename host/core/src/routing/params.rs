@@ -1,4 +1,4 @@
-//! What the parameters of a pattern captured.
+//! The path parameters of a request.
 
 use std::fmt;
 use std::ops::Range;
@@ -9,9 +9,8 @@ use smallvec::SmallVec;
 
 /// The path parameters of one request, percent-decoded once (spec P4, P8).
 ///
-/// [`Table::resolve`](super::Table::resolve) makes them. They own what they need, so they may outlive the request and
-/// the table: names are shared with the route, values with the request's path as long as it had no escapes. A clone
-/// copies no text.
+/// [`Table::resolve`](super::Table::resolve) makes them. They may outlive the request and the table. Names are shared
+/// with the route, values with the request's path if it had no escapes, so a clone copies no text.
 #[derive(Clone, Default)]
 pub struct Params {
     captured: Option<Captured>,
@@ -80,7 +79,7 @@ impl Params {
             .map(|(index, name)| (&**name, self.at(index).unwrap_or_default()))
     }
 
-    /// How many there are.
+    /// The number of parameters.
     pub fn len(&self) -> usize {
         self.captured.as_ref().map_or(0, |captured| captured.ranges.len())
     }

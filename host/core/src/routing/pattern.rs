@@ -1,4 +1,4 @@
-//! Path patterns: what a route's path is made of, how it is written and how two of them compare.
+//! Path patterns: grammar, normal form and precedence.
 
 mod error;
 mod parse;
@@ -15,11 +15,11 @@ use super::text::encode_literal;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Segment {
-    /// This very text, percent-decoded. It may hold any character, `/` included, where the pattern wrote an escape.
+    /// This text, percent-decoded. It may contain any character, `/` included, where the pattern has an escape.
     Literal(Box<str>),
     /// `:name`: one segment that is not empty.
     Param(Arc<str>),
-    /// `*name`: the rest of the path, slashes included, at least one byte. Always the last segment.
+    /// `*name`: the rest of the path, at least one byte, slashes included. Always the last segment.
     Rest(Arc<str>),
 }
 
@@ -33,24 +33,24 @@ impl Segment {
     }
 }
 
-/// The full path of a route, in the normal form of spec P2: it starts with `/` and does not end with one, the root
-/// aside.
+/// The full path of a route, in the normal form of spec P2: it starts with `/` and, except for the root, does not end
+/// with one.
 ///
 /// # Grammar
 ///
-/// A pattern is `/`, or segments with a `/` before each:
+/// A pattern is `/`, or a sequence of segments, each with a `/` before it:
 ///
 /// - `:name` captures one segment; `*name`, as the last segment only, captures the rest (spec P4, P6). A name is an
-///   ASCII letter or `_`, then ASCII letters, digits, `_` and `-`, and stands once in a pattern.
+///   ASCII letter or `_`, then ASCII letters, digits, `_` and `-`, and occurs once in a pattern.
 /// - Anything else is a literal. It is compared percent-decoded, so `/café` and `/caf%C3%A9` are one pattern. `:` and
 ///   `*` have to be escaped in a literal (`%3A`, `%2A`), and so have white space, `?` and `#`.
 ///
-/// One slash at the beginning and one at the end may be there or not (spec P3).
+/// One slash at the beginning and one at the end are optional (spec P3).
 ///
 /// # Equality
 ///
-/// Two patterns are equal if they capture the same names from the same paths. What decides a conflict is
-/// [`canonical`](Self::canonical), which leaves the names out.
+/// Two patterns are equal if they match the same paths with the same parameter names. Conflicts are decided by
+/// [`canonical`](Self::canonical), which ignores the names.
 #[derive(Clone)]
 pub struct Pattern {
     text: Arc<str>,
@@ -64,7 +64,7 @@ impl Pattern {
     ///
     /// # Errors
     ///
-    /// The text breaks the grammar; the error tells where, what was found and what was expected.
+    /// The text does not follow the grammar. The error gives the position, what was found and what was expected.
     ///
     /// ```
     /// use pointwork_core::routing::Pattern;
@@ -75,7 +75,7 @@ impl Pattern {
     /// let error = Pattern::parse("/files/*rest/size").unwrap_err();
     /// assert_eq!(
     ///     error.to_string(),
-    ///     "path `/files/*rest/size` is no pattern: found `/` at byte 12, expected the end, since `*rest` captures \
+    ///     "path `/files/*rest/size` is not a valid pattern: found `/` at byte 12, expected the end, since `*rest` captures \
     ///      the rest of the path",
     /// );
     /// ```
@@ -83,12 +83,12 @@ impl Pattern {
         Self::join("", text)
     }
 
-    /// Joins a prefix and a path (spec P1, P3, P5). Either may be empty, and each may have a slash at either end.
+    /// Joins a prefix and a path (spec P1, P3, P5). Each may be empty, and may begin and end with a slash.
     ///
     /// # Errors
     ///
-    /// Prefix or path break the grammar, or the two together do: a name that stands in both, a path after `*rest`. The
-    /// error quotes the one that is at fault.
+    /// The prefix or the path does not follow the grammar, or the two together do not: a name that occurs in both, a
+    /// path after `*rest`. The error quotes the text at fault.
     ///
     /// ```
     /// use pointwork_core::routing::Pattern;
@@ -104,8 +104,8 @@ impl Pattern {
         Ok(Self::new(parser.text, parser.segments))
     }
 
-    /// This pattern behind a prefix, as for a global prefix (spec G2). It is joined as often as this is called; that a
-    /// global prefix is applied once (spec G4) is up to the caller.
+    /// This pattern with a prefix before it, such as a global prefix (spec G2). Each call adds the prefix; the caller
+    /// makes sure that a global prefix is applied once (spec G4).
     ///
     /// # Errors
     ///
@@ -139,12 +139,12 @@ impl Pattern {
         }
     }
 
-    /// The pattern as it was written, with the slashes of the normal form.
+    /// The pattern as written, with the slashes of the normal form.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The segments, none for the root.
+    /// The segments; the root has none.
     pub fn segments(&self) -> &[Segment] {
         &self.segments
     }
@@ -158,10 +158,10 @@ impl Pattern {
         &self.names
     }
 
-    /// The pattern with its parameters named by position and its literals escaped one way: `/a/:p1/*p2`.
+    /// The canonical text: parameters named by position, literals escaped in one way, as in `/a/:p1/*p2`.
     ///
-    /// Two patterns match the same paths exactly if this is equal: it is the key that tells a conflict (spec P7). It
-    /// parses back.
+    /// Two patterns match the same paths exactly if their canonical texts are equal, which makes it the key for
+    /// conflicts (spec P7). It is itself a pattern.
     ///
     /// ```
     /// use pointwork_core::routing::Pattern;
@@ -172,12 +172,12 @@ impl Pattern {
         &self.canonical
     }
 
-    /// Orders by precedence (spec P6): what is less is tried first.
+    /// Orders by precedence (spec P6): the lesser pattern is tried first.
     ///
-    /// Segments are compared from left to right, a literal before a parameter before a rest. Where that does not decide,
-    /// no path matches both, or the two have the same shape; then literals go by their text and the shorter pattern goes
-    /// first, so that the order never depends on that of declaration. Patterns of the same shape are `Equal` whatever
-    /// their names.
+    /// Segments are compared from left to right: a literal before a parameter before a rest. Patterns that this does
+    /// not order have no path in common or have the same shape. The former are ordered by the text of their literals,
+    /// then by length, so that the order never depends on the order of declaration. The latter are `Equal`, whatever
+    /// their parameter names.
     pub fn cmp_precedence(&self, other: &Self) -> Ordering {
         let pairs = self.segments.iter().zip(other.segments.iter());
         for (mine, others) in pairs {

@@ -1,4 +1,4 @@
-//! The response sanitiser: what frames a message or belongs to the connection is the host's alone.
+//! The response sanitiser: only the host sets headers of the connection and of message framing.
 
 use std::fmt;
 
@@ -6,29 +6,30 @@ use http::header::CONNECTION;
 use http::response::Parts;
 use http::{HeaderMap, HeaderName, Method, StatusCode};
 
-/// What to do with the body of a response whose head went through [`sanitize`].
+/// Whether to send the body of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyRule {
     /// Send it.
     Keep,
-    /// Send none: the request's method or the status has none, and bytes after the head would be taken for the next
-    /// response.
+    /// Do not send it: the request's method or the status does not allow a body, and a client would take its bytes for
+    /// the next response.
     Drop,
 }
 
-/// What [`sanitize`] did, and what is left to do.
+/// The result of [`sanitize`].
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Sanitized {
-    /// The headers that were removed, without repetition, for the log.
+    /// The headers that were removed, each once, for the log.
     pub stripped: Vec<HeaderName>,
-    /// What to do with the body.
+    /// Whether to send the body.
     pub body: BodyRule,
-    /// The value for `Content-Length`, in bytes, if there is to be one. The head has none by now.
+    /// The value to set for `Content-Length`, in bytes; `None` to set none. The head does not contain the header any
+    /// more.
     pub content_length: Option<u64>,
 }
 
-/// The status of a response cannot be sent by a handler: it is below 200 and thus no final answer, or above 599.
+/// A handler returned a status outside 200 to 599. A status below 200 is not a final answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadStatus(StatusCode);
 
@@ -41,32 +42,36 @@ impl BadStatus {
 
 impl fmt::Display for BadStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "status {} is no final answer, expected 200 to 599", self.0.as_u16())
+        write!(
+            f,
+            "status {} is not a final answer, expected 200 to 599",
+            self.0.as_u16()
+        )
     }
 }
 
 impl std::error::Error for BadStatus {}
 
-/// Makes the head of a response safe to send, whatever a handler put there.
+/// Removes from the head of a response the headers that a handler must not set.
 ///
-/// It removes `Content-Length`, the headers of the connection (`Connection` and each header that it names,
-/// `Keep-Alive`, `Proxy-Connection`, `TE`, `Trailer`, `Transfer-Encoding`, `Upgrade`) and nothing else.
-/// `Proxy-Authenticate` and `Proxy-Authentication-Info` stay: RFC 9110 no longer counts them among the headers of the
-/// connection, they frame nothing, and a handler that acts as a gateway needs the former for its 407.
+/// These are `Content-Length`, the headers of the connection (`Connection` and each header that it names,
+/// `Keep-Alive`, `Proxy-Connection`, `TE`, `Trailer`, `Transfer-Encoding`, `Upgrade`).
+/// `Proxy-Authenticate` and `Proxy-Authentication-Info` stay: RFC 9110 does not count them among the headers of the
+/// connection, and a handler that acts as a gateway needs the former for its 407.
 ///
-/// `known_length` is how many bytes the body has, if that is known. It tells the `Content-Length` to set:
+/// `known_length` is the size of the body in bytes, if it is known. The `Content-Length` to set follows from it:
 ///
 /// | response | body | `Content-Length` |
 /// |---|---|---|
-/// | to HEAD | dropped | that of the body there would have been, if known |
+/// | to HEAD | dropped | the size of the body of the same GET, if known |
 /// | 204; 2xx to CONNECT | dropped | none, RFC 9110 forbids it |
 /// | 205 | dropped | 0 |
-/// | 304 | dropped | none: the body of the 200 it stands for is not known |
-/// | any other | kept | that of the body, if known |
+/// | 304 | dropped | none: the size of the body of the 200 is not known |
+/// | any other | kept | the size of the body, if known |
 ///
 /// # Errors
 ///
-/// The status is not 200 to 599. The head is as it was; the answer is 500.
+/// The status is not 200 to 599. The head is unchanged; the answer is 500.
 pub fn sanitize(method: &Method, head: &mut Parts, known_length: Option<u64>) -> Result<Sanitized, BadStatus> {
     let status = head.status;
     if !(200..600).contains(&status.as_u16()) {

@@ -1,4 +1,4 @@
-//! The routes that share a shape, and which of them answers a method.
+//! The routes of one shape, and the choice between them by method.
 
 use http::{HeaderValue, Method};
 
@@ -6,19 +6,20 @@ use super::matcher::NodeId;
 use super::method::{ATTRIBUTE_METHODS, MethodFilter};
 use super::pattern::Pattern;
 
-/// Names a [`Shape`] within one [`Table`](super::Table), for the hint of
-/// [`resolve`](super::Table::resolve). It means nothing to another table, and does no harm there.
+/// Identifies a [`Shape`] within one [`Table`](super::Table), for the hint of [`resolve`](super::Table::resolve).
+/// Passing it to another table is harmless.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ShapeId(pub(super) u32);
 
 impl ShapeId {
-    /// The shape's place in [`Table::shapes`](super::Table::shapes).
+    /// The shape's index in [`Table::shapes`](super::Table::shapes).
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// All routes that match the same paths, names of parameters aside: what an adapter registers as one native route.
+/// All routes that match the same paths; the names of their parameters may differ. An adapter registers a shape as one
+/// native route.
 #[derive(Clone, Debug)]
 pub struct Shape {
     pub(super) id: ShapeId,
@@ -29,7 +30,7 @@ pub struct Shape {
     pub(super) by_method: Vec<(Method, usize)>,
     pub(super) all: Option<usize>,
     pub(super) allow: HeaderValue,
-    /// The nodes from the root to this shape, for the check of a hint.
+    /// The trie nodes from the root to this shape, to check a hint.
     pub(super) nodes: Box<[NodeId]>,
 }
 
@@ -63,12 +64,12 @@ impl Shape {
         shape
     }
 
-    /// Names this shape to [`resolve`](super::Table::resolve).
+    /// Identifies this shape in [`resolve`](super::Table::resolve).
     pub fn id(&self) -> ShapeId {
         self.id
     }
 
-    /// The pattern as the first of its routes writes it. The others may name their parameters otherwise, and no more.
+    /// The pattern of the first route. The others differ at most in the names of their parameters.
     pub fn pattern(&self) -> &Pattern {
         &self.pattern
     }
@@ -79,13 +80,12 @@ impl Shape {
         &self.routes
     }
 
-    /// The methods that routes of this shape are for, sorted by their text; a route for every method is not among them.
-    /// HEAD is not added to GET.
+    /// The methods of the routes, sorted by their text. A route for every method adds none, and GET does not add HEAD.
     pub fn methods(&self) -> impl Iterator<Item = &Method> {
         self.by_method.iter().map(|(method, _)| method)
     }
 
-    /// Whether a route of this shape is for every method (spec A7).
+    /// Whether a route of this shape answers every method (spec A7).
     pub fn takes_every_method(&self) -> bool {
         self.all.is_some()
     }
@@ -99,12 +99,12 @@ impl Shape {
     }
 
     pub(super) fn select(&self, method: &Method) -> Option<Selected> {
-        let as_it_is = |route| Selected {
+        let exactly = |route| Selected {
             route,
             head_of_get: false,
         };
         if let Some(route) = self.exact(method.as_str()) {
-            return Some(as_it_is(route));
+            return Some(exactly(route));
         }
         if *method == Method::HEAD
             && let Some(route) = self.exact("GET")
@@ -114,12 +114,12 @@ impl Shape {
                 head_of_get: true,
             });
         }
-        self.all.map(as_it_is)
+        self.all.map(exactly)
     }
 }
 
-/// The value of `Allow` for these shapes together: every method that one of them declares, HEAD where there is GET,
-/// and OPTIONS, sorted. A route for every method stands for those of [`ATTRIBUTE_METHODS`].
+/// The value of `Allow` for these shapes together, sorted: every method that one of them declares, HEAD where there is
+/// GET, and OPTIONS. A route for every method adds those of [`ATTRIBUTE_METHODS`].
 pub(super) fn allow<'s>(shapes: impl IntoIterator<Item = &'s Shape>) -> HeaderValue {
     let mut methods = vec!["OPTIONS"];
     for shape in shapes {
@@ -133,6 +133,6 @@ pub(super) fn allow<'s>(shapes: impl IntoIterator<Item = &'s Shape>) -> HeaderVa
     }
     methods.sort_unstable();
     methods.dedup();
-    // A token is always a header value; the fallback is there because the types cannot say so.
+    // A token is always a valid header value, which the types do not express.
     HeaderValue::try_from(methods.join(", ")).unwrap_or(HeaderValue::from_static("OPTIONS"))
 }

@@ -1,4 +1,4 @@
-//! The route table: compiled once, asked for every request.
+//! The route table: compiled once, looked up for every request.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -13,41 +13,41 @@ use super::owner::Owner;
 use super::params::{Params, Ranges};
 use super::pattern::Pattern;
 use super::shape::{Selected, Shape, ShapeId, allow};
-use super::target::{BadTarget, Path, Target};
+use super::target::{BadTarget, Path, RequestTarget};
 
-/// One route: what it answers, whose it is, and whatever its user wants to find there.
+/// One route: the requests that it answers, its owner, and a value for the user of the table.
 #[derive(Clone, Debug)]
-pub struct Entry<T> {
-    /// The methods it answers.
+pub struct RouteEntry<T> {
+    /// The methods that the route answers.
     pub filter: MethodFilter,
-    /// The paths it answers, any prefix included.
+    /// The paths that the route answers, any prefix included.
     pub pattern: Pattern,
-    /// Who registered it.
+    /// Who registered the route.
     pub owner: Owner,
-    /// What [`Table::resolve`] leads to.
+    /// The value that [`Table::resolve`] finds.
     pub target: T,
 }
 
-/// Whether `/a/` is `/a` (spec A8).
+/// Whether `/a/` and `/a` are the same path (spec A8).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TrailingSlash {
-    /// A path with a slash at its end is another path, which no pattern but a `*rest` matches.
+    /// They are two paths, and only a `*rest` matches the one with a slash at its end.
     #[default]
     Distinct,
-    /// One slash at the end does not count, for matching and for what a `*rest` captures. A doubled one still does.
+    /// One slash at the end is ignored, for matching and for what a `*rest` captures. A doubled one is not.
     Match,
 }
 
-/// How a table matches. The default is what the specification says.
+/// How a table matches. The default follows the specification.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TableOptions {
-    /// Whether `/a/` is `/a`.
+    /// Whether `/a/` and `/a` are the same path.
     pub trailing_slash: TrailingSlash,
 }
 
 impl TableOptions {
-    /// Sets whether `/a/` is `/a`.
+    /// Sets whether `/a/` and `/a` are the same path.
     #[must_use]
     pub fn trailing_slash(mut self, trailing_slash: TrailingSlash) -> Self {
         self.trailing_slash = trailing_slash;
@@ -55,36 +55,36 @@ impl TableOptions {
     }
 }
 
-/// All routes of an application at one moment. It does not change: a swap compiles another one.
+/// All routes of an application at one moment. A table never changes: a swap compiles a new one.
 ///
-/// The rule by which it answers is in the [module docs](super).
+/// The [module docs](super) describe how it finds the route of a request.
 #[derive(Debug)]
 pub struct Table<T> {
-    routes: Vec<Entry<T>>,
+    routes: Vec<RouteEntry<T>>,
     shapes: Vec<Shape>,
     trie: Trie,
     server_allow: HeaderValue,
     options: TableOptions,
 }
 
-/// What a table answers to a request.
+/// The result of looking up a request.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Resolution<'t, T> {
     /// A route answers.
     Matched {
         /// The route.
-        entry: &'t Entry<T>,
+        entry: &'t RouteEntry<T>,
         /// Its shape.
         shape: ShapeId,
-        /// What its parameters captured.
+        /// The values of its parameters.
         params: Params,
-        /// Whether a GET route answers HEAD: its handler runs, and the body of its reply is not sent.
+        /// Whether a GET route answers a HEAD request: its handler runs, and the body of its reply is not sent.
         head_of_get: bool,
     },
     /// 404: no route matches the path.
     NotFound,
-    /// 405: routes match the path, but not with this method.
+    /// 405: routes match the path, but none has this method.
     MethodNotAllowed {
         /// The value of the `Allow` header.
         allow: HeaderValue,
@@ -94,7 +94,7 @@ pub enum Resolution<'t, T> {
         /// The value of the `Allow` header.
         allow: HeaderValue,
     },
-    /// 400: the target is no path, or one that cannot be decoded.
+    /// 400: the target is not a path, or it cannot be decoded.
     BadRequest(BadTarget),
 }
 
@@ -103,9 +103,9 @@ impl<T> Table<T> {
     ///
     /// # Errors
     ///
-    /// Routes are in conflict: they have the same method, or are both for every method, and the same shape (spec P7).
-    /// The error lists each route that repeats an earlier one.
-    pub fn compile(entries: Vec<Entry<T>>, options: TableOptions) -> Result<Self, Conflicts> {
+    /// Routes conflict: they have the same shape and the same method, or the same shape and both every method (spec
+    /// P7). The error lists each route that repeats an earlier one.
+    pub fn compile(entries: Vec<RouteEntry<T>>, options: TableOptions) -> Result<Self, Conflicts> {
         let conflicts = conflicts(&entries);
         if !conflicts.is_empty() {
             return Err(Conflicts::new(conflicts));
@@ -139,36 +139,36 @@ impl<T> Table<T> {
     }
 
     /// The routes in the order of declaration (spec D9).
-    pub fn routes(&self) -> &[Entry<T>] {
+    pub fn routes(&self) -> &[RouteEntry<T>] {
         &self.routes
     }
 
-    /// The shapes in the order of precedence: what an adapter registers with its framework, one native route each. For
-    /// a framework that takes the first match, this order is the right one.
+    /// The shapes in the order of precedence. An adapter registers each as one native route of its framework; this is
+    /// the right order for a framework that takes the first match.
     pub fn shapes(&self) -> &[Shape] {
         &self.shapes
     }
 
-    /// The routes of one shape in the order of declaration, none if the id is of another table.
-    pub fn routes_of(&self, shape: ShapeId) -> impl Iterator<Item = &Entry<T>> {
+    /// The routes of one shape in the order of declaration; none if the table does not have the shape.
+    pub fn routes_of(&self, shape: ShapeId) -> impl Iterator<Item = &RouteEntry<T>> {
         let routes = self.shapes.get(shape.index()).map_or(&[][..], Shape::routes);
         routes.iter().map(|route| &self.routes[*route])
     }
 
-    /// How the table was compiled.
+    /// The options that the table was compiled with.
     pub fn options(&self) -> TableOptions {
         self.options
     }
 
-    /// Finds what answers a request. `uri` is the target as the client sent it, never one that something decoded,
-    /// normalised or stripped of a prefix.
+    /// Finds the route of a request. `uri` is the target as the client sent it: not decoded, not normalised, with any
+    /// prefix.
     ///
-    /// `hint` is the shape that a framework's own router arrived at. It only saves time: the answer is the same for
-    /// every hint, a wrong one or one of another table included.
+    /// `hint` is the shape that a framework's own router found. It only saves time: the result is the same for every
+    /// hint, even a wrong one or one of another table.
     pub fn resolve(&self, hint: Option<ShapeId>, method: &Method, uri: &Uri) -> Resolution<'_, T> {
-        let mut path = match Target::of(method, uri) {
-            Ok(Target::Path(path)) => path,
-            Ok(Target::Server) => {
+        let mut path = match RequestTarget::of(method, uri) {
+            Ok(RequestTarget::Path(path)) => path,
+            Ok(RequestTarget::Server) => {
                 return Resolution::Options {
                     allow: self.server_allow.clone(),
                 };
@@ -187,7 +187,7 @@ impl<T> Table<T> {
             return self.matched(shape, selected, path, ranges);
         }
 
-        // Those that match the path but not the method.
+        // The shapes that match the path but not the method.
         let mut passed: SmallVec<[ShapeId; 4]> = SmallVec::new();
         let found = self.trie.walk(&path, |id| {
             let shape = &self.shapes[id.index()];
@@ -231,8 +231,8 @@ impl<T> Table<T> {
     }
 }
 
-fn conflicts<T>(entries: &[Entry<T>]) -> Vec<Conflict> {
-    let mut first_of: HashMap<(&str, &MethodFilter), &Entry<T>> = HashMap::with_capacity(entries.len());
+fn conflicts<T>(entries: &[RouteEntry<T>]) -> Vec<Conflict> {
+    let mut first_of: HashMap<(&str, &MethodFilter), &RouteEntry<T>> = HashMap::with_capacity(entries.len());
     let mut conflicts = Vec::new();
     for entry in entries {
         let first = *first_of

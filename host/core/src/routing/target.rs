@@ -8,7 +8,7 @@ use http::{Method, Uri};
 use super::params::Source;
 use super::text::{BadText, decode};
 
-/// The target of a request is no path that could be routed. The answer is 400 (spec P8).
+/// The target of a request is not a path that can be routed. The answer is 400 (spec P8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BadTarget {
@@ -16,7 +16,8 @@ pub enum BadTarget {
     Escape(usize),
     /// The path, percent-decoded, is not UTF-8.
     Utf8,
-    /// There is no path, or one that does not begin with `/`: `*` is for OPTIONS alone, a bare authority for CONNECT.
+    /// The target has no path, or one that does not begin with `/`. `*` is valid for OPTIONS only, a bare authority for
+    /// CONNECT only.
     NotAPath,
 }
 
@@ -30,21 +31,21 @@ impl fmt::Display for BadTarget {
                 )
             }
             Self::Utf8 => f.write_str("the path is not UTF-8 once it is percent-decoded"),
-            Self::NotAPath => f.write_str("the request target is no path, expected one that begins with `/`"),
+            Self::NotAPath => f.write_str("the request target is not a path, expected one that begins with `/`"),
         }
     }
 }
 
 impl std::error::Error for BadTarget {}
 
-/// What a request asks for.
-pub(super) enum Target<'u> {
+/// The target of a request.
+pub(super) enum RequestTarget<'u> {
     /// `OPTIONS *`: the server as a whole.
     Server,
     Path(Path<'u>),
 }
 
-impl<'u> Target<'u> {
+impl<'u> RequestTarget<'u> {
     /// Checks the whole path, so that a bad one gets the same answer whatever routes there are.
     pub(super) fn of(method: &Method, uri: &'u Uri) -> Result<Self, BadTarget> {
         let path = uri.path();
@@ -85,18 +86,18 @@ impl<'u> Target<'u> {
     }
 }
 
-/// A path, of which the matcher sees decoded segments.
+/// A path, as the decoded segments that the matcher compares.
 pub(super) struct Path<'u> {
     text: Text<'u>,
-    /// Where the path ends for the matcher; short of the text's end if a trailing slash does not count.
+    /// The end of the path for the matcher. It lies before the text's end if a trailing slash is ignored.
     end: usize,
 }
 
-/// Both forms begin with `/`, and a place in them is a byte offset.
+/// Both forms begin with `/`. Positions in them are byte offsets.
 enum Text<'u> {
-    /// A path without escapes, which is decoded as it stands.
+    /// A path without escapes, which needs no decoding.
     Raw(&'u str, Option<&'u PathAndQuery>),
-    /// A path that was decoded, with the offsets of the slashes that part segments: any other came from `%2F`.
+    /// A path that was decoded, with the offsets of the slashes between segments. Any other slash came from `%2F`.
     Decoded(String, Vec<usize>),
 }
 
@@ -105,7 +106,7 @@ impl Path<'_> {
         matches!(self.text, Text::Raw(..))
     }
 
-    /// Lets one slash at the end not count, if there is a segment before it.
+    /// Ignores one slash at the end, if there is a segment before it.
     pub(super) fn ignore_trailing_slash(&mut self) {
         let last = self.end - 1;
         let (ends, doubled) = match &self.text {
@@ -120,12 +121,12 @@ impl Path<'_> {
         }
     }
 
-    /// Where the segments begin: `None` for the root, which has none.
+    /// The position of the first segment; `None` for the root, which has none.
     pub(super) fn start(&self) -> Option<usize> {
         (self.end > 1).then_some(1)
     }
 
-    /// The segment at this place, and the place of the next one if there is one.
+    /// The segment at this position, and the position of the next one.
     pub(super) fn segment(&self, at: usize) -> (&str, Option<usize>) {
         let (text, slash) = match &self.text {
             Text::Raw(text, _) => (
@@ -147,7 +148,7 @@ impl Path<'_> {
         (&text[at..end], slash.map(|slash| slash + 1))
     }
 
-    /// Whether there is something for a rest segment at this place.
+    /// Whether a rest segment can match at this position.
     pub(super) fn has_rest(&self, at: usize) -> bool {
         at < self.end
     }

@@ -4,7 +4,8 @@ use std::fmt;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-/// Everything but what RFC 3986 lets stand in a path segment, less `:` and `*`, which mean something in a pattern.
+/// The characters that a literal must percent-encode: all that RFC 3986 does not allow in a path segment, and `:` and
+/// `*`, which have a meaning in a pattern.
 const NOT_IN_A_LITERAL: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -22,7 +23,7 @@ const NOT_IN_A_LITERAL: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'=')
     .remove(b'@');
 
-/// What is wrong with percent-encoded text.
+/// Why percent-encoded text cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BadText {
     /// A `%` at this byte offset is not followed by two hexadecimal digits.
@@ -31,7 +32,7 @@ pub(super) enum BadText {
     Utf8,
 }
 
-/// Decodes each escape once. All of the text must be right; nothing is replaced or left as it was.
+/// Decodes each escape once. One invalid escape fails the whole text.
 pub(super) fn decode(text: &str) -> Result<String, BadText> {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -48,17 +49,17 @@ pub(super) fn decode(text: &str) -> Result<String, BadText> {
         .map_err(|_| BadText::Utf8)
 }
 
-/// Writes a decoded literal the one way that [`decode`] and the pattern grammar both read back.
+/// Encodes a decoded literal so that both [`decode`] and the pattern grammar read it back.
 pub(super) fn encode_literal(text: &str) -> impl fmt::Display + '_ {
     utf8_percent_encode(text, NOT_IN_A_LITERAL)
 }
 
-/// Untrusted text, fit for one line of an error: control characters escaped, cut after 128 characters.
+/// Untrusted text for one line of an error: control characters are escaped, and it is cut after 128 characters.
 pub(super) fn excerpt(text: &str) -> impl fmt::Display + '_ {
     Excerpt(text)
 }
 
-/// Line breaks outside ASCII, and what turns the direction of the text after it.
+/// Line breaks outside ASCII, and characters that change the direction of the text after them.
 fn rearranges(character: char) -> bool {
     matches!(character, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -83,7 +84,7 @@ impl fmt::Display for Excerpt<'_> {
     }
 }
 
-/// One line for each item, at most 20; what is left out is counted.
+/// One line for each item, at most 20, then the number of the items left out.
 pub(super) fn lines(f: &mut fmt::Formatter<'_>, items: &[impl fmt::Display]) -> fmt::Result {
     const SHOWN: usize = 20;
     for (index, item) in items.iter().take(SHOWN).enumerate() {

@@ -186,11 +186,9 @@ impl Binder {
             .map_err(|conflicts| Error::new(ErrorKind::Refused, "routes are in conflict").with_source(conflicts))?;
         let stage = |transport: &Arc<dyn Transport>| {
             let name = transport.name();
-            transport
-                .stage(Arc::new(router.for_adapter(routers.bus.reporter(name))))
-                .map_err(|error| {
-                    Error::new(ErrorKind::Refused, format!("adapter `{name}` refuses the table")).with_source(error)
-                })
+            transport.stage(Arc::new(router.for_adapter(name))).map_err(|error| {
+                Error::new(ErrorKind::Refused, format!("adapter `{name}` refuses the table")).with_source(error)
+            })
         };
         let staged = self.transports.iter().map(stage).collect::<Result<_, _>>()?;
         Ok(StagedTable { records, staged })

@@ -1,38 +1,25 @@
-//! One loaded module: compiled, probed, ready to serve.
+//! One version of a module: loaded whole, ready to serve.
 
 use std::fmt;
-use std::future::ready;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
-use http::header::RETRY_AFTER;
-use http::{HeaderValue, StatusCode};
-use pointwork_core::routing::{ControllerDeclaration, DeclaredRoute, RouteDeclaration, validate};
-use pointwork_core::{
-    Body, BoxFuture, Bus, Context, Crash, CrashKind, Delivery, Failure, FailureCode, Handler, HandlerFuture, Listener,
-    Origin, Outcome, Payload, RequestLimits, Route, RouteRecord, Subscription, error_reply,
-};
-use tokio::time::timeout;
+use pointwork_core::routing::DeclaredRoute;
+use pointwork_core::{Bus, Origin, Route, RouteRecord, Subscription};
 
 use crate::app::options::ModuleOptions;
 use crate::component::engine::Engines;
 use crate::component::inspect::Form;
 use crate::component::link::{Compiled, compile};
-use crate::component::module_pre::{Declared, ModulePre, probe};
-use crate::guest::bindings::exports::pointwork::module::channels::{Channel, Listener as DeclaredListener};
-use crate::guest::bindings::exports::pointwork::module::routes::Controller;
-use crate::instance::async_pool::AsyncPool;
-use crate::instance::call::{Event, Request};
-use crate::instance::reentrancy::Reentrancy;
-use crate::instance::sync_pool::SyncPool;
-use crate::scheduling::call_history::{CallHistories, CallHistory, Callee};
+use crate::component::manifest::Manifest;
+use crate::guest::bindings::exports::pointwork::module::channels::Channel;
+use crate::instance::handlers::Instances;
 use crate::scheduling::metrics::Metrics;
 use crate::scheduling::status::Usage;
 use crate::scheduling::threads::Threads;
 use crate::{Capability, Error, ErrorKind};
 
-/// What is told of a loaded module.
+/// A loaded module, as the application lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ModuleInfo {
@@ -46,15 +33,16 @@ pub struct ModuleInfo {
     pub digest: String,
     /// Its size in bytes.
     pub size: usize,
-    /// How many routes it declares.
+    /// The number of routes that it declares.
     pub routes: usize,
     /// The channels that it declares, in its order.
     pub channels: Vec<ChannelInfo>,
     /// The capabilities that it imports, beyond the contract.
     pub capabilities: Vec<Capability>,
-    /// What it is granted, one text for each capability; see [`Grants::describe`](crate::Grants::describe).
+    /// The capabilities that it is granted, one text each; see [`Grants::describe`](crate::Grants::describe).
     pub granted: Vec<String>,
-    /// What it declares but hardly means, a sentence each: a method in lower case, a method `ALL`. Logged at load too.
+    /// Declarations that are legal but probably mistakes, a sentence each: a method in lower case, a method `ALL`. They are
+    /// logged at load too.
     pub warnings: Vec<String>,
 }
 
@@ -68,32 +56,25 @@ pub struct ChannelInfo {
     pub events: Vec<String>,
 }
 
+impl ChannelInfo {
+    fn of(channel: &Channel) -> Self {
+        Self {
+            name: channel.name.clone(),
+            events: channel
+                .listeners
+                .iter()
+                .map(|listener| listener.event.clone())
+                .collect(),
+        }
+    }
+}
+
 /// A version of a module that was loaded whole.
 pub(crate) struct Module {
     pub(crate) info: ModuleInfo,
     pub(crate) options: ModuleOptions,
-    declared: Arc<Validated>,
-    runner: Arc<Runner>,
-}
-
-/// What a version declares.
-struct Validated {
-    routes: Vec<DeclaredRoute>,
-    channels: Vec<Channel>,
-}
-
-/// How the calls of a version reach its instances.
-struct Runner {
-    pre: Arc<ModulePre>,
-    pure: bool,
-    threads: Arc<Threads>,
-    instances: Instances,
-    histories: CallHistories,
-}
-
-enum Instances {
-    SyncPool(Reentrancy<SyncPool>),
-    AsyncPool(Reentrancy<AsyncPool>),
+    manifest: Arc<Manifest>,
+    instances: Arc<Instances>,
 }
 
 impl fmt::Debug for Module {
@@ -103,7 +84,7 @@ impl fmt::Debug for Module {
 }
 
 impl Module {
-    /// Checks, compiles and probes a component, and reads its declarations.
+    /// Checks and compiles a component, and reads its declarations.
     pub(crate) async fn load(
         name: &str,
         bytes: Arc<[u8]>,
@@ -120,53 +101,44 @@ impl Module {
             return Err(Error::new(ErrorKind::Read, message).with_hint("the file may be truncated, or another one"));
         }
         let size = bytes.len();
-        let compiled = compile(name, bytes, options.clone(), engines, threads, bus.caller()).await?;
-        let Compiled {
-            pre,
-            pure,
-            inspection,
-            fit,
-        } = compiled;
+        let settings = options.settings(engines.limits());
+        let compiled = compile(name, bytes, settings, engines, threads, bus.caller()).await?;
+        let Compiled { pre, inspection, fit } = compiled;
         let pre = Arc::new(pre);
-        let Declared { controllers, channels } = probe(&pre, threads).await?;
-        let controllers: Vec<_> = controllers.into_iter().map(declaration_in).collect();
-        let routes = validate(name, &controllers)
-            .map_err(|errors| Error::new(ErrorKind::Refused, "its declarations are refused").with_source(errors))?;
+        let manifest = Manifest::read(&pre, threads).await?;
         let info = ModuleInfo {
             name: name.to_owned(),
             form: fit.form,
             version: fit.version,
             digest,
             size,
-            routes: routes.len(),
-            channels: channels.iter().map(ChannelInfo::of).collect(),
+            routes: manifest.routes.len(),
+            channels: manifest.channels.iter().map(ChannelInfo::of).collect(),
             capabilities: inspection.capabilities(),
             granted: options.grants.describe(),
-            warnings: crate::component::lint::warnings(&routes),
+            warnings: crate::component::lint::warnings(&manifest.routes),
         };
         Ok(Self {
             info,
             options,
-            declared: Arc::new(Validated { routes, channels }),
-            runner: Arc::new(Runner::new(fit.form, pre, pure, threads.clone())),
+            manifest: Arc::new(manifest),
+            instances: Arc::new(Instances::new(fit.form, pre, threads.clone())),
         })
     }
 
-    /// The same version as if it had never run: no instance, nothing counted.
+    /// The same version without instances, with fresh metrics.
     pub(crate) fn anew(&self) -> Self {
-        let runner = &self.runner;
-        let pre = Arc::new(runner.pre.anew());
         Self {
             info: self.info.clone(),
             options: self.options.clone(),
-            declared: self.declared.clone(),
-            runner: Arc::new(Runner::new(self.info.form, pre, runner.pure, runner.threads.clone())),
+            manifest: self.manifest.clone(),
+            instances: Arc::new(self.instances.anew()),
         }
     }
 
-    /// How many routes it declares.
+    /// Whether it declares routes.
     pub(crate) fn declares_routes(&self) -> bool {
-        !self.declared.routes.is_empty()
+        !self.manifest.routes.is_empty()
     }
 
     /// Its routes under a prefix, in its order.
@@ -188,237 +160,63 @@ impl Module {
                 handler: Some(declared.handler_name.to_string()),
                 unavailable_on: Vec::new(),
             };
+            let name = || format!("{}.{}", declared.controller, declared.handler_name);
             Ok(Route {
                 filter: declared.filter.clone(),
                 pattern,
                 record: Arc::new(record),
-                handler: self.handler(declared),
+                handler: self.instances.handler(declared.handler, name),
             })
         };
-        self.declared.routes.iter().map(route).collect()
+        self.manifest.routes.iter().map(route).collect()
     }
 
-    /// Ends what is in flight on it.
+    /// The listeners of its channels, in its order.
+    pub(crate) fn listeners(&self) -> Vec<Subscription> {
+        let mut subscriptions = Vec::new();
+        for channel in &self.manifest.channels {
+            for listener in &channel.listeners {
+                let name = || format!("{}:{}", channel.name, listener.event);
+                subscriptions.push(Subscription {
+                    channel: channel.name.clone(),
+                    event: listener.event.clone(),
+                    module: Some(self.info.name.clone()),
+                    listener: self.instances.listener(listener.id, name),
+                });
+            }
+        }
+        subscriptions
+    }
+
+    /// Ends its calls in flight.
     pub(crate) fn cut(&self) {
-        self.runner.pre.cut.cancel();
+        self.instances.pre.cut.cancel();
     }
 
     /// Frees every instance that is idle or becomes so.
     pub(crate) fn retire(&self) {
-        self.runner.pre.retired.store(true, Ordering::Relaxed);
-        self.shrink();
+        self.instances.pre.retired.store(true, Ordering::Relaxed);
+        self.instances.shrink();
     }
 
-    /// Frees instances that were idle for too long.
-    fn shrink(&self) {
-        match &self.runner.instances {
-            Instances::SyncPool(levels) => levels.shrink(),
-            Instances::AsyncPool(levels) => levels.shrink(),
-        }
-    }
-
-    /// Time goes by, a [`TICK`](crate::scheduling::call_history::TICK) each: what its calls did is forgotten in the end, and instances that
-    /// were idle for too long are freed.
+    /// Runs once each [`TICK`](crate::scheduling::call_history::TICK): old crashes are forgotten, and instances that were
+    /// idle for too long are freed.
     pub(crate) fn tick(&self) {
-        self.runner.histories.tick(&self.info.name);
-        self.shrink();
+        self.instances.histories.tick(&self.info.name);
+        self.instances.shrink();
     }
 
-    /// What counts its calls.
     pub(crate) fn metrics(&self) -> &Metrics {
-        &self.runner.pre.metrics
+        &self.instances.pre.settings.metrics
     }
 
-    /// What its calls use.
+    /// The resources that its calls use.
     pub(crate) fn usage(&self) -> Usage {
-        let idle = match &self.runner.instances {
-            Instances::SyncPool(levels) => levels.idle(),
-            Instances::AsyncPool(levels) => levels.idle(),
-        };
+        let idle = self.instances.idle();
         Usage {
             idle: idle.instances,
             held: idle.held,
             ..self.metrics().usage()
         }
-    }
-
-    /// The handler of a route.
-    fn handler(&self, route: &DeclaredRoute) -> Arc<dyn Handler> {
-        let number = route.handler;
-        let histories = &self.runner.histories;
-        Arc::new(WasmHandler {
-            runner: self.runner.clone(),
-            history: histories.of(Callee::Handler(number), || {
-                format!("{}.{}", route.controller, route.handler_name)
-            }),
-            number,
-        })
-    }
-
-    /// The listeners of its channels, in its order.
-    pub(crate) fn listeners(&self) -> Vec<Subscription> {
-        let module: Arc<str> = self.info.name.as_str().into();
-        let subscription = |channel: &Channel, listener: &DeclaredListener| Subscription {
-            channel: channel.name.clone(),
-            event: listener.event.clone(),
-            module: Some(self.info.name.clone()),
-            listener: Arc::new(WasmListener {
-                module: module.clone(),
-                runner: self.runner.clone(),
-                history: self.runner.histories.of(Callee::Listener(listener.id), || {
-                    format!("{}:{}", channel.name, listener.event)
-                }),
-                number: listener.id,
-            }),
-        };
-        let channels = self.declared.channels.iter();
-        channels
-            .flat_map(|channel| {
-                channel
-                    .listeners
-                    .iter()
-                    .map(move |listener| subscription(channel, listener))
-            })
-            .collect()
-    }
-}
-
-impl ChannelInfo {
-    fn of(channel: &Channel) -> Self {
-        Self {
-            name: channel.name.clone(),
-            events: channel
-                .listeners
-                .iter()
-                .map(|listener| listener.event.clone())
-                .collect(),
-        }
-    }
-}
-
-impl Runner {
-    fn new(form: Form, pre: Arc<ModulePre>, pure: bool, threads: Arc<Threads>) -> Self {
-        let instances = match form {
-            Form::Synchronous => {
-                Instances::SyncPool(Reentrancy::new(SyncPool::new(pre.clone(), pure, threads.clone())))
-            }
-            Form::Asynchronous => Instances::AsyncPool(Reentrancy::new(AsyncPool::new(pre.clone(), threads.clone()))),
-        };
-        Self {
-            pre,
-            pure,
-            threads,
-            instances,
-            histories: CallHistories::default(),
-        }
-    }
-}
-
-/// Runs a handler by its number.
-struct WasmHandler {
-    runner: Arc<Runner>,
-    history: Arc<CallHistory>,
-    number: u32,
-}
-
-impl Handler for WasmHandler {
-    fn call(&self, context: Context) -> HandlerFuture {
-        let counted = match self.runner.pre.metrics.admit() {
-            Ok(counted) => counted,
-            Err(left) => return Box::pin(ready(Outcome::Reply(held_back(left)))),
-        };
-        self.history.called();
-        let request = Request {
-            handler: self.number,
-            history: self.history.clone(),
-            context,
-        };
-        // Nothing waits for a request but its client.
-        match &self.runner.instances {
-            Instances::SyncPool(levels) => levels.at(0).clone().handle(request, counted),
-            Instances::AsyncPool(levels) => levels.at(0).clone().run(request, counted),
-        }
-    }
-
-    fn limits(&self) -> RequestLimits {
-        let own = &self.runner.pre.limits;
-        let mut limits = RequestLimits::default();
-        limits.deadline = own.deadline;
-        limits.body = own.body;
-        limits.headers = Some(own.headers);
-        limits
-    }
-}
-
-/// The answer of a module that is held back, in whole seconds as HTTP has them.
-fn held_back(left: Duration) -> http::Response<Body> {
-    let mut reply = error_reply(StatusCode::SERVICE_UNAVAILABLE, "the server is busy");
-    let seconds = left.as_secs_f64().ceil().max(1.0);
-    if let Ok(after) = HeaderValue::try_from(format!("{seconds:.0}")) {
-        reply.headers_mut().insert(RETRY_AFTER, after);
-    }
-    reply
-}
-
-/// Runs a listener by its number.
-struct WasmListener {
-    module: Arc<str>,
-    runner: Arc<Runner>,
-    history: Arc<CallHistory>,
-    number: u32,
-}
-
-impl Listener for WasmListener {
-    fn deliver(&self, delivery: Delivery, payload: Payload) -> BoxFuture<'static, Result<Payload, Failure>> {
-        let pre = &self.runner.pre;
-        let counted = match pre.metrics.admit() {
-            Ok(counted) => counted,
-            Err(left) => {
-                let message = format!("module `{}` is held back for another {left:?}", self.module);
-                let failure = Failure::with_code(FailureCode::OVERLOADED, StatusCode::SERVICE_UNAVAILABLE, message);
-                return Box::pin(ready(Err(failure)));
-            }
-        };
-        let reentrance = delivery.caller().chain().reentrance(&self.module);
-        self.history.called();
-        let event = Event {
-            listener: self.number,
-            history: self.history.clone(),
-            delivery,
-            payload,
-        };
-        let running = match &self.runner.instances {
-            Instances::SyncPool(levels) => levels.at(reentrance).clone().run(event, counted),
-            Instances::AsyncPool(levels) => levels.at(reentrance).clone().run(event, counted),
-        };
-        match pre.limits.deadline {
-            Some(deadline) => Box::pin(within(deadline, running)),
-            None => running,
-        }
-    }
-}
-
-/// Ends a listener that takes too long for its module.
-async fn within(deadline: Duration, running: BoxFuture<'static, Result<Payload, Failure>>) -> Result<Payload, Failure> {
-    timeout(deadline, running).await.unwrap_or_else(|_| {
-        let crash = Crash::new(
-            CrashKind::Deadline,
-            format!("the listener took longer than {deadline:?}"),
-        );
-        Err(Failure::of_crash(crash.at_limit("deadline")))
-    })
-}
-
-fn declaration_in(controller: Controller) -> ControllerDeclaration {
-    let routes = controller.routes.into_iter().map(|route| RouteDeclaration {
-        handler: route.handler,
-        name: route.name,
-        method: route.method,
-        paths: route.paths,
-    });
-    ControllerDeclaration {
-        name: controller.name,
-        prefix: controller.prefix,
-        routes: routes.collect(),
     }
 }

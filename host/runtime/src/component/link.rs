@@ -1,29 +1,36 @@
-//! From the bytes of a component to a [`ModulePre`].
+//! From the bytes of a component to a [`ModulePre`]: checked, compiled, linked.
 
 use std::sync::Arc;
 
 use pointwork_core::Caller;
 use tokio_util::sync::CancellationToken;
 use wasmtime::component::Component;
-use wasmtime::component::types::ComponentItem;
 
-use crate::app::options::{Isolation, ModuleLimits, ModuleOptions};
 use crate::component::compiler::blocking;
 use crate::component::engine::{Engines, LinkedEngine};
 use crate::component::inspect::{Conformance, Form, Inspection, inspect};
 use crate::component::module_pre::ModulePre;
 use crate::component::settings::CodeSettings;
+use crate::guest::GuestSettings;
+use crate::limits::{Breaker, Isolation, ModuleLimits, Trial};
 use crate::scheduling::metrics::Metrics;
 use crate::scheduling::threads::Threads;
 use crate::{Error, ErrorKind, Grants};
 
-/// What comes of compiling a component.
+/// A component that was compiled and linked.
 pub(crate) struct Compiled {
     pub(crate) pre: ModulePre,
-    /// Whether its handlers only read their requests.
-    pub(crate) pure: bool,
     pub(crate) inspection: Inspection,
     pub(crate) fit: Conformance,
+}
+
+/// The options that a component is linked with: see [`ModuleOptions`](crate::ModuleOptions).
+pub(crate) struct ModuleSettings {
+    pub(crate) limits: ModuleLimits,
+    pub(crate) isolation: Option<Isolation>,
+    pub(crate) breaker: Breaker,
+    pub(crate) trial: Trial,
+    pub(crate) grants: Grants,
 }
 
 /// A component that was looked at from outside.
@@ -42,23 +49,23 @@ struct Checked {
 pub(crate) async fn compile(
     name: &str,
     bytes: Arc<[u8]>,
-    options: ModuleOptions,
+    settings: ModuleSettings,
     engines: &Arc<Engines>,
     threads: &Arc<Threads>,
     bus: Caller,
 ) -> Result<Compiled, Error> {
     let compiler = engines.compiler();
     compiler.check_size(bytes.len())?;
-    let stack = options.limits.as_ref().unwrap_or_else(|| engines.limits()).stack;
+    let stack = settings.limits.stack;
     let checked = {
-        let (bytes, grants, engines) = (bytes.clone(), options.grants.clone(), engines.clone());
+        let (bytes, grants, engines) = (bytes.clone(), settings.grants.clone(), engines.clone());
         blocking(threads, move || check(&bytes, &grants, stack, &engines)).await?
     };
     let component = compiler
         .component(checked.settings, &checked.shared.engine, bytes, threads)
         .await?;
-    let (name, engines) = (name.to_owned(), engines.clone());
-    blocking(threads, move || link(&name, component, checked, options, &engines, bus)).await
+    let name = name.to_owned();
+    blocking(threads, move || link(&name, component, checked, settings, bus)).await
 }
 
 /// Looks at a component from outside, and finds the engine for it.
@@ -75,13 +82,12 @@ fn check(bytes: &[u8], grants: &Grants, stack: usize, engines: &Engines) -> Resu
     })
 }
 
-/// Makes of a compiled component what instances are made of.
+/// Links a compiled component with the host functions.
 fn link(
     name: &str,
     component: Component,
     checked: Checked,
-    options: ModuleOptions,
-    engines: &Engines,
+    settings: ModuleSettings,
     bus: Caller,
 ) -> Result<Compiled, Error> {
     let Checked {
@@ -90,9 +96,8 @@ fn link(
         shared,
         ..
     } = checked;
-    let limits = options.limits.as_ref().unwrap_or_else(|| engines.limits());
-    let asks_for_more = inspection.foreign_imports().next().is_some();
-    let instance_pre = shared.link(&component, asks_for_more).map_err(|error| {
+    let uses_wasi = inspection.foreign_imports().next().is_some();
+    let instance_pre = shared.link(&component, uses_wasi).map_err(|error| {
         Error::new(
             ErrorKind::Compile,
             "the component does not link with this host's contract",
@@ -118,39 +123,33 @@ fn link(
         Form::Asynchronous => ("handlers-async", "listeners-async"),
     };
     let of = |there: bool, interface: &str, function: &str| there.then(|| export(interface, function)).transpose();
-    let limits = isolated(limits.clone(), &options, &inspection, &fit)?;
+    let limits = isolated(&settings, &inspection, &fit)?;
     let name: Arc<str> = name.into();
-    let pre = ModulePre {
-        metrics: Arc::new(Metrics::new(&name, &options.breaker, &options.trial, bus)),
-        cut: CancellationToken::new(),
-        retired: Arc::default(),
+    let guest = GuestSettings {
+        metrics: Arc::new(Metrics::new(&name, &settings.breaker, &settings.trial, bus)),
+        module: name,
         shares: fit.form == Form::Asynchronous && limits.in_flight > 1,
-        asks_for_more,
-        name,
+        uses_wasi,
+        limits,
+        grants: Arc::new(settings.grants),
+    };
+    let pre = ModulePre {
         declare_routes: of(fit.controllers, "routes", "declare-routes")?,
         handle: of(fit.controllers, handlers, "handle")?,
         declare_channels: of(fit.channels, "channels", "declare-channels")?,
         deliver: of(fit.channels, listeners, "deliver")?,
         instance_pre,
-        limits,
-        grants: Arc::new(options.grants),
+        settings: guest,
+        cut: CancellationToken::new(),
+        retired: Arc::default(),
     };
-    Ok(Compiled {
-        pre,
-        pure: !fit.channels && !asks_for_more && is_pure(&component),
-        inspection,
-        fit,
-    })
+    Ok(Compiled { pre, inspection, fit })
 }
 
 /// The limits of a module with what its isolation makes of them.
-fn isolated(
-    mut limits: ModuleLimits,
-    options: &ModuleOptions,
-    inspection: &Inspection,
-    fit: &Conformance,
-) -> Result<ModuleLimits, Error> {
-    match options.isolation {
+fn isolated(settings: &ModuleSettings, inspection: &Inspection, fit: &Conformance) -> Result<ModuleLimits, Error> {
+    let mut limits = settings.limits.clone();
+    match settings.isolation {
         Some(Isolation::Shared) if fit.form == Form::Synchronous => {
             let message = "the isolation `shared` is for modules of the asynchronous form, and this one is synchronous: \
                            expected `exclusive` or `fresh`";
@@ -168,36 +167,4 @@ fn isolated(
         limits.in_flight = 1;
     }
     Ok(limits)
-}
-
-/// Whether a component imports only what reads a request. Nothing that such a component does can be seen from outside
-/// but its value, and it never waits.
-fn is_pure(component: &Component) -> bool {
-    const READERS: [&str; 11] = [
-        "context",
-        "[method]context.method",
-        "[method]context.path",
-        "[method]context.query",
-        "[method]context.param",
-        "[method]context.params",
-        "[method]context.header",
-        "[method]context.headers",
-        "[method]context.request-id",
-        "[method]context.route",
-        "[method]context.extension",
-    ];
-    let engine = component.engine();
-    component
-        .component_type()
-        .imports(engine)
-        .all(|(name, import)| match import.ty {
-            ComponentItem::ComponentInstance(instance) if name.contains("/context@") => instance
-                .exports(engine)
-                .all(|(name, export)| !is_function(&export.ty) || READERS.contains(&name)),
-            _ => true,
-        })
-}
-
-fn is_function(item: &ComponentItem) -> bool {
-    matches!(item, ComponentItem::ComponentFunc(_))
 }

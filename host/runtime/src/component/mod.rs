@@ -5,5 +5,6 @@ pub(crate) mod engine;
 pub(crate) mod inspect;
 pub(crate) mod link;
 pub(crate) mod lint;
+pub(crate) mod manifest;
 pub(crate) mod module_pre;
 pub(crate) mod settings;

@@ -1,20 +1,20 @@
-//! How much a guest may still write and emit.
+//! The budgets of a call: log lines and emitted events.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::guest::limiter::Exceeded;
 
-/// Counts down what one call may do, or all calls of an instance together where nobody can tell which of them does it.
+/// Counts down the budget of one call, or of all calls that share an instance: which of them spends it is unknown there.
 #[derive(Debug)]
 pub(crate) struct Budget {
     limit: &'static str,
     unit: &'static str,
     each: u32,
-    /// How many calls may share it.
+    /// The number of calls that may share it.
     calls: u32,
     left: AtomicU32,
-    /// Whether somebody was told already that it is spent.
-    told: AtomicBool,
+    /// Whether it was logged already that the budget is spent.
+    logged: AtomicBool,
 }
 
 impl Budget {
@@ -25,7 +25,7 @@ impl Budget {
             each,
             calls,
             left: AtomicU32::new(each),
-            told: AtomicBool::new(false),
+            logged: AtomicBool::new(false),
         }
     }
 
@@ -39,7 +39,7 @@ impl Budget {
         };
         self.left
             .store(left.saturating_add(self.each).min(most), Ordering::Relaxed);
-        self.told.store(false, Ordering::Relaxed);
+        self.logged.store(false, Ordering::Relaxed);
     }
 
     /// Takes one.
@@ -62,14 +62,14 @@ impl Budget {
         }
     }
 
-    /// Whether several calls share it, so that none of them can be blamed.
+    /// Whether several calls share it.
     pub(crate) fn is_shared(&self) -> bool {
         self.calls > 1
     }
 
-    /// Whether this is the first time since a call began that somebody has to be told.
-    pub(crate) fn tell(&self) -> bool {
-        !self.told.swap(true, Ordering::Relaxed)
+    /// Whether a spent budget has to be logged: once for each call that begins.
+    pub(crate) fn is_to_be_logged(&self) -> bool {
+        !self.logged.swap(true, Ordering::Relaxed)
     }
 }
 
@@ -109,11 +109,11 @@ mod tests {
     }
 
     #[test]
-    fn it_is_told_once_for_each_call() {
+    fn it_is_logged_once_for_each_call() {
         let budget = Budget::new("log-lines", "lines", 0, 2);
-        assert!(budget.tell());
-        assert!(!budget.tell());
+        assert!(budget.is_to_be_logged());
+        assert!(!budget.is_to_be_logged());
         budget.begin_call();
-        assert!(budget.tell());
+        assert!(budget.is_to_be_logged());
     }
 }

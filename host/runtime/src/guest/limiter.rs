@@ -1,21 +1,21 @@
-//! What a guest may take, and the news that it wanted more.
+//! The memory and table limits of one instance.
 
 use std::fmt;
 
 use wasmtime::ResourceLimiter;
 
-/// Bounds the memories and tables of one instance, and remembers when one was to grow past that: the guest that is refused
-/// traps as a rule, and the trap says nothing of the reason.
+/// Bounds the memories and tables of one instance, and records the refusal when one would grow past its bound: the guest
+/// usually traps then, and the trap does not name the reason.
 #[derive(Debug)]
 pub(crate) struct Limiter {
     memory: usize,
     table_elements: usize,
-    /// What the instance's memories have together, in bytes.
+    /// The size of all memories of the instance together, in bytes.
     used: usize,
     refused: Option<Exceeded>,
 }
 
-/// A limit that a guest wanted to go past.
+/// A limit that a guest would have exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Exceeded {
     /// The name of the setting.
@@ -43,12 +43,12 @@ impl Limiter {
         }
     }
 
-    /// Forgets what was refused so far.
+    /// Forgets earlier refusals.
     pub(crate) fn begin_call(&mut self) {
         self.refused = None;
     }
 
-    /// What was refused since.
+    /// The last refusal of this call.
     pub(crate) fn refused(&self) -> Option<Exceeded> {
         self.refused
     }

@@ -1,4 +1,4 @@
-//! What one instance of a module holds, and the functions of the contract that it may call.
+//! The data of one instance of a module, and the host functions of the contract.
 
 pub(crate) mod bindings;
 mod budget;
@@ -14,11 +14,12 @@ use pointwork_core::{Context, Delivery, Failure, Payload};
 use wasmtime::Result;
 use wasmtime::component::ResourceTable;
 
-use crate::component::module_pre::ModulePre;
+use crate::Grants;
 use crate::guest::bindings::{log, types};
 use crate::guest::limiter::{Exceeded, Limiter};
 use crate::guest::reply::failure_out;
-use crate::scheduling::metrics::Counted;
+use crate::limits::ModuleLimits;
+use crate::scheduling::metrics::{Counted, Metrics};
 
 use self::budget::Budget;
 #[allow(unreachable_pub, reason = "the generated bindings re-export them")]
@@ -33,47 +34,53 @@ pub(crate) struct Guest {
     pub(crate) table: ResourceTable,
     pub(crate) limits: Limiter,
     module: Arc<str>,
-    /// Only for a module that asks for it.
+    /// Only for a module that imports it.
     wasi: Option<Box<Wasi>>,
     lines: Arc<Budget>,
     emits: Budget,
     _counted: Counted,
-    /// What the guest said before it trapped.
+    /// The guest's own message of the panic before its trap.
     panic: Option<String>,
-    /// How many slices the current call used up.
-    pub(crate) slices: u32,
-    /// Whether the current call may yield.
-    pub(crate) on_fiber: bool,
+}
+
+/// The settings of every instance of a version of a module.
+#[derive(Clone)]
+pub(crate) struct GuestSettings {
+    /// The module's name.
+    pub(crate) module: Arc<str>,
+    pub(crate) limits: ModuleLimits,
+    pub(crate) grants: Arc<Grants>,
+    /// Whether it imports more than the contract.
+    pub(crate) uses_wasi: bool,
+    /// Whether several calls share an instance at a time.
+    pub(crate) shares: bool,
+    pub(crate) metrics: Arc<Metrics>,
 }
 
 impl Guest {
     /// # Errors
-    /// If what is granted cannot be had: a directory is gone.
-    pub(crate) fn new(pre: &ModulePre) -> Result<Self> {
-        let limits = &pre.limits;
-        let calls = if pre.shares { limits.in_flight } else { 1 };
+    /// If something that is granted is missing, such as a directory.
+    pub(crate) fn new(settings: &GuestSettings) -> Result<Self> {
+        let limits = &settings.limits;
+        let calls = if settings.shares { limits.in_flight } else { 1 };
         let calls = u32::try_from(calls).unwrap_or(u32::MAX);
         let lines = Arc::new(Budget::new("log-lines", "lines", limits.log_lines, calls));
-        let wasi = pre
-            .asks_for_more
-            .then(|| Wasi::new(&pre.grants, &pre.name, &lines).map(Box::new));
+        let wasi = settings
+            .uses_wasi
+            .then(|| Wasi::new(&settings.grants, &settings.module, &lines).map(Box::new));
         Ok(Self {
             table: ResourceTable::new(),
             limits: Limiter::new(limits.memory, limits.table_elements),
-            module: pre.name.clone(),
+            module: settings.module.clone(),
             wasi: wasi.transpose()?,
             lines,
             emits: Budget::new("emits", "events", limits.emits, calls),
-            _counted: pre.metrics.instance(),
+            _counted: settings.metrics.instance(),
             panic: None,
-            slices: 0,
-            on_fiber: true,
         })
     }
 
-    pub(crate) fn begin_call(&mut self, on_fiber: bool) {
-        self.slices = 0;
-        self.on_fiber = on_fiber;
+    pub(crate) fn begin_call(&mut self) {
         self.panic = None;
         self.begin_shared_call();
     }
@@ -85,7 +92,7 @@ impl Guest {
         self.emits.begin_call();
     }
 
-    /// How much it holds of requests and events: contexts, deliveries, readers and writers.
+    /// The number of contexts, deliveries, readers and writers that it holds.
     pub(crate) fn held(&mut self) -> usize {
         let entries = self.table.iter_mut();
         entries
@@ -95,16 +102,16 @@ impl Guest {
             .count()
     }
 
-    /// Takes an event from what the call may emit. `Ok` has what to do about it if there is none left and nobody else's call
-    /// may be ended for it.
+    /// Takes one event from the budget of the call. `Ok(Some)` if the budget is spent and shared with other calls, which a trap
+    /// would end.
     ///
     /// # Errors
-    /// Ends the call.
+    /// If the budget is spent and the call's own: ends the call.
     fn spend_emit(&self) -> Result<Option<Exceeded>> {
         match self.emits.spend() {
             Ok(()) => Ok(None),
             Err(exceeded) if self.emits.is_shared() => {
-                if self.emits.tell() {
+                if self.emits.is_to_be_logged() {
                     tracing::error!(module = &*self.module, "{exceeded}: events are dropped");
                 }
                 Ok(Some(exceeded))
@@ -113,7 +120,7 @@ impl Guest {
         }
     }
 
-    /// What the guest said before it trapped, if it did.
+    /// The guest's own message of the panic before its trap.
     pub(crate) fn take_panic(&mut self) -> Option<String> {
         self.panic.take()
     }
@@ -161,15 +168,15 @@ impl log::Host for Guest {
     }
 }
 
-/// Takes a line from what a guest may write; `false` if it is to be dropped.
+/// Takes one line from the budget of the call; `false` if the line is dropped.
 ///
 /// # Errors
-/// Ends the call.
+/// If the budget is spent and the call's own: ends the call.
 fn spend_line(lines: &Budget, module: &str) -> Result<bool, Exceeded> {
     match lines.spend() {
         Ok(()) => Ok(true),
         Err(exceeded) if lines.is_shared() => {
-            if lines.tell() {
+            if lines.is_to_be_logged() {
                 tracing::error!(module, "{exceeded}: lines are dropped");
             }
             Ok(false)

@@ -1,4 +1,4 @@
-//! What a module is granted, as WASI 0.2 shows it to a guest.
+//! The grants of a module, as WASI 0.2 shows them to a guest.
 
 use std::future::Future;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -24,7 +24,7 @@ use crate::guest::limiter::Exceeded;
 pub(crate) struct Wasi {
     context: WasiCtx,
     http: WasiHttpCtx,
-    gate: Gate,
+    http_grants: HttpGrants,
 }
 
 impl Wasi {
@@ -65,7 +65,7 @@ impl Wasi {
         Ok(Self {
             context: builder.build(),
             http: WasiHttpCtx::new(),
-            gate: Gate(grants.clone()),
+            http_grants: HttpGrants(grants.clone()),
         })
     }
 }
@@ -76,12 +76,12 @@ impl Default for Wasi {
         Self {
             context: WasiCtxBuilder::new().build(),
             http: WasiHttpCtx::new(),
-            gate: Gate(Arc::default()),
+            http_grants: HttpGrants(Arc::default()),
         }
     }
 }
 
-// A module that asks for nothing is linked without WASI, so that nobody reaches the empty ones below.
+// A module that imports only the contract is linked without WASI, so that nobody reaches the empty contexts below.
 
 impl WasiView for Guest {
     fn ctx(&mut self) -> WasiCtxView<'_> {
@@ -96,7 +96,7 @@ impl WasiHttpView for Guest {
     fn http(&mut self) -> WasiHttpCtxView<'_> {
         let wasi = self.wasi.get_or_insert_default();
         WasiHttpCtxView {
-            hooks: &mut wasi.gate,
+            hooks: &mut wasi.http_grants,
             table: &mut self.table,
             ctx: &mut wasi.http,
         }
@@ -105,7 +105,7 @@ impl WasiHttpView for Guest {
 
 type Allowed = Pin<Box<dyn Future<Output = bool> + Send + Sync>>;
 
-/// Lets a guest connect to the addresses that it was granted. What the system binds on the way is no listener.
+/// Lets a guest connect to the addresses that it was granted. The system binds a local port for it, which is not a listener.
 fn check_socket(allowed: Arc<[String]>, address: SocketAddr, purpose: SocketAddrUse) -> Allowed {
     match purpose {
         SocketAddrUse::TcpBind => Box::pin(async move { address.port() == 0 }),
@@ -126,8 +126,8 @@ fn check_socket(allowed: Arc<[String]>, address: SocketAddr, purpose: SocketAddr
     }
 }
 
-/// Lets requests through to the hosts that were granted.
-struct Gate(Arc<Grants>);
+/// Sends requests to the hosts that were granted.
+struct HttpGrants(Arc<Grants>);
 
 type Answer = Result<
     (
@@ -137,7 +137,7 @@ type Answer = Result<
     Error,
 >;
 
-impl WasiHttpHooks for Gate {
+impl WasiHttpHooks for HttpGrants {
     fn send_request(
         &mut self,
         request: http::Request<WasiBody>,
@@ -164,11 +164,11 @@ impl WasiHttpHooks for Gate {
     }
 }
 
-/// Standard output or error: each line becomes one of the log.
+/// Standard output or error: each line becomes a line of the log.
 #[derive(Clone)]
-struct Lines(Arc<Output>);
+struct Lines(Arc<LineBuffer>);
 
-struct Output {
+struct LineBuffer {
     module: Arc<str>,
     from: &'static str,
     lines: Arc<Budget>,
@@ -177,7 +177,7 @@ struct Output {
 
 impl Lines {
     fn new(module: &Arc<str>, from: &'static str, lines: &Arc<Budget>) -> Self {
-        Self(Arc::new(Output {
+        Self(Arc::new(LineBuffer {
             module: module.clone(),
             from,
             lines: lines.clone(),
@@ -186,9 +186,9 @@ impl Lines {
     }
 }
 
-impl Output {
+impl LineBuffer {
     /// # Errors
-    /// If the call has no line left.
+    /// If the call's budget of lines is spent.
     fn take(&self, bytes: &[u8]) -> Result<(), Exceeded> {
         let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
         for &byte in bytes {
@@ -215,8 +215,8 @@ impl Output {
     }
 }
 
-/// A line that the guest never ended is told when its instance ends.
-impl Drop for Output {
+/// A line without an end is logged when the instance ends.
+impl Drop for LineBuffer {
     fn drop(&mut self) {
         let begun = std::mem::take(self.begun.get_mut().unwrap_or_else(PoisonError::into_inner));
         if !begun.is_empty() {

@@ -1,9 +1,10 @@
-//! The two things that a host asks of an instance: to handle a request, and to hear an event.
+//! The two calls that an instance serves: a request for a handler, and an event for a listener.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use pointwork_core::{Context, Crash, Delivery, Failure, FailureCode, Outcome, Payload};
+use tokio::sync::oneshot;
 use wasmtime::Store;
 use wasmtime::component::{ComponentNamedList, Instance, Lift, Lower, Resource, TypedFunc};
 
@@ -11,40 +12,39 @@ use crate::component::module_pre::ModulePre;
 use crate::guest::bindings::types;
 use crate::guest::reply::outcome_in;
 use crate::guest::{Guest, payload_in, payload_out};
-use crate::instance::async_pool::{Job, Pending};
 use crate::scheduling::call_history::CallHistory;
 
-/// One call of an instance, with everything that it takes along.
+/// One call of an instance, with its arguments.
 pub(crate) trait Call: Sized + Send + 'static {
     type Params: ComponentNamedList + Lower + Send + Sync + 'static;
     type Results: ComponentNamedList + Lift + Send + Sync + 'static;
     type Output: Send + 'static;
 
-    /// The export that it runs.
+    /// The export that it calls.
     fn export(exports: &Exports) -> Option<Export<Self>>;
 
-    /// Hands what it takes along to the guest.
+    /// Puts the arguments into the instance's store.
     fn lower(self, guest: &mut Guest) -> wasmtime::Result<Self::Params>;
 
     fn lift(results: Self::Results) -> Self::Output;
 
-    /// What comes of a call whose guest broke.
+    /// The output of a call that crashed.
     fn crashed(crash: Crash) -> Self::Output;
 
-    /// What is known of calls like this one.
+    /// The history of calls of the same handler or listener.
     fn history(&self) -> &Arc<CallHistory>;
 
-    /// When nobody waits for it any more; `None` if somebody does for ever.
+    /// When nobody waits for it any more; `None` if never.
     fn deadline(&self) -> Option<Instant>;
 
     /// The call in the queue of an instance that serves several.
-    fn job(pending: Pending<Self>) -> Job;
+    fn queued(queued: Queued<Self>) -> QueuedCall;
 }
 
-/// The export that runs calls of one kind.
+/// The export for calls of one kind.
 pub(crate) type Export<C> = TypedFunc<<C as Call>::Params, <C as Call>::Results>;
 
-/// What an instance exports to be called; a module lacks those of a kind that it has nothing of.
+/// The exports of an instance that calls go to. A module without handlers or without listeners lacks one.
 pub(crate) struct Exports {
     handle: Option<Export<Request>>,
     deliver: Option<Export<Event>>,
@@ -60,7 +60,7 @@ impl Exports {
         })
     }
 
-    /// The export that a call runs.
+    /// The export for a call.
     ///
     /// # Errors
     /// If the module lacks it; no route and no listener leads to such a call.
@@ -69,8 +69,19 @@ impl Exports {
     }
 }
 
+/// A call in the queue of an instance, with the sender of its output.
+pub(crate) struct Queued<C: Call> {
+    pub(crate) call: C,
+    pub(crate) output: oneshot::Sender<C::Output>,
+}
+
+/// A queued call of either kind.
+pub(crate) enum QueuedCall {
+    Request(Queued<Request>),
+    Event(Queued<Event>),
+}
+
 /// A request for a handler.
-#[derive(Clone)]
 pub(crate) struct Request {
     pub(crate) handler: u32,
     pub(crate) history: Arc<CallHistory>,
@@ -106,8 +117,8 @@ impl Call for Request {
         self.context.caller().deadline()
     }
 
-    fn job(pending: Pending<Self>) -> Job {
-        Job::Request(pending)
+    fn queued(queued: Queued<Self>) -> QueuedCall {
+        QueuedCall::Request(queued)
     }
 }
 
@@ -136,7 +147,7 @@ impl Call for Event {
     fn lift((result,): Self::Results) -> Self::Output {
         result.map(payload_in).map_err(|failure| {
             let code = FailureCode::new(failure.code);
-            // A status that HTTP does not have is none of an error either.
+            // A status that HTTP does not have becomes 500.
             let status = http::StatusCode::from_u16(failure.status).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
             Failure::with_code(code, status, failure.message)
         })
@@ -154,7 +165,7 @@ impl Call for Event {
         self.delivery.caller().deadline()
     }
 
-    fn job(pending: Pending<Self>) -> Job {
-        Job::Event(pending)
+    fn queued(queued: Queued<Self>) -> QueuedCall {
+        QueuedCall::Event(queued)
     }
 }

@@ -1,7 +1,10 @@
 //! The instances of a module, and the calls that they serve.
 
-pub(crate) mod async_pool;
-pub(crate) mod call;
-pub(crate) mod offload;
-pub(crate) mod reentrancy;
-pub(crate) mod sync_pool;
+mod async_instance;
+mod async_pool;
+mod call;
+mod crashes;
+pub(crate) mod handlers;
+mod offload;
+mod reentrancy;
+mod sync_pool;

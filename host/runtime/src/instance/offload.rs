@@ -1,4 +1,4 @@
-//! Moving a guest that takes long off the server's threads.
+//! Moves a guest that takes long off the server's threads.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -6,25 +6,26 @@ use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll};
 use std::time::Duration;
 
-use pointwork_core::{BoxFuture, Crash, CrashKind};
+use pointwork_core::BoxFuture;
 use tokio::task::JoinHandle;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 use tracing::Instrument;
 
-use crate::component::module_pre::{ModulePre, drained, spent};
-use crate::instance::call::Call;
+use super::call::Call;
+use super::crashes::{cpu_exceeded, drained, panicked};
+use crate::component::module_pre::ModulePre;
 use crate::scheduling::call_history::CallHistory;
 use crate::scheduling::meter::{Metered, Progress, SLICE, take_slice_used};
 use crate::scheduling::threads::Threads;
 
-/// Runs a call where it is polled, which is what a short one costs least, until a guest in it uses up its slice. Then
-/// it goes on among the guests' own threads, so that it cannot slow a server's worker down.
+/// Runs a call on the thread that polls it, which costs a short one least, until the guest has used up its time slice. Then
+/// the call continues on the scheduler threads, so that it cannot slow down a server's worker.
 ///
-/// It ends with the call, when the call has used up its processor time, or when its version has drained for too long.
+/// It ends with the call, when the call has used up its processor time, or when its version's time to drain is over.
 pub(crate) struct Offload<C: Call> {
     here: Option<BoxFuture<'static, C::Output>>,
     there: Option<JoinHandle<Progress<C::Output>>>,
-    /// Tells that the version is to end; asked for only by a call that has to wait.
+    /// Completes when the version ends; made only for a call that has to wait.
     cut: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
     history: Arc<CallHistory>,
     pre: Arc<ModulePre>,
@@ -39,67 +40,65 @@ impl<C: Call> Offload<C> {
         threads: Arc<Threads>,
     ) -> Self {
         Self {
-            history,
             here: Some(here),
             there: None,
             cut: None,
+            history,
             pre,
             threads,
         }
     }
 
-    fn go_on(&mut self, metered: Metered<C::Output>) {
+    fn poll_call(&mut self, cx: &mut TaskContext<'_>) -> Poll<C::Output> {
+        // Calls that crash often have no place on the server's threads.
+        let may_run_here = !self.history.crashes_often();
+        if let Some(here) = self.here.as_mut().filter(|_| may_run_here) {
+            // WASI waits with timers and sockets of tokio; the server's thread may have none.
+            let _entered = self.pre.settings.uses_wasi.then(|| self.threads.enter());
+            take_slice_used();
+            let polled = here.as_mut().poll(cx);
+            if polled.is_ready() || !take_slice_used() {
+                return polled;
+            }
+        }
+        if let Some(here) = self.here.take() {
+            let used = if may_run_here { SLICE } else { Duration::ZERO };
+            let (limit, history) = (self.pre.settings.limits.cpu, self.history.clone());
+            self.spawn(Metered::new(here, used, limit, history));
+        }
+        self.poll_there(cx)
+    }
+
+    fn spawn(&mut self, metered: Metered<C::Output>) {
         let priority = metered.priority();
         let run = metered.run().instrument(tracing::Span::current());
         self.there = Some(self.threads.spawn_at(priority, run));
     }
 
     fn poll_there(&mut self, cx: &mut TaskContext<'_>) -> Poll<C::Output> {
-        loop {
-            let Some(there) = &mut self.there else {
+        while let Some(there) = &mut self.there {
+            let Poll::Ready(progress) = Pin::new(there).poll(cx) else {
                 return Poll::Pending;
             };
-            let turn = match Pin::new(there).poll(cx) {
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(turn) => turn,
-            };
             self.there = None;
-            return Poll::Ready(match turn {
+            let history = Some(&*self.history);
+            return Poll::Ready(match progress {
                 Ok(Progress::Done(output)) => output,
                 Ok(Progress::Reschedule(metered)) => {
-                    self.go_on(metered);
+                    self.spawn(metered);
                     continue;
                 }
-                Ok(Progress::OverLimit) => C::crashed(spent(&self.pre, Some(&self.history))),
+                Ok(Progress::OverLimit) => C::crashed(cpu_exceeded(&self.pre, history)),
                 Err(error) => {
-                    self.pre.crashed(Some(&self.history));
                     let message = format!("the call of the guest did not end: {error}");
-                    C::crashed(Crash::new(CrashKind::Panic, message))
+                    C::crashed(panicked(&self.pre, history, message))
                 }
             });
         }
+        Poll::Pending
     }
 
-    fn poll_call(&mut self, cx: &mut TaskContext<'_>) -> Poll<C::Output> {
-        // What crashes again and again is not for the server's threads.
-        let trusted = !self.history.crashes_often();
-        if let Some(here) = self.here.as_mut().filter(|_| trusted) {
-            take_slice_used();
-            let polled = here.as_mut().poll(cx);
-            // This call moves; the one that waits for it need not.
-            if polled.is_ready() || !take_slice_used() {
-                return polled;
-            }
-        }
-        if let Some(here) = self.here.take() {
-            let used = if trusted { SLICE } else { Duration::ZERO };
-            let (limit, history) = (self.pre.limits.cpu, self.history.clone());
-            self.go_on(Metered::new(here, used, limit, history));
-        }
-        self.poll_there(cx)
-    }
-
-    fn end(&mut self) {
+    fn cancel(&mut self) {
         self.here = None;
         if let Some(there) = self.there.take() {
             there.abort();
@@ -119,7 +118,7 @@ impl<C: Call> Future for Offload<C> {
             .cut
             .get_or_insert_with(|| Box::pin(this.pre.cut.clone().cancelled_owned()));
         if cut.as_mut().poll(cx).is_ready() {
-            this.end();
+            this.cancel();
             return Poll::Ready(C::crashed(drained(&this.pre)));
         }
         Poll::Pending
@@ -128,6 +127,6 @@ impl<C: Call> Future for Offload<C> {
 
 impl<C: Call> Drop for Offload<C> {
     fn drop(&mut self) {
-        self.end();
+        self.cancel();
     }
 }

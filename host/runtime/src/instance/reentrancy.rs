@@ -1,18 +1,17 @@
-//! InstancePool for modules that are called from within themselves.
+//! Instance pools for modules that are called from within themselves.
 
 use std::sync::{Arc, OnceLock};
 
 use pointwork_core::MAX_DEPTH;
 
-/// Runs the calls of a module, in a bounded number of places.
+/// Runs the calls of a module in a bounded number of instances.
 pub(crate) trait InstancePool: Sized {
-    /// The same module with places of its own, none taken.
+    /// A pool for the same module, without instances.
     fn another(&self) -> Self;
 
-    /// Frees instances that were idle for too long, or all that are idle if the version is retired.
+    /// Frees instances that were idle for too long, or every idle one if the version is retired.
     fn shrink(&self);
 
-    /// What is idle.
     fn idle(&self) -> Idle;
 }
 
@@ -20,55 +19,55 @@ pub(crate) trait InstancePool: Sized {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Idle {
     pub(crate) instances: usize,
-    /// What they hold of requests that are over.
+    /// The contexts, deliveries, readers and writers that they hold of requests and events that are over.
     pub(crate) held: usize,
 }
 
-/// The places of a module, once for each level of re-entrance.
+/// One pool for each level of reentrancy.
 ///
-/// A call that waits for another call of the same module keeps its place meanwhile. If both drew from the same places,
-/// as many requests as there are places would wait for each other for ever. So a call from within a call to the same
-/// module takes a place one level further down, where nobody waits for those above.
-pub(crate) struct Reentrancy<R> {
-    outermost: Arc<R>,
-    inner: [OnceLock<Arc<R>>; MAX_DEPTH as usize],
+/// A call that waits for another call of the same module keeps its instance meanwhile. With one pool for both, as many
+/// requests as there are instances would wait for each other for ever. So a call from within a call to the same module takes
+/// an instance of the next pool, where nobody waits for those above.
+pub(crate) struct PoolByLevel<P> {
+    outermost: Arc<P>,
+    inner: [OnceLock<Arc<P>>; MAX_DEPTH as usize],
 }
 
-impl<R: InstancePool> Reentrancy<R> {
-    pub(crate) fn new(outermost: R) -> Self {
+impl<P: InstancePool> PoolByLevel<P> {
+    pub(crate) fn new(outermost: P) -> Self {
         Self {
             outermost: Arc::new(outermost),
             inner: Default::default(),
         }
     }
 
-    fn all(&self) -> impl Iterator<Item = &Arc<R>> {
-        std::iter::once(&self.outermost).chain(self.inner.iter().filter_map(OnceLock::get))
+    /// The pool for calls that as many other calls of the module wait for.
+    pub(crate) fn at(&self, reentrance: usize) -> &Arc<P> {
+        match reentrance.checked_sub(1) {
+            None => &self.outermost,
+            Some(level) => {
+                // A chain is not deeper than the array is long.
+                let pool = &self.inner[level.min(self.inner.len() - 1)];
+                pool.get_or_init(|| Arc::new(self.outermost.another()))
+            }
+        }
     }
 
     /// See [`InstancePool::shrink`].
     pub(crate) fn shrink(&self) {
-        self.all().for_each(|places| places.shrink());
+        self.all().for_each(|pool| pool.shrink());
     }
 
     /// See [`InstancePool::idle`].
     pub(crate) fn idle(&self) -> Idle {
-        self.all()
-            .map(|places| places.idle())
-            .fold(Idle::default(), |sum, idle| Idle {
-                instances: sum.instances + idle.instances,
-                held: sum.held + idle.held,
-            })
+        let idle = self.all().map(|pool| pool.idle());
+        idle.fold(Idle::default(), |sum, idle| Idle {
+            instances: sum.instances + idle.instances,
+            held: sum.held + idle.held,
+        })
     }
 
-    /// The places for calls that as many other calls of the module wait for.
-    pub(crate) fn at(&self, reentrance: usize) -> &Arc<R> {
-        match reentrance.checked_sub(1) {
-            None => &self.outermost,
-            // A chain is not longer than that.
-            Some(level) => {
-                self.inner[level.min(self.inner.len() - 1)].get_or_init(|| Arc::new(self.outermost.another()))
-            }
-        }
+    fn all(&self) -> impl Iterator<Item = &Arc<P>> {
+        std::iter::once(&self.outermost).chain(self.inner.iter().filter_map(OnceLock::get))
     }
 }

@@ -1,238 +1,186 @@
-//! Modules of the synchronous form: an instance serves one call at a time.
+//! The instances of a synchronous module: each serves one call at a time.
 
-use std::future::ready;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use pointwork_core::{BoxFuture, HandlerFuture, Outcome};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::timeout;
-use wasmtime::{Store, Trap, UpdateDeadline};
+use pointwork_core::{BoxFuture, within};
+use tokio::sync::{Semaphore, SemaphorePermit};
+use wasmtime::{Store, UpdateDeadline};
 
-use crate::component::module_pre::{Full, ModulePre, overloaded, trapped};
+use super::call::{Call, Exports};
+use super::crashes::{Overload, overloaded, trapped};
+use super::offload::Offload;
+use super::reentrancy::{Idle, InstancePool};
+use crate::component::module_pre::ModulePre;
 use crate::guest::Guest;
-use crate::instance::call::{Call, Export, Exports, Request};
-use crate::instance::offload::Offload;
-use crate::instance::reentrancy::{Idle, InstancePool};
-use crate::scheduling::call_history::CallHistory;
 use crate::scheduling::meter::slice_used;
 use crate::scheduling::metrics::Counted;
 use crate::scheduling::threads::Threads;
 
-/// How many slices a call without a fiber may take before it is begun again on one.
-const SLICES_WITHOUT_FIBER: u32 = 2;
-
-/// The instances of a module of the synchronous form.
+/// The instances of a synchronous module.
 ///
-/// An instance that is done waits for its next call; one that trapped is never used again. A call runs on a fiber, so
-/// that it can wait for an event and yield when its slice is over. A module that is pure does neither as a rule: it runs
-/// as a plain call, which costs about half as much. Should such a call use up two slices, it is thrown away, which nobody
-/// can tell since it is pure, and begun again on a fiber.
+/// An instance that served a call waits for the next one; an instance that trapped is never used again. A call runs on a
+/// fiber, so that it can wait for an event and yield when its time slice is over.
 pub(crate) struct SyncPool {
     pre: Arc<ModulePre>,
-    pure: bool,
     threads: Arc<Threads>,
-    idle: Mutex<Vec<Warm>>,
-    permits: Arc<Semaphore>,
+    idle: Mutex<Vec<SyncInstance>>,
+    /// One permit for each instance that may exist.
+    permits: Semaphore,
 }
 
-/// An instance that waits for a call.
-struct Warm {
+struct SyncInstance {
     store: Store<Guest>,
     exports: Exports,
     served: u64,
-    /// Whether it is thrown away after its next call.
-    last: bool,
-    since: Instant,
+    /// Whether it serves no call but the first.
+    single_use: bool,
+    idle_since: Instant,
 }
 
 impl SyncPool {
-    pub(crate) fn new(pre: Arc<ModulePre>, pure: bool, threads: Arc<Threads>) -> Self {
-        let permits = Arc::new(Semaphore::new(pre.limits.instances));
+    pub(crate) fn new(pre: Arc<ModulePre>, threads: Arc<Threads>) -> Self {
+        let permits = Semaphore::new(pre.settings.limits.instances);
         Self {
             pre,
-            pure,
             threads,
             idle: Mutex::default(),
             permits,
         }
     }
 
-    /// Runs a handler; at once, if the module is pure and an instance is idle.
-    pub(crate) fn handle(self: Arc<Self>, request: Request, counted: Counted) -> HandlerFuture {
-        // A plain call cannot leave the server's thread, where one that is known to loop or crash has no place.
-        if self.pure
-            && !request.history.loops()
-            && !request.history.crashes_often()
-            && let Some(outcome) = self.run_plain(&request)
-        {
-            return Box::pin(ready(outcome));
-        }
-        self.run(request, counted)
-    }
-
-    /// Runs a call on a fiber.
+    /// Runs a call, on the thread that polls it as long as it is short.
     pub(crate) fn run<C: Call>(self: Arc<Self>, call: C, counted: Counted) -> BoxFuture<'static, C::Output> {
         let (pre, threads) = (self.pre.clone(), self.threads.clone());
         let history = call.history().clone();
-        let call = Box::pin(self.run_on_fiber(call, counted));
-        Box::pin(Offload::<C>::new(call, history, pre, threads))
+        let work = Box::pin(async move {
+            let _counted = counted;
+            self.serve(call).await
+        });
+        Box::pin(Offload::<C>::new(work, history, pre, threads))
     }
 
-    fn lock_idle(&self) -> MutexGuard<'_, Vec<Warm>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn take_idle(&self) -> Option<Warm> {
-        self.lock_idle().pop()
-    }
-
-    /// Makes room for one instance more, if those that are idle leave none.
-    fn make_room(&self) {
-        let mut idle = self.lock_idle();
-        // The first is the one that was idle for the longest time.
-        let first = (idle.len() > self.permits.available_permits()).then(|| idle.remove(0));
-        // Freeing takes its time; nobody has to wait for it.
-        drop(idle);
-        drop(first);
-    }
-
-    /// Keeps an instance for the next call, if it may serve one.
-    fn keep(&self, mut warm: Warm) {
-        warm.served += 1;
-        if !warm.last && warm.served < self.pre.limits.reuse && !self.pre.is_retired() {
-            warm.since = Instant::now();
-            self.lock_idle().push(warm);
-        }
-    }
-
-    /// A plain call on an idle instance; `None` if there is none, or the call is not one to be made without a fiber.
-    fn run_plain(&self, request: &Request) -> Option<Outcome> {
-        let mut warm = self.take_idle()?;
-        warm.store.data_mut().begin_call(false);
-        let result = warm
-            .begin(request.clone())
-            .and_then(|(handle, params)| handle.call(&mut warm.store, params));
-        match result {
-            Err(error) if error.downcast_ref::<Trap>() == Some(&Trap::Interrupt) => None,
-            result => Some(self.end::<Request>(&request.history, warm, result)),
-        }
-    }
-
-    async fn run_on_fiber<C: Call>(self: Arc<Self>, call: C, _counted: Counted) -> C::Output {
+    async fn serve<C: Call>(&self, call: C) -> C::Output {
         let _permit = match self.permit().await {
             Ok(permit) => permit,
-            Err(full) => return C::crashed(overloaded(&self.pre, full)),
+            Err(overload) => return C::crashed(overloaded(&self.pre, overload)),
         };
         let history = call.history().clone();
-        let mut warm = match self.warm(history.crashes_often()).await {
-            Ok(warm) => warm,
+        let mut instance = match self.instance(history.crashes_often()).await {
+            Ok(instance) => instance,
             Err(error) => return C::crashed(trapped(&self.pre, Some(&history), &error, None)),
         };
-        warm.store.data_mut().begin_call(true);
-        let result = match warm.begin(call) {
-            Ok((export, params)) => export.call_async(&mut warm.store, params).await,
-            Err(error) => Err(error),
-        };
-        self.end::<C>(&history, warm, result)
-    }
-
-    fn end<C: Call>(&self, history: &CallHistory, mut warm: Warm, result: wasmtime::Result<C::Results>) -> C::Output {
-        match result {
+        match instance.call(call).await {
             Ok(results) => {
-                self.pre.metrics.succeeded();
-                self.keep(warm);
+                self.pre.settings.metrics.succeeded();
+                self.keep(instance);
                 C::lift(results)
             }
             Err(error) => {
-                let guest = warm.store.data_mut();
-                C::crashed(trapped(&self.pre, Some(history), &error, Some(guest)))
+                let guest = instance.store.data_mut();
+                C::crashed(trapped(&self.pre, Some(&history), &error, Some(guest)))
             }
         }
     }
 
-    async fn permit(&self) -> Result<OwnedSemaphorePermit, Full> {
-        if let Ok(permit) = self.permits.clone().try_acquire_owned() {
+    async fn permit(&self) -> Result<SemaphorePermit<'_>, Overload> {
+        if let Ok(permit) = self.permits.try_acquire() {
             return Ok(permit);
         }
-        let limits = &self.pre.limits;
-        let _waiting = self.pre.metrics.wait(limits.queue).ok_or(Full::Queue)?;
-        match timeout(limits.queue_wait, self.permits.clone().acquire_owned()).await {
-            Ok(Ok(permit)) => Ok(permit),
+        let limits = &self.pre.settings.limits;
+        let _waiting = self.pre.settings.metrics.wait(limits.queue).ok_or(Overload::Queue)?;
+        let until = Instant::now() + limits.queue_wait;
+        match within(&*self.threads, until, self.permits.acquire()).await {
+            Some(Ok(permit)) => Ok(permit),
             // Nobody closes the semaphore.
-            Ok(Err(_)) | Err(_) => Err(Full::Instances),
+            Some(Err(_)) | None => Err(Overload::Instances),
         }
     }
 
-    /// An instance for a call that has a permit. For one that is likely to crash, it is one that no other call ever has:
-    /// those that are idle are left to the others.
-    async fn warm(&self, alone: bool) -> wasmtime::Result<Warm> {
-        if !alone {
-            return match self.take_idle() {
-                Some(warm) => Ok(warm),
-                None => self.make().await,
+    /// An instance for a call that has a permit. A call that is likely to crash gets one that serves no other call: idle
+    /// ones are left to the others.
+    async fn instance(&self, likely_to_crash: bool) -> wasmtime::Result<SyncInstance> {
+        if !likely_to_crash {
+            let idle = self.lock_idle().pop();
+            return match idle {
+                Some(instance) => Ok(instance),
+                None => self.instantiate().await,
             };
         }
         self.make_room();
-        let mut warm = self.make().await?;
-        warm.last = true;
-        Ok(warm)
+        let mut instance = self.instantiate().await?;
+        instance.single_use = true;
+        Ok(instance)
     }
 
-    async fn make(&self) -> wasmtime::Result<Warm> {
+    async fn instantiate(&self) -> wasmtime::Result<SyncInstance> {
         let mut store = self.pre.store()?;
-        store.epoch_deadline_callback(|mut store| {
-            let guest = store.data_mut();
-            guest.slices += 1;
-            if guest.on_fiber {
-                slice_used();
-                return Ok(UpdateDeadline::Yield(1));
-            }
-            Ok(if guest.slices < SLICES_WITHOUT_FIBER {
-                UpdateDeadline::Continue(1)
-            } else {
-                UpdateDeadline::Interrupt
-            })
+        store.epoch_deadline_callback(|_| {
+            slice_used();
+            Ok(UpdateDeadline::Yield(1))
         });
-        store.data_mut().begin_call(true);
         store.set_epoch_deadline(1);
         let instance = self.pre.instance_pre.instantiate_async(&mut store).await?;
         let exports = Exports::of(&self.pre, &mut store, &instance)?;
-        Ok(Warm {
+        Ok(SyncInstance {
             store,
             exports,
             served: 0,
-            last: false,
-            since: Instant::now(),
+            single_use: false,
+            idle_since: Instant::now(),
         })
+    }
+
+    /// Keeps an instance for the next call, if it may serve one.
+    fn keep(&self, mut instance: SyncInstance) {
+        instance.served += 1;
+        if !instance.single_use && instance.served < self.pre.settings.limits.reuse && !self.pre.is_retired() {
+            instance.idle_since = Instant::now();
+            self.lock_idle().push(instance);
+        }
+    }
+
+    /// Frees the oldest idle instance if the idle ones leave no room for another.
+    fn make_room(&self) {
+        let mut idle = self.lock_idle();
+        let oldest = (idle.len() > self.permits.available_permits()).then(|| idle.remove(0));
+        // An instance is freed after the lock: it takes its time.
+        drop(idle);
+        drop(oldest);
+    }
+
+    fn lock_idle(&self) -> MutexGuard<'_, Vec<SyncInstance>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Warm {
-    /// The export of a call and what to call it with.
-    fn begin<C: Call>(&mut self, call: C) -> wasmtime::Result<(Export<C>, C::Params)> {
-        self.store.set_epoch_deadline(1);
-        Ok((self.exports.get::<C>()?, call.lower(self.store.data_mut())?))
+impl SyncInstance {
+    async fn call<C: Call>(&mut self, call: C) -> wasmtime::Result<C::Results> {
+        let Self { store, exports, .. } = self;
+        store.data_mut().begin_call();
+        store.set_epoch_deadline(1);
+        let params = call.lower(store.data_mut())?;
+        exports.get::<C>()?.call_async(store, params).await
     }
 }
 
 impl InstancePool for SyncPool {
     fn another(&self) -> Self {
-        Self::new(self.pre.clone(), self.pure, self.threads.clone())
+        Self::new(self.pre.clone(), self.threads.clone())
     }
 
     fn shrink(&self) {
         let now = Instant::now();
         let mut idle = self.lock_idle();
-        // The one that came last is taken first, so the oldest are in front.
+        // The last one is taken first, so the oldest are in front.
         let old = if self.pre.is_retired() {
             idle.len()
         } else {
-            let allowed = self.pre.limits.idle;
-            idle.partition_point(|warm| now.saturating_duration_since(warm.since) > allowed)
+            let allowed = self.pre.settings.limits.idle;
+            idle.partition_point(|instance| now.saturating_duration_since(instance.idle_since) > allowed)
         };
         let old: Vec<_> = idle.drain(..old).collect();
-        // Freeing takes its time; nobody has to wait for it.
+        // Instances are freed after the lock: it takes its time.
         drop(idle);
         drop(old);
     }
@@ -241,7 +189,7 @@ impl InstancePool for SyncPool {
         let mut idle = self.lock_idle();
         Idle {
             instances: idle.len(),
-            held: idle.iter_mut().map(|warm| warm.store.data_mut().held()).sum(),
+            held: idle.iter_mut().map(|instance| instance.store.data_mut().held()).sum(),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::time::Instant;
 
 use pointwork_core::{BoxFuture, Executor};
-use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::runtime::{Builder, EnterGuard, Handle, Runtime};
 use tokio::task::JoinHandle;
 
 use crate::{Error, ErrorKind};
@@ -68,6 +68,11 @@ impl Threads {
             normal: ThreadPool::start(pool("pointwork-guest").event_interval(1))?,
             low: ThreadPool::start(pool("pointwork-slow").event_interval(1).on_thread_start(lower_priority))?,
         })
+    }
+
+    /// Makes tokio's timers and sockets available to the thread until the result is dropped.
+    pub(crate) fn enter(&self) -> EnterGuard<'_> {
+        self.normal.handle.enter()
     }
 
     /// Runs guest code at normal priority.

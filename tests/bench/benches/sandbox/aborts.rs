@@ -62,7 +62,7 @@ pub fn run() -> Result<()> {
         tokio::time::sleep(Duration::from_millis(10)).await;
         Ok(Payload::null())
     })?;
-    for (name, runs) in [("synchronous", Runs::Fiber), ("asynchronous", Runs::Asynchronous)] {
+    for (name, runs) in [("synchronous", Runs::Synchronous), ("asynchronous", Runs::Asynchronous)] {
         runtime.block_on(app.load(name, runs.build(guest(name))))?;
     }
     let address = start_on(&app, &adapter)?;

@@ -97,7 +97,7 @@ pub fn run(role: &str) -> Result<()> {
     // Ends with the process that started this one, whatever becomes of that.
     for line in std::io::stdin().lines() {
         if line? == "heavy" {
-            let heavy = laden(&Runs::Plain.build(good("heavy")), functions()?, FUNCTION);
+            let heavy = laden(&Runs::Synchronous.build(good("heavy")), functions()?, FUNCTION);
             match runtime.block_on(app.swap("heavy", heavy)) {
                 Ok(_) => println!("swapped in"),
                 Err(error) => println!("refused: {error}"),
@@ -135,7 +135,7 @@ async fn sandbox() -> Result<App> {
         let options = ModuleOptions::new().limits(limits.clone()).breaker(breaker.clone());
         app.load_with(&name, runs.build(bad(&prefix)), options).await?;
     }
-    app.load("heavy", Runs::Plain.build(good("heavy"))).await?;
+    app.load("heavy", Runs::Synchronous.build(good("heavy"))).await?;
     Ok(app)
 }
 

@@ -7,22 +7,19 @@ use pointwork_suite::guest::{Controller, End, Guest, Program};
 /// How a module runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Runs {
-    /// The synchronous form, pure: a plain call.
-    Plain,
-    /// The synchronous form, on a fiber.
-    Fiber,
+    /// The synchronous form.
+    Synchronous,
     /// The asynchronous form.
     Asynchronous,
 }
 
 impl Runs {
-    pub const ALL: [Self; 3] = [Self::Plain, Self::Fiber, Self::Asynchronous];
+    pub const ALL: [Self; 2] = [Self::Synchronous, Self::Asynchronous];
 
     /// The component of a guest that runs this way.
     pub fn build(self, guest: Guest) -> Vec<u8> {
         match self {
-            Self::Plain => guest.lean(),
-            Self::Fiber => guest,
+            Self::Synchronous => guest,
             Self::Asynchronous => guest.asynchronous(),
         }
         .build()
@@ -32,8 +29,7 @@ impl Runs {
 impl fmt::Display for Runs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Self::Plain => "plain call",
-            Self::Fiber => "on a fiber",
+            Self::Synchronous => "synchronous",
             Self::Asynchronous => "asynchronous",
         })
     }

@@ -18,8 +18,8 @@ const GOAL: f64 = 1.5;
 
 pub fn run() -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let file = folder.path().join("plain.wasm");
-    let bytes = component("plain")?;
+    let file = folder.path().join("calls.wasm");
+    let bytes = component("calls")?;
     println!("one module, written with the Rust SDK, of {} KiB", bytes.len() / 1024);
     std::fs::write(&file, bytes)?;
     let file = file.to_str().context("the folder's name is no text")?;
@@ -43,7 +43,7 @@ pub fn run() -> Result<()> {
             let server = Child::start("start", arguments)?;
             let status = runtime.block_on(async {
                 let mut connection = Connection::open(server.address).await?;
-                Ok::<_, anyhow::Error>(connection.ask(&get("/plain/42")).await?.status)
+                Ok::<_, anyhow::Error>(connection.ask(&get("/calls/42")).await?.status)
             })?;
             let took: Duration = began.elapsed();
             ensure!(status == 200, "the first reply was {status}");

@@ -138,7 +138,7 @@ fn kinds() -> Vec<Kind> {
 
 pub fn run() -> Result<()> {
     let runs = match option("--form").as_deref() {
-        None | Some("synchronous") => Runs::Fiber,
+        None | Some("synchronous") => Runs::Synchronous,
         Some("asynchronous") => Runs::Asynchronous,
         Some(other) => bail!("there is no form `{other}`; expected `synchronous` or `asynchronous`"),
     };

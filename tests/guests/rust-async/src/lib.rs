@@ -1,4 +1,4 @@
-//! An asynchronous module: handlers that wait do not hold up the other requests of their instance.
+//! An asynchronous module: a handler that waits does not block the other requests of its instance.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -7,7 +7,7 @@ use pointwork_guest::{
 };
 use serde::{Deserialize, Serialize};
 
-/// What the shop sells.
+/// A product of the shop.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Product {
     pub id: u64,
@@ -16,15 +16,15 @@ pub struct Product {
 }
 
 events! {
-    /// Every product.
+    /// All products.
     pub AllProducts = "db:product:all": () => Vec<Product>;
-    /// One product, if there is one of that id.
+    /// The product of that id, if there is one.
     pub ProductById = "db:product:by-id": u64 => Option<Product>;
-    /// Somebody looked at the product of that id.
+    /// The product of that id was viewed.
     pub ProductViewed = "product:viewed": u64;
-    /// Returns after so many milliseconds.
+    /// Returns after that number of milliseconds.
     pub Wait = "clock:wait": u64 => ();
-    /// The channel `response` replies in the controller's stead.
+    /// The channel `response` replies instead of the controller.
     pub Send = "response:send": String;
 }
 
@@ -58,7 +58,7 @@ impl Products {
     }
 }
 
-/// Waiting, in all its forms.
+/// Handlers that wait, in all ways.
 pub struct Waits;
 
 #[controller("waits")]
@@ -69,7 +69,7 @@ impl Waits {
         Ok("waited")
     }
 
-    /// How many requests of this kind the instance had begun when this one began.
+    /// The number of requests of this kind that the instance had begun when this one began.
     #[get(":ms/begun")]
     async fn begun(ctx: &AsyncContext, ms: Path<u64>) -> Result<String, CallError> {
         static BEGUN: AtomicU32 = AtomicU32::new(0);
@@ -108,7 +108,7 @@ impl Waits {
     }
 }
 
-/// A controller without `async fn`, in an asynchronous module all the same.
+/// A controller without `async fn` in an asynchronous module.
 pub struct Health;
 
 #[controller("health")]

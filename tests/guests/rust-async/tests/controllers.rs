@@ -1,4 +1,4 @@
-//! Handlers of the asynchronous form under the same test harness.
+//! Native unit tests of asynchronous handlers.
 
 use pointwork_guest::testing::TestRequest;
 use rust_async::{AllProducts, Health, Product, ProductById, ProductViewed, Products, Send, Wait, Waits};

@@ -1,4 +1,4 @@
-//! A synchronous module that shows every feature of the SDK to the behaviour suite.
+//! A synchronous module that uses every feature of the SDK, for the behaviour suite.
 
 mod methods;
 
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 pub use methods::Methods;
 
-/// What the shop sells.
+/// A product of the shop.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Product {
     pub id: u64,
@@ -25,7 +25,7 @@ pub struct NewProduct {
     pub price: f64,
 }
 
-/// What `search` reads from the query.
+/// The query of `search`.
 #[derive(Debug, Deserialize)]
 pub struct Search {
     pub text: String,
@@ -36,13 +36,13 @@ pub struct Search {
 }
 
 events! {
-    /// Every product.
+    /// All products.
     pub AllProducts = "db:product:all": () => Vec<Product>;
-    /// One product, if there is one of that id.
+    /// The product of that id, if there is one.
     pub ProductById = "db:product:by-id": u64 => Option<Product>;
-    /// Somebody looked at the product of that id.
+    /// The product of that id was viewed.
     pub ProductViewed = "product:viewed": u64;
-    /// The channel `response` replies in the controller's stead.
+    /// The channel `response` replies instead of the controller.
     pub Send = "response:send": String;
 }
 
@@ -101,7 +101,7 @@ impl Products {
     }
 }
 
-/// Every kind of reply, and the corners of the context.
+/// All kinds of replies, and rarely used functions of the context.
 pub struct Replies;
 
 #[controller("replies")]
@@ -168,7 +168,7 @@ impl Replies {
         body.finish()
     }
 
-    /// Says what a call comes to whose listener may return something else than was declared.
+    /// Replies with the result of a call whose listener may return another type than declared.
     #[get("undecoded")]
     fn undecoded(ctx: &Context) -> String {
         match ctx.call::<AllProducts>(()) {
@@ -217,7 +217,7 @@ impl Replies {
         )
     }
 
-    /// Not bound to any route: it has no attribute.
+    /// Not a handler: it has no attribute.
     pub fn helper() -> &'static str {
         "helper"
     }
@@ -244,10 +244,10 @@ impl Health {
     }
 }
 
-/// A controller inherits methods of a trait, and they are not its own: the default method below is not a handler. It has no attribute, since
-/// the compiler refuses one there.
+/// Methods of a trait are not handlers. The default method below has no attribute, since the compiler refuses one
+/// there.
 pub trait Inherited {
-    /// Would be one, if inheritance counted.
+    /// Would be a handler if methods of a trait were.
     fn inherited() -> &'static str {
         "inherited"
     }
@@ -255,7 +255,7 @@ pub trait Inherited {
 
 impl Inherited for Health {}
 
-/// A controller that the module does not list takes no part in it.
+/// A controller that is not in the list of the module, so it is not part of it.
 pub struct Unlisted;
 
 #[controller("unlisted")]

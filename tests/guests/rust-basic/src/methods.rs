@@ -1,9 +1,9 @@
 use pointwork_guest::{Context, HttpStatus, Reply, RequestMethod, controller};
 
-/// Every attribute that there is, all at one path: each handler says its own name.
+/// All attributes at one path. Each handler replies with its own name.
 pub struct Methods;
 
-/// A name in a header: a reply to HEAD or CONNECT has no body.
+/// The name is in a header, since replies to HEAD and CONNECT have no body.
 fn named(name: &'static str) -> Reply {
     Reply::new(HttpStatus::OK).header("x-handler", name).text(name)
 }

@@ -1,4 +1,4 @@
-//! Unit tests as an author of controllers writes them: natively, without a host.
+//! Native unit tests of controllers, without a host, as an author writes them.
 
 use pointwork_guest::testing::TestRequest;
 use rust_basic::{

@@ -1,4 +1,4 @@
-//! An asynchronous module of a controller and channels: several calls of one handler or listener in flight at once.
+//! An asynchronous module of a controller and channels, with several calls of one handler or listener in flight.
 
 use futures_util::future::try_join;
 use pointwork_guest::{
@@ -7,15 +7,15 @@ use pointwork_guest::{
 };
 
 events! {
-    /// Returns after so many milliseconds; not of this module.
+    /// Returns after that number of milliseconds. Another module listens to it.
     pub Wait = "clock:wait": u64 => ();
-    /// Waits twice at once, so many milliseconds each.
+    /// Waits twice at the same time, for that number of milliseconds each.
     pub Both = "relay:both": u64 => ();
     /// Replies with the text.
     pub Send = "response2:send": String;
 }
 
-/// Waits, itself or through a channel.
+/// Waits by itself or through a channel.
 pub struct Waits;
 
 #[controller("both")]
@@ -38,7 +38,7 @@ impl Waits {
     }
 }
 
-/// Waits for somebody else.
+/// Waits for another channel.
 pub struct Relay;
 
 #[channel("relay")]
@@ -57,7 +57,7 @@ impl Relay {
     }
 }
 
-/// Replies in a controller's stead.
+/// Replies instead of a controller.
 pub struct Response;
 
 #[channel("response2")]
@@ -68,7 +68,7 @@ impl Response {
     }
 }
 
-/// A channel without `async fn`, in an asynchronous module all the same.
+/// A channel without `async fn` in an asynchronous module.
 pub struct Names;
 
 #[channel("names")]

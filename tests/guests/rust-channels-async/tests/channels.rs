@@ -1,4 +1,4 @@
-//! Listeners of the asynchronous form under the same test harness.
+//! Native unit tests of asynchronous listeners.
 
 use pointwork_guest::Payload;
 use pointwork_guest::testing::{TestEvent, TestRequest};

@@ -36,13 +36,13 @@ impl Db {
         Ok(delivery.call::<Answer>(text)?)
     }
 
-    /// Bound to no event: it has no attribute.
+    /// Not a listener: it has no attribute.
     pub fn helper() -> &'static str {
         "helper"
     }
 }
 
-/// Replies in a controller's stead.
+/// Replies instead of a controller.
 pub struct Response;
 
 #[channel("response")]
@@ -69,7 +69,7 @@ impl Response {
     }
 }
 
-/// Passes on what was noted.
+/// Forwards notes.
 pub struct Audit;
 
 #[channel("audit")]
@@ -80,7 +80,7 @@ impl Audit {
     }
 }
 
-/// Hears what breaks in the server.
+/// Listens to the errors of the server.
 pub struct Server;
 
 #[channel("server")]

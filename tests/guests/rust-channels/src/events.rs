@@ -1,10 +1,10 @@
-//! The event map: what the module hears, and what it expects somebody else to hear.
+//! The event map: events of this module, and events that other modules or the host listen to.
 
 use pointwork_guest::events;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What the shop sells.
+/// A product of the shop.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Product {
     pub id: u64,
@@ -12,15 +12,15 @@ pub struct Product {
 }
 
 events! {
-    /// One product, if there is one of that id.
+    /// The product of that id, if there is one.
     pub ProductById = "db:product:by-id": u64 => Option<Product>;
-    /// Calls itself so many times, and returns how many calls it was.
+    /// Calls itself that number of times, and returns the number of calls.
     pub Nest = "db:nest": u32 => u32;
     /// Traps.
     pub Trap = "db:trap": () => ();
     /// Fails with a code of its own.
     pub Fail = "db:fail": () => ();
-    /// Asks whoever answers for the application.
+    /// Calls the channel that answers for the application.
     pub Ask = "db:ask": String => String;
     /// Replies with the text.
     pub Send = "response:send": String;
@@ -30,15 +30,15 @@ events! {
     pub Twice = "response:twice": String;
     /// Notes a text.
     pub Note = "audit:note": String => ();
-    /// Something of the server's broke.
+    /// An error of the server.
     pub Crashed = "server:crashed": Value;
 }
 
 events! {
-    /// Answers a question; not of this module.
+    /// Answers a question. Another module listens to it.
     pub Answer = "app:answer": String => String;
-    /// A text was noted; not of this module.
+    /// A text was noted. Another module listens to it.
     pub Noted = "app:noted": String => ();
-    /// A crash was heard, as it came; not of this module.
+    /// A crash was reported. Another module listens to it.
     pub CrashHeard = "app:crashed": Value => ();
 }

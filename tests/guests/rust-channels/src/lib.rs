@@ -1,4 +1,4 @@
-//! A synchronous module of controllers and channels that shows what channels can do to the behaviour suite.
+//! A synchronous module of controllers and channels that uses every feature of channels, for the behaviour suite.
 
 mod channels;
 mod events;

@@ -2,7 +2,7 @@ use pointwork_guest::{CallError, Context, Deferred, HttpStatus, Json, Path, Thro
 
 use crate::events::{Ask, Fail, Nest, Note, Product, ProductById, Send, Silent, Trap, Twice};
 
-/// Holds no side effects: all that it does happens in channels.
+/// Has no side effects of its own: it only calls channels.
 pub struct Shop;
 
 #[controller("shop")]

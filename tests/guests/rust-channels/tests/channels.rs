@@ -1,4 +1,4 @@
-//! Unit tests as an author of channels writes them: natively, without a host.
+//! Native unit tests of channels, without a host, as an author writes them.
 
 use pointwork_guest::testing::{TestEvent, TestRequest};
 use pointwork_guest::{Channel, Payload};
@@ -110,7 +110,7 @@ fn without_a_context_the_listener_does_not_run() {
     let reaction = TestEvent::new::<Send>("tea".into()).run::<Response>();
     assert_eq!(
         reaction.failure().map(|failure| failure.message.as_str()),
-        Some("event `response:send` came without a context, expected one to be handed over with it")
+        Some("event `response:send` came without a context, expected a context to be handed over with it")
     );
 }
 
@@ -160,7 +160,7 @@ fn a_controller_reaches_channels_by_their_events() {
 }
 
 #[test]
-#[should_panic(expected = "no listener of channel `audit` hears `audit:nothing`")]
+#[should_panic(expected = "channel `audit` has no listener for `audit:nothing`")]
 fn an_event_that_nobody_hears_names_those_that_are() {
     let _ = TestEvent::named("audit:nothing", &()).run::<Audit>();
 }

@@ -1,4 +1,4 @@
-//! A channel module that tries everything a module can be granted, and tells what came of it.
+//! A channel module that tries everything that a module can be granted, and returns the results.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
@@ -9,7 +9,7 @@ use serde::Deserialize;
 use wasip2::http::outgoing_handler;
 use wasip2::http::types::{Fields, OutgoingRequest, Scheme};
 
-/// What lies outside the sandbox.
+/// Everything outside the sandbox.
 pub struct Outside;
 
 #[derive(Deserialize)]
@@ -50,7 +50,7 @@ impl Outside {
         std::env::vars().count()
     }
 
-    /// Whether the clocks run.
+    /// Whether the clocks advance.
     #[on("clocks")]
     fn clocks() -> bool {
         let began = Instant::now();
@@ -63,7 +63,7 @@ impl Outside {
         eprintln!("{text}, to standard error");
     }
 
-    /// Sends a line to an address and returns the one that comes back.
+    /// Sends a line to an address and returns the line that it gets back.
     #[on("connect")]
     fn connect(address: String) -> Result<String, Failure> {
         let mut stream = TcpStream::connect(address).map_err(failed)?;

@@ -25,8 +25,8 @@ cases![
     an_extension_lasts_for_the_request: H9;
 ];
 
-/// The first half of H2. The second half, that a middleware which saw the request earlier saw no parameters, needs a
-/// framework's own middleware: the tests of the mounts show it in `adapters/{axum,hyper,actix,salvo}/tests/wire`.
+/// The first half of the row (spec H2). The second half, that a middleware which saw the request earlier saw none, needs
+/// a framework's own middleware: the tests of each framework in `tests/wire/tests/wire` and `examples/mount/tests` show it.
 async fn parameters_are_there_before_the_handler_runs(stage: Stage) -> Result<()> {
     let module = at_root(|t| t.get("a/:x/:y", Program::new().param("y").say("-").param("x")));
     let live = stage.start(AppSpec::new().load("m", module)).await?;

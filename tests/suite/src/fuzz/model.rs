@@ -1,6 +1,6 @@
 use anyhow::Result;
 use pointwork_core::http::{Method, Uri, Version};
-use pointwork_core::routing::{Entry, MethodFilter, Owner, Pattern, Resolution, Table, TableOptions, guard};
+use pointwork_core::routing::{MethodFilter, Owner, Pattern, Resolution, RouteEntry, Table, TableOptions, guard};
 
 use super::{Line, Request};
 
@@ -26,7 +26,7 @@ impl Model {
     pub(super) fn new(lines: &[Line]) -> Result<Self> {
         let mut entries = Vec::new();
         for (target, line) in lines.iter().enumerate() {
-            entries.push(Entry {
+            entries.push(RouteEntry {
                 filter: MethodFilter::parse(line.method)?,
                 pattern: Pattern::parse(&line.path)?,
                 owner: Owner::Manual,

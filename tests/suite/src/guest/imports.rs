@@ -58,17 +58,13 @@ const DELIVERY: &[Function] = &[
 const CALL_ON: Function = ("events", "call_on", "[method]delivery.call", 8);
 const CALL_ON_ASYNC: Function = ("events-async", "call_on", "call", 8);
 
-/// The imports of the module whose code that is, as text.
-pub(super) fn text(guest: &Guest, version: &str, code: &str) -> String {
+/// The imports of a module, as text.
+pub(super) fn text(guest: &Guest, version: &str) -> String {
     let waiting = if guest.asynchronous { WAITING_ASYNC } else { WAITING };
     let mut functions = [CONTEXT, waiting].concat();
     if !guest.channels.is_empty() {
         functions.extend(DELIVERY);
         functions.push(if guest.asynchronous { CALL_ON_ASYNC } else { CALL_ON });
-    }
-    if guest.lean {
-        // Every guest lets go of its context.
-        functions.retain(|(_, here, ..)| *here == "drop_context" || code.contains(&format!("(call ${here} ")));
     }
     let contract = functions.into_iter().map(|(interface, here, there, params)| {
         let interface = format!("pointwork:module/{interface}@{version}");

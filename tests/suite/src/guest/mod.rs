@@ -28,7 +28,6 @@ pub struct Guest {
     pub(crate) mixed_forms: bool,
     pub(crate) contract_version: Option<String>,
     pub(crate) foreign_import: Option<String>,
-    pub(crate) lean: bool,
     pub(crate) discovery: Discovery,
 }
 
@@ -124,14 +123,6 @@ impl Guest {
     #[must_use]
     pub fn importing(mut self, interface: &str) -> Self {
         self.foreign_import = Some(interface.to_owned());
-        self
-    }
-
-    /// Imports only what its programs need, as a compiled guest does. One that only reads the request is pure then, and
-    /// runs as a plain call.
-    #[must_use]
-    pub fn lean(mut self) -> Self {
-        self.lean = true;
         self
     }
 

@@ -68,7 +68,7 @@ pub(super) fn text(guest: &Guest, version: &str) -> String {
             interface(listeners, version)
         ));
     }
-    let imports = imports::text(guest, version, &code);
+    let imports = imports::text(guest, version);
     let pages = heap / 65536 + 2;
     let segment = data.segment();
     format!(

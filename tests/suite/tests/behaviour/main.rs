@@ -1,12 +1,15 @@
 //! Every case on the adapters that it can fail on, every broken subject against the case that has to catch it, every
 //! declared difference, and what keeps the suite itself honest.
 
+mod allocations;
 mod coverage;
 mod differences;
 mod differential;
+mod direct;
 mod guests;
 mod judge;
 mod mounting;
+mod without_tokio;
 
 use std::future::Future;
 use std::path::Path;
@@ -53,12 +56,14 @@ fn main() -> ExitCode {
         }));
     }
     for file in [
+        allocations::all(),
         coverage::all(),
         differences::all(),
         differential::all(),
         guests::all(),
         judge::all(),
         mounting::all(),
+        without_tokio::all(),
     ] {
         trials.extend(file);
     }

@@ -1,28 +1,33 @@
+//! The events of one test.
+
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
 
-use super::failure;
 use crate::bindings::types::{Failure, Payload};
 
-pub(crate) type Listener = Box<dyn Fn(&Payload) -> Result<Payload, Failure>>;
+type TestListener = Box<dyn Fn(&Payload) -> Result<Payload, Failure>>;
 
-/// The events of one test: who answers which, and which were emitted.
+/// The listeners of a test, and the events that the code under test emitted.
 #[derive(Default)]
 pub(crate) struct Bus {
-    listeners: HashMap<&'static str, Listener>,
+    listeners: HashMap<&'static str, TestListener>,
     emitted: RefCell<Vec<(String, Payload)>>,
 }
 
 impl Bus {
-    pub(crate) fn listen(&mut self, event: &'static str, listener: Listener) {
-        self.listeners.insert(event, listener);
+    pub(crate) fn listen(
+        &mut self,
+        event: &'static str,
+        listener: impl Fn(&Payload) -> Result<Payload, Failure> + 'static,
+    ) {
+        self.listeners.insert(event, Box::new(listener));
     }
 
     pub(crate) fn call(&self, event: &str, payload: &Payload) -> Result<Payload, Failure> {
         match self.listeners.get(event) {
             Some(listener) => listener(payload),
-            None => Err(failure("unknown-event", 500, "the test set no listener for it")),
+            None => Err(failure("unknown-event", "the test has no listener for the event")),
         }
     }
 
@@ -30,7 +35,7 @@ impl Bus {
         self.emitted.borrow_mut().push((event.into(), payload.clone()));
     }
 
-    /// What was emitted under that name, in order.
+    /// The payloads of all events of that name, in the order in which they were emitted.
     pub(crate) fn emitted(&self, event: &str) -> Vec<Payload> {
         let all = self.emitted.borrow();
         let found = all.iter().filter(|(name, _)| name == event);
@@ -44,5 +49,14 @@ impl fmt::Debug for Bus {
             .field("listeners", &self.listeners.keys())
             .field("emitted", &self.emitted)
             .finish()
+    }
+}
+
+/// A failure of the stand-in itself.
+pub(crate) fn failure(code: &str, message: &str) -> Failure {
+    Failure {
+        code: code.into(),
+        status: 500,
+        message: message.into(),
     }
 }

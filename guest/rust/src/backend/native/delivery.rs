@@ -1,54 +1,57 @@
+//! The functions of the interfaces `events` and `events-async`.
+
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use super::{Bus, Context};
+use super::bus::Bus;
+use super::context::NativeContext;
 use crate::bindings::types::{Failure, Payload};
 
-/// All that an event is, its payload aside, and all that a listener did with it.
+/// An event without its payload, and everything that a listener did with it.
 #[derive(Debug, Default)]
-pub(crate) struct Occasion {
+pub(crate) struct TestDelivery {
     pub(crate) event: String,
     pub(crate) request_id: Option<String>,
     pub(crate) bus: Bus,
 }
 
 #[derive(Debug)]
-pub(crate) struct Delivery {
-    occasion: Rc<Occasion>,
-    /// Not part of the occasion: it goes with the delivery.
-    context: RefCell<Option<Context>>,
+pub(crate) struct NativeDelivery {
+    delivery: Rc<TestDelivery>,
+    /// Dropped with the delivery, while the test still holds the rest.
+    context: RefCell<Option<NativeContext>>,
 }
 
-impl Delivery {
-    pub(crate) fn new(occasion: Rc<Occasion>, context: Option<Context>) -> Self {
+impl NativeDelivery {
+    pub(crate) fn new(delivery: Rc<TestDelivery>, context: Option<NativeContext>) -> Self {
         Self {
-            occasion,
+            delivery,
             context: RefCell::new(context),
         }
     }
 
     pub(crate) fn event(&self) -> String {
-        self.occasion.event.clone()
+        self.delivery.event.clone()
     }
 
     pub(crate) fn request_id(&self) -> Option<String> {
-        self.occasion.request_id.clone()
+        self.delivery.request_id.clone()
     }
 
-    pub(crate) fn take_context(&self) -> Option<Context> {
+    pub(crate) fn take_context(&self) -> Option<NativeContext> {
         self.context.take()
     }
 
     pub(crate) fn call(&self, event: &str, payload: &Payload) -> Result<Payload, Failure> {
-        self.occasion.bus.call(event, payload)
+        self.delivery.bus.call(event, payload)
     }
 
     pub(crate) fn emit(&self, event: &str, payload: &Payload) {
-        self.occasion.bus.emit(event, payload);
+        self.delivery.bus.emit(event, payload);
     }
 }
 
-/// The waiting function of asynchronous modules. Here nothing ever has to wait.
-pub(crate) async fn call_from(delivery: &Delivery, event: String, payload: Payload) -> Result<Payload, Failure> {
+/// The interface `events-async`. Nothing here ever waits.
+pub(crate) async fn call_from(delivery: &NativeDelivery, event: String, payload: Payload) -> Result<Payload, Failure> {
     delivery.call(&event, &payload)
 }

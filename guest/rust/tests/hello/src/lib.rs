@@ -1,7 +1,7 @@
-//! The smallest controller and the smallest channel that read something: what a module weighs and imports at least.
+//! The smallest controller and channel that read something, for the minimum size and imports of a module.
 //!
-//! One package for every kind of module: a controller alone, with the feature `channel` a channel alone, with `full`
-//! both; with `async` in the asynchronous form.
+//! One package for all kinds of modules: without features a controller, with `channel` a channel, with `full` both; with
+//! `async` in the asynchronous form.
 
 #[cfg(not(feature = "channel"))]
 mod controller;

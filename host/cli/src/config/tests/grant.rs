@@ -127,22 +127,22 @@ fn environment_entry_has_a_name_and_a_value_that_can_be_one() {
     for (keys, message) in [
         (
             "environment = { \"A=B\" = \"c\" }",
-            "`A=B` cannot be the name of an environment entry in shop/pointwork.toml:4:17 | \
-             a name is not empty, and has neither `=` nor a zero byte",
+            "`A=B` is not a valid name of an environment variable in shop/pointwork.toml:4:17 | \
+             a name is not empty and contains neither `=` nor a zero byte",
         ),
         (
             "environment = { \"\" = \"c\" }",
-            "`` cannot be the name of an environment entry in shop/pointwork.toml:4:17 | \
-             a name is not empty, and has neither `=` nor a zero byte",
+            "`` is not a valid name of an environment variable in shop/pointwork.toml:4:17 | \
+             a name is not empty and contains neither `=` nor a zero byte",
         ),
         (
             "environment = { A = { from = \"\" } }",
-            "`` cannot be the name of an environment entry in shop/pointwork.toml:4:30 | \
-             a name is not empty, and has neither `=` nor a zero byte",
+            "`` is not a valid name of an environment variable in shop/pointwork.toml:4:30 | \
+             a name is not empty and contains neither `=` nor a zero byte",
         ),
         (
             "environment = { A = \"a\\u0000b\" }",
-            "the value of `A` has a zero byte, which no environment holds in shop/pointwork.toml:4:21",
+            "the value of `A` has a zero byte, which is invalid in an environment in shop/pointwork.toml:4:21",
         ),
     ] {
         assert_eq!(refused(keys), message);
@@ -167,8 +167,8 @@ fn directory_has_an_absolute_path_in_the_module() {
         assert_eq!(
             refused(&format!("directories = [{{ host = \"data\", guest = \"{path}\" }}]")),
             format!(
-                "`{path}` is no path in a module in shop/pointwork.toml:4:41 | \
-                 expected an absolute path without `.`, `..` and doubled slashes, as in `/data`"
+                "`{path}` is not a path in a module in shop/pointwork.toml:4:41 | \
+                 expected an absolute path without `.`, `..` and double slashes, as in `/data`"
             )
         );
     }
@@ -178,8 +178,8 @@ fn directory_has_an_absolute_path_in_the_module() {
 fn second_directory_at_a_place_is_refused() {
     assert_eq!(
         refused("directories = [\n  { host = \"a\", guest = \"/data\" },\n  { host = \"b\", guest = \"/data/\" },\n]"),
-        "a second directory at `/data` in shop/pointwork.toml:6:25 | \
-         each directory has a place of its own in the module"
+        "two directories have the path `/data` in shop/pointwork.toml:6:25 | \
+         give each directory a path of its own in the module"
     );
 }
 
@@ -193,7 +193,7 @@ fn directory_that_is_described_wrongly_names_the_key() {
         ("{ host = \"data\" }", "missing key `guest` in shop/pointwork.toml:4:16"),
         (
             "{ host = \"\", guest = \"/data\" }",
-            "a directory without a path in shop/pointwork.toml:4:25 | the file's own directory is `.`",
+            "the path of the directory is empty in shop/pointwork.toml:4:25 | write `.` for the directory of this file",
         ),
         (
             "{ host = \"data\", guest = \"/data\", acess = \"read-write\" }",
@@ -217,7 +217,7 @@ fn host_and_port_that_are_none_say_how_they_are_written() {
     );
     assert_eq!(
         refused("http = [\"https://api.example.com/\"]"),
-        "`https://api.example.com/` names no host; expected a host without scheme and path, as in \
+        "`https://api.example.com/` does not name a host; expected a host without scheme and path, as in \
          `api.example.com`, `127.0.0.1:8080` or `[::1]:8080` in shop/pointwork.toml:4:9"
     );
 }

@@ -1,7 +1,6 @@
 //! The tables `[[module]]`, their grants aside.
 
 use super::*;
-use crate::config::limits::{Breaker, Trial};
 
 fn module(keys: &str) -> String {
     format!("[[module]]\npath = \"a.wasm\"\n{keys}")
@@ -16,39 +15,12 @@ fn module_has_a_target_and_limits_of_its_own() {
     let config = parse(&text).expect("all of it is known");
     let module = &config.modules[0];
     assert_eq!(module.target.as_deref(), Some("wasm32-wasip2"));
-    assert_eq!(
-        module.limits,
-        ModuleLimits {
-            memory: Some(256 * 1024 * 1024),
-            instances: Some(1),
-            in_flight: Some(8),
-            queue_wait: Some(Duration::from_secs(5)),
-            ..ModuleLimits::default()
-        }
-    );
-    assert_eq!(config.limits, Limits::default(), "those of the others stay");
+    let mut limits = pointwork::ModuleLimits::default();
+    module.limits.apply(&mut limits);
+    assert_eq!((limits.memory, limits.instances, limits.in_flight), (256 << 20, 1, 8));
+    assert_eq!(limits.queue_wait, Duration::from_secs(5));
+    assert_eq!(config.limits, LimitValues::default(), "those of the others stay");
     assert_eq!(module.grant, Grant::default(), "nothing is granted by default");
-}
-
-#[test]
-fn limit_of_a_module_is_checked_like_one_of_all() {
-    assert_eq!(
-        refusal(&module("instances = 0")),
-        "invalid value: integer `0`, expected a whole number above 0 in shop/pointwork.toml:3:13"
-    );
-    assert_eq!(
-        refusal(&module("memory = \"much\"")),
-        "`much` is no size; expected a size, as in \"2MiB\", or a number of bytes in shop/pointwork.toml:3:10"
-    );
-    assert_eq!(
-        refusal(&module("queue-wait = 5")),
-        "invalid type: integer `5`, expected a time with its unit, as in \"30s\" or \"1m 30s\" \
-         in shop/pointwork.toml:3:14"
-    );
-    assert_eq!(
-        refusal(&module("in-flight = -1")),
-        "invalid value: integer `-1`, expected a whole number above 0 in shop/pointwork.toml:3:13"
-    );
 }
 
 #[test]
@@ -61,23 +33,7 @@ fn target_of_a_module_that_is_not_built_is_refused() {
     assert_eq!(
         refusal(&module("target = \"wasm32-wasip2\"")),
         "`target` without `build` in shop/pointwork.toml:3:10 | \
-         it is the target for which cargo builds the package that `build` names"
-    );
-}
-
-#[test]
-fn limits_of_events_are_checked() {
-    assert_eq!(
-        refusal("limits.event-queue = 0"),
-        "invalid value: integer `0`, expected a whole number above 0 in shop/pointwork.toml:1:22"
-    );
-    assert_eq!(
-        refusal("limits.payload = \"\""),
-        "`` is no size; expected a size, as in \"2MiB\", or a number of bytes in shop/pointwork.toml:1:18"
-    );
-    assert_eq!(
-        refusal("limits.event-deadline = \"0s\""),
-        "`0s` is no limit; expected a time with its unit, as in \"30s\" or \"1m 30s\" in shop/pointwork.toml:1:25"
+         cargo builds the package that `build` names for this target"
     );
 }
 
@@ -88,54 +44,45 @@ fn settings_of_a_module_are_read() {
          digest = \"sha256:BA7816BF8F01CFEA414140DE5DAE2223B00361A396177A9CB410FF61F20015AD\"\n\
          [module.breaker]\ncrashes = 5\npause = \"1s\"\n[module.trial]\ncalls = 10\ncrashes = 0",
     );
-    let module = &parse(&text).expect("all of it is known").modules[0];
+    let config = parse(&text).expect("all of it is known");
+    let app = options::application(&config);
+    let module = options::of_module(&config.modules[0], &app.limits, &config);
+    let limits = module.limits.expect("it has limits of its own");
     assert_eq!(
-        module.own,
-        OwnLimits {
-            deadline: Some(Duration::from_secs(2)),
-            body: Some(1024),
-            health: Some("/up".to_owned()),
-            digest: Some("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad".to_owned()),
-        }
+        (limits.deadline, limits.body),
+        (Some(Duration::from_secs(2)), Some(1024))
+    );
+    assert_eq!(module.health.as_deref(), Some("/up"));
+    let digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+    assert_eq!(module.digest.as_deref(), Some(digest));
+    assert_eq!(
+        (module.isolation, module.drain),
+        (Some(Isolation::Fresh), Duration::from_secs(1))
     );
     assert_eq!(
-        (module.limits.isolation, module.limits.drain),
-        (Some(Isolation::Fresh), Some(Duration::from_secs(1)))
+        (module.breaker.crashes, module.breaker.pause),
+        (5, Duration::from_secs(1))
     );
-    assert_eq!(
-        module.limits.breaker,
-        Breaker {
-            crashes: Some(5),
-            pause: Some(Duration::from_secs(1)),
-            longest: None
-        }
-    );
-    assert_eq!(
-        module.limits.trial,
-        Trial {
-            calls: Some(10),
-            crashes: Some(0)
-        }
-    );
+    assert_eq!((module.trial.calls, module.trial.crashes), (10, 0));
 }
 
 #[test]
-fn setting_that_is_none_says_what_was_expected() {
+fn invalid_setting_says_what_was_expected() {
     assert_eq!(
         refusal(&module("isolation = \"freshh\"")),
         "unknown value `freshh` in shop/pointwork.toml:3:13 | did you mean `fresh`?"
     );
     assert_eq!(
         refusal(&module("digest = \"abc\"")),
-        "`abc` is no SHA-256; expected 64 digits in hex, as `pointwork check` prints them in shop/pointwork.toml:3:10"
+        "`abc` is not a SHA-256; expected 64 hex digits, as `pointwork check` prints them in shop/pointwork.toml:3:10"
     );
     assert_eq!(
         refusal(&module("health = \"health\"")),
-        "`health` is no path of a request; expected one as in `/health` in shop/pointwork.toml:3:10"
+        "`health` is not a path; expected one such as `/health` in shop/pointwork.toml:3:10"
     );
     assert_eq!(
         refusal(&module("log-lines = -1")),
-        "invalid value: integer `-1`, expected a whole number from 0, of 32 bits at most in shop/pointwork.toml:3:13"
+        "`-1` is invalid for `log-lines`: expected a whole number from 0 to 4294967295 in shop/pointwork.toml:3:13"
     );
     assert_eq!(
         refusal(&module("[module.breaker]\ncrash = 1")),

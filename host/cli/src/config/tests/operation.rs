@@ -1,4 +1,4 @@
-//! The tables that say how modules are changed, and what is kept of them.
+//! The tables `[admin]`, `[state]`, `[cache]` and `[compile]`.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn admin_endpoint_names_one_place() {
     for keys in ["", "socket = \"a\"\nlisten = \"127.0.0.1:1\"", "token-file = \"a\""] {
         let refusal = refusal(&format!("[admin]\n{keys}"));
         assert!(
-            refusal.starts_with("the admin endpoint does not name one place in shop/pointwork.toml:1:1"),
+            refusal.starts_with("the admin endpoint needs one place in shop/pointwork.toml:1:1"),
             "{refusal}"
         );
         assert!(refusal.ends_with(hint), "{refusal}");
@@ -19,8 +19,8 @@ fn admin_endpoint_names_one_place() {
 fn admin_endpoint_on_an_address_needs_a_token() {
     assert_eq!(
         refusal("[admin]\nlisten = \"127.0.0.1:9090\""),
-        "an admin endpoint on an address without a token in shop/pointwork.toml:2:10 | \
-         name a file that holds one: token-file = \"…\"; a `socket` needs none"
+        "an admin endpoint on an address needs a token in shop/pointwork.toml:2:10 | \
+         name the file that contains it: token-file = \"…\"; a `socket` needs no token"
     );
     let config = parse("[admin]\nlisten = \"127.0.0.1:9090\"\ntoken-file = \"t\"").expect("it has one");
     let admin = config.admin.expect("there is one");
@@ -29,12 +29,12 @@ fn admin_endpoint_on_an_address_needs_a_token() {
 }
 
 #[test]
-fn what_is_not_named_is_as_usual() {
+fn missing_tables_have_their_defaults() {
     let config = parse("").expect("nothing is required");
     assert_eq!((config.watch, config.admin, config.state), (false, None, None));
     assert_eq!(config.cache, Cache::default());
     assert!(config.cache.enabled);
-    assert_eq!(config.compile, Compile::default());
+    assert_eq!(config.limits, LimitValues::default());
 }
 
 #[test]
@@ -50,6 +50,10 @@ fn unknown_keys_and_bad_values_name_the_place() {
     );
     assert_eq!(
         refusal("[compile]\nat-once = 0"),
-        "invalid value: integer `0`, expected a whole number above 0 in shop/pointwork.toml:2:11"
+        "`0` is invalid for `at-once`: expected a whole number from 1 in shop/pointwork.toml:2:11"
+    );
+    assert_eq!(
+        refusal("[compile]\nat-onc = 1"),
+        "unknown key `at-onc` in shop/pointwork.toml:2:1 | did you mean `at-once`?"
     );
 }

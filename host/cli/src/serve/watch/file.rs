@@ -5,49 +5,51 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// A component's file as it was seen last.
-pub(super) struct File {
+use notify_debouncer_full::file_id::{FileId, get_file_id};
+
+/// The file of a component.
+pub(super) struct WatchedFile {
     path: PathBuf,
-    /// What it was when its content was read last; `None` before the first time.
+    /// The stamp of the content that was read last; `None` before the first read.
     read: Option<Stamp>,
-    /// What it was at the last look, if that was something else.
+    /// The stamp of the last look, if it is another one.
     seen: Option<Stamp>,
-    /// SHA-256 of its content when that was read last, in hex.
+    /// The SHA-256 of the content that was read last, in hex.
     digest: String,
-    gone: bool,
+    missing: bool,
 }
 
-/// What tells two contents of a file apart without reading them.
+/// A stamp tells two contents of a file apart without reading them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     length: u64,
     modified: Option<SystemTime>,
-    /// Another file that was renamed to this path may have the length and the time of the one before.
-    inode: u64,
+    /// A file that was renamed to this path may have the length and the time of the one before.
+    id: FileId,
 }
 
-/// What a look at a file found.
+/// The result of a look at a file.
 #[derive(Debug)]
-pub(super) enum Found {
-    /// What was there before.
-    Nothing,
-    /// Something else, which may still be written: it is to be looked at again.
+pub(super) enum Look {
+    /// The content is the same.
+    Unchanged,
+    /// The file changed and may still be written; it needs another look.
     Settling,
-    /// It is not there any more, or cannot be read; told once.
-    Gone(io::Error),
-    /// Another content, whole, and its SHA-256 in hex.
+    /// The file cannot be read. Each loss is reported once.
+    Lost(io::Error),
+    /// The whole new content, and its SHA-256 in hex.
     Changed(Vec<u8>, String),
 }
 
-impl File {
-    /// A file whose content had that digest when it was read last.
+impl WatchedFile {
+    /// A file whose last content had the given digest.
     pub(super) fn new(path: PathBuf, digest: String) -> Self {
         Self {
             path,
             read: None,
             seen: None,
             digest,
-            gone: false,
+            missing: false,
         }
     }
 
@@ -55,48 +57,47 @@ impl File {
         &self.path
     }
 
-    /// Looks at the file, and reads it if it changed and was the same at the look before. It blocks for as long as that
-    /// takes.
-    pub(super) fn look(&mut self) -> Found {
+    /// Reads the file if it changed and had the same stamp at the last look. It blocks.
+    pub(super) fn look(&mut self) -> Look {
         match self.try_look() {
-            Ok(found) => {
-                self.gone = false;
-                found
+            Ok(look) => {
+                self.missing = false;
+                look
             }
             Err(error) => {
                 self.seen = None;
-                if std::mem::replace(&mut self.gone, true) {
-                    Found::Nothing
+                if std::mem::replace(&mut self.missing, true) {
+                    Look::Unchanged
                 } else {
-                    Found::Gone(error)
+                    Look::Lost(error)
                 }
             }
         }
     }
 
-    fn try_look(&mut self) -> io::Result<Found> {
+    fn try_look(&mut self) -> io::Result<Look> {
         let stamp = Stamp::of(&self.path)?;
         if self.read == Some(stamp) {
             self.seen = None;
-            return Ok(Found::Nothing);
+            return Ok(Look::Unchanged);
         }
         if self.seen.replace(stamp) != Some(stamp) {
-            return Ok(Found::Settling);
+            return Ok(Look::Settling);
         }
         let content = fs::read(&self.path)?;
         let after = Stamp::of(&self.path)?;
         if after != stamp || content.len() as u64 != stamp.length {
             self.seen = Some(after);
-            return Ok(Found::Settling);
+            return Ok(Look::Settling);
         }
         self.read = Some(stamp);
         self.seen = None;
         let digest = pointwork::digest(&content);
         if digest == self.digest {
-            return Ok(Found::Nothing);
+            return Ok(Look::Unchanged);
         }
         self.digest.clone_from(&digest);
-        Ok(Found::Changed(content, digest))
+        Ok(Look::Changed(content, digest))
     }
 }
 
@@ -106,19 +107,9 @@ impl Stamp {
         Ok(Self {
             length: metadata.len(),
             modified: metadata.modified().ok(),
-            inode: inode(&metadata),
+            id: get_file_id(path)?,
         })
     }
-}
-
-#[cfg(unix)]
-fn inode(metadata: &fs::Metadata) -> u64 {
-    std::os::unix::fs::MetadataExt::ino(metadata)
-}
-
-#[cfg(not(unix))]
-fn inode(_: &fs::Metadata) -> u64 {
-    0
 }
 
 #[cfg(test)]
@@ -127,20 +118,20 @@ mod tests {
 
     use super::*;
 
-    /// A file that was loaded with the content `one`, and looked at until nothing was new.
-    fn loaded() -> (TempDir, File) {
+    /// A file that was loaded with the content `one`.
+    fn loaded() -> (TempDir, WatchedFile) {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("shop.wasm");
         fs::write(&path, "one").expect("written");
-        let mut file = File::new(path, pointwork::digest(b"one"));
-        assert!(matches!(file.look(), Found::Settling));
-        assert!(matches!(file.look(), Found::Nothing));
+        let mut file = WatchedFile::new(path, pointwork::digest(b"one"));
+        assert!(matches!(file.look(), Look::Settling));
+        assert!(matches!(file.look(), Look::Unchanged));
         (folder, file)
     }
 
-    fn changed(found: Found) -> String {
+    fn changed(found: Look) -> String {
         match found {
-            Found::Changed(content, digest) => {
+            Look::Changed(content, digest) => {
                 assert_eq!(digest, pointwork::digest(&content));
                 String::from_utf8(content).expect("text")
             }
@@ -152,11 +143,11 @@ mod tests {
     fn changed_file_is_read_when_it_was_the_same_twice() {
         let (_folder, mut file) = loaded();
         fs::write(file.path(), "half").expect("written");
-        assert!(matches!(file.look(), Found::Settling));
+        assert!(matches!(file.look(), Look::Settling));
         fs::write(file.path(), "half and half").expect("written");
-        assert!(matches!(file.look(), Found::Settling));
+        assert!(matches!(file.look(), Look::Settling));
         assert_eq!(changed(file.look()), "half and half");
-        assert!(matches!(file.look(), Found::Nothing));
+        assert!(matches!(file.look(), Look::Unchanged));
     }
 
     #[test]
@@ -165,7 +156,29 @@ mod tests {
         let new = folder.path().join("new");
         fs::write(&new, "two").expect("written");
         fs::rename(new, file.path()).expect("renamed");
-        assert!(matches!(file.look(), Found::Settling));
+        assert!(matches!(file.look(), Look::Settling));
+        assert_eq!(changed(file.look()), "two");
+    }
+
+    /// The way of Kubernetes: the file is a link through a folder that is itself a link, which is replaced.
+    #[cfg(unix)]
+    #[test]
+    fn file_behind_a_link_that_was_replaced_is_another() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        for version in ["one", "two"] {
+            fs::create_dir(at(version)).expect("created");
+            fs::write(at(version).join("shop.wasm"), version).expect("written");
+        }
+        symlink("one", at("data")).expect("linked");
+        symlink("data/shop.wasm", at("shop.wasm")).expect("linked");
+        let mut file = WatchedFile::new(at("shop.wasm"), pointwork::digest(b"one"));
+        assert!(matches!(file.look(), Look::Settling));
+        assert!(matches!(file.look(), Look::Unchanged));
+        symlink("two", at("new")).expect("linked");
+        fs::rename(at("new"), at("data")).expect("renamed");
+        assert!(matches!(file.look(), Look::Settling));
         assert_eq!(changed(file.look()), "two");
     }
 
@@ -173,22 +186,22 @@ mod tests {
     fn file_that_was_touched_has_not_changed() {
         let (_folder, mut file) = loaded();
         let later = SystemTime::now() + std::time::Duration::from_secs(60);
-        let open = fs::File::options().write(true).open(file.path()).expect("it is there");
+        let open = fs::File::options().write(true).open(file.path()).expect("it exists");
         open.set_modified(later).expect("set");
-        assert!(matches!(file.look(), Found::Settling));
-        assert!(matches!(file.look(), Found::Nothing));
+        assert!(matches!(file.look(), Look::Settling));
+        assert!(matches!(file.look(), Look::Unchanged));
     }
 
     #[test]
-    fn file_that_goes_away_is_told_of_once_and_read_when_it_is_back() {
+    fn lost_file_is_reported_once_and_read_when_it_is_back() {
         let (_folder, mut file) = loaded();
         fs::remove_file(file.path()).expect("removed");
-        assert!(matches!(file.look(), Found::Gone(_)));
-        assert!(matches!(file.look(), Found::Nothing));
+        assert!(matches!(file.look(), Look::Lost(_)));
+        assert!(matches!(file.look(), Look::Unchanged));
         fs::write(file.path(), "two").expect("written");
-        assert!(matches!(file.look(), Found::Settling));
+        assert!(matches!(file.look(), Look::Settling));
         assert_eq!(changed(file.look()), "two");
         fs::remove_file(file.path()).expect("removed");
-        assert!(matches!(file.look(), Found::Gone(_)), "once each time");
+        assert!(matches!(file.look(), Look::Lost(_)), "once each time");
     }
 }

@@ -1,61 +1,68 @@
-//! News from the system about the folders of files.
+//! Change events of the system for the folders of files.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
-use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+use notify_debouncer_full::file_id::{FileId, get_file_id};
+use notify_debouncer_full::notify::{Config, EventKind, RecommendedWatcher, RecursiveMode};
+use notify_debouncer_full::{DebounceEventResult, Debouncer, NoCache, new_debouncer_opt};
 use tokio::sync::Notify;
 
-/// Folders that are watched for the sake of files in them.
+/// The watched folders of files.
 pub(super) struct Folders {
     files: Vec<PathBuf>,
     /// `None` on a system that cannot watch.
-    watcher: Option<RecommendedWatcher>,
-    /// What is watched, and which folder that was: another one of that path is watched anew.
-    watched: HashMap<PathBuf, u64>,
+    watcher: Option<Debouncer<RecommendedWatcher, NoCache>>,
+    /// The identity of each watched folder: another folder of that path is watched anew.
+    watched: HashMap<PathBuf, Option<FileId>>,
 }
 
 impl Folders {
-    /// Wakes `changed` when one of `files` changes, or a folder above it comes or goes. The paths are absolute.
-    pub(super) fn new(files: Vec<PathBuf>, changed: Arc<Notify>) -> Self {
-        let concerned = files.clone();
-        let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
-            let concerns = match event {
-                Ok(event) => !matches!(event.kind, EventKind::Access(_)) && touches(&event.paths, &concerned),
-                // Something was missed, so everything may have changed.
-                Err(_) => true,
-            };
-            if concerns {
+    /// Wakes `changed` when one of `files`, or a folder above it, changed `quiet` ago. The paths are absolute.
+    pub(super) fn new(files: Vec<PathBuf>, quiet: Duration, changed: Arc<Notify>) -> Self {
+        let watched = files.clone();
+        let handler = move |events: DebounceEventResult| {
+            // An error means that events are lost.
+            let concerned = events.map_or(true, |events| {
+                events.iter().any(|event| {
+                    let is_change = !matches!(event.kind, EventKind::Access(_));
+                    event.need_rescan() || is_change && touches(&event.paths, &watched)
+                })
+            });
+            if concerned {
                 changed.notify_one();
             }
-        });
+        };
+        // It compares no file ids, which it needs for the two names of a renamed file alone.
+        let watcher = new_debouncer_opt(quiet, None, handler, NoCache::new(), Config::default());
         Self {
             files,
             watcher: watcher
-                .inspect_err(|error| {
-                    tracing::warn!("changes are noticed late, since the system tells nothing: {error}")
-                })
+                .inspect_err(|error| tracing::warn!("the system does not report changes, files are polled: {error}"))
                 .ok(),
             watched: HashMap::new(),
         }
     }
 
-    /// Watches the folder of each file, or the nearest that is there above it.
+    /// Watches the folder of each file, or the nearest existing folder above it.
     pub(super) fn watch(&mut self) {
         let Some(watcher) = &mut self.watcher else {
             return;
         };
         let folders = self.files.iter().filter_map(|file| nearest(file));
-        let wanted: HashMap<_, _> = folders.map(|folder| (folder.to_owned(), identity(folder))).collect();
-        for (folder, identity) in &self.watched {
-            if wanted.get(folder) != Some(identity) {
-                // The system forgets a folder that is gone by itself.
+        let wanted: HashMap<_, _> = folders
+            .map(|folder| (folder.to_owned(), get_file_id(folder).ok()))
+            .collect();
+        self.watched.retain(|folder, identity| {
+            let stays = wanted.get(folder) == Some(identity);
+            if !stays {
+                // The watch of a folder that is gone is gone already.
                 let _ = watcher.unwatch(folder);
             }
-        }
-        self.watched
-            .retain(|folder, identity| wanted.get(folder) == Some(identity));
+            stays
+        });
         for (folder, identity) in wanted {
             if self.watched.contains_key(&folder) {
                 continue;
@@ -79,16 +86,6 @@ fn nearest(file: &Path) -> Option<&Path> {
     file.ancestors().skip(1).find(|folder| folder.is_dir())
 }
 
-#[cfg(unix)]
-fn identity(folder: &Path) -> u64 {
-    std::fs::metadata(folder).map_or(0, |metadata| std::os::unix::fs::MetadataExt::ino(&metadata))
-}
-
-#[cfg(not(unix))]
-fn identity(_: &Path) -> u64 {
-    0
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -96,24 +93,24 @@ mod tests {
     #[test]
     fn other_files_of_the_folder_wake_nobody() {
         let files = [PathBuf::from("/t/pointwork/shop.wasm")];
-        for (path, concerns) in [
+        for (path, concerned) in [
             ("/t/pointwork/shop.wasm", true),
             ("/t/pointwork", true),
             ("/t", true),
             ("/t/pointwork/other.wasm", false),
             ("/t/pointwork/shop.wasm.tmp", false),
         ] {
-            assert_eq!(touches(&[path.into()], &files), concerns, "{path}");
+            assert_eq!(touches(&[path.into()], &files), concerned, "{path}");
         }
     }
 
     #[tokio::test]
-    async fn file_in_a_folder_that_comes_later_is_noticed() {
+    async fn file_in_a_folder_that_is_created_later_is_noticed() {
         let root = tempfile::tempdir().expect("a folder");
-        let root = root.path().canonicalize().expect("it is there");
+        let root = root.path().canonicalize().expect("it exists");
         let file = root.join("target/pointwork/shop.wasm");
         let changed = Arc::new(Notify::new());
-        let mut folders = Folders::new(vec![file.clone()], changed.clone());
+        let mut folders = Folders::new(vec![file.clone()], Duration::from_millis(20), changed.clone());
         folders.watch();
         std::fs::create_dir_all(file.parent().expect("it has one")).expect("created");
         changed.notified().await;

@@ -1,4 +1,4 @@
-//! Why the declarations of a module are refused.
+//! Errors in the declarations of a module.
 
 use std::error::Error;
 use std::fmt;
@@ -8,7 +8,7 @@ use crate::routing::method::MethodError;
 use crate::routing::pattern::PatternError;
 use crate::routing::text::{excerpt, lines};
 
-/// One thing wrong with the declarations of a module.
+/// One error in the declarations of a module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeclarationError {
     module: String,
@@ -17,22 +17,22 @@ pub struct DeclarationError {
     kind: DeclarationErrorKind,
 }
 
-/// What is wrong with a declaration.
+/// The kind of a [`DeclarationError`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DeclarationErrorKind {
     /// The method is not an HTTP token (spec D10).
     Method(MethodError),
-    /// The prefix or the path is no pattern.
+    /// The prefix or the path is not a valid pattern.
     Pattern(PatternError),
     /// The controller or handler has no name.
     EmptyName,
     /// The name of the controller or handler is too long.
     NameTooLong {
-        /// How many bytes it has.
+        /// Its size in bytes.
         bytes: usize,
     },
-    /// The name of the controller or handler holds a control character.
+    /// The name of the controller or handler contains a control character.
     NameCharacter {
         /// Its byte offset.
         position: usize,
@@ -46,19 +46,19 @@ pub enum DeclarationErrorKind {
     },
     /// Prefix and path together are too long.
     PatternTooLong {
-        /// The longer one of the two.
+        /// The longer of the two.
         text: String,
-        /// How many bytes the two have.
+        /// The size of both in bytes.
         bytes: usize,
     },
     /// The module has too many routes.
     TooManyRoutes {
-        /// How many it declares.
+        /// The number of routes that it declares.
         count: usize,
     },
-    /// The full paths of the module's routes are too long taken together.
+    /// The full paths of the module's routes are too long together.
     TooMuchPatternText {
-        /// How many bytes they have.
+        /// Their size in bytes.
         bytes: usize,
     },
 }
@@ -83,17 +83,17 @@ impl DeclarationError {
         &self.module
     }
 
-    /// The controller's name, unless the error is of the module as a whole.
+    /// The controller's name; `None` if the error concerns the whole module.
     pub fn controller(&self) -> Option<&str> {
         self.controller.as_deref()
     }
 
-    /// The handler's name, unless the error is of the controller or the module as a whole.
+    /// The handler's name; `None` if the error concerns the controller or the whole module.
     pub fn handler(&self) -> Option<&str> {
         self.handler.as_deref()
     }
 
-    /// What is wrong.
+    /// The kind of error.
     pub fn kind(&self) -> &DeclarationErrorKind {
         &self.kind
     }
@@ -113,9 +113,9 @@ impl fmt::Display for DeclarationError {
         match &self.kind {
             Kind::Method(error) => error.fmt(f),
             Kind::Pattern(error) => error.fmt(f),
-            Kind::EmptyName => f.write_str("the name is empty, expected the one in the source"),
+            Kind::EmptyName => f.write_str("the name is empty, expected the name in the source"),
             Kind::NameTooLong { bytes } => {
-                write!(f, "the name has {bytes} bytes, expected no more than {MAX_NAME_BYTES}")
+                write!(f, "the name has {bytes} bytes, expected at most {MAX_NAME_BYTES}")
             }
             Kind::NameCharacter { position, found } => write!(
                 f,
@@ -124,30 +124,30 @@ impl fmt::Display for DeclarationError {
             ),
             Kind::MethodTooLong { text } => write!(
                 f,
-                "method `{}` has {} bytes, expected no more than {MAX_NAME_BYTES}",
+                "method `{}` has {} bytes, expected at most {MAX_NAME_BYTES}",
                 excerpt(text),
                 text.len()
             ),
             Kind::PatternTooLong { text, bytes } => write!(
                 f,
-                "prefix and path have {bytes} bytes, expected no more than {MAX_PATTERN_BYTES}: `{}`",
+                "prefix and path have {bytes} bytes, expected at most {MAX_PATTERN_BYTES}: `{}`",
                 excerpt(text)
             ),
             Kind::TooManyRoutes { count } => {
-                write!(f, "it declares {count} routes, expected no more than {MAX_ROUTES}")
+                write!(f, "it declares {count} routes, expected at most {MAX_ROUTES}")
             }
             Kind::TooMuchPatternText { bytes } => write!(
                 f,
-                "its paths have {bytes} bytes taken together, expected no more than {MAX_TOTAL_PATTERN_BYTES}"
+                "its paths have {bytes} bytes together, expected at most {MAX_TOTAL_PATTERN_BYTES}"
             ),
         }
     }
 }
 
-/// The text of the cause is part of the message: it is of no use without it, and it never has a cause of its own.
+/// There is no `source()`: the message contains the text of the cause.
 impl Error for DeclarationError {}
 
-/// Everything wrong with the declarations of one module; at least one error.
+/// All errors in the declarations of one module; at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeclarationErrors {
     list: Vec<DeclarationError>,
@@ -158,13 +158,13 @@ impl DeclarationErrors {
         Self { list }
     }
 
-    /// The errors, in the order of declaration; those of the module as a whole come last.
+    /// The errors in the order of declaration; those of the whole module come last.
     pub fn list(&self) -> &[DeclarationError] {
         &self.list
     }
 }
 
-/// One line for each error, at most 20; what is left out is counted.
+/// One line for each error, at most 20, then the number of the errors left out.
 impl fmt::Display for DeclarationErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         lines(f, &self.list)

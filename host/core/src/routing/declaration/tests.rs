@@ -89,12 +89,12 @@ fn all_errors_are_told_at_once_with_their_place() {
         [
             "handler `show` of controller `items` of module `shop`: method `GET IT` is not an HTTP token: ` ` at byte 3, \
              expected a letter, a digit or one of !#$%&'*+-.^_`|~",
-            "handler `show` of controller `items` of module `shop`: path `a//b` is no pattern: found an empty segment at \
+            "handler `show` of controller `items` of module `shop`: path `a//b` is not a valid pattern: found an empty segment at \
              byte 2, expected text between the slashes",
-            "controller `users` of module `shop`: path `us ers` is no pattern: found ` ` at byte 2, expected it as `%20` \
+            "controller `users` of module `shop`: path `us ers` is not a valid pattern: found ` ` at byte 2, expected it as `%20` \
              or not at all",
             "handler `list` of controller `users` of module `shop`: method is empty, expected an HTTP token such as `GET`",
-            "handler `list` of controller `users` of module `shop`: path `:` is no pattern: found no name at byte 1, \
+            "handler `list` of controller `users` of module `shop`: path `:` is not a valid pattern: found no name at byte 1, \
              expected a letter or `_`",
         ]
     );

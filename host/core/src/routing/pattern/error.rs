@@ -1,4 +1,4 @@
-//! Why a path is no pattern.
+//! Errors of the pattern grammar.
 
 use std::fmt;
 
@@ -12,27 +12,27 @@ pub struct PatternError {
     kind: PatternErrorKind,
 }
 
-/// What is wrong with a path.
+/// How a path violates the grammar.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PatternErrorKind {
     /// Two slashes with nothing between them.
     EmptySegment,
-    /// `:` or `*` without a name.
+    /// `:` or `*` without a name after it.
     EmptyName,
-    /// A character that a parameter's name may not hold there.
+    /// A character that is not allowed there in a parameter's name.
     NameCharacter(char),
-    /// A parameter's name for the second time.
+    /// A parameter's name that occurs twice.
     DuplicateName(String),
-    /// Something after `*name`, which is the name here.
+    /// A segment after `*name`; the field is the name.
     AfterRest(String),
     /// `:` or `*` within a literal.
     MarkerInLiteral(char),
-    /// A character that no path may hold as it is: `?`, `#`, white space or a control character.
+    /// A character that must be percent-encoded in a path: `?`, `#`, white space or a control character.
     Character(char),
     /// A `%` without two hexadecimal digits after it.
     Escape,
-    /// Escapes that decode to something that is not UTF-8.
+    /// Escapes that do not decode to UTF-8.
     Utf8,
 }
 
@@ -45,17 +45,17 @@ impl PatternError {
         }
     }
 
-    /// The offending text, whole: the prefix or the path, whichever is at fault.
+    /// The whole text at fault: the prefix or the path.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Where the fault begins: a byte offset into [`text`](Self::text).
+    /// The position of the error: a byte offset into [`text`](Self::text).
     pub fn position(&self) -> usize {
         self.position
     }
 
-    /// What is wrong.
+    /// The kind of error.
     pub fn kind(&self) -> &PatternErrorKind {
         &self.kind
     }
@@ -66,7 +66,7 @@ impl fmt::Display for PatternError {
         use PatternErrorKind as Kind;
 
         let at = self.position;
-        write!(f, "path `{}` is no pattern: ", excerpt(&self.text))?;
+        write!(f, "path `{}` is not a valid pattern: ", excerpt(&self.text))?;
         match &self.kind {
             Kind::EmptySegment => write!(
                 f,
@@ -81,7 +81,7 @@ impl fmt::Display for PatternError {
             ),
             Kind::DuplicateName(name) => write!(
                 f,
-                "found the name `{}` again at byte {at}, expected a name that the pattern does not have yet",
+                "found the name `{}` again at byte {at}, expected each name once",
                 excerpt(name)
             ),
             Kind::AfterRest(name) => write!(

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use super::{PatternError, PatternErrorKind as Kind, Segment};
 use crate::routing::text::{BadText, decode};
 
-/// Reads one part after the other, each appended to what is there.
+/// Reads parts, and appends each to the ones before it.
 #[derive(Default)]
 pub(super) struct Parser {
-    /// The normal form so far, except that the root is still empty.
+    /// The normal form so far; the root is still the empty text.
     pub(super) text: String,
     pub(super) segments: Vec<Segment>,
     names: HashSet<Arc<str>>,
@@ -22,14 +22,14 @@ impl Parser {
         if inner.is_empty() {
             return Ok(());
         }
-        // A slash that is all there is left closes nothing: `//` is an empty segment, not the root.
+        // `//` is an empty segment, not the root: the second slash does not close a segment.
         let inner = inner
             .strip_suffix('/')
             .filter(|inner| !inner.is_empty())
             .unwrap_or(inner);
         for segment in inner.split('/') {
             if let Some(Segment::Rest(name)) = self.segments.last() {
-                // The slash before this segment, or its beginning where the seam has none.
+                // The position of the slash before this segment, or of the segment if there is no slash.
                 return Err(PatternError::new(
                     part,
                     at.saturating_sub(1),
@@ -74,7 +74,7 @@ impl Parser {
         }
     }
 
-    /// A name that begins one byte into its segment.
+    /// A parameter's name, which begins one byte into its segment.
     fn name(&mut self, name: &str) -> Result<Arc<str>, (usize, Kind)> {
         if name.is_empty() {
             return Err((1, Kind::EmptyName));

@@ -108,7 +108,7 @@ fn a_status_that_is_no_final_answer_is_refused() {
         let error = sanitize(&Method::GET, &mut head, None).unwrap_err();
         assert_eq!(
             error.to_string(),
-            format!("status {status} is no final answer, expected 200 to 599")
+            format!("status {status} is not a final answer, expected 200 to 599")
         );
         assert_eq!(head.headers.len(), 1);
     }

@@ -4,7 +4,7 @@ use super::*;
 fn compile(routes: &[&str], options: TableOptions) -> Result<Table<()>, Conflicts> {
     let entries = routes.iter().enumerate().map(|(index, route)| {
         let (method, path) = route.split_once(' ').unwrap();
-        Entry {
+        RouteEntry {
             filter: MethodFilter::parse((method != "ALL").then_some(method)).unwrap(),
             pattern: Pattern::parse(path).unwrap(),
             owner: Owner::module(format!("m{index}"), "c", "h"),
@@ -250,7 +250,7 @@ fn every_conflict_is_told_with_both_owners() {
 
 #[test]
 fn a_conflict_within_a_module_names_the_handlers() {
-    let entry = |handler: &str, owner: Owner| Entry {
+    let entry = |handler: &str, owner: Owner| RouteEntry {
         filter: MethodFilter::All,
         pattern: Pattern::parse("/a").unwrap(),
         owner,

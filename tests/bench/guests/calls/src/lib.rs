@@ -1,4 +1,4 @@
-//! The same handler in a module that may also wait for an event: the host runs it on a fiber.
+//! A synchronous module: a handler that only reads the request, and handlers that call and emit events.
 
 use pointwork_guest::{CallError, Context, HttpStatus, Path, controller, events, module};
 

@@ -1,0 +1,98 @@
+//! The state of a connection, beside actix-http's own.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use pointwork_core::ServerOptions;
+use pointwork_core::adapter::Deadlines;
+
+/// The longest time that a connection stays open after its last reply, for a client that still sends. Closing a socket
+/// with unread bytes in it resets the connection, and the reset may overtake the reply.
+pub(crate) const LINGER: Duration = Duration::from_millis(500);
+
+/// The state of a connection: its deadlines, and how its replies end. It stays on the connection's thread.
+///
+/// actix-http limits the time for the first head of a connection and for an idle one, but not for a later head or for a
+/// client that does not read.
+pub(crate) struct ConnectionState {
+    pub(crate) deadlines: Deadlines,
+    flags: Flags,
+}
+
+#[derive(Default)]
+struct Flags {
+    /// The client has closed its half of the connection.
+    client_is_gone: Cell<bool>,
+    in_flight: Cell<bool>,
+    /// The reply is the last of its connection.
+    is_last: Cell<bool>,
+    /// The end of the connection is the end of the reply.
+    is_unframed: Cell<bool>,
+    /// The last reply is there, and another request came behind it.
+    is_closing: Cell<bool>,
+    /// All of the reply was handed to actix-http.
+    is_whole: Cell<bool>,
+}
+
+impl ConnectionState {
+    /// The state of a new connection, which waits for the first byte.
+    pub(crate) fn new(options: &ServerOptions) -> Rc<Self> {
+        Rc::new(Self {
+            deadlines: Deadlines::new(options),
+            flags: Flags::default(),
+        })
+    }
+
+    /// Notes a request. `None` if the connection has had its last reply, so that the request must not be answered.
+    pub(crate) fn begin(self: &Rc<Self>) -> Option<InFlight> {
+        if self.flags.is_last.get() {
+            self.flags.is_closing.set(true);
+            self.deadlines.await_head_within(LINGER);
+            return None;
+        }
+        self.deadlines.await_nothing();
+        self.flags.in_flight.set(true);
+        Some(InFlight(self.clone()))
+    }
+
+    pub(crate) fn reply_begins(&self, is_last: bool, is_unframed: bool) {
+        self.flags.is_last.set(is_last);
+        self.flags.is_unframed.set(is_unframed);
+    }
+
+    pub(crate) fn reply_is_whole(&self) {
+        self.flags.is_whole.set(true);
+    }
+
+    /// Notes that so many bytes were read; 0 is the end.
+    pub(crate) fn note_read(&self, length: usize) {
+        self.flags.client_is_gone.set(length == 0);
+        self.deadlines.note_read();
+    }
+
+    /// Whether the client is gone and a handler runs for it, or the last reply is there.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.flags.client_is_gone.get() && (self.flags.in_flight.get() || self.flags.is_closing.get())
+    }
+
+    /// Whether the server's direction may end before the client has sent everything.
+    pub(crate) fn may_shut_down(&self) -> bool {
+        self.flags.is_closing.get() && !self.flags.in_flight.get()
+    }
+
+    /// Whether the end of the connection would make a broken reply look whole.
+    pub(crate) fn has_to_reset(&self) -> bool {
+        self.flags.is_unframed.get() && (self.deadlines.is_stalled() || !self.flags.is_whole.get())
+    }
+}
+
+/// The request in flight; dropping it ends it.
+pub(crate) struct InFlight(pub(crate) Rc<ConnectionState>);
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.flags.in_flight.set(false);
+        self.0.deadlines.await_head();
+    }
+}

@@ -1,0 +1,159 @@
+//! The code of a controller.
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens as _, quote, quote_spanned};
+use syn::spanned::Spanned as _;
+use syn::{LitStr, Type};
+
+use crate::expand::{Names, call, check_kinds, dispatch, form, is_kind, number};
+use crate::handler::Handler;
+
+pub(crate) fn controller(ty: &Type, prefix: Option<&LitStr>, handlers: &[Handler]) -> TokenStream {
+    let name = type_name(ty);
+    let prefix = prefix.map_or_else(|| "/".to_owned(), LitStr::value);
+    let count = number(handlers.len());
+    let routes = handlers
+        .iter()
+        .enumerate()
+        .flat_map(|(index, handler)| routes(number(index), handler));
+    let (is_async, form) = form(handlers.iter().map(|handler| &handler.signature));
+    let names = Names {
+        argument: quote!(::pointwork_guest::__private::HandlerArgument),
+        source: quote!(context),
+        error: quote!(::pointwork_guest::Outcome::Throw),
+    };
+    let dispatch = dispatch(
+        &quote!(handler),
+        handlers.iter().map(|handler| body(handler, is_async, &form, &names)),
+        &quote!(::pointwork_guest::__private::unknown_handler()),
+    );
+    let (handle_async, blocking) = if is_async {
+        (dispatch, TokenStream::new())
+    } else {
+        blocking(ty, &dispatch)
+    };
+    let checks = handlers
+        .iter()
+        .map(|handler| checks(ty, handler, &prefix, &form, &names));
+    quote! {
+        #[automatically_derived]
+        impl ::pointwork_guest::Controller for #ty {
+            const NAME: &'static str = #name;
+            const PREFIX: &'static str = #prefix;
+            const HANDLERS: u32 = #count;
+            const ROUTES: &'static [::pointwork_guest::Route] = &[#(#routes),*];
+
+            async fn handle_async(handler: u32, context: ::pointwork_guest::AsyncContext) -> ::pointwork_guest::Outcome {
+                #handle_async
+            }
+        }
+
+        #blocking
+
+        #(#checks)*
+    }
+}
+
+/// For a controller without `async fn`: the body of `handle_async`, and the impl with the dispatch.
+fn blocking(ty: &Type, dispatch: &TokenStream) -> (TokenStream, TokenStream) {
+    let handle_async = quote! {
+        <Self as ::pointwork_guest::BlockingController>::handle(handler, context.into_blocking())
+    };
+    let blocking = quote! {
+        #[automatically_derived]
+        impl ::pointwork_guest::BlockingController for #ty {
+            fn handle(handler: u32, context: ::pointwork_guest::Context) -> ::pointwork_guest::Outcome {
+                #dispatch
+            }
+        }
+    };
+    (handle_async, blocking)
+}
+
+/// The name of the block's type in the source.
+fn type_name(ty: &Type) -> String {
+    match ty {
+        Type::Path(path) => path
+            .path
+            .segments
+            .last()
+            .map(|last| last.ident.to_string())
+            .unwrap_or_default(),
+        other => other.to_token_stream().to_string(),
+    }
+}
+
+fn routes(index: u32, handler: &Handler) -> impl Iterator<Item = TokenStream> {
+    let name = handler.signature.name();
+    handler.mappings.iter().map(move |mapping| {
+        let (method, paths) = (&mapping.method, &mapping.paths);
+        quote! {
+            ::pointwork_guest::Route { handler: #index, name: #name, method: #method, paths: &[#(#paths),*] }
+        }
+    })
+}
+
+fn body(handler: &Handler, is_async: bool, form: &TokenStream, names: &Names) -> TokenStream {
+    let call = call(&handler.signature, form, names, |argument| {
+        let (ty, name) = (&argument.ty, &argument.name);
+        if is_async {
+            quote_spanned!(ty.span()=> ::pointwork_guest::__private::ready::<#ty, _>(&context, #name).await)
+        } else {
+            quote_spanned!(ty.span()=> ::pointwork_guest::__private::ready_blocking::<#ty, _>(&context, #name))
+        }
+    });
+    let outcome = quote_spanned!(handler.signature.output=> ::pointwork_guest::IntoOutcome::into_outcome(value));
+    quote!(#call #outcome)
+}
+
+/// Constants that fail to compile: mistakes that only types show.
+fn checks(ty: &Type, handler: &Handler, prefix: &str, form: &TokenStream, names: &Names) -> TokenStream {
+    let Handler { signature, mappings } = handler;
+    let mut checks = check_kinds(ty, "handler", signature, form, names, &["Body", "Context"]);
+    let paths = mappings.iter().flat_map(|mapping| mapping.paths_or_prefix());
+    let paths: Vec<String> = paths.map(|path| joined(prefix, &path)).collect();
+    for argument in &signature.arguments {
+        let parameter = &argument.name;
+        let is_parameter = is_kind(ty, argument, form, names, "PathParam");
+        for path in paths.iter().filter(|path| !has_parameter(path, parameter)) {
+            let message = format!(
+                "handler `{}` takes a path parameter `{parameter}`, but its path `{path}` has no `:{parameter}`; give the \
+                 argument the name of the parameter",
+                signature.name(),
+            );
+            checks.extend(quote_spanned! {argument.ty.span()=>
+                const _: () = ::core::assert!(!#is_parameter, #message);
+            });
+        }
+    }
+    checks
+}
+
+fn joined(prefix: &str, path: &str) -> String {
+    let joined = [prefix, path].map(|part| part.trim_matches('/')).join("/");
+    format!("/{}", joined.trim_matches('/'))
+}
+
+fn has_parameter(path: &str, name: &str) -> bool {
+    path.split('/')
+        .any(|segment| segment.strip_prefix([':', '*']) == Some(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{has_parameter, joined};
+
+    #[test]
+    fn a_parameter_is_found_in_prefix_and_path() {
+        assert!(has_parameter(&joined("shops/:shop", ""), "shop"));
+        assert!(has_parameter(&joined("shops", "/:id/x"), "id"));
+        assert!(has_parameter(&joined("/", "*rest"), "rest"));
+    }
+
+    #[test]
+    fn a_literal_or_another_name_is_not_a_parameter() {
+        assert!(!has_parameter(&joined("id", "id"), "id"));
+        assert!(!has_parameter(&joined("/", ":ident/:i"), "id"));
+        assert!(!has_parameter(&joined("/", ""), "id"));
+    }
+}

@@ -1,0 +1,164 @@
+//! The code of a channel.
+
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned as _;
+use syn::{LitStr, Type, TypePath};
+
+use crate::expand::{Names, call, check_kinds, dispatch, form, number, without_self};
+use crate::listener::{Event, Listener};
+use crate::signature::Signature;
+
+pub(crate) fn channel(ty: &Type, name: &LitStr, listeners: &[Listener]) -> TokenStream {
+    let count = number(listeners.len());
+    let events = listeners
+        .iter()
+        .enumerate()
+        .flat_map(|(index, listener)| events(number(index), listener, name, ty));
+    let (is_async, form) = form(listeners.iter().map(|listener| &listener.signature));
+    let names = Names {
+        argument: quote!(::pointwork_guest::__private::ListenerArgument),
+        source: quote!(delivery),
+        error: quote!(::core::result::Result::Err),
+    };
+    let dispatch = dispatch(
+        &quote!(listener),
+        listeners.iter().map(|listener| body(listener, name, &form, &names)),
+        &quote!(::core::result::Result::Err(
+            ::pointwork_guest::__private::unknown_listener()
+        )),
+    );
+    let result = quote!(::core::result::Result<::pointwork_guest::Payload, ::pointwork_guest::Failure>);
+    let (deliver_async, blocking) = if is_async {
+        (dispatch, TokenStream::new())
+    } else {
+        blocking(ty, &dispatch, &result)
+    };
+    let kinds = ["Delivery", "Context", "Payload"];
+    let checks = listeners
+        .iter()
+        .map(|listener| check_kinds(ty, "listener", &listener.signature, &form, &names, &kinds));
+    let event_checks = event_checks(ty, name, listeners);
+    quote! {
+        #[automatically_derived]
+        impl ::pointwork_guest::Channel for #ty {
+            const NAME: &'static str = #name;
+            const LISTENERS: u32 = #count;
+            const EVENTS: &'static [::pointwork_guest::Listener] = &[#(#events),*];
+
+            async fn deliver_async(
+                listener: u32,
+                delivery: ::pointwork_guest::AsyncDelivery,
+                payload: ::pointwork_guest::Payload,
+            ) -> #result {
+                #deliver_async
+            }
+        }
+
+        #blocking
+
+        #(#checks)*
+        #event_checks
+    }
+}
+
+/// For a channel without `async fn`: the body of `deliver_async`, and the impl with the dispatch.
+fn blocking(ty: &Type, dispatch: &TokenStream, result: &TokenStream) -> (TokenStream, TokenStream) {
+    let deliver_async = quote! {
+        <Self as ::pointwork_guest::BlockingChannel>::deliver(listener, delivery.into_blocking(), payload)
+    };
+    let blocking = quote! {
+        #[automatically_derived]
+        impl ::pointwork_guest::BlockingChannel for #ty {
+            fn deliver(
+                listener: u32,
+                delivery: ::pointwork_guest::Delivery,
+                payload: ::pointwork_guest::Payload,
+            ) -> #result {
+                #dispatch
+            }
+        }
+    };
+    (deliver_async, blocking)
+}
+
+fn events(index: u32, listener: &Listener, channel: &LitStr, ty: &Type) -> impl Iterator<Item = TokenStream> {
+    let name = listener.signature.name();
+    listener.events.iter().map(move |event| {
+        let event = without_self(event.own_name(channel), ty);
+        quote!(::pointwork_guest::Listener { listener: #index, name: #name, event: #event })
+    })
+}
+
+fn body(listener: &Listener, channel: &LitStr, form: &TokenStream, names: &Names) -> TokenStream {
+    let Listener { signature, events } = listener;
+    let trait_ = &names.argument;
+    let call = call(signature, form, names, |argument| {
+        let ty = &argument.ty;
+        quote_spanned!(ty.span()=> <#ty as #trait_<#form, _>>::read(&delivery, &mut payload, #channel))
+    });
+    let checks = events.iter().filter_map(|event| match event {
+        Event::Type(path) => Some(check_types(path, signature)),
+        Event::Name(_) => None,
+    });
+    let result = if signature.returns_result {
+        quote!(answer_result)
+    } else {
+        quote!(answer)
+    };
+    let result = quote_spanned!(signature.output=> ::pointwork_guest::__private::#result(value));
+    quote! {
+        #[allow(unused_mut, unused_variables, reason = "a listener need not take the payload")]
+        let mut payload = ::core::option::Option::Some(payload);
+        #call
+        #(#checks)*
+        #result
+    }
+}
+
+/// Compiles only if payload and result have the types of the event map (spec H8).
+fn check_types(event: &TypePath, signature: &Signature) -> TokenStream {
+    let payloads = signature.arguments.iter().map(|argument| {
+        let ty = &argument.ty;
+        quote_spanned!(ty.span()=> ::pointwork_guest::__private::check_payload::<#event, #ty, _>();)
+    });
+    let output = if signature.returns_result {
+        quote_spanned!(signature.output=> ::pointwork_guest::__private::check_result::<#event, _, _, _>(&value);)
+    } else {
+        quote_spanned!(signature.output=> ::pointwork_guest::__private::check_output::<#event, _, _>(&value);)
+    };
+    quote!(#(#payloads)* #output)
+}
+
+/// Constants that fail to compile if an event has an invalid name or two listeners.
+fn event_checks(ty: &Type, channel: &LitStr, listeners: &[Listener]) -> TokenStream {
+    let all = listeners
+        .iter()
+        .flat_map(|listener| listener.events.iter().map(move |event| (listener, event)));
+    let checks = all.enumerate().map(|(index, (listener, event))| {
+        let shown = escaped(&event.shown());
+        let own_name = without_self(event.own_name(channel), ty);
+        let invalid = format!(
+            "`{shown}` is not a valid event name: expected words joined by `:`, without whitespace, such as \
+             `product:all`"
+        );
+        let twice = format!(
+            "listener `{}` listens to `{shown}`, which already has a listener in channel `{}`, expected one listener",
+            listener.signature.name(),
+            escaped(&channel.value())
+        );
+        quote_spanned! {event.span()=>
+            const _: () = ::core::assert!(::pointwork_guest::__private::is_own_name(#own_name), #invalid);
+            const _: () = ::core::assert!(
+                ::pointwork_guest::__private::is_first(<#ty as ::pointwork_guest::Channel>::EVENTS, #index),
+                #twice
+            );
+        }
+    });
+    checks.collect()
+}
+
+/// Text that becomes part of a format string.
+fn escaped(text: &str) -> String {
+    text.replace('{', "{{").replace('}', "}}")
+}

@@ -1,0 +1,147 @@
+//! The signature of a handler or listener.
+
+use proc_macro2::Span;
+use quote::ToTokens as _;
+use syn::ext::IdentExt as _;
+use syn::spanned::Spanned as _;
+use syn::{FnArg, GenericParam, Ident, ImplItemFn, Pat, PatType, ReturnType, Safety, Type};
+
+use crate::errors::Errors;
+
+/// The terms for a block and its functions in error messages.
+pub(crate) struct Terms {
+    /// `controller` or `channel`, which is also the name of the attribute.
+    pub(crate) block: &'static str,
+    /// A complete block.
+    pub(crate) block_example: &'static str,
+    /// `handler` or `listener`.
+    pub(crate) function: &'static str,
+    /// An attribute of a function.
+    pub(crate) function_example: &'static str,
+    /// Where to keep state instead.
+    pub(crate) state: &'static str,
+}
+
+/// What the generated code needs to know of a handler's or listener's signature.
+pub(crate) struct Signature {
+    pub(crate) ident: Ident,
+    pub(crate) is_async: bool,
+    pub(crate) arguments: Vec<Argument>,
+    /// The return type, or the name of the function if there is none.
+    pub(crate) output: Span,
+    /// Whether the return type is written as a `Result`.
+    pub(crate) returns_result: bool,
+}
+
+/// One argument, by value or by shared reference.
+pub(crate) struct Argument {
+    /// The name of the argument, which is also the name of its path parameter. Empty if the pattern has no single name.
+    pub(crate) name: String,
+    /// The type without the reference.
+    pub(crate) ty: Type,
+    pub(crate) is_reference: bool,
+}
+
+impl Signature {
+    /// Reads a signature, and adds an error for each part that the host could not call.
+    pub(crate) fn read(function: &ImplItemFn, terms: &Terms, errors: &mut Errors) -> Self {
+        let signature = &function.sig;
+        let name = format!("{} `{}`", terms.function, signature.ident);
+        check(function, &name, terms, errors);
+        let (output, returns_result) = match &signature.output {
+            ReturnType::Default => (signature.ident.span(), false),
+            ReturnType::Type(_, ty) => (ty.span(), is_result(ty)),
+        };
+        let inputs = signature.inputs.iter().filter_map(|input| match input {
+            FnArg::Typed(typed) => Some(argument(typed, &name, errors)),
+            FnArg::Receiver(_) => None,
+        });
+        Self {
+            ident: signature.ident.clone(),
+            is_async: signature.asyncness.is_some(),
+            arguments: inputs.collect(),
+            output,
+            returns_result,
+        }
+    }
+
+    /// The name of the function in the source.
+    pub(crate) fn name(&self) -> String {
+        self.ident.unraw().to_string()
+    }
+}
+
+fn check(function: &ImplItemFn, name: &str, terms: &Terms, errors: &mut Errors) {
+    let signature = &function.sig;
+    if let Some(receiver) = signature.receiver() {
+        let Terms { block, state, .. } = terms;
+        let message = format!(
+            "{name} takes `self`, expected no `self`: a {block} has no state, since instances of a module are replaced at \
+             any time; {state}"
+        );
+        errors.at(receiver, message);
+    }
+    for parameter in &signature.generics.params {
+        if !matches!(parameter, GenericParam::Lifetime(_)) {
+            errors.at(parameter, format_args!("{name} is generic, expected concrete types"));
+        }
+    }
+    if let Safety::Unsafe(token) = &signature.safety {
+        errors.at(token, format_args!("{name} is `unsafe`, expected a safe function"));
+    }
+    for attribute in function
+        .attrs
+        .iter()
+        .filter(|attribute| attribute.path().is_ident("cfg"))
+    {
+        let message = format!(
+            "{name} has a `#[cfg]`, expected none: move the function to a {} of its own and put the `#[cfg]` on that",
+            terms.block
+        );
+        errors.at(attribute, message);
+    }
+}
+
+fn argument(typed: &PatType, function: &str, errors: &mut Errors) -> Argument {
+    let (ty, is_reference) = match &*typed.ty {
+        Type::Reference(reference) => (&*reference.elem, true),
+        ty => (ty, false),
+    };
+    let is_str = matches!(ty, Type::Path(path) if path.path.is_ident("str"));
+    let is_mutable = matches!(&*typed.ty, Type::Reference(reference) if reference.mutability.is_some());
+    if is_mutable || is_str || matches!(ty, Type::Slice(_)) {
+        let shown = typed.ty.to_token_stream().to_string().replace("& ", "&");
+        let message = format!(
+            "{function} takes `{shown}`, expected an owned type such as `String` or `Vec<u8>`, or a shared \
+             reference to one"
+        );
+        errors.at(&typed.ty, message);
+    }
+    if matches!(ty, Type::ImplTrait(_)) {
+        errors.at(
+            ty,
+            format_args!("{function} takes an `impl` type, expected a concrete type"),
+        );
+    }
+    Argument {
+        name: pattern_name(&typed.pat).unwrap_or_default(),
+        ty: ty.clone(),
+        is_reference,
+    }
+}
+
+/// `id`, `_id` and `Path(id)` are all the parameter `id`.
+fn pattern_name(pattern: &Pat) -> Option<String> {
+    match pattern {
+        Pat::Ident(ident) => {
+            let name = ident.ident.unraw().to_string();
+            Some(name.strip_prefix('_').unwrap_or(&name).to_owned())
+        }
+        Pat::TupleStruct(tuple) if tuple.elems.len() == 1 => pattern_name(&tuple.elems[0]),
+        _ => None,
+    }
+}
+
+fn is_result(ty: &Type) -> bool {
+    matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Result"))
+}

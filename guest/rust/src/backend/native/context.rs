@@ -1,0 +1,162 @@
+//! The functions of the interfaces `context` and `context-async`.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use super::bus::failure;
+use super::exchange::{Exchange, SentReply};
+use crate::bindings::types::{Body, Failure, Header, Payload, Reply, Thrown};
+
+#[derive(Debug)]
+pub(crate) struct NativeContext(Rc<Exchange>);
+
+impl NativeContext {
+    pub(crate) fn new(exchange: Rc<Exchange>) -> Self {
+        Self(exchange)
+    }
+
+    pub(crate) fn method(&self) -> String {
+        self.0.method.clone()
+    }
+
+    pub(crate) fn path(&self) -> String {
+        self.0.path.clone()
+    }
+
+    pub(crate) fn query(&self) -> Option<String> {
+        self.0.query.clone()
+    }
+
+    pub(crate) fn param(&self, name: &str) -> Option<String> {
+        let found = self.0.params.iter().find(|(key, _)| key == name);
+        found.map(|(_, value)| value.clone())
+    }
+
+    pub(crate) fn params(&self) -> Vec<(String, String)> {
+        self.0.params.clone()
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<Vec<u8>> {
+        let mut headers = self.0.headers.iter();
+        let found = headers.find(|header| header.name.eq_ignore_ascii_case(name));
+        found.map(|header| header.value.clone())
+    }
+
+    pub(crate) fn headers(&self) -> Vec<Header> {
+        self.0.headers.clone()
+    }
+
+    pub(crate) fn request_id(&self) -> String {
+        self.header("x-request-id")
+            .and_then(|value| String::from_utf8(value).ok())
+            .unwrap_or_else(|| "test-request".into())
+    }
+
+    pub(crate) fn route(&self) -> String {
+        self.0.route.clone()
+    }
+
+    pub(crate) fn extension(&self, key: &str) -> Option<String> {
+        self.0.extension(key)
+    }
+
+    pub(crate) fn set_extension(&self, key: &str, value: &str) {
+        self.0.extensions.borrow_mut().push((key.into(), value.into()));
+    }
+
+    pub(crate) fn body(&self) -> Result<Vec<u8>, Failure> {
+        let body = self.0.body.take();
+        body.ok_or_else(|| failure("gone", "the body has been taken already"))
+    }
+
+    pub(crate) fn open_body(&self) -> Result<NativeBodyReader, Failure> {
+        self.body().map(|body| NativeBodyReader(RefCell::new(body)))
+    }
+
+    pub(crate) fn call(&self, event: &str, payload: &Payload) -> Result<Payload, Failure> {
+        self.0.bus.call(event, payload)
+    }
+
+    pub(crate) fn emit(&self, event: &str, payload: &Payload) {
+        self.0.bus.emit(event, payload);
+    }
+
+    pub(crate) fn send(&self, reply: &Reply) -> Result<(), Failure> {
+        self.0.reply(SentReply::Reply(reply.clone()))
+    }
+
+    pub(crate) fn throw(&self, status: u16, message: &str) -> Result<(), Failure> {
+        self.0.reply(SentReply::Thrown(Thrown {
+            status,
+            message: message.into(),
+        }))
+    }
+
+    pub(crate) fn open_reply(&self, status: u16, headers: &[Header]) -> Result<NativeBodyWriter, Failure> {
+        self.0.reply(SentReply::Reply(Reply {
+            status,
+            headers: headers.to_vec(),
+            body: Body::Bytes(Vec::new()),
+        }))?;
+        Ok(NativeBodyWriter(Rc::clone(&self.0)))
+    }
+}
+
+pub(crate) fn hand_over(event: &str, context: NativeContext, payload: &Payload) -> Result<(), Failure> {
+    context.0.handed_over.borrow_mut().push((event.into(), payload.clone()));
+    Ok(())
+}
+
+#[derive(Debug)]
+pub(crate) struct NativeBodyReader(RefCell<Vec<u8>>);
+
+impl NativeBodyReader {
+    pub(crate) fn read(&self, max: u32) -> Result<Option<Vec<u8>>, Failure> {
+        let mut rest = self.0.borrow_mut();
+        if rest.is_empty() {
+            return Ok(None);
+        }
+        let end = rest.len().min(usize::try_from(max).unwrap_or(usize::MAX).max(1));
+        Ok(Some(rest.drain(..end).collect()))
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct NativeBodyWriter(Rc<Exchange>);
+
+impl NativeBodyWriter {
+    pub(crate) fn write(&self, chunk: &[u8]) -> Result<(), Failure> {
+        if let Some(SentReply::Reply(reply)) = &mut *self.0.reply.borrow_mut()
+            && let Body::Bytes(bytes) = &mut reply.body
+        {
+            bytes.extend_from_slice(chunk);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn finish(&self) -> Result<(), Failure> {
+        self.0.is_finished.set(true);
+        Ok(())
+    }
+}
+
+/// The interface `context-async`. Nothing here ever waits.
+pub(crate) mod waiting {
+    use super::{Failure, NativeBodyReader, NativeBodyWriter, NativeContext, Payload};
+
+    pub(crate) async fn body(context: &NativeContext) -> Result<Vec<u8>, Failure> {
+        context.body()
+    }
+
+    pub(crate) async fn call(context: &NativeContext, event: String, payload: Payload) -> Result<Payload, Failure> {
+        context.call(&event, &payload)
+    }
+
+    pub(crate) async fn read(reader: &NativeBodyReader, max: u32) -> Result<Option<Vec<u8>>, Failure> {
+        reader.read(max)
+    }
+
+    pub(crate) async fn write(writer: &NativeBodyWriter, chunk: Vec<u8>) -> Result<(), Failure> {
+        writer.write(&chunk)
+    }
+}

@@ -1,0 +1,26 @@
+//! The stand-in for the host in native builds: requests and deliveries in memory, with the functions of the bindings.
+
+#![cfg_attr(
+    not(feature = "testing"),
+    allow(dead_code, unused_imports, reason = "only `testing` makes requests and deliveries")
+)]
+
+mod bus;
+mod context;
+mod delivery;
+mod exchange;
+
+pub(crate) use bus::Bus;
+pub(crate) use context::{NativeBodyReader, NativeBodyWriter, NativeContext, hand_over, waiting};
+pub(crate) use delivery::{NativeDelivery, TestDelivery, call_from};
+pub(crate) use exchange::{Exchange, SentReply};
+
+/// The log goes to standard error, where the test runner captures it for each test.
+pub(crate) mod log {
+    use crate::bindings::imports::pointwork::module::log::Level;
+
+    #[allow(clippy::print_stderr, reason = "captured and shown by the test runner")]
+    pub(crate) fn write(level: Level, target: &str, message: &str) {
+        eprintln!("{level:?} {target}: {message}");
+    }
+}

@@ -1,0 +1,88 @@
+//! Accepting connections: errors and a full server.
+
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::AdapterState;
+
+/// The first wait after an error of the operating system; each further one doubles it.
+const FIRST_WAIT: Duration = Duration::from_millis(10);
+
+/// The longest wait after an error of the operating system.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
+
+/// The shortest time between two warnings that the server is full.
+const WARNING_INTERVAL: Duration = Duration::from_secs(10);
+
+/// The state of a loop that accepts connections: when to try again after an error, and when to warn.
+#[derive(Debug)]
+pub struct AcceptLoop<T> {
+    adapter: Arc<AdapterState<T>>,
+    wait: Duration,
+    warned: Option<Instant>,
+}
+
+impl<T: Send + Sync + 'static> AcceptLoop<T> {
+    /// The state of a loop that has not begun.
+    pub fn new(adapter: Arc<AdapterState<T>>) -> Self {
+        Self {
+            adapter,
+            wait: Duration::ZERO,
+            warned: None,
+        }
+    }
+
+    /// Notes that a connection was accepted.
+    pub fn accepted(&mut self) {
+        self.wait = Duration::ZERO;
+    }
+
+    /// The time to wait before the next attempt; `None` if the client merely went away before its turn.
+    ///
+    /// The first of several errors in a row, such as a process out of file descriptors, is reported (spec E1).
+    pub fn failed(&mut self, error: &io::Error) -> Option<Duration> {
+        use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+        if matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset) {
+            return None;
+        }
+        if self.wait.is_zero() {
+            let message = format!("no connection can be accepted, trying again: {error}");
+            self.adapter.report(message);
+        }
+        self.wait = (self.wait * 2).clamp(FIRST_WAIT, LONGEST_WAIT);
+        Some(self.wait)
+    }
+
+    /// Logs that all connections are in use, once in ten seconds at most.
+    pub fn full(&mut self) {
+        if self.warned.is_none_or(|time| time.elapsed() >= WARNING_INTERVAL) {
+            self.warned = Some(Instant::now());
+            let most = self.adapter.options().max_connections;
+            tracing::warn!(
+                adapter = self.adapter.name(),
+                "all {most} connections are in use, further ones wait"
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ServerOptions;
+
+    #[test]
+    fn the_wait_doubles_up_to_a_second_and_begins_anew() {
+        let mut accepting = AcceptLoop::new(AdapterState::<()>::new("mine", ServerOptions::default()));
+        let mut failed = |kind: io::ErrorKind| {
+            let wait = accepting.failed(&kind.into());
+            wait.map(|wait| wait.as_millis())
+        };
+        assert_eq!(failed(io::ErrorKind::ConnectionAborted), None);
+        let waits: Vec<_> = (0..9).filter_map(|_| failed(io::ErrorKind::Other)).collect();
+        assert_eq!(waits, [10, 20, 40, 80, 160, 320, 640, 1000, 1000]);
+        accepting.accepted();
+        assert_eq!(accepting.failed(&io::ErrorKind::Other.into()), Some(FIRST_WAIT));
+    }
+}

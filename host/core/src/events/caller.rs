@@ -1,0 +1,180 @@
+//! Both ends of an event: who calls or emits it, and who listens.
+
+use std::any::Any;
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Instant;
+
+use pointwork_events::{Event, IoEvent};
+
+use super::bus::WeakBus;
+use super::chain::Chain;
+use super::payload::Payload;
+use crate::{BoxFuture, Crash, Failure, FailureCode, RequestId};
+
+/// Calls and emits events within one chain. [`Context`](crate::Context) and [`Delivery`] each have one.
+///
+/// It keeps neither the request nor the application: when the application is gone, calls fail with
+/// [`GONE`](FailureCode::GONE).
+#[derive(Clone, Debug)]
+pub struct Caller {
+    pub(crate) bus: WeakBus,
+    pub(crate) chain: Chain,
+}
+
+impl Caller {
+    /// When whatever runs in this chain is cancelled; `None` if never.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.chain.deadline()
+    }
+
+    /// The calls that led here.
+    pub fn chain(&self) -> &Chain {
+        &self.chain
+    }
+
+    /// The id of the request that began the chain, if a request did.
+    pub fn request_id(&self) -> Option<&RequestId> {
+        self.chain.request().map(|request| &request.id)
+    }
+
+    /// Reports a crash as `server:crashed`, with the request that began the chain (spec E1). When the application is
+    /// gone it is only logged.
+    pub fn report(&self, mut crash: Crash) {
+        if let Some(request) = self.chain.request().filter(|_| self.chain.depth() == 0) {
+            // The caller is the request's own, so the crash is its handler's.
+            crash.module = crash.module.or_else(|| request.route.module.clone());
+        }
+        match self.bus.upgrade() {
+            Ok(bus) => bus.report_in(&self.chain, crash),
+            Err(_) => tracing::error!(module = crash.module, limit = crash.limit, "{}", crash.message),
+        }
+    }
+
+    /// Calls an event by its type and waits for the result (spec H3, H8).
+    ///
+    /// # Errors
+    /// As [`call_raw`](Self::call_raw), and [`BAD_PAYLOAD`](FailureCode::BAD_PAYLOAD) when the listener's result is not of
+    /// the event's output type.
+    ///
+    /// # Cancel safety
+    /// Cancelling cancels the listener.
+    pub async fn call<E: IoEvent>(&self, payload: &E::Payload) -> Result<E::Output, Failure> {
+        let result = self.call_raw(E::NAME, Payload::json(payload)?).await?;
+        result.to().map_err(|failure| {
+            let message = format!("the result of `{}`: {failure}", E::NAME);
+            Failure::internal(FailureCode::BAD_PAYLOAD, message)
+        })
+    }
+
+    /// Calls an event by its name and waits for the result.
+    ///
+    /// # Errors
+    /// The listener's own failure; or [`UNKNOWN_EVENT`](FailureCode::UNKNOWN_EVENT) with the nearest known name
+    /// (spec C4), [`AMBIGUOUS_EVENT`](FailureCode::AMBIGUOUS_EVENT) (spec C2), [`TOO_DEEP`](FailureCode::TOO_DEEP),
+    /// [`TOO_LARGE`](FailureCode::TOO_LARGE) for a payload or a result over
+    /// [`payload_limit`](crate::BusOptions::payload_limit), or [`FAILED`](FailureCode::FAILED) when the listener crashed,
+    /// which is reported as `server:crashed` as well (spec E1).
+    ///
+    /// # Cancel safety
+    /// Cancelling cancels the listener.
+    pub async fn call_raw(&self, event: &str, payload: Payload) -> Result<Payload, Failure> {
+        self.bus.upgrade()?.call(self, event, payload).await
+    }
+
+    /// Emits an event by its type; see [`emit_raw`](Self::emit_raw).
+    pub fn emit<E: Event>(&self, payload: &E::Payload) {
+        match Payload::json(payload) {
+            Ok(payload) => self.emit_raw(E::NAME, payload),
+            Err(failure) => tracing::error!(event = E::NAME, "the event was not emitted: {failure}"),
+        }
+    }
+
+    /// Puts an event into its listener's queue and returns at once. An unknown event or a full queue is logged and
+    /// counted, never an error to the emitter (spec H3, C4).
+    pub fn emit_raw(&self, event: &str, payload: Payload) {
+        if let Err(failure) = self.try_emit(event, payload, None) {
+            tracing::error!(
+                event,
+                request_id = self.request_id().map(tracing::field::display),
+                "the event was not emitted: {failure}"
+            );
+        }
+    }
+
+    pub(crate) fn try_emit(
+        &self,
+        event: &str,
+        payload: Payload,
+        handed_over: Option<HandedOver>,
+    ) -> Result<(), Failure> {
+        self.bus.upgrade()?.emit(self, event, payload, handed_over)
+    }
+}
+
+/// Something that travels with an event to its listener. Its type is the business of whoever hands it over.
+pub(crate) type HandedOver = Box<dyn Any + Send>;
+
+/// One event as its listener gets it: where it comes from, and a [`Caller`] for further events.
+#[derive(Debug)]
+pub struct Delivery {
+    pub(crate) event: Arc<str>,
+    /// Where the event's own name begins in `event`.
+    pub(crate) name_at: usize,
+    pub(crate) handed_over: Option<HandedOver>,
+    pub(crate) caller: Caller,
+}
+
+impl Delivery {
+    /// The event's name within its channel.
+    pub fn event(&self) -> &str {
+        &self.event[self.name_at..]
+    }
+
+    /// The id of the request that began the chain, if a request did.
+    pub fn request_id(&self) -> Option<&RequestId> {
+        self.caller.request_id()
+    }
+
+    /// Calls and emits further events; it keeps this chain's depth and request id.
+    pub fn caller(&self) -> &Caller {
+        &self.caller
+    }
+}
+
+/// Listens to one event of a channel. Its callers cannot see whether it lives in the host application or in a module
+/// (spec C3).
+pub trait Listener: Send + Sync + 'static {
+    /// Handles one event. The result goes to the caller of `call`; for an emitted event a value is dropped and a failure
+    /// is reported as `server:crashed`.
+    fn deliver(&self, delivery: Delivery, payload: Payload) -> BoxFuture<'static, Result<Payload, Failure>>;
+}
+
+impl<F, Fut> Listener for F
+where
+    F: Fn(Delivery, Payload) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<Payload, Failure>> + Send + 'static,
+{
+    fn deliver(&self, delivery: Delivery, payload: Payload) -> BoxFuture<'static, Result<Payload, Failure>> {
+        Box::pin(self(delivery, payload))
+    }
+}
+
+/// A listener under its channel and event, ready to be registered.
+pub struct Subscription {
+    /// The channel's name.
+    pub channel: String,
+    /// The event's name within the channel.
+    pub event: String,
+    /// The module that declared it; `None` for the host application.
+    pub module: Option<String>,
+    /// The listener.
+    pub listener: Arc<dyn Listener>,
+}
+
+impl fmt::Debug for Subscription {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Subscription({}:{})", self.channel, self.event)
+    }
+}

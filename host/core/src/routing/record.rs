@@ -1,0 +1,53 @@
+//! A route as the application lists it.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// Where a route comes from (spec M3, M4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Origin {
+    /// A module declared it while an adapter was attached.
+    Decorator,
+    /// The application registered it by hand.
+    Manual,
+    /// A module had declared it before the adapter attached, which then picked it up: the normal order.
+    Replay,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Decorator => "decorator",
+            Self::Manual => "manual",
+            Self::Replay => "replay",
+        })
+    }
+}
+
+/// One route, as [`App::routes`](https://docs.rs/pointwork) lists it (spec M3).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RouteRecord {
+    /// The method, or `ALL`.
+    pub method: String,
+    /// The full pattern, prefix included.
+    pub path: String,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// The module that declared it.
+    pub module: Option<String>,
+    /// The controller that declared it.
+    pub controller: Option<String>,
+    /// The handler's name in its source.
+    pub handler: Option<String>,
+    /// The attached adapters that cannot serve its method (spec A3); empty for nearly every route.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unavailable_on: Vec<String>,
+}
+
+impl fmt::Display for RouteRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.method, self.path)
+    }
+}

@@ -1,0 +1,124 @@
+//! Messages for the errors of SQLite: for the caller of an event, and for the author of a statement.
+
+use pointwork_core::http::StatusCode;
+use pointwork_core::{Failure, FailureCode};
+use rusqlite::ffi::{self, ErrorCode};
+
+/// The message for the caller where that of SQLite is not for them.
+pub(crate) const FAILED: &str = "the database failed";
+
+/// The code of a change that contradicts the stored rows.
+const CONFLICT: &str = "conflict";
+
+/// The failure of an event, with the error of SQLite for the log.
+#[derive(Debug, thiserror::Error)]
+#[error("{failure}")]
+pub(crate) struct EventError {
+    pub(crate) failure: Failure,
+    pub(crate) source: Option<Box<rusqlite::Error>>,
+}
+
+/// A failure with the status that belongs to its code.
+pub(crate) fn failure(code: FailureCode, message: impl Into<String>) -> EventError {
+    let status = match code.as_str() {
+        "bad-payload" => StatusCode::BAD_REQUEST,
+        CONFLICT => StatusCode::CONFLICT,
+        "overloaded" => StatusCode::SERVICE_UNAVAILABLE,
+        "deadline" => StatusCode::GATEWAY_TIMEOUT,
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    };
+    EventError {
+        failure: Failure::with_code(code, status, message),
+        source: None,
+    }
+}
+
+fn bad_payload(message: impl Into<String>) -> EventError {
+    failure(FailureCode::BAD_PAYLOAD, message)
+}
+
+fn conflict(message: impl Into<String>) -> EventError {
+    failure(FailureCode::new(CONFLICT), message)
+}
+
+impl From<rusqlite::Error> for EventError {
+    fn from(error: rusqlite::Error) -> Self {
+        let classified = match &error {
+            rusqlite::Error::SqliteFailure(failure, text) => classify(*failure, text.as_deref().unwrap_or_default()),
+            _ => failure(FailureCode::FAILED, FAILED),
+        };
+        Self {
+            source: Some(Box::new(error)),
+            ..classified
+        }
+    }
+}
+
+fn classify(error: ffi::Error, text: &str) -> EventError {
+    match error.code {
+        ErrorCode::ConstraintViolation => constraint(error.extended_code, text),
+        // Only the progress handler interrupts, at the deadline.
+        ErrorCode::OperationInterrupted => failure(
+            FailureCode::DEADLINE,
+            "the deadline passed before the database had finished",
+        ),
+        ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => failure(FailureCode::OVERLOADED, "the database is busy"),
+        ErrorCode::TypeMismatch => bad_payload("a value has the wrong type for its column"),
+        ErrorCode::TooBig => bad_payload("a value is too big for the database"),
+        _ => failure(FailureCode::FAILED, FAILED),
+    }
+}
+
+fn constraint(extended: i32, text: &str) -> EventError {
+    // "UNIQUE constraint failed: products.sku, products.shop"
+    let subject = text
+        .split_once("constraint failed: ")
+        .map_or("", |(_, subject)| subject);
+    let columns = |otherwise: &str| {
+        let columns = subject.split(", ").filter_map(|column| column.split_once('.'));
+        let names: Vec<_> = columns.map(|(_, name)| format!("`{name}`")).collect();
+        if names.is_empty() {
+            otherwise.to_owned()
+        } else {
+            names.join(", ")
+        }
+    };
+    match extended {
+        ffi::SQLITE_CONSTRAINT_UNIQUE | ffi::SQLITE_CONSTRAINT_PRIMARYKEY | ffi::SQLITE_CONSTRAINT_ROWID => {
+            conflict(format!("another row has the same {}", columns("key")))
+        }
+        ffi::SQLITE_CONSTRAINT_FOREIGNKEY => conflict("a row refers to another that does not exist"),
+        // The text of `RAISE(ABORT, '…')`.
+        ffi::SQLITE_CONSTRAINT_TRIGGER if !text.is_empty() => conflict(text),
+        ffi::SQLITE_CONSTRAINT_NOTNULL => bad_payload(format!("{} must not be null", columns("a column"))),
+        ffi::SQLITE_CONSTRAINT_CHECK => bad_payload(format!("the values break the rule `{subject}`")),
+        ffi::SQLITE_CONSTRAINT_DATATYPE => bad_payload("a value has the wrong type for its column"),
+        _ => conflict("the change breaks a rule of the database"),
+    }
+}
+
+/// The message of SQLite without the statement that it repeats, with the word at its place.
+pub(crate) fn reason(error: &rusqlite::Error) -> String {
+    match error {
+        rusqlite::Error::SqlInputError { msg, sql, offset, .. } => {
+            let rest = usize::try_from(*offset).ok().and_then(|offset| sql.get(offset..));
+            let is_end = |c: char| c.is_whitespace() || matches!(c, ',' | ';' | ')');
+            match rest.and_then(|rest| rest.split(is_end).next()) {
+                Some(word) if !word.is_empty() && !msg.contains(word) => format!("{msg}, at `{word}`"),
+                _ => msg.clone(),
+            }
+        }
+        rusqlite::Error::SqliteFailure(_, Some(text)) => text.clone(),
+        _ => error.to_string(),
+    }
+}
+
+/// The line of `text` that has the error, counted from 1. SQLite repeats the text from the failing statement on.
+pub(crate) fn line_of(error: &rusqlite::Error, text: &str) -> Option<usize> {
+    let rusqlite::Error::SqlInputError { sql, offset, .. } = error else {
+        return None;
+    };
+    let start = text.len().checked_sub(sql.len())?;
+    let before = text.get(..start + usize::try_from(*offset).ok()?)?;
+    Some(before.matches('\n').count() + 1)
+}

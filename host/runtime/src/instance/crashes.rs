@@ -1,0 +1,96 @@
+//! The crash that a call ends with, by its cause.
+
+use pointwork_core::{Crash, CrashKind};
+use wasmtime::{PoolConcurrencyLimitError, Trap};
+
+use crate::component::module_pre::ModulePre;
+use crate::guest::Guest;
+use crate::guest::limiter::Exceeded;
+use crate::scheduling::call_history::CallHistory;
+
+/// A guest that trapped: the trap, the guest's own panic message and the backtrace, for the log only. `history` is that of
+/// the call that trapped, if it is known which one did.
+pub(crate) fn trapped(
+    pre: &ModulePre,
+    history: Option<&CallHistory>,
+    error: &wasmtime::Error,
+    guest: Option<&mut Guest>,
+) -> Crash {
+    let (panic, refused) = guest.map_or((None, None), |guest| (guest.take_panic(), guest.limits.refused()));
+    let trap = error.downcast_ref::<Trap>();
+    // The host ends a guest that exceeds a limit, or the guest ends itself because the host refused it something.
+    let exceeded = error.downcast_ref::<Exceeded>().copied().or(refused);
+    let limit = match (exceeded, trap) {
+        (Some(exceeded), _) => Some(exceeded.limit),
+        (None, Some(Trap::StackOverflow)) => Some("stack"),
+        _ => None,
+    };
+    let event = panic.map_or("trapped".to_owned(), |panic| format!("panicked: {panic}"));
+    let cause = exceeded.map_or(String::new(), |exceeded| format!("{exceeded}: "));
+    // The debug form of the error has its causes and the backtrace with the guest's function names.
+    let message = format!("{cause}the guest {event}: {error:?}");
+    let kind = match trap {
+        Some(Trap::Interrupt) => CrashKind::Deadline,
+        // Other modules use the whole pool; this one did nothing wrong.
+        None if error.is::<PoolConcurrencyLimitError>() => {
+            pre.settings.metrics.refused();
+            return crash(pre, CrashKind::Limit, message).at_limit("max-instances");
+        }
+        _ => CrashKind::Trap,
+    };
+    pre.crashed(history);
+    match limit {
+        Some(limit) => crash(pre, kind, message).at_limit(limit),
+        None => crash(pre, kind, message),
+    }
+}
+
+/// Why a call got no instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Overload {
+    /// None became free in time.
+    Instances,
+    /// The queue for instances is full.
+    Queue,
+}
+
+/// A call that got no instance.
+pub(crate) fn overloaded(pre: &ModulePre, overload: Overload) -> Crash {
+    pre.settings.metrics.refused();
+    let limits = &pre.settings.limits;
+    let (limit, message) = match overload {
+        Overload::Instances => (
+            "instances",
+            format!(
+                "no instance of {} became free within {:?}",
+                limits.instances, limits.queue_wait
+            ),
+        ),
+        Overload::Queue => ("queue", format!("{} calls wait for an instance already", limits.queue)),
+    };
+    crash(pre, CrashKind::Limit, message).at_limit(limit)
+}
+
+/// A call that used up its processor time.
+pub(crate) fn cpu_exceeded(pre: &ModulePre, history: Option<&CallHistory>) -> Crash {
+    pre.crashed(history);
+    let message = format!("the guest used more processor time than {:?}", pre.settings.limits.cpu);
+    crash(pre, CrashKind::Deadline, message).at_limit("cpu")
+}
+
+/// A call on a replaced version whose time to drain is over. The next call goes to the new version.
+pub(crate) fn drained(pre: &ModulePre) -> Crash {
+    let message = "the version of the module was replaced, and its time to drain is over";
+    crash(pre, CrashKind::Limit, message).at_limit("drain")
+}
+
+/// A call whose task or instance ended by a panic of the host.
+pub(crate) fn panicked(pre: &ModulePre, history: Option<&CallHistory>, message: String) -> Crash {
+    pre.crashed(history);
+    crash(pre, CrashKind::Panic, message)
+}
+
+/// Any other crash in the module.
+pub(crate) fn crash(pre: &ModulePre, kind: CrashKind, message: impl Into<String>) -> Crash {
+    Crash::new(kind, message).in_module(&*pre.settings.module)
+}

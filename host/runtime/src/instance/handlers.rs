@@ -1,0 +1,190 @@
+//! The handlers and listeners of a version of a module, as the core calls them.
+
+use std::future::ready;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use http::header::RETRY_AFTER;
+use http::{HeaderValue, Response, StatusCode};
+use pointwork_core::{
+    Body, BoxFuture, Context, Crash, CrashKind, Delivery, Failure, FailureCode, Handler, HandlerFuture, Listener,
+    Outcome, Payload, RequestLimits, error_reply, within,
+};
+
+use super::async_pool::AsyncPool;
+use super::call::{Call, Event, Request};
+use super::reentrancy::{Idle, PoolByLevel};
+use super::sync_pool::SyncPool;
+use crate::component::inspect::Form;
+use crate::component::module_pre::ModulePre;
+use crate::scheduling::call_history::{CallHistories, CallHistory, Callee};
+use crate::scheduling::metrics::Counted;
+use crate::scheduling::threads::Threads;
+
+/// The instances of a version of a module, and the history of its calls.
+pub(crate) struct Instances {
+    pub(crate) pre: Arc<ModulePre>,
+    pub(crate) histories: CallHistories,
+    threads: Arc<Threads>,
+    pools: Pools,
+}
+
+enum Pools {
+    Sync(PoolByLevel<SyncPool>),
+    Async(PoolByLevel<AsyncPool>),
+}
+
+impl Instances {
+    pub(crate) fn new(form: Form, pre: Arc<ModulePre>, threads: Arc<Threads>) -> Self {
+        let pools = match form {
+            Form::Synchronous => Pools::Sync(PoolByLevel::new(SyncPool::new(pre.clone(), threads.clone()))),
+            Form::Asynchronous => Pools::Async(PoolByLevel::new(AsyncPool::new(pre.clone(), threads.clone()))),
+        };
+        Self {
+            pre,
+            histories: CallHistories::default(),
+            threads,
+            pools,
+        }
+    }
+
+    /// The same version without instances and without history.
+    pub(crate) fn anew(&self) -> Self {
+        let form = match &self.pools {
+            Pools::Sync(_) => Form::Synchronous,
+            Pools::Async(_) => Form::Asynchronous,
+        };
+        Self::new(form, Arc::new(self.pre.anew()), self.threads.clone())
+    }
+
+    /// Frees instances that were idle for too long, or every idle one if the version is retired.
+    pub(crate) fn shrink(&self) {
+        match &self.pools {
+            Pools::Sync(pools) => pools.shrink(),
+            Pools::Async(pools) => pools.shrink(),
+        }
+    }
+
+    pub(crate) fn idle(&self) -> Idle {
+        match &self.pools {
+            Pools::Sync(pools) => pools.idle(),
+            Pools::Async(pools) => pools.idle(),
+        }
+    }
+
+    /// Runs a call that as many other calls of the module wait for.
+    fn run<C: Call>(&self, call: C, reentrance: usize, counted: Counted) -> BoxFuture<'static, C::Output> {
+        call.history().called();
+        match &self.pools {
+            Pools::Sync(pools) => pools.at(reentrance).clone().run(call, counted),
+            Pools::Async(pools) => pools.at(reentrance).clone().run(call, counted),
+        }
+    }
+
+    /// A handler by its number; the name is for the log.
+    pub(crate) fn handler(self: &Arc<Self>, number: u32, name: impl FnOnce() -> String) -> Arc<dyn Handler> {
+        Arc::new(WasmHandler {
+            instances: self.clone(),
+            history: self.histories.of(Callee::Handler(number), name),
+            number,
+        })
+    }
+
+    /// A listener by its number; the name is for the log.
+    pub(crate) fn listener(self: &Arc<Self>, number: u32, name: impl FnOnce() -> String) -> Arc<dyn Listener> {
+        Arc::new(WasmListener {
+            instances: self.clone(),
+            history: self.histories.of(Callee::Listener(number), name),
+            number,
+        })
+    }
+}
+
+/// A handler of a module.
+struct WasmHandler {
+    instances: Arc<Instances>,
+    history: Arc<CallHistory>,
+    number: u32,
+}
+
+impl Handler for WasmHandler {
+    fn call(&self, context: Context) -> HandlerFuture {
+        let counted = match self.instances.pre.settings.metrics.admit() {
+            Ok(counted) => counted,
+            Err(left) => return Box::pin(ready(Outcome::Reply(breaker_reply(left)))),
+        };
+        let request = Request {
+            handler: self.number,
+            history: self.history.clone(),
+            context,
+        };
+        // No other call waits for a request.
+        self.instances.run(request, 0, counted)
+    }
+
+    fn limits(&self) -> RequestLimits {
+        let own = &self.instances.pre.settings.limits;
+        let mut limits = RequestLimits::default();
+        limits.deadline = own.deadline;
+        limits.body = own.body;
+        limits.headers = Some(own.headers);
+        limits
+    }
+}
+
+/// The reply while the circuit breaker is open, with the time left in whole seconds as HTTP has them.
+fn breaker_reply(left: Duration) -> Response<Body> {
+    let mut reply = error_reply(StatusCode::SERVICE_UNAVAILABLE, "the server is busy");
+    let seconds = left.as_secs_f64().ceil().max(1.0);
+    if let Ok(after) = HeaderValue::try_from(format!("{seconds:.0}")) {
+        reply.headers_mut().insert(RETRY_AFTER, after);
+    }
+    reply
+}
+
+/// A listener of a module.
+struct WasmListener {
+    instances: Arc<Instances>,
+    history: Arc<CallHistory>,
+    number: u32,
+}
+
+impl Listener for WasmListener {
+    fn deliver(&self, delivery: Delivery, payload: Payload) -> BoxFuture<'static, Result<Payload, Failure>> {
+        let settings = &self.instances.pre.settings;
+        let counted = match settings.metrics.admit() {
+            Ok(counted) => counted,
+            Err(left) => {
+                let message = format!("module `{}` is held back for another {left:?}", settings.module);
+                let failure = Failure::with_code(FailureCode::OVERLOADED, StatusCode::SERVICE_UNAVAILABLE, message);
+                return Box::pin(ready(Err(failure)));
+            }
+        };
+        let reentrance = delivery.caller().chain().reentrance(&settings.module);
+        let event = Event {
+            listener: self.number,
+            history: self.history.clone(),
+            delivery,
+            payload,
+        };
+        let running = self.instances.run(event, reentrance, counted);
+        match settings.limits.deadline {
+            Some(deadline) => Box::pin(until(deadline, running, self.instances.threads.clone())),
+            None => running,
+        }
+    }
+}
+
+/// Ends a listener that takes longer than its module's deadline.
+async fn until(
+    deadline: Duration,
+    running: BoxFuture<'static, Result<Payload, Failure>>,
+    threads: Arc<Threads>,
+) -> Result<Payload, Failure> {
+    let ended = within(&*threads, Instant::now() + deadline, running).await;
+    ended.unwrap_or_else(|| {
+        let message = format!("the listener took longer than {deadline:?}");
+        let crash = Crash::new(CrashKind::Deadline, message).at_limit("deadline");
+        Err(Failure::of_crash(crash))
+    })
+}

@@ -1,0 +1,145 @@
+//! The limits of modules and of compiling, and the rules for modules that crash.
+
+use std::time::Duration;
+
+use pointwork_core::limits;
+use serde::Deserialize;
+
+use crate::Worker;
+
+limits! {
+    /// The limits of one module. Every limit is on by default.
+    ///
+    /// A call that exceeds a limit ends with the status that the field names, and with a `server:crashed` whose `limit` is
+    /// the limit's name. Other calls go on, except those that share an asynchronous instance with a call that trapped.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct ModuleLimits {
+        /// The linear memory of one instance. Past it growing fails in the guest, which ends out of memory: 500.
+        ///
+        /// At most [`AppOptions::max_memory`](crate::AppOptions::max_memory).
+        memory: usize = bytes(64 MiB) as "memory";
+        /// The entries of one table of an instance. Past it growing fails in the guest: 500.
+        table_elements: usize = count(100_000) >= 1 as "table-elements";
+        /// The stack of a call; 500 past it.
+        ///
+        /// Modules with the same stack share an engine. Each further size takes the address space of another pool.
+        stack: usize = bytes(512 KiB) as "stack";
+        /// The number of instances of the module; further calls wait.
+        ///
+        /// A synchronous instance serves one call at a time, so this is also the number of calls in flight. An asynchronous
+        /// instance serves [`in_flight`](Self::in_flight) calls. Calls of a module to itself do not count: each level of
+        /// such calls has as many instances again.
+        instances: usize = count(128) >= 1 as "instances";
+        /// The number of calls that share an asynchronous instance; further calls wait.
+        ///
+        /// It holds for [`Isolation::Shared`] only. A trap ends all calls of the instance; calls of a handler that traps often
+        /// do not share an instance.
+        in_flight: usize = count(64) >= 1 as "in-flight";
+        /// The number of calls that wait for an instance; one more is refused with 503 and `Retry-After`.
+        queue: usize = count(1_024) as "queue";
+        /// The time that a call waits for an instance; past it a client gets 503 with `Retry-After`, a caller `overloaded`.
+        ///
+        /// Two modules that call each other wait for each other at most as long.
+        queue_wait: Duration = time(1 s) as "queue-wait";
+        /// The number of calls that an instance serves; a new instance replaces it after them.
+        reuse: u64 = count(100_000) >= 1 as "reuse";
+        /// The time after which an idle instance is freed.
+        idle: Duration = time(60 s) as "idle";
+        /// The time from the start of a call until its reply begins, waiting included; 504 past it.
+        ///
+        /// If it is `None` or longer, the application's limit holds: [`RouterOptions::deadline`](crate::RouterOptions) or
+        /// [`BusOptions::deadline`](crate::BusOptions).
+        deadline: Option<Duration> = time(none) as "deadline";
+        /// The processor time of a call; 504 past it.
+        ///
+        /// A synchronous call includes the calls that it makes. The time is measured once the call has used its first slice
+        /// of 10 ms, which counts. An asynchronous instance that runs for as long without a pause is discarded with all its
+        /// calls.
+        cpu: Duration = time(10 s) as "cpu";
+        /// The longest request body; 413 past it.
+        ///
+        /// If it is `None` or longer, the application's limit holds: [`RouterOptions::body_limit`](crate::RouterOptions).
+        body: Option<u64> = bytes(none) as "body";
+        /// The length of the names and values of a request's headers; 431 past it.
+        ///
+        /// The adapter checks a limit of its own first.
+        headers: usize = bytes(64 KiB) as "headers";
+        /// The number of lines that a call writes into the log; 500 past it.
+        ///
+        /// Calls that share an instance share the sum of their lines. Further lines are dropped, which is logged.
+        log_lines: u32 = count(1_000) as "log-lines";
+        /// The number of events that a call emits; 500 past it.
+        ///
+        /// Calls that share an instance share the sum of their events. The request that emits one more ends; a listener's
+        /// event is dropped.
+        emits: u32 = count(1_000) as "emits";
+        /// The time for instantiating the component and reading its declarations at load; the component is refused past it.
+        probe: Duration = time(10 s) as "probe";
+    }
+}
+
+/// Whether the calls of a module share instances.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Isolation {
+    /// An instance serves up to [`ModuleLimits::in_flight`] calls at a time. For asynchronous modules only.
+    Shared,
+    /// An instance serves one call at a time. A call finds the memory as the call before it left it.
+    Exclusive,
+    /// Every call gets a new instance.
+    Fresh,
+}
+
+limits! {
+    /// The circuit breaker of a module.
+    ///
+    /// After [`crashes`](Self::crashes) crashes in a row, calls are refused with 503 for [`pause`](Self::pause). Then one
+    /// call is let through. If it crashes, the pause doubles, up to [`longest`](Self::longest); if not, the breaker closes.
+    /// Each pause is reported as a `server:crashed` with the limit `breaker`.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Breaker {
+        /// The number of crashes in a row that opens the breaker; 0 disables it. Calls get 503 with `Retry-After` then.
+        crashes: u32 = count(20) as "crashes";
+        /// The first pause.
+        pause: Duration = time(100 ms) as "pause";
+        /// The longest pause.
+        longest: Duration = time(30 s) as "longest";
+    }
+}
+
+limits! {
+    /// The trial of a version that was swapped in.
+    ///
+    /// If [`crashes`](Self::crashes) of its first [`calls`](Self::calls) calls crash, the version before it is published
+    /// again, as by [`App::roll_back`](crate::App::roll_back).
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Trial {
+        /// The number of calls on trial.
+        calls: u64 = count(100) as "calls";
+        /// The number of crashes among them that triggers a roll-back; 0 disables it.
+        crashes: u64 = count(3) as "crashes";
+    }
+}
+
+limits! {
+    /// The limits of compiling a component.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct CompileOptions {
+        /// The largest component; it is refused past it.
+        size: usize = bytes(64 MiB) as "size";
+        /// The processor time for one component; by the clock it may take four times as long. The component is refused past it.
+        ///
+        /// Without a [`worker`](Self::worker) only the clock counts, and the thread cannot be ended: the component is
+        /// refused, and the thread goes on at low priority and delays the next compilation.
+        time: Duration = time(60 s) as "time";
+        /// The memory of a worker; the component is refused past it. Without a worker there is no such limit.
+        memory: u64 = bytes(2 GiB) as "memory";
+        /// The number of components that are compiled at a time; others wait.
+        at_once: usize = count(1) >= 1 as "at-once";
+    } and {
+        /// A program that compiles in a process of its own, which bounds time and memory. Default: `None`, a thread of the
+        /// application.
+        worker: Option<Worker> = None;
+    }
+}

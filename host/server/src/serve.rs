@@ -1,0 +1,116 @@
+//! Accepting connections, and the graceful shutdown.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use pointwork_core::adapter::{AcceptLoop, AdapterState, CUT_TIME};
+use pointwork_core::{BoxFuture, Serving};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::{Id, JoinSet};
+use tokio::time::{sleep, timeout};
+
+use crate::connection;
+use crate::service::{InfallibleService, Server};
+use crate::state::ConnectionState;
+
+/// Serves a listener with a service, in the name of an adapter, with its options.
+///
+/// An error of the listener, such as a process out of file descriptors, is reported once and tried again (spec E1).
+pub fn serve<T, S>(adapter: &Arc<AdapterState<T>>, listener: TcpListener, service: S) -> Serving
+where
+    T: Send + Sync + 'static,
+    S: InfallibleService,
+{
+    let (adapter, options) = (adapter.clone(), adapter.options().clone());
+    let server = Arc::new(Server { options, service });
+    Serving::new(|signal| run(adapter, server, listener, signal))
+}
+
+/// The open connections. Dropping it cuts them.
+#[derive(Default)]
+struct Connections {
+    tasks: JoinSet<()>,
+    states: HashMap<Id, Arc<ConnectionState>>,
+}
+
+impl Connections {
+    fn open<S: InfallibleService>(&mut self, server: &Arc<Server<S>>, stream: TcpStream) {
+        // Replies are written whole, so waiting for more to send along only costs time.
+        let _ = stream.set_nodelay(true);
+        let state = ConnectionState::new(&server.options);
+        let serving = connection::serve(server.clone(), stream, state.clone());
+        self.states.insert(self.tasks.spawn(serving).id(), state);
+    }
+
+    /// Waits until one ends; false if none is open.
+    async fn one_ended(&mut self) -> bool {
+        let Some(ended) = self.tasks.join_next_with_id().await else {
+            return false;
+        };
+        let id = ended.map_or_else(|panicked| panicked.id(), |(id, ())| id);
+        self.states.remove(&id);
+        true
+    }
+
+    async fn all_ended(&mut self) {
+        while self.one_ended().await {}
+    }
+}
+
+async fn run<T, S>(
+    adapter: Arc<AdapterState<T>>,
+    server: Arc<Server<S>>,
+    listener: TcpListener,
+    mut signal: BoxFuture<'static, ()>,
+) where
+    T: Send + Sync + 'static,
+    S: InfallibleService,
+{
+    let mut connections = Connections::default();
+    let mut accepting = AcceptLoop::new(adapter.clone());
+    loop {
+        let is_full = connections.tasks.len() >= server.options.max_connections;
+        if is_full {
+            accepting.full();
+        }
+        tokio::select! {
+            // The signal first: a server under load must see it too. Then the connections that ended, so that they do not
+            // count as open however fast others come.
+            biased;
+            () = &mut signal => break,
+            true = connections.one_ended() => {}
+            // A full server does not accept, so the backlog of the operating system holds the rest.
+            stream = accept(&listener, &mut accepting), if !is_full => connections.open(&server, stream),
+        }
+    }
+    drop(listener);
+    for state in connections.states.values() {
+        state.drain();
+    }
+    let grace = server.options.shutdown_grace;
+    if timeout(grace, connections.all_ended()).await.is_err() {
+        adapter.warn_cut(connections.tasks.len());
+        connections.tasks.abort_all();
+        let _ = timeout(CUT_TIME, connections.all_ended()).await;
+    }
+}
+
+/// The next connection, however long the operating system has none to give.
+///
+/// # Cancel safety
+/// Cancel safe; the next call tries again at once.
+async fn accept<T: Send + Sync + 'static>(listener: &TcpListener, accepting: &mut AcceptLoop<T>) -> TcpStream {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                accepting.accepted();
+                return stream;
+            }
+            Err(error) => {
+                if let Some(wait) = accepting.failed(&error) {
+                    sleep(wait).await;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! How often a request allocates, for each kind of request. A request is driven to its end on the thread of the test, without
+//! tokio, so that only its own allocations are counted.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::Arc;
+
+use anyhow::{Result, ensure};
+use http::Request;
+use pointwork::{App, Body, Context, Delivery, Failure, Payload};
+use pointwork_core::Router;
+use pointwork_suite::guest::{Controller, Guest, Program};
+
+use crate::{direct, trials};
+
+trials! {
+    a_request_allocates_no_more_than_it_did,
+}
+
+thread_local! {
+    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Counts what each thread allocates.
+struct Counting;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+// SAFETY: everything is passed on to the system's allocator as it came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // A thread that ends may allocate after its counter is gone.
+        let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's own promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's own promise.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's own promise.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+/// The fewest allocations of ten requests: the first ones fill caches and make instances.
+fn allocations(router: &Arc<Router>, path: &str) -> Result<usize> {
+    let mut least = usize::MAX;
+    for _ in 0..10 {
+        let request = Request::get(path).header("host", "test").body(Body::empty())?;
+        let before = ALLOCATIONS.get();
+        let reply = futures_executor::block_on(router.respond(None, request));
+        least = least.min(ALLOCATIONS.get() - before);
+        drop(reply);
+    }
+    Ok(least)
+}
+
+async fn a_request_allocates_no_more_than_it_did() -> Result<()> {
+    let app = App::new()?;
+    app.get("/native/:id", |ctx: Context| async move {
+        ctx.param("id").map(str::to_owned)
+    })?;
+    app.get("/native/:id/call", |ctx: Context| async move {
+        ctx.call_raw("quiet:hear", Payload::null()).await.map(|_| "called")
+    })?;
+    app.channel("quiet").on_raw("hear", |_: Delivery, _: Payload| async {
+        Ok::<_, Failure>(Payload::null())
+    })?;
+    let guest = Guest::of(
+        Controller::new("Wasm", "wasm")
+            .get(":id", Program::new().param("id"))
+            .get(":id/call", Program::new().call("quiet:hear")),
+    );
+    app.load("wasm", guest.build()).await?;
+    let router = direct::router(&app)?;
+    let mut complaints = Vec::new();
+    for (kind, path, most) in [
+        ("no route", "/nowhere", 5),
+        ("native handler", "/native/42", 7),
+        ("native handler that calls an event", "/native/42/call", 8),
+        ("handler of a module", "/wasm/42", 15),
+        ("handler of a module that calls an event", "/wasm/42/call", 21),
+    ] {
+        let count = allocations(&router, path)?;
+        println!("{kind}: {count} allocations");
+        if count > most {
+            complaints.push(format!("{kind}: {count} allocations, expected at most {most}"));
+        }
+    }
+    ensure!(complaints.is_empty(), "{}", complaints.join("; "));
+    Ok(())
+}
