@@ -26,11 +26,7 @@ pub(crate) struct Binder {
 
 #[derive(Clone)]
 enum Declaration {
-    Manual {
-        filter: MethodFilter,
-        pattern: Pattern,
-        handler: Arc<dyn Handler>,
-    },
+    Manual(Route),
     Module {
         module: Arc<Module>,
         registration: Option<Registration>,
@@ -79,11 +75,21 @@ impl Binder {
         handler: Arc<dyn Handler>,
     ) -> Result<(), PatternError> {
         let pattern = Pattern::join(self.prefix.as_deref().unwrap_or_default(), path)?;
-        self.declarations.push(Declaration::Manual {
+        let record = RouteRecord {
+            method: filter.to_string(),
+            path: pattern.as_str().to_owned(),
+            origin: Origin::Manual,
+            module: None,
+            controller: None,
+            handler: None,
+            unavailable_on: Vec::new(),
+        };
+        self.declarations.push(Declaration::Manual(Route {
             filter,
             pattern,
+            record: Arc::new(record),
             handler,
-        });
+        }));
         Ok(())
     }
 
@@ -127,26 +133,21 @@ impl Binder {
 
     /// Adds a module, or replaces the one of the same name.
     pub(crate) fn put_module(&mut self, module: Arc<Module>) {
-        let attached = !self.transports.is_empty();
-        let registration = |prefix| {
-            attached.then_some(Registration {
-                origin: Origin::Decorator,
-                prefix,
-            })
-        };
         let name = &module.info.name;
-        let replaced = self.declarations.iter_mut().find(|old| old.is_of(name));
+        let replaced = self.declarations.iter().position(|old| old.is_of(name));
+        // A new version stays under the prefix of the one that it replaces.
+        let prefix = replaced.and_then(|replaced| self.declarations[replaced].prefix());
+        let registration = Registration {
+            origin: Origin::Decorator,
+            prefix: prefix.unwrap_or(&self.prefix).clone(),
+        };
+        let declaration = Declaration::Module {
+            module,
+            registration: (!self.transports.is_empty()).then_some(registration),
+        };
         match replaced {
-            Some(replaced) => {
-                // A new version stays under the prefix of the one that it replaces.
-                let prefix = replaced.prefix().unwrap_or(&self.prefix).clone();
-                let registration = registration(prefix);
-                *replaced = Declaration::Module { module, registration };
-            }
-            None => {
-                let registration = registration(self.prefix.clone());
-                self.declarations.push(Declaration::Module { module, registration });
-            }
+            Some(replaced) => self.declarations[replaced] = declaration,
+            None => self.declarations.push(declaration),
         }
     }
 
@@ -174,7 +175,7 @@ impl Binder {
     pub(crate) fn stage(&mut self, routers: &RouterFactory) -> Result<StagedTable, Error> {
         let mut routes = Vec::new();
         for declaration in &self.declarations {
-            declaration.routes(self.prefix.as_deref(), &mut routes)?;
+            routes.extend(declaration.routes(self.prefix.as_deref())?);
         }
         for route in &mut routes {
             self.mark_unavailable(route);
@@ -219,7 +220,7 @@ impl Declaration {
     fn module(&self) -> Option<&Arc<Module>> {
         match self {
             Self::Module { module, .. } => Some(module),
-            Self::Manual { .. } => None,
+            Self::Manual(_) => None,
         }
     }
 
@@ -231,41 +232,20 @@ impl Declaration {
     fn prefix(&self) -> Option<&Option<String>> {
         match self {
             Self::Module { registration, .. } => registration.as_ref().map(|registration| &registration.prefix),
-            Self::Manual { .. } => None,
+            Self::Manual(_) => None,
         }
     }
 
-    fn routes(&self, current_prefix: Option<&str>, routes: &mut Vec<Route>) -> Result<(), Error> {
+    fn routes(&self, current_prefix: Option<&str>) -> Result<Vec<Route>, Error> {
         match self {
-            Self::Manual {
-                filter,
-                pattern,
-                handler,
-            } => {
-                let record = RouteRecord {
-                    method: filter.to_string(),
-                    path: pattern.as_str().to_owned(),
-                    origin: Origin::Manual,
-                    module: None,
-                    controller: None,
-                    handler: None,
-                    unavailable_on: Vec::new(),
-                };
-                routes.push(Route {
-                    filter: filter.clone(),
-                    pattern: pattern.clone(),
-                    record: Arc::new(record),
-                    handler: handler.clone(),
-                });
-            }
+            Self::Manual(route) => Ok(vec![route.clone()]),
             Self::Module { module, registration } => {
                 let (origin, prefix) = match registration {
                     Some(registration) => (registration.origin, registration.prefix.as_deref()),
                     None => (Origin::Decorator, current_prefix),
                 };
-                routes.extend(module.routes(prefix.unwrap_or_default(), origin)?);
+                module.routes(prefix.unwrap_or_default(), origin)
             }
         }
-        Ok(())
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use pointwork_core::RouteRecord;
-use pointwork_events::Event;
+use pointwork_events::events;
 use serde::{Deserialize, Serialize};
 
 /// The kind of a change of a module.
@@ -109,24 +109,11 @@ pub struct Refusal {
     pub time: u64,
 }
 
-/// The event `server:swapped` by its type: a change of a module was published.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ServerSwapped;
-
-impl Event for ServerSwapped {
-    const NAME: &'static str = "server:swapped";
-    type Payload = Change;
-    type Output = ();
-}
-
-/// The event `server:refused` by its type: a change of a module was refused.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ServerRefused;
-
-impl Event for ServerRefused {
-    const NAME: &'static str = "server:refused";
-    type Payload = Refusal;
-    type Output = ();
+events! {
+    /// The event `server:swapped`: a change of a module was published.
+    pub ServerSwapped = "server:swapped": Change;
+    /// The event `server:refused`: a change of a module was refused.
+    pub ServerRefused = "server:refused": Refusal;
 }
 
 /// The current time in milliseconds since 1970-01-01 UTC.

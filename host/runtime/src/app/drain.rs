@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{App, AppState};
+use super::App;
 use crate::app::changes::now;
 use crate::app::module::Module;
+use crate::app::state::AppState;
 use crate::app::status::Draining;
 use crate::scheduling::call_history::TICK;
 

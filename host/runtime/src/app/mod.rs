@@ -13,28 +13,24 @@ pub(crate) mod options;
 mod publish;
 mod restore;
 mod roll_back;
+mod state;
 pub(crate) mod status;
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use pointwork_core::{Bus, Caller, Executor, RouteRecord, Transport};
+use pointwork_core::{Bus, Caller, RouteRecord, Transport};
 
-use crate::app::binder::{Binder, RouterFactory};
 use crate::app::changes::{Change, ChangeKind};
 use crate::app::channel::Channel;
 use crate::app::connect::{ConnectOptions, check_prefix};
-use crate::app::drain::PastVersions;
 use crate::app::module::ModuleInfo;
 use crate::app::options::{AppOptions, ModuleOptions};
 use crate::app::publish::Proposal;
+use crate::app::state::AppInner;
 use crate::app::status::ModuleStatus;
-use crate::component::compiler::Compiler;
-use crate::component::engine::Engines;
-use crate::scheduling::threads::Threads;
-use crate::{Error, StateDirectory, digest};
+use crate::{Error, digest};
 
 /// An application: modules, channels and manual routes, served by the adapters that it is connected to.
 ///
@@ -52,21 +48,6 @@ use crate::{Error, StateDirectory, digest};
 /// ```
 #[derive(Clone)]
 pub struct App(Arc<AppInner>);
-
-struct AppInner {
-    engines: Arc<Engines>,
-    threads: Arc<Threads>,
-    routers: RouterFactory,
-    directory: Option<StateDirectory>,
-    state: Mutex<AppState>,
-}
-
-struct AppState {
-    binder: Binder,
-    records: Vec<Arc<RouteRecord>>,
-    /// By the name of the module.
-    past: BTreeMap<String, PastVersions>,
-}
 
 /// Figures of an application (spec M5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,25 +71,7 @@ impl App {
     /// # Errors
     /// As [`new`](Self::new).
     pub fn with_options(options: AppOptions) -> Result<Self, Error> {
-        let threads = Arc::new(Threads::start()?);
-        let executor: Arc<dyn Executor> = threads.clone();
-        let compiler = Compiler::new(options.compile, options.cache);
-        let engines = Engines::new(options.limits, options.max_memory, options.max_instances, compiler)?;
-        let app = Self(Arc::new(AppInner {
-            engines: Arc::new(engines),
-            threads,
-            routers: RouterFactory {
-                options: options.router,
-                bus: Bus::new(executor.clone(), options.bus),
-                executor,
-            },
-            directory: options.state,
-            state: Mutex::new(AppState {
-                binder: Binder::default(),
-                records: Vec::new(),
-                past: BTreeMap::new(),
-            }),
-        }));
+        let app = Self(Arc::new(AppInner::new(options)?));
         app.start_maintenance();
         Ok(app)
     }
@@ -372,22 +335,6 @@ impl App {
     /// Cancel safe: bound it with a timeout.
     pub async fn drained(&self) {
         self.bus().drained().await;
-    }
-
-    /// Changes the binder and publishes its routes, whole or not at all.
-    fn change(&self, change: impl FnOnce(&mut Binder) -> Result<(), Error>) -> Result<(), Error> {
-        let mut state = self.state();
-        let mut binder = state.binder.clone();
-        change(&mut binder)?;
-        let table = binder.stage(&self.0.routers)?;
-        state.binder = binder;
-        state.records = table.publish();
-        Ok(())
-    }
-
-    fn state(&self) -> MutexGuard<'_, AppState> {
-        // A change is made on a copy, so a panic within one leaves the state whole.
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::AppState;
 use crate::app::module::Module;
+use crate::app::state::AppState;
 use crate::{ModuleInfo, ModuleState, StateDirectory, Usage};
 
 /// The status of a module.
