@@ -68,7 +68,7 @@ impl BodyPump {
         slot.is_over = !matches!(piece, Some(Ok(_))) || slot.left == Some(0);
         slot.piece = Some(piece);
         slot.is_wanted = false;
-        wake(&mut slot.reader);
+        wake(slot, |slot| &mut slot.reader);
     }
 
     /// The number of bytes that are not handed over yet, if it is known.
@@ -86,7 +86,7 @@ impl Drop for BodyPump {
     fn drop(&mut self) {
         let mut slot = lock(&self.0);
         slot.pump_is_gone = true;
-        wake(&mut slot.reader);
+        wake(slot, |slot| &mut slot.reader);
     }
 }
 
@@ -96,8 +96,11 @@ impl fmt::Debug for BodyPump {
     }
 }
 
-fn wake(waker: &mut Option<Waker>) {
-    if let Some(waker) = waker.take() {
+/// Wakes a half once the lock is released: a wake may run any code of an executor.
+fn wake(mut slot: MutexGuard<'_, PumpSlot>, half: fn(&mut PumpSlot) -> &mut Option<Waker>) {
+    let waker = half(&mut slot).take();
+    drop(slot);
+    if let Some(waker) = waker {
         waker.wake();
     }
 }
@@ -127,7 +130,7 @@ impl HttpBody for PumpReader {
         }
         slot.is_wanted = true;
         slot.reader = Some(cx.waker().clone());
-        wake(&mut slot.pump);
+        wake(slot, |slot| &mut slot.pump);
         Poll::Pending
     }
 
@@ -153,7 +156,7 @@ impl Drop for PumpReader {
     fn drop(&mut self) {
         let mut slot = lock(&self.0);
         slot.reader_is_gone = true;
-        wake(&mut slot.pump);
+        wake(slot, |slot| &mut slot.pump);
     }
 }
 
