@@ -17,11 +17,6 @@ pub(crate) const LINGER: Duration = Duration::from_millis(500);
 /// client that does not read.
 pub(crate) struct ConnectionState {
     pub(crate) deadlines: Deadlines,
-    flags: Flags,
-}
-
-#[derive(Default)]
-struct Flags {
     /// The client has closed its half of the connection.
     client_is_gone: Cell<bool>,
     in_flight: Cell<bool>,
@@ -40,50 +35,55 @@ impl ConnectionState {
     pub(crate) fn new(options: &ServerOptions) -> Rc<Self> {
         Rc::new(Self {
             deadlines: Deadlines::new(options),
-            flags: Flags::default(),
+            client_is_gone: Cell::default(),
+            in_flight: Cell::default(),
+            is_last: Cell::default(),
+            is_unframed: Cell::default(),
+            is_closing: Cell::default(),
+            is_whole: Cell::default(),
         })
     }
 
     /// Notes a request. `None` if the connection has had its last reply, so that the request must not be answered.
     pub(crate) fn begin(self: &Rc<Self>) -> Option<InFlight> {
-        if self.flags.is_last.get() {
-            self.flags.is_closing.set(true);
+        if self.is_last.get() {
+            self.is_closing.set(true);
             self.deadlines.await_head_within(LINGER);
             return None;
         }
         self.deadlines.await_nothing();
-        self.flags.in_flight.set(true);
+        self.in_flight.set(true);
         Some(InFlight(self.clone()))
     }
 
     pub(crate) fn reply_begins(&self, is_last: bool, is_unframed: bool) {
-        self.flags.is_last.set(is_last);
-        self.flags.is_unframed.set(is_unframed);
+        self.is_last.set(is_last);
+        self.is_unframed.set(is_unframed);
     }
 
     pub(crate) fn reply_is_whole(&self) {
-        self.flags.is_whole.set(true);
+        self.is_whole.set(true);
     }
 
     /// Notes that so many bytes were read; 0 is the end.
     pub(crate) fn note_read(&self, length: usize) {
-        self.flags.client_is_gone.set(length == 0);
+        self.client_is_gone.set(length == 0);
         self.deadlines.note_read();
     }
 
     /// Whether the client is gone and a handler runs for it, or the last reply is there.
     pub(crate) fn is_abandoned(&self) -> bool {
-        self.flags.client_is_gone.get() && (self.flags.in_flight.get() || self.flags.is_closing.get())
+        self.client_is_gone.get() && (self.in_flight.get() || self.is_closing.get())
     }
 
     /// Whether the server's direction may end before the client has sent everything.
     pub(crate) fn may_shut_down(&self) -> bool {
-        self.flags.is_closing.get() && !self.flags.in_flight.get()
+        self.is_closing.get() && !self.in_flight.get()
     }
 
     /// Whether the end of the connection would make a broken reply look whole.
     pub(crate) fn has_to_reset(&self) -> bool {
-        self.flags.is_unframed.get() && (self.deadlines.is_stalled() || !self.flags.is_whole.get())
+        self.is_unframed.get() && (self.deadlines.is_stalled() || !self.is_whole.get())
     }
 }
 
@@ -92,7 +92,7 @@ pub(crate) struct InFlight(pub(crate) Rc<ConnectionState>);
 
 impl Drop for InFlight {
     fn drop(&mut self) {
-        self.0.flags.in_flight.set(false);
+        self.0.in_flight.set(false);
         self.0.deadlines.await_head();
     }
 }

@@ -51,19 +51,10 @@ impl Server for Listener {
     /// The next connection, however long the operating system has none to give.
     async fn accept(&mut self) -> io::Result<Socket> {
         let permit = self.permit().await?;
-        loop {
-            match self.listener.accept().await {
-                Ok((stream, peer)) => {
-                    self.accepting.accepted();
-                    return Ok(Socket::new(stream, peer, self.state.options(), permit));
-                }
-                Err(error) => {
-                    if let Some(wait) = self.accepting.failed(&error) {
-                        sleep(wait).await;
-                    }
-                }
-            }
-        }
+        let listener = &self.listener;
+        let accepted = self.accepting.next(|| listener.accept(), |wait| Box::pin(sleep(wait)));
+        let (stream, peer) = accepted.await;
+        Ok(Socket::new(stream, peer, self.state.options(), permit))
     }
 
     fn runtime() -> Tasks {

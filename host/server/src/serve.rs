@@ -80,7 +80,9 @@ async fn run<T, S>(
             () = &mut signal => break,
             true = connections.one_ended() => {}
             // A full server does not accept, so the backlog of the operating system holds the rest.
-            stream = accept(&listener, &mut accepting), if !is_full => connections.open(&server, stream),
+            (stream, _) = accepting.next(|| listener.accept(), |wait| Box::pin(sleep(wait))), if !is_full => {
+                connections.open(&server, stream);
+            }
         }
     }
     drop(listener);
@@ -92,25 +94,5 @@ async fn run<T, S>(
         adapter.warn_cut(connections.tasks.len());
         connections.tasks.abort_all();
         let _ = timeout(CUT_TIME, connections.all_ended()).await;
-    }
-}
-
-/// The next connection, however long the operating system has none to give.
-///
-/// # Cancel safety
-/// Cancel safe; the next call tries again at once.
-async fn accept<T: Send + Sync + 'static>(listener: &TcpListener, accepting: &mut AcceptLoop<T>) -> TcpStream {
-    loop {
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                accepting.accepted();
-                return stream;
-            }
-            Err(error) => {
-                if let Some(wait) = accepting.failed(&error) {
-                    sleep(wait).await;
-                }
-            }
-        }
     }
 }

@@ -1,10 +1,12 @@
 //! Accepting connections: errors and a full server.
 
+use std::future::Future;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::AdapterState;
+use crate::BoxFuture;
 
 /// The first wait after an error of the operating system; each further one doubles it.
 const FIRST_WAIT: Duration = Duration::from_millis(10);
@@ -15,7 +17,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(1);
 /// The shortest time between two warnings that the server is full.
 const WARNING_INTERVAL: Duration = Duration::from_secs(10);
 
-/// The state of a loop that accepts connections: when to try again after an error, and when to warn.
+/// A loop that accepts connections: it tries again after errors, and warns when the server is full.
 #[derive(Debug)]
 pub struct AcceptLoop<T> {
     adapter: Arc<AdapterState<T>>,
@@ -24,7 +26,7 @@ pub struct AcceptLoop<T> {
 }
 
 impl<T: Send + Sync + 'static> AcceptLoop<T> {
-    /// The state of a loop that has not begun.
+    /// A loop that has not begun.
     pub fn new(adapter: Arc<AdapterState<T>>) -> Self {
         Self {
             adapter,
@@ -33,15 +35,36 @@ impl<T: Send + Sync + 'static> AcceptLoop<T> {
         }
     }
 
-    /// Notes that a connection was accepted.
-    pub fn accepted(&mut self) {
-        self.wait = Duration::ZERO;
+    /// The next connection that `accept` returns. After an error it waits by `sleep`, and tries again; the first of several
+    /// errors in a row, such as a process out of file descriptors, is reported (spec E1).
+    ///
+    /// # Cancel safety
+    /// Cancel safe if `accept` is. The next call does not wait.
+    pub async fn next<C, A>(
+        &mut self,
+        mut accept: impl FnMut() -> A,
+        sleep: fn(Duration) -> BoxFuture<'static, ()>,
+    ) -> C
+    where
+        A: Future<Output = io::Result<C>>,
+    {
+        loop {
+            match accept().await {
+                Ok(connection) => {
+                    self.wait = Duration::ZERO;
+                    return connection;
+                }
+                Err(error) => {
+                    if let Some(wait) = self.failed(&error) {
+                        sleep(wait).await;
+                    }
+                }
+            }
+        }
     }
 
     /// The time to wait before the next attempt; `None` if the client merely went away before its turn.
-    ///
-    /// The first of several errors in a row, such as a process out of file descriptors, is reported (spec E1).
-    pub fn failed(&mut self, error: &io::Error) -> Option<Duration> {
+    fn failed(&mut self, error: &io::Error) -> Option<Duration> {
         use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
         if matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset) {
             return None;
@@ -69,20 +92,22 @@ impl<T: Send + Sync + 'static> AcceptLoop<T> {
 
 #[cfg(test)]
 mod tests {
+    use std::future::ready;
+
+    use futures_util::FutureExt as _;
+
     use super::*;
     use crate::ServerOptions;
 
     #[test]
     fn the_wait_doubles_up_to_a_second_and_begins_anew() {
         let mut accepting = AcceptLoop::new(AdapterState::<()>::new("mine", ServerOptions::default()));
-        let mut failed = |kind: io::ErrorKind| {
-            let wait = accepting.failed(&kind.into());
-            wait.map(|wait| wait.as_millis())
-        };
+        let mut failed = |kind: io::ErrorKind| accepting.failed(&kind.into()).map(|wait| wait.as_millis());
         assert_eq!(failed(io::ErrorKind::ConnectionAborted), None);
         let waits: Vec<_> = (0..9).filter_map(|_| failed(io::ErrorKind::Other)).collect();
         assert_eq!(waits, [10, 20, 40, 80, 160, 320, 640, 1000, 1000]);
-        accepting.accepted();
+        let next = accepting.next(|| ready(Ok(())), |_| Box::pin(ready(())));
+        assert_eq!(next.now_or_never(), Some(()));
         assert_eq!(accepting.failed(&io::ErrorKind::Other.into()), Some(FIRST_WAIT));
     }
 }
