@@ -16,6 +16,7 @@ pub fn subjects() -> Vec<OnAdapter> {
 /// The adapter on which every case runs.
 ///
 /// # Panics
+/// If there is no such adapter.
 /// If there is none.
 pub fn hyper() -> OnAdapter {
     let mut subjects = subjects().into_iter();
