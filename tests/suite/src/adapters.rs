@@ -17,7 +17,6 @@ pub fn subjects() -> Vec<OnAdapter> {
 ///
 /// # Panics
 /// If there is no such adapter.
-/// If there is none.
 pub fn hyper() -> OnAdapter {
     let mut subjects = subjects().into_iter();
     subjects
