@@ -2,8 +2,8 @@
 //!
 //! The suite is a library that works on a running subject: an application on one adapter, reached over sockets, and a
 //! control handle. A [`case`](case::Case) describes one behaviour and the rows of the specification that it proves. It
-//! is written once, and runs on every adapter that can fail it. `tests/behaviour` runs all cases, one test for each
-//! case and adapter:
+//! is written once, and runs on every adapter that can fail it. `tests/suite/tests/behaviour` runs all cases, one test
+//! for each case and adapter:
 //!
 //! ```text
 //! cargo test -p pointwork-suite --test behaviour -- hyper::literal_beats_parameter
