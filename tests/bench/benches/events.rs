@@ -1,9 +1,9 @@
-//! What calling and emitting an event costs, as ratios to one empty call of a module:
-//! `cargo bench --manifest-path tests/bench/Cargo.toml --bench events`.
+//! The cost of calling and emitting an event, as ratios to one empty call of a module: `cargo bench --manifest-path
+//! tests/bench/Cargo.toml --bench events`.
 //!
-//! The unit is a call from native code of a listener in a module that does nothing: into a sandbox and back. The subjects
-//! take turns, round after round, and the ratios are those within a round. A handler calls or emits a hundred times, so
-//! that the request around it counts for little, and the same request without any is taken off.
+//! The unit is a call from native code to a listener in a module that does nothing. The subjects take turns, and each
+//! ratio compares subjects within one round. A handler calls or emits a hundred times, so that the request around it
+//! counts for little; the time of the same request without events is subtracted.
 
 use std::time::Instant;
 
@@ -13,17 +13,17 @@ use pointwork_bench::load::{flag, rounds};
 use pointwork_bench::{Direct, app, median, request};
 use pointwork_core::Router;
 
-/// How often a handler calls or emits.
+/// The number of calls or emits in one request.
 const TIMES: f64 = 100.0;
 
-/// Requests in one measurement.
+/// The number of requests in one measurement.
 const REQUESTS: u32 = 50;
 
 #[derive(Clone, Copy)]
 enum Subject {
     /// Native code calls an event.
     Native(&'static str),
-    /// A handler in a module does the same a hundred times.
+    /// A handler in a module calls the event a hundred times.
     Handler(&'static str),
 }
 
@@ -57,7 +57,7 @@ const SUBJECTS: [(&str, Subject, Option<f64>); 6] = [
 ];
 
 fn main() -> Result<()> {
-    // `cargo test --benches` only wants to know that it runs.
+    // `cargo test --benches` only checks that the benchmark runs.
     if flag("--test") {
         return Ok(());
     }
@@ -93,7 +93,7 @@ async fn measure() -> Result<()> {
     Ok(())
 }
 
-/// What each subject takes, in microseconds.
+/// The time of each subject, in microseconds.
 async fn round(caller: &Caller, router: &Router) -> Result<[f64; SUBJECTS.len()]> {
     let around = requests(router, "/calls/42").await?;
     let mut times = [0.0; SUBJECTS.len()];

@@ -1,8 +1,8 @@
-//! What the last of many routes costs against the first, on each adapter:
-//! `cargo bench --manifest-path tests/bench/Cargo.toml --bench growth`.
+//! The cost of the last of many routes, as a ratio to the first, on each adapter: `cargo bench --manifest-path
+//! tests/bench/Cargo.toml --bench growth`.
 //!
-//! All routes have the same number of segments and the same beginning, which is the hardest for a framework that looks
-//! through its routes in turn. `-- --rounds 15` for more rounds.
+//! All routes have the same number of segments and the same beginning: the worst case for a framework that tries its
+//! routes in turn. `-- --rounds 15` runs more rounds.
 
 use anyhow::Result;
 use pointwork::{App, Context};
@@ -33,7 +33,7 @@ fn main() -> Result<()> {
         for ((_, first, last), series) in subjects.iter().zip(&mut series) {
             let (first, last): (Burst, Burst) = (burst(first)?, burst(last)?);
             if round > 0 {
-                // The other way round: how much more the last costs.
+                // The inverse: the ratio of costs, last to first.
                 series.add(first, last);
             }
         }

@@ -1,12 +1,12 @@
-//! What a request costs over HTTP/1.1, on each framework alone and with its adapter:
-//! `cargo bench --manifest-path tests/bench/Cargo.toml --bench http`.
+//! The cost of a request over HTTP/1.1, on each framework alone and with its adapter: `cargo bench --manifest-path
+//! tests/bench/Cargo.toml --bench http`.
 //!
-//! The servers have core 0 to themselves, the load generator `wrk` (Debian's package of that name) core 1. The subjects
-//! take turns, round after round, so that the machine's mood falls on all alike; what counts is the ratio of processor
-//! time within a round.
+//! The servers run on core 0, the load generator `wrk` (Debian's package of that name) on core 1. The subjects take
+//! turns, so that other load of the machine affects all of them alike. The result is the ratio of processor time within
+//! a round.
 //!
-//! `-- --rounds 15` for more rounds, `-- --only axum` for one framework, and `-- --serve` only serves, and tells where, for
-//! a profiler.
+//! `-- --rounds 15` runs more rounds, `-- --only axum` measures one framework. `-- --serve` only serves and prints the
+//! addresses, for a profiler.
 
 use std::thread;
 
@@ -17,7 +17,7 @@ use pointwork_bench::servers::{start, start_on};
 use pointwork_bench::{SUBJECTS, app};
 
 fn main() -> Result<()> {
-    // `cargo test --benches` only wants to know that it runs.
+    // `cargo test --benches` only checks that the benchmark runs.
     if flag("--test") {
         return Ok(());
     }
@@ -42,7 +42,7 @@ fn main() -> Result<()> {
         ));
         let ours = start_on(&app, framework)?;
         for (name, path) in SUBJECTS {
-            // The asynchronous form costs the same on all.
+            // The asynchronous form costs the same on all adapters.
             if framework == "hyper" || path != "/waits/42" {
                 subjects.push((framework, name, format!("http://{ours}{path}"), first));
             }

@@ -1,8 +1,9 @@
-//! A long request body and a long reply through a handler in a module: by how much the server grows, and how fast they go.
-//! `cargo bench --manifest-path tests/bench/Cargo.toml --bench streams`; `-- --mib 64` for another length than 1 GiB.
+//! A long request body and a long reply through a handler in a module: the growth of the server's memory, and the
+//! throughput. `cargo bench --manifest-path tests/bench/Cargo.toml --bench streams`; `-- --mib 64` sets another length
+//! than 1 GiB.
 //!
-//! The server is bare hyper, in a process of its own. What counts is the most memory that it had, over what it had before
-//! the first body.
+//! The server is hyper's, in a process of its own. The result is the peak of its memory over the peak before the first
+//! body.
 
 use std::convert::Infallible;
 use std::io::{BufRead, BufReader};
@@ -23,13 +24,13 @@ use pointwork_bench::load::{flag, option};
 use pointwork_hyper::Hyper;
 use tokio::net::TcpStream;
 
-/// The goal: the server never takes more than this on top, in MiB.
+/// The goal: the highest growth of the server's memory, in MiB.
 const GOAL: f64 = 16.0;
 
 const PIECE: usize = 64 * 1024;
 
 fn main() -> Result<()> {
-    // `cargo test --benches` only wants to know that it runs.
+    // `cargo test --benches` only checks that the benchmark runs.
     if flag("--test") {
         return Ok(());
     }
@@ -75,7 +76,7 @@ impl Server {
         Ok(Self { process, address })
     }
 
-    /// A field of its memory, in MiB.
+    /// A field of the process's memory, in MiB.
     fn memory(&self, field: &str) -> Result<f64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id()))?;
         let line = status
@@ -93,7 +94,7 @@ impl Server {
 }
 
 async fn measure(server: &Server, mib: usize) -> Result<()> {
-    // What a first request takes is no body.
+    // The memory that any first request takes does not count.
     for module in ["streams", "streams-async"] {
         for version in [Version::HTTP_11, Version::HTTP_2] {
             exchange(server, version, module, "echo", 1).await?;

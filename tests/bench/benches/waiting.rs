@@ -1,10 +1,11 @@
-//! A thousand requests that each wait 10 ms in a channel: how many are answered, and what memory one takes while it waits:
-//! `cargo bench --manifest-path tests/bench/Cargo.toml --bench waiting`.
+//! A thousand requests that each wait 10 ms in a channel: the throughput, and the memory of a waiting request. Also the
+//! time of a handler that waits for two calls at once. `cargo bench --manifest-path tests/bench/Cargo.toml --bench
+//! waiting`.
 //!
-//! `-- --only synchronous` measures those whose name holds that, for a profiler. And how long a handler takes that waits for two calls at once.
+//! `-- --only synchronous` measures the subjects whose name contains the word, for a profiler.
 //!
-//! The same handler in native code, in a module of the synchronous form, where each request waits in an instance of its
-//! own, and in one of the asynchronous form. The subjects take turns; the ratios are those within a round.
+//! The subjects are the same handler in native code, in a synchronous module, where each request waits in an instance
+//! of its own, and in an asynchronous module. They take turns; each ratio compares subjects within a round.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,16 +23,16 @@ const SUBJECTS: [(&str, &str); 3] = [
     ("wasm, asynchronous", "/waits/wait"),
 ];
 
-/// How long each subject is measured in a round.
+/// The time for which each subject is measured in a round.
 const SPAN: Duration = Duration::from_secs(1);
 
 fn main() -> Result<()> {
-    // `cargo test --benches` only wants to know that it runs.
+    // `cargo test --benches` only checks that the benchmark runs.
     if flag("--test") {
         return Ok(());
     }
     let runtime = tokio::runtime::Runtime::new()?;
-    // On a worker, as a server would run it.
+    // Runs on a worker thread, as in a server.
     runtime.block_on(async { tokio::spawn(measure()).await? })
 }
 
@@ -80,7 +81,7 @@ async fn measure() -> Result<()> {
     Ok(())
 }
 
-/// How much longer a request takes whose handler waits for two calls at once than one that waits for one.
+/// The time of a handler that waits for two calls at once, relative to a handler that waits for one.
 async fn twice(router: &Router) -> Result<f64> {
     let mut ratios = Vec::new();
     for _ in 0..20 {
@@ -94,7 +95,7 @@ async fn twice(router: &Router) -> Result<f64> {
     Ok(median(&mut ratios))
 }
 
-/// Requests answered per second, with as many waiting at any time, each in a task of its own as a server would have it.
+/// Answered requests per second with a constant number of waiting requests, each in a task of its own as in a server.
 async fn rate(router: &Arc<Router>, path: &'static str) -> Result<f64> {
     let began = Instant::now();
     let clients = (0..IN_FLIGHT).map(|_| {
@@ -115,18 +116,18 @@ async fn rate(router: &Arc<Router>, path: &'static str) -> Result<f64> {
     Ok(f64::from(answered) / began.elapsed().as_secs_f64())
 }
 
-/// By how much the process grows while so many requests wait that it never had before, in KiB for each.
+/// The growth of the process while that many requests wait for the first time, in KiB for each request.
 async fn waiting_memory(router: &Router, path: &str) -> Result<f64> {
     let before = resident()?;
     let mut waiting: FuturesUnordered<_> = (0..IN_FLIGHT).map(|_| request(router, path)).collect();
     while let Some(reply) = waiting.next().await {
         reply?;
     }
-    // Instances stay for the next requests, so what they took is still there.
+    // Idle instances are kept for the next requests, so their memory still counts.
     Ok((resident()? - before) / f64::from(u32::try_from(IN_FLIGHT)?))
 }
 
-/// The most memory that the process ever had, in KiB.
+/// The peak memory of the process, in KiB.
 fn resident() -> Result<f64> {
     let status = std::fs::read_to_string("/proc/self/status").context("this benchmark needs Linux's /proc")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

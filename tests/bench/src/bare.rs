@@ -1,6 +1,6 @@
-//! Each framework alone, as its own documentation would have it: `GET /native/:id` answers the id as text.
+//! Each framework alone, as its documentation recommends: `GET /native/:id` answers the id as text.
 //!
-//! Each function serves a listener on the thread that calls it, for good.
+//! Each function serves a listener on the calling thread and does not return.
 
 use std::convert::Infallible;
 use std::future::Future;

@@ -1,5 +1,5 @@
-//! The application that the benchmarks measure: one handler in native code and in each way that a module can run it; the
-//! same handler on each framework alone; and the load.
+//! The application of the benchmarks: one handler in native code and in each form of module; the same handler on each
+//! framework alone; and the load.
 
 pub mod bare;
 pub mod load;
@@ -16,7 +16,7 @@ use pointwork::{App, AppOptions, Body, Context, Delivery, Payload, Staged, Trans
 use pointwork_core::{Reporter, Router};
 use wit_component::ComponentEncoder;
 
-/// The allocator of the command line, for everything that is measured.
+/// The allocator of the command `pointwork`, for every benchmark.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -27,10 +27,10 @@ pub const SUBJECTS: [(&str, &str); 3] = [
     ("wasm, asynchronous", "/waits/42"),
 ];
 
-/// How many requests wait at a time where waiting is measured.
+/// The number of requests that wait at a time, in the benchmarks of waiting.
 pub const IN_FLIGHT: usize = 1_000;
 
-/// How long the channel `bench:wait` takes.
+/// The time that the channel `bench:wait` waits.
 pub const WAIT: Duration = Duration::from_millis(10);
 
 /// The application with the native handler and the modules.
@@ -39,11 +39,11 @@ pub const WAIT: Duration = Duration::from_millis(10);
 /// If a guest does not build or load.
 pub async fn app() -> Result<App> {
     let mut options = AppOptions::default();
-    // A benchmark emits faster than anybody listens.
+    // A benchmark emits faster than a listener can run.
     options.bus.queue = 1 << 20;
     options.router.body_limit = 4 << 30;
     options.router.deadline = Some(Duration::from_secs(600));
-    // Every instance of the synchronous form waits with its request.
+    // Each waiting request of the synchronous form has an instance.
     options.limits.instances = IN_FLIGHT;
     options.max_instances = 4 * u32::try_from(IN_FLIGHT)?;
     let app = App::with_options(options)?;
@@ -71,7 +71,7 @@ pub async fn app() -> Result<App> {
     Ok(app)
 }
 
-/// Builds one of the guests beside this file.
+/// Builds one of the guests in `tests/bench/guests`.
 ///
 /// # Errors
 /// If cargo, or the target `wasm32-unknown-unknown`, is missing or fails.
@@ -98,12 +98,12 @@ pub fn component(guest: &str) -> Result<Vec<u8>> {
     ComponentEncoder::default().validate(true).module(&module)?.encode()
 }
 
-/// An adapter without a server: requests are handed to its router.
+/// An adapter without a server: requests go directly to its router.
 #[derive(Clone, Default)]
 pub struct Direct(Arc<Mutex<Option<Arc<Router>>>>);
 
 impl Direct {
-    /// The router that was published last.
+    /// The current router.
     pub fn router(&self) -> Option<Arc<Router>> {
         self.0.lock().ok()?.clone()
     }
@@ -141,7 +141,7 @@ pub async fn request(router: &Router, path: &str) -> Result<Response<Body>> {
     Ok(reply)
 }
 
-/// The median of what was measured.
+/// The median of the measurements.
 pub fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]

@@ -1,4 +1,4 @@
-//! The load, and what it costs the servers.
+//! The load, and the cost of it for the servers.
 
 use std::process::Command;
 use std::time::Duration;
@@ -12,20 +12,20 @@ use crate::servers::LOAD_CORE;
 const CONNECTIONS: &str = "32";
 const SECONDS: &str = "1s";
 
-/// What one short burst of requests cost.
+/// The measurement of one short burst of requests.
 #[derive(Clone, Copy, Debug)]
 pub struct Burst {
     /// Requests per second, with the server on one core and the load on another.
     pub rate: f64,
-    /// Processor time of this process for one request, in microseconds, whichever of its threads took it. The load runs in
-    /// another process and is not in it, so other programs on the machine disturb it less than they do the rate.
+    /// Processor time of this process for one request, in microseconds, over all its threads. The load runs in another
+    /// process and does not count, so other programs on the machine disturb this figure less than the rate.
     pub micros: f64,
 }
 
 /// Sends requests to a server of this process with `wrk`.
 ///
 /// # Errors
-/// If `wrk` is not there, or a request fails.
+/// If `wrk` is missing, or a request fails.
 pub fn burst(url: &str) -> Result<Burst> {
     let began = ProcessTime::now();
     let output = Command::new("taskset")
@@ -65,14 +65,14 @@ pub fn burst(url: &str) -> Result<Burst> {
     })
 }
 
-/// A subject's bursts, each beside that of the subject it is compared with.
+/// The bursts of a subject, each with the burst of its reference in the same round.
 #[derive(Clone, Debug, Default)]
 pub struct Series {
     bursts: Vec<(Burst, Burst)>,
 }
 
 impl Series {
-    /// Adds a burst and its counterpart of the same round.
+    /// Adds a burst and its reference of the same round.
     pub fn add(&mut self, burst: Burst, counterpart: Burst) {
         self.bursts.push((burst, counterpart));
     }
@@ -87,7 +87,8 @@ impl Series {
         median(&mut self.bursts.iter().map(|(burst, _)| burst.rate).collect::<Vec<_>>())
     }
 
-    /// How many requests it serves in the time in which its counterpart serves one: least, median and most of all rounds.
+    /// The number of requests that the subject serves in the time in which its reference serves one: least, median and
+    /// most of all rounds.
     pub fn speed(&self) -> (f64, f64, f64) {
         let ratios = self
             .bursts
@@ -99,21 +100,21 @@ impl Series {
     }
 }
 
-/// The number behind `--rounds` on the command line, or another.
+/// The number after `--rounds` on the command line, or the default.
 pub fn rounds(otherwise: usize) -> usize {
     option("--rounds")
         .and_then(|text| text.parse().ok())
         .unwrap_or(otherwise)
 }
 
-/// What stands behind an option on the command line.
+/// The value after an option on the command line.
 pub fn option(name: &str) -> Option<String> {
     let mut arguments = std::env::args().skip_while(|argument| argument != name);
     arguments.next()?;
     arguments.next()
 }
 
-/// Whether a word stands on the command line.
+/// Whether the command line contains a word.
 pub fn flag(name: &str) -> bool {
     std::env::args().any(|argument| argument == name)
 }

@@ -9,16 +9,16 @@ use pointwork::{App, ConnectOptions};
 
 use crate::bare::on_this_thread;
 
-/// The core that every server runs on.
+/// The core on which every server runs.
 pub const SERVER_CORE: usize = 0;
 
 /// The core of the load.
 pub const LOAD_CORE: usize = 1;
 
-/// Runs a server on a thread of its own until the process ends. Threads that it starts stay on its core.
+/// Runs a server on a thread of its own until the process ends. The threads that it starts stay on its core.
 ///
 /// # Errors
-/// If there is no free port.
+/// If no port is free.
 pub fn start(name: &str, serve: impl FnOnce(TcpListener) -> Result<()> + Send + 'static) -> Result<SocketAddr> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     listener.set_nonblocking(true)?;
@@ -47,10 +47,10 @@ macro_rules! connected {
     }};
 }
 
-/// Connects the application to an adapter, by the adapter's name, and serves it.
+/// Attaches the adapter of that name to the application, and serves it.
 ///
 /// # Errors
-/// If there is no adapter of that name, or it refuses the routes.
+/// If no adapter has that name, or the adapter refuses the routes.
 pub fn start_on(app: &App, adapter: &str) -> Result<SocketAddr> {
     match adapter {
         "axum" => connected!(app, adapter, pointwork_axum::Axum::new()),

@@ -16,7 +16,7 @@ pub fn subjects() -> Vec<OnAdapter> {
 /// The adapter on which every case runs.
 ///
 /// # Panics
-/// If there is none.
+/// If there is no such adapter.
 pub fn hyper() -> OnAdapter {
     let mut subjects = subjects().into_iter();
     subjects

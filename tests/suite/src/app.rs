@@ -1,4 +1,4 @@
-//! The shared part of all subjects: an application of the crate `pointwork`, put together step by step.
+//! The part that all subjects share: builds an application of the crate `pointwork` step by step.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -16,24 +16,24 @@ use tokio::sync::oneshot;
 
 use crate::subject::{AppSpec, Control, Limits, Refusal, Step};
 
-/// Puts something between an application and its adapter.
+/// Wraps the transport of an adapter.
 pub type Wrap = fn(Arc<dyn Transport>) -> Arc<dyn Transport>;
 
-/// A server that runs.
+/// A running server.
 struct Serving {
     address: SocketAddr,
-    /// Ends it in good order.
+    /// Shuts the server down gracefully.
     stop: BoxFuture<'static, ()>,
 }
 
-/// Binds an address and serves it.
+/// Binds an address and serves the adapter.
 async fn serve(adapter: &dyn Adapter, address: SocketAddr) -> Result<Serving, Refusal> {
     let listener = adapter.bind(address.to_string()).await;
     let listener = listener.map_err(|error| Refusal::of(&error))?;
     let address = listener.local_addr().map_err(|error| Refusal::of(&error))?;
     let (stop, stopped) = oneshot::channel::<()>();
     let signal = Box::pin(async move {
-        // A sender that is gone means stop as well.
+        // A dropped sender means stop as well.
         let _ = stopped.await;
     });
     let server = tokio::spawn(adapter.serve(listener, signal));
@@ -44,7 +44,7 @@ async fn serve(adapter: &dyn Adapter, address: SocketAddr) -> Result<Serving, Re
     Ok(Serving { address, stop })
 }
 
-/// Puts the application together on an adapter and serves it.
+/// Builds the application, attaches the adapter and serves it.
 pub(crate) async fn start(
     adapter: Arc<dyn Adapter>,
     wrap: Option<Wrap>,
@@ -68,8 +68,8 @@ pub(crate) async fn start(
 
 static CACHE: OnceLock<CacheDirectory> = OnceLock::new();
 
-/// Keeps compiled components in a directory from run to run, for every application of this process: most cases load a
-/// guest that another one has, and a debug build compiles slowly.
+/// Keeps compiled components in a directory between runs, for every application of this process: most cases load a
+/// guest that another case loads as well, and a debug build compiles slowly.
 ///
 /// # Errors
 /// If the directory cannot be used.
@@ -81,7 +81,7 @@ pub fn keep_compiled(directory: &Path) -> Result<(), pointwork::Error> {
 
 fn options(limits: &Limits) -> AppOptions {
     let mut options = AppOptions::default();
-    // A pool takes address space for every instance that it may ever hold, and as many cases run at a time as there are
+    // The pool reserves address space for each instance that it may hold, and as many cases run at a time as there are
     // cores, each with an application or two.
     options.max_instances = 100;
     options.cache = CACHE.get().filter(|_| !limits.without_cache).cloned();
@@ -138,7 +138,7 @@ async fn apply(app: &App, transport: &Arc<dyn Transport>, step: Step) -> Result<
     done.map_err(|error| Refusal::of(&error))
 }
 
-/// Registers through the operation of the method's own, if it has one.
+/// Registers a handler through the method's own function, if there is one.
 fn register(
     app: &App,
     method: Option<&'static str>,
@@ -179,7 +179,7 @@ struct Running {
     stop: Stop,
 }
 
-/// A future that is only ever taken whole, so that sharing a reference to it is harmless.
+/// A future that is only ever taken out as a whole; the mutex makes it `Sync`.
 struct Stop(Mutex<BoxFuture<'static, ()>>);
 
 impl Control for Running {
@@ -220,7 +220,7 @@ impl Control for Running {
     }
 }
 
-/// Passes what is shared where the application wants a value of its own.
+/// Passes a shared value where the application takes an owned one.
 struct Shared<T: ?Sized>(Arc<T>);
 
 impl Handler for Shared<dyn Handler> {

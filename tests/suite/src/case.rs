@@ -1,4 +1,4 @@
-//! Cases: behaviours, written once, run on every subject.
+//! Cases: behaviours that are written once and run on every subject.
 
 use std::fmt;
 use std::future::Future;
@@ -30,7 +30,7 @@ pub struct Case {
     pub rows: &'static [&'static str],
     /// The guests from `tests/guests` that it uses.
     pub fixtures: &'static [Fixture],
-    /// Whether it runs on every adapter. A case that only the host can fail runs on one, `hyper`.
+    /// Whether the case runs on every adapter. A case that only the host can fail runs on one, `hyper`.
     pub everywhere: bool,
     pub(crate) run: fn(Stage) -> BoxFuture<'static, Result<()>>,
 }
@@ -42,10 +42,10 @@ impl fmt::Debug for Case {
 }
 
 impl Case {
-    /// Runs the case; a panic is a failure like any other.
+    /// Runs the case; a panic counts as a failure.
     ///
     /// # Errors
-    /// What was not as expected.
+    /// The failure.
     pub async fn run(&self, subject: Arc<dyn Subject>, fixtures: Fixtures) -> Result<()> {
         let stage = Stage {
             subject,
@@ -62,8 +62,8 @@ impl Case {
 
 /// Registers the cases of a file: `cases![host; name: P6, P7; other [Js]: A1; third: E1 on all;]`.
 ///
-/// The first word says what the cases can fail on. Those of `adapter` run on every adapter. Those of `host` run on one of
-/// them, but for the few that end with `on all`: they show that the adapter takes part.
+/// The first word is the part that the cases test. Cases of `adapter` run on every adapter. Cases of `host` run on one
+/// adapter, except those marked `on all`, which show that the adapter takes part.
 macro_rules! cases {
     (@everywhere adapter) => { true };
     (@everywhere host) => { false };
@@ -83,7 +83,7 @@ macro_rules! cases {
 }
 pub(crate) use cases;
 
-/// What a case works with.
+/// The environment of a case.
 pub struct Stage {
     subject: Arc<dyn Subject>,
     fixtures: Fixtures,
@@ -109,7 +109,7 @@ impl Stage {
         })
     }
 
-    /// Starts an application that has to be refused, and returns why it was.
+    /// Starts an application that the subject has to refuse, and returns the reason.
     ///
     /// # Errors
     /// If it starts.
@@ -126,7 +126,7 @@ impl Stage {
     /// A guest from `tests/guests`. The case has to be registered with it.
     ///
     /// # Errors
-    /// If it cannot be built; the error says what to install.
+    /// If the guest cannot be built; the error lists the tool to install.
     pub async fn fixture(&self, fixture: Fixture) -> Result<Arc<[u8]>> {
         assert!(
             self.declared.contains(&fixture),
@@ -135,13 +135,13 @@ impl Stage {
         self.fixtures.build(fixture).await
     }
 
-    /// What was logged since the case began.
+    /// The log lines since the case began.
     pub fn logs(&self) -> Logs {
         self.logs
     }
 
-    /// Whether that is what the adapter's server answers by itself to a method that its framework does not know, as
-    /// `differences.toml` declares. `false` for a method that it serves: the case goes on with it as on any adapter.
+    /// Whether the reply is the adapter's own answer to a method that its framework does not support, as
+    /// `differences.toml` declares it. `false` for a supported method: the case goes on as on any adapter.
     ///
     /// # Errors
     /// If the adapter does not serve the method, and the reply is not the declared one.
@@ -153,7 +153,7 @@ impl Stage {
         Ok(true)
     }
 
-    /// What the adapter's server answers by itself to a method that its framework does not know.
+    /// The declared answer of the adapter's server to a method that its framework does not support.
     pub fn instead(&self, method: &str) -> Option<&'static Answer> {
         Differences::declared().instead(self.adapter(), method)
     }
@@ -164,7 +164,7 @@ impl Stage {
     }
 }
 
-/// A serving application. It is a [`Client`] of itself.
+/// A serving application. It dereferences to its [`Client`].
 pub struct Live {
     client: Client,
     control: Box<dyn Control>,
@@ -187,17 +187,17 @@ impl Live {
         &*self.control
     }
 
-    /// What it reported as `server:crashed`.
+    /// The `server:crashed` events of the application.
     pub fn crashes(&self) -> &Told<ServerCrashed> {
         &self.crashes
     }
 
-    /// What it told as `server:swapped`.
+    /// The `server:swapped` events of the application.
     pub fn changes(&self) -> &Told<ServerSwapped> {
         &self.changes
     }
 
-    /// What it told as `server:refused`.
+    /// The `server:refused` events of the application.
     pub fn refusals(&self) -> &Told<ServerRefused> {
         &self.refusals
     }
@@ -211,13 +211,13 @@ impl Live {
             .collect()
     }
 
-    /// Ends it, and fails if it reported a crash. An application ends when every event was heard, so one that is not
-    /// there then was never told.
+    /// Shuts the application down, and fails if it reported a crash. The shutdown waits for every event, so a crash
+    /// that is not reported by then did not happen.
     ///
     /// # Errors
-    /// If there was a crash, or a request that does not end.
+    /// If there was a crash, or a request does not end.
     pub async fn ends_without_a_crash(self) -> Result<()> {
-        // What a handler does after its reply may crash too.
+        // A handler may crash after its reply, too.
         let done = || self.control.requests_in_flight() == 0;
         eventually("every handler is done", done).await?;
         let crashes = self.crashes.clone();
@@ -225,7 +225,7 @@ impl Live {
         crashes.expect_none()
     }
 
-    /// Ends it.
+    /// Shuts the application down.
     pub fn shutdown(self) -> impl Future<Output = ()> {
         self.control.shutdown()
     }

@@ -1,5 +1,6 @@
-//! Probes of what `tests/differences.toml` declares beside the cases that fail: closed lists of methods, and servers
-//! that read requests by themselves. A difference that is gone fails as one that is new does.
+//! Probes of the declarations in `tests/differences.toml` that are not failing cases: closed lists of methods, and
+//! servers with their own request parser. A declared difference that is not there fails the test, as an undeclared one
+//! does.
 
 use anyhow::{Context as _, Result, bail, ensure};
 use pointwork_wire_tests::differences::{Answer, ClosedList, Differences, OwnParser};
@@ -8,16 +9,16 @@ use crate::client::{Asked, Client, End, Response, Transcript};
 use crate::fuzz::{Field, Line};
 use crate::subject::Subject;
 
-/// One declared difference of one adapter, to be looked for.
+/// One declared difference of one adapter.
 #[derive(Clone, Copy, Debug)]
 pub enum Probe {
     /// A framework's closed list of methods.
     Methods(&'static ClosedList),
-    /// A server that reads requests by itself.
+    /// A server with its own request parser.
     OwnParser(&'static OwnParser),
 }
 
-/// Follows a request on its connection, so that it shows whether that stayed open.
+/// A request that follows another on its connection, to show whether that stayed open.
 const NEXT: &[u8] = b"GET /next HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
 
 impl Probe {
@@ -29,7 +30,7 @@ impl Probe {
         lists.map(Self::Methods).chain(parsers.map(Self::OwnParser)).collect()
     }
 
-    /// A name for the test.
+    /// The name of the test.
     pub fn name(&self) -> String {
         match self {
             Self::Methods(_) => "closed_list_of_methods".to_owned(),
@@ -37,10 +38,10 @@ impl Probe {
         }
     }
 
-    /// Looks for the difference.
+    /// Checks that the difference is there.
     ///
     /// # Errors
-    /// If the adapter does not differ, or in another way than declared.
+    /// If the adapter does not differ, or differs in another way than declared.
     pub async fn run(self, subject: &dyn Subject) -> Result<()> {
         let field = Field::open(&[subject], &[Line::all("/"), Line::all("/*rest")]).await?;
         let client = field.client(subject.name()).context("the subject does not run")?;
@@ -86,10 +87,10 @@ async fn refuses(parser: &OwnParser, field: &Field, client: Client) -> Result<()
     field.check_refusal(&request, &transcript)
 }
 
-/// Whether a connection brought just this answer to the first of these requests, and as declared one to the next.
+/// Whether a connection returned exactly this answer to the first request, and the declared behaviour to the next.
 ///
 /// # Errors
-/// What came instead.
+/// The actual replies.
 pub(crate) fn check(answer: &Answer, transcript: &Transcript, asked: &[Asked<'_>]) -> Result<()> {
     let replies = transcript.replies(asked)?;
     let first = replies.first().context("there is no reply")?;
@@ -102,7 +103,7 @@ pub(crate) fn check(answer: &Answer, transcript: &Transcript, asked: &[Asked<'_>
     Ok(())
 }
 
-/// Whether a reply on a connection of its own is this answer.
+/// Whether a reply equals the declared answer; its connection is its own.
 pub(crate) fn check_reply(answer: &Answer, method: &str, reply: &Response) -> Result<()> {
     ensure!(
         (reply.status, reply.text()) == (answer.status, answer.body.clone()),

@@ -1,16 +1,17 @@
 //! Pointwork's behaviour suite.
 //!
-//! The suite is a library that sees a running subject: an application on one adapter, reached over sockets, and a control
-//! handle. A [`case`](case::Case) states one behaviour and the rows of the specification that it proves. It is written
-//! once, and runs on every adapter that it can fail on. `tests/behaviour` runs them all, one test for each case and adapter:
+//! The suite is a library that works on a running subject: an application on one adapter, reached over sockets, and a
+//! control handle. A [`case`](case::Case) describes one behaviour and the rows of the specification that it proves. It
+//! is written once, and runs on every adapter that can fail it. `tests/suite/tests/behaviour` runs all cases, one test
+//! for each case and adapter:
 //!
 //! ```text
 //! cargo test -p pointwork-suite --test behaviour -- hyper::literal_beats_parameter
 //! ```
 //!
-//! `cases.txt` lists each row of `tests/spec.md` with its cases, so that a lost one shows. Where adapters may differ stands in
-//! `tests/differences.toml`, and each difference has to be seen. Random tables and requests compare the adapters, see
-//! [`fuzz`].
+//! `cases.txt` lists the cases of each row of `tests/spec.md`, so that a lost one shows. `tests/differences.toml`
+//! declares how adapters may differ; a declared difference that is not seen is an error. Random tables and requests
+//! compare the adapters, see [`fuzz`].
 
 pub mod adapters;
 pub mod app;

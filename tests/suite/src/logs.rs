@@ -1,4 +1,4 @@
-//! What was logged while a case ran.
+//! The log lines of a case.
 
 use std::fmt::{self, Write as _};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
@@ -12,16 +12,16 @@ use tracing_subscriber::layer::{Context, SubscriberExt as _};
 /// One log line.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// How much it matters.
+    /// The level.
     pub level: Level,
-    /// The message, and each field as ` name=value` behind it.
+    /// The message, followed by each field as ` name=value`.
     pub text: String,
     thread: ThreadId,
 }
 
 /// The log from the start of one case on.
 ///
-/// Cases run side by side in one process, so a case that looks at [`everywhere`](Self::everywhere) has to look for a name
+/// Cases run concurrently in one process, so a case that reads [`everywhere`](Self::everywhere) has to look for a name
 /// that no other case uses.
 #[derive(Clone, Copy, Debug)]
 pub struct Logs {
@@ -37,11 +37,11 @@ fn lines() -> MutexGuard<'static, Vec<Line>> {
 }
 
 impl Logs {
-    /// Begins to listen, on this thread and on all others.
+    /// Starts recording, on this thread and on all others.
     pub(crate) fn begin() -> Self {
         INSTALL.call_once(|| {
             let subscriber = tracing_subscriber::registry().with(Recorder);
-            // Fails if the process has a subscriber already; then there is nothing to see, and the cases say so.
+            // Fails if the process already has a subscriber; the log then stays empty, and the cases that need it fail.
             let _ = tracing::subscriber::set_global_default(subscriber);
         });
         Self {
@@ -55,7 +55,7 @@ impl Logs {
         lines()[self.from..].to_vec()
     }
 
-    /// The lines of the thread that runs the case: what the application logged while it was put together.
+    /// The lines of the thread that runs the case: the log of the steps before the application serves.
     pub fn here(&self) -> Vec<Line> {
         self.everywhere()
             .into_iter()
@@ -68,7 +68,7 @@ struct Recorder;
 
 impl<S: Subscriber> Layer<S> for Recorder {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
-        // Other crates' chatter would fill the memory of a long run.
+        // The lines of other crates would fill the memory of a long run.
         if *event.metadata().level() > Level::INFO || !event.metadata().target().starts_with("pointwork") {
             return;
         }

@@ -8,8 +8,8 @@ use serde::Deserialize;
 
 use crate::case::Case;
 
-/// The rows of `tests/spec.md`, which of them are open, and which are proven outside the test binaries `behaviour` and
-/// `wire`.
+/// The rows of `tests/spec.md`, the open ones among them, and those that tests outside the binaries `behaviour` and
+/// `wire` prove.
 #[derive(Debug)]
 pub struct Rows {
     all: Vec<String>,
@@ -36,7 +36,7 @@ impl Rows {
     /// Reads `spec.md` and `suite/open-rows.toml`.
     ///
     /// # Errors
-    /// If one of them is not as it should be.
+    /// If one of them is malformed.
     pub fn load() -> Result<Self> {
         let spec = read("spec.md")?;
         let words = spec
@@ -50,11 +50,11 @@ impl Rows {
         Ok(Self { all, open, elsewhere })
     }
 
-    /// The text of `cases.txt`: each row once, in the order of the specification, with the names of the tests that prove
-    /// it.
+    /// The text of `cases.txt`: each row once, in the order of the specification, with the names of the tests that
+    /// prove it.
     ///
     /// # Errors
-    /// Every row without a test that is not open, every open row with one, and every name that there is not.
+    /// Every row that is neither open nor proven, every open row with a test, and every unknown name.
     pub fn table(&self, cases: &[Case]) -> Result<String> {
         let mut proofs: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for case in cases {
@@ -101,7 +101,7 @@ impl Rows {
     }
 }
 
-/// Whether a word names a row: a capital and a number.
+/// Whether a word is the name of a row: a capital letter and a number.
 fn is_row(word: &str) -> bool {
     let mut characters = word.chars();
     characters
@@ -111,7 +111,7 @@ fn is_row(word: &str) -> bool {
         && characters.all(|digit| digit.is_ascii_digit())
 }
 
-/// Whether a test stands in a file of the repository; its name is `path/of/the/file.rs::function`.
+/// Whether a file of the repository contains a test; its name is `path/of/the/file.rs::function`.
 fn stands(test: &str) -> Result<()> {
     let (file, function) = test.rsplit_once("::").context("expected `file::function`")?;
     let text = read(&format!("../{file}"))?;

@@ -1,7 +1,7 @@
-//! What a case runs against: an application on an adapter, described as a list of steps.
+//! The subject of a case: an application on an adapter, described as a list of steps.
 //!
-//! A [`Subject`] starts such an application and hands back a [`Control`]. The cases know nothing else of it, so they run
-//! on every adapter, and on the broken subjects too.
+//! A [`Subject`] starts such an application and returns a [`Control`]. The cases use nothing else of it, so they run on
+//! every adapter, and on the broken subjects too.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -18,25 +18,25 @@ use crate::told::Told;
 
 /// Starts applications on one adapter.
 pub trait Subject: Send + Sync {
-    /// The adapter's name, as it stands in the golden table.
+    /// The adapter's name.
     fn name(&self) -> &'static str;
 
-    /// Puts the application together, step by step, and serves it on a free port of the loopback.
+    /// Builds the application, step by step, and serves it on a free port of the loopback interface.
     ///
     /// # Errors
-    /// What the application said when it refused a step.
+    /// The application's error if it refuses a step.
     fn start(&self, app: AppSpec) -> BoxFuture<'_, Result<Box<dyn Control>, Refusal>>;
 }
 
 /// A serving application.
 pub trait Control: Send + Sync {
-    /// Where it listens.
+    /// The address of the server.
     fn address(&self) -> SocketAddr;
 
-    /// Does one more step while it serves.
+    /// Applies one more step while the application serves.
     ///
     /// # Errors
-    /// What the application said when it refused the step.
+    /// The application's error if it refuses the step.
     fn apply(&self, step: Step) -> BoxFuture<'_, Result<(), Refusal>>;
 
     /// The routes, as the application lists them (spec M3).
@@ -45,25 +45,25 @@ pub trait Control: Send + Sync {
     /// The number of routes in the application's settings (spec M5).
     fn route_count(&self) -> usize;
 
-    /// How many emitted events were refused so far: nobody listens, or a queue was full.
+    /// The number of emitted events that were refused so far: without a listener, or with a full queue.
     fn events_refused(&self) -> u64;
 
-    /// How each module is (spec S1).
+    /// The status of each module (spec S1).
     fn statuses(&self) -> Vec<ModuleStatus>;
 
-    /// How many requests are under way in the whole application.
+    /// The number of requests in flight in the whole application.
     fn requests_in_flight(&self) -> usize;
 
-    /// Stops accepting, lets what is in flight end, and completes when all is closed.
+    /// Stops accepting, lets the requests in flight end, and completes when all connections are closed.
     fn shutdown(self: Box<Self>) -> BoxFuture<'static, ()>;
 }
 
-/// Why a step was refused: the error of the application with all its causes, as a person would read it.
+/// The reason for a refused step: the error of the application with all its causes, as the log shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal(String);
 
 impl Refusal {
-    /// The refusal that an error is.
+    /// The refusal of an error.
     pub fn of(error: &dyn std::error::Error) -> Self {
         let mut text = error.to_string();
         let mut cause = error.source();
@@ -89,28 +89,29 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// One thing that an embedder does with its application.
+/// One operation of an embedder on its application.
 pub enum Step {
     /// Loads a module under a name.
     Load(String, Arc<[u8]>),
-    /// Loads a module under a name, with limits of its own and with what it is granted.
+    /// Loads a module under a name, with its own limits and grants.
     LoadWith(String, Arc<[u8]>, ModuleOptions),
-    /// Puts another component in the place of a module.
+    /// Swaps the component of a module.
     Swap(String, Arc<[u8]>),
-    /// The same with limits of its own and with what it is granted.
+    /// Swaps the component of a module, with its own limits and grants.
     SwapWith(String, Arc<[u8]>, ModuleOptions),
-    /// Makes the version before the last swap current again.
+    /// Rolls a module back to the version before the last swap.
     RollBack(String),
-    /// Takes a module out.
+    /// Removes a module.
     Remove(String),
-    /// Registers a handler: an attribute's method by its own operation (spec M1), any other with `register_route`
-    /// (spec M2), and `None` with `all`.
+    /// Registers a handler: by the function of its method if there is one (spec M1), by `register_route` for any other
+    /// method (spec M2), and by `all` for `None`.
     Register(Option<&'static str>, String, Arc<dyn Handler>),
     /// Adds a native listener.
     Listen(Subscription),
     /// Sets the global prefix.
     Prefix(String),
-    /// Attaches the adapter, with the prefix of that call if there is one. Comes last unless told earlier.
+    /// Attaches the adapter, with the prefix of that call if there is one. It is the last step unless the case puts it
+    /// earlier.
     Attach(Option<String>),
 }
 
@@ -131,26 +132,26 @@ impl fmt::Debug for Step {
     }
 }
 
-/// Limits that a case sets; what is `None` is the application's default.
+/// Limits that a case sets; `None` is the application's default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// How long a request may take until its reply begins.
+    /// The time of a request until its reply begins.
     pub deadline: Option<Duration>,
     /// The longest request body, in bytes.
     pub body: Option<u64>,
-    /// The most memory that an instance may have, in bytes.
+    /// The largest memory of an instance, in bytes.
     pub memory: Option<usize>,
-    /// How many instances a module may have at a time.
+    /// The number of instances of a module.
     pub instances: Option<usize>,
-    /// How many emitted events may wait for one listener.
+    /// The number of emitted events that wait for one listener.
     pub event_queue: Option<usize>,
-    /// How long a listener may work on one emitted event.
+    /// The time of a listener for one emitted event.
     pub event_deadline: Option<Duration>,
     /// The longest payload of an event, in bytes.
     pub payload: Option<usize>,
     /// The largest component, in bytes.
     pub component: Option<usize>,
-    /// Whether every component is compiled, also one that was compiled before.
+    /// Whether every component is compiled, without the cache.
     pub without_cache: bool,
     /// Whether a trailing slash is ignored (spec A8).
     pub ignore_trailing_slash: bool,
@@ -164,12 +165,12 @@ pub struct AppSpec {
 }
 
 impl AppSpec {
-    /// An application with nothing in it.
+    /// An application without steps.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// One more step.
+    /// Adds a step.
     #[must_use]
     pub fn step(mut self, step: Step) -> Self {
         self.steps.push(step);
@@ -200,7 +201,7 @@ impl AppSpec {
         self.step(Step::Register(None, path.to_owned(), Arc::new(handler)))
     }
 
-    /// A native listener that is given the payload and the context if one was handed over.
+    /// Adds a native listener that gets the payload, and the context if one was handed over.
     #[must_use]
     pub fn listen(self, channel: &str, event: &str, listener: impl Listener) -> Self {
         self.step(Step::Listen(Subscription {
@@ -211,7 +212,7 @@ impl AppSpec {
         }))
     }
 
-    /// A native listener that answers each payload with another.
+    /// Adds a native listener that answers each payload with another.
     #[must_use]
     pub fn answers(
         self,
@@ -245,7 +246,7 @@ impl AppSpec {
         self
     }
 
-    /// Writes down every event of the server of that kind, from the first step on.
+    /// Records every event of the server of that kind, from the first step on.
     #[must_use]
     pub(crate) fn recording<E>(mut self, told: &Told<E>) -> Self
     where
@@ -271,7 +272,7 @@ impl AppSpec {
         self
     }
 
-    /// The steps, with the one that attaches the adapter among them, and the limits.
+    /// The steps, including the one that attaches the adapter, and the limits.
     pub fn into_parts(mut self) -> (Vec<Step>, Limits) {
         if !self.steps.iter().any(|step| matches!(step, Step::Attach(_))) {
             self.steps.push(Step::Attach(None));

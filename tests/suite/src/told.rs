@@ -1,4 +1,4 @@
-//! The events of the server, as a native listener hears them.
+//! The events of the server, as a native listener receives them.
 
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 
 use crate::client::PATIENCE;
 
-/// What an application told as one of its own events, such as `server:crashed`, in order.
+/// The events of one kind, such as `server:crashed`, that an application emitted, in order.
 #[derive(Debug)]
 pub struct Told<E: Event>(Arc<Inner<E::Payload>>);
 
@@ -43,19 +43,19 @@ where
         self.0.changed.notify_waiters();
     }
 
-    /// All so far.
+    /// All events so far.
     pub fn all(&self) -> Vec<E::Payload> {
         self.0.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Waits until one of them is wanted, and returns it.
+    /// Waits until an event matches, and returns it.
     ///
     /// # Errors
-    /// If there is none for ten seconds; the error lists what there was.
+    /// If no event matches for ten seconds; the error lists the events.
     pub async fn expect(&self, what: &str, wanted: impl Fn(&E::Payload) -> bool) -> Result<E::Payload> {
         let found = async {
             loop {
-                // Registered before the look, so that what comes in between is not missed.
+                // Registered before the events are read, so that an event in between is not missed.
                 let changed = self.0.changed.notified();
                 tokio::pin!(changed);
                 changed.as_mut().enable();
@@ -71,11 +71,11 @@ where
         }
     }
 
-    /// Fails if there was any event. Nothing more comes only once the application has ended; see
+    /// Fails if there was any event. The list is complete only after the application has ended; see
     /// [`Live::ends_without_a_crash`](crate::case::Live::ends_without_a_crash).
     ///
     /// # Errors
-    /// If there was one.
+    /// If there was an event.
     pub fn expect_none(&self) -> Result<()> {
         match self.all().as_slice() {
             [] => Ok(()),

@@ -10,16 +10,16 @@ use pointwork_salvo::Salvo;
 use pointwork_trillium::Trillium;
 use tokio::net::TcpListener;
 
-/// One of the adapters: its name, and how to make one.
+/// One adapter: its name, and its constructor.
 #[derive(Clone, Copy, Debug)]
 pub struct On {
-    /// The name that it has in logs and on the command line.
+    /// The adapter's name in logs and on the command line.
     pub name: &'static str,
     /// Makes an adapter with these options.
     pub open: fn(ServerOptions) -> Arc<dyn Adapter>,
 }
 
-/// All of them.
+/// All adapters.
 pub const ADAPTERS: [On; 5] = [
     On {
         name: "axum",
@@ -43,15 +43,15 @@ pub const ADAPTERS: [On; 5] = [
     },
 ];
 
-/// An adapter: what all of them have beside [`Transport`].
+/// The functions that all adapters have in addition to [`Transport`].
 pub trait Adapter: Transport {
-    /// Its `bind`.
+    /// The adapter's `bind`.
     ///
     /// # Errors
-    /// If the address cannot be had.
+    /// If the address is not available.
     fn bind(&self, address: String) -> BoxFuture<'_, Result<TcpListener, Error>>;
 
-    /// Its `serve`, until the signal. Dropping the future cuts every connection.
+    /// The adapter's `serve`, until the signal. Dropping the future cuts every connection.
     fn serve(&self, listener: TcpListener, signal: BoxFuture<'static, ()>) -> BoxFuture<'static, ()>;
 }
 

@@ -1,4 +1,4 @@
-//! Adapters that are broken on purpose: a case that cannot tell them from sound ones proves nothing.
+//! Adapters with one fault each, which prove that the cases can fail.
 
 use std::io;
 use std::net::SocketAddr;
@@ -12,18 +12,18 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::adapters::{Adapter, On};
 
-/// A fault, the case that has to catch it, and what its failure has to say.
+/// A fault, the case that has to detect it, and the expected text of the failure.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Broken {
-    /// The adapter, named by what it does wrong.
+    /// The name of the broken adapter, which describes its fault.
     pub(crate) on: On,
-    /// The case that catches it.
+    /// The case that detects the fault.
     pub(crate) caught_by: &'static str,
-    /// What the case's failure says.
+    /// Text that the case's failure contains.
     pub(crate) saying: &'static str,
 }
 
-/// All of them.
+/// All broken adapters.
 pub(crate) const ALL: [Broken; 2] = [
     Broken {
         on: On {
@@ -43,7 +43,7 @@ pub(crate) const ALL: [Broken; 2] = [
     },
 ];
 
-/// The lines of a head, changed on their way to a sound adapter.
+/// Rewrites the lines of a head on their way to a sound adapter.
 type Rewrite = fn(Vec<String>) -> Vec<String>;
 
 /// A sound adapter behind a proxy that rewrites the first head of each connection.

@@ -1,4 +1,4 @@
-//! A case, and the running of all.
+//! A case, and the runner of all cases.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -14,7 +14,7 @@ use crate::adapters::{ADAPTERS, On};
 use crate::broken::{self, Broken};
 use crate::differences::Differences;
 
-/// One behaviour: a function that panics if it is not there.
+/// One behaviour, as a function that panics if the behaviour is missing.
 #[derive(Clone, Debug)]
 pub struct Case {
     /// The file and the function: `paths::a_literal_beats_a_parameter_in_any_order`.
@@ -25,7 +25,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// A case of a module, as [`cases!`](crate::cases) makes it.
+    /// A case of a file, as [`cases!`](crate::cases) defines it.
     pub fn new(module: &str, name: &str, rows: &'static [&'static str], run: fn(On)) -> Self {
         let module = module.rsplit("::").next().unwrap_or(module);
         Self {
@@ -45,7 +45,7 @@ impl Case {
     }
 }
 
-/// Runs the common cases on every adapter, and the cases of single adapters, as the arguments of the command line say.
+/// Runs the common cases on every adapter and the cases of single adapters, as the command line selects them.
 pub fn main(own: impl IntoIterator<Item = (&'static str, Vec<Case>)>) -> ExitCode {
     let common = crate::all();
     let mut trials: Vec<_> = ADAPTERS
@@ -80,7 +80,7 @@ pub fn main(own: impl IntoIterator<Item = (&'static str, Vec<Case>)>) -> ExitCod
     run(trials)
 }
 
-/// Runs tests as the arguments of the command line say, twice as many at a time as there are cores: many of them wait.
+/// Runs tests as the command line selects them, twice as many at a time as there are cores, because many of them wait.
 pub fn run(trials: Vec<Trial>) -> ExitCode {
     let mut arguments = Arguments::from_args();
     let cores = available_parallelism().map_or(1, NonZeroUsize::get);
@@ -89,11 +89,11 @@ pub fn run(trials: Vec<Trial>) -> ExitCode {
 }
 
 thread_local! {
-    /// Where a case on this thread panicked; `None` while no case runs here.
+    /// The place of the last panic of a case on this thread; `None` while no case runs here.
     static PLACE: Cell<Option<String>> = const { Cell::new(None) };
 }
 
-/// A panic of a case is its failure, and told with it; one of another thread is printed as ever.
+/// Keeps a panic of a case for the report of its failure; a panic of another thread is printed as usual.
 fn quiet_panics() {
     let print = panic::take_hook();
     panic::set_hook(Box::new(move |info| match PLACE.take() {
@@ -102,7 +102,7 @@ fn quiet_panics() {
     }));
 }
 
-/// What went wrong in a case, and where.
+/// Runs a case; the error is the message and the place of its panic.
 fn caught(run: impl FnOnce()) -> Result<(), String> {
     PLACE.set(Some(String::new()));
     let outcome = panic::catch_unwind(AssertUnwindSafe(run));
@@ -110,27 +110,27 @@ fn caught(run: impl FnOnce()) -> Result<(), String> {
     outcome.map_err(|panic| format!("{}\nat {place}", message(&*panic)))
 }
 
-/// The words of a panic.
+/// The message of a panic.
 pub fn message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
     text.unwrap_or("a panic without a message")
 }
 
-/// Runs one case on a runtime of its own, on the thread that calls.
+/// Runs one case on a runtime of its own, on the calling thread.
 ///
 /// # Panics
-/// If the system gives no runtime, and if the case does.
+/// If the runtime does not start, or if the case panics.
 pub fn block_on(case: impl Future<Output = ()>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime starts").block_on(case);
 }
 
-/// Lists the cases of a file: makes the function `all`, which returns them.
+/// Lists the cases of a file: defines the function `all`, which returns them.
 ///
-/// `cases! { one, two: A8 }` lists asynchronous functions of an adapter, with the rows of the specification that they
-/// prove. `cases! { own; one, two }` lists functions without arguments, the cases of one adapter alone, and
-/// `cases! { by runner; one, two }` has each of these run by a function in place of [`block_on`].
+/// `cases! { one, two: A8 }` lists asynchronous functions that take an adapter, with the rows of the specification that
+/// they prove. `cases! { own; one, two }` lists functions without arguments, the cases of one adapter alone, and
+/// `cases! { by runner; one, two }` runs each of these by a function in place of [`block_on`].
 #[macro_export]
 macro_rules! cases {
     (own; $($rest:tt)+) => {

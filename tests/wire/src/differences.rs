@@ -1,7 +1,7 @@
-//! In what the adapters differ: `tests/differences.toml`, which both test binaries execute.
+//! The differences between the adapters: `tests/differences.toml`, which both test binaries execute.
 //!
-//! A difference is an expected failure of named cases. Each of them runs; one that passes is an error, and so is one that
-//! fails in another way than declared.
+//! A difference is an expected failure of named cases. Each of them runs; one that passes is an error, and so is one
+//! that fails in another way than declared.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use crate::adapters::ADAPTERS;
 
-/// All of `differences.toml`.
+/// The contents of `differences.toml`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Differences {
@@ -23,7 +23,7 @@ pub struct Differences {
     /// The frameworks with a closed list of methods.
     #[serde(default)]
     pub methods: Vec<ClosedList>,
-    /// The adapters whose servers read requests by themselves.
+    /// The adapters whose servers have their own request parser.
     #[serde(default, rename = "own_parser")]
     pub own_parsers: Vec<OwnParser>,
 }
@@ -34,13 +34,13 @@ pub struct Differences {
 pub struct Difference {
     /// The adapter.
     pub adapter: String,
-    /// The names of the cases, those of the wire with their file.
+    /// The names of the cases; those of the test binary `wire` include their file.
     pub cases: Vec<String>,
-    /// Why the case fails there.
+    /// The reason of the failure.
     pub reason: String,
     /// The text that each failure contains.
     pub instead: String,
-    /// What happens there in place of what the cases expect, in words for users.
+    /// The behaviour of the adapter in place of the expected one, in words for users.
     pub behaviour: String,
 }
 
@@ -50,15 +50,15 @@ pub struct Difference {
 pub struct ClosedList {
     /// The adapter.
     pub adapter: String,
-    /// Why it has one.
+    /// The reason for the list.
     pub why: String,
-    /// The methods in it.
+    /// The methods in the list.
     pub serves: BTreeSet<String>,
-    /// What is answered to any other.
+    /// The answer to any other method.
     pub others: Answer,
 }
 
-/// What is answered instead of the common answer.
+/// An answer in place of the common one.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Answer {
@@ -66,27 +66,27 @@ pub struct Answer {
     pub status: u16,
     /// The whole body.
     pub body: String,
-    /// Whether the connection closes behind it.
+    /// Whether the connection closes after it.
     pub closes: bool,
 }
 
-/// An adapter whose server reads requests by itself. It may refuse one that is not plain in its own way.
+/// An adapter whose server has its own request parser. It may refuse an unusual request in its own way.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OwnParser {
     /// The adapter.
     pub adapter: String,
-    /// Why.
+    /// The reason.
     pub why: String,
-    /// The bytes of a request that it refuses and the core would not.
+    /// The bytes of a request that it refuses and the core accepts.
     pub probe: String,
 }
 
 impl Differences {
-    /// Those of the file.
+    /// The declared differences.
     ///
     /// # Panics
-    /// If the file is not as it should be: no test means anything then.
+    /// If the file is malformed: no test would prove anything.
     pub fn declared() -> &'static Self {
         static DECLARED: OnceLock<Differences> = OnceLock::new();
         DECLARED.get_or_init(|| Self::load().unwrap_or_else(|error| panic!("{error:#}")))
@@ -109,10 +109,10 @@ impl Differences {
         Ok(read)
     }
 
-    /// Whether a case ended as it has to on an adapter: well, or as declared.
+    /// Whether a case ended on an adapter as it has to: it passed, or failed as declared.
     ///
     /// # Errors
-    /// What was not as it has to be.
+    /// The difference from the expected end.
     pub fn judge(&self, adapter: &str, case: &str, outcome: Result<(), String>) -> Result<(), String> {
         let mut differences = self.differences.iter();
         let declared = differences.find(|one| one.adapter == adapter && one.cases.iter().any(|name| name == case));
@@ -130,7 +130,7 @@ impl Differences {
         }
     }
 
-    /// Whether every declared case of these is there, once for each adapter.
+    /// Whether every declared case exists, and is declared once for each adapter.
     ///
     /// # Errors
     /// The names that are wrong.
@@ -158,13 +158,14 @@ impl Differences {
         }
     }
 
-    /// What an adapter's server answers by itself to a method that its framework does not know; `None` if it serves it.
+    /// The declared answer of an adapter's server to a method that its framework does not know; `None` if the server
+    /// serves it.
     pub fn instead(&self, adapter: &str, method: &str) -> Option<&Answer> {
         let list = self.methods.iter().find(|list| list.adapter == adapter)?;
         (!list.serves.contains(method)).then_some(&list.others)
     }
 
-    /// Whether the server of an adapter reads requests by itself.
+    /// Whether the server of an adapter has its own request parser.
     pub fn has_own_parser(&self, adapter: &str) -> bool {
         self.own_parsers.iter().any(|parser| parser.adapter == adapter)
     }

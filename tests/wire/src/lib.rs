@@ -1,15 +1,16 @@
-//! The test binary `wire`, and what it shares with the behaviour suite: the five adapters, one HTTP client, and the
-//! declared differences.
+//! The test binary `wire`, and the parts that it shares with the behaviour suite: the five adapters, one HTTP client,
+//! and the declared differences.
 //!
-//! A case states what an adapter does on the wire: native handlers behind a real socket, and a client that sees every byte.
-//! It is written once and runs on every adapter; `tests/wire` adds the cases of single frameworks, such as mounting.
+//! A case proves the behaviour of an adapter on the wire: native handlers behind a real socket, and a client that sees
+//! every byte. It is written once and runs on every adapter; `tests/wire/tests/wire` adds the cases of single
+//! frameworks, such as mounting.
 //!
 //! ```text
 //! cargo test -p pointwork-wire-tests --test wire -- actix::streams
 //! ```
 //!
-//! Where an adapter may differ stands in `tests/differences.toml`, as expected failures of cases. Names of headers are
-//! compared without case, and lines of headers without their order, unless a case is about these.
+//! `tests/differences.toml` declares how adapters may differ, as expected failures of cases. Names of headers are
+//! compared without case, and lines of headers without their order, unless a case tests these.
 
 pub mod adapters;
 mod broken;

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use crate::client::{Client, Connection, PATIENCE, Response};
 
-/// Waits for a future, at most as long as [`PATIENCE`].
+/// Waits for a future, at most for [`PATIENCE`].
 ///
 /// # Panics
 /// If it takes longer.
@@ -23,7 +23,7 @@ pub async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
     }
 }
 
-/// A [`Connection`] of which every failure is a panic, and with it the failure of the case.
+/// A [`Connection`] whose failures are panics, and so failures of the case.
 #[derive(Debug)]
 pub struct Probe {
     connection: Connection,
@@ -52,11 +52,11 @@ impl Deref for Reply {
     }
 }
 
-/// A reply as text, whichever adapter it is from: names of headers in small letters, lines sorted, and without the date,
-/// which stands there once.
+/// A reply as text in normal form, equal for all adapters: names of headers in lower case, lines sorted, the date
+/// removed.
 ///
 /// # Panics
-/// If it has no whole head, or not one date.
+/// If the head is not whole, or does not have exactly one date.
 pub(crate) fn normal(reply: &str) -> String {
     let Some((head, body)) = reply.split_once("\r\n\r\n") else {
         panic!("no whole head: {reply:?}");
@@ -80,7 +80,7 @@ impl Probe {
         Self { connection }
     }
 
-    /// The socket, for reading and writing at a pace of the case's own.
+    /// The socket, so that the case can read and write at its own pace.
     pub fn stream(&mut self) -> &mut TcpStream {
         &mut self.connection.stream
     }
@@ -90,32 +90,32 @@ impl Probe {
         self.try_send(bytes).await.unwrap();
     }
 
-    /// Sends what the server may refuse to take to its end.
+    /// Sends bytes that the server may refuse to read to their end.
     ///
     /// # Errors
-    /// If it does.
+    /// If the server refuses them.
     pub async fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
         within("sending", self.stream().write_all(bytes.as_ref())).await
     }
 
-    /// Tells the server that nothing more will be sent.
+    /// Shuts down the sending side of the connection.
     pub async fn finish(&mut self) {
         self.stream().shutdown().await.unwrap();
     }
 
-    /// Sends a request that is a line, `Host`, and no body.
+    /// Sends a request that consists of a request line and `Host`, without a body.
     pub async fn ask(&mut self, method: &str, target: &str) -> Reply {
         self.send(format!("{method} {target} HTTP/1.1\r\nhost: a\r\n\r\n"))
             .await;
         self.reply_to(method).await
     }
 
-    /// Gets a target.
+    /// Sends a GET for a target and reads the reply.
     pub async fn get(&mut self, target: &str) -> Reply {
         self.ask("GET", target).await
     }
 
-    /// The next reply, to a request that was no HEAD and no CONNECT.
+    /// The next reply to a request that was neither HEAD nor CONNECT.
     pub async fn reply(&mut self) -> Reply {
         self.reply_to("GET").await
     }
@@ -134,7 +134,7 @@ impl Probe {
         within("reading", stream.read_buf(buffer)).await
     }
 
-    /// The bytes of the next head, an announcement's too, up to its empty line.
+    /// The bytes of the next head, also of a 1xx reply, up to its empty line.
     pub async fn head(&mut self) -> String {
         loop {
             let buffer = &mut self.connection.buffer;
@@ -148,7 +148,7 @@ impl Probe {
         }
     }
 
-    /// The next bytes, as many as asked for.
+    /// The next bytes, as many as requested.
     pub async fn exactly(&mut self, length: usize) -> Vec<u8> {
         while self.connection.buffer.len() < length {
             assert_ne!(self.more().await.unwrap(), 0, "closed within a body");
@@ -156,21 +156,21 @@ impl Probe {
         self.connection.buffer.drain(..length).collect()
     }
 
-    /// Forgets what was read beyond what was asked for, and says how much that was.
+    /// Discards the bytes that were read ahead, and returns their number.
     pub fn read_ahead(&mut self) -> usize {
         std::mem::take(&mut self.connection.buffer).len()
     }
 
-    /// Everything until the server closes.
+    /// All bytes until the server closes.
     ///
     /// # Errors
-    /// If it resets.
+    /// If the server resets the connection.
     pub async fn rest(&mut self) -> io::Result<String> {
         while self.more().await? != 0 {}
         Ok(String::from_utf8_lossy(&std::mem::take(&mut self.connection.buffer)).into_owned())
     }
 
-    /// Asserts that nothing comes within a time.
+    /// Asserts that no byte arrives within a time.
     pub async fn silence(&mut self, time: Duration) {
         let Connection { stream, buffer } = &mut self.connection;
         let got = timeout(time, stream.read_buf(buffer)).await;

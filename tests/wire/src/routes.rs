@@ -1,4 +1,4 @@
-//! Routes of native handlers, and how they get into an adapter.
+//! Routes of native handlers, and functions that publish them on an adapter.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ impl Executor for OnTokio {
 /// A route for a method, or for `ALL`.
 ///
 /// # Panics
-/// If the method or the path is none.
+/// If the method or the path is invalid.
 pub fn route<F, Fut>(method: &str, path: &str, handler: F) -> Route
 where
     F: Fn(Context) -> Fut + Send + Sync + 'static,
@@ -51,7 +51,7 @@ where
     }
 }
 
-/// What nearly every case needs.
+/// The routes that nearly every case uses.
 pub fn routes() -> Vec<Route> {
     vec![
         route("GET", "/hello", async |_: Context| "hello"),
@@ -75,8 +75,8 @@ pub fn routes() -> Vec<Route> {
     ]
 }
 
-/// A route at `/observed` that reads its body and never answers. It tells when its handler began, and when that was
-/// dropped.
+/// A route at `/observed` that reads its body and never answers. It notifies when its handler began, and when the
+/// handler was dropped.
 pub fn observed(method: &str) -> (Route, Arc<Notify>, Arc<Notify>) {
     struct OnDrop(Arc<Notify>);
     impl Drop for OnDrop {
@@ -101,12 +101,12 @@ pub fn observed(method: &str) -> (Route, Arc<Notify>, Arc<Notify>) {
     (route(method, "/observed", handler), began, dropped)
 }
 
-/// An executor on the tokio runtime that is there when it is used.
+/// An executor on the current tokio runtime.
 pub(crate) fn executor() -> Arc<dyn Executor> {
     Arc::new(OnTokio)
 }
 
-/// A bus of its own.
+/// A new bus.
 pub(crate) fn bus() -> Bus {
     Bus::new(executor(), BusOptions::default())
 }
@@ -114,7 +114,7 @@ pub(crate) fn bus() -> Bus {
 /// Publishes a table through an adapter.
 ///
 /// # Panics
-/// If the core or the adapter refuses it.
+/// If the core or the adapter refuses the table.
 pub fn publish(adapter: &(impl Transport + ?Sized), routes: Vec<Route>, options: RouterOptions) {
     let bus = bus();
     let router = Router::new(routes, options, bus, executor()).unwrap();

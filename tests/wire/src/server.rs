@@ -11,9 +11,9 @@ use crate::adapters::{Adapter, On};
 use crate::probe::{Probe, normal, within};
 use crate::routes::{publish, routes};
 
-/// A server on a free port of this machine, with a way to shut it down.
+/// A server on a free local port, with a shutdown signal.
 pub struct Server {
-    /// Where it listens.
+    /// The address of the server.
     pub address: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
     /// The task that serves; aborting it drops the adapter's future.
@@ -24,7 +24,7 @@ impl Server {
     /// Serves an adapter.
     ///
     /// # Panics
-    /// If it gets no port.
+    /// If no port is free.
     pub async fn start(adapter: Arc<dyn Adapter>) -> Self {
         let listener = adapter.bind("127.0.0.1:0".to_owned()).await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -69,23 +69,23 @@ impl Server {
         Self::with(on, ServerOptions::default(), all).await
     }
 
-    /// A new connection.
+    /// Opens a new connection.
     pub async fn client(&self) -> Probe {
         Probe::connect(self.address).await
     }
 
-    /// What comes back for these bytes until the connection closes, which must be no reset. Whatever they are, they must
-    /// be the end of the connection.
+    /// Sends these bytes, and returns all bytes until the connection closes. The connection has to close without a
+    /// reset.
     ///
     /// # Panics
-    /// If the connection does not close in good order.
+    /// If the connection does not close gracefully.
     pub(crate) async fn raw(&self, bytes: impl AsRef<[u8]>) -> String {
         let mut client = self.client().await;
         client.send(bytes).await;
         client.rest().await.unwrap()
     }
 
-    /// The normal form of what comes back for these bytes until the connection closes.
+    /// The normal form of the reply to these bytes, until the connection closes.
     ///
     /// # Panics
     /// As [`raw`](Self::raw).
@@ -93,7 +93,7 @@ impl Server {
         normal(&self.raw(bytes).await)
     }
 
-    /// Tells the server to shut down.
+    /// Sends the shutdown signal.
     pub fn signal(&mut self) {
         if let Some(stop) = self.stop.take() {
             let _ = stop.send(());
@@ -103,7 +103,7 @@ impl Server {
     /// Waits until the server has ended.
     ///
     /// # Panics
-    /// If that takes long, or fails.
+    /// If the server takes too long, or fails.
     pub async fn ended(self) {
         within("shutting down", self.serving).await.unwrap();
     }

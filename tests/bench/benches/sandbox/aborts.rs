@@ -1,8 +1,8 @@
-//! Clients that break off at random points: what is left of their requests afterwards. `--count` is 100,000, `--seed`
-//! makes a run again, `--adapter` names another than hyper.
+//! Clients that abort at random points: the resources that their requests still hold afterwards. `--count` is the
+//! number of clients (100,000), `--seed` repeats a run, `--adapter` names another adapter than hyper.
 //!
-//! They break off within the head, within the body that they send, before the reply, and within the reply; half of them
-//! with a reset, half in good order. Both forms of module take part.
+//! The clients abort within the head, within the body that they send, before the reply, and within the reply; half of
+//! them with a reset, half with an orderly close. Both forms of module take part.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -22,10 +22,10 @@ use crate::client::{Connection, get};
 use crate::guests::Runs;
 use crate::{Verdict, number, random};
 
-/// How many clients there are at a time.
+/// The number of clients at a time.
 const CLIENTS: u64 = 64;
 
-/// How long an uploaded body would be.
+/// The declared length of an uploaded body.
 const BODY: usize = 64 * 1024;
 
 const POINTS: [&str; 4] = [
@@ -35,7 +35,7 @@ const POINTS: [&str; 4] = [
     "within the reply",
 ];
 
-/// How long what is left may take to go.
+/// The time in which the resources have to be released.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn guest(prefix: &str) -> Guest {
@@ -118,7 +118,7 @@ pub fn run() -> Result<()> {
     verdict.end()
 }
 
-/// What the application still has of requests.
+/// The resources that the application still holds for requests.
 fn left(app: &App) -> Vec<(&'static str, u64)> {
     let usages: Vec<Usage> = app.statuses().into_iter().map(|status| status.usage).collect();
     let sum = |field: fn(&Usage) -> usize| usages.iter().map(|usage| field(usage) as u64).sum();
@@ -131,7 +131,7 @@ fn left(app: &App) -> Vec<(&'static str, u64)> {
     ]
 }
 
-/// A client that breaks off again and again.
+/// A client that aborts again and again.
 struct Aborts {
     address: SocketAddr,
     random: fastrand::Rng,
@@ -143,14 +143,14 @@ impl Aborts {
         for _ in 0..count {
             let stream = self.connect().await?;
             let point = self.random.usize(..POINTS.len());
-            // A server that closes first is no matter here.
+            // A server that closes first is not an error here.
             let _ = timeout(Duration::from_secs(1), self.break_off(stream, point)).await;
             self.done[point].fetch_add(1, Ordering::Relaxed);
         }
         Ok(())
     }
 
-    /// Addresses take turns: a closed connection keeps its port for a minute.
+    /// The client addresses take turns: a closed connection keeps its port for a minute.
     async fn connect(&mut self) -> Result<TcpStream> {
         let socket = TcpSocket::new_v4()?;
         let own = Ipv4Addr::new(127, 0, 0, self.random.u8(2..=250));

@@ -1,4 +1,4 @@
-//! Servers in a process of their own, where their memory, their processors or their start is what is measured.
+//! Servers in a process of their own, so that their memory, processor time or start can be measured.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ use pointwork_suite::guest::laden;
 use crate::guests::{Runs, bad, good};
 use crate::number;
 
-/// A server that runs until this is dropped.
+/// A server that runs until this value is dropped.
 pub struct Child {
     process: Process,
     input: ChildStdin,
@@ -24,7 +24,7 @@ pub struct Child {
 }
 
 impl Child {
-    /// Starts a server of that role, and waits until it listens.
+    /// Starts a server of that role and waits until it listens.
     pub fn start(role: &str, arguments: &[&str]) -> Result<Self> {
         let mut process = Command::new(std::env::current_exe()?)
             .args(["--child", role])
@@ -37,7 +37,7 @@ impl Child {
         let (sender, lines) = channel();
         std::thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
-                // Whoever started it may be done with it.
+                // The parent process may have closed its end.
                 let _ = sender.send(line);
             }
         });
@@ -51,17 +51,17 @@ impl Child {
         })
     }
 
-    /// Tells it to do something. It answers with a line when that is done.
+    /// Sends a command. The server answers with a line when it has carried it out.
     pub fn tell(&mut self, line: &str) -> Result<()> {
         Ok(writeln!(self.input, "{line}")?)
     }
 
-    /// The next line that it says, if it says one by then.
+    /// The next line that the server prints, if it prints one before the deadline.
     pub fn says(&self, within: Duration) -> Option<String> {
         self.lines.recv_timeout(within).ok()
     }
 
-    /// Its resident memory, in MiB.
+    /// The server's resident memory, in MiB.
     pub fn resident(&self) -> Result<f64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id()))
             .context("this benchmark needs Linux's /proc")?;
@@ -75,13 +75,13 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The server may have ended by itself.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// What runs in the process of a [`Child`].
+/// The server that runs in the process of a [`Child`].
 pub fn run(role: &str) -> Result<()> {
     let runtime = tokio::runtime::Runtime::new()?;
     let app = match role {
@@ -94,7 +94,7 @@ pub fn run(role: &str) -> Result<()> {
     let listener = runtime.block_on(hyper.bind("127.0.0.1:0"))?;
     println!("{}", listener.local_addr()?);
     let serving = runtime.spawn(async move { hyper.serve(listener).await });
-    // Ends with the process that started this one, whatever becomes of that.
+    // Ends with the parent process, even if that is killed.
     for line in std::io::stdin().lines() {
         if line? == "heavy" {
             let heavy = laden(&Runs::Synchronous.build(good("heavy")), functions()?, FUNCTION);
@@ -108,15 +108,15 @@ pub fn run(role: &str) -> Result<()> {
     Ok(())
 }
 
-/// How long a function of the heavy component is, in instructions.
+/// The length of a function of the heavy component, in instructions.
 const FUNCTION: usize = 4_000;
 
-/// How many functions the heavy component has.
+/// The number of functions of the heavy component.
 fn functions() -> Result<usize> {
     Ok(usize::try_from(number("--functions", 1_000)?)?)
 }
 
-/// Good and bad modules, each in every way to run, and one that is light so far.
+/// Good and bad modules, each in every form, and one module that a heavy component replaces later.
 async fn sandbox() -> Result<App> {
     let mut options = AppOptions::default();
     options.max_instances = 4_000;
@@ -125,7 +125,7 @@ async fn sandbox() -> Result<App> {
     let mut limits = ModuleLimits::default();
     limits.memory = 4 * 1024 * 1024;
     limits.deadline = Some(Duration::from_secs(1));
-    // Every request is to be served: what holds a module back would spare it the work.
+    // Every request has to run: the circuit breaker would save the server the work.
     let mut breaker = Breaker::default();
     breaker.crashes = 0;
     for (at, runs) in Runs::ALL.into_iter().enumerate() {
@@ -139,7 +139,7 @@ async fn sandbox() -> Result<App> {
     Ok(app)
 }
 
-/// One module or one native handler, which answers the same.
+/// One module or one native handler, with the same reply.
 async fn started() -> Result<App> {
     let mut options = AppOptions::default();
     options.max_instances = u32::try_from(number("--instances", options.max_instances.into())?)?;

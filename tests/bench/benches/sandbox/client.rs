@@ -1,4 +1,4 @@
-//! A client that costs little, so that two cores are enough for it and the server.
+//! A client with little overhead, so that two cores are enough for it and the server.
 
 use std::net::SocketAddr;
 
@@ -6,15 +6,15 @@ use anyhow::{Context as _, Result, bail, ensure};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-/// The bytes of a GET.
+/// The bytes of a GET request.
 pub fn get(path: &str) -> Vec<u8> {
     format!("GET {path} HTTP/1.1\r\nhost: bench\r\n\r\n").into_bytes()
 }
 
-/// An HTTP/1.1 connection that is used again and again.
+/// An HTTP/1.1 connection with keep-alive.
 pub struct Connection {
     stream: TcpStream,
-    /// What was read and belongs to no reply so far.
+    /// Bytes that were read and do not belong to a reply yet.
     buffer: Vec<u8>,
     reply: Reply,
 }
@@ -23,7 +23,7 @@ pub struct Connection {
 #[derive(Default)]
 pub struct Reply {
     pub status: u16,
-    /// The header `x-version`; empty if there is none.
+    /// The value of the header `x-version`; empty if the reply has none.
     pub version: Vec<u8>,
     pub body: Vec<u8>,
     closes: bool,
@@ -96,7 +96,7 @@ impl Connection {
         }
     }
 
-    /// Moves bytes of the body into the reply.
+    /// Moves body bytes from the buffer into the reply.
     async fn take(&mut self, length: usize) -> Result<()> {
         while self.buffer.len() < length {
             self.more().await.context("within the body")?;

@@ -1,10 +1,10 @@
-//! The modules of the figures.
+//! The modules of the sandbox benchmarks.
 
 use std::fmt;
 
 use pointwork_suite::guest::{Controller, End, Guest, Program};
 
-/// How a module runs.
+/// The form of a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Runs {
     /// The synchronous form.
@@ -16,7 +16,7 @@ pub enum Runs {
 impl Runs {
     pub const ALL: [Self; 2] = [Self::Synchronous, Self::Asynchronous];
 
-    /// The component of a guest that runs this way.
+    /// The component of a guest in this form.
     pub fn build(self, guest: Guest) -> Vec<u8> {
         match self {
             Self::Synchronous => guest,
@@ -35,12 +35,12 @@ impl fmt::Display for Runs {
     }
 }
 
-/// A module whose every route answers with its parameter.
+/// A module whose routes all answer with their parameter.
 pub fn good(prefix: &str) -> Guest {
     Guest::of(Controller::new("Good", prefix).get(":id", Program::new().param("id")))
 }
 
-/// A module with one route for each way to end badly, and one that is well.
+/// A module with one route for each kind of crash, and one route that works.
 pub fn bad(prefix: &str) -> Guest {
     Guest::of(
         Controller::new("Bad", prefix)

@@ -1,10 +1,10 @@
-//! Endless loops beside good traffic on two cores: what is left of its throughput, and its p99. Then the same while a
-//! component is swapped in that takes long to compile, and with stack overflows.
+//! Endless loops beside good traffic on two cores: the remaining throughput of the good traffic, and its p99. Then the
+//! same while a component is swapped in that takes long to compile, and the same with stack overflows.
 //!
-//! Eight clients ask for a loop, and again as soon as it was ended at its deadline of one second; so there are always
-//! eight. 32 clients send good requests, each when the one before is answered. Server and load are two processes, and
-//! neither is tied to a core. Rounds with loops and without take turns; the ratios are those within a round.
-//! `--functions` sets how much there is to compile.
+//! Eight clients request a loop, and again as soon as the host has ended it at its deadline of one second; so eight
+//! loops run at any time. 32 clients send good requests, each when the one before is answered. Server and load are two
+//! processes, and neither is pinned to a core. Rounds with loops and without take turns; each ratio compares them
+//! within a round. `--functions` sets the size of the component that is compiled.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ use crate::child::Child;
 use crate::guests::Runs;
 use crate::pressure::{AtWork, Kind, OneOf, Pressure, Statuses, Tally};
 
-/// The goals for the good ones: throughput at least, p99 at most, to that without loops.
+/// The goals for the good requests, relative to a run without loops: the lowest throughput, the highest p99.
 const THROUGHPUT: f64 = 0.8;
 const P99: f64 = 10.0;
 
@@ -34,11 +34,11 @@ const LOOPS: Pressure = Pressure {
     pinned: false,
 };
 
-/// How long each measurement is.
+/// The length of each measurement.
 const SPAN: Duration = Duration::from_secs(2);
 
-/// What goes on beside the good traffic, by the route of the bad module, and what that is answered with. The good traffic
-/// takes all of both cores, so that an overflow may reach its deadline before it is its turn.
+/// The bad traffic: the route of the bad module, and the statuses that count as right. The good traffic uses all of
+/// both cores, so a request that overflows the stack may reach its deadline before it runs.
 const BESIDE: [(&str, &[u16]); 2] = [("loop", &[504]), ("overflow", &[500, 504])];
 
 fn good(server: &Child, at: usize, span: Duration) -> Result<Tally> {
@@ -46,7 +46,7 @@ fn good(server: &Child, at: usize, span: Duration) -> Result<Tally> {
     GOOD.run(server.address, kinds, Arc::new(Statuses(&[200])), span)
 }
 
-/// Begins what goes on beside, and lets it get going.
+/// Starts the bad traffic and gives it time to reach its full rate.
 fn beside(server: &Child, at: usize, route: &str, statuses: &'static [u16]) -> AtWork {
     let kinds = vec![Kind::get(0, &format!("/bad/{at}/{route}"))];
     let load = LOOPS.begin(server.address, kinds, Arc::new(OneOf(statuses)));
@@ -54,7 +54,7 @@ fn beside(server: &Child, at: usize, route: &str, statuses: &'static [u16]) -> A
     load
 }
 
-/// What the good traffic came to in the rounds of one subject.
+/// The measurements of the good traffic in the rounds of one subject.
 #[derive(Default)]
 struct Series {
     rates: Vec<f64>,
@@ -115,7 +115,7 @@ pub fn run() -> Result<()> {
     verdict.end()
 }
 
-/// Loops, and a component that is compiled meanwhile.
+/// Measures loops while a component is compiled.
 fn compiling(server: &mut Child, verdict: &mut Verdict) -> Result<()> {
     let at = 0;
     let mut series = Series::default();
@@ -123,7 +123,7 @@ fn compiling(server: &mut Child, verdict: &mut Verdict) -> Result<()> {
     let load = beside(server, at, "loop", &[504]);
     let began = Instant::now();
     server.tell("heavy")?;
-    // As long as it is being compiled; what ends early is no measurement.
+    // Measures as long as the component is compiled; a measurement that is shorter does not count.
     let mut swapped = None;
     while swapped.is_none() && series.rates.len() < 30 {
         let with = good(server, at, SPAN)?;

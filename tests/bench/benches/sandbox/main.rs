@@ -1,4 +1,5 @@
-//! What swaps, refusals, traps, endless loops and lost clients cost everybody else. Each figure is one command:
+//! The cost of swaps, refusals, traps, endless loops and aborted requests for all other requests. Each figure is one
+//! command:
 //!
 //! ```text
 //! cargo bench --manifest-path tests/bench/Cargo.toml --bench sandbox -- swaps --adapter axum
@@ -9,9 +10,9 @@
 //! cargo bench --manifest-path tests/bench/Cargo.toml --bench sandbox -- start
 //! ```
 //!
-//! The modules are the suite's synthetic guests. What is counted or compared comes from one run; a count that must be 0
-//! and is not ends the command with an error. `--count` sets how many swaps, aborts and so on there are, `--seed` the
-//! random choices, which are printed.
+//! The modules are the suite's synthetic guests. All counts and ratios come from one run; a count that must be 0 and is
+//! not ends the command with an error. `--count` sets the number of swaps, aborts and so on, `--seed` the random
+//! choices; the seed is printed.
 
 mod aborts;
 mod child;
@@ -28,7 +29,7 @@ use anyhow::{Result, bail};
 use pointwork_bench::load::{flag, option};
 
 fn main() -> Result<()> {
-    // `cargo test --benches` only wants to know that it runs.
+    // `cargo test --benches` only checks that the benchmark runs.
     if flag("--test") {
         return Ok(());
     }
@@ -52,24 +53,25 @@ fn main() -> Result<()> {
     }
 }
 
-/// The number behind an option on the command line, or another.
+/// The number after an option on the command line, or the default.
 fn number(name: &str, otherwise: u64) -> Result<u64> {
     Ok(option(name).map_or(Ok(otherwise), |text| text.parse())?)
 }
 
-/// The source of random choices, with the seed of the command line or another; told, so that a run can be made again.
+/// The random number generator, seeded from the command line or at random. The seed is printed, so that a run can be
+/// repeated.
 fn random() -> Result<fastrand::Rng> {
     let seed = number("--seed", fastrand::u64(..))?;
     println!("--seed {seed}");
     Ok(fastrand::Rng::with_seed(seed))
 }
 
-/// Collects what is not as it must be.
+/// Collects the failed checks.
 #[derive(Default)]
 struct Verdict(Vec<String>);
 
 impl Verdict {
-    /// A count that has to be 0.
+    /// Checks a count that has to be 0.
     fn zero(&mut self, what: &str, count: u64) {
         self.holds(count == 0, || format!("{count} {what}, expected none"));
     }

@@ -1,4 +1,4 @@
-//! The load: as much as is answered, or so many requests a second.
+//! The load: as many requests as the server answers, or a fixed rate.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use pointwork_bench::servers::LOAD_CORE;
 
 use crate::client::{Connection, Reply};
 
-/// A request that is sent again and again.
+/// A request that is sent repeatedly.
 #[derive(Clone)]
 pub struct Kind {
-    /// A number by which the figures are told apart.
+    /// The index under which the figures are collected.
     pub label: usize,
     pub bytes: Vec<u8>,
 }
@@ -29,18 +29,18 @@ impl Kind {
     }
 }
 
-/// Who judges the replies.
+/// Checks the replies.
 pub trait Judge: Send + Sync + 'static {
-    /// What is remembered from the moment before a request is sent.
+    /// The state that is recorded before a request is sent.
     fn before(&self) -> u32 {
         0
     }
 
-    /// Whether the reply is right; the error says why not.
+    /// Checks a reply; the error is the reason.
     fn judge(&self, label: usize, before: u32, reply: &Reply) -> Result<(), String>;
 }
 
-/// Each kind has to be answered with its status.
+/// Each kind of request has its expected status.
 pub struct Statuses(pub &'static [u16]);
 
 impl Judge for Statuses {
@@ -52,7 +52,7 @@ impl Judge for Statuses {
     }
 }
 
-/// All have to be answered with one of these.
+/// All requests have one of these statuses.
 pub struct OneOf(pub &'static [u16]);
 
 impl Judge for OneOf {
@@ -64,24 +64,25 @@ impl Judge for OneOf {
     }
 }
 
-/// How the load is made.
+/// The shape of the load.
 #[derive(Clone, Copy)]
 pub struct Pressure {
     pub connections: usize,
-    /// Requests per second over all connections; `None` sends each when the one before is answered.
+    /// Requests per second over all connections; `None` sends each request when the one before is answered.
     pub rate: Option<f64>,
-    /// Whether the load keeps to a core of its own; the servers have the other one.
+    /// Whether the load is pinned to a core of its own; the servers have the other one.
     pub pinned: bool,
 }
 
-/// What came of it.
+/// The results of a load.
 #[derive(Clone, Default)]
 pub struct Tally {
-    /// Milliseconds of each right reply, by label. Behind a late reply they count from when the request was due.
+    /// The latency of each right reply in milliseconds, by label. A request that was sent late counts from the time
+    /// when it was due.
     pub latencies: Vec<Vec<f32>>,
-    /// Requests that failed, by label.
+    /// The number of failed requests, by label.
     pub failures: Vec<u64>,
-    /// What the first failure was.
+    /// The first failure.
     pub first: Option<String>,
     pub seconds: f64,
 }
@@ -120,7 +121,7 @@ impl Tally {
         answered as f64 / self.seconds
     }
 
-    /// A percentile of some labels, in milliseconds.
+    /// A percentile of the latencies of some labels, in milliseconds.
     pub fn percentile(&self, labels: &[usize], percent: f64) -> f64 {
         let mut all: Vec<f32> = labels
             .iter()
@@ -134,14 +135,14 @@ impl Tally {
     }
 }
 
-/// A load at work, on a thread of its own.
+/// A running load, on a thread of its own.
 pub struct AtWork {
     over: Arc<AtomicBool>,
     thread: JoinHandle<Result<Tally>>,
 }
 
 impl AtWork {
-    /// Ends it, once what is on its way is answered.
+    /// Ends the load after the requests in flight are answered.
     pub fn end(self) -> Result<Tally> {
         self.over.store(true, Ordering::SeqCst);
         self.thread.join().map_err(|_| anyhow!("the load panicked"))?
@@ -149,7 +150,7 @@ impl AtWork {
 }
 
 impl Pressure {
-    /// Begins to send the kinds in turn, on each connection.
+    /// Starts a load that sends the kinds in turn, on each connection.
     pub fn begin(self, address: SocketAddr, kinds: Vec<Kind>, judge: Arc<dyn Judge>) -> AtWork {
         let over = Arc::new(AtomicBool::new(false));
         let is_over = over.clone();
@@ -166,7 +167,7 @@ impl Pressure {
         AtWork { over, thread }
     }
 
-    /// Sends for a while.
+    /// Sends until the load is over.
     pub fn run(self, address: SocketAddr, kinds: Vec<Kind>, judge: Arc<dyn Judge>, span: Duration) -> Result<Tally> {
         let at_work = self.begin(address, kinds, judge);
         std::thread::sleep(span);
@@ -225,7 +226,7 @@ impl Sender {
         let mut sent = 0_u32;
         while !self.over.load(Ordering::SeqCst) {
             let from = self.due(sent).await;
-            // Each connection begins elsewhere in the turn, so that the kinds are mixed at any moment.
+            // Each connection starts at another kind, so that the kinds are mixed at any moment.
             let kind = &self.kinds[(self.number + sent as usize) % self.kinds.len()];
             sent += 1;
             if let Err(error) = self.exchange(&mut connection, kind).await {
@@ -239,7 +240,7 @@ impl Sender {
         tally
     }
 
-    /// Waits until the next request is due, and says from when its time counts.
+    /// Waits until the next request is due, and returns the time from which its latency counts.
     async fn due(&self, sent: u32) -> Instant {
         let now = Instant::now();
         let Some(interval) = self.interval else { return now };

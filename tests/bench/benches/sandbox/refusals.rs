@@ -1,9 +1,9 @@
-//! Bad swaps: how many are published. `--count` is 1,000, `--seed` makes a run again.
+//! Bad swaps: the number that is published. `--count` is 1,000, `--seed` repeats a run.
 //!
-//! Bytes are damaged at random, or something else is wrong with a version: its world, a conflict, its probe, its health,
-//! its digest. Damaged bytes can be a valid component all the same, with another text in it or another name in a custom
-//! section. So half of them come with the digest of the whole ones, and all of these have to be refused; of the others,
-//! those that are published are counted apart, and have to answer.
+//! A bad version has bytes damaged at random, or another fault: its world, a conflict, its probe, its health, its
+//! digest. Damaged bytes can still be a valid component, for example with another text or another name in a custom
+//! section. Therefore half of the damaged components come with the digest of the intact ones, and all of these have to
+//! be refused. Of the others, published ones are counted separately and have to answer requests.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::{Verdict, number, random};
 
 const NAME: &str = "shop";
 
-/// What can be wrong with a swap.
+/// The faults of a swap.
 const WRONGS: [&str; 9] = [
     "cut off, with digest",
     "cut off, without",
@@ -33,7 +33,7 @@ const WRONGS: [&str; 9] = [
     "not well",
 ];
 
-/// The kind whose damage may be harmless.
+/// The only kind whose damage may be harmless.
 fn may_be_harmless(wrong: usize) -> bool {
     matches!(wrong, 1 | 3)
 }
@@ -45,10 +45,10 @@ fn version(word: &str, more: impl FnOnce(Guest) -> Guest) -> Vec<u8> {
     more(Guest::of(things)).build()
 }
 
-/// The components that bad swaps are made of.
+/// The components from which bad swaps are made.
 struct Parts {
     next: Vec<u8>,
-    /// The digest of `next`, as whoever uploads it would state it.
+    /// The digest of `next`, as an uploader would state it.
     digest: String,
     conflict: Vec<u8>,
     traps: Vec<u8>,
@@ -67,7 +67,7 @@ impl Parts {
         }
     }
 
-    /// A swap with that wrong.
+    /// A swap with that fault.
     fn bad(&self, wrong: usize, random: &mut fastrand::Rng) -> (Vec<u8>, ModuleOptions) {
         let mut limits = ModuleLimits::default();
         limits.probe = Duration::from_millis(50);
@@ -95,7 +95,7 @@ impl Parts {
             let at = random.usize(..component.len());
             component[at] ^= 1 << random.u32(..8);
         }
-        // Two flips of one bit are none.
+        // Two flips of the same bit cancel out.
         if component == self.next {
             component[0] ^= 1;
         }
@@ -103,7 +103,7 @@ impl Parts {
     }
 }
 
-/// What came of the swaps of one kind.
+/// The results of the swaps of one kind.
 #[derive(Clone, Copy, Default)]
 struct Row {
     swaps: u64,
@@ -128,7 +128,7 @@ pub fn run() -> Result<()> {
     let good = version("good", |guest| guest);
     let good_digest = runtime.block_on(app.load(NAME, good.clone()))?.digest;
     let address = start_on(&app, "hyper")?;
-    // What the whole next version's digest is, the application says itself.
+    // The application reports the digest of the intact next version.
     let next = runtime.block_on(app.swap(NAME, version("next", |guest| guest)))?;
     runtime.block_on(app.swap(NAME, good.clone()))?;
     let parts = Parts::new(next.digest.context("the version has no digest")?);

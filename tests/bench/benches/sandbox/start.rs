@@ -1,8 +1,8 @@
-//! From the start of the process to the first reply: a server with a module whose compiled code is in the cache, against
-//! the same server with the same handler in native code; and for comparison one whose engine has room for few instances, and
-//! one without the cache.
+//! The time from the start of the process to the first reply: a server with a module whose compiled code is in the
+//! cache, against the same server with a native handler. For comparison: a server whose engine has room for few
+//! instances, and one without the cache.
 //!
-//! `--count` is how many starts of each there are, 21. They take turns.
+//! `--count` is the number of starts of each, 21 by default. The subjects take turns.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use crate::child::Child;
 use crate::client::{Connection, get};
 use crate::number;
 
-/// The goal: with a warm cache it takes no longer than this times the native server.
+/// The goal for a warm cache, relative to the native server.
 const GOAL: f64 = 1.5;
 
 pub fn run() -> Result<()> {
@@ -48,7 +48,7 @@ pub fn run() -> Result<()> {
             let took: Duration = began.elapsed();
             ensure!(status == 200, "the first reply was {status}");
             let took = took.as_secs_f64() * 1e3;
-            // The first round fills the caches, ours and the system's.
+            // The first round fills the caches of the host and of the operating system.
             if round > 0 {
                 times[at].push(took);
                 ratios[at].push(took / *native.get_or_insert(took));

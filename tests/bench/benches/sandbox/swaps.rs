@@ -1,12 +1,12 @@
-//! Swaps between two versions with different routes, under load at half of what the server can do: how many requests
-//! fail, and how many answers are not of one version, or of a wrong one.
+//! Swaps between two versions with different routes, at half of the server's saturation: the number of failed requests,
+//! and the number of answers that mix versions or come from a wrong one.
 //!
-//! `--adapter` names one, or `all`, which takes five times as long as the half minute of one; `--form asynchronous` takes
-//! the other form of module; `--count` is 1,000.
+//! `--adapter` names one adapter, or `all`; one takes half a minute. `--form asynchronous` uses the asynchronous form
+//! of module; `--count` is 1,000.
 //!
-//! Each version has a number, which stands in every answer. A request that begins when `done` swaps have returned, and
-//! ends when `begun` have begun, may be answered by any version between them, and by no other; a 404 is right only if
-//! one of these lacks the route.
+//! Each version has a number, which every answer contains. A request that begins when `done` swaps have returned and
+//! ends when `begun` swaps have begun may be answered by any version between these two numbers, and by no other. A 404
+//! is right only if one of these versions lacks the route.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -28,24 +28,24 @@ use crate::{Verdict, number};
 
 const CONNECTIONS: usize = 32;
 
-/// What is asked for: a path, and its share of ten requests.
+/// The requests: a path, and its share of ten requests.
 const PATHS: [(&str, usize); 5] = [("/kept", 5), ("/even", 2), ("/odd", 1), ("/stream", 1), ("/wait", 1)];
 
 const EVEN: usize = 1;
 const ODD: usize = 2;
 
-/// How a version's number stands in its bytes and in its answers: always as long, so that one can be put in the place of
-/// another.
+/// The format of a version's number in its bytes and in its answers. The length is constant, so that one number can
+/// replace another.
 fn word(number: u32) -> String {
     format!("v{number:06}")
 }
 
-/// The number in a word.
+/// The number that a word contains.
 fn number_in(word: &[u8]) -> Option<u32> {
     std::str::from_utf8(word).ok()?.strip_prefix('v')?.parse().ok()
 }
 
-/// The two components that all versions are made of: even ones and odd ones.
+/// The two components from which all versions are made: for even and for odd numbers.
 fn templates(runs: Runs) -> [Vec<u8>; 2] {
     let word = word(0);
     ["even", "odd"].map(|own| {
@@ -54,7 +54,7 @@ fn templates(runs: Runs) -> [Vec<u8>; 2] {
             .step(Step::Stream(200, vec![format!("{word} "); 4]))
             .step(Step::Finish)
             .ends(End::Deferred);
-        // The result of the call is left in the text.
+        // The text contains the result of the call.
         let wait = Program::new().call("bench:wait").say(" ").say(&word);
         let things = Controller::new("Things", "/")
             .get("kept", many)
@@ -81,14 +81,14 @@ fn version(templates: &[Vec<u8>; 2], number: u32) -> Vec<u8> {
     component
 }
 
-/// How far the swaps are.
+/// The progress of the swaps.
 #[derive(Default)]
 struct Progress {
     begun: AtomicU32,
     done: AtomicU32,
-    /// Answers that show two versions, or one that could not answer.
+    /// Answers that mix two versions, or come from a version that could not answer.
     mixed: AtomicU32,
-    /// Answers that say that a route is not there, rightly.
+    /// Answers that rightly report a route as not found.
     absent: AtomicU32,
 }
 

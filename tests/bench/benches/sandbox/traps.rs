@@ -1,10 +1,10 @@
-//! One request in five traps, or runs out of memory: what that costs the other routes. And whether the server grows over
-//! `--count` traps, 50,000.
+//! One request in five traps, or runs out of memory: the effect on the other routes. Also the growth of the server's
+//! memory over `--count` traps (50,000).
 //!
-//! Half of the other requests go to another module, half to another route of the module that breaks. The load is half of
-//! what the server does of the mix with the bad ones, which cost more; the rounds take turns with others of the same
-//! load where those are harmless, and the ratio is that within a round. The server is a process of its own, on both cores,
-//! and so is the load.
+//! Half of the other requests go to another module, half to another route of the module that crashes. The load is half
+//! of the rate that saturates the server with the bad requests, which cost more. The rounds take turns with rounds of
+//! the same load in which those requests are harmless; each ratio compares the two within a round. The server is a
+//! process of its own, on both cores, and so is the load.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,7 +20,8 @@ use crate::guests::Runs;
 use crate::pressure::{Judge, Kind, Pressure, Statuses};
 use crate::{Verdict, number};
 
-/// The goals: the p99 of the good ones, to that beside harmless requests; growth beyond the first fifth of the traps.
+/// The goals: the p99 of the good requests, relative to rounds without bad ones; the growth after the first fifth of
+/// the traps.
 const GOAL: f64 = 1.5;
 const GROWTH: f64 = 0.05;
 
@@ -34,7 +35,7 @@ const PRESSURE: Pressure = Pressure {
     pinned: false,
 };
 
-/// Four requests to the neighbour, four to the same module, two to the given route.
+/// Four requests to the other module, four to the same module, two to the given route.
 fn mix(at: usize, fifth: &str) -> Vec<Kind> {
     let good = [
         Kind::get(NEIGHBOUR, &format!("/good/{at}/42")),
@@ -70,12 +71,12 @@ fn disturbance(verdict: &mut Verdict) -> Result<()> {
     Ok(())
 }
 
-/// Rounds with one kind of bad requests.
+/// Rounds with one kind of bad request.
 struct Rounds {
     at: usize,
     fifth: &'static str,
     saturation: f64,
-    /// The p99 of the good ones, beside bad and beside harmless requests.
+    /// The p99 of the good requests, beside bad and beside harmless requests.
     bad: Vec<f64>,
     harmless: Vec<f64>,
     errors: u64,

@@ -6,12 +6,12 @@ use tokio::task::JoinHandle;
 
 use crate::subject::{Control, Refusal, Step};
 
-/// A serving application with something between it and the case.
+/// A serving application behind a fault.
 pub(super) struct Altered {
     pub(super) control: Box<dyn Control>,
-    /// Rewrites each further step.
+    /// Rewrites each later step.
     pub(super) steps: fn(Vec<Step>) -> Vec<Step>,
-    /// A proxy before the server, and where it listens.
+    /// The proxy in front of the server: its address and its task.
     pub(super) front: Option<(SocketAddr, JoinHandle<()>)>,
 }
 

@@ -1,7 +1,7 @@
-//! Subjects that are broken on purpose. A suite that cannot tell them from sound ones proves nothing: each of them has to
-//! fail the case that it names, and in the words that it names: a start that fails, or another failure, catches nothing.
+//! Subjects with one fault each, which prove that the cases can fail. Each subject names a case, which has to fail on
+//! it with the named text: another failure, such as a start that fails, does not count.
 //!
-//! They run on one adapter. That a case can fail is a fact about the case.
+//! They run on one adapter.
 
 mod control;
 mod proxy;
@@ -18,33 +18,33 @@ pub use proxy::Rewriting;
 pub use steps::Misled;
 pub use transport::{ForgetsReplay, Stale};
 
-/// A fault, and the case that has to catch it.
+/// A fault, and the case that has to detect it.
 #[derive(Clone, Copy, Debug)]
 pub struct Broken {
-    /// What the broken subject does wrong.
+    /// The fault of the subject, in words.
     pub name: &'static str,
-    /// The case that catches it.
+    /// The case that detects it.
     pub caught_by: &'static str,
-    /// Text that the failure of the case contains, so that another one is not taken for it.
+    /// Text that the failure of the case contains, which tells it from any other failure.
     pub told_as: &'static str,
-    /// Where the fault sits.
+    /// The fault.
     pub fault: Fault,
 }
 
-/// Where a fault sits.
+/// The place of a fault.
 #[derive(Clone, Copy, Debug)]
 pub enum Fault {
-    /// Between the client and the adapter: the head of a request is rewritten.
+    /// Between the client and the adapter: rewrites the head of a request.
     Wire(fn(Vec<String>) -> Vec<String>),
-    /// Between the adapter and the client: the bytes of a reply are rewritten, as they come in pieces.
+    /// Between the adapter and the client: rewrites the bytes of a reply, chunk by chunk.
     Reply(fn(Vec<u8>) -> Vec<u8>),
-    /// Between the application and the adapter: tables are lost.
+    /// Between the application and the adapter: loses tables.
     Transport(fn(Arc<dyn Transport>) -> Arc<dyn Transport>),
-    /// Between the embedder and the application: steps are left out, changed or added.
+    /// Between the embedder and the application: leaves steps out, changes or adds them.
     Steps(fn(Vec<Step>) -> Vec<Step>),
 }
 
-/// All of them.
+/// All broken subjects.
 pub const ALL: &[Broken] = &[
     Broken {
         name: "drops_the_query",
@@ -211,7 +211,7 @@ pub const ALL: &[Broken] = &[
 ];
 
 impl Broken {
-    /// Breaks a sound subject. `with` makes a subject whose transports are wrapped.
+    /// Breaks a sound subject. `with` makes a subject with a wrapped transport.
     pub fn subject(
         &self,
         sound: Arc<dyn Subject>,

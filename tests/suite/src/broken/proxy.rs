@@ -10,7 +10,8 @@ use tokio::net::{TcpListener, TcpStream};
 use super::control::Altered;
 use crate::subject::{AppSpec, Control, Refusal, Subject};
 
-/// A subject behind a proxy that rewrites the head of the first request of each connection, line by line, or the replies.
+/// A subject behind a proxy that rewrites either the head of the first request of each connection, line by line, or the
+/// replies.
 pub struct Rewriting {
     inner: Arc<dyn Subject>,
     rewrite: Rewrite,
@@ -23,7 +24,7 @@ struct Rewrite {
 }
 
 impl Rewriting {
-    /// Breaks the requests of a subject.
+    /// Rewrites the requests of a subject.
     pub fn new(inner: Arc<dyn Subject>, head: fn(Vec<String>) -> Vec<String>) -> Self {
         let rewrite = Rewrite {
             head,
@@ -32,7 +33,7 @@ impl Rewriting {
         Self { inner, rewrite }
     }
 
-    /// Breaks the replies of a subject, each piece as it arrives.
+    /// Rewrites the replies of a subject, each chunk as it arrives.
     pub fn replies(inner: Arc<dyn Subject>, reply: fn(Vec<u8>) -> Vec<u8>) -> Self {
         let rewrite = Rewrite {
             head: |head| head,
@@ -67,7 +68,7 @@ impl Subject for Rewriting {
 async fn serve(front: TcpListener, back: SocketAddr, rewrite: Rewrite) {
     while let Ok((client, _)) = front.accept().await {
         tokio::spawn(async move {
-            // A broken connection shows at the client.
+            // The client notices a broken connection.
             let _ = forward(client, back, rewrite).await;
         });
     }
@@ -108,7 +109,7 @@ async fn forward(mut client: TcpStream, back: SocketAddr, rewrite: Rewrite) -> i
         }
         to_client.shutdown().await
     };
-    // Whoever is done first: a server that closes does not wait for its client.
+    // Ends with the first of the two directions: a server that closes does not wait for its client.
     tokio::select! {
         done = replies => done,
         Err(failed) = requests => Err(failed),
@@ -149,7 +150,7 @@ pub(super) fn raise_method(mut head: Vec<String>) -> Vec<String> {
     head
 }
 
-/// Where the head of a piece ends, if the piece begins with one that has a length.
+/// The end of the head, if the chunk begins with a head that has a length.
 fn end_of_head(piece: &[u8]) -> Option<usize> {
     piece.starts_with(b"HTTP/1.").then_some(())?;
     let end = piece.windows(4).position(|bytes| bytes == b"\r\n\r\n")?;
@@ -173,7 +174,7 @@ fn with_line(mut piece: Vec<u8>, line: &[u8]) -> Vec<u8> {
     piece
 }
 
-/// The words of an error of the server's own, made into others of the same length.
+/// Replaces the words of the server's own errors by others of the same length.
 pub(super) fn tell_of_a_trap(mut piece: Vec<u8>) -> Vec<u8> {
     const OWN: &[u8] = b"internal error";
     if let Some(at) = piece.windows(OWN.len()).position(|bytes| bytes == OWN) {

@@ -6,15 +6,15 @@ use pointwork_core::{BoxFuture, Delivery, Failure, Listener, Payload, SERVER_CHA
 use super::control::Altered;
 use crate::subject::{AppSpec, Control, Refusal, Step, Subject};
 
-/// A subject whose application does other steps than it is told: all together before it serves, and each one alone while
-/// it does.
+/// A subject that applies other steps to its application than the case lists: all of them before it serves, and each
+/// later one while it serves.
 pub struct Misled {
     inner: Arc<dyn Subject>,
     steps: fn(Vec<Step>) -> Vec<Step>,
 }
 
 impl Misled {
-    /// Breaks the steps of a subject.
+    /// Rewrites the steps of a subject.
     pub fn new(inner: Arc<dyn Subject>, steps: fn(Vec<Step>) -> Vec<Step>) -> Self {
         Self { inner, steps }
     }
@@ -39,7 +39,7 @@ impl Subject for Misled {
     }
 }
 
-/// Puts other steps in the place of each.
+/// Replaces each step by others.
 fn each(steps: Vec<Step>, other: impl Fn(Step) -> Vec<Step>) -> Vec<Step> {
     steps.into_iter().flat_map(other).collect()
 }
@@ -61,7 +61,7 @@ pub(super) fn forget_the_prefix(steps: Vec<Step>) -> Vec<Step> {
 }
 
 pub(super) fn prefix_what_came_before(mut steps: Vec<Step>) -> Vec<Step> {
-    // A stable sort: all other steps keep their order.
+    // The sort is stable: all other steps keep their order.
     steps.sort_by_key(|step| !matches!(step, Step::Prefix(_)));
     steps
 }
@@ -108,7 +108,7 @@ pub(super) fn report_no_crash(steps: Vec<Step>) -> Vec<Step> {
     })
 }
 
-/// The listeners of each channel, every one under the event of the next.
+/// Shifts the listeners of each channel by one event.
 pub(super) fn mix_the_listeners_up(mut steps: Vec<Step>) -> Vec<Step> {
     let of_channels = steps.iter_mut().filter_map(|step| match step {
         Step::Listen(heard) if heard.channel != SERVER_CHANNEL => Some(heard),
@@ -124,7 +124,7 @@ pub(super) fn mix_the_listeners_up(mut steps: Vec<Step>) -> Vec<Step> {
     steps
 }
 
-/// Something between the bus and each native listener that is not one of the server's events.
+/// Wraps each native listener, except those of the server's events.
 fn each_listener<B: Listener>(steps: Vec<Step>, between: fn(Arc<dyn Listener>, String) -> B) -> Vec<Step> {
     each(steps, |step| match step {
         Step::Listen(mut heard) if heard.channel != SERVER_CHANNEL => {
@@ -164,7 +164,7 @@ pub(super) fn lose_every_second_event(steps: Vec<Step>) -> Vec<Step> {
     })
 }
 
-/// Marks the payload of what is heard once more.
+/// Marks the payload of an event that is delivered a second time.
 const AGAIN: &str = "application/again";
 
 pub(super) fn hear_everything_twice(steps: Vec<Step>) -> Vec<Step> {

@@ -4,20 +4,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use pointwork_core::routing::MethodFilter;
 use pointwork_core::{Error, Reporter, Router, Staged, Transport};
 
-/// Loses the first table: what the core published before the adapter attached.
+/// Loses the first table, which the core published before the adapter attached.
 pub struct ForgetsReplay {
     inner: Arc<dyn Transport>,
     begun: AtomicBool,
 }
 
-/// Serves its first table for ever.
+/// Serves the first table for ever.
 pub struct Stale {
     inner: Arc<dyn Transport>,
     begun: AtomicBool,
 }
 
 impl ForgetsReplay {
-    /// Breaks a transport.
+    /// Wraps a transport with the fault.
     pub fn new(inner: Arc<dyn Transport>) -> Self {
         Self {
             inner,
@@ -27,7 +27,7 @@ impl ForgetsReplay {
 }
 
 impl Stale {
-    /// Breaks a transport.
+    /// Wraps a transport with the fault.
     pub fn new(inner: Arc<dyn Transport>) -> Self {
         Self {
             inner,

@@ -1,4 +1,4 @@
-//! What a handler sees of the request (spec H2, H9).
+//! The request as a handler sees it (spec H2, H9).
 
 use anyhow::Result;
 
@@ -25,8 +25,9 @@ cases![
     an_extension_lasts_for_the_request: H9;
 ];
 
-/// The first half of the row (spec H2). The second half, that a middleware which saw the request earlier saw none, needs
-/// a framework's own middleware: the tests of each framework in `tests/wire/tests/wire` and `examples/mount/tests` show it.
+/// The first half of the row (spec H2). The second half, that middleware which runs before the match sees no
+/// parameters, needs the framework's own middleware: the tests of each framework in `tests/wire/tests/wire` and
+/// `examples/mount/tests` prove it.
 async fn parameters_are_there_before_the_handler_runs(stage: Stage) -> Result<()> {
     let module = at_root(|t| t.get("a/:x/:y", Program::new().param("y").say("-").param("x")));
     let live = stage.start(AppSpec::new().load("m", module)).await?;

@@ -1,4 +1,4 @@
-//! What goes wrong in handlers and adapters, and how the application learns of it (spec E1, E2).
+//! Failures of handlers and adapters, and their reports to the application (spec E1, E2).
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -95,7 +95,7 @@ async fn the_message_of_a_guests_panic_is_reported(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-/// A module whose `/loop` tells the event `app:began` and never ends.
+/// A module whose `/loop` emits the event `app:began` and never ends.
 fn looping(deadline: Duration) -> (AppSpec, Heard) {
     let module = at_root(|t| {
         t.get("loop", Program::new().call("app:began").ends(End::Loop))
@@ -123,7 +123,7 @@ async fn an_endless_loop_ends_at_the_deadline(stage: Stage) -> Result<()> {
 }
 
 async fn an_endless_loop_does_not_hold_up_others(stage: Stage) -> Result<()> {
-    // Long enough that even a slow machine answers the other within it.
+    // Long enough for a slow machine to answer the other request within it.
     let (app, mut began) = looping(Duration::from_secs(2));
     let live = stage.start(app.load("other", fixed("other", "other"))).await?;
     let client = *live;

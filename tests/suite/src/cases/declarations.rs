@@ -1,4 +1,4 @@
-//! What modules declare, and what the application makes of it (spec D).
+//! The declarations of modules, and the routes and refusals that follow from them (spec D).
 
 use anyhow::Result;
 
@@ -20,7 +20,7 @@ cases![
     two_controllers_of_a_module_are_both_served: D1;
 ];
 
-/// The methods of the attributes, `all` aside.
+/// The methods of the SDK's attributes, without `all`.
 pub(super) const ATTRIBUTES: [&str; 20] = [
     "GET",
     "POST",
@@ -44,7 +44,7 @@ pub(super) const ATTRIBUTES: [&str; 20] = [
     "REPORT",
 ];
 
-/// Whether a reply of status 200 to that method has no body: one to CONNECT would be a tunnel.
+/// Whether a reply of status 200 to that method has no body; a reply to CONNECT would open a tunnel.
 pub(super) fn has_no_body(method: &str) -> bool {
     matches!(method, "HEAD" | "CONNECT")
 }

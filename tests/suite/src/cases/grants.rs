@@ -1,5 +1,5 @@
-//! What a module can be granted beyond the contract, and what it gets without (spec C5). The guest tries everything and
-//! tells what came of it.
+//! The grants of a module, and its calls without them (spec C5). The guest tries every interface and returns the
+//! results.
 
 use std::net::SocketAddr;
 
@@ -25,7 +25,7 @@ cases![
     a_request_goes_to_a_granted_host_only [RustWasi]: C5;
 ];
 
-/// Every interface that the guest imports, with nothing behind it.
+/// Every interface that the guest imports, granted with nothing behind it.
 fn interfaces() -> Grants {
     Grants::new()
         .clocks()
@@ -37,7 +37,7 @@ fn interfaces() -> Grants {
         .http([])
 }
 
-/// Calls the event of the path with the body, and replies with what came of it.
+/// Calls the event that the path names with the body, and replies with the result.
 async fn relay(ctx: Context) -> Result<String, pointwork_core::Failure> {
     let payload = pointwork_core::Payload::new(pointwork_core::JSON, ctx.bytes().await?);
     let event = format!("outside:{}", ctx.param("event").unwrap_or_default());
@@ -57,7 +57,7 @@ async fn start(stage: &Stage, grants: Grants) -> Result<Live> {
         .await?)
 }
 
-/// What came of an event.
+/// The result of an event.
 async fn tell(live: &Live, event: &str, payload: Value) -> Result<Value> {
     let reply = live.post_json(&format!("/{event}"), &payload.to_string()).await?;
     Ok(reply.json()?)
@@ -179,7 +179,7 @@ async fn output_goes_to_the_log(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-/// Answers every connection with the same bytes once it has sent a line, and closes it.
+/// Answers every connection with the same bytes after its first line, and closes it.
 async fn answering(bytes: &'static str) -> Result<SocketAddr> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
@@ -187,7 +187,7 @@ async fn answering(bytes: &'static str) -> Result<SocketAddr> {
         while let Ok((mut stream, _)) = listener.accept().await {
             let mut line = [0; 1];
             while stream.read_exact(&mut line).await.is_ok() && line != *b"\n" {}
-            // A client that is gone is none of the case's concern.
+            // The client may be gone.
             let _ = stream.write_all(bytes.as_bytes()).await;
         }
     });

@@ -1,4 +1,4 @@
-//! Guests in other languages than the suite's own: the contract is neutral (spec D4, A1, H).
+//! Guests in other languages than the suite's own show that the contract is neutral (spec D4, A1, H).
 
 use anyhow::Result;
 use pointwork_core::{CrashKind, Payload};

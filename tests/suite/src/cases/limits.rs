@@ -1,4 +1,4 @@
-//! Limits that hold by default, and what a client sees at them (spec A1, E1).
+//! Limits that hold by default, and their effect on a client (spec A1, E1).
 
 use anyhow::Result;
 use futures_util::future::join_all;
@@ -53,7 +53,7 @@ async fn a_chunked_body_over_the_limit_is_413(stage: Stage) -> Result<()> {
         .header("transfer-encoding", "chunked")
         .body(body);
     let response = live.send(request).await?;
-    // The guest learns of it while it reads, and tells.
+    // The guest gets the error while it reads, and reports it.
     assert_eq!(response.text(), "failed too-large");
     live.shutdown().await;
     Ok(())
@@ -91,7 +91,7 @@ async fn many_requests_at_once_are_all_answered(stage: Stage) -> Result<()> {
     let client = *live;
     let ask = |n| async move { client.get(&format!("/it/{n}")).await };
     let asked = tokio::spawn(join_all((0..MANY).map(ask)));
-    // Nobody is answered before all have come.
+    // No request is answered before all have arrived.
     gate.arrived(MANY).await?;
     gate.open();
     for (n, reply) in asked.await?.into_iter().enumerate() {

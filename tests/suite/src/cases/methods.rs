@@ -1,4 +1,4 @@
-//! Methods: what is answered by whom, and what happens to those that nobody declared (spec A5 to A8).
+//! Methods: the handler that answers each, and the answer to methods without a route (spec A5 to A8).
 
 use anyhow::Result;
 
@@ -40,7 +40,7 @@ async fn a_webdav_route_is_a_real_route(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-/// Which methods those are is in `differences.toml`; most adapters serve them all, and then nothing is told.
+/// `differences.toml` lists these methods; most adapters serve every method and warn about none.
 async fn a_route_that_the_framework_cannot_serve_is_told_once(stage: Stage) -> Result<()> {
     const ASKED: [&str; 8] = [
         "GET",
@@ -70,7 +70,7 @@ async fn a_route_that_the_framework_cannot_serve_is_told_once(stage: Stage) -> R
             let told = format!("route {} {} is not available", route.method, route.path);
             line.level == tracing::Level::WARN && line.text.contains(&told)
         });
-        // Once, also when another table comes after the first one.
+        // The warning comes once, also after another table was published.
         let warnings: Vec<_> = warnings.map(|line| line.text).collect();
         assert_eq!(warnings.len(), usize::from(unserved), "{route:?}: {warnings:?}");
     }

@@ -1,4 +1,4 @@
-//! The cases, by subject matter.
+//! The cases, by subject.
 
 mod channels;
 mod context;
@@ -55,7 +55,7 @@ pub fn all() -> Vec<Case> {
 /// The case of that name.
 ///
 /// # Panics
-/// If there is none.
+/// If no case has that name.
 pub fn named(name: &str) -> Case {
     let found = all().into_iter().find(|case| case.name == name);
     found.unwrap_or_else(|| panic!("no case is named `{name}`"))

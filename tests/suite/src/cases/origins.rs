@@ -1,4 +1,4 @@
-//! The list of routes and where each comes from (spec M3, M4, M5, E3).
+//! The list of routes and the origin of each route (spec M3, M4, M5, E3).
 
 use anyhow::{Context as _, Result};
 use pointwork_core::{Context, Origin};

@@ -109,7 +109,7 @@ async fn a_rest_segment_captures_slashes(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-/// Runs the same expectations for two orders of declaration.
+/// Checks the same expectations for two orders of declaration.
 async fn in_any_order(stage: Stage, paths: [&str; 2], expected: &[(&str, &str)]) -> Result<()> {
     for order in [[0, 1], [1, 0]] {
         let module = at_root(|things| {

@@ -1,4 +1,4 @@
-//! Modules that must not be served, each refused whole and with the reason (spec D10, P7, and the bad input of a load).
+//! Modules that the host refuses as a whole, each with the reason (spec D10, P7, and the invalid input of a load).
 
 use anyhow::Result;
 use pointwork_core::Context;

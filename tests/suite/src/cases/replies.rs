@@ -1,4 +1,4 @@
-//! How a request gets its one reply (spec H4 to H7).
+//! The one reply of a request (spec H4 to H7).
 
 use anyhow::Result;
 use pointwork_core::{CrashKind, Delivery, Failure, Payload};
@@ -161,7 +161,7 @@ async fn a_value_after_a_send_is_refused_and_reported(stage: Stage) -> Result<()
 }
 
 async fn nobody_replying_is_500_at_once(stage: Stage) -> Result<()> {
-    // The client's patience ends long before the deadline: what answers it is the handler's end.
+    // The client's timeout is far shorter than the deadline: the end of the handler produces the answer.
     let limits = Limits {
         deadline: Some(60 * PATIENCE),
         ..Limits::default()

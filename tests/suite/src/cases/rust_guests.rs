@@ -107,7 +107,7 @@ async fn the_rust_sdk_declares_what_its_attributes_say(stage: Stage) -> Result<(
 
 async fn every_attribute_of_the_rust_sdk_binds_its_handler(stage: Stage) -> Result<()> {
     let live = stage.start(shop(&stage, Fixture::RustBasic).await?).await?;
-    // A method without an attribute goes to `all`, and so does one whose attribute is not there.
+    // A method without an attribute goes to `all`, and so does a method whose attribute is not used.
     for method in ATTRIBUTES.into_iter().chain(["BREW"]) {
         let known = method != "BREW";
         let own = if known { method.to_lowercase() } else { "all".to_owned() };
@@ -145,8 +145,8 @@ async fn items_without_an_attribute_are_no_routes(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-/// `Health` has a trait's default method too. That it cannot carry an attribute is shown by `guest/tests/ui/inherited.rs`;
-/// here nothing but the controller's own handlers is found.
+/// `Health` has a trait's default method too. `guest/rust/tests/ui/inherited.rs` shows that such a method cannot carry
+/// an attribute; here only the controller's own handlers become routes.
 async fn what_a_controller_inherits_is_no_route(stage: Stage) -> Result<()> {
     let live = stage.start(shop(&stage, Fixture::RustBasic).await?).await?;
     let routes = live.control().routes();
@@ -275,7 +275,7 @@ async fn a_result_of_the_wrong_type_is_a_decode_error(stage: Stage) -> Result<()
         (500, Some("the server could not answer the request")),
         "a trap is told in other words"
     );
-    // What the handler is told, and the client not.
+    // The detail that the handler gets and the client does not.
     let told = live.get("/replies/undecoded").await?.text();
     assert!(told.starts_with("bad-payload: "), "{told}");
     assert!(told.contains("db:product:all") && told.contains("no list"), "{told}");
@@ -352,7 +352,7 @@ async fn asynchronous_handlers_wait_side_by_side(stage: Stage) -> Result<()> {
     let asked = tokio::spawn(join_all(
         (0..MANY).map(move |_| async move { client.get("/waits/1").await }),
     ));
-    // Nobody goes on before all of them wait.
+    // No call continues before all of them wait.
     gate.arrived(MANY).await?;
     gate.open();
     for reply in asked.await? {

@@ -1,5 +1,5 @@
-//! Bodies that pass through a guest piece by piece (spec H4, H9): the whole is never in memory, and what breaks off is told
-//! to both ends.
+//! Bodies that pass through a guest in chunks (spec H4, H9): the whole body is never in memory, and both ends learn of
+//! a body that breaks off.
 
 use std::time::Duration;
 
@@ -26,13 +26,13 @@ cases![
 /// Longer than any buffer on the way, and than the memory of an instance.
 const LENGTH: usize = 8 * 1024 * 1024;
 
-/// Every four bytes say where they stand, so that a piece that is lost, doubled or in another place shows.
+/// Every four bytes contain their position, so that a chunk that is lost, doubled or misplaced shows.
 fn body() -> Vec<u8> {
     let words = 0..u32::try_from(LENGTH / 4).unwrap_or(u32::MAX);
     words.flat_map(u32::to_be_bytes).collect()
 }
 
-/// POST `/it` sends the body back as it is read, and tells the event `app:ended` how that ended.
+/// POST `/it` echoes the body as it is read, and emits `app:ended` with the outcome.
 fn echo(form: Home) -> AppSpec {
     let program = Program::new().step(Step::Echo).emit("app:ended").ends(End::Deferred);
     let things = Controller::new("Things", "/").post("it", program);
@@ -45,7 +45,7 @@ fn echo(form: Home) -> AppSpec {
         })
 }
 
-/// How many bytes differ, and where first: 8 MiB would be no readable message.
+/// The number of bytes that differ, and the first position: 8 MiB would not make a readable message.
 fn compare(sent: &[u8], came: &[u8]) -> Result<()> {
     anyhow::ensure!(
         sent.len() == came.len(),
@@ -91,7 +91,7 @@ async fn a_long_body_passes_through_a_guest_on_http_2(stage: Stage) -> Result<()
 fn with_ends(app: AppSpec) -> (AppSpec, mpsc::UnboundedReceiver<String>) {
     let (told, ends) = mpsc::unbounded_channel();
     let app = app.answers("app", "ended", move |payload| {
-        // A case that is over does not listen any more.
+        // The receiver is gone after the end of the case.
         let _ = told.send(String::from_utf8_lossy(payload.data()).into_owned());
         Ok(Payload::null())
     });
@@ -128,7 +128,7 @@ async fn a_client_that_goes_away_within_the_body_is_told_to_the_guest(stage: Sta
         let head = Request::new("POST", "/it").header("content-length", LENGTH.to_string());
         connection.write(&head.to_bytes(&live.address().to_string())).await?;
         connection.write(&[b'x'; 1000]).await?;
-        // What was sent came back, so the guest waits for more of the body.
+        // The body sent so far came back, so the guest waits for more.
         assert_eq!(connection.read_head().await?.status, 200, "{form}");
         connection.await_body(1000).await?;
         drop(connection);
@@ -139,12 +139,12 @@ async fn a_client_that_goes_away_within_the_body_is_told_to_the_guest(stage: Sta
     Ok(())
 }
 
-/// Tells when it is dropped.
+/// Notifies when it is dropped.
 struct Tells(mpsc::UnboundedSender<()>);
 
 impl Drop for Tells {
     fn drop(&mut self) {
-        // A case that is over does not listen any more.
+        // The receiver is gone after the end of the case.
         let _ = self.0.send(());
     }
 }
@@ -166,7 +166,7 @@ async fn a_client_that_goes_away_cancels_what_the_guest_waits_for(stage: Stage) 
         let app = AppSpec::new()
             .load("m", form.form(Guest::of(things)).build())
             .listen("app", "hold", holds)
-            // An instance of the asynchronous form is shared: a call in it is cancelled at its deadline at the latest.
+            // An instance of the asynchronous form is shared: the host ends a call in it at its deadline at the latest.
             .limits(Limits {
                 deadline: Some(Duration::from_secs(2)),
                 ..Limits::default()

@@ -1,4 +1,4 @@
-//! Native listeners through which a case watches what goes on, and holds it up.
+//! Native listeners through which a case observes an application, and holds calls at a gate.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use tokio::time::{sleep, timeout};
 use crate::client::PATIENCE;
 use crate::subject::AppSpec;
 
-/// Holds up whoever comes, until the case opens it.
+/// Holds every call until the case opens the gate.
 #[derive(Clone)]
 pub(super) struct Gate {
     arrived: Arc<Semaphore>,
@@ -26,43 +26,43 @@ impl Gate {
         }
     }
 
-    /// Waits until that many more have arrived.
+    /// Waits until that many more calls have arrived.
     pub(super) async fn arrived(&self, count: u32) -> Result<()> {
         let arrived = timeout(PATIENCE, self.arrived.acquire_many(count)).await;
         arrived.context("nobody came to the gate")??.forget();
         Ok(())
     }
 
-    /// Tells that somebody is here, and waits until the gate stands open.
+    /// Reports the arrival, and waits until the gate is open.
     pub(super) async fn pass(&self) {
         self.arrived.add_permits(1);
-        // An error is what an open gate answers.
+        // An open gate returns an error.
         let _ = self.passes.acquire().await;
     }
 
-    /// Lets everybody pass from now on.
+    /// Lets all calls pass from now on.
     pub(super) fn open(&self) {
         self.passes.close();
     }
 }
 
-/// What a listener heard, as text.
+/// The payloads that a listener received, as text.
 pub(super) struct Heard(mpsc::UnboundedReceiver<String>);
 
 impl Heard {
-    /// The next one.
+    /// Waits for the next payload.
     pub(super) async fn next(&mut self) -> Result<String> {
         let next = timeout(PATIENCE, self.0.recv()).await;
         next.context("the event was lost")?.context("the listener is gone")
     }
 
-    /// All that came so far and were not asked for.
+    /// All payloads that have arrived and were not read yet.
     pub(super) fn so_far(&mut self) -> Vec<String> {
         std::iter::from_fn(|| self.0.try_recv().ok()).collect()
     }
 }
 
-/// Waits until something is so that no event tells of.
+/// Polls a condition that no event reports, until it holds.
 pub(crate) async fn eventually(what: &str, is_so: impl Fn() -> bool) -> Result<()> {
     let watching = async {
         while !is_so() {
@@ -76,7 +76,7 @@ pub(crate) async fn eventually(what: &str, is_so: impl Fn() -> bool) -> Result<(
 }
 
 impl AppSpec {
-    /// A gate at an event of the native channel `app`, which returns its payload.
+    /// Adds a gate at an event of the native channel `app`, which returns its payload.
     pub(super) fn gate(self, event: &str, gate: &Gate) -> Self {
         let gate = gate.clone();
         self.listen("app", event, move |_: Delivery, payload: Payload| {
@@ -88,11 +88,11 @@ impl AppSpec {
         })
     }
 
-    /// Writes down what is said to an event of the native channel `app`.
+    /// Records the payloads of an event of the native channel `app`.
     pub(super) fn hearing(self, event: &str) -> (Self, Heard) {
         let (told, heard) = mpsc::unbounded_channel();
         let app = self.answers("app", event, move |payload| {
-            // A case that is over does not listen any more.
+            // The receiver is gone after the end of the case.
             let _ = told.send(String::from_utf8_lossy(payload.data()).into_owned());
             Ok(Payload::null())
         });

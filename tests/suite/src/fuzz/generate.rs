@@ -5,10 +5,10 @@ use pointwork_core::routing::Pattern;
 
 use super::{Line, METHODS, Request};
 
-/// Texts for literals of patterns and segments of paths: few, so that they meet often.
+/// Texts for literals of patterns and segments of paths. There are few, so that they often match.
 const LITERALS: [&str; 9] = ["a", "b", "a%2Fb", "%61", "é", ".", "..", "x.y", "a%20b"];
 
-/// Segments that no pattern has, well formed and otherwise.
+/// Segments that no pattern contains, well formed and malformed.
 const ODD: [&[u8]; 32] = [
     b"",
     b".",
@@ -98,7 +98,7 @@ pub(super) fn table(rng: &mut Rng) -> Vec<Line> {
     lines
 }
 
-/// A request that often meets a route of the table.
+/// A request that often matches a route of the table.
 pub(super) fn request(rng: &mut Rng, lines: &[Line]) -> Request {
     let line = &lines[rng.usize(0..lines.len())];
     let method = match (line.method, rng.u8(0..10)) {
@@ -186,16 +186,16 @@ fn target(rng: &mut Rng, line: &Line, method: &str) -> Vec<u8> {
     target
 }
 
-/// A path that fits the route, and then perhaps not quite.
+/// A path that matches the route, sometimes with a change.
 fn path(rng: &mut Rng, line: &Line) -> Vec<u8> {
     let mut segments: Vec<Vec<u8>> = Vec::new();
     for segment in line.path.split('/').skip(1).filter(|segment| !segment.is_empty()) {
         match segment.as_bytes()[0] {
             b':' => segments.push(value(rng)),
             b'*' => segments.extend((0..rng.usize(1..4)).map(|_| value(rng))),
-            // A letter may be written as an escape.
+            // A letter may be percent-encoded.
             _ if rng.u8(0..4) == 0 => segments.push(segment.replace('a', "%61").into_bytes()),
-            // Not every server takes the letters beyond ASCII as they are.
+            // Not every server accepts raw non-ASCII characters in a path.
             _ => segments.push(segment.replace('é', "%C3%A9").into_bytes()),
         }
     }

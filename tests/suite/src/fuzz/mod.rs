@@ -1,8 +1,8 @@
-//! Random requests to random tables: the adapters have to agree, with each other and with the core.
+//! Random requests to random tables: the adapters have to agree with each other and with the core.
 //!
-//! A [`Field`] serves one table on several subjects. It sends the same bytes to all, a request and a second one behind it
-//! on the same connection, and compares the answers: with a model, which asks the core's table and guard directly, and
-//! with each other. What `differences.toml` declares is let through, and nothing else.
+//! A [`Field`] serves one table on several subjects. It sends the same bytes to all of them, a request and a second one
+//! on the same connection. It compares the answers with each other and with a model, which uses the core's table and
+//! guard directly. Only the differences that `differences.toml` declares are allowed.
 
 mod generate;
 mod model;
@@ -65,10 +65,10 @@ impl Line {
         }
     }
 
-    /// Reads `METHOD path`, or `ALL path`.
+    /// Parses `METHOD path`, or `ALL path`.
     ///
     /// # Errors
-    /// If the text is not of that form, or the method is none of those that routes have here.
+    /// If the text does not have that form, or the method is not one that routes have here.
     pub fn parse(text: &str) -> Result<Self> {
         let (method, path) = text
             .split_once(' ')
@@ -95,7 +95,7 @@ impl fmt::Display for Line {
     }
 }
 
-/// One table, served by several subjects.
+/// One table that several subjects serve.
 pub struct Field {
     model: Model,
     servers: Vec<Server>,
@@ -107,7 +107,7 @@ struct Server {
     control: Box<dyn Control>,
 }
 
-/// What of an answer has to be the same everywhere.
+/// The parts of an answer that have to be equal on every subject.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Seen {
     status: u16,
@@ -118,11 +118,11 @@ struct Seen {
     body: Vec<u8>,
 }
 
-/// The answers on one connection: to the request, and to the one behind it unless the connection closed.
+/// The answers on one connection: to the request, and to the next one unless the connection closed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Pair {
     first: Seen,
-    /// `None` as well where it is not compared.
+    /// Also `None` where the body is not compared.
     next: Option<Seen>,
 }
 
@@ -134,7 +134,7 @@ impl Pair {
 }
 
 impl Field {
-    /// Serves the table on each of the subjects.
+    /// Serves the table on each subject.
     ///
     /// # Errors
     /// If the table has conflicts, or a subject refuses it.
@@ -152,7 +152,7 @@ impl Field {
         Ok(Self { model, servers })
     }
 
-    /// A client of one of the subjects.
+    /// A client of one subject.
     pub fn client(&self, subject: &str) -> Option<Client> {
         self.servers
             .iter()
@@ -160,7 +160,7 @@ impl Field {
             .map(|server| server.client)
     }
 
-    /// Ends all servers.
+    /// Shuts all servers down.
     pub async fn close(self) {
         join_all(self.servers.into_iter().map(|server| server.control.shutdown())).await;
     }
@@ -168,7 +168,7 @@ impl Field {
     /// Sends a request to all subjects.
     ///
     /// # Errors
-    /// Where an answer is neither that of the model nor a declared difference, or where two answers differ.
+    /// If an answer is neither the model's nor a declared difference, or if two answers differ.
     pub async fn check(&self, request: &Request) -> Result<()> {
         let bytes = [request.to_bytes(), next().to_bytes()].concat();
         let expected = self.model.expect(request);
@@ -191,7 +191,7 @@ impl Field {
         Ok(())
     }
 
-    /// Whether that is what the model answers to the request.
+    /// Whether the model answers the request in this way.
     pub(crate) fn agrees(&self, request: &Request, transcript: &Transcript) -> bool {
         let expected = self.model.expect(request);
         self.answers(request, &expected, transcript).is_ok()
@@ -208,7 +208,7 @@ impl Field {
         let differences = Differences::declared();
         let method = request.method();
         if let Some(instead) = differences.instead(adapter, &method) {
-            // Which of two reasons a server refuses a head for is its own affair.
+            // A server may choose between two reasons for refusing a head.
             if expected.refused && self.answers(request, expected, transcript).is_ok() {
                 return Ok(None);
             }
@@ -218,8 +218,8 @@ impl Field {
         if !differences.has_own_parser(adapter) {
             return self.answers(request, expected, transcript).map(Some);
         }
-        // When its server closes a connection is its own affair, and so is what it refuses, as long as it refuses it whole.
-        // To HEAD it may leave the length out.
+        // A server with its own parser chooses when it closes a connection, and which requests it refuses, as long as
+        // it refuses them as a whole. It may omit the length in a reply to HEAD.
         let expected = Expected {
             closes: None,
             body: expected.body.clone().filter(|_| method != "HEAD"),
@@ -232,7 +232,7 @@ impl Field {
         }
     }
 
-    /// Whether a request was refused by the server before it reached a handler, and nothing behind it was answered.
+    /// Whether the server refused a request before it reached a handler, and answered nothing after it.
     pub(crate) fn check_refusal(&self, request: &Request, transcript: &Transcript) -> Result<()> {
         let method = request.method();
         let replies = transcript.replies(&[request.asked(&method).last()])?;
@@ -245,7 +245,7 @@ impl Field {
         Ok(())
     }
 
-    /// Holds the answers on one connection against the model.
+    /// Compares the answers on one connection with the model.
     fn answers(&self, request: &Request, expected: &Expected, transcript: &Transcript) -> Result<Pair> {
         let method = request.method();
         let replies = transcript.replies(&[request.asked(&method), next().asked("GET")])?;
@@ -270,7 +270,7 @@ impl Field {
     }
 }
 
-/// The request behind each other.
+/// The second request of each connection.
 fn next() -> Request {
     Request::new("GET", "/next/one").header("connection", "close")
 }
@@ -321,7 +321,7 @@ impl Expected {
     }
 }
 
-/// Handlers that tell what they see, one for each route.
+/// Handlers that reply with the request that they see, one for each route.
 fn application(lines: &[Line]) -> AppSpec {
     lines.iter().enumerate().fold(AppSpec::new(), |app, (route, line)| {
         let handler = move |ctx: Context| async move {

@@ -4,21 +4,22 @@ use pointwork_core::routing::{MethodFilter, Owner, Pattern, Resolution, RouteEnt
 
 use super::{Line, Request};
 
-/// What the answer to a request has to be, worked out from the core alone: no server, no socket.
+/// The expected answer to a request, computed from the core alone: no server, no socket.
 pub(super) struct Model {
     table: Table<usize>,
 }
 
-/// The answer that is expected.
+/// An expected answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Expected {
     pub(super) status: u16,
     pub(super) allow: Option<String>,
-    /// The body of a handler's reply. The server's own words are compared between adapters only.
+    /// The body of a handler's reply. The messages of a server are compared between adapters only.
     pub(super) body: Option<String>,
-    /// Whether the connection closes; `None` if the server may choose: it need not read a body that nobody wants.
+    /// Whether the connection closes; `None` if the server may choose, as it need not read a body that no handler
+    /// reads.
     pub(super) closes: Option<bool>,
-    /// Whether it is refused for its head, before any route is looked for.
+    /// Whether the head is refused, before any route is matched.
     pub(super) refused: bool,
 }
 
@@ -86,7 +87,7 @@ impl Model {
                 );
                 expected.body = Some(told);
                 if method == Method::CONNECT {
-                    // The bytes behind it would be those of a tunnel, which nobody opens.
+                    // The bytes after it would belong to a tunnel, which is never opened.
                     expected.closes = Some(true);
                     expected.body = Some(String::new());
                 }
@@ -110,7 +111,7 @@ impl Model {
     }
 }
 
-/// What a handler tells of its request.
+/// The reply of a handler that describes its request.
 pub(super) fn tell<'a>(
     route: usize,
     method: &str,

@@ -5,10 +5,10 @@ use serde::Deserialize;
 
 use super::{Line, Request};
 
-/// A table and a request on which answers once differed.
+/// A table and a request whose answers once differed.
 #[derive(Clone, Debug)]
 pub struct Regression {
-    /// What differed.
+    /// The difference, in words.
     pub why: String,
     /// The table.
     pub table: Vec<Line>,
@@ -31,10 +31,10 @@ struct Entry {
     request: String,
 }
 
-/// Those of `regressions.toml`.
+/// The entries of `regressions.toml`.
 ///
 /// # Errors
-/// If the file is not as it should be.
+/// If the file is malformed.
 pub fn regressions() -> Result<Vec<Regression>> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("regressions.toml");
     let text = std::fs::read_to_string(file).context("regressions.toml")?;

@@ -4,18 +4,18 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::client::Asked;
 
-/// A request in HTTP/1, as bytes that are told apart: any of them may be wrong.
+/// A request in HTTP/1 by its parts, each of which may be malformed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Request {
     /// The method.
     pub method: Vec<u8>,
     /// The target.
     pub target: Vec<u8>,
-    /// Whether it is one of HTTP/1.0.
+    /// Whether the version is HTTP/1.0.
     pub old: bool,
     /// The headers, in order.
     pub headers: Vec<(Vec<u8>, Vec<u8>)>,
-    /// What comes behind the head, as it is on the wire.
+    /// The bytes after the head, as they are on the wire.
     pub rest: Vec<u8>,
 }
 
@@ -38,10 +38,10 @@ impl Request {
         self
     }
 
-    /// Reads what [`to_bytes`](Self::to_bytes) wrote.
+    /// Parses the output of [`to_bytes`](Self::to_bytes).
     ///
     /// # Errors
-    /// If the bytes are no request at all.
+    /// If the bytes are not a request.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let end = bytes.windows(4).position(|window| window == b"\r\n\r\n");
         let end = end.context("the head has no end")?;
@@ -68,7 +68,7 @@ impl Request {
         })
     }
 
-    /// Its bytes.
+    /// The bytes of the request.
     pub fn to_bytes(&self) -> Vec<u8> {
         let version: &[u8] = if self.old { b"HTTP/1.0" } else { b"HTTP/1.1" };
         let mut bytes = [&self.method, b" ".as_slice(), &self.target, b" ", version, b"\r\n"].concat();
@@ -94,19 +94,19 @@ impl Request {
         of_name.map(|(_, value)| value.as_slice())
     }
 
-    /// Whether `connection` has that token.
+    /// Whether `connection` contains the token.
     fn says(&self, token: &str) -> bool {
         self.all("connection")
             .flat_map(|value| value.split(|byte| *byte == b','))
             .any(|said| said.trim_ascii().eq_ignore_ascii_case(token.as_bytes()))
     }
 
-    /// Whether the server has to close the connection after it.
+    /// Whether the server has to close the connection after the request.
     pub(super) fn is_last(&self) -> bool {
         self.says("close") || (self.old && !self.says("keep-alive"))
     }
 
-    /// Whether every server has to read it alike: nothing about it is unusual but its path.
+    /// Whether every server has to parse it alike: only its path may be unusual.
     pub(super) fn is_plain(&self) -> bool {
         let usual = |byte: &u8| byte.is_ascii_alphanumeric() || b"/%-._~!$&'()*+,;=:@?".contains(byte);
         let hosts: Vec<_> = self.all("host").collect();
@@ -124,7 +124,7 @@ impl Request {
             && self.headers.iter().all(|(_, value)| value.is_ascii())
     }
 
-    /// What the reading of its reply depends on.
+    /// The parts of the request on which the framing of its reply depends.
     pub(super) fn asked<'a>(&self, method: &'a str) -> Asked<'a> {
         Asked {
             method,
@@ -133,7 +133,7 @@ impl Request {
         }
     }
 
-    /// Its body, if the framing is as it should be.
+    /// The body, if the framing is valid.
     pub fn body(&self) -> Option<Vec<u8>> {
         if self.all("transfer-encoding").next().is_none() {
             return Some(self.rest.clone());
@@ -159,10 +159,10 @@ impl Request {
         self
     }
 
-    /// Reads bytes as [`Display`](fmt::Display) writes them: `\r`, `\n`, `\t`, `\\`, quotes and `\x` with two digits.
+    /// Parses bytes as [`Display`](fmt::Display) writes them: `\r`, `\n`, `\t`, `\\`, quotes and `\x` with two digits.
     ///
     /// # Errors
-    /// If an escape is none of these, or the bytes are no request.
+    /// If an escape is not one of these, or the bytes are not a request.
     pub fn from_escaped(text: &str) -> Result<Self> {
         let mut bytes = Vec::new();
         let mut left = text.bytes();

@@ -6,24 +6,24 @@ use fastrand::Rng;
 use super::{Field, Line, Request, generate, shrink};
 use crate::subject::Subject;
 
-/// How much is tried, and where the randomness begins.
+/// The size of a run, and its seed.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// The seed; the same one makes the same tables and requests.
+    /// The seed; the same seed makes the same tables and requests.
     pub seed: u64,
-    /// How many requests are sent to each subject.
+    /// The number of requests to each subject.
     pub cases: usize,
 }
 
-/// How many requests each table gets: a table has to be served anew, which takes longer than a request.
+/// The number of requests for each table: serving a new table takes longer than a request.
 const PER_TABLE: usize = 100;
 
 impl Plan {
-    /// So many requests, ten times as many with `POINTWORK_LONG`, unless `POINTWORK_FUZZ_CASES` says otherwise; the same ones
-    /// every time.
+    /// A plan with a fixed seed and this number of requests, or ten times as many with `POINTWORK_LONG`.
+    /// `POINTWORK_FUZZ_CASES` sets another number.
     ///
     /// # Errors
-    /// If the variable is set to something that is no number.
+    /// If the variable is not a number.
     pub fn fixed(cases: usize) -> Result<Self> {
         let told = variable("POINTWORK_FUZZ_CASES")?.and_then(|told| usize::try_from(told).ok());
         Ok(Self {
@@ -36,12 +36,12 @@ impl Plan {
         })
     }
 
-    /// The same number of requests, and others every time, unless `POINTWORK_FUZZ_SEED` says which.
+    /// A plan with the same number of requests and a random seed, unless `POINTWORK_FUZZ_SEED` sets the seed.
     ///
     /// # Errors
-    /// If one of the variables is set to something that is no number.
+    /// If one of the variables is not a number.
     pub fn fresh(cases: usize) -> Result<Self> {
-        // Small enough for the seeds of all tables behind it.
+        // Small enough that the seeds of all later tables do not overflow.
         let seed = variable("POINTWORK_FUZZ_SEED")?.unwrap_or_else(|| fastrand::u64(..1 << 48));
         Ok(Self {
             seed,
@@ -60,7 +60,7 @@ fn variable(name: &str) -> Result<Option<u64>> {
     }
 }
 
-/// A table and a request, as small as could be found, on which the answers are not what they have to be.
+/// A table and a request, shrunk as far as possible, whose answers are wrong.
 #[derive(Debug)]
 pub struct Disagreement {
     seed: u64,
@@ -90,13 +90,13 @@ impl fmt::Display for Disagreement {
 
 impl std::error::Error for Disagreement {}
 
-/// Sends random requests to the subjects until the plan is done, or something disagrees.
+/// Sends random requests to the subjects until the plan is done or an answer is wrong.
 ///
 /// # Errors
-/// The [`Disagreement`], or what kept a subject from serving.
+/// The [`Disagreement`], or the failure of a subject to serve.
 pub async fn run(subjects: &[&dyn Subject], plan: Plan) -> Result<()> {
     let mut left = plan.cases;
-    // Each table has its own seed, so that one that failed is found again at once.
+    // Each table has its own seed, so that a failing one can be repeated directly.
     for seed in plan.seed.. {
         let mut rng = Rng::with_seed(seed);
         let table = generate::table(&mut rng);
@@ -117,7 +117,7 @@ pub async fn run(subjects: &[&dyn Subject], plan: Plan) -> Result<()> {
     Ok(())
 }
 
-/// Makes request and table smaller for as long as they disagree.
+/// Shrinks request and table for as long as an answer is wrong.
 async fn shrunk(
     subjects: &[&dyn Subject],
     mut field: Field,

@@ -1,6 +1,6 @@
 use super::{Line, Request};
 
-/// Requests that are a little simpler than one that fails, the simplest first.
+/// Requests that are a little simpler than a failing one, the simplest first.
 pub(super) fn simpler(request: &Request) -> Vec<Request> {
     let mut found = Vec::new();
     let mut propose = |simpler: Request| {
@@ -37,7 +37,7 @@ pub(super) fn simpler(request: &Request) -> Vec<Request> {
     found
 }
 
-/// The target without its query, without one of its segments, and without one of its bytes.
+/// The target without its query, without one of its segments, or without one of its bytes.
 fn shorter(target: &[u8]) -> Vec<Vec<u8>> {
     let mut found = Vec::new();
     if let Some(query) = target.iter().position(|byte| *byte == b'?') {
@@ -48,7 +48,7 @@ fn shorter(target: &[u8]) -> Vec<Vec<u8>> {
         let to = slashes.get(nth + 1).copied().unwrap_or(target.len());
         found.push([&target[..*from], &target[to..]].concat());
     }
-    // Byte by byte only once it is short enough for that to end soon.
+    // Single bytes are removed only from a short target, so that the shrinking ends soon.
     if target.len() <= 64 {
         found.extend((0..target.len()).map(|at| [&target[..at], &target[at + 1..]].concat()));
     }

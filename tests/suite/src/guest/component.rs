@@ -1,4 +1,4 @@
-//! From a core module to a component, and the malformed relatives of a good one.
+//! Turns a core module into a component, and makes malformed variants of a good one.
 
 use std::path::{Path, PathBuf};
 
@@ -34,7 +34,7 @@ pub fn componentize(mut module: Vec<u8>, world: &str) -> Result<Vec<u8>> {
     encode(&module)
 }
 
-/// Turns a core module that carries its world within itself into a component.
+/// Turns a core module that contains its world into a component.
 ///
 /// # Errors
 /// If the module does not fit that world.
@@ -72,7 +72,7 @@ pub(super) fn build(guest: &Guest) -> Result<Vec<u8>> {
     encode(&module)
 }
 
-/// The worlds of the contract that the guest targets: one, unless it mixes two forms.
+/// The worlds of the contract that the guest targets: one, unless it mixes the two forms.
 fn worlds(guest: &Guest) -> Vec<&'static str> {
     let listeners = guest.asynchronous || guest.mixed_forms;
     let channels = if listeners {
@@ -107,7 +107,7 @@ fn own_version() -> Result<String> {
     Ok(version.to_string())
 }
 
-/// All files of the contract as one.
+/// All files of the contract, concatenated.
 fn contract_text() -> Result<String> {
     let mut files: Vec<_> = std::fs::read_dir(wit_dir())?
         .map(|entry| Ok(entry?.path()))
@@ -132,7 +132,7 @@ fn contract_text() -> Result<String> {
     ))
 }
 
-/// A package with the one interface that `foreign` names, and one function in it.
+/// A package with the interface that `foreign` names, and one function in it.
 fn foreign_package(foreign: &str) -> Result<String> {
     let (package, rest) = foreign
         .split_once('/')
@@ -145,17 +145,17 @@ fn foreign_package(foreign: &str) -> Result<String> {
     ))
 }
 
-/// A core module: valid WebAssembly, but no component.
+/// A core module: valid WebAssembly, but not a component.
 pub fn core_module() -> Vec<u8> {
     wat::parse_str("(module (memory (export \"memory\") 1))").expect("the module is valid")
 }
 
-/// The same component with much more to compile: a core module with that many functions, each of about `length`
-/// instructions, which nobody ever calls.
+/// The same component with more code to compile: a core module with that many functions, each of about `length`
+/// instructions, which are never called.
 pub fn laden(component: &[u8], functions: usize, length: usize) -> Vec<u8> {
     let mut text = "(module".to_owned();
     for function in 0..functions {
-        // Values that depend on each other in changing ways, so that neither an optimiser nor a cache has it easy.
+        // The values depend on each other in changing ways, so that neither an optimiser nor a cache shortens the work.
         text.push_str("(func (param i32 i32) (result i32)");
         for at in 0..length / 4 {
             let (operation, constant) = (["add", "mul", "xor", "sub"][at % 4], function * 31 + at * 7 + 1);
@@ -184,7 +184,7 @@ pub fn laden(component: &[u8], functions: usize, length: usize) -> Vec<u8> {
     laden
 }
 
-/// A component of another world, which has nothing to do with the contract.
+/// A component of another world, which does not use the contract.
 pub fn foreign_component() -> Vec<u8> {
     let build = || -> Result<Vec<u8>> {
         let mut resolve = Resolve::default();
@@ -200,7 +200,7 @@ pub fn foreign_component() -> Vec<u8> {
     build().unwrap_or_else(|error| panic!("the foreign component does not build: {error:#}"))
 }
 
-/// The longest prefix of a component that still validates and lacks an export: what a broken download can look like.
+/// The longest prefix of a component that still validates and lacks an export, as an interrupted download may leave it.
 ///
 /// # Errors
 /// If no prefix validates.
@@ -217,7 +217,7 @@ pub fn truncated_component(component: &[u8]) -> Result<Vec<u8>> {
             wasmparser::Payload::End(_) => depth = depth.saturating_sub(1),
             _ => {}
         }
-        // A cut may fall only where a section of the outermost component ends.
+        // The cut has to be at the end of a section of the outermost component.
         if let (0, Some((_, range))) = (depth, payload.as_section()) {
             ends.push(range.end);
             if matches!(payload, wasmparser::Payload::ComponentExportSection(_)) {

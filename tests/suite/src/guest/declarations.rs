@@ -1,9 +1,9 @@
-//! What a synthetic guest declares, laid out as the canonical ABI returns it.
+//! The declarations of a synthetic guest, laid out as the canonical ABI returns them.
 
 use super::layout::{Data, Record, Span};
 use super::{Channel, Controller, Guest};
 
-/// The list of controllers. Routes are numbered through over all of them.
+/// The list of controllers. Routes are numbered consecutively over all controllers.
 pub(super) fn controllers(guest: &Guest, data: &mut Data) -> Span {
     let mut numbers = 0..;
     let mut controller = |controller: &Controller| {
@@ -27,7 +27,7 @@ pub(super) fn controllers(guest: &Guest, data: &mut Data) -> Span {
     data.list(&controllers)
 }
 
-/// The list of channels. Listeners are numbered through over all of them.
+/// The list of channels. Listeners are numbered consecutively over all channels.
 pub(super) fn channels(guest: &Guest, data: &mut Data) -> Span {
     let mut numbers = 0..;
     let mut channel = |channel: &Channel| {

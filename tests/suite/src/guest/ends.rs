@@ -4,12 +4,12 @@ use super::layout::{Data, RETURN};
 use super::program::{End, Program, ReplyBody};
 use super::steps::{Role, push};
 
-/// What the handler or listener returns, and what it lets go of before.
+/// The return value of the handler or listener, and the resources that it drops before.
 pub(super) fn code(role: Role, program: &Program, data: &mut Data) -> String {
     match (program.end, role) {
         (End::Trap, _) => "unreachable".to_owned(),
         (End::Loop, _) => "(loop $forever (br $forever)) unreachable".to_owned(),
-        // Touches what it grows, so that the pages are really there.
+        // Writes to the memory that it grows, so that the pages are really allocated.
         (End::Hog, _) => "(loop $more (drop (call $alloc (i32.const 65528))) \
                           (i32.store8 (i32.sub (global.get $heap) (i32.const 1)) (i32.const 1)) (br $more)) unreachable"
             .to_owned(),
@@ -30,7 +30,7 @@ fn word(offset: u32, value: &str) -> String {
     format!("(i32.store (i32.const {}) {value})", RETURN + offset)
 }
 
-/// Stores the text in two words.
+/// Stores the text as two words.
 fn text(offset: u32) -> String {
     format!(
         "{} {}",
@@ -72,7 +72,7 @@ fn handler(end: End, program: &Program, data: &mut Data) -> String {
 /// The flat fields of a `result<payload, failure>`.
 fn listener(end: End, data: &mut Data) -> String {
     let done = format!("(call $let_go (local.get $ctx)) (call $dismiss (local.get $delivery)) (i32.const {RETURN})");
-    // No text is the JSON text `null`.
+    // An empty text becomes the JSON text `null`.
     let or_null = |data: &mut Data| {
         let null = push(data.bytes("null"));
         format!("(if (i32.eqz (global.get $text_len)) (then (call $say {null})))")

@@ -2,7 +2,7 @@
 
 use super::Guest;
 
-/// An interface, a name here, the name there, and how many parameters the core function has.
+/// The interface, the function's name, its name in the core module, and the number of parameters of the core function.
 type Function = (&'static str, &'static str, &'static str, usize);
 
 const CONTEXT: &[Function] = &[
@@ -31,7 +31,7 @@ const CONTEXT: &[Function] = &[
     ("log", "panicked", "panicked", 2),
 ];
 
-/// The functions that wait, for the synchronous form.
+/// The waiting functions of the synchronous form.
 const WAITING: &[Function] = &[
     ("context", "body", "[method]context.body", 2),
     ("context", "call", "[method]context.call", 8),
@@ -39,7 +39,8 @@ const WAITING: &[Function] = &[
     ("context", "write", "[method]body-writer.write", 4),
 ];
 
-/// The same for the asynchronous form. A plain import of an async function waits as a synchronous one does.
+/// The waiting functions of the asynchronous form. A plain import of an async function blocks as a synchronous one
+/// does.
 const WAITING_ASYNC: &[Function] = &[
     ("context-async", "body", "body", 2),
     ("context-async", "call", "call", 8),
@@ -58,7 +59,7 @@ const DELIVERY: &[Function] = &[
 const CALL_ON: Function = ("events", "call_on", "[method]delivery.call", 8);
 const CALL_ON_ASYNC: Function = ("events-async", "call_on", "call", 8);
 
-/// The imports of a module, as text.
+/// The imports of a module, as WebAssembly text.
 pub(super) fn text(guest: &Guest, version: &str) -> String {
     let waiting = if guest.asynchronous { WAITING_ASYNC } else { WAITING };
     let mut functions = [CONTEXT, waiting].concat();

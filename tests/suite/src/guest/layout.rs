@@ -1,19 +1,19 @@
-//! Where things lie in the memory of a synthetic guest.
+//! The memory layout of a synthetic guest.
 
 use std::fmt::Write as _;
 
-/// Where exports leave what they return.
+/// The address at which exports store their results.
 pub(crate) const RETURN: u32 = 16;
-/// Where imports leave what they return; the prelude knows the number.
+/// The address at which imports store their results; the prelude contains the number.
 pub(crate) const RESULT: u32 = 64;
-/// Where the data begins.
+/// The address at which the data begins.
 const DATA: u32 = 1024;
 
 /// The constant data of a guest.
 #[derive(Debug, Default)]
 pub(crate) struct Data(Vec<u8>);
 
-/// A place in the data and a length: bytes for a text, elements for a list.
+/// An address in the data and a length: bytes of a text, elements of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) at: u32,
@@ -24,7 +24,7 @@ impl Data {
     /// Adds bytes.
     pub(crate) fn bytes(&mut self, bytes: impl AsRef<[u8]>) -> Span {
         let bytes = bytes.as_ref();
-        // Every record in here has alignment 4 at most.
+        // Every record here has an alignment of at most 4.
         self.0.resize(self.0.len().next_multiple_of(4), 0);
         let span = Span {
             at: self.end(),
@@ -52,12 +52,12 @@ impl Data {
         self.list(&records)
     }
 
-    /// The first address behind the data.
+    /// The first address after the data.
     pub(crate) fn end(&self) -> u32 {
         DATA + number(self.0.len())
     }
 
-    /// The data as a segment of the module.
+    /// The data as a data segment of the module.
     pub(crate) fn segment(&self) -> String {
         let mut text = format!("(data (i32.const {DATA}) \"");
         for byte in &self.0 {
@@ -69,7 +69,7 @@ impl Data {
     }
 }
 
-/// A record, written field by field as the canonical ABI lays it out.
+/// A record, written field by field in the layout of the canonical ABI.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Record(Vec<u8>);
 

@@ -1,9 +1,9 @@
-//! Synthetic guests: modules put together in a test, without a compiler for any guest language.
+//! Synthetic guests: modules that a test builds without a compiler for a guest language.
 //!
-//! A [`Guest`] lists controllers with routes and channels with listeners, and each of these has a [`Program`]: a few steps
-//! on one text, and an end. The guest becomes a WebAssembly core module written with the canonical ABI by hand, and then
-//! a component, in milliseconds. What the declarations say is not checked here: a method that is no token, a pattern that
-//! does not parse and a channel without a name reach the host as they are.
+//! A [`Guest`] lists controllers with routes and channels with listeners. Each of these has a [`Program`]: a few steps
+//! on one text, and an end. The guest becomes a WebAssembly core module, written with the canonical ABI by hand, and
+//! then a component, in milliseconds. The declarations are not checked here: an invalid method, a pattern that does not
+//! parse and a channel without a name reach the host unchanged.
 
 mod component;
 mod declarations;
@@ -60,7 +60,7 @@ pub(crate) struct Listener {
     pub(crate) program: Program,
 }
 
-/// What the guest does when it is asked for its routes and channels.
+/// The guest's behaviour when the host requests its routes and channels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Discovery {
     /// It returns them.
@@ -90,22 +90,22 @@ impl Guest {
         self
     }
 
-    /// Lists one more channel. A guest with channels alone is a channel module.
+    /// Lists one more channel. A guest with only channels is a channel module.
     #[must_use]
     pub fn channel(mut self, channel: Channel) -> Self {
         self.channels.push(channel);
         self
     }
 
-    /// Targets the asynchronous world. The code stays synchronous, as that of a language without async does: one call of
-    /// an instance is in flight at a time.
+    /// Targets the asynchronous world. The code stays synchronous, like that of a language without async: an instance
+    /// has one call in flight at a time.
     #[must_use]
     pub fn asynchronous(mut self) -> Self {
         self.asynchronous = true;
         self
     }
 
-    /// Exports handlers of the synchronous form and listeners of the asynchronous one, which no world does.
+    /// Exports handlers of the synchronous form and listeners of the asynchronous form; the contract has no such world.
     #[must_use]
     pub fn mixed_forms(mut self) -> Self {
         self.mixed_forms = true;
@@ -126,7 +126,7 @@ impl Guest {
         self
     }
 
-    /// Behaves otherwise than usual when asked for its routes and channels.
+    /// Sets the behaviour when the host requests its routes and channels.
     #[must_use]
     pub fn discovery(mut self, discovery: Discovery) -> Self {
         self.discovery = discovery;
@@ -136,7 +136,7 @@ impl Guest {
     /// The bytes of the component.
     ///
     /// # Panics
-    /// If the guest cannot be built, or a program has what only the other role has: a test that asks for it is wrong.
+    /// If the guest cannot be built, or a program has a step of the other role: the test is wrong.
     pub fn build(&self) -> Vec<u8> {
         component::build(self).unwrap_or_else(|error| panic!("a synthetic guest does not build: {error:#}"))
     }
@@ -152,7 +152,7 @@ impl Controller {
         }
     }
 
-    /// A route of any method; `None` is every method. A list of no paths is the prefix itself.
+    /// A route with a method; `None` is every method. An empty list of paths stands for the prefix itself.
     #[must_use]
     pub fn route(mut self, name: &str, method: Option<&str>, paths: &[&str], program: Program) -> Self {
         self.routes.push(Route {
@@ -164,13 +164,13 @@ impl Controller {
         self
     }
 
-    /// A GET route with one path, named after it.
+    /// A GET route with one path, named after the path.
     #[must_use]
     pub fn get(self, path: &str, program: Program) -> Self {
         self.route(path, Some("GET"), &[path], program)
     }
 
-    /// A POST route with one path, named after it.
+    /// A POST route with one path, named after the path.
     #[must_use]
     pub fn post(self, path: &str, program: Program) -> Self {
         self.route(path, Some("POST"), &[path], program)
@@ -186,7 +186,7 @@ impl Channel {
         }
     }
 
-    /// Listens to an event. The text of the program is the payload's data at first.
+    /// Listens to an event. The text of the program starts as the payload's data.
     #[must_use]
     pub fn on(mut self, event: &str, program: Program) -> Self {
         self.listeners.push(Listener {

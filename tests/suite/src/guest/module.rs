@@ -6,7 +6,7 @@ use super::{Discovery, Guest, Program, declarations, imports};
 
 const PRELUDE: &str = include_str!("prelude.wat");
 
-/// The text of the module.
+/// The WebAssembly text of the module.
 pub(super) fn text(guest: &Guest, version: &str) -> String {
     let mut data = Data::default();
     let mut code = String::new();
@@ -85,7 +85,7 @@ pub(super) fn text(guest: &Guest, version: &str) -> String {
 }
 
 impl Guest {
-    /// Whether it has the exports of a controller module. A guest without anything has them too.
+    /// Whether the guest has the exports of a controller module. A guest without controllers and channels has them too.
     fn serves(&self) -> bool {
         self.channels.is_empty() || !self.controllers.is_empty() || self.mixed_forms
     }
@@ -96,7 +96,7 @@ fn interface(name: &str, version: &str) -> String {
     format!("pointwork:module/{name}@{version}")
 }
 
-/// A function for each program, and the one that runs the one of a number.
+/// A function for each program, and the function that calls the program of a number.
 fn programs_of(role: Role, programs: &[&Program], data: &mut Data) -> String {
     let name = role.name();
     let mut code = String::new();

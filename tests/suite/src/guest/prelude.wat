@@ -1,5 +1,5 @@
-  ;; Shared by all synthetic guests. Two things to know: the heap is emptied at the start of every call, which is sound
-  ;; because an instance serves one at a time; and imports leave their results at 64.
+  ;; Shared by all synthetic guests. The heap is reset at the start of every call, which is sound because an instance serves
+  ;; one call at a time. Imports store their results at address 64.
   (global $text (mut i32) (i32.const 0))
   (global $text_len (mut i32) (i32.const 0))
   (global $kind (mut i32) (i32.const 0))
@@ -11,7 +11,7 @@
 
   (table $things 1 funcref)
 
-  ;; Calls itself until the stack is used up. The sum behind the call keeps it from becoming a loop.
+  ;; Calls itself until the stack overflows. The addition after the call prevents a tail call.
   (func $overflow (result i32) (i32.add (call $overflow) (global.get $count)))
 
   (func $alloc (param $size i32) (result i32)
@@ -44,8 +44,8 @@
 
   (func $clear (global.set $text_len (i32.const 0)))
 
-  ;; Begins a listener: the heap is emptied but for the payload, which the host has just put there. It moves to the start,
-  ;; the content type first, as the host laid it out; the data becomes the text.
+  ;; Starts a listener: resets the heap and keeps the payload, which the host has just stored there. Moves the payload to
+  ;; the start of the heap, the content type first, as the host laid it out; the data becomes the text.
   (func $receive (param $base i32) (param $kind i32) (param $kind_len i32) (param $data i32) (param $data_len i32)
     (memory.copy (local.get $base) (local.get $kind) (local.get $kind_len))
     (global.set $kind (local.get $base))
@@ -55,16 +55,16 @@
     (memory.copy (global.get $text) (local.get $data) (local.get $data_len))
     (global.set $heap (i32.add (global.get $text) (local.get $data_len))))
 
-  ;; Appends the text that an import left.
+  ;; Appends the text that an import stored.
   (func $say_string (call $say (i32.load (i32.const 64)) (i32.load (i32.const 68))))
 
-  ;; Appends the option<string> that an import left.
+  ;; Appends the option<string> that an import stored.
   (func $say_option (param $none i32) (param $none_len i32)
     (if (i32.load8_u (i32.const 64))
       (then (call $say (i32.load (i32.const 68)) (i32.load (i32.const 72))))
       (else (call $say (local.get $none) (local.get $none_len)))))
 
-  ;; Appends the list of pairs that an import left, a line each.
+  ;; Appends the list of pairs that an import stored, one line each.
   (func $say_pairs (param $equals i32) (param $line_end i32)
     (local $at i32)
     (local $end i32)
@@ -80,7 +80,7 @@
         (local.set $at (i32.add (local.get $at) (i32.const 16)))
         (br $next))))
 
-  ;; Makes the text "failed <code>" or "failed <code>: <message>" from the failure that an import left.
+  ;; Makes the text "failed <code>" or "failed <code>: <message>" from the failure that an import stored.
   (func $say_failure (param $failed i32) (param $failed_len i32) (param $colon i32) (param $with_message i32)
     (call $clear)
     (call $say (local.get $failed) (local.get $failed_len))

@@ -1,9 +1,9 @@
-//! What the handlers and listeners of a synthetic guest do.
+//! The programs of the handlers and listeners of a synthetic guest.
 
 /// The steps of one handler or listener, and its end.
 ///
-/// There is one text: empty at first in a handler, the payload's data in a listener. Reading steps append to it;
-/// [`call`](Self::call) sends it and is left with the result; the end makes it the reply, or the listener's result. A
+/// A program has one text: empty at first in a handler, the payload's data in a listener. Reading steps append to it;
+/// [`call`](Self::call) sends it and replaces it by the result; the end makes it the reply, or the listener's result. A
 /// listener calls and emits through its delivery. It has no context until [`Step::TakeContext`]; a step that needs one
 /// before that traps.
 ///
@@ -41,7 +41,7 @@ pub enum Step {
     Header(String),
     /// Appends `name=value` and a line end for each header.
     Headers,
-    /// Appends the request's id; in a listener, that of the request that began the chain, or `(none)`.
+    /// Appends the request's id; in a listener, the id of the request that began the chain, or `(none)`.
     RequestId,
     /// Appends the pattern of the route.
     Route,
@@ -51,32 +51,33 @@ pub enum Step {
     SetExtension(String),
     /// Appends the whole request body, or `failed <code>`.
     Body,
-    /// Appends how often a handler or listener of this instance ran.
+    /// Appends the number of runs of handlers and listeners in this instance.
     Count,
-    /// Makes the text the payload of a call; the text is the result then, or `failed <code>: <message>`.
+    /// Calls an event with the text as payload; the text becomes the result, or `failed <code>: <message>`.
     Call(String),
-    /// The same with these bytes for the event's name, which need not be UTF-8.
+    /// The same with these bytes as the event's name, which need not be UTF-8.
     CallBytes(Vec<u8>),
     /// The same with a payload of that content type.
     CallAs(String, &'static str),
-    /// Makes the text the payload of an event, and empties it.
+    /// Emits an event with the text as payload, and empties the text.
     Emit(String),
-    /// Gives the context away with the text as payload, and empties the text; `failed <code>` if it is refused.
+    /// Hands the context over with the text as payload, and empties the text; `failed <code>` if it is refused.
     HandOver(String),
-    /// Sends the text as the reply; the text is `sent` then, or `failed <code>`.
+    /// Sends the text as the reply; the text becomes `sent`, or `failed <code>`.
     Send(u16),
     /// The same with headers.
     SendWith(u16, Vec<(String, Vec<u8>)>),
-    /// Sends an error with the text as its message; the text is `sent` then, or `failed <code>`.
+    /// Sends an error with the text as its message; the text becomes `sent`, or `failed <code>`.
     ThrowNow(u16),
-    /// Opens a reply of that status and writes each of the pieces.
+    /// Opens a reply of that status and writes each chunk.
     Stream(u16, Vec<String>),
     /// Ends the reply that [`Stream`](Self::Stream) opened. Without it the reply breaks off.
     Finish,
-    /// Opens the request body and a reply of 200, writes each piece as it was read, and finishes the reply. The text is
-    /// empty then, or `failed <code>`.
+    /// Opens the request body and a reply of 200, writes each chunk as it was read, and finishes the reply. The text
+    /// becomes empty, or `failed <code>`.
     Echo,
-    /// Takes the context that was handed over with the event; the text is `(none)` if there was none. Listeners only.
+    /// Takes the context that was handed over with the event; the text becomes `(none)` if there was none. Listeners
+    /// only.
     TakeContext,
     /// Appends the event's name within its channel. Listeners only.
     EventName,
@@ -84,18 +85,18 @@ pub enum Step {
     PayloadType,
     /// Writes the text to the log at level info, and empties it.
     Log,
-    /// Tells the host the text as the message of a panic, and empties it.
+    /// Reports the text to the host as the message of a panic, and empties the text.
     Panicked,
 }
 
-/// The form in which the text becomes the reply.
+/// The kind of reply that the text becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplyBody {
     /// No body.
     Empty,
     /// Text.
     Text,
-    /// JSON; the program has to make the text one.
+    /// JSON; the program has to make the text valid JSON.
     Json,
     /// Bytes.
     Bytes,
@@ -104,27 +105,28 @@ pub enum ReplyBody {
 /// How a handler or a listener ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The text is the reply; in a listener it is the result, as `application/json`, and no text is the JSON text `null`.
+    /// The text is the reply. In a listener it is the result, as `application/json`; an empty text becomes the JSON
+    /// text `null`.
     Reply(ReplyBody),
-    /// The request ends with an error, the text is its message. Handlers only.
+    /// The request ends with an error; the text is its message. Handlers only.
     Throw(u16),
     /// The text is the result, of that content type. Listeners only.
     Result(&'static str),
-    /// The listener fails with that code and status, the text is the message. Listeners only.
+    /// The listener fails with that code and status; the text is the message. Listeners only.
     Fail(&'static str, u16),
-    /// The context is dropped; nobody replies unless a step did. A listener's result is `null`.
+    /// The context is dropped; the request has no reply unless a step sent one. A listener's result is `null`.
     Deferred,
-    /// The context is kept for ever, and a listener's delivery too, whose result is `null`.
+    /// The context is kept for ever, and so is a listener's delivery. The result is `null`.
     Keep,
     /// Trap.
     Trap,
     /// An endless loop.
     Loop,
-    /// Memory grows without end.
+    /// Unbounded growth of memory.
     Hog,
-    /// A table grows without end.
+    /// Unbounded growth of a table.
     TableHog,
-    /// A function calls itself without end.
+    /// Unbounded recursion.
     Overflow,
 }
 
@@ -205,7 +207,7 @@ impl Program {
         self.ends(End::Fail(code, status))
     }
 
-    /// The status of the reply; 200 unless told.
+    /// Sets the status of the reply; the default is 200.
     #[must_use]
     pub fn status(mut self, status: u16) -> Self {
         self.status = status;
@@ -219,13 +221,13 @@ impl Program {
         self
     }
 
-    /// Replies with the text in that form.
+    /// Sets the kind of the reply.
     #[must_use]
     pub fn replies(self, body: ReplyBody) -> Self {
         self.ends(End::Reply(body))
     }
 
-    /// Ends in that way.
+    /// Sets the end.
     #[must_use]
     pub fn ends(mut self, end: End) -> Self {
         self.end = end;

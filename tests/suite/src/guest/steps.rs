@@ -4,7 +4,7 @@ use super::ends;
 use super::layout::{Data, RESULT, Span};
 use super::program::{Program, Step};
 
-/// What a program is: a handler holds a context, a listener a delivery.
+/// The role of a program: a handler has a context, a listener a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Handler,
@@ -19,7 +19,7 @@ impl Role {
         }
     }
 
-    /// The local that calls and emits go through.
+    /// The local variable through which the program calls and emits.
     fn door(self) -> &'static str {
         match self {
             Self::Handler => "(local.get $ctx)",
@@ -42,12 +42,13 @@ pub(super) fn push(span: Span) -> String {
     format!("(i32.const {}) (i32.const {})", span.at, span.len)
 }
 
-/// Pushes the text that the program has so far.
+/// Pushes the current text of the program.
 const TEXT: &str = "(global.get $text) (global.get $text_len)";
 
 const JSON: &str = "application/json";
 
-/// The code of a whole handler or listener. Both have the local `$ctx`; in a listener it is 0 until the context is taken.
+/// The code of a whole handler or listener. Both have the local `$ctx`, which is 0 in a listener until it takes the
+/// context.
 pub(super) fn function(role: Role, number: u32, program: &Program, data: &mut Data) -> String {
     let head = match role {
         Role::Handler => "(param $ctx i32) (result i32)",
@@ -200,7 +201,7 @@ fn pairs(import: &str, data: &mut Data) -> String {
     )
 }
 
-/// A payload, flattened. No text is the JSON text `null`.
+/// A payload, flattened. An empty text becomes the JSON text `null`.
 fn payload(content_type: &str, data: &mut Data) -> String {
     let (kind, null) = (push(data.bytes(content_type)), data.bytes("null"));
     format!(
@@ -239,7 +240,7 @@ fn stream(status: u16, pieces: &[String], data: &mut Data) -> String {
     format!("{open} {}", if_failed(data, false, &write))
 }
 
-/// One piece is in memory at a time: the heap is set back behind each.
+/// Only one chunk is in memory at a time: the heap is reset after each.
 fn echo(data: &mut Data) -> String {
     let result = format!("(i32.const {RESULT})");
     let failed = if_failed(data, false, "");

@@ -1,4 +1,4 @@
-//! Where a channel lives. Its callers cannot tell (spec C3), so a case puts its channels into every home in turn.
+//! The home of a channel. Its callers cannot tell homes apart (spec C3), so a case runs its channels in every home.
 
 mod native;
 
@@ -19,18 +19,18 @@ pub enum Home {
 }
 
 impl Home {
-    /// All of them.
+    /// All homes.
     pub const ALL: [Self; 3] = [Self::Native, Self::Module, Self::AsyncModule];
 
-    /// Those that are modules.
+    /// The homes that are modules.
     pub const MODULES: [Self; 2] = [Self::Module, Self::AsyncModule];
 
-    /// The module of a channel that lives here; `None` for the host application.
+    /// The module of a channel in this home; `None` for the host application.
     pub fn module(self, channel: &str) -> Option<String> {
         (self != Self::Native).then(|| format!("{channel}-module"))
     }
 
-    /// The guest in this form. A native one is a synchronous module: only its channels can be native.
+    /// The guest in this form; `Native` counts as synchronous, as only channels can be native.
     #[must_use]
     pub fn form(self, guest: Guest) -> Guest {
         match self {

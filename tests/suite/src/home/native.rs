@@ -1,4 +1,4 @@
-//! The program of a listener, run by the host application instead of a guest.
+//! Runs the program of a listener in the host application instead of a guest.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use pointwork_core::{Body, BodyWriter, Context, Delivery, Failure, FailureCode, 
 
 use crate::guest::{End, Program, Step};
 
-/// A native listener that does what a guest would do.
+/// A native listener that runs the program as a guest would.
 ///
 /// # Panics
-/// When it runs, at a step that belongs to handlers or to guests alone: the test is wrong.
+/// When it runs, at a step that only handlers or only guests have: the test is wrong.
 pub(super) fn listener(program: Program) -> impl Listener {
     let program = Arc::new(program);
     move |delivery: Delivery, payload: Payload| {
@@ -20,7 +20,7 @@ pub(super) fn listener(program: Program) -> impl Listener {
     }
 }
 
-/// A listener at work.
+/// The state of a running listener.
 struct Run {
     delivery: Delivery,
     content_type: String,
@@ -102,7 +102,7 @@ impl Run {
             Step::Stream(status, pieces) => self.stream(*status, pieces).await,
             Step::Finish => {
                 if let Some(writer) = self.writer.take() {
-                    // A client that is gone is no concern of this step, in a guest neither.
+                    // A client that is gone does not fail this step; in a guest neither.
                     let _ = writer.finish().await;
                 }
             }
@@ -153,7 +153,7 @@ impl Run {
     }
 }
 
-/// A text reply. What cannot be one is refused as the host refuses it to a guest.
+/// A text reply. The host refuses an invalid one as it does for a guest.
 fn reply(status: u16, headers: &[(String, Vec<u8>)], text: Vec<u8>) -> Result<Response<Body>, Failure> {
     let invalid = || {
         Failure::with_code(

@@ -1,7 +1,7 @@
-// Reads recorded replies with the HTTP client of Node.js, whose parser (llhttp) is strict unless told otherwise.
+// Reads recorded replies with the HTTP client of Node.js, whose parser (llhttp) is strict by default.
 //
-// Each line of the standard input is `{"method", "bytes"}`, the bytes of one reply in base64 up to where the next one
-// begins or the connection ended. Each line of the standard output is `{"status", "headers", "body"}` or `{"error"}`.
+// Each line of the standard input is `{"method", "bytes"}`, the bytes of one reply in base64, up to the next reply or
+// the end of the connection. Each line of the standard output is `{"status", "headers", "body"}` or `{"error"}`.
 
 import http from "node:http";
 import { createInterface } from "node:readline";
@@ -53,7 +53,7 @@ function judge({ method, bytes }) {
       const pieces = [];
       reply.on("data", (piece) => pieces.push(piece));
       reply.on("error", refuse);
-      // A parser that finds bytes behind the end says so within this turn.
+      // The parser reports bytes after the end of the reply within this turn of the event loop.
       reply.on("end", () => setImmediate(() => resolve(whole(reply, Buffer.concat(pieces)))));
     });
     request.end();

@@ -1,12 +1,12 @@
-//! The judge of replies: a strict HTTP client that is not ours.
+//! The judge of replies: a strict HTTP client from outside the project.
 //!
-//! It is the client of Node.js, whose parser, llhttp, is strict by default: it refuses bytes behind the end of a reply and
-//! behind `connection: close`, a body where there is none, `content-length` beside `transfer-encoding` or twice, broken
-//! chunks, and bytes that no header may hold. Node.js is needed for the JavaScript guest anyhow; h11 of Python, the other
-//! candidate, lets several of these pass, and no crate binds llhttp.
+//! It is the client of Node.js. Its parser, llhttp, is strict by default: it refuses bytes after the end of a reply and
+//! after `connection: close`, a body where none is allowed, `content-length` beside `transfer-encoding` or twice,
+//! broken chunks, and invalid bytes in a header. The JavaScript guest needs Node.js anyway. Python's h11, the other
+//! candidate, accepts several of these, and no crate binds llhttp.
 //!
-//! The judge reads what the suite's own reader took for one reply. Both have to agree on its status, headers and body:
-//! one of them alone might share a fault with the servers, most of which are built on the parser that the suite uses.
+//! The judge reads the bytes that the suite's own reader took for one reply. Both have to agree on its status, headers
+//! and body: one of them alone might share a fault with the servers, most of which use the same parser as the suite.
 
 use std::collections::HashMap;
 use std::process::Stdio;
@@ -22,7 +22,7 @@ use crate::client::{Asked, Reply, Response, Transcript};
 
 const SCRIPT: &str = include_str!("judge.mjs");
 
-/// Replies that wait for their judgement, each told apart by its method and bytes.
+/// Replies that wait for the judge, without duplicates: each method and its bytes once.
 #[derive(Debug, Default)]
 pub struct Docket {
     replies: HashMap<(String, Vec<u8>), (Response, String)>,
@@ -48,20 +48,20 @@ enum Verdict {
 }
 
 impl Docket {
-    /// An empty one.
+    /// An empty docket.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Reads the replies of a connection with the suite's own reader, and puts them on the docket. `told` names the
-    /// exchange in the judgement.
+    /// Reads the replies of a connection with the suite's own reader, and adds them to the docket. `told` names the
+    /// exchange in an error.
     ///
     /// # Errors
-    /// If the suite's own reader refuses one.
+    /// If the suite's own reader refuses a reply.
     pub fn enter(&mut self, transcript: &Transcript, asked: &[Asked<'_>], told: &str) -> Result<Vec<Reply>> {
         let replies = transcript.replies(asked).with_context(|| told.to_owned())?;
         for (reply, asked) in replies.iter().zip(asked) {
-            // To the judge a reply to CONNECT is never an ordinary one; one that is no 2xx is framed like one to POST.
+            // The judge treats a successful reply to CONNECT as a tunnel; any other has the framing of a reply to POST.
             let refused = asked.method == "CONNECT" && !(200..300).contains(&reply.response.status);
             let method = if refused { "POST" } else { asked.method };
             let bytes = transcript.bytes()[reply.span.clone()].to_vec();
@@ -72,20 +72,20 @@ impl Docket {
         Ok(replies)
     }
 
-    /// How many different replies there are.
+    /// The number of different replies.
     pub fn len(&self) -> usize {
         self.replies.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no replies.
     pub fn is_empty(&self) -> bool {
         self.replies.is_empty()
     }
 
-    /// Has every reply judged.
+    /// Passes every reply to the judge.
     ///
     /// # Errors
-    /// All replies that the judge refuses or reads differently, or that Node.js is missing.
+    /// The replies that the judge refuses or reads differently; or Node.js is missing.
     pub async fn judge(&self) -> Result<()> {
         let entries: Vec<_> = self.replies.iter().collect();
         let questions = entries
@@ -109,7 +109,7 @@ impl Docket {
 }
 
 impl Verdict {
-    /// What speaks against a reply as the suite's own reader took it.
+    /// The differences between the judge's reading of a reply and the suite's own.
     fn against(self, ours: &Response) -> Option<String> {
         match self {
             Self::Refused { error } => Some(error),
@@ -126,12 +126,12 @@ impl Verdict {
     }
 }
 
-/// Node.js shows the bytes of a header as the characters of those numbers.
+/// Node.js decodes the bytes of a header as Latin-1.
 fn latin1(bytes: &[u8]) -> String {
     bytes.iter().copied().map(char::from).collect()
 }
 
-/// Why the judge refuses each of these replies, told by the method that it answers; `None` for one that it takes.
+/// The judge's reason to refuse each of these replies, by the method that it answers; `None` for an accepted one.
 ///
 /// # Errors
 /// If Node.js is missing.

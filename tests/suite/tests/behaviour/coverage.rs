@@ -1,4 +1,4 @@
-//! Nothing gets lost: each row has its cases, each fixture its use, and `cases.txt` says so.
+//! Checks that each row has its cases, that each fixture is used, and that `cases.txt` is up to date.
 
 use std::collections::BTreeSet;
 use std::path::Path;

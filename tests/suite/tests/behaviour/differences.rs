@@ -1,4 +1,4 @@
-//! Declared differences are let through, and only they: shown on adapters under the name of another.
+//! Declared differences are allowed, and no others: an adapter that runs under another adapter's name proves it.
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ async fn a_case_that_is_to_fail_must_fail_as_declared() -> Result<()> {
     Ok(())
 }
 
-/// What is declared of one adapter is a failure of any other.
+/// A declared difference of one adapter is a failure on any other.
 async fn an_undeclared_difference_is_a_failure() -> Result<()> {
     let mut subjects = adapters::subjects().into_iter();
     let trillium = subjects.find(|subject| subject.name() == "trillium");

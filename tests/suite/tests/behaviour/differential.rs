@@ -1,8 +1,8 @@
-//! Random tables and requests: all adapters answer alike, and as the core says.
+//! Random tables and requests: all adapters answer alike, and as the core does.
 //!
-//! One run has a fixed seed, the other a fresh one that it prints; `POINTWORK_FUZZ_SEED` gives the second a seed again, and
-//! a failure tells the seed that shows it at once. `POINTWORK_FUZZ_CASES` sends another number of requests,
-//! `POINTWORK_FUZZ_ADAPTERS=hyper,axum` compares these adapters only, for work on one of them.
+//! One run has a fixed seed, the other a random one that it prints. `POINTWORK_FUZZ_SEED` sets the seed of the second
+//! run, and a failure prints the seed that repeats it directly. `POINTWORK_FUZZ_CASES` sets the number of requests,
+//! `POINTWORK_FUZZ_ADAPTERS=hyper,axum` selects the adapters.
 
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ async fn what_once_differed_does_so_no_more() -> Result<()> {
     Ok(())
 }
 
-/// The faults that random requests have to find on their own.
+/// The faults that random requests have to find without help.
 async fn faults_are_found() -> Result<()> {
     for name in [
         "drops_the_query",

@@ -1,4 +1,4 @@
-//! An adapter without a server: its router is driven by the test itself.
+//! An adapter without a server: the test calls its router.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -24,7 +24,7 @@ impl Transport for Direct {
     }
 }
 
-/// The router of an application at this moment.
+/// The current router of an application.
 ///
 /// # Errors
 /// If the application refuses the adapter.

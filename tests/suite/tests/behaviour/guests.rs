@@ -1,4 +1,5 @@
-//! The suite's own guests: they are components of the contract, and the malformed ones are malformed as meant.
+//! Tests of the suite's own guests: they are components of the contract, and the malformed ones have the intended
+//! fault.
 
 use anyhow::{Context as _, Result, ensure};
 use pointwork_suite::fixtures::{Fixture, Fixtures};
@@ -28,7 +29,7 @@ trials! {
     the_javascript_guest_is_a_controller_module,
 }
 
-/// Imports and exports of a component, sorted.
+/// The imports and exports of a component, sorted.
 fn interfaces(component: &[u8]) -> (Vec<String>, Vec<String>) {
     let DecodedWasm::Component(resolve, world) = wit_component::decode(component).expect("a component") else {
         panic!("a WIT package instead of a component");
@@ -60,7 +61,7 @@ fn of_the_contract(names: &[&str]) -> Vec<String> {
     full
 }
 
-/// Every step that a handler and a listener have in common.
+/// Every step that handlers and listeners have in common.
 fn common_steps() -> Program {
     Program::new()
         .say("text")
@@ -92,7 +93,7 @@ fn common_steps() -> Program {
         .step(Step::HandOver("a:b".to_owned()))
 }
 
-/// A guest without channels that does all that a handler can.
+/// A guest without channels that runs every step of a handler.
 fn everything() -> Guest {
     let steps = common_steps().header("x-one", "1");
     let ends = [
@@ -116,7 +117,7 @@ fn everything() -> Guest {
     Guest::of(things)
 }
 
-/// A channel that does all that a listener can.
+/// A channel that runs every step of a listener.
 fn channel() -> Channel {
     let steps = common_steps()
         .step(Step::EventName)

@@ -1,4 +1,4 @@
-//! The two readers of replies: both are strict, and where one lets something pass, the other does not.
+//! The two readers of replies are strict; an invalid reply that one accepts is refused by the other.
 
 use anyhow::Result;
 use pointwork_suite::client::{Asked, Transcript};
@@ -12,7 +12,7 @@ trials! {
     the_judge_refuses_on_its_own,
 }
 
-/// What no server may send: the method it was sent to, what is wrong, and the bytes.
+/// Invalid replies: the method of the request, the fault, and the bytes.
 const BAD: &[(&str, &str, &str)] = &[
     (
         "GET",
@@ -141,7 +141,7 @@ const BAD: &[(&str, &str, &str)] = &[
     ("GET", "nothing", ""),
 ];
 
-/// What both have to take.
+/// Valid replies, which both readers have to accept.
 const GOOD: &[(&str, &str)] = &[
     ("GET", "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nab"),
     ("GET", "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nab"),
@@ -178,9 +178,9 @@ async fn sound_replies_are_taken_by_both() -> Result<()> {
     docket.judge().await
 }
 
-/// The second reader has to see by itself what the first one sees.
+/// Faults that the second reader has to detect without the first.
 async fn the_judge_refuses_on_its_own() -> Result<()> {
-    // These break rules about what may be announced, and end where both expect it.
+    // These break rules of the head, but end where both readers expect it.
     const TAKEN: [&str; 5] = [
         "a length with 204",
         "a length before a tunnel",

@@ -1,5 +1,5 @@
-//! Every case on the adapters that it can fail on, every broken subject against the case that has to catch it, every
-//! declared difference, and what keeps the suite itself honest.
+//! Every case on the adapters that can fail it, every broken subject with the case that has to detect it, every
+//! declared difference, and the tests of the suite itself.
 
 mod allocations;
 mod coverage;
@@ -70,7 +70,7 @@ fn main() -> ExitCode {
     pointwork_wire_tests::run(trials)
 }
 
-/// Makes the function `all`, which returns the tests of a file: asynchronous functions that return a result.
+/// Defines the function `all`, which returns the tests of a file: asynchronous functions that return a result.
 macro_rules! trials {
     ($($name:ident),+ $(,)?) => {
         pub(crate) fn all() -> Vec<libtest_mimic::Trial> {
@@ -81,7 +81,7 @@ macro_rules! trials {
 }
 pub(crate) use trials;
 
-/// A test that is a future.
+/// A test as a future.
 fn trial<F, Fut>(name: String, run: F) -> Trial
 where
     F: FnOnce() -> Fut + Send + 'static,

@@ -1,5 +1,5 @@
-//! An application inside a server that its user already has: the adapter's service beside the user's own routes, with the
-//! user's own middleware around it (spec A9), and what becomes of a prefix that is given twice (spec G6).
+//! An application inside a server that its user already has: the adapter's service beside the user's own routes, with
+//! the user's own middleware around it (spec A9), and a prefix that is set twice (spec G6).
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -22,8 +22,8 @@ trials! {
     a_prefix_given_to_the_application_and_to_the_mount_doubles_the_path,
 }
 
-/// The user's server: a route of its own, the application under `/api`, a middleware that names the user of every request
-/// and marks every reply.
+/// The user's server: a route of its own, the application under `/api`, and a middleware that adds the user to every
+/// request and a mark to every reply.
 async fn serve(application: HyperService, strip: bool) -> Result<SocketAddr> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;

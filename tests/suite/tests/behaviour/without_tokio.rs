@@ -1,5 +1,5 @@
-//! A request that is driven by a thread without tokio: whatever the host waits for inside a call is woken all the same.
-//! Programs in other languages drive requests this way.
+//! A request that a thread without tokio polls: every wait of the host inside a call wakes it all the same. Programs in
+//! other languages drive requests this way.
 
 use std::sync::Arc;
 use std::thread;
@@ -23,7 +23,7 @@ trials! {
     wasi_reads_a_file,
 }
 
-/// Answers a request on a thread of its own, which has no tokio runtime.
+/// Answers a request on a thread of its own, without a tokio runtime.
 fn respond(app: &App, request: Request<Body>) -> Result<thread::JoinHandle<(StatusCode, String)>> {
     let router = direct::router(app)?;
     Ok(thread::spawn(move || {
@@ -39,13 +39,14 @@ fn get(path: &str) -> Result<Request<Body>> {
     Ok(Request::get(path).header("host", "test").body(Body::empty())?)
 }
 
-/// Waits for the thread without keeping one of the test's own.
+/// Waits for the thread without blocking a thread of the test.
 async fn join(answer: thread::JoinHandle<(StatusCode, String)>) -> Result<(StatusCode, String)> {
     let joined = tokio::task::spawn_blocking(move || answer.join()).await?;
     joined.map_err(|_| anyhow::anyhow!("the thread of the request panicked"))
 }
 
-/// An application with a module, in both forms, whose handler waits for the event `gate:pass` until the gate has permits.
+/// An application with a module, in both forms, whose handler waits for the event `gate:pass` until the gate has
+/// permits.
 async fn gated(limits: &ModuleLimits) -> Result<(App, Arc<Semaphore>)> {
     let app = App::new()?;
     let gate = Arc::new(Semaphore::new(0));

@@ -1,4 +1,4 @@
-//! The end of connections: by the server's shutdown, or by the client.
+//! The end of connections, by the server's shutdown or by the client.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -41,7 +41,7 @@ async fn a_request_in_flight_ends_and_an_idle_connection_closes(on: On) {
     server.signal();
     assert_eq!(idle.rest().await.unwrap(), "");
     assert_eq!(fresh.rest().await.unwrap(), "");
-    // Only now, when the shutdown is under way, does the handler go on.
+    // The handler goes on only now, during the shutdown.
     released.notify_one();
     let reply = busy.reply().await;
     assert_eq!(reply.body, "held");
@@ -70,7 +70,7 @@ async fn a_request_that_outlasts_the_grace_is_cut_and_its_handler_cancelled(on: 
 
 async fn a_shutdown_without_requests_takes_no_grace(on: On) {
     let mut options = ServerOptions::default();
-    // Who waits for it waits in vain.
+    // Longer than the case: waiting for the grace period would fail it.
     options.shutdown_grace = 60 * PATIENCE;
     let mut server = Server::with(on, options, routes()).await;
     let mut idle = server.client().await;

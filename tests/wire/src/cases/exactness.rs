@@ -1,4 +1,4 @@
-//! What exactly comes back over the wire, and what exactly reaches a handler.
+//! The exact bytes of a reply, and the exact request that a handler sees.
 
 use http::{Response, StatusCode};
 use pointwork_core::{Body, Context, Route, ServerOptions};
@@ -34,7 +34,7 @@ async fn of_status(on: On) -> Server {
     Server::and(on, status()).await
 }
 
-/// `/status/:status` frames its reply badly.
+/// `/status/:status` replies with framing headers that are wrong.
 fn status() -> Route {
     let handler = async |context: Context| {
         let status = StatusCode::from_bytes(context.param("status").unwrap().as_bytes()).unwrap();
@@ -117,7 +117,7 @@ async fn the_target_arrives_as_it_was_sent(on: On) {
     assert_seen(on, &targets).await;
 }
 
-/// No client may send one.
+/// A client must not send a fragment.
 async fn a_fragment_is_cut_off_the_target(on: On) {
     assert_seen(on, &[("/seen/x#fragment", "/seen/x None")]).await;
 }
@@ -137,7 +137,7 @@ async fn every_form_of_target_is_answered(on: On) {
 
 async fn connect_opens_no_tunnel(on: On) {
     let mut options = ServerOptions::default();
-    // No time of the server's can end the connection: the reply does.
+    // The timeouts are longer than the case: only the reply can end the connection.
     let never = Some(60 * PATIENCE);
     options.first_byte_timeout = never;
     options.header_timeout = never;
@@ -178,7 +178,7 @@ async fn a_wish_to_upgrade_changes_nothing(on: On) {
     assert_eq!(client.get("/echo/1").await.body, "1");
 }
 
-/// Every header line as a handler sees it.
+/// Every header line in the order in which a handler sees it.
 async fn lines(on: On, request: &[u8]) -> String {
     let told = async |context: Context| {
         let lines = context.headers().iter().map(|(name, value)| {
@@ -199,7 +199,7 @@ async fn headers_arrive_with_their_doubles_and_odd_bytes(on: On) {
     let request = b"X-B: 1\r\nhost: a\r\nx-a:\t2 \r\nx-b:3\r\nUpgrade: h2c\r\nx-empty:\r\nx-odd: \xff\r\nx-t: \r\n";
     let told = lines(on, request).await;
     let mut lines: Vec<_> = told.split('|').collect();
-    // Those of one name keep their order; a stable sort by name shows it.
+    // Lines of one name keep their order; a stable sort by name shows it.
     lines.sort_by_key(|line| line.split('=').next());
     assert_eq!(
         lines.join("|"),

@@ -1,4 +1,4 @@
-//! Where a request's body ends, and what becomes of one that has no certain end.
+//! The end of a request's body, and the handling of a body without a certain end.
 
 use std::time::Duration;
 
@@ -127,7 +127,7 @@ async fn garbled_chunks_fail_the_handlers_read_and_end_the_connection(on: On) {
     }
 }
 
-/// The client sends nothing more, so that a reader that waits for the end of the line learns that there is none.
+/// The client shuts its side down, so that a reader that waits for the end of the line gets an end of file.
 async fn a_chunk_that_is_longer_than_its_size_fails_the_handlers_read(on: On) {
     let server = Server::plain(on).await;
     for chunks in ["3\r\nabcd\r\n", "3\nabc"] {
@@ -156,7 +156,8 @@ async fn a_lone_line_feed_is_no_end_of_a_body(on: On) {
     let server = Server::plain(on).await;
     let mut client = server.client().await;
     chunked(&mut client, "3\r\nabc\r\n0\r\n\n").await;
-    // One reader takes it for the begin of a trailer and waits for its end, another refuses it; neither has a body.
+    // One reader takes the line feed for the start of a trailer and waits for its end, another refuses it; neither
+    // accepts the body.
     client.finish().await;
     let reply = client.rest().await.unwrap_or_default();
     assert!(!reply.contains("3 bytes"), "{reply}");

@@ -1,4 +1,4 @@
-//! HTTP/2 in clear text, with prior knowledge: its requests and replies.
+//! HTTP/2 in clear text, with prior knowledge: requests and replies.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,14 +24,14 @@ crate::cases! {
     a_method_of_no_frameworks_list_is_a_real_route: A5,
 }
 
-/// The options that have nothing but HTTP/2 spoken.
+/// Options that allow only HTTP/2.
 pub(super) fn options() -> ServerOptions {
     let mut options = ServerOptions::default();
     options.protocols = Protocols::Http2;
     options
 }
 
-/// A client of HTTP/2 whose failures are panics.
+/// An HTTP/2 client whose failures are panics.
 pub(super) struct Http2Probe(Http2);
 
 impl Http2Probe {
@@ -39,7 +39,7 @@ impl Http2Probe {
         Self(Client::new(server.address).connect_http2().await.unwrap())
     }
 
-    /// Sends a request; the future is free of the probe.
+    /// Sends a request; the future does not borrow the probe.
     pub(super) fn begin(
         &self,
         method: &str,
@@ -67,7 +67,7 @@ impl Http2Probe {
         (status, String::from_utf8(bytes.to_vec()).unwrap())
     }
 
-    /// Waits until the server closes the connection in good order.
+    /// Waits until the server closes the connection gracefully.
     pub(super) async fn ended(mut self) {
         within("the connection's end", self.0.ended()).await.unwrap();
     }
@@ -91,7 +91,7 @@ async fn it_gives_the_answers_of_http_1(on: On) {
 }
 
 async fn requests_of_one_connection_run_beside_each_other(on: On) {
-    // Each handler waits for all others: one after the other they would never end.
+    // Each handler waits for all others: in sequence they would never end.
     let together = Arc::new(Barrier::new(10));
     let meet = move |_: Context| {
         let together = together.clone();
@@ -156,7 +156,7 @@ async fn a_body_that_stops_coming_gets_408(on: On) {
     let (mut writer, body) = Body::channel();
     let writing = tokio::spawn(async move {
         writer.write("x").await.unwrap();
-        // Neither another piece nor an end.
+        // Neither another chunk nor the end of the stream.
         std::future::pending::<()>().await;
         drop(writer);
     });

@@ -1,4 +1,4 @@
-//! HTTP/2: the ends of its streams and connections.
+//! HTTP/2: the end of streams and connections.
 
 use std::time::{Duration, Instant};
 
@@ -20,10 +20,10 @@ crate::cases! {
     the_end_of_the_connection_cancels_its_handlers: A5,
 }
 
-/// The preface and empty settings, as a client begins that answers nothing.
+/// The preface and empty settings of a client that sends nothing else.
 pub(super) const BEGIN: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 
-/// The frame of `GET http://a/observed`.
+/// The HEADERS frame of `GET http://a/observed`.
 fn get_observed(stream: u32) -> Vec<u8> {
     let fields = b"\x82\x86\x41\x01a\x44\x09/observed";
     let mut frame = vec![0, 0, u8::try_from(fields.len()).unwrap(), 1, 5];
@@ -61,7 +61,7 @@ async fn a_broken_off_reply_ends_with_a_reset(on: On) {
     let client = Http2Probe::connect(&server).await;
     let reply = client.send("GET", "/streamed", Body::empty()).await.unwrap();
     assert!(within("the body", reply.into_body().collect()).await.is_err());
-    // The others of the connection go on.
+    // The other streams of the connection go on.
     assert_eq!(client.text("GET", "/hello", Body::empty()).await.1, "hello");
 }
 
@@ -91,7 +91,7 @@ async fn a_connection_that_begins_nothing_is_cut(on: On) {
     options.header_timeout = Some(Duration::from_millis(200));
     let server = Server::with(on, options, routes()).await;
     let mut client = server.client().await;
-    // The preface and empty settings; it answers nothing that the server asks, and its own end stays open.
+    // The client sends only the preface and empty settings. It acknowledges nothing, and does not close its side.
     client.send(BEGIN).await;
     let _ = client.rest().await;
 }
@@ -112,7 +112,7 @@ async fn a_client_that_takes_all_its_requests_back_is_cut(on: On) {
             break;
         }
     }
-    // The server's last words may be lost in the reset that its end is to a client that still sends.
+    // The server's last frames may be lost: closing the connection resets it, because the client still sends.
     let _ = client.rest().await;
 }
 
@@ -145,7 +145,7 @@ async fn the_end_of_the_connection_cancels_its_handlers(on: On) {
     let mut client = server.client().await;
     client.send(BEGIN).await;
     client.send(get_observed(1)).await;
-    // The server's own settings and answers come meanwhile; its end would be news.
+    // The server sends its settings and acknowledgements meanwhile; the end of the connection would be an error.
     let mut client = tokio::spawn(async move {
         let rest = client.rest().await;
         panic!("the connection closed: {rest:?}");

@@ -1,4 +1,4 @@
-//! Which connections serve another request.
+//! The connections that serve another request, and those that close.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -97,7 +97,7 @@ async fn a_reply_does_not_wait_for_the_rest_of_a_half_sent_request(on: On) {
 async fn a_head_may_come_byte_by_byte(on: On) {
     let server = Server::plain(on).await;
     let mut client = server.client().await;
-    // The first letters could also be the beginning of HTTP/2.
+    // The first letters could also be the start of the HTTP/2 preface.
     for byte in b"PROPFIND /hello HTTP/1.1\r\nhost: a\r\n\r\n" {
         client.send([*byte]).await;
         tokio::time::sleep(Duration::from_millis(1)).await;
@@ -128,7 +128,7 @@ async fn an_unread_body_that_does_not_come_ends_the_connection(on: On) {
     }
 }
 
-/// A handler keeps its body and ends. Whatever it reads once the next request is on its way is its own.
+/// A handler keeps its body and returns. While the next request arrives, it must read only its own body.
 async fn is_kept_apart(on: On, framed: &str) {
     let sent = Arc::new(Notify::new());
     let (told, mut read) = tokio::sync::mpsc::unbounded_channel();

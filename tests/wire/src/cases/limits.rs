@@ -1,4 +1,4 @@
-//! What is too much.
+//! Requests that exceed a limit.
 
 use std::time::Duration;
 
@@ -97,7 +97,7 @@ async fn a_client_is_not_told_to_go_on_if_nobody_reads(on: On) {
     assert!(reply.starts_with("HTTP/1.1 200 OK\r\n"), "{reply}");
 }
 
-/// A request with so many header lines.
+/// A request with that many header lines.
 fn with_headers(count: usize) -> String {
     let lines: String = (1..count).map(|number| format!("x-{number}: y\r\n")).collect();
     format!("GET /hello HTTP/1.1\r\nhost: a\r\n{lines}\r\n")
@@ -125,14 +125,14 @@ async fn a_hundred_headers_are_taken(on: On) {
     assert!(reply.starts_with("HTTP/1.1 431 "), "{reply}");
 }
 
-/// A server that takes heads of 4 KiB.
+/// A server that accepts heads of up to 4 KiB.
 async fn of_4_kib(on: On) -> Server {
     let mut options = ServerOptions::default();
     options.max_header_bytes = 4096;
     Server::with(on, options, routes()).await
 }
 
-/// A request whose head has so many bytes.
+/// A request whose head has that many bytes.
 fn of_length(length: usize) -> String {
     let begin = "GET /hello HTTP/1.1\r\nhost: a\r\nx: ";
     format!("{begin}{}\r\n\r\n", "y".repeat(length - begin.len() - 4))
@@ -148,7 +148,7 @@ async fn a_head_beyond_its_limit_gets_431(on: On) {
     assert!(reply.starts_with("HTTP/1.1 431 "), "{reply}");
 }
 
-/// The client sees the refusal although it sent more than was read.
+/// The client gets the refusal although it sent more than the server read.
 async fn a_head_without_an_end_gets_431(on: On) {
     let reply = of_4_kib(on).await.raw(of_length(1024 * 1024)).await;
     assert!(reply.starts_with("HTTP/1.1 431 "), "{reply}");
@@ -179,7 +179,7 @@ async fn connections_beyond_the_limit_wait_their_turn(on: On) {
     assert_eq!(second.get("/echo/2").await.body, "2");
     let mut third = server.client().await;
     third.send("GET /echo/3 HTTP/1.1\r\nhost: a\r\n\r\n").await;
-    // Nothing but time shows that nobody accepts it.
+    // Only time can show that the connection is not accepted.
     third.silence(Duration::from_millis(200)).await;
     drop(first);
     assert_eq!(third.reply().await.body, "3");

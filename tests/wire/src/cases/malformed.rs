@@ -1,4 +1,4 @@
-//! What is no request, and who refuses it.
+//! Invalid requests, and the part that refuses each: the server or the router.
 
 use std::time::Duration;
 
@@ -57,7 +57,7 @@ async fn what_is_no_request_gets_400_and_the_end(on: On) {
     }
 }
 
-/// It takes so long that what follows it has come when it is answered.
+/// The handler takes so long that the following bytes have arrived before it replies.
 fn pause() -> Route {
     route("GET", "/pause", async |_: Context| {
         tokio::time::sleep(Duration::from_millis(20)).await;

@@ -1,4 +1,4 @@
-//! Methods, those that a framework has never heard of among them (spec A3, A4, A8).
+//! Methods, including those that a framework does not know (spec A3, A4, A8).
 
 use pointwork_core::routing::MethodFilter;
 use pointwork_core::{Context, Route, ServerOptions};
@@ -15,13 +15,13 @@ crate::cases! {
     options_and_head_are_the_core_s: A8,
 }
 
-/// Methods that are in every framework's list, if it has one.
+/// Methods that every framework with a list of methods knows.
 const KNOWN: &[&str] = &["GET", "DELETE", "PROPFIND", "SEARCH", "MKWORKSPACE", "REPORT", "UNLINK"];
 
-/// Methods that are in no list.
+/// Methods that no framework's list contains.
 const OTHER: &[&str] = &["PURGE", "NOTIFY", "get", "Get", "X", "X!*+-.^_`|~1", "TUNNEL"];
 
-/// Every character that a token may have.
+/// Every character that is allowed in a token.
 const ODD: &[&str] = &["X!#$%&'*+-.^_`|~1"];
 
 fn named(method: &str, path: &str) -> Route {

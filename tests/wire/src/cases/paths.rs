@@ -1,4 +1,4 @@
-//! Which route answers which path, whatever the framework's own router makes of either.
+//! The route that answers each path, regardless of the framework's own router.
 
 use pointwork_core::{Context, Route, ServerOptions};
 
@@ -13,7 +13,7 @@ crate::cases! {
     a_table_may_have_many_routes: P6 A8,
 }
 
-/// A route that says its pattern and its parameters.
+/// A route that replies with its pattern and its parameters.
 fn named(method: &str, path: &str) -> Route {
     let name = path.to_owned();
     route(method, path, move |context: Context| {
@@ -28,7 +28,7 @@ async fn server(on: On, routes: &[(&str, &str)]) -> Server {
     Server::with(on, ServerOptions::default(), routes).await
 }
 
-/// Asks for each target in turn, and compares the body.
+/// Requests each target in turn, and compares the body.
 async fn assert_answers(server: &Server, asked: &[(&str, &str, &str)]) {
     let mut client = server.client().await;
     for (method, target, answer) in asked {
@@ -67,7 +67,7 @@ async fn a_literal_beats_a_parameter_in_any_order(on: On) {
     assert_answers(&server, &asked).await;
 }
 
-/// Paths of every kind, one of each where two would be alike.
+/// Paths of every kind, one of each kind.
 const TABLE: &[(&str, &str)] = &[
     ("GET", "/"),
     ("GET", "/a"),
@@ -101,7 +101,7 @@ async fn paths_are_matched_as_the_core_does(on: On) {
         ("GET", "/all/x/y//z/", "/all/*rest rest=x/y//z/"),
         ("GET", "http://a/a/1", "/a/:x x=1"),
         ("LOCK", "/a/1", "/a/:x x=1"),
-        // What the most specific path has no method for, a less specific one may.
+        // If the most specific path lacks the method, a less specific one may have it.
         ("LOCK", "/a/literal", "/a/:x x=literal"),
         ("MERGE", "/a/literal", "/a/literal"),
         ("REPORT", "/all/x", "/all/*rest rest=x"),

@@ -1,4 +1,4 @@
-//! Replies of all statuses.
+//! Replies with all statuses.
 
 use http::{Response, StatusCode};
 use pointwork_core::{Body, Context, ServerOptions};
@@ -23,7 +23,7 @@ async fn of_status(on: On, body: &'static str) -> Server {
 async fn nobody_is_announced_and_the_date_stands_once(on: On) {
     let server = Server::plain(on).await;
     for request in ["GET /hello", "GET /none", "PURGE /hello", "G(T /hello"] {
-        // The normal form asserts that there is one date.
+        // `exchange` asserts that the reply has one date.
         let reply = server
             .exchange(format!("{request} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n"))
             .await;

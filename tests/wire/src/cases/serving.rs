@@ -78,7 +78,7 @@ async fn a_table_that_is_only_staged_serves_nobody(on: On) {
     assert_eq!(client.get("/other").await.status(), 200);
 }
 
-/// The messages of all `server:crashed` of a bus.
+/// The messages of all `server:crashed` events of a bus.
 fn crashes(bus: &Bus) -> Arc<Mutex<Vec<serde_json::Value>>> {
     let seen = Arc::<Mutex<Vec<serde_json::Value>>>::default();
     let listener = {

@@ -1,5 +1,5 @@
-//! Requests of which two readers might see two different ends: the same refusal everywhere, and never a second request
-//! out of the bytes behind them (spec A1).
+//! Requests in which two readers might see two different ends: every adapter refuses them in the same way, and never
+//! takes the bytes after them for a second request (spec A1).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,10 +25,11 @@ crate::cases! {
     a_body_that_breaks_its_framing_hides_no_request: A1,
 }
 
-/// Stands behind each request. Whoever answers it took bytes of a refused request for another one.
+/// The request after each request. An answer to it means that the server took bytes of a refused request for another
+/// request.
 const SMUGGLED: &[u8] = b"GET /smuggled HTTP/1.1\r\nhost: a\r\n\r\n";
 
-/// A server that counts the runs of its handler.
+/// A server that counts the calls of its handler.
 async fn counting(on: On) -> (Server, Arc<AtomicUsize>) {
     let runs = Arc::new(AtomicUsize::new(0));
     let counted = runs.clone();
@@ -40,8 +41,8 @@ async fn counting(on: On) -> (Server, Arc<AtomicUsize>) {
     (Server::with(on, ServerOptions::default(), routes).await, runs)
 }
 
-/// Sends each request with another behind it. Each has to be answered with one of the statuses, the connection has to
-/// close, and no handler may run.
+/// Sends each request followed by another. Each has to get one of the statuses, the connection has to close, and no
+/// handler may run.
 async fn refused(on: On, statuses: &[u16], requests: Vec<Vec<u8>>) {
     let (server, runs) = counting(on).await;
     are_refused(&server, statuses, &requests).await;
@@ -78,12 +79,12 @@ fn shown(request: &[u8]) -> String {
     }
 }
 
-/// A POST with these header lines behind a host, and a body of five bytes.
+/// A POST with these header lines after `Host`, and a body of five bytes.
 fn post(headers: &str) -> Vec<u8> {
     format!("POST /it HTTP/1.1\r\nhost: a\r\n{headers}\r\n\r\n12345").into_bytes()
 }
 
-/// A GET with this in the place of its headers.
+/// A GET with these bytes in place of its headers.
 fn get(headers: &[u8]) -> Vec<u8> {
     [b"GET /it HTTP/1.1\r\n".as_slice(), headers, b"\r\n\r\n"].concat()
 }
@@ -184,13 +185,13 @@ async fn an_encoding_that_is_not_just_chunked_is_refused(on: On) {
     requests.push(b"POST /it HTTP/1.1\r\nhost: a\r\ntransfer-encoding\t: chunked\r\n\r\n0\r\n\r\n".to_vec());
     requests.push(b"POST /it HTTP/1.0\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n".to_vec());
     requests.push(b"POST /it HTTP/1.0\r\nhost: a\r\ntransfer-encoding: gzip\r\n\r\n0\r\n\r\n".to_vec());
-    // 501 is for a coding that is known and not undone.
+    // 501 is for a known coding that the server does not decode.
     refused(on, &[400, 501], requests).await;
 }
 
 async fn control_bytes_in_a_head_are_refused(on: On) {
     let mut requests = Vec::new();
-    // A line feed by itself is a case of its own.
+    // A line feed alone has a case of its own.
     for byte in [0_u8, 1, 7, 8, 0xb, 0xc, b'\r', 0x1b, 0x1f, 0x7f] {
         let at = [byte];
         requests.push(get(&[b"host: a\r\nx: y".as_slice(), &at, b"z"].concat()));
@@ -204,7 +205,8 @@ async fn control_bytes_in_a_head_are_refused(on: On) {
     refused(on, &[400], requests).await;
 }
 
-/// At the end of a line it is as good as a line end, as RFC 9112, section 2.2, allows; all adapters take it for one.
+/// At the end of a line, a line feed alone counts as a line end, as RFC 9112, section 2.2, allows; all adapters accept
+/// it there.
 async fn a_line_feed_within_a_request_line_is_refused(on: On) {
     let requests: [&[u8]; 2] = [
         b"GET /i\nt HTTP/1.1\r\nhost: a\r\n\r\n",
@@ -274,7 +276,7 @@ async fn a_head_beyond_the_limits_is_refused(on: On) {
     refused(on, &[400, 414, 431, 501], requests.to_vec()).await;
 }
 
-/// The head is in order, so a handler may run and learn of the broken body.
+/// The head is valid, so a handler may run and get the error of the broken body.
 async fn a_body_that_breaks_its_framing_hides_no_request(on: On) {
     let (server, _) = counting(on).await;
     let bodies: [&[u8]; 12] = [

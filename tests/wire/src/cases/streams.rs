@@ -1,4 +1,4 @@
-//! Replies that are written piece by piece.
+//! Replies that are streamed in chunks.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,7 +24,7 @@ crate::cases! {
     a_connection_goes_on_after_a_reply_that_began_early: A1 H4,
 }
 
-/// Writes each piece of the body as it comes.
+/// Echoes each chunk of the body as it arrives.
 async fn echo(context: Context) {
     let mut reader = context.open_body().unwrap();
     let mut writer = context.open_reply(Response::new(())).unwrap();
@@ -81,7 +81,7 @@ async fn a_slow_client_slows_the_writer_down(on: On) {
         .send("GET /streamed HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
         .await;
     client.head().await;
-    // What the socket buffers of both sides take is some MiB; 64 MiB is beyond any.
+    // The socket buffers of both sides take a few MiB; 64 MiB is more than any.
     let mut before = 0;
     within("the writer's halt", async {
         loop {
@@ -183,7 +183,7 @@ async fn a_slow_reader_slows_the_client_down(on: On) {
         .await;
     let mut sent = 0;
     let piece = vec![b'x'; 64 * 1024];
-    // What the socket buffers of both sides take is some MiB; then a write makes no progress.
+    // The socket buffers of both sides take a few MiB; after that a write makes no progress.
     while let Ok(written) = tokio::time::timeout(Duration::from_secs(1), client.stream().write(&piece)).await {
         sent += written.unwrap();
         assert!(sent < 64 * 1024 * 1024, "{sent} bytes sent, and nobody read them");

@@ -1,4 +1,4 @@
-//! How long the server waits for what.
+//! The timeouts of the server.
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ crate::cases! {
 
 const SHORT: Duration = Duration::from_millis(300);
 
-/// Every time is long but the one under test, so that a wrong one cannot pass for it.
+/// Only the timeout under test is short, so that another one cannot pass for it.
 async fn server(on: On, set: impl FnOnce(&mut ServerOptions)) -> Server {
     let mut options = ServerOptions::default();
     set(&mut options);
@@ -31,7 +31,7 @@ async fn a_connection_that_sends_nothing_is_closed(on: On) {
     let begun = Instant::now();
     assert_eq!(server.client().await.rest().await.unwrap(), "");
     assert!(begun.elapsed() >= SHORT, "{:?}", begun.elapsed());
-    // Once it sent something, that time is over.
+    // The first byte ends this timeout.
     let mut client = server.client().await;
     client.send("GET /echo/1 ").await;
     sleep(SHORT * 2).await;
@@ -48,7 +48,7 @@ async fn a_head_that_does_not_end_is_given_up(on: On) {
         assert_eq!(client.rest().await.unwrap_or_default(), "");
         assert!(begun.elapsed() >= SHORT, "{begin}: {:?}", begun.elapsed());
     }
-    // A byte now and then does not help, however long the client goes on with that.
+    // Single bytes do not extend the timeout.
     let begun = Instant::now();
     let mut client = server.client().await;
     client.send("GET /hello HTTP/1.1\r\nhost: a\r\nx-endless: ").await;
@@ -69,7 +69,7 @@ async fn an_idle_connection_is_closed_and_a_busy_one_is_not(on: On) {
         assert_eq!(client.get(&format!("/echo/{round}")).await.body, round.to_string());
         sleep(SHORT / 2).await;
     }
-    // The time a handler takes does not count.
+    // The time of the handler does not count.
     assert_eq!(client.get("/slow").await.body, "slow");
     let begun = Instant::now();
     assert_eq!(client.rest().await.unwrap(), "");
@@ -90,7 +90,7 @@ async fn a_body_that_stops_coming_gets_408(on: On) {
         client.send("xx").await;
         sleep(SHORT / 2).await;
     }
-    // Slow is not stopped: only now does it stop.
+    // The body was slow so far, which is allowed; now it stops.
     let begun = Instant::now();
     client.send("xx").await;
     let reply = client.reply().await;
@@ -107,7 +107,7 @@ async fn a_client_that_takes_none_of_its_reply_is_cut(on: On) {
     let mut client = server.client().await;
     client.send("GET /big HTTP/1.1\r\nhost: a\r\n\r\n").await;
     client.head().await;
-    // The connection is in flight, so the shutdown waits for it, and no longer than its timeout.
+    // The connection is in flight, so the shutdown waits for it, at most for its write timeout.
     server.signal();
     server.ended().await;
 }
@@ -117,7 +117,7 @@ async fn a_client_that_takes_its_reply_slowly_is_not_cut(on: On) {
     let big = vec![route("GET", "/big", async |_: Context| vec![b'x'; LENGTH])];
     let mut options = ServerOptions::default();
     options.write_timeout = Some(SHORT);
-    // Nor does the time count as idle, although the handler is long done.
+    // The connection does not count as idle either, although the handler has returned.
     options.header_timeout = Some(SHORT);
     let server = Server::with(on, options, big).await;
     let mut client = server.client().await;
@@ -126,7 +126,7 @@ async fn a_client_that_takes_its_reply_slowly_is_not_cut(on: On) {
     let mut left = client.exactly(1).await.len().abs_diff(LENGTH);
     let mut buf = vec![0; 4 * 1024 * 1024];
     let begun = Instant::now();
-    // What `exactly` read ahead is in the client's buffer; count only what comes over the socket.
+    // `exactly` may have read ahead into the client's buffer; only bytes from the socket count here.
     let ahead = client.read_ahead();
     left -= ahead;
     while left > 0 {

@@ -1,4 +1,4 @@
-//! Which versions of HTTP a port speaks.
+//! The HTTP versions of a port.
 
 use http::StatusCode;
 use pointwork_core::{Body, Protocols, ServerOptions};
@@ -20,7 +20,7 @@ async fn serving(on: On, protocols: Protocols) -> Server {
     Server::with(on, options, routes()).await
 }
 
-/// What comes back for a request in HTTP/1.1.
+/// The reply to a request in HTTP/1.1.
 async fn http_1(server: &Server) -> String {
     let mut client = server.client().await;
     client

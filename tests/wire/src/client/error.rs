@@ -1,7 +1,7 @@
 use std::fmt;
 use std::io;
 
-/// Why there is no reply, or none that HTTP allows.
+/// The reason why there is no reply, or no valid one.
 #[derive(Debug)]
 pub struct ClientError {
     message: String,

@@ -6,14 +6,14 @@ use tokio::net::TcpStream;
 
 use super::{ClientError, Framing, PATIENCE, Response};
 
-/// The longest head that the client takes.
+/// The longest head that the client accepts.
 const MAX_HEAD: usize = 64 * 1024;
 
-/// An HTTP/1.1 connection. It can be used again as long as replies are whole.
+/// An HTTP/1.1 connection, usable again as long as its replies are whole.
 #[derive(Debug)]
 pub struct Connection {
     pub(crate) stream: TcpStream,
-    /// Read, but not part of a reply so far.
+    /// Bytes that were read and do not belong to a reply yet.
     pub(crate) buffer: Vec<u8>,
 }
 
@@ -37,16 +37,16 @@ impl Connection {
         })
     }
 
-    /// Sends bytes as they are.
+    /// Sends bytes unchanged.
     ///
     /// # Errors
-    /// If the other end does not take them.
+    /// If the other side does not accept them.
     pub async fn write(&mut self, bytes: &[u8]) -> Result<(), ClientError> {
         patient("sending", async { Ok(self.stream.write_all(bytes).await?) }).await
     }
 
-    /// Sends bytes as they are, and takes in what comes back meanwhile: a server that answers while it reads would stop
-    /// reading if nobody took its answer.
+    /// Sends bytes unchanged, and reads the reply meanwhile: a server that replies while it reads would stop reading if
+    /// the client did not read.
     ///
     /// # Errors
     /// As [`write`](Self::write).
@@ -66,7 +66,7 @@ impl Connection {
         .await
     }
 
-    /// Tells the other end that nothing more will be sent.
+    /// Shuts down the sending side of the connection.
     ///
     /// # Errors
     /// If the connection is gone.
@@ -82,7 +82,7 @@ impl Connection {
         patient("the reply", self.response(method)).await
     }
 
-    /// Reads one reply and leaves the body where it is: status and headers only.
+    /// Reads the status and headers of one reply, and leaves its body unread.
     ///
     /// # Errors
     /// As [`read_response`](Self::read_response).
@@ -90,11 +90,11 @@ impl Connection {
         patient("the head of the reply", self.head()).await
     }
 
-    /// Waits until so many bytes behind the head have come, those that frame the body included, and leaves them where they
-    /// are.
+    /// Waits until that many bytes after the head have arrived, including the bytes that frame the body, and leaves
+    /// them unread.
     ///
     /// # Errors
-    /// If the connection ends before, or it takes too long.
+    /// If the connection ends before, or the bytes take too long.
     pub async fn await_body(&mut self, length: usize) -> Result<(), ClientError> {
         patient("the body of the reply", async {
             while self.buffer.len() < length {
@@ -105,13 +105,13 @@ impl Connection {
         .await
     }
 
-    /// Waits until the other end closes, and fails if it sends anything before that.
+    /// Waits until the other side closes, and fails if it sends anything before that.
     ///
     /// # Errors
-    /// If there are bytes behind the last reply, or the connection stays open.
+    /// If there are bytes after the last reply, or the connection stays open.
     pub async fn expect_end(&mut self) -> Result<(), ClientError> {
         patient("the end of the connection", async {
-            // A reset behind a whole reply is an end too: the server did not read what it refused.
+            // A reset after a whole reply is an end too: the server does not read the rest of a refused request.
             while self.buffer.is_empty() && matches!(self.more().await, Ok(true)) {}
             if self.buffer.is_empty() {
                 return Ok(());
@@ -122,7 +122,7 @@ impl Connection {
         .await
     }
 
-    /// Whether anything has arrived that is not part of a reply so far; does not wait.
+    /// Whether bytes have arrived that do not belong to a reply; does not wait.
     pub fn has_unread(&self) -> bool {
         let mut byte = [0];
         !self.buffer.is_empty() || matches!(self.stream.try_read(&mut byte), Ok(1))
@@ -143,7 +143,7 @@ impl Connection {
         loop {
             if let Some((response, length)) = parse_head(&self.buffer)? {
                 self.buffer.drain(..length);
-                // 100 Continue and its like are announcements, not replies.
+                // 100 Continue and other 1xx replies are not final replies.
                 if response.status >= 200 {
                     return Ok(response);
                 }
@@ -197,7 +197,7 @@ impl Connection {
                 }
             };
             body.append(&mut self.take(size).await?);
-            // After the last chunk there may be trailers; nothing here sends any.
+            // The last chunk may be followed by trailers; no server here sends any.
             if self.take(2).await? != b"\r\n" {
                 return Err(ClientError::new("a chunk does not end where its size says"));
             }
@@ -234,7 +234,7 @@ pub(super) fn parse_head(bytes: &[u8]) -> Result<Option<(Response, usize)>, Clie
     Ok(Some((response, length)))
 }
 
-/// The rules of RFC 9112, section 6.3, for a reply; what a sender must not do is an error.
+/// The rules of RFC 9112, section 6.3, for a reply; a violation by the sender is an error.
 pub(super) fn framing(response: &Response, method: &str) -> Result<Framing, ClientError> {
     let lengths = response.all("content-length");
     let codings = response.all("transfer-encoding");

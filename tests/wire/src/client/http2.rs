@@ -13,7 +13,7 @@ use super::{ClientError, Framing, PATIENCE, Request, Response};
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// An HTTP/2 connection without TLS. Requests may be in flight side by side.
+/// An HTTP/2 connection without TLS. Several requests may be in flight.
 #[derive(Debug)]
 pub struct Http2 {
     address: SocketAddr,
@@ -38,7 +38,7 @@ impl Http2 {
         let (sender, connection) = tokio::time::timeout(PATIENCE, open)
             .await
             .map_err(|_| ClientError::new("the HTTP/2 handshake took too long"))??;
-        // A broken connection shows in the requests that were on it.
+        // The requests of the connection report its failure.
         let driver = tokio::spawn(connection);
         Ok(Self {
             address,
@@ -50,7 +50,7 @@ impl Http2 {
     /// Sends one request and reads the reply.
     ///
     /// # Errors
-    /// If the request cannot be said in HTTP/2, or there is no whole reply.
+    /// If the request is invalid in HTTP/2, or there is no whole reply.
     pub async fn send(&self, request: Request) -> Result<Response, ClientError> {
         let told = format!("{request} over HTTP/2");
         let exchange = async {
@@ -84,7 +84,7 @@ impl Http2 {
         }
     }
 
-    /// Sends a request with a body that may still be under way, and returns when the head of the reply is there.
+    /// Sends a request whose body may still be streaming, and returns when the head of the reply has arrived.
     ///
     /// # Errors
     /// If the stream or the connection ends before.
@@ -105,10 +105,10 @@ impl Http2 {
         }
     }
 
-    /// Waits until the server closes the connection in good order.
+    /// Waits until the server closes the connection gracefully.
     ///
     /// # Errors
-    /// If it ends in another way.
+    /// If the connection ends in another way.
     pub async fn ended(&mut self) -> hyper::Result<()> {
         (&mut self.driver).await.unwrap_or(Ok(()))
     }

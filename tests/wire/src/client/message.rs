@@ -4,7 +4,7 @@ use serde::de::DeserializeOwned;
 
 use super::ClientError;
 
-/// A request, sent as it is told: only `host` and `content-length` are added, each unless it is there.
+/// A request, sent unchanged: only `host` and `content-length` are added, each unless it is present.
 #[derive(Clone, Debug)]
 pub struct Request {
     method: String,
@@ -24,7 +24,7 @@ impl Request {
         }
     }
 
-    /// Adds a header behind the others; a second of the same name is a second line.
+    /// Adds a header after the others; a second header of the same name is a second line.
     #[must_use]
     pub fn header(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
         self.headers.push((name.to_owned(), value.as_ref().to_vec()));
@@ -87,10 +87,10 @@ impl fmt::Display for Request {
     }
 }
 
-/// How the end of a body was told.
+/// The framing of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
-    /// There is no body, by the method or the status.
+    /// There is no body, because of the method or the status.
     None,
     /// By `content-length`.
     Length,
@@ -102,21 +102,21 @@ pub enum Framing {
     Frames,
 }
 
-/// A reply as it came.
+/// A reply as it arrived.
 #[derive(Clone, Debug)]
 pub struct Response {
     /// The status.
     pub status: u16,
-    /// The headers in order, names as they were sent.
+    /// The headers in order, with their names as they were sent.
     pub headers: Vec<(String, Vec<u8>)>,
     /// The body.
     pub body: Vec<u8>,
-    /// How its end was told.
+    /// The framing of the body.
     pub framing: Framing,
 }
 
 impl Response {
-    /// The values of all headers of that name, in order; `?` stands for bytes that are no UTF-8.
+    /// The values of all headers of that name, in order; `?` replaces bytes that are not UTF-8.
     pub fn all(&self, name: &str) -> Vec<String> {
         let of_name = self
             .headers
@@ -143,7 +143,7 @@ impl Response {
     /// The body as JSON.
     ///
     /// # Errors
-    /// If it is none, or not of the type.
+    /// If it is not valid JSON, or not of the type.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, ClientError> {
         serde_json::from_slice(&self.body)
             .map_err(|error| ClientError::caused(format!("the body is not the expected JSON: {}", self.text()), error))

@@ -1,7 +1,7 @@
-//! A client that hides nothing: it sends the bytes that it is given, and reads replies strictly.
+//! A client that hides nothing: it sends the given bytes, and reads replies strictly.
 //!
-//! Ordinary clients repair, reorder and pool. A behaviour suite needs the reply as it came: headers in order with their
-//! duplicates, the framing, and whatever follows the end. Everything ends after [`PATIENCE`].
+//! Ordinary clients repair, reorder and pool. A behaviour suite needs the reply as it arrived: headers in order with
+//! their duplicates, the framing, and the bytes after the end. Every operation fails after [`PATIENCE`].
 
 mod error;
 mod http1;
@@ -18,7 +18,8 @@ pub use http2::Http2;
 pub use message::{Framing, Request, Response};
 pub use transcript::{Asked, End, Reply, Transcript};
 
-/// How long the client waits for anything: 30 s. Far longer than anything takes, so that a hang fails instead of staying.
+/// The timeout of every operation of the client, 30 s: far longer than any operation takes, so that a hang becomes a
+/// failure.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A client of one address.
@@ -71,7 +72,7 @@ impl Client {
         exchange.await.map_err(|error: ClientError| error.during(&told))
     }
 
-    /// Sends one request of exactly these bytes and reads the reply, as to a GET. What follows it stays unread.
+    /// Sends exactly these bytes and reads the reply as one to a GET. Bytes after the reply stay unread.
     ///
     /// # Errors
     /// If there is no whole reply.
@@ -81,7 +82,7 @@ impl Client {
         connection.read_response("GET").await
     }
 
-    /// Sends exactly these bytes on a connection of its own, and keeps what comes back until the other end closes.
+    /// Sends exactly these bytes on a connection of its own, and records the reply bytes until the other side closes.
     ///
     /// # Errors
     /// If the connection is refused.
@@ -89,7 +90,7 @@ impl Client {
         Transcript::record(self.address, bytes).await
     }
 
-    /// GETs a target.
+    /// Sends a GET for a target.
     ///
     /// # Errors
     /// As [`send`](Self::send).
@@ -105,7 +106,7 @@ impl Client {
         self.send(Request::new(method, target)).await
     }
 
-    /// POSTs a body as JSON.
+    /// Sends a POST with a body as JSON.
     ///
     /// # Errors
     /// As [`send`](Self::send).

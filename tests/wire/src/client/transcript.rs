@@ -8,47 +8,47 @@ use tokio::net::TcpStream;
 use super::http1::{framing, parse_head};
 use super::{ClientError, Framing, Response};
 
-/// How long a connection may stay open without a byte until it counts as left open: 5 s.
+/// The time without a byte after which a connection counts as left open: 5 s.
 const SILENCE: Duration = Duration::from_secs(5);
 
-/// Everything that a server sent on one connection.
+/// All bytes that a server sent on one connection.
 #[derive(Clone, Debug)]
 pub struct Transcript {
     bytes: Vec<u8>,
     end: End,
 }
 
-/// How a connection ended.
+/// The end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// In good order, or with a reset: a server that refuses a request does not read the rest of it.
+    /// Closed gracefully, or with a reset: a server that refuses a request does not read the rest of it.
     Closed,
-    /// Not at all.
+    /// Left open.
     Open,
 }
 
-/// A request, as far as the reading of its reply depends on it.
+/// The parts of a request on which the reading of its reply depends.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
-    /// Its method.
+    /// The method.
     pub method: &'a str,
-    /// Whether it was one of HTTP/1.0.
+    /// Whether the version is HTTP/1.0.
     pub old: bool,
-    /// Whether the server was told to close the connection after it.
+    /// Whether the request tells the server to close the connection after it.
     pub last: bool,
 }
 
-/// A reply, and where it stands in its transcript.
+/// A reply, and its place in the transcript.
 #[derive(Clone, Debug)]
 pub struct Reply {
     /// The reply.
     pub response: Response,
-    /// Its bytes, from the status line to where its framing says that it ends.
+    /// Its bytes, from the status line to the end of its framing.
     pub span: Range<usize>,
 }
 
 impl Asked<'_> {
-    /// A request of HTTP/1.1 that leaves the connection open.
+    /// A request of HTTP/1.1 that keeps the connection open.
     pub fn of(method: &str) -> Asked<'_> {
         Asked {
             method,
@@ -57,7 +57,7 @@ impl Asked<'_> {
         }
     }
 
-    /// The same, as the last one of its connection.
+    /// The same, as the last request of its connection.
     #[must_use]
     pub fn last(self) -> Self {
         Self { last: true, ..self }
@@ -69,7 +69,7 @@ impl Transcript {
         let mut stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
         let (mut read, mut write) = stream.split();
-        // What a server refuses it need not read to the end, so a failure here is no news.
+        // A server need not read a refused request to its end, so a failure here is not an error.
         let send = async { drop(write.write_all(request).await) };
         let receive = async {
             let mut bytes = Vec::new();
@@ -88,7 +88,7 @@ impl Transcript {
         Ok(Self { bytes, end })
     }
 
-    /// A transcript that was not recorded: what a connection that was closed had brought.
+    /// A transcript of a closed connection, from its bytes.
     pub fn closed(bytes: impl Into<Vec<u8>>) -> Self {
         Self {
             bytes: bytes.into(),
@@ -96,22 +96,22 @@ impl Transcript {
         }
     }
 
-    /// What came.
+    /// The bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// How the connection ended.
+    /// The end of the connection.
     pub fn end(&self) -> End {
         self.end
     }
 
-    /// Reads the replies to these requests. There may be fewer, if the connection closed in between: HTTP lets a server do
-    /// that, and the caller has to know whether it may.
+    /// Reads the replies to these requests. There may be fewer, if the connection closed in between: HTTP allows this,
+    /// and the caller decides whether it is right.
     ///
     /// # Errors
-    /// If a reply breaks a rule of RFC 9112, breaks off, or is one too many, if there is none, or if the connection stayed
-    /// open though the last request or a reply said that it ends.
+    /// If a reply breaks a rule of RFC 9112 or breaks off; if there is no reply, or one too many; or if the connection
+    /// stayed open although the last request or a reply announced its end.
     pub fn replies(&self, asked: &[Asked<'_>]) -> Result<Vec<Reply>, ClientError> {
         self.read(asked).map_err(|error| {
             let told = excerpt(&self.bytes);
@@ -146,7 +146,7 @@ impl Transcript {
         Ok(replies)
     }
 
-    /// The head that begins there, past announcements such as 100, and its length.
+    /// The head at that position, after any 1xx replies, and its length.
     fn head(&self, at: usize) -> Result<(Response, usize), ClientError> {
         let mut announced = 0;
         loop {
@@ -168,7 +168,7 @@ impl Transcript {
         }
     }
 
-    /// Reads the body that begins there; returns how long it is on the wire.
+    /// Reads the body at that position; returns its length on the wire.
     fn body(&self, mut response: Response, at: usize, asked: &Asked<'_>) -> Result<(Response, usize), ClientError> {
         let rest = &self.bytes[at..];
         response.framing = framing(&response, asked.method)?;
@@ -211,7 +211,7 @@ fn ends_the_connection(response: &Response, asked: &Asked<'_>) -> bool {
     asked.last || tunnel || response.framing == Framing::Close || says("close") || (asked.old && !says("keep-alive"))
 }
 
-/// What the parser forgives and a strict reader does not: lines that end in something other than CR LF.
+/// Refuses heads that the parser accepts and a strict reader does not: lines that do not end in CR LF.
 fn check_lines(head: &[u8]) -> Result<(), ClientError> {
     let bare = |at: usize, byte: u8| match byte {
         b'\n' => at == 0 || head[at - 1] != b'\r',
@@ -224,7 +224,7 @@ fn check_lines(head: &[u8]) -> Result<(), ClientError> {
     }
 }
 
-/// Reads a chunked body: its bytes, and how long it is on the wire. No server here sends extensions or trailers.
+/// Reads a chunked body; returns its bytes and its length on the wire. No server here sends extensions or trailers.
 fn chunks(bytes: &[u8]) -> Result<(Vec<u8>, usize), ClientError> {
     let mut body = Vec::new();
     let mut at = 0;
@@ -252,7 +252,7 @@ fn chunks(bytes: &[u8]) -> Result<(Vec<u8>, usize), ClientError> {
     }
 }
 
-/// The beginning of some bytes, fit for a message.
+/// The first bytes, for a message.
 fn excerpt(bytes: &[u8]) -> String {
     const LONGEST: usize = 400;
     let more = if bytes.len() > LONGEST { "…" } else { "" };

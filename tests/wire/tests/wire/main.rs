@@ -1,4 +1,4 @@
-//! The five adapters seen from the wire: the cases of all, and those of single frameworks.
+//! The five adapters on the wire: the common cases, and those of single frameworks.
 
 mod on_actix;
 mod on_axum;

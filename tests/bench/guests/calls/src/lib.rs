@@ -3,19 +3,19 @@
 use pointwork_guest::{CallError, Context, HttpStatus, Path, controller, events, module};
 
 events! {
-    /// Returns what it is given.
+    /// Returns its argument.
     pub Echo = "bench:echo": String => String;
-    /// Is heard, and that is all.
+    /// Receives an event and does nothing.
     pub Heard = "bench:heard": String;
-    /// The same in a module.
+    /// The same as [`Echo`], in a module.
     pub EchoInModule = "sandboxed:echo": String => String;
-    /// The same in a module.
+    /// The same as [`Heard`], in a module.
     pub HeardInModule = "sandboxed:heard": String;
     /// Returns after 10 ms.
     pub Wait = "bench:wait": () => ();
 }
 
-/// How often a handler does what it measures, so that the request around it does not count.
+/// The number of events in one request, so that the request itself counts for little.
 const TIMES: u32 = 100;
 
 /// The controller.

@@ -7,17 +7,17 @@ pub struct Sandboxed;
 
 #[channel("sandboxed")]
 impl Sandboxed {
-    /// Does nothing: what a call of it costs is the way there and back.
+    /// Does nothing: a call costs only the way into the sandbox and back.
     #[on("empty")]
     fn empty() {}
 
-    /// Returns what it is given.
+    /// Returns its argument.
     #[on("echo")]
     fn echo(text: String) -> String {
         text
     }
 
-    /// Is heard, and that is all.
+    /// Receives an event and does nothing.
     #[on("heard")]
     fn heard(_text: String) {}
 }

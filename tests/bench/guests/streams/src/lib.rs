@@ -1,8 +1,8 @@
-//! Bodies of any length, piece by piece, in the synchronous form.
+//! Request and reply bodies of any length, in chunks, in the synchronous form.
 
 use pointwork_guest::{CallError, Context, HttpStatus, Path, Reply, controller, module};
 
-/// The most bytes of a piece.
+/// The largest chunk, in bytes.
 const PIECE: u32 = 64 * 1024;
 
 /// The controller.
@@ -10,7 +10,7 @@ pub struct Streams;
 
 #[controller("streams")]
 impl Streams {
-    /// How long the body is.
+    /// The length of the request body.
     #[post("count")]
     fn count(ctx: &Context) -> Result<String, CallError> {
         let body = ctx.open_body()?;
@@ -21,7 +21,7 @@ impl Streams {
         Ok(bytes.to_string())
     }
 
-    /// A reply of so many MiB.
+    /// A reply of that many MiB.
     #[get("give/:mib")]
     fn give(ctx: &Context, mib: Path<u32>) -> Result<(), CallError> {
         let body = ctx.open_reply(Reply::new(HttpStatus::OK))?;
@@ -32,7 +32,7 @@ impl Streams {
         body.finish()
     }
 
-    /// The body, as it comes.
+    /// Echoes the body, chunk by chunk.
     #[post("echo")]
     fn echo(ctx: &Context) -> Result<(), CallError> {
         let request = ctx.open_body()?;

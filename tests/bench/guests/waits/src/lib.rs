@@ -1,10 +1,10 @@
-//! The same handler in the asynchronous form.
+//! The same handlers in the asynchronous form.
 
 use futures_util::future::join;
 use pointwork_guest::{AsyncContext, CallError, HttpStatus, Path, Reply, controller, events, module};
 
 events! {
-    /// Returns what it is given.
+    /// Returns its argument.
     pub Echo = "bench:echo": String => String;
     /// Returns after 10 ms.
     pub Wait = "bench:wait": () => ();
@@ -40,15 +40,15 @@ impl Waits {
     }
 }
 
-/// Bodies of any length, piece by piece.
+/// Request and reply bodies of any length, in chunks.
 pub struct Streams;
 
-/// The most bytes of a piece.
+/// The largest chunk, in bytes.
 const PIECE: u32 = 64 * 1024;
 
 #[controller("streams-async")]
 impl Streams {
-    /// How long the body is.
+    /// The length of the request body.
     #[post("count")]
     async fn count(ctx: &AsyncContext) -> Result<String, CallError> {
         let body = ctx.open_body()?;
@@ -59,7 +59,7 @@ impl Streams {
         Ok(bytes.to_string())
     }
 
-    /// A reply of so many MiB.
+    /// A reply of that many MiB.
     #[get("give/:mib")]
     async fn give(ctx: &AsyncContext, mib: Path<u32>) -> Result<(), CallError> {
         let body = ctx.open_reply(Reply::new(HttpStatus::OK))?;
@@ -69,7 +69,7 @@ impl Streams {
         body.finish()
     }
 
-    /// The body, as it comes.
+    /// Echoes the body, chunk by chunk.
     #[post("echo")]
     async fn echo(ctx: &AsyncContext) -> Result<(), CallError> {
         let request = ctx.open_body()?;

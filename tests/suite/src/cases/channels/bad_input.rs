@@ -1,4 +1,4 @@
-//! Events that no listener should have to deal with (spec C4, H3, H8).
+//! Events that must not reach a listener (spec C4, H3, H8).
 
 use anyhow::Result;
 use pointwork_core::events::events;
@@ -24,7 +24,7 @@ cases![
 ];
 
 events! {
-    /// The name of the product of that id.
+    /// The name of the product with that id.
     ProductName = "db:product:name": u64 => String;
 }
 
@@ -148,7 +148,7 @@ async fn a_result_over_the_limit_is_refused(stage: Stage) -> Result<()> {
 
 async fn an_emitted_payload_over_the_limit_is_counted_and_logged(stage: Stage) -> Result<()> {
     for home in Home::ALL {
-        // Cases run side by side and share one log, so the name must be of this home and adapter alone.
+        // Cases run concurrently and share one log, so the name must be unique to this home and adapter.
         let channel = format!("large-{home:?}-{}", stage.adapter());
         let event = format!("{channel}:line");
         let program = Program::text(&"x".repeat(LIMIT + 1)).emit(&event).say("emitted");
@@ -217,7 +217,7 @@ async fn a_result_of_the_wrong_type_is_told_to_a_typed_caller(stage: Stage) -> R
     };
     for home in Home::ALL {
         for (result, right) in [("\"lamp\"", true), ("7", false), ("no JSON", false)] {
-            // The payload is `7`; a channel that ignores it returns what a call of its own left.
+            // The payload is `7`; a channel that ignores its payload returns the result of its own call.
             let names = Program::new().call("app:name");
             let app = AppSpec::new()
                 .register("GET", "/it", ask)

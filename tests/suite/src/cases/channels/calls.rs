@@ -1,4 +1,4 @@
-//! A call and its one listener (spec C, H3, H8).
+//! A call, and the one listener that answers it (spec C, H3, H8).
 
 use anyhow::Result;
 use pointwork_core::bytes::Bytes;
@@ -143,7 +143,7 @@ async fn an_unknown_event_names_the_nearest(stage: Stage) -> Result<()> {
 
 async fn emitting_an_unknown_event_is_logged(stage: Stage) -> Result<()> {
     for home in Home::ALL {
-        // Cases run side by side and share one log, so the names must be of this case, home and adapter alone.
+        // Cases run concurrently and share one log, so the names must be unique to this case, home and adapter.
         let event = format!("emitting_an_unknown_event:is_logged_{home:?}_{}", stage.adapter());
         let again = format!("{event}_by_a_listener");
         let program = Program::new().emit(&event).call("db:emits").say(" went on");
@@ -205,7 +205,7 @@ async fn a_call_without_a_payload_is_null(stage: Stage) -> Result<()> {
 
 async fn a_payload_keeps_its_content_type(stage: Stage) -> Result<()> {
     for home in Home::ALL {
-        // There and back: the first listener tells what it got, the second what the first returned.
+        // The result contains the payload's content type, and has a content type of its own.
         let echoes = Program::new()
             .say(" ")
             .step(Step::PayloadType)
@@ -268,7 +268,7 @@ async fn one_channel_has_many_listeners(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-/// A native channel beside a module's, either way round, and two of modules.
+/// The homes of two channels.
 fn pairs() -> [(Home, Home); 4] {
     [
         (Home::Native, Home::Native),

@@ -1,5 +1,5 @@
-//! Calls that lead to calls: through modules of both forms, back into the module that began, and round in circles
-//! (spec C3, H3).
+//! Calls that lead to further calls: through modules of both forms, back into the calling module, and in cycles (spec
+//! C3, H3).
 
 use std::time::Duration;
 
@@ -120,7 +120,7 @@ async fn the_deadline_travels_with_the_chain(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-/// A module that serves `/it/:id` and has the channel that it calls.
+/// A module that serves `/it/:id` and has the channel that the handler calls.
 fn of_one_module(form: Home, event: &str, channel: Channel) -> AppSpec {
     let program = Program::new().say("\"").param("id").say("\"").call(event);
     let things = Controller::new("Things", "/").get("it/:id", program.replies(ReplyBody::Bytes));

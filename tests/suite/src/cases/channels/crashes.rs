@@ -1,4 +1,4 @@
-//! Listeners that break, and channels that hear of it (spec E1, E2).
+//! Listeners that crash, and listeners of `server:crashed` (spec E1, E2).
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ async fn a_listener_that_crashes_fails_its_caller_only(stage: Stage) -> Result<(
         let db = Channel::new("db")
             .on("bad", Program::new().ends(End::Trap))
             .on("good", adds("good"));
-        // The caller goes on, and the next call finds a fresh listener.
+        // The caller goes on, and the next call runs in a new instance.
         let app = routing(Home::Module, "it/:id", program.call("db:good")).channel(home, db);
         let live = stage.start(app).await?;
         for round in 0..3 {
@@ -105,7 +105,7 @@ async fn a_listener_in_an_endless_loop_ends_at_the_requests_deadline(stage: Stag
             "plain",
             "{home}: a neighbour is held up"
         );
-        // An instance of the asynchronous form is shared, and code that never waits holds up what shares it.
+        // An instance of the asynchronous form is shared, and a guest that does not yield blocks all its calls.
         if home == Home::Module {
             assert_eq!(
                 live.get("/good").await?.text(),
@@ -158,7 +158,7 @@ fn trapping() -> AppSpec {
     routing(Home::Module, "trap", Program::new().ends(End::Trap))
 }
 
-/// A channel that tells the event `app:told` of every crash.
+/// A channel that emits `app:told` for every crash.
 fn telling() -> Channel {
     Channel::new("server").on("crashed", Program::new().call("app:told"))
 }
@@ -242,7 +242,7 @@ async fn a_subscriber_that_breaks_sets_off_no_storm(stage: Stage) -> Result<()> 
             assert_eq!(live.get("/trap").await?.status, 500, "{home}");
             let crashes = live.crashes().clone();
             crashes.expect("the trap", |_| true).await?;
-            // Every event is heard by the end.
+            // Every event has been delivered by the end.
             live.shutdown().await;
             let all = crashes.all();
             assert_eq!(all.len(), 1, "{home}, {end:?}: {all:#?}");

@@ -1,4 +1,4 @@
-//! What a module may declare to listen to, and what refuses it whole (spec C1, C2, C5).
+//! The listeners that a module may declare, and the declarations that refuse the whole module (spec C1, C2, C5).
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ cases![
     a_module_that_loops_when_asked_for_its_channels_is_refused: C1;
 ];
 
-/// A module that also has a route, so that a refusal has to take back more than channels.
+/// A module that also has a route, so that a refusal has to undo more than channels.
 fn with_route(form: Home, channels: impl IntoIterator<Item = Channel>) -> Arc<[u8]> {
     let guest = Guest::of(Controller::new("Things", "/").get("suspect", Program::text("served")));
     let guest = channels.into_iter().fold(guest, Guest::channel);
@@ -104,7 +104,7 @@ async fn a_module_and_the_host_with_one_listener_are_both_named(stage: Stage) ->
         for word in words {
             assert!(refusal.contains(word), "`{word}` is not in: {refusal}");
         }
-        // The host application is who registers here, so it need not be told its own name.
+        // The host application registers here, so the refusal need not name it.
         let refusal = stage.refusal(native_last).await?;
         for word in ["shop", "db", "one"] {
             assert!(refusal.contains(word), "`{word}` is not in: {refusal}");
@@ -130,7 +130,7 @@ async fn a_refused_channel_module_leaves_the_application_as_it_was(stage: Stage)
     for form in Home::MODULES {
         let app = calling("db:one").channel(form, adding("db", "one", "old"));
         let live = stage.start(app).await?;
-        // Its first listener would be fine, the second is taken.
+        // The first listener would be accepted, the event of the second is taken.
         let rival = with_route(form, [adding("db", "two", "new"), adding("db", "one", "new")]);
         assert!(
             live.control()
@@ -158,7 +158,7 @@ async fn a_refused_channel_module_leaves_the_application_as_it_was(stage: Stage)
             "{form}: no part of it is served"
         );
         assert_eq!(live.routes(), ["GET /it/:id"], "{form}");
-        // The name and the listener are free still.
+        // The module's name and the first event are still free.
         let two = form
             .form(Guest::new().channel(adding("db", "two", "two")))
             .build()

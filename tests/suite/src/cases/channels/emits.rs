@@ -1,4 +1,4 @@
-//! Emitted events: heard later, in order, and never a burden to whoever emitted them (spec H3).
+//! Emitted events: delivered later, in order, and without delaying the caller (spec H3).
 
 use anyhow::Result;
 use tracing::Level;
@@ -79,7 +79,7 @@ async fn emitted_events_arrive_in_order(stage: Stage) -> Result<()> {
 async fn the_order_holds_over_all_events_of_a_channel(stage: Stage) -> Result<()> {
     for home in Home::ALL {
         let gate = Gate::new();
-        // The first event is held up, so that a second task would overtake it.
+        // The first event is held at the gate, so that a second task would overtake it.
         let log = Channel::new("log")
             .on("slow", Program::new().call("app:gate").call("app:seen"))
             .on("fast", Program::new().call("app:seen"));
@@ -153,7 +153,7 @@ async fn an_emitted_event_knows_the_request_that_began_it(stage: Stage) -> Resul
 async fn a_full_queue_is_counted_and_logged(stage: Stage) -> Result<()> {
     for home in Home::ALL {
         let gate = Gate::new();
-        // Cases run side by side and share one log, so the name must be of this home and adapter alone.
+        // Cases run concurrently and share one log, so the name must be unique to this home and adapter.
         let channel = format!("full-{home:?}-{}", stage.adapter());
         let event = format!("{channel}:line");
         let log = Channel::new(&channel).on("line", Program::new().call("app:gate").call("app:seen"));
@@ -165,7 +165,7 @@ async fn a_full_queue_is_counted_and_logged(stage: Stage) -> Result<()> {
             }))
             .await?;
         assert_eq!(live.get("/it/0").await?.text(), "emitted", "{home}");
-        // The first is with its listener now, so from here on nothing depends on when that began.
+        // The first event has reached its listener, so the rest does not depend on when that began.
         gate.arrived(1).await?;
         for id in 1..10 {
             assert_eq!(live.get(&format!("/it/{id}")).await?.text(), "emitted", "{home}");
@@ -184,7 +184,7 @@ async fn a_full_queue_is_counted_and_logged(stage: Stage) -> Result<()> {
         gate.open();
         live.shutdown().await;
         let heard = seen.so_far();
-        // Whether the event that is being heard counts as one that waits is the queue's own affair.
+        // The queue decides whether the event that is being handled counts as one that waits.
         assert!((3..=4).contains(&heard.len()), "{home}: {heard:?}");
         assert_eq!(heard.len() + refused, 10, "{home}: {heard:?}");
         let first: Vec<_> = (0..heard.len()).map(|id| format!("\"{id}\"")).collect();
@@ -207,7 +207,7 @@ async fn emitted_events_are_heard_before_the_end(stage: Stage) -> Result<()> {
         }
         gate.arrived(1).await?;
         let ended = tokio::spawn(live.shutdown());
-        // The first is let go only when the application has begun to end.
+        // The gate opens for the first event only after the shutdown has begun.
         tokio::task::yield_now().await;
         gate.open();
         ended.await?;

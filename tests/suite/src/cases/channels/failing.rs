@@ -1,4 +1,5 @@
-//! Listeners that fail on emitted events: whoever emitted them learns nothing of it, and the application all (spec H3, E1).
+//! Listeners that fail on emitted events: the failure is reported to the application and not to the caller (spec H3,
+//! E1).
 
 use std::time::Duration;
 
@@ -78,7 +79,7 @@ async fn a_listener_that_crashes_on_an_emitted_event_is_reported(stage: Stage) -
 
 async fn a_listener_that_never_ends_is_cut_off(stage: Stage) -> Result<()> {
     for home in Home::ALL {
-        // A native listener waits for ever; one in a module may also run for ever.
+        // A native listener waits for ever; one in a module may also loop for ever.
         let ends = if home == Home::Native { End::Deferred } else { End::Loop };
         let gate = Gate::new();
         let log = Channel::new("log")
@@ -105,7 +106,8 @@ async fn a_listener_that_never_ends_is_cut_off(stage: Stage) -> Result<()> {
             .expect("the listener", |crash| crash.message.contains("log:bad"))
             .await?;
         assert_eq!(crash.module, home.module("log"), "{home}");
-        // An instance of the asynchronous form that never waits takes a moment to be given up, and its events with it.
+        // The host takes a moment to drop an instance of the asynchronous form that does not yield, and its events with
+        // it.
         let mut rounds = 0;
         while seen.so_far().is_empty() {
             rounds += 1;

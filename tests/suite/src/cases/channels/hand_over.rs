@@ -1,4 +1,4 @@
-//! Contexts that a handler gives to a channel, which replies in its stead (spec H4, H6, H7).
+//! Contexts that a handler hands over to a channel, which replies in its place (spec H4, H6, H7).
 
 use anyhow::Result;
 use pointwork_core::{Context, CrashKind, Payload};
@@ -208,7 +208,7 @@ async fn an_invalid_reply_of_a_channel_is_refused(stage: Stage) -> Result<()> {
     ];
     for home in Home::ALL {
         for step in &invalid {
-            // The refused reply is none, so that another may follow.
+            // The refused reply does not count, so another may follow.
             let program = Program::new()
                 .take_context()
                 .step(step.clone())

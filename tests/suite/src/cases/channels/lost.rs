@@ -1,5 +1,5 @@
-//! Contexts that get lost on their way (spec H7): the client has its answer at once all the same, never at the deadline,
-//! which is far beyond the client's patience here.
+//! Contexts that are lost on their way (spec H7): the client gets its answer at once all the same, not at the deadline,
+//! which is far beyond the client's timeout here.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -185,7 +185,7 @@ async fn a_context_kept_for_ever_keeps_no_application(stage: Stage) -> Result<()
     Ok(())
 }
 
-/// Tells when it is dropped.
+/// Notifies when it is dropped.
 struct Tells(Arc<Notify>);
 
 impl Drop for Tells {
@@ -204,7 +204,7 @@ async fn a_reply_to_a_client_that_went_away_is_gone(stage: Stage) -> Result<()> 
             .call("app:told");
         let went = Arc::new(Notify::new());
         let tells = went.clone();
-        // The handler waits for ever; that it is dropped says that the server has noticed the client's end.
+        // The handler waits for ever; its drop shows that the server has noticed the client's disconnect.
         let waits = move |context: Context| {
             let tells = Tells(tells.clone());
             async move {

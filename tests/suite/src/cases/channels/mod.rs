@@ -1,4 +1,4 @@
-//! Channels: calls, emits, contexts handed over, and what becomes of them when something breaks (spec C, E, H3, H6 to H8).
+//! Channels: calls, emits, contexts handed over, and failures of each (spec C, E, H3, H6 to H8).
 //!
 //! Most cases run with the channel in each [`Home`] in turn.
 
@@ -53,7 +53,7 @@ fn calling(event: &str) -> AppSpec {
     calling_from(Home::Module, event)
 }
 
-/// The same with the caller in another form.
+/// The same with the caller in the given form.
 fn calling_from(form: Home, event: &str) -> AppSpec {
     let program = Program::new().say("\"").param("id").say("\"").call(event);
     routing(form, "it/:id", program.replies(ReplyBody::Bytes))
@@ -65,18 +65,18 @@ fn emitting(event: &str) -> AppSpec {
     routing(Home::Module, "it/:id", program.say("emitted"))
 }
 
-/// An application whose `/it/:id` gives its context to `event`, with the id as a JSON text.
+/// An application whose `/it/:id` hands its context over to `event`, with the id as a JSON text.
 fn handing_over(form: Home, event: &str) -> AppSpec {
     let program = Program::new().say("\"").param("id").say("\"");
     routing(form, "it/:id", program.hands_over(event))
 }
 
-/// A listener that puts a word behind its payload.
+/// A listener that appends a word to its payload.
 fn adds(word: &str) -> Program {
     Program::new().say(" ").say(word)
 }
 
-/// A channel with one listener that puts a word behind its payload.
+/// A channel with one listener that appends a word to its payload.
 fn adding(channel: &str, event: &str, word: &str) -> Channel {
     Channel::new(channel).on(event, adds(word))
 }

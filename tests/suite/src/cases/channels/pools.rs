@@ -1,4 +1,4 @@
-//! Calls that come back to a module whose instances are all taken (spec H3): everybody gets an answer.
+//! Calls that lead back to a module whose instances are all taken (spec H3): every request gets an answer.
 
 use anyhow::{Context as _, Result};
 use futures_util::future::join_all;
@@ -20,8 +20,8 @@ cases![
     an_instance_of_a_channel_is_reused_until_it_traps: C3, E1;
 ];
 
-/// A module whose `/it/:id` calls another module's channel, which calls back into the first. `before` comes in between,
-/// while the handler has its instance.
+/// A module whose `/it/:id` calls another module's channel, which calls back into the first. The handler runs `before`
+/// first, while it holds its instance.
 fn calling_back(form: Home, instances: usize, before: Program) -> AppSpec {
     let handler = before.say("\"").param("id").say("\"").call("back:ask");
     let things = Controller::new("Things", "/").get("it/:id", handler.replies(ReplyBody::Bytes));
@@ -52,7 +52,7 @@ async fn everybody_is_answered(live: &Live, requests: usize, word: &str) -> Resu
 async fn as_many_requests_as_instances_call_back_into_their_module(stage: Stage) -> Result<()> {
     for instances in [1, 2, 4] {
         let gate = Gate::new();
-        // Nobody goes on before every instance is taken. What the gate returns is left in the text.
+        // No call continues before every instance is taken. The text contains the gate's result.
         let app = calling_back(Home::Module, instances, Program::new().call("app:gate").say(" "));
         let live = stage.start(app.gate("gate", &gate)).await?;
         let client = *live;
@@ -115,7 +115,7 @@ async fn two_modules_that_call_each_other_hang_never(stage: Stage) -> Result<()>
         let live = stage.start(app.gate("gate", &gate)).await?;
         let client = *live;
         let asked = ["/left", "/right"].map(|path| tokio::spawn(async move { client.get(path).await }));
-        // Each has its module's only instance when it calls the other.
+        // Each holds its module's only instance when it calls the other.
         gate.arrived(2).await?;
         gate.open();
         for asked in asked {

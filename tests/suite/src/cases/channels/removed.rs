@@ -1,5 +1,5 @@
-//! Modules that are removed while they hold a context, or are about to (spec H7): the client has its answer at once all the
-//! same, never at the deadline, which is far beyond the client's patience here.
+//! Modules that are removed while they hold a context, or are about to (spec H7): the client gets its answer at once
+//! all the same, not at the deadline, which is far beyond the client's timeout here.
 
 use std::sync::Arc;
 
@@ -28,12 +28,12 @@ fn response(event: &str, program: Program) -> Channel {
     Channel::new("response").on(event, program)
 }
 
-/// Holds the context up at the gate, and replies then.
+/// Keeps the context at the gate, and then replies.
 fn slow() -> Program {
     Program::new().take_context().call("app:gate").step(Step::Send(200))
 }
 
-/// A module that goes away may take its replies along, but it must not keep anybody waiting.
+/// The replies of a removed module may be lost, but the client must get an answer.
 fn is_answered(home: Home, reply: &Response, text: &str) {
     let answered = reply.status == 200 && reply.text() == text;
     assert!(
@@ -47,7 +47,7 @@ fn is_answered(home: Home, reply: &Response, text: &str) {
 async fn a_module_removed_with_a_kept_context_is_500_at_once(stage: Stage) -> Result<()> {
     for home in Home::MODULES {
         let keeps = Program::new().call("app:kept").take_context().ends(End::Keep);
-        // The second event is heard when the first is over: by then the context is kept.
+        // The second event is handled after the first: by then the context is kept.
         let channel = response("keep", keeps).on("after", Program::new().call("app:after"));
         let things = Controller::new("Things", "/")
             .get("keep", Program::new().hands_over("response:keep"))
@@ -95,7 +95,7 @@ async fn a_module_removed_before_it_hears_answers_all_the_same(stage: Stage) -> 
         let ids = ["1", "2", "3"];
         let asked = ids.map(|id| tokio::spawn(async move { client.get(&format!("/it/{id}")).await }));
         gate.arrived(1).await?;
-        // One is with its listener, the other two wait behind it.
+        // One context has reached its listener, the other two wait in the queue.
         timeout(PATIENCE, handed.acquire_many(3)).await??.forget();
         live.control().apply(Do::Remove("response-module".to_owned())).await?;
         gate.open();

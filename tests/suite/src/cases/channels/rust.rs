@@ -29,7 +29,7 @@ cases![
     an_asynchronous_channel_may_have_plain_listeners [RustChannelsAsync]: C1, C3;
 ];
 
-/// The synchronous fixture with the native channel that its listeners call; what is noted and what crashed is heard.
+/// The synchronous fixture with the native channel that its listeners call, and listeners for its notes and crashes.
 async fn shop(stage: &Stage) -> Result<(AppSpec, Heard, Heard)> {
     let (app, noted) = AppSpec::new().hearing("noted");
     let (app, crashed) = app.hearing("crashed");
@@ -81,7 +81,7 @@ async fn a_rust_listener_that_goes_too_deep_is_told(stage: Stage) -> Result<()> 
     Ok(())
 }
 
-/// Calls an event from outside any module; the reply is the result, or the failure.
+/// Calls an event from the host application; the reply is the result or the failure.
 fn calls(event: &'static str, payload: Value) -> impl pointwork_core::Handler {
     move |context: Context| {
         let payload = payload.clone();
@@ -195,7 +195,7 @@ async fn both(stage: &Stage, gate: &Gate) -> Result<AppSpec> {
     Ok(AppSpec::new().load("both", module).listen("clock", "wait", waits))
 }
 
-/// The gate opens only when both calls stand before it, so one after the other would never end.
+/// The gate opens only after both calls have arrived, so calls in sequence would never end.
 async fn both_arrive(stage: Stage, path: &'static str, text: &str) -> Result<()> {
     let gate = Gate::new();
     let live = stage.start(both(&stage, &gate).await?).await?;
@@ -224,7 +224,7 @@ async fn requests_share_an_asynchronous_module(stage: Stage) -> Result<()> {
     });
     let live = stage.start(app).await?;
     let client = *live;
-    // A tenth of what may share an instance, each with two calls in flight.
+    // A tenth of the calls that may share an instance; each handler has two calls in flight.
     let asked: Vec<_> = (0..6)
         .map(|_| tokio::spawn(async move { client.get("/both/5").await }))
         .collect();

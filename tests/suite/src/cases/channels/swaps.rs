@@ -1,4 +1,4 @@
-//! Channel modules that come, change and go on a serving application (spec C1, C3).
+//! Channel modules that are loaded, swapped and removed while the application serves (spec C1, C3).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -23,10 +23,11 @@ cases![
     callers_see_one_version_or_the_other: C3, H3;
 ];
 
-/// How many calls of the one that asks on and on are answered at least by each version.
+/// The lowest number of repeated calls that each version answers.
 const BETWEEN: usize = 3;
 
-/// A module with the route `/version` and the listener `db:one`, both of which tell the version, and more listeners.
+/// A module with the route `/version` and the listener `db:one`, which both return the version, and with more
+/// listeners.
 fn version(form: Home, version: &str, more: Channel) -> Arc<[u8]> {
     let things = Controller::new("Things", "/").get("version", Program::text(version));
     let guest = Guest::of(things).channel(adding("db", "one", version)).channel(more);
@@ -56,13 +57,13 @@ async fn listeners_and_routes_come_change_and_go_together(stage: Stage) -> Resul
         control.apply(Step::Load("shop".to_owned(), first)).await?;
         sees(&live, form, "1", (200, "1")).await?;
         assert_eq!(control.route_count(), 2, "{form}");
-        // The other form is another engine, and no matter to anybody.
+        // The other form has another engine; callers see no difference.
         for (name, other) in [("2", Home::AsyncModule), ("3", Home::Module)] {
             let next = version(other, name, adding("new", "x", "new"));
             control.apply(Step::Swap("shop".to_owned(), next)).await?;
             sees(&live, form, name, (200, name)).await?;
         }
-        // What the first version had is free again, what the third has is taken.
+        // The events of the first version are free again, those of the third are taken.
         let old = Guest::new().channel(adding("old", "x", "elsewhere")).build().into();
         control.apply(Step::Load("elsewhere".to_owned(), old)).await?;
         let new = Guest::new().channel(adding("new", "x", "elsewhere")).build().into();

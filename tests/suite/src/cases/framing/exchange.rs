@@ -1,4 +1,4 @@
-//! One request, and what is expected of its reply, whoever makes it.
+//! One request and its expected reply, for native handlers and for guests.
 
 use std::sync::Mutex;
 
@@ -11,7 +11,7 @@ use crate::case::Live;
 use crate::client::{Asked, Transcript};
 use crate::judge::Docket;
 
-/// How the body of a reply is made.
+/// The source of a reply's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
     None,
@@ -52,9 +52,9 @@ impl Shape {
 /// A request as a connection may carry it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Version {
-    /// HTTP/1.1, and another request behind it.
+    /// HTTP/1.1, followed by another request.
     KeepAlive,
-    /// HTTP/1.1 with `connection: close`, and another request behind it that nobody may answer.
+    /// HTTP/1.1 with `connection: close`, followed by another request that must get no answer.
     Close,
     /// HTTP/1.0.
     Old,
@@ -80,12 +80,12 @@ pub(super) const CLAIMS: [(&str, &str); 14] = [
     ("upgrade", "websocket"),
 ];
 
-/// One request, and what is expected of its reply.
+/// One request and its expected reply.
 #[derive(Debug)]
 pub(super) struct Exchange {
     pub(super) method: &'static str,
     pub(super) target: String,
-    /// Tells the native handler what to reply.
+    /// The reply that the native handler makes, as the value of `x-reply`.
     pub(super) reply: String,
     pub(super) version: Version,
     pub(super) status: u16,
@@ -126,7 +126,7 @@ impl Exchange {
         [first, Asked::of("GET").last()]
     }
 
-    /// Whether the reply has no body, by the method or the status.
+    /// Whether the reply has no body, because of the method or the status.
     fn is_bare(&self) -> bool {
         self.method == "HEAD" || matches!(self.status, 204 | 205 | 304) || self.opens_a_tunnel()
     }
@@ -170,7 +170,7 @@ impl Exchange {
 
 pub(super) const NEXT: &str = "GET /next HTTP/1.1\r\nhost: a\r\nx-reply: next\r\nconnection: close\r\n\r\n";
 
-/// Runs the exchanges, several at a time, and has the judge look at every reply.
+/// Runs the exchanges, several at a time, and passes every reply to the judge.
 pub(super) async fn run(live: &Live, exchanges: Vec<Exchange>) -> Result<()> {
     let docket = Mutex::new(Docket::new());
     let mut complaints = Vec::new();
@@ -193,7 +193,7 @@ pub(super) async fn run(live: &Live, exchanges: Vec<Exchange>) -> Result<()> {
     docket.judge().await
 }
 
-/// Replies as `x-reply` says: a status, a shape, and perhaps the number of a claim.
+/// Replies as `x-reply` describes: a status, a shape, and optionally the number of a claim.
 pub(super) async fn as_told(ctx: Context) -> Response<Body> {
     let told = ctx
         .headers()
@@ -216,7 +216,7 @@ pub(super) async fn as_told(ctx: Context) -> Response<Body> {
                     return;
                 }
             }
-            // A client that is gone needs no end.
+            // The client may be gone.
             let _ = writer.finish().await;
         });
         body

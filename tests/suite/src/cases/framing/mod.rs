@@ -1,5 +1,5 @@
-//! The end of each reply is where its head says, whatever a handler tried: statuses, bodies, headers, methods and versions,
-//! each with each, natively and from a guest, judged by two readers (spec A1, A8).
+//! Each reply ends where its head declares, whatever a handler sets: all combinations of statuses, bodies, headers,
+//! methods and versions, from native handlers and from a guest, read by two readers (spec A1, A8).
 
 mod exchange;
 

@@ -1,4 +1,4 @@
-//! A module that crashes again and again is held back, and let through again (spec A1, E1).
+//! The circuit breaker: a module that crashes repeatedly is held back, and later let through again (spec A1, E1).
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ cases![
     a_breaker_can_be_waived: A1, E1;
 ];
 
-/// The module, held back after three crashes in a row.
+/// The module, which is held back after three crashes in a row.
 async fn after_three(stage: &Stage, form: Home, pause: Duration) -> Result<Live> {
     let mut breaker = Breaker::default();
     (breaker.crashes, breaker.pause, breaker.longest) = (3, pause, pause * 2);
@@ -35,7 +35,7 @@ async fn traps(live: &Live, times: usize) -> Result<()> {
     Ok(())
 }
 
-/// How often `server:crashed` said that the module is held back.
+/// The number of `server:crashed` events with the limit `breaker`.
 fn pauses(live: &Live) -> usize {
     let crashes = live.crashes().all();
     let of_breaker = crashes.iter().filter(|crash| crash.limit.as_deref() == Some("breaker"));
@@ -54,12 +54,12 @@ async fn is_held_back(live: &Live, times: usize) -> Result<()> {
 
 async fn a_module_that_crashes_again_and_again_is_held_back(stage: Stage) -> Result<()> {
     for form in Home::MODULES {
-        // Long enough that even a slow machine asks within it.
+        // Long enough for a slow machine to send the request within it.
         let live = after_three(&stage, form, Duration::from_secs(1)).await?;
         traps(&live, 3).await?;
         is_held_back(&live, 1).await?;
         assert!(status(&live)?.usage.refused >= 1, "{form}");
-        // One call is let through; it crashes too, and the module is held back without two more.
+        // One call is let through; it crashes too, and that one crash holds the module back again.
         let mut status = 503;
         while status == 503 {
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -67,7 +67,7 @@ async fn a_module_that_crashes_again_and_again_is_held_back(stage: Stage) -> Res
         }
         assert_eq!(status, 500, "{form}");
         is_held_back(&live, 2).await?;
-        // The next one that is let through is well.
+        // The next call that is let through succeeds.
         let mut reply = live.get("/kept").await?;
         while reply.status == 503 {
             tokio::time::sleep(Duration::from_millis(20)).await;

@@ -1,4 +1,4 @@
-//! Versions that were replaced or removed, and what still runs on them (spec S1).
+//! Versions that were replaced or removed, and the calls that still run on them (spec S1).
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ cases![
     no_more_than_two_versions_and_what_drains_are_alive: S1;
 ];
 
-/// A module that waits at the gate, with little time to end once it is replaced.
+/// A module that waits at the gate, with a short `drain`.
 fn hanging(form: Home, gate: &watch::Gate) -> AppSpec {
     let things = Controller::new("Things", "/").get("kept", Program::new().call("app:gate"));
     let options = ModuleOptions::new().drain(Duration::from_millis(100));

@@ -1,4 +1,4 @@
-//! What the calls of a module have to do with each other, and how long its instances live (spec A1).
+//! How the calls of a module share instances, and the lifetime of instances (spec A1).
 
 use std::time::Duration;
 
@@ -25,8 +25,8 @@ cases![
     instances_go_away_when_they_are_idle: A1;
 ];
 
-/// A module whose `/count` says how many calls its instance had, that one included, and whose `/held` does so behind the
-/// gate.
+/// A module whose `/count` returns the number of calls of its instance, including this one. `/held` does the same after
+/// the gate.
 fn counting(form: Home, options: ModuleOptions, gate: &watch::Gate) -> AppSpec {
     let things = Controller::new("Things", "/")
         .get("count", Program::new().step(Step::Count))
@@ -37,7 +37,7 @@ fn counting(form: Home, options: ModuleOptions, gate: &watch::Gate) -> AppSpec {
         .gate("gate", gate)
 }
 
-/// What two requests say that are held at the gate together.
+/// The replies of two requests that wait at the gate together.
 async fn two_at_once(live: &Live, path: &'static str, gate: &watch::Gate) -> Result<[String; 2]> {
     let client = **live;
     let ask = || tokio::spawn(async move { client.get(path).await });
@@ -94,7 +94,7 @@ async fn an_exclusive_instance_serves_one_request_after_the_other(stage: Stage) 
     Ok(())
 }
 
-/// An asynchronous module written in Rust, whose `/waits/…` wait behind the gate.
+/// An asynchronous module written in Rust, whose `/waits/…` wait at the gate.
 async fn waiting(stage: &Stage, options: ModuleOptions, gate: &watch::Gate) -> Result<AppSpec> {
     let pass = gate.clone();
     Ok(AppSpec::new()
@@ -158,8 +158,8 @@ async fn a_trap_retires_its_own_instance_only(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-/// Lets a handler crash until the module knows it for that: often enough between two looks at what calls did, which are
-/// taken every half second.
+/// Lets a handler crash until its call history marks it as crashing: often enough within one interval of the call
+/// history, which is half a second.
 async fn crash_often(live: &Live, path: &str) -> Result<()> {
     for _ in 0..40 {
         assert_eq!(live.get(path).await?.status, 500);
@@ -168,7 +168,7 @@ async fn crash_often(live: &Live, path: &str) -> Result<()> {
     Ok(())
 }
 
-/// Options for a module that crashes and serves on.
+/// Options for a module that keeps serving although it crashes.
 fn without_breaker() -> ModuleOptions {
     let mut breaker = Breaker::default();
     breaker.crashes = 0;
@@ -178,7 +178,7 @@ fn without_breaker() -> ModuleOptions {
 async fn a_handler_that_crashes_often_leaves_the_instances_to_the_others(stage: Stage) -> Result<()> {
     for form in Home::MODULES {
         let mut limits = ModuleLimits::default();
-        // With one that is idle there is no room for another.
+        // An idle instance leaves no room for another.
         limits.instances = 1;
         for limits in [limits, ModuleLimits::default()] {
             let alone = limits.instances == 1;
@@ -200,7 +200,7 @@ async fn a_handler_that_crashes_often_leaves_the_instances_to_the_others(stage: 
     Ok(())
 }
 
-/// The only instance is taken: a call that crashes waits for it, and one that does not. Both have their turn.
+/// The only instance is taken: a call that crashes and a call that does not wait for it. Both get it in turn.
 async fn all_wait_for_one(live: &Live, gate: &watch::Gate) -> Result<()> {
     let client = **live;
     let ask = |path: &'static str| tokio::spawn(async move { client.get(path).await });

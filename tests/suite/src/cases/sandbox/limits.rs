@@ -1,4 +1,4 @@
-//! The limits of a module: what a client gets at each, and what `server:crashed` says (spec A1, E1).
+//! The limits of a module: the reply at each, and the report in `server:crashed` (spec A1, E1).
 
 use std::time::Duration;
 
@@ -25,20 +25,20 @@ cases![
     emitted_events_end_at_their_limit: A1, E1;
 ];
 
-/// A module whose POST `/it` runs the program, beside `/ok`, with limits.
+/// A module whose POST `/it` runs the program, beside `/ok`, with the given limits.
 pub(super) fn limited(form: Home, program: Program, set: impl FnOnce(&mut ModuleLimits)) -> AppSpec {
     let things = Controller::new("Things", "/")
         .post("it", program)
         .get("ok", Program::text("ok"));
     let mut limits = ModuleLimits::default();
-    // Enough for a guest, and little to fill.
+    // Enough for a guest, and quickly filled.
     limits.memory = 2 * 1024 * 1024;
     set(&mut limits);
     let component = form.form(Guest::of(things)).build();
     AppSpec::new().load_with(SHOP, component, ModuleOptions::new().limits(limits))
 }
 
-/// The reply is of that status, `server:crashed` names the limit and the module, and the module serves on.
+/// The reply has that status, `server:crashed` names the limit and the module, and the module keeps serving.
 pub(super) async fn names(live: &Live, reply: &Response, status: u16, limit: &str) -> Result<()> {
     assert_eq!(reply.status, status, "{limit}: {}", reply.text());
     let crash = live
@@ -54,7 +54,7 @@ pub(super) async fn names(live: &Live, reply: &Response, status: u16, limit: &st
     Ok(())
 }
 
-/// What fits into the limit was no crash: by the end only the one beyond it was told.
+/// The request within the limit was not a crash: only the one beyond it was reported by the end.
 async fn ends_with_one_crash(live: Live, form: Home) {
     let crashes = live.crashes().clone();
     live.shutdown().await;
@@ -115,7 +115,7 @@ async fn processor_time_ends_at_its_limit(stage: Stage) -> Result<()> {
 async fn a_module_has_a_deadline_of_its_own(stage: Stage) -> Result<()> {
     for form in Home::MODULES {
         let soon = |limits: &mut ModuleLimits| limits.deadline = Some(Duration::from_millis(200));
-        // Nobody ever answers at the gate: it is the wait that ends.
+        // The gate never opens: the deadline ends the wait.
         let gate = super::watch::Gate::new();
         let app = limited(form, Program::new().call("app:gate"), soon).gate("gate", &gate);
         let live = stage.start(app).await?;

@@ -1,7 +1,7 @@
-//! Modules that change on a serving application, and what holds them in (spec S1, S2).
+//! Modules that change while the application serves, and their limits (spec S1, S2).
 //!
-//! Most cases run with the module in each form in turn. Nothing here asserts a time: gates, counters and the server's own
-//! events say what came before what.
+//! Most cases run with the module in each form in turn. No case asserts a time: gates, counters and the server's own
+//! events prove the order.
 
 mod breaker;
 mod drain;
@@ -43,7 +43,7 @@ pub(super) fn all() -> Vec<Case> {
 /// The module that the cases change.
 const SHOP: &str = "shop";
 
-/// A version of the module: `/kept` tells the version, a route of its own does, and `/trap` traps.
+/// A version of the module: `/kept` and a route of its own return the version, and `/trap` traps.
 fn version(form: Home, word: &str) -> Arc<[u8]> {
     let things = Controller::new("Things", "/")
         .get("kept", Program::text(word))
@@ -56,7 +56,7 @@ fn swap(component: Arc<[u8]>) -> Step {
     Step::Swap(SHOP.to_owned(), component)
 }
 
-/// That version serves, and not the other one.
+/// Checks that this version serves, and the other one does not.
 async fn serves(live: &Live, word: &str, other: &str) -> Result<()> {
     assert_eq!(live.get("/kept").await?.text(), word);
     assert_eq!(live.get(&format!("/only-{word}")).await?.text(), word);
@@ -64,7 +64,7 @@ async fn serves(live: &Live, word: &str, other: &str) -> Result<()> {
     Ok(())
 }
 
-/// How the module is.
+/// The status of the module.
 fn status(live: &Live) -> Result<ModuleStatus> {
     let found = live
         .control()

@@ -1,4 +1,4 @@
-//! More calls than a module has instances for: those that wait, those that are refused, and those that went away
+//! More calls than a module has instances: calls that wait, calls that are refused, and calls whose client disconnects
 //! (spec A1, E1).
 
 use std::time::Duration;

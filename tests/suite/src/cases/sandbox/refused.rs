@@ -1,4 +1,4 @@
-//! Changes that are refused: the old version keeps serving, and `server:refused` says why (spec S2).
+//! Changes that are refused: the old version keeps serving, and `server:refused` has the reason (spec S2).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,10 +25,10 @@ cases![
     a_refused_load_is_told_too: S2;
 ];
 
-/// Something to be refused, and a word of the reason.
+/// A component with options that the host refuses, and a word of the reason.
 type Refused = (Arc<[u8]>, ModuleOptions, &'static str);
 
-/// An application of version `a` whose every change is refused, each with its reason.
+/// Starts version `a` and checks that each change is refused with its reason.
 async fn all_are_refused(stage: &Stage, form: Home, app: AppSpec, all: Vec<Refused>) -> Result<()> {
     let live = stage.start(app.load(SHOP, version(form, "a"))).await?;
     let before = status(&live)?;
@@ -47,7 +47,7 @@ async fn all_are_refused(stage: &Stage, form: Home, app: AppSpec, all: Vec<Refus
         assert_eq!(now.previous, None, "{form}: nothing to roll back to");
         assert_eq!(live.routes(), routes, "{form}");
     }
-    // Events of two names may be heard in any order.
+    // Events of two names may arrive in any order.
     live.changes()
         .expect("the load", |change| change.module == SHOP)
         .await?;
@@ -92,7 +92,7 @@ fn plain(component: impl Into<Arc<[u8]>>, word: &'static str) -> Refused {
     (component.into(), ModuleOptions::new(), word)
 }
 
-/// Version `b` with something wrong with it.
+/// Version `b` with one fault.
 fn wrong(form: Home, wrong: impl FnOnce(Guest) -> Guest) -> Vec<u8> {
     let things = Controller::new("Things", "/")
         .get("kept", Program::text("b"))
@@ -177,7 +177,7 @@ async fn a_module_that_is_not_well_is_refused_and_the_old_one_serves(stage: Stag
             health(Program::new().ends(End::Throw(500))),
             health(Program::new().ends(End::Trap)),
             health(Program::new().ends(End::Deferred)),
-            // No such route at all.
+            // A health route that does not exist.
             (version(form, "b"), ModuleOptions::new().health("/health"), "/health"),
         ];
         all_are_refused(&stage, form, AppSpec::new(), all).await?;
@@ -199,7 +199,7 @@ async fn a_module_that_is_not_well_is_refused_and_the_old_one_serves(stage: Stag
 
 async fn a_component_of_another_digest_is_refused_and_the_old_one_serves(stage: Stage) -> Result<()> {
     let form = Home::Module;
-    // Not one byte of it is wrong, but it is not what was meant.
+    // Every byte is valid, but the configured digest does not match.
     let all = vec![
         (
             version(form, "b"),

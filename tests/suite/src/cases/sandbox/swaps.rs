@@ -1,4 +1,4 @@
-//! A module is replaced, added, removed and rolled back while the application serves (spec S1).
+//! A module is swapped, loaded, removed and rolled back while the application serves (spec S1).
 
 use anyhow::Result;
 use pointwork::{ChangeKind, RouteChanges};
@@ -85,7 +85,7 @@ async fn a_swap_may_change_the_form(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-/// The last change was such a roll-back.
+/// Checks the number of roll-backs among the changes.
 async fn rolled_back(live: &Live, times: usize) -> Result<()> {
     let changes = live.changes();
     let rolled = |kind| kind == ChangeKind::RolledBack;

@@ -1,4 +1,4 @@
-//! A version that traps on its first requests is taken back by itself (spec S1, S2).
+//! A version that traps on its first requests is rolled back automatically (spec S1, S2).
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ async fn a_version_that_traps_at_once_is_taken_back(stage: Stage) -> Result<()> 
         swap_on_trial(&live, bad, 10, 2).await?;
         let bad = status(&live)?;
         assert_eq!(bad.state, ModuleState::OnTrial, "{form}");
-        // One crash may be an accident.
+        // One crash does not fail the trial.
         assert_eq!(live.get("/kept").await?.status, 500, "{form}");
         assert_eq!(live.get("/only-b").await?.text(), "b", "{form}");
         assert_eq!(live.get("/kept").await?.status, 500, "{form}");
@@ -67,7 +67,7 @@ async fn a_version_that_stands_its_trial_stays(stage: Stage) -> Result<()> {
             assert_eq!(live.get("/kept").await?.text(), "b", "{form}");
         }
         comes_to(&live, ModuleState::Serving).await?;
-        // It crashes now as any module may.
+        // After the trial, crashes do not roll the version back.
         for _ in 0..3 {
             assert_eq!(live.get("/trap").await?.status, 500, "{form}");
         }

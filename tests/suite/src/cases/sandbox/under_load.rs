@@ -1,4 +1,4 @@
-//! Requests that are under way while a module is swapped (spec S1): none fails, and none is told a mix of two versions.
+//! Requests in flight while a module is swapped (spec S1): none fails, and no answer mixes two versions.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -20,13 +20,13 @@ cases![
     serving_goes_on_while_a_component_is_compiled: S1;
 ];
 
-/// How many swaps there are.
+/// The number of swaps.
 const SWAPS: u32 = 12;
 
-/// How many requests are answered at least between the publication of one version and the begin of the next swap.
+/// The lowest number of requests that are answered between the publication of one version and the next swap.
 const BETWEEN: u32 = 4;
 
-/// Version `number`: `/kept` and `/stream` are in all, `/even` and `/odd` in every second.
+/// Version `number`: every version has `/kept` and `/stream`, an even one `/even`, an odd one `/odd`.
 fn numbered(form: Home, number: u32) -> Arc<[u8]> {
     let word = number.to_string();
     let pieces = vec![format!("{word} "); 4];
@@ -38,8 +38,8 @@ fn numbered(form: Home, number: u32) -> Arc<[u8]> {
     form.form(Guest::of(things)).build().into()
 }
 
-/// What has been done so far. A request that begins when `done` versions are published and ends when `begun` may be is
-/// answered by one of those between.
+/// The progress of the swaps. A version between `done`, read when a request begins, and `begun`, read when it ends,
+/// answers that request.
 #[derive(Default)]
 struct Progress {
     begun: AtomicU32,
@@ -49,7 +49,7 @@ struct Progress {
 }
 
 impl Progress {
-    /// Waits until that many more requests were answered, or somebody asks no more.
+    /// Waits until that many more requests are answered, or a client task has ended.
     async fn answers(&self, count: u32, asking: &[JoinHandle<Result<()>>]) -> Result<()> {
         let enough = self.answered.load(Ordering::SeqCst) + count;
         watch::eventually("more requests are answered", || {
@@ -59,7 +59,7 @@ impl Progress {
     }
 }
 
-/// Asks for every route in turn until it is over, and judges each answer.
+/// Requests every route in turn until the load is over, and checks each answer.
 async fn asks(client: Client, progress: Arc<Progress>) -> Result<()> {
     while !progress.over.load(Ordering::SeqCst) {
         for path in ["/kept", "/even", "/odd", "/stream"] {
@@ -131,7 +131,7 @@ async fn swaps_under_load_fail_no_request_and_mix_no_versions(stage: Stage) -> R
 async fn a_request_in_flight_ends_on_its_version_and_the_next_sees_the_new_one(stage: Stage) -> Result<()> {
     for form in Home::MODULES {
         let gate = watch::Gate::new();
-        // What the gate returns is left in the text.
+        // The text contains the gate's result.
         let waits = Program::new().call("app:gate").say(" a");
         let things = Controller::new("Things", "/")
             .get("kept", waits.clone())
@@ -173,7 +173,7 @@ async fn serving_goes_on_while_a_component_is_compiled(stage: Stage) -> Result<(
     let heavy = laden(&version(form, "b"), 60, 200);
     let swapping = live.control().apply(swap(heavy.into()));
     let serving = async {
-        // Until the swap ends; whichever version answers, it is whole.
+        // Until the swap ends, either version may answer, and each answer is whole.
         let mut of_the_old = 0;
         loop {
             let reply = live.get("/kept").await?;

@@ -1,4 +1,4 @@
-//! Where requests, replies and connections end, as far as actix-http would have it otherwise.
+//! The end of requests, replies and connections, where the adapter changes the behaviour of actix-http.
 
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
@@ -28,7 +28,7 @@ async fn a_later_head_that_does_not_end_is_given_up() {
     let mut client = server.client().await;
     assert_eq!(client.get("/hello").await.body, "hello");
     let begun = Instant::now();
-    // A byte now and then does not help.
+    // Single bytes do not extend the timeout.
     while client.try_send("G").await.is_ok() && begun.elapsed() < 20 * time {
         sleep(time / 6).await;
     }
@@ -64,7 +64,7 @@ async fn an_upgrade_makes_no_body_longer_than_its_length() {
             "",
             "<>",
         ),
-        // Its answer is no success, which would have no body.
+        // The answer to CONNECT is not a success, which would have no body.
         (
             "CONNECT /hello HTTP/1.1\r\ncontent-length: 3",
             "abc",
@@ -111,7 +111,7 @@ async fn a_broken_reply_without_chunks_ends_with_a_reset() {
 async fn a_reply_ends_the_connection_if_the_next_request_is_there_already() {
     let server = Server::plain(on()).await;
     for (both, end) in [
-        // A body that is left out is missed, since nothing follows.
+        // A client would notice a missing body, because no bytes follow.
         (["GET", "HEAD"], "\r\ncontent-length: 4\r\n"),
         (["GET", "GET"], "\r\n\r\nslow"),
         (["HEAD", "GET"], "\r\n\r\n"),

@@ -1,4 +1,4 @@
-//! Cases of the adapter for actix alone.
+//! Cases of the actix adapter alone.
 
 mod ends;
 mod mounting;
@@ -8,7 +8,7 @@ use std::future::Future;
 
 use pointwork_wire_tests::{ADAPTERS, Case, On};
 
-/// Runs a case within a system of actix, which its application needs.
+/// Runs a case within an actix system, which the application needs.
 fn within_a_system(case: impl Future<Output = ()>) {
     actix_rt::System::new().block_on(case);
 }

@@ -75,7 +75,7 @@ async fn a_scope_leaves_the_path_as_it_was_sent() {
     ] {
         let app = init_service(app).await;
         assert_eq!(text(call_service(&app, get("/api/where")).await).await, "/api/where");
-        // The route is `/hello`, and no scope makes it `/api/hello`.
+        // The route is `/hello`; the scope does not make it `/api/hello`.
         assert_eq!(
             call_service(&app, get("/api/hello")).await.status(),
             StatusCode::NOT_FOUND
@@ -85,7 +85,7 @@ async fn a_scope_leaves_the_path_as_it_was_sent() {
 
 async fn a_middleware_sees_the_request_before_and_the_reply_after() {
     let app = App::new().default_service(service()).wrap_fn(|request, next| {
-        // It comes too early for the parameters (spec H2).
+        // The middleware runs before the parameters are known (spec H2).
         assert!(request.match_info().is_empty());
         let user = Extensions::default();
         user.set("user", "ada");
@@ -125,7 +125,7 @@ async fn dropping_the_call_cancels_the_handler() {
     within("the handler's drop", dropped.notified()).await;
 }
 
-/// In the user's own server, with its own parser and its own times.
+/// The adapter in the user's own server, with that server's parser and timeouts.
 async fn the_users_own_server_serves_it() {
     let actix = adapter();
     let server = HttpServer::new(move || {

@@ -1,4 +1,4 @@
-//! The adapter on the runtime of actix, in place of any of tokio.
+//! The adapter on the runtime of actix instead of a tokio runtime.
 
 use std::sync::Arc;
 

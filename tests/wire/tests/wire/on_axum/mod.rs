@@ -1,4 +1,4 @@
-//! Cases of the adapter for axum alone.
+//! Cases of the axum adapter alone.
 
 mod mounting;
 mod parameters;

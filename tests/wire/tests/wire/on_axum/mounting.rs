@@ -21,7 +21,7 @@ cases! {
     layers_stand_in_the_order_added_and_make_another_adapter,
 }
 
-/// A route that says its pattern.
+/// A route that replies with its pattern.
 fn named(path: &'static str) -> Route {
     route("GET", path, move |_| async move { path })
 }
@@ -141,17 +141,17 @@ async fn the_matched_path_is_there_for_layers_inside_and_outside() {
     for (method, target, status, matched) in [
         ("GET", "/users/7", 200, "/users/{id}"),
         ("HEAD", "/users/7", 200, "/users/{id}"),
-        // The first route of the shape has named the parameter.
+        // The first route of the shape names the parameter.
         ("PROPFIND", "/users/7", 200, "/users/{id}"),
         ("MKWORKSPACE", "/files/a/b", 200, "/files/{*rest}"),
         ("GET", "/files/a", 200, "/files/{*rest}"),
         ("DELETE", "/users/7", 405, "/users/{id}"),
         ("PURGE", "/users/7", 405, "/users/{id}"),
         ("OPTIONS", "/users/7", 204, "/users/{id}"),
-        // Only the less specific route takes the method.
+        // Only the less specific route has the method.
         ("PROPFIND", "/users/me", 200, "/users/me"),
         ("GET", "/none", 404, "none"),
-        // Only the core sees what this is.
+        // Only the core decodes this path.
         ("GET", "/%75sers/7", 200, "none"),
     ] {
         let request = Request::builder().method(method).uri(target).header("host", "a");

@@ -30,7 +30,7 @@ async fn text(reply: Response) -> String {
     String::from_utf8(body.to_vec()).unwrap()
 }
 
-/// The user's own router hands its parameters to a layer; ours has none before its handler runs.
+/// The user's own router passes its parameters to a layer; Pointwork's has none before its handler runs.
 async fn a_layer_around_the_router_sees_no_parameters() {
     async fn count(params: Result<RawPathParams, RawPathParamsRejection>, request: Request, next: Next) -> Response {
         let seen = params.map_or(0, |params| params.iter().count());
@@ -49,7 +49,7 @@ async fn a_layer_around_the_router_sees_no_parameters() {
     }
 }
 
-/// A layer that comes before the match decides what the parameters are of.
+/// A layer that runs before the match decides the path from which the parameters come.
 async fn parameters_are_read_when_the_handler_runs() {
     let elsewhere = MapRequestLayer::new(|mut request: Request| {
         assert_eq!(request.uri().path(), "/mine/1");

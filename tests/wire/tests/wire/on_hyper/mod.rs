@@ -1,4 +1,4 @@
-//! Cases of the adapter for hyper alone.
+//! Cases of the hyper adapter alone.
 
 mod mounting;
 

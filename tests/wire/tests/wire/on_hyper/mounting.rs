@@ -65,7 +65,7 @@ async fn a_layer_of_tower_sees_the_request_before_and_the_reply_after() {
     assert_eq!(reply.into_body().collect().await.unwrap().to_bytes(), "ada");
 }
 
-/// Spec H2. A layer comes before the match, so what it makes of the path is what the parameters are of.
+/// Spec H2. A layer runs before the match, so the parameters come from the path that the layer sets.
 async fn parameters_are_read_when_the_handler_runs() {
     let layered = MapRequest::new(service(), |mut request: Request<Full<bytes::Bytes>>| {
         assert_eq!(request.uri().path(), "/mine/1");

@@ -1,4 +1,4 @@
-//! The user's own middleware around the adapter: what it gives, and what it gets to see.
+//! The user's own middleware around the adapter: its effect on requests, and the requests and replies that it sees.
 
 use std::sync::{Arc, Mutex};
 
@@ -86,7 +86,8 @@ type Seen = Arc<Mutex<Vec<String>>>;
 #[derive(Clone)]
 struct Mine;
 
-/// Puts something of its own into the request's extensions and the depot, and notes what it sees before and after.
+/// Adds a value to the request's extensions and to the depot, and records the request before and the reply after the
+/// handler.
 struct Around(Seen);
 
 #[async_trait]

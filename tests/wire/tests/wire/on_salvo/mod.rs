@@ -1,4 +1,4 @@
-//! Cases of the adapter for salvo alone.
+//! Cases of the salvo adapter alone.
 
 mod middleware;
 mod mounting;

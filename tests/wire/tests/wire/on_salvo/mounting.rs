@@ -1,4 +1,4 @@
-//! The adapter inside an application of salvo's that its user already has (spec A9).
+//! The adapter inside a salvo application that its user already has (spec A9).
 
 use http::Response;
 use pointwork_core::{Body, Context, RouterOptions};
@@ -106,7 +106,7 @@ async fn a_prefix_that_a_middleware_takes_off_and_the_application_adds_is_double
 async fn no_catcher_replaces_a_reply() {
     let bare = async |_: Context| Response::builder().status(418).body(Body::empty()).unwrap();
     let salvo = published(Salvo::new(), vec![route("GET", "/bare", bare)]);
-    // The user's page is for what is the user's.
+    // The user's error page is for the user's own routes.
     let catching = |router| Service::new(router).catcher(Catcher::default().hoop(page));
     let ours = User::serve(catching(salvo.router())).await;
     let reply = ours.get("/bare").await;
@@ -135,7 +135,7 @@ async fn every_form_of_target_is_answered() {
     let mut client = user.client().await;
     client.send("CONNECT a:80 HTTP/1.1\r\nhost: a:80\r\n\r\n").await;
     let head = client.head().await;
-    // With `fix-http1-request-uri` the authority is lost.
+    // The feature `fix-http1-request-uri` drops the authority.
     assert!(
         head.starts_with("HTTP/1.1 200 ") && head.contains("\r\nx-path: `/`\r\n"),
         "{head}"
@@ -197,7 +197,7 @@ async fn a_broken_off_reply_lacks_its_end() {
     client.send("GET /streamed HTTP/1.1\r\nhost: a\r\n\r\n").await;
     let reply = client.rest().await.unwrap();
     assert!(reply.ends_with("\r\n\r\n3\r\none\r\n"), "{reply}");
-    // In HTTP/1.0 salvo's server has no way to show it.
+    // In HTTP/1.0 salvo's server cannot signal that the body broke off.
     let mut client = user.client().await;
     client.send("GET /streamed HTTP/1.0\r\n\r\n").await;
     assert!(client.rest().await.unwrap().ends_with("\r\n\r\none"));

@@ -1,4 +1,4 @@
-//! An application of salvo's with a server of salvo's, as the adapter's user has it.
+//! A salvo application on salvo's own server, as a user of the adapter has it.
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,4 @@
-//! Cases of the adapter for trillium alone.
+//! Cases of the trillium adapter alone.
 
 mod mounting;
 mod native;

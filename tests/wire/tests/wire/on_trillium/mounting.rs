@@ -22,7 +22,7 @@ cases! {
     trilliums_own_parser_refuses_what_is_no_request,
 }
 
-/// Serves a handler as its user would.
+/// Serves a handler as a user would.
 pub(crate) async fn serve(handler: impl Handler) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -108,7 +108,7 @@ async fn bodies_arrive_however_they_are_framed() {
             let reply = client.reply().await;
             assert_eq!(reply.status(), 200, "{reply:?}");
             assert!(reply.body.ends_with(end), "{reply:?}");
-            // Nothing behind a chunked body is taken for a request.
+            // No bytes after a chunked body are taken for a request.
             if framed.starts_with("transfer-encoding") {
                 assert_eq!(reply.all("connection"), ["close"]);
                 assert_eq!(client.rest().await.unwrap_or_default(), "");
@@ -225,7 +225,7 @@ async fn trilliums_own_parser_refuses_what_is_no_request() {
         "POST /body HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
         "POST /body HTTP/1.1\r\nhost: a\r\ntransfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
         "GET http://b/hello HTTP/1.1\r\nhost: a\r\n\r\n",
-        // Its parser takes these, and the `http` crate does not.
+        // trillium's parser accepts these, the `http` crate does not.
         "GET /hello HTTP/1.1\r\nhost: a\r\nx: \x7f\r\n\r\n",
         "GET /hello?\" HTTP/1.1\r\nhost: a\r\n\r\n",
     ] {
@@ -235,7 +235,7 @@ async fn trilliums_own_parser_refuses_what_is_no_request() {
         assert!(reply.starts_with("HTTP/1.1 400 "), "{head:?}: {reply:?}");
         assert!(reply.ends_with("\r\n\r\n"), "{head:?}: {reply:?}");
     }
-    // What it lets through, the core refuses.
+    // The core refuses these, which trillium accepts.
     for head in [
         "GET /echo/%zz HTTP/1.1\r\nhost: a\r\n\r\n",
         "GET /hello HTTP/1.1\r\nhost: a:b\r\n\r\n",

@@ -1,4 +1,4 @@
-//! What the user's own handlers find in the connection's state, and what trillium's server would do without the adapter.
+//! The connection's state as the user's own handlers see it, and faults of trillium's server that the adapter prevents.
 
 use std::time::Duration;
 
@@ -18,10 +18,10 @@ cases! {
     a_head_in_many_pieces_takes_no_more_memory_than_one_in_one,
 }
 
-/// The state of a handler in front.
+/// State that a handler in front adds.
 struct Mine(&'static str);
 
-/// Runs a handler, then tells what the user's router and handlers left on the connection.
+/// Runs a handler, then reports the state that the user's router and handlers left on the connection.
 struct Tell(TrilliumHandler);
 
 impl Handler for Tell {
@@ -50,7 +50,7 @@ async fn the_users_match_and_state_stay_as_they_are() {
     );
 }
 
-/// Sends bytes in two parts, as trillium's decoder sees some things only where a read ends.
+/// Sends bytes in two parts, because some faults of trillium's decoder appear only at the end of a read.
 async fn exchange(first: &str, second: &str) -> String {
     let server = Server::plain(super::on()).await;
     let mut client = server.client().await;
@@ -63,9 +63,9 @@ async fn exchange(first: &str, second: &str) -> String {
 async fn nothing_behind_a_chunked_body_is_taken_for_a_request() {
     const NEXT: &str = "GET /hello HTTP/1.1\r\nhost: a\r\n\r\n";
     for (first, second) in [
-        // Any two bytes end a chunk.
+        // trillium accepts any two bytes as the end of a chunk.
         ("", "3\r\nabcXX0\r\n\r\n"),
-        // A line feed ends the last one.
+        // trillium accepts a line feed as the end of the last chunk.
         ("", "0\r\n\n"),
         // The length of a chunk overflows.
         ("FFFFFFFFFFFFFFFF", "\r\nX0\r\n\r\n"),
@@ -125,7 +125,7 @@ async fn a_reply_in_http_1_0_is_reset_only_if_it_breaks_off() {
 async fn a_head_in_many_pieces_takes_no_more_memory_than_one_in_one() {
     let server = Server::plain(super::on()).await;
     let mut client = server.client().await;
-    // A part of it comes while the request before it is worked on.
+    // The start of the head arrives while the handler of the previous request runs.
     client
         .send("GET /slow HTTP/1.1\r\nhost: a\r\n\r\nGET /echo/1 HTT")
         .await;
@@ -135,7 +135,7 @@ async fn a_head_in_many_pieces_takes_no_more_memory_than_one_in_one() {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     assert_eq!(client.reply().await.body, "1");
-    // Empty lines before it are as many heads to us.
+    // The adapter counts empty lines before a head as heads.
     let mut client = server.client().await;
     for _ in 0..50 {
         if client.try_send("\r\n").await.is_err() {
