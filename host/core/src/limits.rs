@@ -15,7 +15,6 @@
 //! # Ok::<(), pointwork_core::limits::LimitError>(())
 //! ```
 
-use std::error::Error;
 use std::fmt;
 use std::mem::discriminant;
 use std::time::Duration;
@@ -155,16 +154,9 @@ impl fmt::Display for Amount {
 }
 
 /// A limit that cannot be set. The message names the limit, the value and what was expected.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct LimitError(String);
-
-impl fmt::Display for LimitError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl Error for LimitError {}
 
 /// The type of a field that is a limit.
 #[doc(hidden)]

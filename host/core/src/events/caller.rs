@@ -1,7 +1,6 @@
 //! Both ends of an event: who calls or emits it, and who listens.
 
 use std::any::Any;
-use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Instant;
@@ -162,6 +161,8 @@ where
 }
 
 /// A listener under its channel and event, ready to be registered.
+#[derive(derive_more::Debug)]
+#[debug("Subscription({channel}:{event})")]
 pub struct Subscription {
     /// The channel's name.
     pub channel: String,
@@ -171,10 +172,4 @@ pub struct Subscription {
     pub module: Option<String>,
     /// The listener.
     pub listener: Arc<dyn Listener>,
-}
-
-impl fmt::Debug for Subscription {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Subscription({}:{})", self.channel, self.event)
-    }
 }

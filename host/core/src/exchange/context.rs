@@ -1,6 +1,5 @@
 //! One request, as its handler sees it.
 
-use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
@@ -21,6 +20,8 @@ use crate::{Body, Crash, Failure, FailureCode, Payload, RequestId};
 /// The router makes it when a route has matched, so its [`params`](Self::params) are full before the handler runs; a
 /// middleware that saw the request earlier saw none (spec H2). Clones are further holders of the same request. When the
 /// last holder is dropped and nobody replied, the client gets 500 at once (spec H7).
+#[derive(derive_more::Debug)]
+#[debug("Context({} {}, {})", self.method(), self.path(), self.request_id())]
 pub struct Context(Arc<Exchange>);
 
 impl Clone for Context {
@@ -240,15 +241,5 @@ impl Delivery {
     pub fn take_context(&mut self) -> Option<Context> {
         let context = self.handed_over.take()?.downcast().ok()?;
         Some(*context)
-    }
-}
-
-impl fmt::Debug for Context {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Context")
-            .field("method", self.method())
-            .field("path", &self.path())
-            .field("request_id", &format_args!("{}", self.request_id()))
-            .finish_non_exhaustive()
     }
 }

@@ -1,14 +1,13 @@
 //! The request guard: refuses request heads that HTTP servers treat differently, so that all adapters behave the same.
 
-use std::fmt;
-
 use http::header::{CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
 use http::request::Parts;
 use http::uri::Authority;
 use http::{HeaderName, HeaderValue, StatusCode, Version};
 
 /// The reason why the guard refuses a request, before routing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", self.reason())]
 #[non_exhaustive]
 pub enum Refusal {
     /// HTTP/1.1 or later without a `Host` header and without an authority in the target.
@@ -61,14 +60,6 @@ impl Refusal {
         }
     }
 }
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.reason())
-    }
-}
-
-impl std::error::Error for Refusal {}
 
 /// Checks the head of a request as the server received it.
 ///
