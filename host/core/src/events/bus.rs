@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use arc_swap::ArcSwap;
 use derive_more::Debug;
-use futures_channel::oneshot;
+use event_listener::Event;
 use futures_util::FutureExt;
 use http::StatusCode;
 use parking_lot::{Mutex, MutexGuard};
@@ -55,7 +55,8 @@ struct BusState {
     refused: AtomicU64,
     waiting: AtomicUsize,
     requests: Arc<AtomicUsize>,
-    drained: Mutex<Vec<oneshot::Sender<()>>>,
+    /// Notified when no emitted event waits any more.
+    drained: Event,
 }
 
 /// A change of listeners that is ready to be published; see [`Bus::stage`].
@@ -95,7 +96,7 @@ impl Bus {
             refused: AtomicU64::new(0),
             waiting: AtomicUsize::new(0),
             requests: Arc::default(),
-            drained: Mutex::default(),
+            drained: Event::new(),
         }))
     }
 
@@ -171,17 +172,10 @@ impl Bus {
     /// # Cancel safety
     /// Cancel safe.
     pub async fn drained(&self) {
-        let receiver = {
-            let mut drained = self.0.drained.lock();
-            if self.waiting() == 0 {
-                return;
-            }
-            let (sender, receiver) = oneshot::channel();
-            drained.push(sender);
-            receiver
-        };
-        // An error means that the bus is gone, and its events with it.
-        let _ = receiver.await;
+        let listener = self.0.drained.listen();
+        if self.waiting() > 0 {
+            listener.await;
+        }
     }
 
     pub(crate) async fn call(&self, caller: &Caller, event: &str, payload: Payload) -> Result<Payload, Failure> {
@@ -334,12 +328,8 @@ impl Bus {
     }
 
     fn delivered(&self) {
-        let mut drained = self.0.drained.lock();
         if self.0.waiting.fetch_sub(1, Ordering::Relaxed) == 1 {
-            for sender in drained.drain(..) {
-                // Whoever waited may have given up.
-                let _ = sender.send(());
-            }
+            self.0.drained.notify(usize::MAX);
         }
     }
 }

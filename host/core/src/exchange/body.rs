@@ -102,20 +102,15 @@ impl Body {
     ///
     /// # Errors
     /// At once, if the body declares that it is longer.
-    pub fn limited(self, limit: u64) -> Result<Self, BodyError> {
+    pub fn limited(mut self, limit: u64) -> Result<Self, BodyError> {
         if self.size_hint().lower() > limit {
             return Err(BodyError::TooLarge { limit });
         }
-        match self.0 {
-            BodyKind::Stream { body, .. } => {
-                let limit = Some(LengthLimit {
-                    bytes: limit,
-                    left: limit,
-                });
-                Ok(Self(BodyKind::Stream { body, limit }))
-            }
-            whole => Ok(Self(whole)),
+        if let BodyKind::Stream { limit: current, .. } = &mut self.0 {
+            let (bytes, left) = (limit, limit);
+            *current = Some(LengthLimit { bytes, left });
         }
+        Ok(self)
     }
 
     /// The same body, breaking off with [`BodyError::Timeout`] when its next piece takes longer than `pause`; `None` is unlimited.

@@ -133,24 +133,12 @@ impl Context {
         Ok(BodyReader::new(body, self.caller().clone()))
     }
 
-    /// Calls an event by its type; see [`Caller::call`].
-    ///
-    /// # Errors
-    /// As [`Caller::call`].
-    ///
-    /// # Cancel safety
-    /// Cancelling cancels the listener.
+    /// Calls an event by its type, as [`Caller::call`], with the same errors and cancel safety.
     pub async fn call<E: IoEvent>(&self, payload: &E::Payload) -> Result<E::Output, Failure> {
         self.caller().call::<E>(payload).await
     }
 
-    /// Calls an event by its name; see [`Caller::call_raw`].
-    ///
-    /// # Errors
-    /// As [`Caller::call_raw`].
-    ///
-    /// # Cancel safety
-    /// Cancelling cancels the listener.
+    /// Calls an event by its name, as [`Caller::call_raw`], with the same errors and cancel safety.
     pub async fn call_raw(&self, event: &str, payload: Payload) -> Result<Payload, Failure> {
         self.caller().call_raw(event, payload).await
     }

@@ -37,6 +37,7 @@ impl Future for Responding {
             Self::Answer(answer) => answer.take().map_or(Poll::Pending, Poll::Ready),
             Self::Handler(dispatch) => {
                 let reply = ready!(dispatch.poll(cx));
+                dispatch.ended = true;
                 Poll::Ready(finish(&dispatch.exchange.method, dispatch.conclude(reply)))
             }
         }
@@ -83,12 +84,6 @@ impl Dispatch {
     }
 
     fn poll(&mut self, cx: &mut TaskContext<'_>) -> Poll<End> {
-        let end = ready!(self.poll_end(cx));
-        self.ended = true;
-        Poll::Ready(end)
-    }
-
-    fn poll_end(&mut self, cx: &mut TaskContext<'_>) -> Poll<End> {
         if let Some(end) = self.poll_handler(cx) {
             self.exchange.reply.close();
             return Poll::Ready(end);

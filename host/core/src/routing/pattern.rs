@@ -127,15 +127,9 @@ impl Pattern {
                 Segment::Param(name) | Segment::Rest(name) => Some(Arc::clone(name)),
             })
             .collect();
-        let canonical = canonical_text(&segments);
-        let canonical = if canonical == text {
-            Arc::from(text.as_str())
-        } else {
-            Arc::from(canonical)
-        };
         Self {
             text: text.into(),
-            canonical,
+            canonical: canonical_text(&segments).into(),
             segments: segments.into(),
             names,
         }
