@@ -3,7 +3,7 @@
 use std::future::ready;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context as TaskContext, Poll};
+use std::task::{Context as TaskContext, Poll, ready};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -64,6 +64,7 @@ enum BodyKind {
     Stream {
         body: Pin<Box<dyn HttpBody<Data = Bytes, Error = BodyError> + Send>>,
         limit: Option<LengthLimit>,
+        timeout: Option<Box<Timeout>>,
     },
 }
 
@@ -84,6 +85,7 @@ impl Body {
         Self(BodyKind::Stream {
             body: Box::pin(body),
             limit: None,
+            timeout: None,
         })
     }
 
@@ -117,17 +119,15 @@ impl Body {
     ///
     /// Only the time during which somebody waits counts. A body that came along with its head costs no timer.
     #[must_use]
-    pub fn within(self, pause: Option<Duration>, executor: &Arc<dyn Executor>) -> Self {
-        let Some(pause) = pause else { return self };
-        match self.0 {
-            BodyKind::Stream { .. } => Self::stream(Timed {
-                body: self,
+    pub fn within(mut self, pause: Option<Duration>, executor: &Arc<dyn Executor>) -> Self {
+        if let (BodyKind::Stream { timeout, .. }, Some(pause)) = (&mut self.0, pause) {
+            *timeout = Some(Box::new(Timeout {
                 pause,
                 executor: executor.clone(),
                 timer: None,
-            }),
-            whole => Self(whole),
+            }));
         }
+        self
     }
 
     /// The length in bytes, if it is known beforehand.
@@ -193,8 +193,14 @@ impl HttpBody for Body {
                 self.0 = BodyKind::Empty;
                 Poll::Ready(Some(Ok(Frame::data(bytes))))
             }
-            BodyKind::Stream { body, limit } => {
-                let frame = std::task::ready!(body.as_mut().poll_frame(cx));
+            BodyKind::Stream { body, limit, timeout } => {
+                let polled = body.as_mut().poll_frame(cx);
+                if let Some(timeout) = timeout
+                    && timeout.is_over(polled.is_pending(), cx)
+                {
+                    return Poll::Ready(Some(Err(BodyError::Timeout)));
+                }
+                let frame = ready!(polled);
                 let data = frame
                     .as_ref()
                     .and_then(|frame| frame.as_ref().ok())
@@ -228,38 +234,21 @@ impl HttpBody for Body {
 }
 
 /// See [`Body::within`].
-struct Timed {
-    body: Body,
+struct Timeout {
     pause: Duration,
     executor: Arc<dyn Executor>,
     /// Runs while somebody waits.
     timer: Option<BoxFuture<'static, ()>>,
 }
 
-impl HttpBody for Timed {
-    type Data = Bytes;
-    type Error = BodyError;
-
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        let this = self.get_mut();
-        if let Poll::Ready(frame) = Pin::new(&mut this.body).poll_frame(cx) {
-            this.timer = None;
-            return Poll::Ready(frame);
+impl Timeout {
+    fn is_over(&mut self, waits: bool, cx: &mut TaskContext<'_>) -> bool {
+        let start = || self.executor.sleep_until(Instant::now() + self.pause);
+        let over = waits && self.timer.get_or_insert_with(start).as_mut().poll(cx).is_ready();
+        if over || !waits {
+            self.timer = None;
         }
-        let timer = this
-            .timer
-            .get_or_insert_with(|| this.executor.sleep_until(Instant::now() + this.pause));
-        std::task::ready!(timer.as_mut().poll(cx));
-        this.timer = None;
-        Poll::Ready(Some(Err(BodyError::Timeout)))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        over
     }
 }
 

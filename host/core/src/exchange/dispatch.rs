@@ -17,7 +17,7 @@ use super::context::Context;
 use super::finish::finish;
 use super::handler::{Handler, HandlerFuture};
 use super::reply::{Outcome, check_reply, error_reply};
-use super::reply_cell::Arrival;
+use super::reply_cell::End;
 use super::state::{Exchange, Extensions};
 use crate::crash::panic_message;
 use crate::{BoxFuture, Crash, CrashKind, Executor, Failure};
@@ -58,9 +58,6 @@ pub(crate) struct Dispatch {
     ended: bool,
 }
 
-/// The end of a request: a reply, or a crash that is answered and reported.
-type End = Result<Response<Body>, Crash>;
-
 impl Dispatch {
     /// Calls the handler, which may panic before there is a future to poll.
     pub(crate) fn start(
@@ -89,20 +86,19 @@ impl Dispatch {
             return Poll::Ready(end);
         }
         match self.exchange.reply.poll(cx) {
-            Poll::Ready(Arrival::Reply(reply)) => {
-                self.let_the_handler_finish(&reply);
-                return Poll::Ready(Ok(reply));
-            }
-            Poll::Ready(Arrival::Crashed(crash)) => {
-                self.handler = None;
-                return Poll::Ready(Err(*crash));
+            Poll::Ready(Some(end)) => {
+                match &end {
+                    Ok(reply) => self.let_the_handler_finish(reply),
+                    Err(_) => self.handler = None,
+                }
+                return Poll::Ready(end);
             }
             // A handler may drop its context and return a value all the same.
-            Poll::Ready(Arrival::Abandoned) if self.handler.is_none() => {
+            Poll::Ready(None) if self.handler.is_none() => {
                 let message = "every holder of the context is gone and nobody replied";
                 return Poll::Ready(Err(Crash::new(CrashKind::NoReply, message)));
             }
-            Poll::Ready(Arrival::Abandoned) | Poll::Pending => {}
+            Poll::Ready(None) | Poll::Pending => {}
         }
         ready!(self.poll_timer(cx));
         self.exchange.reply.close();

@@ -35,13 +35,8 @@ enum ReplyState {
     Closed,
 }
 
-/// The content of the cell, for the dispatcher.
-#[derive(Debug)]
-pub(crate) enum Arrival {
-    Reply(Response<Body>),
-    Crashed(Box<Crash>),
-    Abandoned,
-}
+/// The end of a request: a reply, or a crash that is answered and reported.
+pub(crate) type End = Result<Response<Body>, Crash>;
 
 impl ReplyCell {
     /// Fills the cell.
@@ -115,13 +110,14 @@ impl ReplyCell {
         matches!(&*self.state.lock(), ReplyState::Filled(_) | ReplyState::Taken)
     }
 
-    pub(crate) fn poll(&self, cx: &mut TaskContext<'_>) -> Poll<Arrival> {
+    /// Completes with the end of the request; with `None` if nobody can reply any more.
+    pub(crate) fn poll(&self, cx: &mut TaskContext<'_>) -> Poll<Option<End>> {
         let mut state = self.state.lock();
         match std::mem::replace(&mut *state, ReplyState::Taken) {
-            ReplyState::Filled(reply) => Poll::Ready(Arrival::Reply(reply)),
+            ReplyState::Filled(reply) => Poll::Ready(Some(Ok(reply))),
             ReplyState::Crashed(crash) => {
                 *state = ReplyState::Closed;
-                Poll::Ready(Arrival::Crashed(crash))
+                Poll::Ready(Some(Err(*crash)))
             }
             ReplyState::Empty => {
                 *state = ReplyState::Awaited(cx.waker().clone());
@@ -134,7 +130,7 @@ impl ReplyCell {
             }
             ended @ (ReplyState::Taken | ReplyState::Abandoned | ReplyState::Closed) => {
                 *state = ended;
-                Poll::Ready(Arrival::Abandoned)
+                Poll::Ready(None)
             }
         }
     }

@@ -29,16 +29,12 @@ impl Party {
 /// Two routes with the same method and the same shape (spec P7).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Conflict {
-    filter: MethodFilter,
-    later: Party,
-    earlier: Party,
+    pub(super) filter: MethodFilter,
+    pub(super) later: Party,
+    pub(super) earlier: Party,
 }
 
 impl Conflict {
-    pub(super) fn new(filter: MethodFilter, later: Party, earlier: Party) -> Self {
-        Self { filter, later, earlier }
-    }
-
     /// The method that both answer.
     pub fn filter(&self) -> &MethodFilter {
         &self.filter
@@ -77,14 +73,10 @@ impl fmt::Display for Conflict {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", lines(list))]
 pub struct Conflicts {
-    list: Vec<Conflict>,
+    pub(super) list: Vec<Conflict>,
 }
 
 impl Conflicts {
-    pub(super) fn new(list: Vec<Conflict>) -> Self {
-        Self { list }
-    }
-
     /// The conflicts, in the order of the later route's declaration.
     pub fn list(&self) -> &[Conflict] {
         &self.list

@@ -121,7 +121,7 @@ pub fn validate(module: &str, controllers: &[ControllerDeclaration]) -> Result<V
     let count = declared.fold(0, usize::saturating_add);
     if count > MAX_ROUTES {
         check.refuse(None, None, DeclarationErrorKind::TooManyRoutes { count });
-        return Err(DeclarationErrors::new(check.errors));
+        return Err(DeclarationErrors { list: check.errors });
     }
     for controller in controllers {
         check.controller(controller);
@@ -133,7 +133,7 @@ pub fn validate(module: &str, controllers: &[ControllerDeclaration]) -> Result<V
     if check.errors.is_empty() {
         Ok(check.routes)
     } else {
-        Err(DeclarationErrors::new(check.errors))
+        Err(DeclarationErrors { list: check.errors })
     }
 }
 

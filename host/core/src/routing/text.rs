@@ -90,14 +90,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn escapes_are_decoded_once() {
-        assert_eq!(decode("a%2541").unwrap(), "a%41");
-        assert_eq!(decode("caf%C3%A9").unwrap(), "café");
-        assert_eq!(decode("caf%c3%a9").unwrap(), "café");
-        assert_eq!(decode("a+b").unwrap(), "a+b");
-    }
-
-    #[test]
     fn a_bad_escape_is_found_where_it_is() {
         for (text, at) in [("%", 0), ("a%2", 1), ("%41%zz", 3), ("%%41", 0), ("%é1", 0)] {
             assert_eq!(decode(text), Err(BadText::Escape(at)), "{text}");

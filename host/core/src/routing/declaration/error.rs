@@ -124,14 +124,10 @@ impl fmt::Display for DeclarationError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", lines(list))]
 pub struct DeclarationErrors {
-    list: Vec<DeclarationError>,
+    pub(super) list: Vec<DeclarationError>,
 }
 
 impl DeclarationErrors {
-    pub(super) fn new(list: Vec<DeclarationError>) -> Self {
-        Self { list }
-    }
-
     /// The errors in the order of declaration; those of the whole module come last.
     pub fn list(&self) -> &[DeclarationError] {
         &self.list
