@@ -124,12 +124,6 @@ impl Crash {
     }
 }
 
-/// Whether the full name of an event is one of the server's own channel.
-pub(crate) fn is_of_server(name: &str) -> bool {
-    name.strip_prefix(SERVER_CHANNEL)
-        .is_some_and(|rest| rest.starts_with(':'))
-}
-
 /// The text of a panic, if it has one.
 pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();

@@ -286,7 +286,7 @@ impl Bus {
         } = emitted;
         let time = self.0.options.deadline;
         let deadline = Instant::now() + time;
-        delivery.caller.chain.limit(deadline);
+        delivery.caller.chain.deadline = Some(deadline);
         let chain = delivery.caller.chain.clone();
         let run = self.run(&registered, &chain, delivery, payload);
         let reason = match within(&*self.0.executor, deadline, run).await {

@@ -35,13 +35,13 @@ impl Caller {
 
     /// The id of the request that began the chain, if a request did.
     pub fn request_id(&self) -> Option<&RequestId> {
-        self.chain.request().map(|request| &request.id)
+        self.chain.request.as_ref().map(|request| &request.id)
     }
 
     /// Reports a crash as `server:crashed`, with the request that began the chain (spec E1). When the application is
     /// gone it is only logged.
     pub fn report(&self, mut crash: Crash) {
-        if let Some(request) = self.chain.request().filter(|_| self.chain.depth() == 0) {
+        if let Some(request) = self.chain.request.as_ref().filter(|_| self.chain.depth() == 0) {
             // The caller is the request's own, so the crash is its handler's.
             crash.module = crash.module.or_else(|| request.route.module.clone());
         }
