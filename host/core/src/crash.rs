@@ -17,23 +17,18 @@ pub const CRASHED: &str = "crashed";
 #[serde(rename_all = "kebab-case")]
 pub struct Crash {
     /// The adapter that served the request, or failed.
-    #[serde(default)]
     pub adapter: Option<String>,
     /// The kind.
     pub kind: CrashKind,
     /// The details for the log: a trap's backtrace, a panic's message, an error with its causes.
     pub message: String,
     /// The module whose code ran.
-    #[serde(default)]
     pub module: Option<String>,
     /// The route: method and full pattern.
-    #[serde(default)]
     pub route: Option<String>,
     /// The request's id.
-    #[serde(default)]
     pub request_id: Option<String>,
     /// The limit that was hit, by the name of its setting: `memory`, `deadline`, `body`, ….
-    #[serde(default)]
     pub limit: Option<String>,
     /// When, in milliseconds since 1970-01-01 UTC.
     pub time: u64,
@@ -127,12 +122,6 @@ impl Crash {
         self.module = Some(module.into());
         self
     }
-}
-
-/// Whether the full name of an event is one of the server's own channel.
-pub(crate) fn is_of_server(name: &str) -> bool {
-    name.strip_prefix(SERVER_CHANNEL)
-        .is_some_and(|rest| rest.starts_with(':'))
 }
 
 /// The text of a panic, if it has one.

@@ -1,7 +1,6 @@
 //! A failure that may cross every boundary: to a client, to a guest, between channels.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use http::StatusCode;
 
@@ -10,7 +9,7 @@ use crate::{Crash, CrashKind};
 /// The kind of a failure: a word from an open list, so that a new word breaks no module that was built before it.
 ///
 /// The words are those of the contract's `types.failure`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, derive_more::Display)]
 pub struct FailureCode(Cow<'static, str>);
 
 impl FailureCode {
@@ -48,12 +47,6 @@ impl FailureCode {
     }
 }
 
-impl fmt::Display for FailureCode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
 /// An error that may end a request: the client gets [`status`](Self::status) and the body `{"message": …}` (spec H4).
 ///
 /// Listeners return it to their callers, and a handler that returns `Err(Failure)` ends its request with it. The message
@@ -65,7 +58,8 @@ impl fmt::Display for FailureCode {
 /// let failure = Failure::new(StatusCode::NOT_FOUND, "no product has the id `7`");
 /// assert_eq!(failure.to_string(), "no product has the id `7`");
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
 pub struct Failure {
     code: FailureCode,
     status: StatusCode,
@@ -153,11 +147,3 @@ impl Failure {
         &self.message
     }
 }
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Failure {}

@@ -15,7 +15,6 @@
 //! # Ok::<(), pointwork_core::limits::LimitError>(())
 //! ```
 
-use std::error::Error;
 use std::fmt;
 use std::mem::discriminant;
 use std::time::Duration;
@@ -120,8 +119,14 @@ impl Limit {
         doc: &'static str,
         configurable: bool,
         default: Option<Amount>,
-        (min, max): (Amount, Amount),
+        min: Amount,
+        max: u64,
     ) -> Self {
+        let max = match min {
+            Amount::Bytes(_) => Amount::Bytes(max),
+            Amount::Count(_) => Amount::Count(max),
+            Amount::Time(_) => Amount::Time(Duration::MAX),
+        };
         Self {
             group,
             field,
@@ -155,16 +160,9 @@ impl fmt::Display for Amount {
 }
 
 /// A limit that cannot be set. The message names the limit, the value and what was expected.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct LimitError(String);
-
-impl fmt::Display for LimitError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl Error for LimitError {}
 
 /// The type of a field that is a limit.
 #[doc(hidden)]
@@ -278,7 +276,8 @@ macro_rules! limits {
                     concat!($($doc, "\n"),*),
                     $crate::limits!(@configurable $($place)?),
                     $crate::limits!(@default $unit $default $($suffix)?),
-                    $crate::limits!(@bounds $unit $type $(, $min)?),
+                    $crate::limits!(@min $unit $($min)?),
+                    <$type as $crate::limits::Field>::MAX,
                 ),
             )*];
 
@@ -319,25 +318,10 @@ macro_rules! limits {
     (@time $number:literal ms) => { std::time::Duration::from_millis($number) };
     (@time $number:literal s) => { std::time::Duration::from_secs($number) };
 
-    (@bounds time $type:ty) => {
-        (
-            $crate::limits::Amount::Time(std::time::Duration::from_nanos(1)),
-            $crate::limits::Amount::Time(std::time::Duration::MAX),
-        )
-    };
-    (@bounds bytes $type:ty) => {
-        (
-            $crate::limits::Amount::Bytes(0),
-            $crate::limits::Amount::Bytes(<$type as $crate::limits::Field>::MAX),
-        )
-    };
-    (@bounds count $type:ty) => { $crate::limits!(@bounds count $type, 0) };
-    (@bounds count $type:ty, $min:literal) => {
-        (
-            $crate::limits::Amount::Count($min),
-            $crate::limits::Amount::Count(<$type as $crate::limits::Field>::MAX),
-        )
-    };
+    (@min time) => { $crate::limits::Amount::Time(std::time::Duration::from_nanos(1)) };
+    (@min bytes) => { $crate::limits::Amount::Bytes(0) };
+    (@min count) => { $crate::limits::Amount::Count(0) };
+    (@min count $min:literal) => { $crate::limits::Amount::Count($min) };
 }
 
 #[cfg(test)]

@@ -1,15 +1,16 @@
 //! The bus: carries each event to its listener.
 
-use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use arc_swap::ArcSwap;
-use futures_channel::oneshot;
+use derive_more::Debug;
+use event_listener::Event;
 use futures_util::FutureExt;
 use http::StatusCode;
+use parking_lot::{Mutex, MutexGuard};
 use tracing::Instrument;
 
 use super::caller::{Caller, Delivery, HandedOver, Subscription};
@@ -27,26 +28,22 @@ use crate::{Crash, CrashKind, Error, Executor, Failure, FailureCode};
 /// `call` runs the listener within the caller. `emit` puts the event into a bounded queue: the events of one channel are
 /// delivered one after the other, in the order emitted. An event that follows another within a millisecond may wait for as
 /// long; one that carries a context never does.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
+#[debug("Bus {{ waiting: {}, refused: {} }}", self.waiting(), self.refused())]
 pub struct Bus(Arc<BusState>);
 
 /// A bus that is not kept alive.
 ///
 /// Every context and every delivery has one. A guest may keep those in its instance for ever, and the bus has the guest's
 /// module among its listeners: a strong reference would be a leak.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
+#[debug("WeakBus")]
 pub(crate) struct WeakBus(Weak<BusState>);
 
 impl WeakBus {
     pub(crate) fn upgrade(&self) -> Result<Bus, Failure> {
         let bus = self.0.upgrade().map(Bus);
         bus.ok_or_else(|| Failure::internal(FailureCode::GONE, "the application has ended"))
-    }
-}
-
-impl fmt::Debug for WeakBus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("WeakBus")
     }
 }
 
@@ -58,19 +55,13 @@ struct BusState {
     refused: AtomicU64,
     waiting: AtomicUsize,
     requests: Arc<AtomicUsize>,
-    drained: Mutex<Vec<oneshot::Sender<()>>>,
-}
-
-impl fmt::Debug for Bus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Bus")
-            .field("waiting", &self.waiting())
-            .field("refused", &self.refused())
-            .finish()
-    }
+    /// Notified when no emitted event waits any more.
+    drained: Event,
 }
 
 /// A change of listeners that is ready to be published; see [`Bus::stage`].
+#[derive(Debug)]
+#[debug("StagedListeners")]
 #[must_use = "nothing changes until `publish`"]
 pub struct StagedListeners<'a> {
     bus: &'a Bus,
@@ -82,12 +73,6 @@ impl StagedListeners<'_> {
     /// Makes the change visible. Calls and events that are in flight go on with the listeners they found.
     pub fn publish(self) {
         self.bus.0.registry.store(Arc::new(self.registry));
-    }
-}
-
-impl fmt::Debug for StagedListeners<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("StagedListeners")
     }
 }
 
@@ -111,7 +96,7 @@ impl Bus {
             refused: AtomicU64::new(0),
             waiting: AtomicUsize::new(0),
             requests: Arc::default(),
-            drained: Mutex::default(),
+            drained: Event::new(),
         }))
     }
 
@@ -134,7 +119,7 @@ impl Bus {
         without: Option<&str>,
         subscriptions: impl IntoIterator<Item = Subscription>,
     ) -> Result<StagedListeners<'_>, Error> {
-        let changing = self.0.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let changing = self.0.changing.lock();
         let mut registry = Registry::clone(&self.0.registry.load());
         if let Some(module) = without {
             registry.remove(module);
@@ -187,17 +172,10 @@ impl Bus {
     /// # Cancel safety
     /// Cancel safe.
     pub async fn drained(&self) {
-        let receiver = {
-            let mut drained = self.0.drained.lock().unwrap_or_else(PoisonError::into_inner);
-            if self.waiting() == 0 {
-                return;
-            }
-            let (sender, receiver) = oneshot::channel();
-            drained.push(sender);
-            receiver
-        };
-        // An error means that the bus is gone, and its events with it.
-        let _ = receiver.await;
+        let listener = self.0.drained.listen();
+        if self.waiting() > 0 {
+            listener.await;
+        }
     }
 
     pub(crate) async fn call(&self, caller: &Caller, event: &str, payload: Payload) -> Result<Payload, Failure> {
@@ -308,7 +286,7 @@ impl Bus {
         } = emitted;
         let time = self.0.options.deadline;
         let deadline = Instant::now() + time;
-        delivery.caller.chain.limit(deadline);
+        delivery.caller.chain.deadline = Some(deadline);
         let chain = delivery.caller.chain.clone();
         let run = self.run(&registered, &chain, delivery, payload);
         let reason = match within(&*self.0.executor, deadline, run).await {
@@ -350,12 +328,8 @@ impl Bus {
     }
 
     fn delivered(&self) {
-        let mut drained = self.0.drained.lock().unwrap_or_else(PoisonError::into_inner);
         if self.0.waiting.fetch_sub(1, Ordering::Relaxed) == 1 {
-            for sender in drained.drain(..) {
-                // Whoever waited may have given up.
-                let _ = sender.send(());
-            }
+            self.0.drained.notify(usize::MAX);
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Both ends of an event: who calls or emits it, and who listens.
 
 use std::any::Any;
-use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Instant;
@@ -36,13 +35,13 @@ impl Caller {
 
     /// The id of the request that began the chain, if a request did.
     pub fn request_id(&self) -> Option<&RequestId> {
-        self.chain.request().map(|request| &request.id)
+        self.chain.request.as_ref().map(|request| &request.id)
     }
 
     /// Reports a crash as `server:crashed`, with the request that began the chain (spec E1). When the application is
     /// gone it is only logged.
     pub fn report(&self, mut crash: Crash) {
-        if let Some(request) = self.chain.request().filter(|_| self.chain.depth() == 0) {
+        if let Some(request) = self.chain.request.as_ref().filter(|_| self.chain.depth() == 0) {
             // The caller is the request's own, so the crash is its handler's.
             crash.module = crash.module.or_else(|| request.route.module.clone());
         }
@@ -162,6 +161,8 @@ where
 }
 
 /// A listener under its channel and event, ready to be registered.
+#[derive(derive_more::Debug)]
+#[debug("Subscription({channel}:{event})")]
 pub struct Subscription {
     /// The channel's name.
     pub channel: String,
@@ -171,10 +172,4 @@ pub struct Subscription {
     pub module: Option<String>,
     /// The listener.
     pub listener: Arc<dyn Listener>,
-}
-
-impl fmt::Debug for Subscription {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Subscription({}:{})", self.channel, self.event)
-    }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::crash::is_of_server;
+use crate::crash::SERVER_CHANNEL;
 use crate::routing::RouteRecord;
 use crate::{Failure, FailureCode, RequestId};
 
@@ -17,8 +17,8 @@ pub const MAX_DEPTH: u8 = 8;
 #[derive(Clone, Debug, Default)]
 pub struct Chain {
     last: Option<Arc<Link>>,
-    deadline: Option<Instant>,
-    request: Option<RequestOrigin>,
+    pub(crate) deadline: Option<Instant>,
+    pub(crate) request: Option<RequestOrigin>,
 }
 
 /// The request that began a chain, as the crashes of whatever runs in it name it.
@@ -77,13 +77,11 @@ impl Chain {
         waiting + usize::from(request.is_some_and(|request| request.route.module.as_deref() == Some(module)))
     }
 
-    pub(crate) fn request(&self) -> Option<&RequestOrigin> {
-        self.request.as_ref()
-    }
-
     /// Whether an event of the server's own led here.
     pub(crate) fn is_of_server(&self) -> bool {
-        self.links().any(|link| is_of_server(&link.event))
+        self.links()
+            .filter_map(|link| link.event.split_once(':'))
+            .any(|(channel, _)| channel == SERVER_CHANNEL)
     }
 
     /// The chain one call further, to a listener of `module`.
@@ -100,11 +98,6 @@ impl Chain {
             deadline: None,
             ..self.grow(event, module, true)?
         })
-    }
-
-    /// Sets when whatever runs in the chain is cancelled.
-    pub(crate) fn limit(&mut self, deadline: Instant) {
-        self.deadline = Some(deadline);
     }
 
     fn grow(&self, event: &Arc<str>, module: Option<&Arc<str>>, emitted: bool) -> Result<Self, Failure> {

@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use crate::Executor;
 
@@ -55,7 +56,7 @@ impl<T> Default for Queue<T> {
 impl<T> Queue<T> {
     /// Adds an item. Returns `true` if the queue has no task and needs one.
     pub(crate) fn push(&self, item: T, urgent: bool) -> bool {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         state.urgent |= urgent;
         state.items.push_back(item);
         let needs_task = !std::mem::replace(&mut state.has_task, true);
@@ -69,13 +70,13 @@ impl<T> Queue<T> {
 
     /// The next item, as soon as there is one. `None` after [`LINGER`] without one: the queue then has no task any more.
     pub(crate) async fn next(&self, executor: &dyn Executor) -> Option<T> {
-        if let Some(item) = self.lock().pop() {
+        if let Some(item) = self.0.lock().pop() {
             return Some(item);
         }
         let mut timer = pin!(executor.sleep_until(Instant::now() + LINGER));
         poll_fn(|cx| {
             let over = timer.as_mut().poll(cx).is_ready();
-            let mut state = self.lock();
+            let mut state = self.0.lock();
             if !over && !state.is_due() {
                 state.lingering = Some(cx.waker().clone());
                 return Poll::Pending;
@@ -86,10 +87,5 @@ impl<T> Queue<T> {
             Poll::Ready(item)
         })
         .await
-    }
-
-    fn lock(&self) -> MutexGuard<'_, QueueState<T>> {
-        // Nothing panics while it holds the lock.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

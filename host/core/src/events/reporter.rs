@@ -50,7 +50,7 @@ impl Bus {
     /// Reports a crash at the end of a chain, with the request that began it. A crash that a listener of the server's own
     /// events causes is only logged: it must not cause another such event.
     pub(crate) fn report_in(&self, chain: &Chain, mut crash: Crash) {
-        if let Some(request) = chain.request() {
+        if let Some(request) = &chain.request {
             crash.request_id.get_or_insert_with(|| request.id.to_string());
             crash.route.get_or_insert_with(|| request.route.to_string());
             crash.adapter = crash.adapter.or_else(|| request.adapter.map(str::to_owned));

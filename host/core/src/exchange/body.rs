@@ -1,6 +1,6 @@
 //! Request and reply bodies.
 
-use std::fmt;
+use std::future::ready;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll, ready};
@@ -8,50 +8,34 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_channel::mpsc;
-use futures_util::{SinkExt, StreamExt};
+use futures_util::{SinkExt, StreamExt, stream};
 use http::StatusCode;
 use http_body::{Body as HttpBody, Frame, SizeHint};
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, StreamBody};
 
 use crate::events::caller::Caller;
 use crate::{BoxFuture, Crash, CrashKind, Executor, Failure, FailureCode};
 
 /// Why a body broke off.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BodyError {
     /// It is longer than the limit, in bytes.
+    #[error("the body is longer than {limit} bytes")]
     TooLarge {
         /// The limit, in bytes.
         limit: u64,
     },
     /// It stopped before its end: the client went away, or the writer was dropped without
     /// [`finish`](BodyWriter::finish).
+    #[error("the body broke off before its end")]
     Incomplete,
     /// The client took longer than the adapter waits.
+    #[error("the body did not arrive in time")]
     Timeout,
     /// Anything else that the adapter met.
-    Transport(Box<dyn std::error::Error + Send + Sync>),
-}
-
-impl fmt::Display for BodyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooLarge { limit } => write!(f, "the body is longer than {limit} bytes"),
-            Self::Incomplete => f.write_str("the body broke off before its end"),
-            Self::Timeout => f.write_str("the body did not arrive in time"),
-            Self::Transport(_) => f.write_str("the body could not be read"),
-        }
-    }
-}
-
-impl std::error::Error for BodyError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Transport(source) => Some(&**source),
-            _ => None,
-        }
-    }
+    #[error("the body could not be read")]
+    Transport(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl From<&BodyError> for Failure {
@@ -68,7 +52,8 @@ impl From<&BodyError> for Failure {
 /// A body, whole or piece by piece. Every adapter turns its own kind into this one, and this one into its own.
 ///
 /// It is an [`http_body::Body`] with `Bytes` as data; trailers pass through.
-#[derive(Default)]
+#[derive(Default, derive_more::Debug)]
+#[debug("Body({:?})", self.size_hint())]
 pub struct Body(BodyKind);
 
 #[derive(Default)]
@@ -79,6 +64,7 @@ enum BodyKind {
     Stream {
         body: Pin<Box<dyn HttpBody<Data = Bytes, Error = BodyError> + Send>>,
         limit: Option<LengthLimit>,
+        timeout: Option<Box<Timeout>>,
     },
 }
 
@@ -99,53 +85,49 @@ impl Body {
         Self(BodyKind::Stream {
             body: Box::pin(body),
             limit: None,
+            timeout: None,
         })
     }
 
     /// A body that is written piece by piece, with room for one piece that was not yet read.
     pub fn channel() -> (BodyWriter, Self) {
         let (sender, receiver) = mpsc::channel(0);
-        (
-            BodyWriter { sender },
-            Self::stream(ChannelBody { receiver, ended: false }),
-        )
+        let data = |piece: Option<Bytes>| piece.map(|piece| Ok(Frame::data(piece)));
+        // Only a writer that was dropped closes the channel before the end.
+        let broken_off = stream::iter([Some(Err(BodyError::Incomplete))]);
+        let pieces = receiver.map(data).chain(broken_off);
+        let body = StreamBody::new(pieces.take_while(|piece| ready(piece.is_some())).filter_map(ready));
+        (BodyWriter { sender }, Self::stream(body))
     }
 
     /// The same body, breaking off with [`BodyError::TooLarge`] after `limit` bytes.
     ///
     /// # Errors
     /// At once, if the body declares that it is longer.
-    pub fn limited(self, limit: u64) -> Result<Self, BodyError> {
+    pub fn limited(mut self, limit: u64) -> Result<Self, BodyError> {
         if self.size_hint().lower() > limit {
             return Err(BodyError::TooLarge { limit });
         }
-        match self.0 {
-            BodyKind::Stream { body, .. } => {
-                let limit = Some(LengthLimit {
-                    bytes: limit,
-                    left: limit,
-                });
-                Ok(Self(BodyKind::Stream { body, limit }))
-            }
-            whole => Ok(Self(whole)),
+        if let BodyKind::Stream { limit: current, .. } = &mut self.0 {
+            let (bytes, left) = (limit, limit);
+            *current = Some(LengthLimit { bytes, left });
         }
+        Ok(self)
     }
 
     /// The same body, breaking off with [`BodyError::Timeout`] when its next piece takes longer than `pause`; `None` is unlimited.
     ///
     /// Only the time during which somebody waits counts. A body that came along with its head costs no timer.
     #[must_use]
-    pub fn within(self, pause: Option<Duration>, executor: &Arc<dyn Executor>) -> Self {
-        let Some(pause) = pause else { return self };
-        match self.0 {
-            BodyKind::Stream { .. } => Self::stream(Timed {
-                body: self,
+    pub fn within(mut self, pause: Option<Duration>, executor: &Arc<dyn Executor>) -> Self {
+        if let (BodyKind::Stream { timeout, .. }, Some(pause)) = (&mut self.0, pause) {
+            *timeout = Some(Box::new(Timeout {
                 pause,
                 executor: executor.clone(),
                 timer: None,
-            }),
-            whole => Self(whole),
+            }));
         }
+        self
     }
 
     /// The length in bytes, if it is known beforehand.
@@ -188,16 +170,6 @@ impl Body {
     }
 }
 
-impl fmt::Debug for Body {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let hint = self.size_hint();
-        f.debug_struct("Body")
-            .field("at_least", &hint.lower())
-            .field("exactly", &hint.exact())
-            .finish()
-    }
-}
-
 impl<T: Into<Bytes>> From<T> for Body {
     fn from(bytes: T) -> Self {
         let bytes = bytes.into();
@@ -221,8 +193,14 @@ impl HttpBody for Body {
                 self.0 = BodyKind::Empty;
                 Poll::Ready(Some(Ok(Frame::data(bytes))))
             }
-            BodyKind::Stream { body, limit } => {
-                let frame = ready!(body.as_mut().poll_frame(cx));
+            BodyKind::Stream { body, limit, timeout } => {
+                let polled = body.as_mut().poll_frame(cx);
+                if let Some(timeout) = timeout
+                    && timeout.is_over(polled.is_pending(), cx)
+                {
+                    return Poll::Ready(Some(Err(BodyError::Timeout)));
+                }
+                let frame = ready!(polled);
                 let data = frame
                     .as_ref()
                     .and_then(|frame| frame.as_ref().ok())
@@ -256,69 +234,21 @@ impl HttpBody for Body {
 }
 
 /// See [`Body::within`].
-struct Timed {
-    body: Body,
+struct Timeout {
     pause: Duration,
     executor: Arc<dyn Executor>,
     /// Runs while somebody waits.
     timer: Option<BoxFuture<'static, ()>>,
 }
 
-impl HttpBody for Timed {
-    type Data = Bytes;
-    type Error = BodyError;
-
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        let this = self.get_mut();
-        if let Poll::Ready(frame) = Pin::new(&mut this.body).poll_frame(cx) {
-            this.timer = None;
-            return Poll::Ready(frame);
+impl Timeout {
+    fn is_over(&mut self, waits: bool, cx: &mut TaskContext<'_>) -> bool {
+        let start = || self.executor.sleep_until(Instant::now() + self.pause);
+        let over = waits && self.timer.get_or_insert_with(start).as_mut().poll(cx).is_ready();
+        if over || !waits {
+            self.timer = None;
         }
-        let timer = this
-            .timer
-            .get_or_insert_with(|| this.executor.sleep_until(Instant::now() + this.pause));
-        ready!(timer.as_mut().poll(cx));
-        this.timer = None;
-        Poll::Ready(Some(Err(BodyError::Timeout)))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
-enum Chunk {
-    Data(Bytes),
-    End,
-}
-
-struct ChannelBody {
-    receiver: mpsc::Receiver<Chunk>,
-    ended: bool,
-}
-
-impl HttpBody for ChannelBody {
-    type Data = Bytes;
-    type Error = BodyError;
-
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        if self.ended {
-            return Poll::Ready(None);
-        }
-        let piece = ready!(self.receiver.poll_next_unpin(cx));
-        if let Some(Chunk::Data(data)) = piece {
-            return Poll::Ready(Some(Ok(Frame::data(data))));
-        }
-        self.ended = true;
-        Poll::Ready(piece.is_none().then_some(Err(BodyError::Incomplete)))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.ended
+        over
     }
 }
 
@@ -327,7 +257,8 @@ impl HttpBody for ChannelBody {
 /// Dropping it without [`finish`](Self::finish) breaks the reply off, so that the client can tell that it is not whole.
 #[derive(Debug)]
 pub struct BodyWriter {
-    sender: mpsc::Sender<Chunk>,
+    /// `None` is the end.
+    sender: mpsc::Sender<Option<Bytes>>,
 }
 
 impl BodyWriter {
@@ -343,7 +274,7 @@ impl BodyWriter {
         if data.is_empty() {
             return Ok(());
         }
-        self.send(Chunk::Data(data)).await
+        self.send(Some(data)).await
     }
 
     /// Ends the body.
@@ -354,10 +285,10 @@ impl BodyWriter {
     /// # Cancel safety
     /// Cancelled, the body counts as broken off.
     pub async fn finish(mut self) -> Result<(), Failure> {
-        self.send(Chunk::End).await
+        self.send(None).await
     }
 
-    async fn send(&mut self, piece: Chunk) -> Result<(), Failure> {
+    async fn send(&mut self, piece: Option<Bytes>) -> Result<(), Failure> {
         // Not `send`, which would go on waiting until the piece is read.
         self.sender
             .feed(piece)

@@ -1,6 +1,5 @@
 //! One request, as its handler sees it.
 
-use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
@@ -21,6 +20,8 @@ use crate::{Body, Crash, Failure, FailureCode, Payload, RequestId};
 /// The router makes it when a route has matched, so its [`params`](Self::params) are full before the handler runs; a
 /// middleware that saw the request earlier saw none (spec H2). Clones are further holders of the same request. When the
 /// last holder is dropped and nobody replied, the client gets 500 at once (spec H7).
+#[derive(derive_more::Debug)]
+#[debug("Context({} {}, {})", self.method(), self.path(), self.request_id())]
 pub struct Context(Arc<Exchange>);
 
 impl Clone for Context {
@@ -132,24 +133,12 @@ impl Context {
         Ok(BodyReader::new(body, self.caller().clone()))
     }
 
-    /// Calls an event by its type; see [`Caller::call`].
-    ///
-    /// # Errors
-    /// As [`Caller::call`].
-    ///
-    /// # Cancel safety
-    /// Cancelling cancels the listener.
+    /// Calls an event by its type, as [`Caller::call`], with the same errors and cancel safety.
     pub async fn call<E: IoEvent>(&self, payload: &E::Payload) -> Result<E::Output, Failure> {
         self.caller().call::<E>(payload).await
     }
 
-    /// Calls an event by its name; see [`Caller::call_raw`].
-    ///
-    /// # Errors
-    /// As [`Caller::call_raw`].
-    ///
-    /// # Cancel safety
-    /// Cancelling cancels the listener.
+    /// Calls an event by its name, as [`Caller::call_raw`], with the same errors and cancel safety.
     pub async fn call_raw(&self, event: &str, payload: Payload) -> Result<Payload, Failure> {
         self.caller().call_raw(event, payload).await
     }
@@ -240,15 +229,5 @@ impl Delivery {
     pub fn take_context(&mut self) -> Option<Context> {
         let context = self.handed_over.take()?.downcast().ok()?;
         Some(*context)
-    }
-}
-
-impl fmt::Debug for Context {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Context")
-            .field("method", self.method())
-            .field("path", &self.path())
-            .field("request_id", &format_args!("{}", self.request_id()))
-            .finish_non_exhaustive()
     }
 }

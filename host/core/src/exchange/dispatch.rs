@@ -17,7 +17,7 @@ use super::context::Context;
 use super::finish::finish;
 use super::handler::{Handler, HandlerFuture};
 use super::reply::{Outcome, check_reply, error_reply};
-use super::reply_cell::Arrival;
+use super::reply_cell::End;
 use super::state::{Exchange, Extensions};
 use crate::crash::panic_message;
 use crate::{BoxFuture, Crash, CrashKind, Executor, Failure};
@@ -37,6 +37,7 @@ impl Future for Responding {
             Self::Answer(answer) => answer.take().map_or(Poll::Pending, Poll::Ready),
             Self::Handler(dispatch) => {
                 let reply = ready!(dispatch.poll(cx));
+                dispatch.ended = true;
                 Poll::Ready(finish(&dispatch.exchange.method, dispatch.conclude(reply)))
             }
         }
@@ -56,9 +57,6 @@ pub(crate) struct Dispatch {
     arrived: Instant,
     ended: bool,
 }
-
-/// The end of a request: a reply, or a crash that is answered and reported.
-type End = Result<Response<Body>, Crash>;
 
 impl Dispatch {
     /// Calls the handler, which may panic before there is a future to poll.
@@ -83,31 +81,24 @@ impl Dispatch {
     }
 
     fn poll(&mut self, cx: &mut TaskContext<'_>) -> Poll<End> {
-        let end = ready!(self.poll_end(cx));
-        self.ended = true;
-        Poll::Ready(end)
-    }
-
-    fn poll_end(&mut self, cx: &mut TaskContext<'_>) -> Poll<End> {
         if let Some(end) = self.poll_handler(cx) {
             self.exchange.reply.close();
             return Poll::Ready(end);
         }
         match self.exchange.reply.poll(cx) {
-            Poll::Ready(Arrival::Reply(reply)) => {
-                self.let_the_handler_finish(&reply);
-                return Poll::Ready(Ok(reply));
-            }
-            Poll::Ready(Arrival::Crashed(crash)) => {
-                self.handler = None;
-                return Poll::Ready(Err(*crash));
+            Poll::Ready(Some(end)) => {
+                match &end {
+                    Ok(reply) => self.let_the_handler_finish(reply),
+                    Err(_) => self.handler = None,
+                }
+                return Poll::Ready(end);
             }
             // A handler may drop its context and return a value all the same.
-            Poll::Ready(Arrival::Abandoned) if self.handler.is_none() => {
+            Poll::Ready(None) if self.handler.is_none() => {
                 let message = "every holder of the context is gone and nobody replied";
                 return Poll::Ready(Err(Crash::new(CrashKind::NoReply, message)));
             }
-            Poll::Ready(Arrival::Abandoned) | Poll::Pending => {}
+            Poll::Ready(None) | Poll::Pending => {}
         }
         ready!(self.poll_timer(cx));
         self.exchange.reply.close();

@@ -1,5 +1,7 @@
 //! The values that a handler may return.
 
+use std::convert::identity;
+
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
@@ -7,7 +9,7 @@ use serde::Serialize;
 
 use super::body::Body;
 use super::context::Context;
-use crate::{Crash, Failure, FailureCode};
+use crate::{Crash, Failure, FailureCode, JSON};
 
 /// How a handler ended.
 #[derive(Debug)]
@@ -43,7 +45,10 @@ pub trait IntoReply {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Json<T>(pub T);
 
-pub(crate) fn with_content(content_type: &'static str, body: impl Into<Body>) -> Response<Body> {
+const TEXT: &str = "text/plain; charset=utf-8";
+const BYTES: &str = "application/octet-stream";
+
+fn with_content(content_type: &'static str, body: impl Into<Body>) -> Response<Body> {
     let mut response = Response::new(body.into());
     response
         .headers_mut()
@@ -59,76 +64,45 @@ pub fn error_reply(status: StatusCode, message: &str) -> Response<Body> {
     }
     // A string always has a JSON form.
     let body = serde_json::to_vec(&Message { message }).unwrap_or_default();
-    let mut response = with_content("application/json", body);
+    let mut response = with_content(JSON, body);
     *response.status_mut() = status;
     response
 }
 
-impl IntoReply for Outcome {
-    fn into_reply(self) -> Outcome {
-        self
-    }
+macro_rules! into_reply {
+    ($($value:ty => $outcome:expr;)*) => {$(
+        impl IntoReply for $value {
+            fn into_reply(self) -> Outcome {
+                $outcome(self)
+            }
+        }
+    )*};
 }
 
-impl IntoReply for Response<Body> {
-    fn into_reply(self) -> Outcome {
-        Outcome::Reply(self)
-    }
-}
-
-impl IntoReply for &'static str {
-    fn into_reply(self) -> Outcome {
-        Outcome::Reply(with_content("text/plain; charset=utf-8", self))
-    }
-}
-
-impl IntoReply for String {
-    fn into_reply(self) -> Outcome {
-        Outcome::Reply(with_content("text/plain; charset=utf-8", self))
-    }
-}
-
-impl IntoReply for Bytes {
-    fn into_reply(self) -> Outcome {
-        Outcome::Reply(with_content("application/octet-stream", self))
-    }
-}
-
-impl IntoReply for Vec<u8> {
-    fn into_reply(self) -> Outcome {
-        Bytes::from(self).into_reply()
-    }
+into_reply! {
+    Outcome => identity;
+    Response<Body> => Outcome::Reply;
+    &'static str => |text| Outcome::Reply(with_content(TEXT, text));
+    String => |text| Outcome::Reply(with_content(TEXT, text));
+    Bytes => |bytes| Outcome::Reply(with_content(BYTES, bytes));
+    Vec<u8> => |bytes| Outcome::Reply(with_content(BYTES, bytes));
+    serde_json::Value => |value| Json(value).into_reply();
+    Failure => |failure: Failure| Outcome::Reply(error_reply(failure.status(), failure.message()));
+    StatusCode => |status| (status, Response::new(Body::empty())).into_reply();
+    Context => |_| Outcome::Deferred;
+    &Context => |_| Outcome::Deferred;
+    () => |()| Outcome::Deferred;
 }
 
 impl<T: Serialize> IntoReply for Json<T> {
     fn into_reply(self) -> Outcome {
         match serde_json::to_vec(&self.0) {
-            Ok(body) => Outcome::Reply(with_content("application/json", body)),
+            Ok(body) => Outcome::Reply(with_content(JSON, body)),
             Err(error) => {
                 let message = format!("the reply cannot be written as JSON: {error}");
                 Failure::new(StatusCode::INTERNAL_SERVER_ERROR, message).into_reply()
             }
         }
-    }
-}
-
-impl IntoReply for serde_json::Value {
-    fn into_reply(self) -> Outcome {
-        Json(self).into_reply()
-    }
-}
-
-impl IntoReply for Failure {
-    fn into_reply(self) -> Outcome {
-        Outcome::Reply(error_reply(self.status(), self.message()))
-    }
-}
-
-impl IntoReply for StatusCode {
-    fn into_reply(self) -> Outcome {
-        let mut response = Response::new(Body::empty());
-        *response.status_mut() = self;
-        Outcome::Reply(response)
     }
 }
 
@@ -159,24 +133,6 @@ impl<T: IntoReply, E: Into<Failure>> IntoReply for Result<T, E> {
             Ok(value) => value.into_reply(),
             Err(error) => error.into().into_reply(),
         }
-    }
-}
-
-impl IntoReply for Context {
-    fn into_reply(self) -> Outcome {
-        Outcome::Deferred
-    }
-}
-
-impl IntoReply for &Context {
-    fn into_reply(self) -> Outcome {
-        Outcome::Deferred
-    }
-}
-
-impl IntoReply for () {
-    fn into_reply(self) -> Outcome {
-        Outcome::Deferred
     }
 }
 

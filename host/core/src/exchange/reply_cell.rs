@@ -1,11 +1,11 @@
 //! The cell that a request's one reply is put into.
 
 use std::future::Future;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context as TaskContext, Poll, Waker};
 
 use event_listener::Event;
 use http::Response;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::body::Body;
 use crate::{Crash, Failure, FailureCode};
@@ -35,18 +35,13 @@ enum ReplyState {
     Closed,
 }
 
-/// The content of the cell, for the dispatcher.
-#[derive(Debug)]
-pub(crate) enum Arrival {
-    Reply(Response<Body>),
-    Crashed(Box<Crash>),
-    Abandoned,
-}
+/// The end of a request: a reply, or a crash that is answered and reported.
+pub(crate) type End = Result<Response<Body>, Crash>;
 
 impl ReplyCell {
     /// Fills the cell.
     pub(crate) fn fill(&self, reply: Response<Body>) -> Result<(), Failure> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         match &*state {
             ReplyState::Empty | ReplyState::Awaited(_) | ReplyState::Abandoned => {
                 wake(std::mem::replace(&mut *state, ReplyState::Filled(reply)), state);
@@ -62,7 +57,7 @@ impl ReplyCell {
 
     /// Reserves the cell for the handler's own value, which the dispatcher has already.
     pub(crate) fn claim(&self) -> Result<(), Failure> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if matches!(&*state, ReplyState::Filled(_) | ReplyState::Taken) {
             return Err(Failure::already_replied());
         }
@@ -96,7 +91,7 @@ impl ReplyCell {
     }
 
     fn is_closed(&self) -> bool {
-        matches!(*self.lock(), ReplyState::Closed)
+        matches!(*self.state.lock(), ReplyState::Closed)
     }
 
     /// Completes when the cell is closed or dropped.
@@ -112,16 +107,17 @@ impl ReplyCell {
     }
 
     pub(crate) fn has_reply(&self) -> bool {
-        matches!(&*self.lock(), ReplyState::Filled(_) | ReplyState::Taken)
+        matches!(&*self.state.lock(), ReplyState::Filled(_) | ReplyState::Taken)
     }
 
-    pub(crate) fn poll(&self, cx: &mut TaskContext<'_>) -> Poll<Arrival> {
-        let mut state = self.lock();
+    /// Completes with the end of the request; with `None` if nobody can reply any more.
+    pub(crate) fn poll(&self, cx: &mut TaskContext<'_>) -> Poll<Option<End>> {
+        let mut state = self.state.lock();
         match std::mem::replace(&mut *state, ReplyState::Taken) {
-            ReplyState::Filled(reply) => Poll::Ready(Arrival::Reply(reply)),
+            ReplyState::Filled(reply) => Poll::Ready(Some(Ok(reply))),
             ReplyState::Crashed(crash) => {
                 *state = ReplyState::Closed;
-                Poll::Ready(Arrival::Crashed(crash))
+                Poll::Ready(Some(Err(*crash)))
             }
             ReplyState::Empty => {
                 *state = ReplyState::Awaited(cx.waker().clone());
@@ -134,21 +130,16 @@ impl ReplyCell {
             }
             ended @ (ReplyState::Taken | ReplyState::Abandoned | ReplyState::Closed) => {
                 *state = ended;
-                Poll::Ready(Arrival::Abandoned)
+                Poll::Ready(None)
             }
         }
     }
 
     fn end(&self, end: ReplyState) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if matches!(&*state, ReplyState::Empty | ReplyState::Awaited(_)) {
             wake(std::mem::replace(&mut *state, end), state);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, ReplyState> {
-        // Nothing panics while it holds the lock, so the state is whole even if the mutex is poisoned.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

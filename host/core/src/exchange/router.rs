@@ -1,10 +1,10 @@
 //! The router: from the head of a request to its answer, or to the exchange with a handler.
 
-use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Instant;
 
+use derive_more::Debug;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Version, header};
 
@@ -25,7 +25,8 @@ use crate::routing::{
 use crate::{Crash, CrashKind, Executor, Failure, RequestId};
 
 /// A route ready to be compiled into a router.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
+#[debug("Route({filter} {pattern})")]
 pub struct Route {
     /// Which methods it answers.
     pub filter: MethodFilter,
@@ -37,16 +38,11 @@ pub struct Route {
     pub handler: Arc<dyn Handler>,
 }
 
-impl fmt::Debug for Route {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Route({} {})", self.filter, self.pattern.as_str())
-    }
-}
-
 /// The table of one moment, and everything that a request needs on its way through it.
 ///
 /// Immutable: a change of routes makes a new router. An adapter holds the current one and pins it for each request.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
+#[debug("Router {{ routes: {}, .. }}", self.records().count())]
 pub struct Router {
     shared: Arc<RouterState>,
     adapter: Option<&'static str>,
@@ -196,14 +192,6 @@ impl Router {
         let exchange = Exchange::new(parts, body, params, record.clone(), request_id, caller, count);
         let executor = self.shared.executor.clone();
         Responding::Handler(Dispatch::start(exchange, &**handler, executor, arrived))
-    }
-}
-
-impl fmt::Debug for Router {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Router")
-            .field("routes", &self.shared.table.routes().len())
-            .finish_non_exhaustive()
     }
 }
 

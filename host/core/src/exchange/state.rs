@@ -1,10 +1,11 @@
 //! The one allocation of a request.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use http::request::Parts;
 use http::{HeaderMap, Method, Uri};
+use parking_lot::Mutex;
 
 use super::body::Body;
 use super::reply_cell::ReplyCell;
@@ -87,7 +88,7 @@ impl Exchange {
 
     /// The request body, once.
     pub(crate) fn take_body(&self) -> Option<Body> {
-        self.body.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.body.lock().take()
     }
 }
 
@@ -102,14 +103,14 @@ pub struct Extensions(Arc<Mutex<Vec<(String, String)>>>);
 impl Extensions {
     /// The value of a key.
     pub fn get(&self, key: &str) -> Option<String> {
-        let values = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let values = self.0.lock();
         let found = values.iter().find(|(known, _)| known == key);
         found.map(|(_, value)| value.clone())
     }
 
     /// Sets a key; the last value counts.
     pub fn set(&self, key: &str, value: impl Into<String>) {
-        let mut values = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut values = self.0.lock();
         match values.iter_mut().find(|(known, _)| known == key) {
             Some((_, old)) => *old = value.into(),
             None => values.push((key.to_owned(), value.into())),
@@ -118,7 +119,7 @@ impl Extensions {
 
     /// All values, as `key=value` separated by spaces, in the order set; for a log line.
     pub(crate) fn to_line(&self) -> String {
-        let values = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let values = self.0.lock();
         let values: Vec<_> = values.iter().map(|(key, value)| format!("{key}={value}")).collect();
         values.join(" ")
     }

@@ -6,6 +6,7 @@ use super::method::MethodFilter;
 use super::owner::Owner;
 use super::pattern::Pattern;
 use super::table::RouteEntry;
+use super::text::lines;
 
 /// One of the two routes of a [`Conflict`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,18 +27,14 @@ impl Party {
 }
 
 /// Two routes with the same method and the same shape (spec P7).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Conflict {
-    filter: MethodFilter,
-    later: Party,
-    earlier: Party,
+    pub(super) filter: MethodFilter,
+    pub(super) later: Party,
+    pub(super) earlier: Party,
 }
 
 impl Conflict {
-    pub(super) fn new(filter: MethodFilter, later: Party, earlier: Party) -> Self {
-        Self { filter, later, earlier }
-    }
-
     /// The method that both answer.
     pub fn filter(&self) -> &MethodFilter {
         &self.filter
@@ -62,47 +59,26 @@ impl fmt::Display for Conflict {
             _ => false,
         };
         write!(f, "route {filter} {} of ", later.pattern)?;
+        let (later, pattern, earlier) = (&later.owner, &earlier.pattern, &earlier.owner);
         if same_module {
             // The name of the module would not distinguish the two.
-            write!(
-                f,
-                "{:#} conflicts with {} of {:#}",
-                later.owner, earlier.pattern, earlier.owner
-            )
+            write!(f, "{later:#} conflicts with {pattern} of {earlier:#}")
         } else {
-            write!(
-                f,
-                "{} conflicts with {} of {}",
-                later.owner, earlier.pattern, earlier.owner
-            )
+            write!(f, "{later} conflicts with {pattern} of {earlier}")
         }
     }
 }
 
-impl std::error::Error for Conflict {}
-
-/// Every conflict of one set of routes; at least one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Every conflict of one set of routes; at least one. Displayed, each has a line, and those past 20 are counted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", lines(list))]
 pub struct Conflicts {
-    list: Vec<Conflict>,
+    pub(super) list: Vec<Conflict>,
 }
 
 impl Conflicts {
-    pub(super) fn new(list: Vec<Conflict>) -> Self {
-        Self { list }
-    }
-
     /// The conflicts, in the order of the later route's declaration.
     pub fn list(&self) -> &[Conflict] {
         &self.list
     }
 }
-
-/// One line for each conflict.
-impl fmt::Display for Conflicts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        super::text::lines(f, &self.list)
-    }
-}
-
-impl std::error::Error for Conflicts {}

@@ -121,24 +121,19 @@ pub fn validate(module: &str, controllers: &[ControllerDeclaration]) -> Result<V
     let count = declared.fold(0, usize::saturating_add);
     if count > MAX_ROUTES {
         check.refuse(None, None, DeclarationErrorKind::TooManyRoutes { count });
-        return Err(DeclarationErrors::new(check.errors));
+        return Err(DeclarationErrors { list: check.errors });
     }
     for controller in controllers {
         check.controller(controller);
     }
     if check.pattern_bytes > MAX_TOTAL_PATTERN_BYTES {
-        check.refuse(
-            None,
-            None,
-            DeclarationErrorKind::TooMuchPatternText {
-                bytes: check.pattern_bytes,
-            },
-        );
+        let bytes = check.pattern_bytes;
+        check.refuse(None, None, DeclarationErrorKind::TooMuchPatternText { bytes });
     }
     if check.errors.is_empty() {
         Ok(check.routes)
     } else {
-        Err(DeclarationErrors::new(check.errors))
+        Err(DeclarationErrors { list: check.errors })
     }
 }
 
@@ -155,19 +150,22 @@ impl Check<'_> {
             .push(DeclarationError::new(self.module, controller, handler, kind));
     }
 
+    /// The value of a result; an error is refused.
+    fn accept<T>(
+        &mut self,
+        controller: &str,
+        handler: Option<&str>,
+        result: Result<T, DeclarationErrorKind>,
+    ) -> Option<T> {
+        result.map_err(|kind| self.refuse(Some(controller), handler, kind)).ok()
+    }
+
     fn controller(&mut self, controller: &ControllerDeclaration) {
         let name = controller.name.as_str();
-        if let Some(kind) = bad_name(name) {
-            self.refuse(Some(name), None, kind);
-        }
+        self.accept(name, None, check_name(name));
         // An invalid prefix is one error of the controller, not one for each of its paths.
-        let prefix = match read(&controller.prefix, "") {
-            Ok(_) => Some(controller.prefix.as_str()),
-            Err(kind) => {
-                self.refuse(Some(name), None, kind);
-                None
-            }
-        };
+        let prefix = self.accept(name, None, read(&controller.prefix, ""));
+        let prefix = prefix.map(|_| controller.prefix.as_str());
         let shared_name: Arc<str> = name.into();
         for route in &controller.routes {
             self.route(&shared_name, prefix, route);
@@ -176,30 +174,14 @@ impl Check<'_> {
 
     fn route(&mut self, controller: &Arc<str>, prefix: Option<&str>, route: &RouteDeclaration) {
         let handler = route.name.as_str();
-        if let Some(kind) = bad_name(handler) {
-            self.refuse(Some(controller), Some(handler), kind);
-        }
-        let filter = match read_method(route.method.as_deref()) {
-            Ok(filter) => Some(filter),
-            Err(kind) => {
-                self.refuse(Some(controller), Some(handler), kind);
-                None
-            }
-        };
+        self.accept(controller, Some(handler), check_name(handler));
+        let filter = self.accept(controller, Some(handler), read_method(route.method.as_deref()));
         let handler_name: Arc<str> = handler.into();
-        let itself = [String::new()];
-        let paths = if route.paths.is_empty() {
-            &itself[..]
-        } else {
-            &route.paths
-        };
-        for path in paths {
-            let pattern = match read(prefix.unwrap_or_default(), path) {
-                Ok(pattern) => pattern,
-                Err(kind) => {
-                    self.refuse(Some(controller), Some(handler), kind);
-                    continue;
-                }
+        let itself = route.paths.is_empty().then_some("");
+        for path in route.paths.iter().map(String::as_str).chain(itself) {
+            let pattern = read(prefix.unwrap_or_default(), path);
+            let Some(pattern) = self.accept(controller, Some(handler), pattern) else {
+                continue;
             };
             self.pattern_bytes += pattern.as_str().len();
             if let (Some(filter), true) = (&filter, self.pattern_bytes <= MAX_TOTAL_PATTERN_BYTES) {
@@ -234,16 +216,17 @@ fn read_method(text: Option<&str>) -> Result<MethodFilter, DeclarationErrorKind>
     }
 }
 
-fn bad_name(name: &str) -> Option<DeclarationErrorKind> {
+fn check_name(name: &str) -> Result<(), DeclarationErrorKind> {
     if name.is_empty() {
-        return Some(DeclarationErrorKind::EmptyName);
+        return Err(DeclarationErrorKind::EmptyName);
     }
     if name.len() > MAX_NAME_BYTES {
-        return Some(DeclarationErrorKind::NameTooLong { bytes: name.len() });
+        return Err(DeclarationErrorKind::NameTooLong { bytes: name.len() });
     }
-    name.char_indices()
-        .find(|(_, character)| character.is_control())
-        .map(|(position, found)| DeclarationErrorKind::NameCharacter { position, found })
+    match name.char_indices().find(|(_, character)| character.is_control()) {
+        Some((position, found)) => Err(DeclarationErrorKind::NameCharacter { position, found }),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]

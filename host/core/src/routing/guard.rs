@@ -1,6 +1,6 @@
 //! The request guard: refuses request heads that HTTP servers treat differently, so that all adapters behave the same.
 
-use std::fmt;
+use std::str::FromStr;
 
 use http::header::{CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
 use http::request::Parts;
@@ -8,7 +8,8 @@ use http::uri::Authority;
 use http::{HeaderName, HeaderValue, StatusCode, Version};
 
 /// The reason why the guard refuses a request, before routing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", self.reason())]
 #[non_exhaustive]
 pub enum Refusal {
     /// HTTP/1.1 or later without a `Host` header and without an authority in the target.
@@ -62,14 +63,6 @@ impl Refusal {
     }
 }
 
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.reason())
-    }
-}
-
-impl std::error::Error for Refusal {}
-
 /// Checks the head of a request as the server received it.
 ///
 /// Of the target it checks the authority only. A [`Uri`](http::Uri) cannot contain control characters, spaces or bytes
@@ -102,7 +95,7 @@ fn check_host(head: &Parts) -> Result<(), Refusal> {
     if host.is_empty() && authority.is_none() {
         return Ok(());
     }
-    if authority.is_none() && is_plain_host(host.as_bytes()) {
+    if authority.is_none() && host.to_str().is_ok_and(is_plain_host) {
         return Ok(());
     }
     let host = Authority::try_from(host.as_bytes()).map_err(|_| Refusal::BadHost)?;
@@ -121,20 +114,12 @@ fn check_host(head: &Parts) -> Result<(), Refusal> {
 
 /// Whether it is a name or an IPv4 address with an optional port. This is the common case, checked without an
 /// allocation.
-fn is_plain_host(host: &[u8]) -> bool {
-    let port = host.iter().position(|byte| *byte == b':');
-    let (name, port) = host.split_at(port.unwrap_or(host.len()));
-    let is_port = |digits: &[u8]| match digits.len() {
-        1..=4 => digits.iter().all(u8::is_ascii_digit),
-        // `parse` alone would accept a sign.
-        5 => digits[0] != b'+' && str::from_utf8(digits).is_ok_and(|digits| digits.parse::<u16>().is_ok()),
-        _ => false,
-    };
-    !name.is_empty()
-        && name
-            .iter()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.'))
-        && (port.is_empty() || is_port(&port[1..]))
+fn is_plain_host(host: &str) -> bool {
+    let (name, port) = host
+        .split_once(':')
+        .map_or((host, None), |(name, port)| (name, Some(port)));
+    let is_name_byte = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.');
+    !name.is_empty() && name.bytes().all(is_name_byte) && port.is_none_or(is_decimal::<u16>)
 }
 
 /// Whether the name is followed by nothing, or by a colon and an optional port of 16 bits: an authority allows any
@@ -142,7 +127,12 @@ fn is_plain_host(host: &[u8]) -> bool {
 fn has_fit_port(authority: &Authority) -> bool {
     let rest = &authority.as_str()[authority.host().len()..];
     let digits = rest.strip_prefix(':').unwrap_or(rest);
-    digits.bytes().all(|byte| byte.is_ascii_digit()) && (digits.is_empty() || digits.parse::<u16>().is_ok())
+    digits.is_empty() || is_decimal::<u16>(digits)
+}
+
+/// Whether the text is a number of this type. `parse` alone would accept a sign.
+fn is_decimal<N: FromStr>(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<N>().is_ok()
 }
 
 fn same_authority(scheme: Option<&str>, one: &Authority, other: &Authority) -> bool {
@@ -193,9 +183,7 @@ fn check_length(value: &HeaderValue) -> Result<(), Refusal> {
     if text.contains(',') {
         return Err(Refusal::SeveralContentLengths);
     }
-    // `u64::from_str` alone would accept a sign.
-    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if digits && text.parse::<u64>().is_ok() {
+    if is_decimal::<u64>(text) {
         Ok(())
     } else {
         Err(Refusal::BadContentLength)

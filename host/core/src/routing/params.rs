@@ -1,7 +1,6 @@
 //! The path parameters of a request.
 
 use std::fmt;
-use std::ops::Range;
 use std::sync::Arc;
 
 use http::uri::PathAndQuery;
@@ -39,10 +38,7 @@ impl Source {
             Self::Path(path) => path.path(),
             Self::Decoded(text) => text,
         };
-        &text[Range {
-            start: range.0 as usize,
-            end: range.1 as usize,
-        }]
+        &text[range.0 as usize..range.1 as usize]
     }
 }
 

@@ -4,7 +4,7 @@ mod error;
 mod parse;
 
 use std::cmp::Ordering;
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 pub use error::{PatternError, PatternErrorKind};
@@ -51,7 +51,9 @@ impl Segment {
 ///
 /// Two patterns are equal if they match the same paths with the same parameter names. Conflicts are decided by
 /// [`canonical`](Self::canonical), which ignores the names.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug, derive_more::Display)]
+#[debug("Pattern({text:?})")]
+#[display("{text}")]
 pub struct Pattern {
     text: Arc<str>,
     canonical: Arc<str>,
@@ -125,15 +127,9 @@ impl Pattern {
                 Segment::Param(name) | Segment::Rest(name) => Some(Arc::clone(name)),
             })
             .collect();
-        let canonical = canonical_text(&segments);
-        let canonical = if canonical == text {
-            Arc::from(text.as_str())
-        } else {
-            Arc::from(canonical)
-        };
         Self {
             text: text.into(),
-            canonical,
+            canonical: canonical_text(&segments).into(),
             segments: segments.into(),
             names,
         }
@@ -235,18 +231,6 @@ impl std::str::FromStr for Pattern {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         Self::parse(text)
-    }
-}
-
-impl fmt::Display for Pattern {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
-impl fmt::Debug for Pattern {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Pattern({:?})", self.text)
     }
 }
 

@@ -1,11 +1,11 @@
 //! A route as the application lists it.
 
-use std::fmt;
-
+use derive_more::Display;
 use serde::Serialize;
 
 /// Where a route comes from (spec M3, M4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, Display, PartialEq, Eq, Hash, Serialize)]
+#[display(rename_all = "lowercase")]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {
     /// A module declared it while an adapter was attached.
@@ -16,18 +16,9 @@ pub enum Origin {
     Replay,
 }
 
-impl fmt::Display for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Decorator => "decorator",
-            Self::Manual => "manual",
-            Self::Replay => "replay",
-        })
-    }
-}
-
 /// One route, as [`App::routes`](https://docs.rs/pointwork) lists it (spec M3).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Display, PartialEq, Eq, Serialize)]
+#[display("{method} {path}")]
 pub struct RouteRecord {
     /// The method, or `ALL`.
     pub method: String,
@@ -44,10 +35,4 @@ pub struct RouteRecord {
     /// The attached adapters that cannot serve its method (spec A3); empty for nearly every route.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unavailable_on: Vec<String>,
-}
-
-impl fmt::Display for RouteRecord {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.method, self.path)
-    }
 }

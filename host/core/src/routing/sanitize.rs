@@ -1,7 +1,5 @@
 //! The response sanitiser: only the host sets headers of the connection and of message framing.
 
-use std::fmt;
-
 use http::header::CONNECTION;
 use http::response::Parts;
 use http::{HeaderMap, HeaderName, Method, StatusCode};
@@ -30,7 +28,8 @@ pub struct Sanitized {
 }
 
 /// A handler returned a status outside 200 to 599. A status below 200 is not a final answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("status {} is not a final answer, expected 200 to 599", .0.as_u16())]
 pub struct BadStatus(StatusCode);
 
 impl BadStatus {
@@ -39,18 +38,6 @@ impl BadStatus {
         self.0
     }
 }
-
-impl fmt::Display for BadStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "status {} is not a final answer, expected 200 to 599",
-            self.0.as_u16()
-        )
-    }
-}
-
-impl std::error::Error for BadStatus {}
 
 /// Removes from the head of a response the headers that a handler must not set.
 ///

@@ -106,9 +106,9 @@ impl<T> Table<T> {
     /// Routes conflict: they have the same shape and the same method, or the same shape and both every method (spec
     /// P7). The error lists each route that repeats an earlier one.
     pub fn compile(entries: Vec<RouteEntry<T>>, options: TableOptions) -> Result<Self, Conflicts> {
-        let conflicts = conflicts(&entries);
-        if !conflicts.is_empty() {
-            return Err(Conflicts::new(conflicts));
+        let list = conflicts(&entries);
+        if !list.is_empty() {
+            return Err(Conflicts { list });
         }
 
         let mut order: Vec<usize> = (0..entries.len()).collect();
@@ -239,7 +239,11 @@ fn conflicts<T>(entries: &[RouteEntry<T>]) -> Vec<Conflict> {
             .entry((entry.pattern.canonical(), &entry.filter))
             .or_insert(entry);
         if !std::ptr::eq(first, entry) {
-            conflicts.push(Conflict::new(entry.filter.clone(), Party::of(entry), Party::of(first)));
+            conflicts.push(Conflict {
+                filter: entry.filter.clone(),
+                later: Party::of(entry),
+                earlier: Party::of(first),
+            });
         }
     }
     conflicts

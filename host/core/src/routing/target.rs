@@ -1,7 +1,5 @@
 //! The path of one request, checked and ready to be matched.
 
-use std::fmt;
-
 use http::uri::PathAndQuery;
 use http::{Method, Uri};
 
@@ -9,34 +7,20 @@ use super::params::Source;
 use super::text::{BadText, decode};
 
 /// The target of a request is not a path that can be routed. The answer is 400 (spec P8).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadTarget {
     /// A `%` that is not followed by two hexadecimal digits, at this byte offset of the path.
+    #[error("the path has a `%` at byte {0}, expected two hexadecimal digits after it")]
     Escape(usize),
     /// The path, percent-decoded, is not UTF-8.
+    #[error("the path is not UTF-8 once it is percent-decoded")]
     Utf8,
     /// The target has no path, or one that does not begin with `/`. `*` is valid for OPTIONS only, a bare authority for
     /// CONNECT only.
+    #[error("the request target is not a path, expected one that begins with `/`")]
     NotAPath,
 }
-
-impl fmt::Display for BadTarget {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Escape(at) => {
-                write!(
-                    f,
-                    "the path has a `%` at byte {at}, expected two hexadecimal digits after it"
-                )
-            }
-            Self::Utf8 => f.write_str("the path is not UTF-8 once it is percent-decoded"),
-            Self::NotAPath => f.write_str("the request target is not a path, expected one that begins with `/`"),
-        }
-    }
-}
-
-impl std::error::Error for BadTarget {}
 
 /// The target of a request.
 pub(super) enum RequestTarget<'u> {

@@ -1,6 +1,5 @@
 //! Errors in the declarations of a module.
 
-use std::error::Error;
 use std::fmt;
 
 use super::{MAX_NAME_BYTES, MAX_PATTERN_BYTES, MAX_ROUTES, MAX_TOTAL_PATTERN_BYTES};
@@ -8,8 +7,8 @@ use crate::routing::method::MethodError;
 use crate::routing::pattern::PatternError;
 use crate::routing::text::{excerpt, lines};
 
-/// One error in the declarations of a module.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// One error in the declarations of a module. It has no `source()`: its message contains the text of the cause.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct DeclarationError {
     module: String,
     controller: Option<String>,
@@ -18,7 +17,7 @@ pub struct DeclarationError {
 }
 
 /// The kind of a [`DeclarationError`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, derive_more::Display)]
 #[non_exhaustive]
 pub enum DeclarationErrorKind {
     /// The method is not an HTTP token (spec D10).
@@ -26,13 +25,16 @@ pub enum DeclarationErrorKind {
     /// The prefix or the path is not a valid pattern.
     Pattern(PatternError),
     /// The controller or handler has no name.
+    #[display("the name is empty, expected the name in the source")]
     EmptyName,
     /// The name of the controller or handler is too long.
+    #[display("the name has {bytes} bytes, expected at most {MAX_NAME_BYTES}")]
     NameTooLong {
         /// Its size in bytes.
         bytes: usize,
     },
     /// The name of the controller or handler contains a control character.
+    #[display("the name has `{}` at byte {position}, expected no control character", found.escape_debug())]
     NameCharacter {
         /// Its byte offset.
         position: usize,
@@ -40,11 +42,16 @@ pub enum DeclarationErrorKind {
         found: char,
     },
     /// The method is too long.
+    #[display("method `{}` has {} bytes, expected at most {MAX_NAME_BYTES}", excerpt(text), text.len())]
     MethodTooLong {
         /// The method.
         text: String,
     },
     /// Prefix and path together are too long.
+    #[display(
+        "prefix and path have {bytes} bytes, expected at most {MAX_PATTERN_BYTES}: `{}`",
+        excerpt(text)
+    )]
     PatternTooLong {
         /// The longer of the two.
         text: String,
@@ -52,11 +59,13 @@ pub enum DeclarationErrorKind {
         bytes: usize,
     },
     /// The module has too many routes.
+    #[display("it declares {count} routes, expected at most {MAX_ROUTES}")]
     TooManyRoutes {
         /// The number of routes that it declares.
         count: usize,
     },
     /// The full paths of the module's routes are too long together.
+    #[display("its paths have {bytes} bytes together, expected at most {MAX_TOTAL_PATTERN_BYTES}")]
     TooMuchPatternText {
         /// Their size in bytes.
         bytes: usize,
@@ -101,74 +110,26 @@ impl DeclarationError {
 
 impl fmt::Display for DeclarationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use DeclarationErrorKind as Kind;
-
         if let Some(handler) = &self.handler {
             write!(f, "handler `{}` of ", excerpt(handler))?;
         }
         if let Some(controller) = &self.controller {
             write!(f, "controller `{}` of ", excerpt(controller))?;
         }
-        write!(f, "module `{}`: ", excerpt(&self.module))?;
-        match &self.kind {
-            Kind::Method(error) => error.fmt(f),
-            Kind::Pattern(error) => error.fmt(f),
-            Kind::EmptyName => f.write_str("the name is empty, expected the name in the source"),
-            Kind::NameTooLong { bytes } => {
-                write!(f, "the name has {bytes} bytes, expected at most {MAX_NAME_BYTES}")
-            }
-            Kind::NameCharacter { position, found } => write!(
-                f,
-                "the name has `{}` at byte {position}, expected no control character",
-                found.escape_debug()
-            ),
-            Kind::MethodTooLong { text } => write!(
-                f,
-                "method `{}` has {} bytes, expected at most {MAX_NAME_BYTES}",
-                excerpt(text),
-                text.len()
-            ),
-            Kind::PatternTooLong { text, bytes } => write!(
-                f,
-                "prefix and path have {bytes} bytes, expected at most {MAX_PATTERN_BYTES}: `{}`",
-                excerpt(text)
-            ),
-            Kind::TooManyRoutes { count } => {
-                write!(f, "it declares {count} routes, expected at most {MAX_ROUTES}")
-            }
-            Kind::TooMuchPatternText { bytes } => write!(
-                f,
-                "its paths have {bytes} bytes together, expected at most {MAX_TOTAL_PATTERN_BYTES}"
-            ),
-        }
+        write!(f, "module `{}`: {}", excerpt(&self.module), self.kind)
     }
 }
 
-/// There is no `source()`: the message contains the text of the cause.
-impl Error for DeclarationError {}
-
-/// All errors in the declarations of one module; at least one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// All errors in the declarations of one module; at least one. Displayed, each has a line, and those past 20 are counted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", lines(list))]
 pub struct DeclarationErrors {
-    list: Vec<DeclarationError>,
+    pub(super) list: Vec<DeclarationError>,
 }
 
 impl DeclarationErrors {
-    pub(super) fn new(list: Vec<DeclarationError>) -> Self {
-        Self { list }
-    }
-
     /// The errors in the order of declaration; those of the whole module come last.
     pub fn list(&self) -> &[DeclarationError] {
         &self.list
     }
 }
-
-/// One line for each error, at most 20, then the number of the errors left out.
-impl fmt::Display for DeclarationErrors {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        lines(f, &self.list)
-    }
-}
-
-impl Error for DeclarationErrors {}

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::routing::text::excerpt;
 
 /// A path does not follow the grammar of [`Pattern`](super::Pattern).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct PatternError {
     text: String,
     position: usize,
@@ -112,5 +112,3 @@ impl fmt::Display for PatternError {
         }
     }
 }
-
-impl std::error::Error for PatternError {}

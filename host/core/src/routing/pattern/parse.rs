@@ -57,15 +57,11 @@ impl Parser {
         if let Some(name) = segment.strip_prefix('*') {
             return self.name(name).map(Segment::Rest);
         }
-        for (at, character) in segment.char_indices() {
-            match character {
-                ':' | '*' => return Err((at, Kind::MarkerInLiteral(character))),
-                '?' | '#' => return Err((at, Kind::Character(character))),
-                _ if character.is_control() || character.is_whitespace() => {
-                    return Err((at, Kind::Character(character)));
-                }
-                _ => {}
-            }
+        let is_bad = |c: char| matches!(c, ':' | '*' | '?' | '#') || c.is_control() || c.is_whitespace();
+        match segment.char_indices().find(|(_, character)| is_bad(*character)) {
+            Some((at, marker @ (':' | '*'))) => return Err((at, Kind::MarkerInLiteral(marker))),
+            Some((at, character)) => return Err((at, Kind::Character(character))),
+            None => {}
         }
         match decode(segment) {
             Ok(literal) => Ok(Segment::Literal(literal.into())),
