@@ -26,6 +26,7 @@ pub use app::{App, Settings};
 pub use component::compiler::work as compile_worker;
 pub use component::inspect::{Conformance, Form, Inspection, inspect};
 pub use digest::digest;
+use error::OrError;
 pub use error::{Error, ErrorKind};
 pub use grants::{Access, Capability, Directory, Grants};
 pub use limits::{Breaker, CompileOptions, Isolation, ModuleLimits, Trial};

@@ -8,7 +8,7 @@ use pointwork_core::{Bus, Executor, Handler, Origin, Route, RouteRecord, Router,
 
 use crate::app::changes::ChangeKind;
 use crate::app::module::Module;
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, OrError};
 
 /// The declarations that routes are made from, and the adapters that serve them.
 ///
@@ -183,12 +183,11 @@ impl Binder {
         let records = routes.iter().map(|route| route.record.clone()).collect();
         let router = routers
             .router(routes)
-            .map_err(|conflicts| Error::new(ErrorKind::Refused, "routes are in conflict").with_source(conflicts))?;
+            .or_error(ErrorKind::Refused, "routes are in conflict")?;
         let stage = |transport: &Arc<dyn Transport>| {
             let name = transport.name();
-            transport.stage(Arc::new(router.for_adapter(name))).map_err(|error| {
-                Error::new(ErrorKind::Refused, format!("adapter `{name}` refuses the table")).with_source(error)
-            })
+            let staged = transport.stage(Arc::new(router.for_adapter(name)));
+            staged.or_error(ErrorKind::Refused, format!("adapter `{name}` refuses the table"))
         };
         let staged = self.transports.iter().map(stage).collect::<Result<_, _>>()?;
         Ok(StagedTable { records, staged })

@@ -8,13 +8,13 @@ use crate::app::changes::Change;
 use crate::app::module::{Module, ModuleInfo};
 use crate::app::options::ModuleOptions;
 use crate::app::publish::Proposal;
-use crate::{Error, ErrorKind, digest};
+use crate::{Error, ErrorKind, OrError, digest};
 
 impl App {
     pub(super) async fn read_component(&self, name: &str, path: &Path) -> Result<Vec<u8>, Error> {
         let message = format!("module `{name}` cannot be read from `{}`", path.display());
         let path = path.to_owned();
-        let read = move || std::fs::read(path).map_err(|error| Error::new(ErrorKind::Read, message).with_source(error));
+        let read = move || std::fs::read(path).or_error(ErrorKind::Read, message);
         self.0.threads.blocking(ErrorKind::Read, read).await
     }
 

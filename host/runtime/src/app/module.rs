@@ -147,10 +147,9 @@ impl Module {
     /// [`Refused`](ErrorKind::Refused) if a route cannot stand under the prefix.
     pub(crate) fn routes(&self, prefix: &str, origin: Origin) -> Result<Vec<Route>, Error> {
         let route = |declared: &DeclaredRoute| {
-            let pattern = declared.pattern.prefixed(prefix).map_err(|error| {
-                let message = format!("the routes of module `{}` cannot be prefixed", self.info.name);
-                Error::new(ErrorKind::Refused, message).with_source(error)
-            })?;
+            let message = || format!("the routes of module `{}` cannot be prefixed", self.info.name);
+            let pattern = declared.pattern.prefixed(prefix);
+            let pattern = pattern.map_err(|error| Error::new(ErrorKind::Refused, message()).with_source(error))?;
             let record = RouteRecord {
                 method: declared.filter.to_string(),
                 path: pattern.as_str().to_owned(),

@@ -8,7 +8,7 @@ use super::App;
 use crate::app::changes::{Change, ChangeKind, Refusal, RouteChanges, ServerRefused, ServerSwapped, now};
 use crate::app::module::Module;
 use crate::store::PinnedComponent;
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, OrError};
 
 /// A change that is to be published.
 pub(super) struct Proposal {
@@ -90,10 +90,8 @@ impl App {
                 Vec::new()
             }
         };
-        let listeners = self
-            .bus()
-            .stage(Some(name), listeners)
-            .map_err(|error| Error::new(ErrorKind::Refused, "its channels are refused").with_source(error))?;
+        let listeners = self.bus().stage(Some(name), listeners);
+        let listeners = listeners.or_error(ErrorKind::Refused, "its channels are refused")?;
         let table = binder.stage(&self.0.routers)?;
         // A version that failed its trial is not rolled back to.
         let previous = current

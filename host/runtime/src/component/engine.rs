@@ -1,8 +1,8 @@
 //! The WebAssembly engines of an application.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use wasmtime::component::{Component, HasSelf, InstancePre, Linker};
 use wasmtime::{Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
@@ -12,7 +12,7 @@ use crate::component::settings::CodeSettings;
 use crate::guest::Guest;
 use crate::guest::bindings::{context, context_async, events, events_async, log};
 use crate::scheduling::epoch::EpochTicker;
-use crate::{Error, ErrorKind, ModuleLimits};
+use crate::{Error, ErrorKind, ModuleLimits, OrError};
 
 /// The average number of core instances and of tables in a component. Engines of scripting languages have several.
 const CORE_INSTANCES: u32 = 4;
@@ -72,13 +72,12 @@ impl Engines {
     /// # Errors
     /// [`Engine`](ErrorKind::Engine) if there is no address space for its pool.
     pub(crate) fn of(&self, settings: CodeSettings) -> Result<LinkedEngine, Error> {
-        let mut engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut engines = self.engines.lock();
         if let Some(engine) = engines.get(&settings) {
             return Ok(engine.clone());
         }
-        let engine = LinkedEngine::new(settings, self.pool()).map_err(|error| {
-            Error::new(ErrorKind::Engine, "the WebAssembly engine does not start").with_source(error)
-        })?;
+        let engine = LinkedEngine::new(settings, self.pool())
+            .or_error(ErrorKind::Engine, "the WebAssembly engine does not start")?;
         self.ticker.add(&engine.engine);
         engines.insert(settings, engine.clone());
         Ok(engine)

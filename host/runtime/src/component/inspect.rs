@@ -1,7 +1,6 @@
 //! Inspects a component, before any of it is compiled or run.
 
 use std::collections::BTreeSet;
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use wasmparser::Payload::{
@@ -19,22 +18,14 @@ const PACKAGE: &str = "pointwork:module";
 const SUPPORTED: (u64, u64) = (0, 1);
 
 /// The form of the handlers and listeners that a module exports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, derive_more::Display, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[display(rename_all = "kebab-case")]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
     /// `handlers`, `listeners`: an instance serves one call at a time.
     Synchronous,
     /// `handlers-async`, `listeners-async`: an instance may have several calls in flight.
     Asynchronous,
-}
-
-impl fmt::Display for Form {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Synchronous => "synchronous",
-            Self::Asynchronous => "asynchronous",
-        })
-    }
 }
 
 /// The outline of a component.

@@ -15,7 +15,7 @@ use crate::guest::GuestSettings;
 use crate::limits::{Breaker, Isolation, ModuleLimits, Trial};
 use crate::scheduling::metrics::Metrics;
 use crate::scheduling::threads::Threads;
-use crate::{Error, ErrorKind, Grants};
+use crate::{Error, ErrorKind, Grants, OrError};
 
 /// A component that was compiled and linked.
 pub(crate) struct Compiled {
@@ -97,14 +97,13 @@ fn link(
         ..
     } = checked;
     let uses_wasi = inspection.foreign_imports().next().is_some();
-    let instance_pre = shared.link(&component, uses_wasi).map_err(|error| {
-        Error::new(
+    let instance_pre = shared
+        .link(&component, uses_wasi)
+        .or_error(
             ErrorKind::Compile,
             "the component does not link with this host's contract",
         )
-        .with_source(error.into_boxed_dyn_error())
-        .with_hint("build the module with an SDK of this host's version")
-    })?;
+        .map_err(|error| error.with_hint("build the module with an SDK of this host's version"))?;
     let export = |interface: &str, function: &str| {
         let prefix = format!("pointwork:module/{interface}@");
         let name = inspection.exports.iter().find(|name| name.starts_with(&prefix));

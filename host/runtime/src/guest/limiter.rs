@@ -1,7 +1,5 @@
 //! The memory and table limits of one instance.
 
-use std::fmt;
-
 use wasmtime::ResourceLimiter;
 
 /// Bounds the memories and tables of one instance, and records the refusal when one would grow past its bound: the guest
@@ -16,7 +14,8 @@ pub(crate) struct Limiter {
 }
 
 /// A limit that a guest would have exceeded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the limit `{limit}` of {value} {unit} was hit")]
 pub(crate) struct Exceeded {
     /// The name of the setting.
     pub(crate) limit: &'static str,
@@ -24,14 +23,6 @@ pub(crate) struct Exceeded {
     pub(crate) value: u64,
     pub(crate) unit: &'static str,
 }
-
-impl fmt::Display for Exceeded {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the limit `{}` of {} {} was hit", self.limit, self.value, self.unit)
-    }
-}
-
-impl std::error::Error for Exceeded {}
 
 impl Limiter {
     pub(crate) fn new(memory: usize, table_elements: usize) -> Self {

@@ -3,11 +3,12 @@
 use std::future::Future;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll};
 
 use bytes::Bytes;
 use http::uri::Scheme;
+use parking_lot::Mutex;
 use tokio::io::AsyncWrite;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamError, StreamResult};
@@ -190,7 +191,7 @@ impl LineBuffer {
     /// # Errors
     /// If the call's budget of lines is spent.
     fn take(&self, bytes: &[u8]) -> Result<(), Exceeded> {
-        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut begun = self.begun.lock();
         for &byte in bytes {
             if byte == b'\n' || begun.len() == MAX_LOG_LINE {
                 if spend_line(&self.lines, &self.module)? {
@@ -218,7 +219,7 @@ impl LineBuffer {
 /// A line without an end is logged when the instance ends.
 impl Drop for LineBuffer {
     fn drop(&mut self) {
-        let begun = std::mem::take(self.begun.get_mut().unwrap_or_else(PoisonError::into_inner));
+        let begun = std::mem::take(self.begun.get_mut());
         if !begun.is_empty() {
             self.log(&begun);
         }

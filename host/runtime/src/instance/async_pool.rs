@@ -1,9 +1,10 @@
 //! The instances of an asynchronous module: each may serve several calls at a time.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use pointwork_core::{BoxFuture, CrashKind, within};
 use tokio::sync::futures::Notified;
 use tokio::sync::{Notify, mpsc, oneshot};
@@ -157,17 +158,13 @@ impl AsyncPool {
         C::crashed(end)
     }
 
-    fn lock(&self) -> MutexGuard<'_, AsyncInstances> {
-        self.instances.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// An instance with room for such a call, made if need be; `None` when all are full.
     fn instance(&self, history: &Arc<CallHistory>) -> Option<Arc<AsyncInstance>> {
         if history.crashes_often() {
             return self.instance_alone(history);
         }
         let limits = &self.pre.settings.limits;
-        let mut instances = self.lock();
+        let mut instances = self.instances.lock();
         instances.forget_ended();
         let least_busy = instances.open.iter().min_by_key(|instance| instance.in_flight());
         let instance = match least_busy {
@@ -189,7 +186,7 @@ impl AsyncPool {
 
     /// An instance for one call only: a call that is likely to crash would end those that it shared an instance with.
     fn instance_alone(&self, history: &Arc<CallHistory>) -> Option<Arc<AsyncInstance>> {
-        let mut instances = self.lock();
+        let mut instances = self.instances.lock();
         instances.forget_ended();
         if instances.count() >= self.pre.settings.limits.instances {
             // An idle one is closed; its end is a vacancy.
@@ -257,13 +254,7 @@ struct CallInFlight {
 
 impl Drop for CallInFlight {
     fn drop(&mut self) {
-        let mut last = self
-            .instance
-            .last_call_ended
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        *last = Instant::now();
-        drop(last);
+        *self.instance.last_call_ended.lock() = Instant::now();
         let before = self.instance.state.in_flight.fetch_sub(1, Ordering::Relaxed);
         self.pool.vacancies.call_ended(before - 1);
         if !self.ended {
@@ -283,17 +274,17 @@ impl InstancePool for AsyncPool {
     fn shrink(&self) {
         let (retired, allowed) = (self.pre.is_retired(), self.pre.settings.limits.idle);
         let now = Instant::now();
-        let mut instances = self.lock();
+        let mut instances = self.instances.lock();
         instances.forget_ended();
         instances.close(|instance| {
-            let last = *instance.last_call_ended.lock().unwrap_or_else(PoisonError::into_inner);
+            let last = *instance.last_call_ended.lock();
             instance.in_flight() == 0 && (retired || now.saturating_duration_since(last) > allowed)
         });
     }
 
     /// An instance is in a task of its own, so what it holds is not known here.
     fn idle(&self) -> Idle {
-        let instances = self.lock();
+        let instances = self.instances.lock();
         let idle = instances.open.iter().filter(|instance| instance.in_flight() == 0);
         Idle {
             instances: idle.count(),

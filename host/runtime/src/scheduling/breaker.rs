@@ -1,8 +1,9 @@
 //! The circuit breaker of one version of a module.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use crate::Breaker;
 
@@ -42,7 +43,7 @@ impl CircuitBreaker {
 
     /// Whether it is open or half-open.
     pub(super) fn is_open(&self) -> bool {
-        self.lock().is_some()
+        self.open.lock().is_some()
     }
 
     /// Admits a call, unless the breaker is open.
@@ -53,7 +54,7 @@ impl CircuitBreaker {
         if !self.opens_at(self.crashes_in_a_row.load(Ordering::Relaxed)) {
             return Ok(());
         }
-        if let Some(open) = &mut *self.lock() {
+        if let Some(open) = &mut *self.open.lock() {
             let now = Instant::now();
             let rest = open.until.saturating_duration_since(now);
             if !rest.is_zero() {
@@ -73,7 +74,7 @@ impl CircuitBreaker {
             return false;
         }
         self.crashes_in_a_row.store(0, Ordering::Relaxed);
-        self.lock().take().is_some()
+        self.open.lock().take().is_some()
     }
 
     /// A call crashed. If this opened the breaker, or opened it again, returns the number of crashes in a row and the
@@ -83,7 +84,7 @@ impl CircuitBreaker {
         if !self.opens_at(crashes_in_a_row) {
             return None;
         }
-        let mut open = self.lock();
+        let mut open = self.open.lock();
         let pause = match &*open {
             None => self.options.pause,
             Some(open) if open.half_open => (open.pause * 2).min(self.options.longest),
@@ -100,11 +101,6 @@ impl CircuitBreaker {
 
     fn opens_at(&self, crashes_in_a_row: u32) -> bool {
         self.options.crashes > 0 && crashes_in_a_row >= self.options.crashes
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<Open>> {
-        // It is changed by single assignments.
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

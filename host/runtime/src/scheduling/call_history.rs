@@ -1,9 +1,11 @@
 //! The call history of each handler and listener, which decides the priority of its next calls.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 /// The interval of [`CallHistories::tick`].
 pub(crate) const TICK: Duration = Duration::from_millis(500);
@@ -80,7 +82,7 @@ impl CallHistory {
             decrease(&self.loops);
         }
         let now = (self.calls.load(Ordering::Relaxed), self.crashes.load(Ordering::Relaxed));
-        let last = std::mem::replace(&mut *lock(&self.last), now);
+        let last = std::mem::replace(&mut *self.last.lock(), now);
         let (calls, crashes) = (now.0.saturating_sub(last.0), now.1.saturating_sub(last.1));
         if crashes >= OFTEN && crashes.saturating_mul(20) >= calls {
             return self.crashing.swap(MEMORY, Ordering::Relaxed) == 0;
@@ -109,7 +111,7 @@ struct NamedHistory {
 impl CallHistories {
     /// The history of a handler or listener, begun at the first call of this. The name is for the log.
     pub(crate) fn of(&self, callee: Callee, name: impl FnOnce() -> String) -> Arc<CallHistory> {
-        let mut histories = lock(&self.0);
+        let mut histories = self.0.lock();
         let named = histories.entry(callee).or_insert_with(|| NamedHistory {
             name: name(),
             history: Arc::default(),
@@ -119,7 +121,7 @@ impl CallHistories {
 
     /// Called every [`TICK`].
     pub(crate) fn tick(&self, module: &str) {
-        for NamedHistory { name, history } in lock(&self.0).values() {
+        for NamedHistory { name, history } in self.0.lock().values() {
             if history.tick() {
                 tracing::warn!(
                     module,
@@ -128,11 +130,6 @@ impl CallHistories {
             }
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // It is changed by single operations.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The canary trial of a version that was swapped in.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::Mutex;
 
 use crate::Trial;
 
@@ -30,13 +30,13 @@ impl CanaryTrial {
     /// Begins the trial, unless it is switched off.
     pub(super) fn begin(&self, on_failure: OnFailure) {
         if self.options.crashes > 0 {
-            *self.lock() = Some(on_failure);
+            *self.on_failure.lock() = Some(on_failure);
         }
     }
 
     /// Whether the trial is on after so many calls.
     pub(super) fn is_on(&self, calls: u64) -> bool {
-        calls < self.options.calls && self.lock().is_some()
+        calls < self.options.calls && self.on_failure.lock().is_some()
     }
 
     /// A call crashed: so many calls did by now, out of `calls`.
@@ -45,17 +45,12 @@ impl CanaryTrial {
             return;
         }
         // The lock is free when the function runs.
-        let on_failure = self.lock().take();
+        let on_failure = self.on_failure.lock().take();
         if let Some(on_failure) = on_failure
             && calls <= self.options.calls
         {
             on_failure(format!("{crashes} of its first {calls} calls crashed"));
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<OnFailure>> {
-        // It is changed by single assignments.
-        self.on_failure.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -19,7 +19,7 @@ use self::artifact::{Artifact, fingerprint};
 use crate::component::settings::CodeSettings;
 use crate::scheduling::threads::Threads;
 use crate::store::{CacheDirectory, CacheEntry};
-use crate::{CompileOptions, Error, ErrorKind};
+use crate::{CompileOptions, Error, ErrorKind, OrError};
 
 pub use self::worker::work;
 
@@ -103,10 +103,8 @@ impl Compiler {
         };
         let engine = engine.clone();
         blocking(threads, move || {
-            let component = artifact.load(&engine).map_err(|error| {
-                Error::new(ErrorKind::Compile, "the compiled component does not load")
-                    .with_source(error.into_boxed_dyn_error())
-            })?;
+            let loaded = artifact.load(&engine);
+            let component = loaded.or_error(ErrorKind::Compile, "the compiled component does not load")?;
             if let Some(entry) = entry {
                 entry.write(artifact.bytes());
             }
@@ -129,7 +127,7 @@ impl Compiler {
         let limit = clock_limit(self.options.time);
         tokio::select! {
             permit = self.permits.clone().acquire_owned() => {
-                permit.map_err(|error| Error::new(ErrorKind::Engine, "the compiler has ended").with_source(error))
+                permit.or_error(ErrorKind::Engine, "the compiler has ended")
             }
             () = sleep(threads, limit) => {
                 let message = format!(

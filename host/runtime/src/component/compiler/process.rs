@@ -12,7 +12,7 @@ use super::artifact::Artifact;
 use super::protocol::{ANSWER_HEAD, AnswerHead, RequestSettings, WorkerCode};
 use super::{CompileJob, exit, result_of, timeout};
 use crate::scheduling::threads::Threads;
-use crate::{CompileOptions, Error, ErrorKind, Worker};
+use crate::{CompileOptions, Error, ErrorKind, OrError, Worker};
 
 /// The last bytes of a worker's standard error that are kept.
 const STDERR: usize = 4 * 1024;
@@ -56,6 +56,7 @@ pub(super) async fn compile(
 }
 
 fn start(worker: &Worker) -> Result<Child, Error> {
+    let message = format!("the compile worker `{}` does not start", worker.program.display());
     Command::new(&worker.program)
         .args(&worker.arguments)
         .stdin(Stdio::piped())
@@ -63,10 +64,7 @@ fn start(worker: &Worker) -> Result<Child, Error> {
         .stderr(Stdio::piped())
         .kill_on_drop(true)
         .spawn()
-        .map_err(|error| {
-            let message = format!("the compile worker `{}` does not start", worker.program.display());
-            Error::new(ErrorKind::Compile, message).with_source(error)
-        })
+        .or_error(ErrorKind::Compile, message)
 }
 
 async fn converse(child: &mut Child, job: CompileJob, options: &CompileOptions) -> Result<WorkerCode, Error> {

@@ -2,8 +2,6 @@
 
 use blake3::{Hash, Hasher};
 
-use crate::digest::hex;
-
 /// The version of the format, a part of every key.
 const FORMAT: &[u8] = b"pointwork aot 2";
 
@@ -28,7 +26,7 @@ impl CacheKey {
     }
 
     pub(super) fn file_name(&self) -> String {
-        format!("{}.{EXTENSION}", hex(self.0.as_bytes()))
+        format!("{}.{EXTENSION}", self.0)
     }
 }
 
