@@ -16,8 +16,13 @@ pub(crate) fn failure_out(failure: Failure) -> types::Failure {
     }
 }
 
+/// A failure with the status 500.
+pub(crate) fn failed(code: FailureCode, message: impl Into<String>) -> Failure {
+    Failure::with_code(code, StatusCode::INTERNAL_SERVER_ERROR, message)
+}
+
 fn invalid(message: String) -> Failure {
-    Failure::with_code(FailureCode::INVALID_REPLY, StatusCode::INTERNAL_SERVER_ERROR, message)
+    failed(FailureCode::INVALID_REPLY, message)
 }
 
 /// A guest's reply; a status or a header that cannot be one is refused by name.

@@ -17,7 +17,7 @@ use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks, WasiHttpView};
 
 use super::budget::Budget;
-use super::{Guest, MAX_LOG_LINE, spend_line};
+use super::{Guest, MAX_LOG_LINE};
 use crate::grants::{Access, Capability, Grants};
 use crate::guest::limiter::Exceeded;
 
@@ -194,7 +194,7 @@ impl LineBuffer {
         let mut begun = self.begun.lock();
         for &byte in bytes {
             if byte == b'\n' || begun.len() == MAX_LOG_LINE {
-                if spend_line(&self.lines, &self.module)? {
+                if self.lines.spend(&self.module)?.is_none() {
                     self.log(&begun);
                 }
                 begun.clear();

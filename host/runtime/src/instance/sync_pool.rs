@@ -10,7 +10,7 @@ use wasmtime::{Store, UpdateDeadline};
 
 use super::call::{Call, Exports};
 use super::crashes::{Overload, overloaded, trapped};
-use super::offload::Offload;
+use super::offload::offload;
 use super::reentrancy::{Idle, InstancePool};
 use crate::component::module_pre::ModulePre;
 use crate::guest::Guest;
@@ -58,7 +58,7 @@ impl SyncPool {
             let _counted = counted;
             self.serve(call).await
         });
-        Box::pin(Offload::<C>::new(work, history, pre, threads))
+        Box::pin(offload::<C>(work, history, pre, threads))
     }
 
     async fn serve<C: Call>(&self, call: C) -> C::Output {

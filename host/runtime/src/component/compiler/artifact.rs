@@ -6,7 +6,6 @@ use bytes::Bytes;
 use wasmtime::component::Component;
 use wasmtime::{Engine, Result};
 
-use super::protocol::WorkerCode;
 use crate::component::settings::CodeSettings;
 use crate::store::CachedArtifact;
 
@@ -19,6 +18,11 @@ impl Artifact {
         // The threads of a parallel compilation would have the normal priority.
         let code = compiling_engine(settings, false)?.precompile_component(component)?;
         Ok(Self(code.into()))
+    }
+
+    /// Code that a worker process sent.
+    pub(super) fn of_worker(code: Vec<u8>) -> Self {
+        Self(code.into())
     }
 
     pub(super) fn bytes(&self) -> &[u8] {
@@ -35,12 +39,6 @@ impl Artifact {
         // has; or from a file of the cache. Such a file is authenticated with a secret that only hosts of this user can
         // read, and they write only artifacts.
         unsafe { Component::deserialize(engine, &self.0) }
-    }
-}
-
-impl From<WorkerCode> for Artifact {
-    fn from(code: WorkerCode) -> Self {
-        Self(code.into_bytes().into())
     }
 }
 
