@@ -6,9 +6,8 @@ use std::sync::Arc;
 use super::App;
 use crate::app::changes::Change;
 use crate::app::module::{Module, ModuleInfo};
-use crate::app::options::ModuleOptions;
 use crate::app::publish::Proposal;
-use crate::{Error, ErrorKind, OrError, digest};
+use crate::{Error, ErrorKind, ModuleOptions, OrError, digest};
 
 impl App {
     pub(super) async fn read_component(&self, name: &str, path: &Path) -> Result<Vec<u8>, Error> {
@@ -53,7 +52,10 @@ impl App {
         proposal.module = Some(module);
         if let Some(directory) = self.0.directory.clone() {
             let digest = info.digest.clone();
-            let pinning = self.blocking(move || directory.pin(&digest, &bytes));
+            let pinning = self
+                .0
+                .threads
+                .blocking(ErrorKind::Engine, move || directory.pin(&digest, &bytes));
             proposal.pinned = Some(pinning.await.map_err(refused)?);
         }
         let change = self.publish(proposal).await.map_err(refused)?;
@@ -66,12 +68,5 @@ impl App {
         let module = Module::load(name, bytes, options, &inner.engines, &inner.threads, self.bus()).await?;
         self.check_health(&module).await?;
         Ok(module)
-    }
-
-    pub(super) async fn blocking<T: Send + 'static>(
-        &self,
-        work: impl FnOnce() -> Result<T, Error> + Send + 'static,
-    ) -> Result<T, Error> {
-        self.0.threads.blocking(ErrorKind::Engine, work).await
     }
 }

@@ -26,11 +26,11 @@ use crate::app::changes::{Change, ChangeKind};
 use crate::app::channel::Channel;
 use crate::app::connect::{ConnectOptions, check_prefix};
 use crate::app::module::ModuleInfo;
-use crate::app::options::{AppOptions, ModuleOptions};
+use crate::app::options::AppOptions;
 use crate::app::publish::Proposal;
 use crate::app::state::AppInner;
 use crate::app::status::ModuleStatus;
-use crate::{Error, digest};
+use crate::{Error, ModuleOptions, digest};
 
 /// An application: modules, channels and manual routes, served by the adapters that it is connected to.
 ///

@@ -7,7 +7,6 @@ use std::sync::atomic::Ordering;
 use pointwork_core::routing::DeclaredRoute;
 use pointwork_core::{Bus, Origin, Route, RouteRecord, Subscription};
 
-use crate::app::options::ModuleOptions;
 use crate::component::engine::Engines;
 use crate::component::inspect::Form;
 use crate::component::link::{Compiled, compile};
@@ -17,7 +16,7 @@ use crate::instance::handlers::Instances;
 use crate::scheduling::metrics::Metrics;
 use crate::scheduling::status::Usage;
 use crate::scheduling::threads::Threads;
-use crate::{Capability, Error, ErrorKind};
+use crate::{Capability, Error, ErrorKind, ModuleOptions};
 
 /// A loaded module, as the application lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,8 +100,7 @@ impl Module {
             return Err(Error::new(ErrorKind::Read, message).with_hint("the file may be truncated, or another one"));
         }
         let size = bytes.len();
-        let settings = options.settings(engines.limits());
-        let compiled = compile(name, bytes, settings, engines, threads, bus.caller()).await?;
+        let compiled = compile(name, bytes, &options, engines, threads, bus.caller()).await?;
         let Compiled { pre, inspection, fit } = compiled;
         let pre = Arc::new(pre);
         let manifest = Manifest::read(&pre, threads).await?;

@@ -69,7 +69,10 @@ impl App {
     /// Publishes a change.
     pub(super) async fn publish(&self, proposal: Proposal) -> Result<Change, Error> {
         let app = self.clone();
-        self.blocking(move || app.publish_now(&proposal)).await
+        self.0
+            .threads
+            .blocking(ErrorKind::Engine, move || app.publish_now(&proposal))
+            .await
     }
 
     fn publish_now(&self, proposal: &Proposal) -> Result<Change, Error> {

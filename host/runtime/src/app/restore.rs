@@ -3,9 +3,8 @@
 use super::App;
 use crate::app::changes::ChangeKind;
 use crate::app::module::ModuleInfo;
-use crate::app::options::ModuleOptions;
 use crate::app::publish::Proposal;
-use crate::{Error, StateDirectory, Version, digest};
+use crate::{Error, ErrorKind, ModuleOptions, StateDirectory, Version, digest};
 
 /// The component that a module starts with.
 enum Start {
@@ -35,7 +34,11 @@ impl App {
             (Start::Configured(component), _) => (component, options),
             (Start::Recorded(digest), Some(directory)) => {
                 let options = options.digest(digest.clone());
-                let component = self.blocking(move || directory.component(&digest)).await;
+                let component = self
+                    .0
+                    .threads
+                    .blocking(ErrorKind::Engine, move || directory.component(&digest))
+                    .await;
                 (component.map_err(|error| error.in_module(name))?, options)
             }
             _ => return Ok(None),

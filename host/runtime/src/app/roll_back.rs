@@ -5,9 +5,8 @@ use std::sync::Arc;
 use super::App;
 use crate::app::changes::{Change, ChangeKind};
 use crate::app::module::Module;
-use crate::app::options::ModuleOptions;
 use crate::app::publish::{Proposal, in_one_line};
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, ModuleOptions};
 
 impl App {
     /// Publishes the previous version. With `replaces`, only if that version is current. A refusal is reported as
@@ -60,7 +59,11 @@ impl App {
         };
         let refused = |error: Error| error.in_module(name);
         let options = options.digest(digest.clone());
-        let component = self.blocking(move || directory.component(&digest)).await;
+        let component = self
+            .0
+            .threads
+            .blocking(ErrorKind::Engine, move || directory.component(&digest))
+            .await;
         let module = self.build(name, component.map_err(refused)?.into(), options).await;
         module.map(Arc::new).map_err(refused)
     }

@@ -102,15 +102,16 @@ impl Compiler {
             None => thread::compile(job, self.options.time, permit, threads).await?,
         };
         let engine = engine.clone();
-        blocking(threads, move || {
-            let loaded = artifact.load(&engine);
-            let component = loaded.or_error(ErrorKind::Compile, "the compiled component does not load")?;
-            if let Some(entry) = entry {
-                entry.write(artifact.bytes());
-            }
-            Ok(component)
-        })
-        .await
+        threads
+            .blocking(ErrorKind::Compile, move || {
+                let loaded = artifact.load(&engine);
+                let component = loaded.or_error(ErrorKind::Compile, "the compiled component does not load")?;
+                if let Some(entry) = entry {
+                    entry.write(artifact.bytes());
+                }
+                Ok(component)
+            })
+            .await
     }
 
     /// The entry of the job in the cache, if there is a cache.
@@ -119,7 +120,11 @@ impl Compiler {
             return Ok(None);
         };
         let job = job.clone();
-        blocking(threads, move || Ok(Some(cache.entry(job.fingerprint, &job.component)))).await
+        threads
+            .blocking(ErrorKind::Compile, move || {
+                Ok(Some(cache.entry(job.fingerprint, &job.component)))
+            })
+            .await
     }
 
     /// Waits no longer than a compilation may take: one that cannot be ended may never return its permit.
@@ -146,16 +151,17 @@ async fn cached(entry: Option<CacheEntry>, engine: &Engine, threads: &Threads) -
         return Ok(None);
     };
     let engine = engine.clone();
-    blocking(threads, move || {
-        let Some(found) = entry.read() else {
-            return Ok(None);
-        };
-        let loaded = Artifact::from(found).load(&engine);
-        Ok(loaded
-            .inspect_err(|error| entry.discard(&format_args!("{error:#}")))
-            .ok())
-    })
-    .await
+    threads
+        .blocking(ErrorKind::Compile, move || {
+            let Some(found) = entry.read() else {
+                return Ok(None);
+            };
+            let loaded = Artifact::from(found).load(&engine);
+            Ok(loaded
+                .inspect_err(|error| entry.discard(&format_args!("{error:#}")))
+                .ok())
+        })
+        .await
 }
 
 /// The limit by the clock for a compilation with this limit of processor time.
@@ -183,14 +189,6 @@ async fn timeout(executor: &dyn Executor, time: Duration) -> Error {
 async fn result_of<T>(result: oneshot::Receiver<Result<T, Error>>) -> Result<T, Error> {
     let panicked = |_| Error::new(ErrorKind::Compile, "the compiler panicked");
     result.await.map_err(panicked)?
-}
-
-/// Runs blocking work for a component that is loaded.
-pub(crate) async fn blocking<T: Send + 'static>(
-    threads: &Threads,
-    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
-) -> Result<T, Error> {
-    threads.blocking(ErrorKind::Compile, work).await
 }
 
 #[cfg(test)]

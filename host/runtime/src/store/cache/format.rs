@@ -66,17 +66,11 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_is_read_as_it_was_written() {
-        let key = CacheKey::new(1, b"component");
-        let file = written(&key, b"artifact");
-        let start = Secret::new(SECRET).check(&key, &file).expect("it is whole");
-        assert_eq!(&file[start..], b"artifact");
-    }
-
-    #[test]
     fn every_flipped_bit_is_noticed() {
         let key = CacheKey::new(1, b"component");
         let mut file = written(&key, b"artifact");
+        let start = Secret::new(SECRET).check(&key, &file).expect("it is whole");
+        assert_eq!(&file[start..], b"artifact");
         for bit in 0..file.len() * 8 {
             file[bit / 8] ^= 1 << (bit % 8);
             assert!(Secret::new(SECRET).check(&key, &file).is_none(), "bit {bit}");
