@@ -174,65 +174,40 @@ limits! {
     }
 }
 
+/// Defines the setters of a builder: `field(argument: Type) => value;`.
+macro_rules! setters {
+    ($( $(#[$doc:meta])* $field:ident($($argument:ident: $type:ty)?) => $value:expr; )*) => {$(
+        $(#[$doc])*
+        #[must_use]
+        pub fn $field(mut self $(, $argument: $type)?) -> Self {
+            self.$field = $value;
+            self
+        }
+    )*};
+}
+
 impl ModuleOptions {
     /// The application's limits, and no grants.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets the limits.
-    #[must_use]
-    pub fn limits(mut self, limits: ModuleLimits) -> Self {
-        self.limits = Some(limits);
-        self
-    }
-
-    /// Sets the grants.
-    #[must_use]
-    pub fn grants(mut self, grants: Grants) -> Self {
-        self.grants = grants;
-        self
-    }
-
-    /// Sets whether calls share instances.
-    #[must_use]
-    pub fn isolation(mut self, isolation: Isolation) -> Self {
-        self.isolation = Some(isolation);
-        self
-    }
-
-    /// Sets the circuit breaker.
-    #[must_use]
-    pub fn breaker(mut self, breaker: Breaker) -> Self {
-        self.breaker = breaker;
-        self
-    }
-
-    /// Sets the trial of a new version.
-    #[must_use]
-    pub fn trial(mut self, trial: Trial) -> Self {
-        self.trial = trial;
-        self
-    }
-
-    /// Sets the time that calls of a replaced version may go on.
-    #[must_use]
-    pub fn drain(mut self, drain: Duration) -> Self {
-        self.drain = drain;
-        self
-    }
-
-    /// Sets the path that is requested before the module is published.
-    #[must_use]
-    pub fn health(mut self, path: impl Into<String>) -> Self {
-        self.health = Some(path.into());
-        self
-    }
-
-    /// Sets the digest of the component.
-    #[must_use]
-    pub fn digest(mut self, digest: impl Into<String>) -> Self {
-        self.digest = Some(digest.into());
-        self
+    setters! {
+        /// Sets the limits.
+        limits(limits: ModuleLimits) => Some(limits);
+        /// Sets the grants.
+        grants(grants: Grants) => grants;
+        /// Sets whether calls share instances.
+        isolation(isolation: Isolation) => Some(isolation);
+        /// Sets the circuit breaker.
+        breaker(breaker: Breaker) => breaker;
+        /// Sets the trial of a new version.
+        trial(trial: Trial) => trial;
+        /// Sets the time that calls of a replaced version may go on.
+        drain(drain: Duration) => drain;
+        /// Sets the path that is requested before the module is published.
+        health(path: impl Into<String>) => Some(path.into());
+        /// Sets the digest of the component.
+        digest(digest: impl Into<String>) => Some(digest.into());
     }
 }

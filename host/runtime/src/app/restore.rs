@@ -17,8 +17,19 @@ enum Start {
 }
 
 impl App {
-    /// See [`App::restore_with`].
-    pub(super) async fn restore(
+    /// Loads the version of a module that was current when the application ended last, if the state directory
+    /// ([`AppOptions::state`]) knows one; otherwise `component`. If `component` is another one than at the last start,
+    /// it is newer than the state directory, and is loaded.
+    ///
+    /// `component` is `None` for a module that was loaded while the application served. For a module that was removed
+    /// the result is `None`, and nothing is loaded.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load), and [`State`](crate::ErrorKind::State).
+    ///
+    /// # Cancel safety
+    /// As [`load`](Self::load).
+    pub async fn restore_with(
         &self,
         name: &str,
         component: Option<Vec<u8>>,

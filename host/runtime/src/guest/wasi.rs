@@ -21,6 +21,7 @@ use crate::grants::{Access, Capability, Grants};
 use crate::guest::limiter::Exceeded;
 
 /// The part of a store that only modules with grants use.
+#[derive(Default)]
 pub(crate) struct Wasi {
     context: WasiCtx,
     http: WasiHttpCtx,
@@ -70,17 +71,6 @@ impl Wasi {
     }
 }
 
-impl Default for Wasi {
-    /// Nothing.
-    fn default() -> Self {
-        Self {
-            context: WasiCtxBuilder::new().build(),
-            http: WasiHttpCtx::new(),
-            http_grants: HttpGrants(Arc::default()),
-        }
-    }
-}
-
 // A module that imports only the contract is linked without WASI, so that nobody reaches the empty contexts below.
 
 impl WasiView for Guest {
@@ -127,6 +117,7 @@ fn check_socket(allowed: Arc<[String]>, address: SocketAddr, purpose: SocketAddr
 }
 
 /// Sends requests to the hosts that were granted.
+#[derive(Default)]
 struct HttpGrants(Arc<Grants>);
 
 type Answer = Result<
