@@ -6,6 +6,7 @@ use tokio::time::timeout;
 
 use super::App;
 use crate::app::module::Module;
+use crate::scheduling::threads::Priority;
 use crate::{Error, ErrorKind, OrError};
 
 impl App {
@@ -31,9 +32,9 @@ impl App {
             .body(Body::empty())
             .or_error(ErrorKind::Refused, invalid)?;
         let limits = module.options.limits.as_ref();
-        let limit = limits.unwrap_or_else(|| self.0.engines.limits()).probe;
+        let limit = limits.unwrap_or(&self.0.engines.limits).probe;
         let checking = async move { timeout(limit, router.respond(None, request)).await };
-        let status = match self.0.threads.spawn_guest(checking).await {
+        let status = match self.0.threads.spawn_at(Priority::Normal, checking).await {
             Ok(Ok(reply)) => reply.status(),
             Ok(Err(_)) => {
                 return Err(failed(format!(

@@ -130,7 +130,7 @@ impl App {
         component: impl Into<Vec<u8>>,
         options: ModuleOptions,
     ) -> Result<ModuleInfo, Error> {
-        let proposal = Proposal::new(ChangeKind::Loaded, name, None);
+        let proposal = Proposal::new(ChangeKind::Loaded, name);
         let (info, _) = self.install(proposal, component.into(), options).await?;
         Ok(info)
     }
@@ -191,7 +191,7 @@ impl App {
         component: impl Into<Vec<u8>>,
         options: ModuleOptions,
     ) -> Result<Change, Error> {
-        let proposal = Proposal::new(ChangeKind::Swapped, name, None);
+        let proposal = Proposal::new(ChangeKind::Swapped, name);
         let (_, change) = self.install(proposal, component.into(), options).await?;
         Ok(change)
     }
@@ -214,7 +214,7 @@ impl App {
         options: ModuleOptions,
     ) -> Result<Change, Error> {
         let component = component.into();
-        let mut proposal = Proposal::new(ChangeKind::Swapped, name, None);
+        let mut proposal = Proposal::new(ChangeKind::Swapped, name);
         proposal.base = Some(digest(&component));
         let (_, change) = self.install(proposal, component, options).await?;
         Ok(change)
@@ -242,7 +242,7 @@ impl App {
     /// # Cancel safety
     /// Cancelled, the module is either removed or still there, whole in either case.
     pub async fn remove(&self, name: &str) -> Result<Change, Error> {
-        self.publish(Proposal::new(ChangeKind::Removed, name, None)).await
+        self.publish(Proposal::new(ChangeKind::Removed, name)).await
     }
 
     /// The status of every module, in the order loaded.

@@ -29,11 +29,11 @@ pub(super) struct Proposal {
 }
 
 impl Proposal {
-    pub(super) fn new(kind: ChangeKind, name: &str, module: Option<Arc<Module>>) -> Self {
+    pub(super) fn new(kind: ChangeKind, name: &str) -> Self {
         Self {
             kind,
             name: name.to_owned(),
-            module,
+            module: None,
             base: None,
             previous: None,
             replaces: None,

@@ -35,7 +35,7 @@ impl App {
         component: Option<Vec<u8>>,
         options: ModuleOptions,
     ) -> Result<Option<ModuleInfo>, Error> {
-        let mut proposal = Proposal::new(ChangeKind::Loaded, name, None);
+        let mut proposal = Proposal::new(ChangeKind::Loaded, name);
         let directory = self.0.directory.clone();
         let start = match &directory {
             Some(directory) => choose(directory, component, &mut proposal),

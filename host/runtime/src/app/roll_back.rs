@@ -6,7 +6,7 @@ use super::App;
 use crate::app::changes::{Change, ChangeKind};
 use crate::app::module::Module;
 use crate::app::publish::{Proposal, in_one_line};
-use crate::{Error, ErrorKind, ModuleOptions};
+use crate::{Error, ErrorKind};
 
 impl App {
     /// Publishes the previous version. With `replaces`, only if that version is current. A refusal is reported as
@@ -17,37 +17,28 @@ impl App {
         replaces: Option<Arc<Module>>,
         reason: Option<String>,
     ) -> Result<Change, Error> {
-        let result = self.try_revert(name, replaces, reason).await;
-        if let Err(error) = &result {
+        let reverting = async {
+            let mut proposal = Proposal::new(ChangeKind::RolledBack, name);
+            proposal.module = Some(self.previous(name).await?);
+            proposal.replaces = replaces;
+            proposal.reason = reason;
+            self.publish(proposal).await
+        };
+        reverting.await.inspect_err(|error| {
             self.report_refusal(ChangeKind::RolledBack, name, None, error);
-        }
-        result
+        })
     }
 
-    async fn try_revert(
-        &self,
-        name: &str,
-        replaces: Option<Arc<Module>>,
-        reason: Option<String>,
-    ) -> Result<Change, Error> {
-        let (options, previous) = {
+    /// The previous version. If it was current in an earlier process, it comes from the state directory.
+    async fn previous(&self, name: &str) -> Result<Arc<Module>, Error> {
+        let options = {
             let state = self.state();
             let current = state.binder.expect_module(name)?;
-            let previous = state.past.get(name).and_then(|past| past.previous.clone());
-            (current.options.clone(), previous)
+            if let Some(previous) = state.past.get(name).and_then(|past| past.previous.clone()) {
+                return Ok(previous);
+            }
+            current.options.clone()
         };
-        let module = match previous {
-            Some(previous) => previous,
-            None => self.recorded_previous(name, options).await?,
-        };
-        let mut proposal = Proposal::new(ChangeKind::RolledBack, name, Some(module));
-        proposal.replaces = replaces;
-        proposal.reason = reason;
-        self.publish(proposal).await
-    }
-
-    /// The previous version, from the state directory: it was current in an earlier process.
-    async fn recorded_previous(&self, name: &str, options: ModuleOptions) -> Result<Arc<Module>, Error> {
         let directory = self.0.directory.clone();
         let recorded = directory.and_then(|directory| {
             let digest = directory.version(name)?.previous?;

@@ -25,10 +25,11 @@ const MEMORIES: u32 = 2;
 /// Each form has its own, because an engine with concurrency support is slower even for synchronous functions: `cargo
 /// bench` in `tests/bench` shows the ratio.
 pub(crate) struct Engines {
-    limits: ModuleLimits,
+    /// The limits of a module without limits of its own.
+    pub(crate) limits: ModuleLimits,
     max_memory: usize,
     max_instances: u32,
-    compiler: Compiler,
+    pub(crate) compiler: Compiler,
     engines: Mutex<HashMap<CodeSettings, LinkedEngine>>,
     ticker: EpochTicker,
 }
@@ -56,15 +57,6 @@ impl Engines {
             engines: Mutex::default(),
             ticker: EpochTicker::start()?,
         })
-    }
-
-    /// The limits of a module without limits of its own.
-    pub(crate) fn limits(&self) -> &ModuleLimits {
-        &self.limits
-    }
-
-    pub(crate) fn compiler(&self) -> &Compiler {
-        &self.compiler
     }
 
     /// The engine with these settings.

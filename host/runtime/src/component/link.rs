@@ -35,9 +35,9 @@ pub(crate) async fn compile(
     threads: &Arc<Threads>,
     bus: Caller,
 ) -> Result<Compiled, Error> {
-    let compiler = engines.compiler();
+    let compiler = &engines.compiler;
     compiler.check_size(bytes.len())?;
-    let limits = options.limits.as_ref().unwrap_or(engines.limits()).clone();
+    let limits = options.limits.as_ref().unwrap_or(&engines.limits).clone();
     let (stack, options) = (limits.stack, options.clone());
     let checking = {
         let (bytes, grants, engines) = (bytes.clone(), options.grants.clone(), engines.clone());

@@ -48,7 +48,6 @@ impl Manifest {
 
 async fn declarations(pre: &ModulePre) -> wasmtime::Result<(Vec<Controller>, Vec<Channel>)> {
     let mut store = pre.store()?;
-    store.epoch_deadline_async_yield_and_update(1);
     let instance = pre.instance_pre.instantiate_async(&mut store).await?;
     let controllers = declare(&mut store, &instance, pre.declare_routes).await;
     let controllers = controllers.map_err(|error| error.context("its `declare-routes` failed"))?;

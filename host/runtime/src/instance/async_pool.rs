@@ -17,7 +17,7 @@ use crate::component::module_pre::ModulePre;
 use crate::scheduling::call_history::CallHistory;
 use crate::scheduling::meter::{Metered, run_to_end};
 use crate::scheduling::metrics::Counted;
-use crate::scheduling::threads::Threads;
+use crate::scheduling::threads::{Priority, Threads};
 
 /// The instances of an asynchronous module, each driven by a task on the scheduler threads.
 pub(crate) struct AsyncPool {
@@ -224,7 +224,7 @@ impl AsyncPool {
         let metered = Metered::new(driving, Duration::ZERO, self.pre.settings.limits.cpu, history).per_burst();
         let (pre, threads) = (self.pre.clone(), self.threads.clone());
         let (ending, vacancies) = (state.clone(), self.vacancies.clone());
-        self.threads.spawn_guest(async move {
+        self.threads.spawn_at(Priority::Normal, async move {
             let end = match run_to_end(metered, &threads).await {
                 Ok(Some(end)) => end,
                 Ok(None) => cpu_exceeded(&pre, None),
@@ -261,7 +261,7 @@ impl Drop for CallInFlight {
             let (state, deadline) = (self.instance.state.clone(), self.deadline);
             state.abandoned();
             let watch = async move { state.give_up_at(deadline).await };
-            self.pool.threads.spawn_guest(watch);
+            self.pool.threads.spawn_at(Priority::Normal, watch);
         }
     }
 }

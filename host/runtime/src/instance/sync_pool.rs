@@ -6,7 +6,7 @@ use std::time::Instant;
 use parking_lot::Mutex;
 use pointwork_core::{BoxFuture, within};
 use tokio::sync::{Semaphore, SemaphorePermit};
-use wasmtime::{Store, UpdateDeadline};
+use wasmtime::Store;
 
 use super::call::{Call, Exports};
 use super::crashes::{Overload, overloaded, trapped};
@@ -14,7 +14,6 @@ use super::offload::offload;
 use super::reentrancy::{Idle, InstancePool};
 use crate::component::module_pre::ModulePre;
 use crate::guest::Guest;
-use crate::scheduling::meter::slice_used;
 use crate::scheduling::metrics::Counted;
 use crate::scheduling::threads::Threads;
 
@@ -116,11 +115,6 @@ impl SyncPool {
 
     async fn instantiate(&self) -> wasmtime::Result<SyncInstance> {
         let mut store = self.pre.store()?;
-        store.epoch_deadline_callback(|_| {
-            slice_used();
-            Ok(UpdateDeadline::Yield(1))
-        });
-        store.set_epoch_deadline(1);
         let instance = self.pre.instance_pre.instantiate_async(&mut store).await?;
         let exports = Exports::of(&self.pre, &mut store, &instance)?;
         Ok(SyncInstance {

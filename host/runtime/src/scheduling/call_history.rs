@@ -99,29 +99,21 @@ pub(crate) enum Callee {
     Listener(u32),
 }
 
-/// The call histories of one version of a module.
+/// The call histories of one version of a module, with the names of their handlers and listeners for the log.
 #[derive(Default)]
-pub(crate) struct CallHistories(Mutex<HashMap<Callee, NamedHistory>>);
-
-struct NamedHistory {
-    name: String,
-    history: Arc<CallHistory>,
-}
+pub(crate) struct CallHistories(Mutex<HashMap<Callee, (String, Arc<CallHistory>)>>);
 
 impl CallHistories {
-    /// The history of a handler or listener, begun at the first call of this. The name is for the log.
+    /// The history of a handler or listener, begun at the first call of this.
     pub(crate) fn of(&self, callee: Callee, name: impl FnOnce() -> String) -> Arc<CallHistory> {
         let mut histories = self.0.lock();
-        let named = histories.entry(callee).or_insert_with(|| NamedHistory {
-            name: name(),
-            history: Arc::default(),
-        });
-        named.history.clone()
+        let (_, history) = histories.entry(callee).or_insert_with(|| (name(), Arc::default()));
+        history.clone()
     }
 
     /// Called every [`TICK`].
     pub(crate) fn tick(&self, module: &str) {
-        for NamedHistory { name, history } in self.0.lock().values() {
+        for (name, history) in self.0.lock().values() {
             if history.tick() {
                 tracing::warn!(
                     module,

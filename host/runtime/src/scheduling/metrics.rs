@@ -88,12 +88,10 @@ impl Metrics {
         (self.waiting.load(Ordering::Relaxed) <= limit).then_some(counted)
     }
 
-    /// Counts an instance.
     pub(crate) fn instance(self: &Arc<Self>) -> Counted {
         Counted::new(self, |metrics| &metrics.instances)
     }
 
-    /// A call was refused.
     pub(crate) fn refused(&self) {
         self.refused.fetch_add(1, Ordering::Relaxed);
     }
@@ -117,7 +115,6 @@ impl Metrics {
         }
     }
 
-    /// Begins the canary trial of the version.
     pub(crate) fn begin_trial(&self, on_failure: OnFailure) {
         self.trial.begin(on_failure);
     }
@@ -132,7 +129,6 @@ impl Metrics {
         }
     }
 
-    /// The number of calls in flight.
     pub(crate) fn in_flight(&self) -> usize {
         self.in_flight.load(Ordering::Relaxed)
     }
@@ -154,26 +150,14 @@ impl Metrics {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
-
-    use pointwork_core::{BoxFuture, Bus, BusOptions, Executor};
+    use pointwork_core::{Bus, BusOptions};
 
     use super::*;
-
-    /// Runs nothing: no event is delivered here.
-    struct NoExecutor;
-
-    impl Executor for NoExecutor {
-        fn spawn(&self, _: BoxFuture<'static, ()>) {}
-
-        fn sleep_until(&self, _: Instant) -> BoxFuture<'static, ()> {
-            Box::pin(std::future::pending())
-        }
-    }
+    use crate::scheduling::threads::Threads;
 
     #[test]
     fn a_gauge_falls_when_its_guard_is_dropped() {
-        let bus = Bus::new(Arc::new(NoExecutor), BusOptions::default());
+        let bus = Bus::new(Arc::new(Threads::start().unwrap()), BusOptions::default());
         let (breaker, trial) = (Breaker::default(), Trial::default());
         let metrics = Arc::new(Metrics::new(&"shop".into(), &breaker, &trial, bus.caller()));
         let (call, instance) = (metrics.admit(), metrics.instance());

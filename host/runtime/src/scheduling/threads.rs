@@ -74,14 +74,6 @@ impl Threads {
         self.normal.handle.enter()
     }
 
-    /// Runs guest code at normal priority.
-    pub(crate) fn spawn_guest<T: Send + 'static>(
-        &self,
-        future: impl Future<Output = T> + Send + 'static,
-    ) -> JoinHandle<T> {
-        self.spawn_at(Priority::Normal, future)
-    }
-
     /// Runs guest code.
     pub(crate) fn spawn_at<T: Send + 'static>(
         &self,
