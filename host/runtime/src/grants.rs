@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use pointwork_core::http::uri::Authority;
 
+use crate::setters::setters;
+
 /// A part of WASI 0.2, which a module requests by importing its interfaces.
 #[derive(Clone, Copy, Debug, derive_more::Display, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[display(rename_all = "kebab-case")]
@@ -138,25 +140,13 @@ impl Grants {
         Self::default()
     }
 
-    /// Grants [`Clocks`](Capability::Clocks).
-    #[must_use]
-    pub fn clocks(mut self) -> Self {
-        self.clocks = true;
-        self
-    }
-
-    /// Grants [`Random`](Capability::Random).
-    #[must_use]
-    pub fn random(mut self) -> Self {
-        self.random = true;
-        self
-    }
-
-    /// Grants [`Output`](Capability::Output).
-    #[must_use]
-    pub fn output(mut self) -> Self {
-        self.output = true;
-        self
+    setters! {
+        /// Grants [`Clocks`](Capability::Clocks).
+        clocks() => true;
+        /// Grants [`Random`](Capability::Random).
+        random() => true;
+        /// Grants [`Output`](Capability::Output).
+        output() => true;
     }
 
     /// Grants [`Environment`](Capability::Environment) with these variables; those of the host are not included.

@@ -13,6 +13,7 @@ mod guest;
 mod instance;
 mod limits;
 mod scheduling;
+mod setters;
 mod store;
 mod worker;
 

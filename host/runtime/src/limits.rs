@@ -5,6 +5,7 @@ use std::time::Duration;
 use pointwork_core::limits;
 use serde::Deserialize;
 
+use crate::setters::setters;
 use crate::{Grants, Worker};
 
 limits! {
@@ -172,18 +173,6 @@ limits! {
         /// digest of the new version.
         digest: Option<String> = None;
     }
-}
-
-/// Defines the setters of a builder: `field(argument: Type) => value;`.
-macro_rules! setters {
-    ($( $(#[$doc:meta])* $field:ident($($argument:ident: $type:ty)?) => $value:expr; )*) => {$(
-        $(#[$doc])*
-        #[must_use]
-        pub fn $field(mut self $(, $argument: $type)?) -> Self {
-            self.$field = $value;
-            self
-        }
-    )*};
 }
 
 impl ModuleOptions {

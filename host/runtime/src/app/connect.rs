@@ -6,6 +6,7 @@ use pointwork_core::Transport;
 use pointwork_core::routing::Pattern;
 
 use super::App;
+use crate::setters::setters;
 use crate::{Error, ErrorKind, OrError};
 
 /// Options of a connection to an adapter.
@@ -22,11 +23,9 @@ impl ConnectOptions {
         Self::default()
     }
 
-    /// Sets the global prefix.
-    #[must_use]
-    pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
-        self.prefix = Some(prefix.into());
-        self
+    setters! {
+        /// Sets the global prefix.
+        prefix(prefix: impl Into<String>) => Some(prefix.into());
     }
 }
 

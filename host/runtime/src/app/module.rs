@@ -1,6 +1,5 @@
 //! One version of a module: loaded whole, ready to serve.
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -68,18 +67,11 @@ impl ChannelInfo {
     }
 }
 
-/// A version of a module that was loaded whole.
 pub(crate) struct Module {
     pub(crate) info: ModuleInfo,
     pub(crate) options: ModuleOptions,
     manifest: Arc<Manifest>,
     instances: Arc<Instances>,
-}
-
-impl fmt::Debug for Module {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.info.fmt(f)
-    }
 }
 
 impl Module {
@@ -134,7 +126,6 @@ impl Module {
         }
     }
 
-    /// Whether it declares routes.
     pub(crate) fn declares_routes(&self) -> bool {
         !self.manifest.routes.is_empty()
     }
@@ -207,7 +198,6 @@ impl Module {
         &self.instances.pre.settings.metrics
     }
 
-    /// The resources that its calls use.
     pub(crate) fn usage(&self) -> Usage {
         let idle = self.instances.idle();
         Usage {

@@ -10,7 +10,6 @@ use crate::app::module::Module;
 use crate::store::PinnedComponent;
 use crate::{Error, ErrorKind, OrError};
 
-/// A change that is to be published.
 pub(super) struct Proposal {
     pub(super) kind: ChangeKind,
     pub(super) name: String,
@@ -66,7 +65,6 @@ impl Proposal {
 }
 
 impl App {
-    /// Publishes a change.
     pub(super) async fn publish(&self, proposal: Proposal) -> Result<Change, Error> {
         let app = self.clone();
         self.0
@@ -123,7 +121,6 @@ impl App {
         Ok(change)
     }
 
-    /// Records the versions of the module in the state directory.
     fn record(&self, proposal: &Proposal, previous: Option<&Arc<Module>>) -> Result<(), Error> {
         let Some(directory) = &self.0.directory else {
             return Ok(());
@@ -135,7 +132,6 @@ impl App {
         directory.commit(&proposal.name, version)
     }
 
-    /// Reports a change that was refused.
     pub(super) fn report_refusal(&self, kind: ChangeKind, name: &str, digest: Option<String>, error: &Error) {
         let reason = in_one_line(error);
         // The caller of a load gets the error.
@@ -178,7 +174,6 @@ fn log(change: &Change, module: Option<&Module>) {
     );
 }
 
-/// An error with its causes.
 pub(super) fn in_one_line(error: &Error) -> String {
     let causes = std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")

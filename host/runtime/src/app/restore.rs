@@ -6,13 +6,11 @@ use crate::app::module::ModuleInfo;
 use crate::app::publish::Proposal;
 use crate::{Error, ErrorKind, ModuleOptions, StateDirectory, Version, digest};
 
-/// The component that a module starts with.
 enum Start {
     /// The one that the application is configured with.
     Configured(Vec<u8>),
     /// The one with that digest, in the state directory.
     Recorded(String),
-    /// None.
     Nothing,
 }
 

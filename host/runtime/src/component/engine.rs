@@ -34,7 +34,6 @@ pub(crate) struct Engines {
     ticker: EpochTicker,
 }
 
-/// An engine, with a linker for the contract.
 #[derive(Clone)]
 pub(crate) struct LinkedEngine {
     pub(crate) engine: Engine,

@@ -11,7 +11,6 @@ use wasmparser::{BinaryReaderError, CanonicalFunction, CanonicalOption, Encoding
 
 use crate::{Capability, Error, ErrorKind, Grants};
 
-/// The package of the contract.
 const PACKAGE: &str = "pointwork:module";
 
 /// The major and minor version of the contract that this host implements: it accepts modules of every 0.1.x.

@@ -15,7 +15,6 @@ use crate::scheduling::metrics::Metrics;
 use crate::scheduling::threads::Threads;
 use crate::{Error, ErrorKind, Isolation, ModuleLimits, ModuleOptions, OrError};
 
-/// A component that was compiled and linked.
 pub(crate) struct Compiled {
     pub(crate) pre: ModulePre,
     pub(crate) inspection: Inspection,
@@ -67,7 +66,6 @@ pub(crate) async fn compile(
     threads.blocking(ErrorKind::Compile, linking).await
 }
 
-/// Links a compiled component with the host functions.
 fn link(
     component: &Component,
     engine: &LinkedEngine,

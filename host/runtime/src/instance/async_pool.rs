@@ -58,13 +58,11 @@ impl AsyncInstances {
         self.open.len() + self.closing.len()
     }
 
-    /// Closes the instances that `unfit` selects.
     fn close(&mut self, mut unfit: impl FnMut(&AsyncInstance) -> bool) {
         let closed = self.open.extract_if(.., |instance| unfit(instance));
         self.closing.extend(closed.map(|instance| instance.state.clone()));
     }
 
-    /// Forgets the instances that have ended.
     fn forget_ended(&mut self) {
         self.close(|instance| instance.state.retired.load(Ordering::Relaxed));
         self.closing.retain(|state| !state.end.initialized());

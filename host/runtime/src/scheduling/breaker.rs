@@ -28,7 +28,6 @@ struct Open {
 }
 
 impl CircuitBreaker {
-    /// A closed breaker.
     pub(super) fn new(options: Breaker) -> Self {
         Self {
             options,

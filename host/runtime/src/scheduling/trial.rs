@@ -15,7 +15,6 @@ pub(super) struct CanaryTrial {
 }
 
 impl CanaryTrial {
-    /// A trial that has not begun.
     pub(super) fn new(options: Trial) -> Self {
         Self {
             options,

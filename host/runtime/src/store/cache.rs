@@ -123,7 +123,6 @@ impl CacheDirectory {
     }
 }
 
-/// The place of one compiled component in a cache.
 #[derive(Clone)]
 pub(crate) struct CacheEntry {
     directory: CacheDirectory,

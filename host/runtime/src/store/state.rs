@@ -19,7 +19,6 @@ use crate::{Error, ErrorKind, OrError};
 /// Locked by the process that has the directory open.
 const LOCK: &str = "lock";
 
-/// The current versions.
 const RECORD: &str = "state.json";
 
 /// The directory of the components, each under its digest.

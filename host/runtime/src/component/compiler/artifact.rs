@@ -13,7 +13,6 @@ use crate::store::CachedArtifact;
 pub(super) struct Artifact(Bytes);
 
 impl Artifact {
-    /// Compiles in this process.
     pub(super) fn compile(settings: CodeSettings, component: &[u8]) -> Result<Self> {
         // The threads of a parallel compilation would have the normal priority.
         let code = compiling_engine(settings, false)?.precompile_component(component)?;
@@ -29,8 +28,6 @@ impl Artifact {
         &self.0
     }
 
-    /// Loads it into an engine.
-    ///
     /// # Errors
     /// If it is for another engine.
     pub(super) fn load(&self, engine: &Engine) -> Result<Component> {

@@ -26,14 +26,12 @@ pub use self::worker::work;
 /// Compiling has a low priority: this times its processor time is its limit by the clock.
 const CLOCK_FACTOR: u32 = 4;
 
-/// Compiles the components of an application.
 pub(crate) struct Compiler {
     options: CompileOptions,
     cache: Option<CacheDirectory>,
     permits: Arc<Semaphore>,
 }
 
-/// A component to compile.
 #[derive(Clone)]
 struct CompileJob {
     settings: CodeSettings,

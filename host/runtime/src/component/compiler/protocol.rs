@@ -35,7 +35,6 @@ pub(super) struct RequestSettings {
     pub(super) component: u64,
 }
 
-/// The answer of a worker.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Answer {
     /// Compiled code of that length, in bytes, follows.
