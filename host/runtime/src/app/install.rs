@@ -52,11 +52,9 @@ impl App {
         proposal.module = Some(module);
         if let Some(directory) = self.0.directory.clone() {
             let digest = info.digest.clone();
-            let pinning = self
-                .0
-                .threads
-                .blocking(ErrorKind::Engine, move || directory.pin(&digest, &bytes));
-            proposal.pinned = Some(pinning.await.map_err(refused)?);
+            let pin = move || directory.pin(&digest, &bytes);
+            let pinned = self.0.threads.blocking(ErrorKind::Engine, pin).await;
+            proposal.pinned = Some(pinned.map_err(refused)?);
         }
         let change = self.publish(proposal).await.map_err(refused)?;
         Ok((info, change))

@@ -56,13 +56,10 @@ pub struct ChannelInfo {
 
 impl ChannelInfo {
     fn of(channel: &Channel) -> Self {
+        let events = channel.listeners.iter().map(|listener| listener.event.clone());
         Self {
             name: channel.name.clone(),
-            events: channel
-                .listeners
-                .iter()
-                .map(|listener| listener.event.clone())
-                .collect(),
+            events: events.collect(),
         }
     }
 }

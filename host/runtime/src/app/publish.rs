@@ -67,10 +67,8 @@ impl Proposal {
 impl App {
     pub(super) async fn publish(&self, proposal: Proposal) -> Result<Change, Error> {
         let app = self.clone();
-        self.0
-            .threads
-            .blocking(ErrorKind::Engine, move || app.publish_now(&proposal))
-            .await
+        let publish = move || app.publish_now(&proposal);
+        self.0.threads.blocking(ErrorKind::Engine, publish).await
     }
 
     fn publish_now(&self, proposal: &Proposal) -> Result<Change, Error> {

@@ -42,18 +42,26 @@ impl App {
         let (component, options) = match (start, directory) {
             (Start::Configured(component), _) => (component, options),
             (Start::Recorded(digest), Some(directory)) => {
-                let options = options.digest(digest.clone());
-                let component = self
-                    .0
-                    .threads
-                    .blocking(ErrorKind::Engine, move || directory.component(&digest))
-                    .await;
-                (component.map_err(|error| error.in_module(name))?, options)
+                let component = self.recorded(name, directory, &digest).await?;
+                (component, options.digest(digest))
             }
             _ => return Ok(None),
         };
         let (info, _) = self.install(proposal, component, options).await?;
         Ok(Some(info))
+    }
+
+    /// The component of that digest, from the state directory.
+    pub(super) async fn recorded(
+        &self,
+        module: &str,
+        directory: StateDirectory,
+        digest: &str,
+    ) -> Result<Vec<u8>, Error> {
+        let digest = digest.to_owned();
+        let read = move || directory.component(&digest);
+        let component = self.0.threads.blocking(ErrorKind::Engine, read).await;
+        component.map_err(|error| error.in_module(module))
     }
 }
 

@@ -48,15 +48,9 @@ impl App {
             let message = format!("module `{name}` has no previous version to roll back to");
             return Err(Error::new(ErrorKind::Refused, message));
         };
-        let refused = |error: Error| error.in_module(name);
-        let options = options.digest(digest.clone());
-        let component = self
-            .0
-            .threads
-            .blocking(ErrorKind::Engine, move || directory.component(&digest))
-            .await;
-        let module = self.build(name, component.map_err(refused)?.into(), options).await;
-        module.map(Arc::new).map_err(refused)
+        let component = self.recorded(name, directory, &digest).await?;
+        let module = self.build(name, component.into(), options.digest(digest)).await;
+        module.map(Arc::new).map_err(|error| error.in_module(name))
     }
 
     /// Begins the canary trial of a version: if it fails, the module is rolled back.

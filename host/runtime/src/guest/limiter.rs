@@ -10,7 +10,8 @@ pub(crate) struct Limiter {
     table_elements: usize,
     /// The size of all memories of the instance together, in bytes.
     used: usize,
-    refused: Option<Exceeded>,
+    /// The last refusal of the call.
+    pub(crate) refused: Option<Exceeded>,
 }
 
 /// A limit that a guest would have exceeded.
@@ -37,11 +38,6 @@ impl Limiter {
     /// Forgets earlier refusals.
     pub(crate) fn begin_call(&mut self) {
         self.refused = None;
-    }
-
-    /// The last refusal of this call.
-    pub(crate) fn refused(&self) -> Option<Exceeded> {
-        self.refused
     }
 
     fn refuse(&mut self, limit: &'static str, value: usize, unit: &'static str) {
@@ -79,11 +75,11 @@ mod tests {
         let mut limiter = Limiter::new(100, 10);
         assert!(limiter.memory_growing(0, 60, None).unwrap());
         assert!(!limiter.memory_growing(0, 50, None).unwrap());
-        assert_eq!(limiter.refused().unwrap().limit, "memory");
+        assert_eq!(limiter.refused.unwrap().limit, "memory");
         limiter.begin_call();
         assert!(limiter.memory_growing(60, 70, None).unwrap());
         assert!(limiter.memory_growing(0, 30, None).unwrap());
-        assert_eq!(limiter.refused(), None);
+        assert_eq!(limiter.refused, None);
     }
 
     #[test]
@@ -92,7 +88,7 @@ mod tests {
         assert!(limiter.table_growing(0, 10, None).unwrap());
         assert!(limiter.table_growing(0, 10, None).unwrap());
         assert!(!limiter.table_growing(10, 11, None).unwrap());
-        let refused = limiter.refused().unwrap();
+        let refused = limiter.refused.unwrap();
         assert_eq!(refused.to_string(), "the limit `table-elements` of 10 entries was hit");
     }
 }

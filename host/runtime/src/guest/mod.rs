@@ -40,7 +40,7 @@ pub(crate) struct Guest {
     emits: Budget,
     _counted: Counted,
     /// The guest's own message of the panic before its trap.
-    panic: Option<String>,
+    pub(crate) panic: Option<String>,
 }
 
 /// The settings of every instance of a version of a module.
@@ -105,11 +105,6 @@ impl Guest {
     /// Takes one event from the budget of the call: see [`Budget::spend`].
     fn spend_emit(&self) -> Result<Option<Exceeded>, Exceeded> {
         self.emits.spend(&self.module)
-    }
-
-    /// The guest's own message of the panic before its trap.
-    pub(crate) fn take_panic(&mut self) -> Option<String> {
-        self.panic.take()
     }
 }
 

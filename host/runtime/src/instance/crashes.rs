@@ -16,7 +16,7 @@ pub(crate) fn trapped(
     error: &wasmtime::Error,
     guest: Option<&mut Guest>,
 ) -> Crash {
-    let (panic, refused) = guest.map_or((None, None), |guest| (guest.take_panic(), guest.limits.refused()));
+    let (panic, refused) = guest.map_or((None, None), |guest| (guest.panic.take(), guest.limits.refused));
     let trap = error.downcast_ref::<Trap>();
     // The host ends a guest that exceeds a limit, or the guest ends itself because the host refused it something.
     let exceeded = error.downcast_ref::<Exceeded>().copied().or(refused);

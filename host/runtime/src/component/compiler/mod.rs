@@ -100,16 +100,15 @@ impl Compiler {
             None => thread::compile(job, self.options.time, permit, threads).await?,
         };
         let engine = engine.clone();
-        threads
-            .blocking(ErrorKind::Compile, move || {
-                let loaded = artifact.load(&engine);
-                let component = loaded.or_error(ErrorKind::Compile, "the compiled component does not load")?;
-                if let Some(entry) = entry {
-                    entry.write(artifact.bytes());
-                }
-                Ok(component)
-            })
-            .await
+        let load = move || {
+            let loaded = artifact.load(&engine);
+            let component = loaded.or_error(ErrorKind::Compile, "the compiled component does not load")?;
+            if let Some(entry) = entry {
+                entry.write(artifact.bytes());
+            }
+            Ok(component)
+        };
+        threads.blocking(ErrorKind::Compile, load).await
     }
 
     /// The entry of the job in the cache, if there is a cache.
@@ -118,11 +117,8 @@ impl Compiler {
             return Ok(None);
         };
         let job = job.clone();
-        threads
-            .blocking(ErrorKind::Compile, move || {
-                Ok(Some(cache.entry(job.fingerprint, &job.component)))
-            })
-            .await
+        let hash = move || Ok(Some(cache.entry(job.fingerprint, &job.component)));
+        threads.blocking(ErrorKind::Compile, hash).await
     }
 
     /// Waits no longer than a compilation may take: one that cannot be ended may never return its permit.
@@ -149,17 +145,15 @@ async fn cached(entry: Option<CacheEntry>, engine: &Engine, threads: &Threads) -
         return Ok(None);
     };
     let engine = engine.clone();
-    threads
-        .blocking(ErrorKind::Compile, move || {
-            let Some(found) = entry.read() else {
-                return Ok(None);
-            };
-            let loaded = Artifact::from(found).load(&engine);
-            Ok(loaded
-                .inspect_err(|error| entry.discard(&format_args!("{error:#}")))
-                .ok())
-        })
-        .await
+    let load = move || {
+        let Some(found) = entry.read() else {
+            return Ok(None);
+        };
+        let loaded = Artifact::from(found).load(&engine);
+        let loaded = loaded.inspect_err(|error| entry.discard(&format_args!("{error:#}")));
+        Ok(loaded.ok())
+    };
+    threads.blocking(ErrorKind::Compile, load).await
 }
 
 /// The limit by the clock for a compilation with this limit of processor time.
