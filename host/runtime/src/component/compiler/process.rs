@@ -9,7 +9,7 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::task::JoinHandle;
 
 use super::artifact::Artifact;
-use super::protocol::{ANSWER, Answer, MAX_LINE, RequestSettings};
+use super::protocol::{ANSWER, MAX_LINE, RequestSettings, WorkerAnswer};
 use super::{CompileJob, exit, result_of, timeout};
 use crate::scheduling::threads::Threads;
 use crate::{CompileOptions, Error, ErrorKind, OrError, Worker};
@@ -122,11 +122,11 @@ async fn receive(stdout: ChildStdout, memory: u64) -> Result<Option<Vec<u8>>, Er
     }
     let answer = line.strip_prefix(ANSWER).map(serde_json::from_slice);
     match answer {
-        Some(Ok(Answer::Code(length))) if length <= memory => read_exactly(&mut stdout, length).await,
-        Some(Ok(Answer::Code(length))) => Err(failed(format!(
+        Some(Ok(WorkerAnswer::Code(length))) if length <= memory => read_exactly(&mut stdout, length).await,
+        Some(Ok(WorkerAnswer::Code(length))) => Err(failed(format!(
             "the compile worker announces {length} bytes, its limit of memory is {memory}"
         ))),
-        Some(Ok(Answer::Error(causes))) => {
+        Some(Ok(WorkerAnswer::Error(causes))) => {
             let errors = causes.into_iter().rev().map(failed);
             let error = errors.reduce(|cause, error| error.with_source(cause));
             Err(error.unwrap_or_else(|| failed("the component does not compile".to_owned())))

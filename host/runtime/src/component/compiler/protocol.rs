@@ -36,7 +36,7 @@ pub(super) struct RequestSettings {
 }
 
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Answer {
+pub(super) enum WorkerAnswer {
     /// Compiled code of that length, in bytes, follows.
     Code(u64),
     /// An error with its causes, the outermost first.
@@ -83,8 +83,8 @@ impl RequestSettings {
 /// Writes an answer: compiled code, or an error with its causes, the outermost first.
 pub(super) fn answer(output: &mut impl Write, compiled: Result<Vec<u8>, Vec<String>>) -> io::Result<()> {
     let (answer, code) = match compiled {
-        Ok(code) => (Answer::Code(code.len() as u64), code),
-        Err(causes) => (Answer::Error(causes), Vec::new()),
+        Ok(code) => (WorkerAnswer::Code(code.len() as u64), code),
+        Err(causes) => (WorkerAnswer::Error(causes), Vec::new()),
     };
     output.write_all(&line(ANSWER, &answer)?)?;
     output.write_all(&code)?;
