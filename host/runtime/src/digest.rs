@@ -9,9 +9,5 @@ use sha2::{Digest, Sha256};
 /// assert!(pointwork::digest(b"component").starts_with("6985ca1f"));
 /// ```
 pub fn digest(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    format!("{:x}", Sha256::digest(bytes))
 }

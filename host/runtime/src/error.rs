@@ -77,3 +77,14 @@ impl Error {
         self.hint.as_deref()
     }
 }
+
+/// Makes the error of a result the source of an [`Error`].
+pub(crate) trait OrError<T> {
+    fn or_error(self, kind: ErrorKind, message: impl Into<String>) -> Result<T, Error>;
+}
+
+impl<T, E: Into<Box<dyn std::error::Error + Send + Sync>>> OrError<T> for Result<T, E> {
+    fn or_error(self, kind: ErrorKind, message: impl Into<String>) -> Result<T, Error> {
+        self.map_err(|source| Error::new(kind, message).with_source(source))
+    }
+}

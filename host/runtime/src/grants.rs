@@ -1,13 +1,15 @@
 //! Capabilities beyond the contract, and the grants of a module.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use pointwork_core::http::uri::Authority;
 
+use crate::setters::setters;
+
 /// A part of WASI 0.2, which a module requests by importing its interfaces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, derive_more::Display, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[display(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Capability {
     /// `wasi:clocks`: the time of day and a monotonic clock.
@@ -75,28 +77,14 @@ impl Capability {
     }
 }
 
-impl fmt::Display for Capability {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.line().split(' ').next().unwrap_or_default())
-    }
-}
-
 /// The access to a directory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, derive_more::Display, PartialEq, Eq, Hash)]
+#[display(rename_all = "kebab-case")]
 pub enum Access {
     /// Read files and list directories.
     ReadOnly,
     /// Also create, change and remove them.
     ReadWrite,
-}
-
-impl fmt::Display for Access {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::ReadOnly => "read-only",
-            Self::ReadWrite => "read-write",
-        })
-    }
 }
 
 /// A directory of the host, under a name for the guest. The guest reaches only what lies below it; symbolic links do
@@ -152,25 +140,13 @@ impl Grants {
         Self::default()
     }
 
-    /// Grants [`Clocks`](Capability::Clocks).
-    #[must_use]
-    pub fn clocks(mut self) -> Self {
-        self.clocks = true;
-        self
-    }
-
-    /// Grants [`Random`](Capability::Random).
-    #[must_use]
-    pub fn random(mut self) -> Self {
-        self.random = true;
-        self
-    }
-
-    /// Grants [`Output`](Capability::Output).
-    #[must_use]
-    pub fn output(mut self) -> Self {
-        self.output = true;
-        self
+    setters! {
+        /// Grants [`Clocks`](Capability::Clocks).
+        clocks() => true;
+        /// Grants [`Random`](Capability::Random).
+        random() => true;
+        /// Grants [`Output`](Capability::Output).
+        output() => true;
     }
 
     /// Grants [`Environment`](Capability::Environment) with these variables; those of the host are not included.

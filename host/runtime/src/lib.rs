@@ -13,6 +13,7 @@ mod guest;
 mod instance;
 mod limits;
 mod scheduling;
+mod setters;
 mod store;
 mod worker;
 
@@ -20,15 +21,16 @@ pub use app::changes::{Change, ChangeKind, Refusal, RouteChanges, ServerRefused,
 pub use app::channel::Channel;
 pub use app::connect::ConnectOptions;
 pub use app::module::{ChannelInfo, ModuleInfo};
-pub use app::options::{AppOptions, ModuleOptions};
+pub use app::options::AppOptions;
 pub use app::status::{Draining, ModuleStatus};
 pub use app::{App, Settings};
 pub use component::compiler::work as compile_worker;
 pub use component::inspect::{Conformance, Form, Inspection, inspect};
 pub use digest::digest;
+use error::OrError;
 pub use error::{Error, ErrorKind};
 pub use grants::{Access, Capability, Directory, Grants};
-pub use limits::{Breaker, CompileOptions, Isolation, ModuleLimits, Trial};
+pub use limits::{Breaker, CompileOptions, Isolation, ModuleLimits, ModuleOptions, Trial};
 pub use scheduling::status::{ModuleState, Usage};
 pub use store::{CacheDirectory, StateDirectory, Version};
 pub use worker::Worker;

@@ -1,11 +1,12 @@
-//! The limits of modules and of compiling, and the rules for modules that crash.
+//! The options of modules, their limits and those of compiling.
 
 use std::time::Duration;
 
 use pointwork_core::limits;
 use serde::Deserialize;
 
-use crate::Worker;
+use crate::setters::setters;
+use crate::{Grants, Worker};
 
 limits! {
     /// The limits of one module. Every limit is on by default.
@@ -141,5 +142,61 @@ limits! {
         /// A program that compiles in a process of its own, which bounds time and memory. Default: `None`, a thread of the
         /// application.
         worker: Option<Worker> = None;
+    }
+}
+
+limits! {
+    /// How one module is loaded.
+    #[derive(Clone, Debug)]
+    pub struct ModuleOptions {
+        /// The time that calls of a replaced or removed version may go on; past it they end with 503, and the version is
+        /// freed.
+        drain: Duration = time(30 s) as "drain";
+    } and {
+        /// The limits of the module. Default: `None`, those of [`AppOptions::limits`](crate::AppOptions::limits).
+        limits: Option<ModuleLimits> = None;
+        /// The capabilities beyond the contract. Default: none (spec C5).
+        grants: Grants = Grants::default();
+        /// Whether its calls share instances. Default: `None`, which is [`Isolation::Shared`] for an asynchronous module and
+        /// [`Isolation::Exclusive`] for a synchronous one.
+        isolation: Option<Isolation> = None;
+        /// The circuit breaker.
+        breaker: Breaker = Breaker::default();
+        /// The trial of a new version.
+        trial: Trial = Trial::default();
+        /// The path of one of the module's own GET routes, without the global prefix. It is requested before the module is
+        /// published; a reply of 400 or more refuses the module. Default: `None`.
+        ///
+        /// The request sees the application's channels as they are before the change.
+        health: Option<String> = None;
+        /// The SHA-256 of the component in hex; a component with another one is refused. Default: `None`. A swap names the
+        /// digest of the new version.
+        digest: Option<String> = None;
+    }
+}
+
+impl ModuleOptions {
+    /// The application's limits, and no grants.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    setters! {
+        /// Sets the limits.
+        limits(limits: ModuleLimits) => Some(limits);
+        /// Sets the grants.
+        grants(grants: Grants) => grants;
+        /// Sets whether calls share instances.
+        isolation(isolation: Isolation) => Some(isolation);
+        /// Sets the circuit breaker.
+        breaker(breaker: Breaker) => breaker;
+        /// Sets the trial of a new version.
+        trial(trial: Trial) => trial;
+        /// Sets the time that calls of a replaced version may go on.
+        drain(drain: Duration) => drain;
+        /// Sets the path that is requested before the module is published.
+        health(path: impl Into<String>) => Some(path.into());
+        /// Sets the digest of the component.
+        digest(digest: impl Into<String>) => Some(digest.into());
     }
 }

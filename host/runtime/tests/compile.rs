@@ -169,7 +169,7 @@ mod unix {
             ("ends", "the compile worker ended without an answer"),
             (
                 "talks",
-                "the compile worker answers `good morning to e`, expected compiled code",
+                "the compile worker answers `good morni`, expected compiled code",
             ),
         ] {
             assert_says(&Scene::new(kind).load(component("")), expected);

@@ -8,7 +8,7 @@ use pointwork_core::{Bus, Executor, Handler, Origin, Route, RouteRecord, Router,
 
 use crate::app::changes::ChangeKind;
 use crate::app::module::Module;
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, OrError};
 
 /// The declarations that routes are made from, and the adapters that serve them.
 ///
@@ -47,14 +47,12 @@ pub(crate) struct StagedTable {
 }
 
 impl StagedTable {
-    /// Publishes the table on every adapter.
     pub(crate) fn publish(self) -> Vec<Arc<RouteRecord>> {
         self.staged.into_iter().for_each(Staged::publish);
         self.records
     }
 }
 
-/// Makes routers.
 pub(crate) struct RouterFactory {
     pub(crate) options: RouterOptions,
     pub(crate) bus: Bus,
@@ -134,19 +132,23 @@ impl Binder {
     /// Adds a module, or replaces the one of the same name.
     pub(crate) fn put_module(&mut self, module: Arc<Module>) {
         let name = &module.info.name;
-        let replaced = self.declarations.iter().position(|old| old.is_of(name));
+        let replaced = self.declarations.iter_mut().find(|old| old.is_of(name));
         // A new version stays under the prefix of the one that it replaces.
-        let prefix = replaced.and_then(|replaced| self.declarations[replaced].prefix());
-        let registration = Registration {
-            origin: Origin::Decorator,
-            prefix: prefix.unwrap_or(&self.prefix).clone(),
+        let prefix = match &replaced {
+            Some(Declaration::Module {
+                registration: Some(old),
+                ..
+            }) => old.prefix.clone(),
+            _ => self.prefix.clone(),
         };
+        let origin = Origin::Decorator;
+        let registration = Registration { origin, prefix };
         let declaration = Declaration::Module {
             module,
             registration: (!self.transports.is_empty()).then_some(registration),
         };
         match replaced {
-            Some(replaced) => self.declarations[replaced] = declaration,
+            Some(replaced) => *replaced = declaration,
             None => self.declarations.push(declaration),
         }
     }
@@ -183,12 +185,11 @@ impl Binder {
         let records = routes.iter().map(|route| route.record.clone()).collect();
         let router = routers
             .router(routes)
-            .map_err(|conflicts| Error::new(ErrorKind::Refused, "routes are in conflict").with_source(conflicts))?;
+            .or_error(ErrorKind::Refused, "routes are in conflict")?;
         let stage = |transport: &Arc<dyn Transport>| {
             let name = transport.name();
-            transport.stage(Arc::new(router.for_adapter(name))).map_err(|error| {
-                Error::new(ErrorKind::Refused, format!("adapter `{name}` refuses the table")).with_source(error)
-            })
+            let staged = transport.stage(Arc::new(router.for_adapter(name)));
+            staged.or_error(ErrorKind::Refused, format!("adapter `{name}` refuses the table"))
         };
         let staged = self.transports.iter().map(stage).collect::<Result<_, _>>()?;
         Ok(StagedTable { records, staged })
@@ -226,14 +227,6 @@ impl Declaration {
 
     fn is_of(&self, name: &str) -> bool {
         self.module().is_some_and(|module| module.info.name == name)
-    }
-
-    /// The prefix of a module that is registered.
-    fn prefix(&self) -> Option<&Option<String>> {
-        match self {
-            Self::Module { registration, .. } => registration.as_ref().map(|registration| &registration.prefix),
-            Self::Manual(_) => None,
-        }
     }
 
     fn routes(&self, current_prefix: Option<&str>) -> Result<Vec<Route>, Error> {

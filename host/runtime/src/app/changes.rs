@@ -1,6 +1,5 @@
 //! The events `server:swapped` and `server:refused`: a change of a module was published or refused.
 
-use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use pointwork_core::RouteRecord;
@@ -10,7 +9,8 @@ use serde::{Deserialize, Serialize};
 /// The kind of a change of a module.
 ///
 /// The list is open: kinds that this version does not know are read as [`ChangeKind::Other`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, derive_more::Display, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[display(rename_all = "kebab-case")]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ChangeKind {
@@ -25,18 +25,6 @@ pub enum ChangeKind {
     /// A kind that this version does not know.
     #[serde(other)]
     Other,
-}
-
-impl fmt::Display for ChangeKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Loaded => "loaded",
-            Self::Swapped => "swapped",
-            Self::Removed => "removed",
-            Self::RolledBack => "rolled-back",
-            Self::Other => "other",
-        })
-    }
 }
 
 /// A change of a module that was published: the payload of `server:swapped`.

@@ -1,13 +1,12 @@
 //! Channels in the host application.
 
-use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
 use pointwork_core::{Bus, Delivery, Failure, Listener, Payload, Subscription};
 use pointwork_events::Event;
 
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, OrError};
 
 /// A channel of the host application, to bind listeners to (spec C1). [`App::channel`](crate::App::channel) makes it;
 /// it can be dropped when its listeners are bound.
@@ -30,7 +29,8 @@ use crate::{Error, ErrorKind};
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, derive_more::Display)]
+#[display("{name}")]
 pub struct Channel {
     bus: Bus,
     name: String,
@@ -86,16 +86,10 @@ impl Channel {
             module: None,
             listener,
         };
-        self.bus.subscribe([subscription]).map_err(|error| {
-            let message = format!("the listener of `{event}` on channel `{}` is refused", self.name);
-            Error::new(ErrorKind::Refused, message).with_source(error)
-        })?;
+        let message = format!("the listener of `{event}` on channel `{}` is refused", self.name);
+        self.bus
+            .subscribe([subscription])
+            .or_error(ErrorKind::Refused, message)?;
         Ok(self)
-    }
-}
-
-impl fmt::Display for Channel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.name)
     }
 }

@@ -1,4 +1,4 @@
-//! Connects adapters.
+//! Connects adapters, at a prefix.
 
 use std::sync::Arc;
 
@@ -6,7 +6,8 @@ use pointwork_core::Transport;
 use pointwork_core::routing::Pattern;
 
 use super::App;
-use crate::{Error, ErrorKind};
+use crate::setters::setters;
+use crate::{Error, ErrorKind, OrError};
 
 /// Options of a connection to an adapter.
 #[derive(Clone, Debug, Default)]
@@ -22,16 +23,22 @@ impl ConnectOptions {
         Self::default()
     }
 
-    /// Sets the global prefix.
-    #[must_use]
-    pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
-        self.prefix = Some(prefix.into());
-        self
+    setters! {
+        /// Sets the global prefix.
+        prefix(prefix: impl Into<String>) => Some(prefix.into());
     }
 }
 
 impl App {
-    pub(super) fn attach(&self, transport: Arc<dyn Transport>, options: ConnectOptions) -> Result<(), Error> {
+    /// Connects an adapter: it receives every route that is declared so far, and later ones follow (spec M4).
+    ///
+    /// An adapter that receives no route logs one error, since it would answer 404 to everything (spec E3). Do not also
+    /// mount the adapter's router at the prefix: its routes would be served at the doubled path (spec G6).
+    ///
+    /// # Errors
+    /// [`Refused`](crate::ErrorKind::Refused) if the prefix is not a path, or the adapter refuses the table.
+    pub fn connect_to(&self, transport: impl Transport, options: ConnectOptions) -> Result<&Self, Error> {
+        let transport: Arc<dyn Transport> = Arc::new(transport);
         if let Some(prefix) = &options.prefix {
             check_prefix(prefix)?;
         }
@@ -53,12 +60,28 @@ impl App {
                  against an older version of the WIT package"
             );
         }
-        Ok(())
+        Ok(self)
+    }
+
+    /// Sets the global prefix: routes that are registered from now on stand under it, earlier ones stay where they are.
+    /// It is applied once, also if it is set twice (spec G2, G4).
+    ///
+    /// A module counts as registered when it first meets an adapter: at [`connect_to`](Self::connect_to), or at its
+    /// load if an adapter is connected by then.
+    ///
+    /// # Errors
+    /// [`Refused`](crate::ErrorKind::Refused) if the prefix is not a path.
+    pub fn set_global_prefix(&self, prefix: &str) -> Result<&Self, Error> {
+        check_prefix(prefix)?;
+        self.change(|binder| {
+            binder.prefix = Some(prefix.to_owned());
+            Ok(())
+        })?;
+        Ok(self)
     }
 }
 
-pub(super) fn check_prefix(prefix: &str) -> Result<(), Error> {
-    Pattern::parse(prefix).map(drop).map_err(|error| {
-        Error::new(ErrorKind::Refused, format!("the global prefix `{prefix}` is refused")).with_source(error)
-    })
+fn check_prefix(prefix: &str) -> Result<(), Error> {
+    let message = format!("the global prefix `{prefix}` is refused");
+    Pattern::parse(prefix).map(drop).or_error(ErrorKind::Refused, message)
 }

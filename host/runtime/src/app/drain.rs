@@ -10,7 +10,6 @@ use crate::app::state::AppState;
 use crate::app::status::Draining;
 use crate::scheduling::call_history::TICK;
 
-/// The versions of one module that are not current.
 #[derive(Default)]
 pub(super) struct PastVersions {
     /// The version that a roll-back leads to. It has no instances.

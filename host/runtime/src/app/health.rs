@@ -6,7 +6,8 @@ use tokio::time::timeout;
 
 use super::App;
 use crate::app::module::Module;
-use crate::{Error, ErrorKind};
+use crate::scheduling::threads::Priority;
+use crate::{Error, ErrorKind, OrError};
 
 impl App {
     /// Requests the module's health route, if it has one, on a router of its own.
@@ -22,20 +23,18 @@ impl App {
             .0
             .routers
             .router(module.routes("", Origin::Decorator)?)
-            .map_err(|conflicts| Error::new(ErrorKind::Refused, "its routes are in conflict").with_source(conflicts))?;
+            .or_error(ErrorKind::Refused, "its routes are in conflict")?;
+        let invalid = format!("the health route `{path}` is not a path: expected one such as `/health`");
         let request = Request::builder()
             .method(Method::GET)
             .uri(path)
             .header(http::header::HOST, "localhost")
             .body(Body::empty())
-            .map_err(|error| {
-                let message = format!("the health route `{path}` is not a path: expected one such as `/health`");
-                Error::new(ErrorKind::Refused, message).with_source(error)
-            })?;
+            .or_error(ErrorKind::Refused, invalid)?;
         let limits = module.options.limits.as_ref();
-        let limit = limits.unwrap_or_else(|| self.0.engines.limits()).probe;
+        let limit = limits.unwrap_or(&self.0.engines.limits).probe;
         let checking = async move { timeout(limit, router.respond(None, request)).await };
-        let status = match self.0.threads.spawn_guest(checking).await {
+        let status = match self.0.threads.spawn_at(Priority::Normal, checking).await {
             Ok(Ok(reply)) => reply.status(),
             Ok(Err(_)) => {
                 return Err(failed(format!(

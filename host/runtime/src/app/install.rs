@@ -6,15 +6,14 @@ use std::sync::Arc;
 use super::App;
 use crate::app::changes::Change;
 use crate::app::module::{Module, ModuleInfo};
-use crate::app::options::ModuleOptions;
 use crate::app::publish::Proposal;
-use crate::{Error, ErrorKind, digest};
+use crate::{Error, ErrorKind, ModuleOptions, OrError, digest};
 
 impl App {
     pub(super) async fn read_component(&self, name: &str, path: &Path) -> Result<Vec<u8>, Error> {
         let message = format!("module `{name}` cannot be read from `{}`", path.display());
         let path = path.to_owned();
-        let read = move || std::fs::read(path).map_err(|error| Error::new(ErrorKind::Read, message).with_source(error));
+        let read = move || std::fs::read(path).or_error(ErrorKind::Read, message);
         self.0.threads.blocking(ErrorKind::Read, read).await
     }
 
@@ -53,8 +52,9 @@ impl App {
         proposal.module = Some(module);
         if let Some(directory) = self.0.directory.clone() {
             let digest = info.digest.clone();
-            let pinning = self.blocking(move || directory.pin(&digest, &bytes));
-            proposal.pinned = Some(pinning.await.map_err(refused)?);
+            let pin = move || directory.pin(&digest, &bytes);
+            let pinned = self.0.threads.blocking(ErrorKind::Engine, pin).await;
+            proposal.pinned = Some(pinned.map_err(refused)?);
         }
         let change = self.publish(proposal).await.map_err(refused)?;
         Ok((info, change))
@@ -66,12 +66,5 @@ impl App {
         let module = Module::load(name, bytes, options, &inner.engines, &inner.threads, self.bus()).await?;
         self.check_health(&module).await?;
         Ok(module)
-    }
-
-    pub(super) async fn blocking<T: Send + 'static>(
-        &self,
-        work: impl FnOnce() -> Result<T, Error> + Send + 'static,
-    ) -> Result<T, Error> {
-        self.0.threads.blocking(ErrorKind::Engine, work).await
     }
 }

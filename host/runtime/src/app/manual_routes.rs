@@ -6,7 +6,7 @@ use pointwork_core::Handler;
 use pointwork_core::routing::MethodFilter;
 
 use super::App;
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, OrError};
 
 macro_rules! verbs {
     ($($verb:ident $method:literal),* $(,)?) => {
@@ -46,18 +46,17 @@ impl App {
     /// [`Refused`](ErrorKind::Refused) if the method is not a token, the path not a pattern, or the route in conflict
     /// with another (spec P7).
     pub fn register_route(&self, method: &str, path: &str, handler: impl Handler) -> Result<&Self, Error> {
-        let filter = MethodFilter::parse(Some(method)).map_err(|error| {
-            Error::new(ErrorKind::Refused, format!("the route for `{path}` is refused")).with_source(error)
-        })?;
+        let filter = MethodFilter::parse(Some(method));
+        let filter = filter.or_error(ErrorKind::Refused, format!("the route for `{path}` is refused"))?;
         self.register(filter, path, Arc::new(handler))
     }
 
     fn register(&self, filter: MethodFilter, path: &str, handler: Arc<dyn Handler>) -> Result<&Self, Error> {
-        let shown = filter.to_string();
+        let message = format!("route {filter} `{path}` is refused");
         self.change(|binder| {
-            binder.add_manual(filter, path, handler).map_err(|error| {
-                Error::new(ErrorKind::Refused, format!("route {shown} `{path}` is refused")).with_source(error)
-            })
+            binder
+                .add_manual(filter, path, handler)
+                .or_error(ErrorKind::Refused, message)
         })?;
         Ok(self)
     }

@@ -20,17 +20,16 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use pointwork_core::{Bus, Caller, RouteRecord, Transport};
+use pointwork_core::{Bus, Caller, RouteRecord};
 
 use crate::app::changes::{Change, ChangeKind};
 use crate::app::channel::Channel;
-use crate::app::connect::{ConnectOptions, check_prefix};
 use crate::app::module::ModuleInfo;
-use crate::app::options::{AppOptions, ModuleOptions};
+use crate::app::options::AppOptions;
 use crate::app::publish::Proposal;
 use crate::app::state::AppInner;
 use crate::app::status::ModuleStatus;
-use crate::{Error, digest};
+use crate::{Error, ModuleOptions, digest};
 
 /// An application: modules, channels and manual routes, served by the adapters that it is connected to.
 ///
@@ -131,7 +130,7 @@ impl App {
         component: impl Into<Vec<u8>>,
         options: ModuleOptions,
     ) -> Result<ModuleInfo, Error> {
-        let proposal = Proposal::new(ChangeKind::Loaded, name, None);
+        let proposal = Proposal::new(ChangeKind::Loaded, name);
         let (info, _) = self.install(proposal, component.into(), options).await?;
         Ok(info)
     }
@@ -192,7 +191,7 @@ impl App {
         component: impl Into<Vec<u8>>,
         options: ModuleOptions,
     ) -> Result<Change, Error> {
-        let proposal = Proposal::new(ChangeKind::Swapped, name, None);
+        let proposal = Proposal::new(ChangeKind::Swapped, name);
         let (_, change) = self.install(proposal, component.into(), options).await?;
         Ok(change)
     }
@@ -215,31 +214,10 @@ impl App {
         options: ModuleOptions,
     ) -> Result<Change, Error> {
         let component = component.into();
-        let mut proposal = Proposal::new(ChangeKind::Swapped, name, None);
+        let mut proposal = Proposal::new(ChangeKind::Swapped, name);
         proposal.base = Some(digest(&component));
         let (_, change) = self.install(proposal, component, options).await?;
         Ok(change)
-    }
-
-    /// Loads the version of a module that was current when the application ended last, if the state directory
-    /// ([`AppOptions::state`]) knows one; otherwise `component`. If `component` is another one than at the last start,
-    /// it is newer than the state directory, and is loaded.
-    ///
-    /// `component` is `None` for a module that was loaded while the application served. For a module that was removed
-    /// the result is `None`, and nothing is loaded.
-    ///
-    /// # Errors
-    /// As [`load`](Self::load), and [`State`](crate::ErrorKind::State).
-    ///
-    /// # Cancel safety
-    /// As [`load`](Self::load).
-    pub async fn restore_with(
-        &self,
-        name: &str,
-        component: Option<Vec<u8>>,
-        options: ModuleOptions,
-    ) -> Result<Option<ModuleInfo>, Error> {
-        self.restore(name, component, options).await
     }
 
     /// Makes the version of a module current again that the last swap replaced. The next roll-back leads back to the
@@ -264,7 +242,7 @@ impl App {
     /// # Cancel safety
     /// Cancelled, the module is either removed or still there, whole in either case.
     pub async fn remove(&self, name: &str) -> Result<Change, Error> {
-        self.publish(Proposal::new(ChangeKind::Removed, name, None)).await
+        self.publish(Proposal::new(ChangeKind::Removed, name)).await
     }
 
     /// The status of every module, in the order loaded.
@@ -277,35 +255,6 @@ impl App {
     /// The number of requests in flight: those that wait for their reply, and those whose context is still held.
     pub fn requests_in_flight(&self) -> usize {
         self.bus().requests()
-    }
-
-    /// Connects an adapter: it receives every route that is declared so far, and later ones follow (spec M4).
-    ///
-    /// An adapter that receives no route logs one error, since it would answer 404 to everything (spec E3). Do not also
-    /// mount the adapter's router at the prefix: its routes would be served at the doubled path (spec G6).
-    ///
-    /// # Errors
-    /// [`Refused`](crate::ErrorKind::Refused) if the prefix is not a path, or the adapter refuses the table.
-    pub fn connect_to(&self, transport: impl Transport, options: ConnectOptions) -> Result<&Self, Error> {
-        self.attach(Arc::new(transport), options)?;
-        Ok(self)
-    }
-
-    /// Sets the global prefix: routes that are registered from now on stand under it, earlier ones stay where they are.
-    /// It is applied once, also if it is set twice (spec G2, G4).
-    ///
-    /// A module counts as registered when it first meets an adapter: at [`connect_to`](Self::connect_to), or at its
-    /// load if an adapter is connected by then.
-    ///
-    /// # Errors
-    /// [`Refused`](crate::ErrorKind::Refused) if the prefix is not a path.
-    pub fn set_global_prefix(&self, prefix: &str) -> Result<&Self, Error> {
-        check_prefix(prefix)?;
-        self.change(|binder| {
-            binder.prefix = Some(prefix.to_owned());
-            Ok(())
-        })?;
-        Ok(self)
     }
 
     /// Every registered route, in the order of registration (spec M3, D9).

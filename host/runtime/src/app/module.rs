@@ -1,13 +1,11 @@
 //! One version of a module: loaded whole, ready to serve.
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use pointwork_core::routing::DeclaredRoute;
 use pointwork_core::{Bus, Origin, Route, RouteRecord, Subscription};
 
-use crate::app::options::ModuleOptions;
 use crate::component::engine::Engines;
 use crate::component::inspect::Form;
 use crate::component::link::{Compiled, compile};
@@ -17,7 +15,7 @@ use crate::instance::handlers::Instances;
 use crate::scheduling::metrics::Metrics;
 use crate::scheduling::status::Usage;
 use crate::scheduling::threads::Threads;
-use crate::{Capability, Error, ErrorKind};
+use crate::{Capability, Error, ErrorKind, ModuleOptions};
 
 /// A loaded module, as the application lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,29 +56,19 @@ pub struct ChannelInfo {
 
 impl ChannelInfo {
     fn of(channel: &Channel) -> Self {
+        let events = channel.listeners.iter().map(|listener| listener.event.clone());
         Self {
             name: channel.name.clone(),
-            events: channel
-                .listeners
-                .iter()
-                .map(|listener| listener.event.clone())
-                .collect(),
+            events: events.collect(),
         }
     }
 }
 
-/// A version of a module that was loaded whole.
 pub(crate) struct Module {
     pub(crate) info: ModuleInfo,
     pub(crate) options: ModuleOptions,
     manifest: Arc<Manifest>,
     instances: Arc<Instances>,
-}
-
-impl fmt::Debug for Module {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.info.fmt(f)
-    }
 }
 
 impl Module {
@@ -101,8 +89,7 @@ impl Module {
             return Err(Error::new(ErrorKind::Read, message).with_hint("the file may be truncated, or another one"));
         }
         let size = bytes.len();
-        let settings = options.settings(engines.limits());
-        let compiled = compile(name, bytes, settings, engines, threads, bus.caller()).await?;
+        let compiled = compile(name, bytes, &options, engines, threads, bus.caller()).await?;
         let Compiled { pre, inspection, fit } = compiled;
         let pre = Arc::new(pre);
         let manifest = Manifest::read(&pre, threads).await?;
@@ -136,7 +123,6 @@ impl Module {
         }
     }
 
-    /// Whether it declares routes.
     pub(crate) fn declares_routes(&self) -> bool {
         !self.manifest.routes.is_empty()
     }
@@ -147,10 +133,9 @@ impl Module {
     /// [`Refused`](ErrorKind::Refused) if a route cannot stand under the prefix.
     pub(crate) fn routes(&self, prefix: &str, origin: Origin) -> Result<Vec<Route>, Error> {
         let route = |declared: &DeclaredRoute| {
-            let pattern = declared.pattern.prefixed(prefix).map_err(|error| {
-                let message = format!("the routes of module `{}` cannot be prefixed", self.info.name);
-                Error::new(ErrorKind::Refused, message).with_source(error)
-            })?;
+            let message = || format!("the routes of module `{}` cannot be prefixed", self.info.name);
+            let pattern = declared.pattern.prefixed(prefix);
+            let pattern = pattern.map_err(|error| Error::new(ErrorKind::Refused, message()).with_source(error))?;
             let record = RouteRecord {
                 method: declared.filter.to_string(),
                 path: pattern.as_str().to_owned(),
@@ -210,7 +195,6 @@ impl Module {
         &self.instances.pre.settings.metrics
     }
 
-    /// The resources that its calls use.
     pub(crate) fn usage(&self) -> Usage {
         let idle = self.instances.idle();
         Usage {

@@ -8,9 +8,8 @@ use super::App;
 use crate::app::changes::{Change, ChangeKind, Refusal, RouteChanges, ServerRefused, ServerSwapped, now};
 use crate::app::module::Module;
 use crate::store::PinnedComponent;
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, OrError};
 
-/// A change that is to be published.
 pub(super) struct Proposal {
     pub(super) kind: ChangeKind,
     pub(super) name: String,
@@ -29,11 +28,11 @@ pub(super) struct Proposal {
 }
 
 impl Proposal {
-    pub(super) fn new(kind: ChangeKind, name: &str, module: Option<Arc<Module>>) -> Self {
+    pub(super) fn new(kind: ChangeKind, name: &str) -> Self {
         Self {
             kind,
             name: name.to_owned(),
-            module,
+            module: None,
             base: None,
             previous: None,
             replaces: None,
@@ -66,10 +65,10 @@ impl Proposal {
 }
 
 impl App {
-    /// Publishes a change.
     pub(super) async fn publish(&self, proposal: Proposal) -> Result<Change, Error> {
         let app = self.clone();
-        self.blocking(move || app.publish_now(&proposal)).await
+        let publish = move || app.publish_now(&proposal);
+        self.0.threads.blocking(ErrorKind::Engine, publish).await
     }
 
     fn publish_now(&self, proposal: &Proposal) -> Result<Change, Error> {
@@ -90,10 +89,8 @@ impl App {
                 Vec::new()
             }
         };
-        let listeners = self
-            .bus()
-            .stage(Some(name), listeners)
-            .map_err(|error| Error::new(ErrorKind::Refused, "its channels are refused").with_source(error))?;
+        let listeners = self.bus().stage(Some(name), listeners);
+        let listeners = listeners.or_error(ErrorKind::Refused, "its channels are refused")?;
         let table = binder.stage(&self.0.routers)?;
         // A version that failed its trial is not rolled back to.
         let previous = current
@@ -122,7 +119,6 @@ impl App {
         Ok(change)
     }
 
-    /// Records the versions of the module in the state directory.
     fn record(&self, proposal: &Proposal, previous: Option<&Arc<Module>>) -> Result<(), Error> {
         let Some(directory) = &self.0.directory else {
             return Ok(());
@@ -134,7 +130,6 @@ impl App {
         directory.commit(&proposal.name, version)
     }
 
-    /// Reports a change that was refused.
     pub(super) fn report_refusal(&self, kind: ChangeKind, name: &str, digest: Option<String>, error: &Error) {
         let reason = in_one_line(error);
         // The caller of a load gets the error.
@@ -177,7 +172,6 @@ fn log(change: &Change, module: Option<&Module>) {
     );
 }
 
-/// An error with its causes.
 pub(super) fn in_one_line(error: &Error) -> String {
     let causes = std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")

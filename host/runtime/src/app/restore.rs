@@ -3,29 +3,37 @@
 use super::App;
 use crate::app::changes::ChangeKind;
 use crate::app::module::ModuleInfo;
-use crate::app::options::ModuleOptions;
 use crate::app::publish::Proposal;
-use crate::{Error, StateDirectory, Version, digest};
+use crate::{Error, ErrorKind, ModuleOptions, StateDirectory, Version, digest};
 
-/// The component that a module starts with.
 enum Start {
     /// The one that the application is configured with.
     Configured(Vec<u8>),
     /// The one with that digest, in the state directory.
     Recorded(String),
-    /// None.
     Nothing,
 }
 
 impl App {
-    /// See [`App::restore_with`].
-    pub(super) async fn restore(
+    /// Loads the version of a module that was current when the application ended last, if the state directory
+    /// ([`AppOptions::state`]) knows one; otherwise `component`. If `component` is another one than at the last start,
+    /// it is newer than the state directory, and is loaded.
+    ///
+    /// `component` is `None` for a module that was loaded while the application served. For a module that was removed
+    /// the result is `None`, and nothing is loaded.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load), and [`State`](crate::ErrorKind::State).
+    ///
+    /// # Cancel safety
+    /// As [`load`](Self::load).
+    pub async fn restore_with(
         &self,
         name: &str,
         component: Option<Vec<u8>>,
         options: ModuleOptions,
     ) -> Result<Option<ModuleInfo>, Error> {
-        let mut proposal = Proposal::new(ChangeKind::Loaded, name, None);
+        let mut proposal = Proposal::new(ChangeKind::Loaded, name);
         let directory = self.0.directory.clone();
         let start = match &directory {
             Some(directory) => choose(directory, component, &mut proposal),
@@ -34,14 +42,26 @@ impl App {
         let (component, options) = match (start, directory) {
             (Start::Configured(component), _) => (component, options),
             (Start::Recorded(digest), Some(directory)) => {
-                let options = options.digest(digest.clone());
-                let component = self.blocking(move || directory.component(&digest)).await;
-                (component.map_err(|error| error.in_module(name))?, options)
+                let component = self.recorded(name, directory, &digest).await?;
+                (component, options.digest(digest))
             }
             _ => return Ok(None),
         };
         let (info, _) = self.install(proposal, component, options).await?;
         Ok(Some(info))
+    }
+
+    /// The component of that digest, from the state directory.
+    pub(super) async fn recorded(
+        &self,
+        module: &str,
+        directory: StateDirectory,
+        digest: &str,
+    ) -> Result<Vec<u8>, Error> {
+        let digest = digest.to_owned();
+        let read = move || directory.component(&digest);
+        let component = self.0.threads.blocking(ErrorKind::Engine, read).await;
+        component.map_err(|error| error.in_module(module))
     }
 }
 

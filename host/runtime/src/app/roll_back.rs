@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::App;
 use crate::app::changes::{Change, ChangeKind};
 use crate::app::module::Module;
-use crate::app::options::ModuleOptions;
 use crate::app::publish::{Proposal, in_one_line};
 use crate::{Error, ErrorKind};
 
@@ -18,37 +17,28 @@ impl App {
         replaces: Option<Arc<Module>>,
         reason: Option<String>,
     ) -> Result<Change, Error> {
-        let result = self.try_revert(name, replaces, reason).await;
-        if let Err(error) = &result {
+        let reverting = async {
+            let mut proposal = Proposal::new(ChangeKind::RolledBack, name);
+            proposal.module = Some(self.previous(name).await?);
+            proposal.replaces = replaces;
+            proposal.reason = reason;
+            self.publish(proposal).await
+        };
+        reverting.await.inspect_err(|error| {
             self.report_refusal(ChangeKind::RolledBack, name, None, error);
-        }
-        result
+        })
     }
 
-    async fn try_revert(
-        &self,
-        name: &str,
-        replaces: Option<Arc<Module>>,
-        reason: Option<String>,
-    ) -> Result<Change, Error> {
-        let (options, previous) = {
+    /// The previous version. If it was current in an earlier process, it comes from the state directory.
+    async fn previous(&self, name: &str) -> Result<Arc<Module>, Error> {
+        let options = {
             let state = self.state();
             let current = state.binder.expect_module(name)?;
-            let previous = state.past.get(name).and_then(|past| past.previous.clone());
-            (current.options.clone(), previous)
+            if let Some(previous) = state.past.get(name).and_then(|past| past.previous.clone()) {
+                return Ok(previous);
+            }
+            current.options.clone()
         };
-        let module = match previous {
-            Some(previous) => previous,
-            None => self.recorded_previous(name, options).await?,
-        };
-        let mut proposal = Proposal::new(ChangeKind::RolledBack, name, Some(module));
-        proposal.replaces = replaces;
-        proposal.reason = reason;
-        self.publish(proposal).await
-    }
-
-    /// The previous version, from the state directory: it was current in an earlier process.
-    async fn recorded_previous(&self, name: &str, options: ModuleOptions) -> Result<Arc<Module>, Error> {
         let directory = self.0.directory.clone();
         let recorded = directory.and_then(|directory| {
             let digest = directory.version(name)?.previous?;
@@ -58,11 +48,9 @@ impl App {
             let message = format!("module `{name}` has no previous version to roll back to");
             return Err(Error::new(ErrorKind::Refused, message));
         };
-        let refused = |error: Error| error.in_module(name);
-        let options = options.digest(digest.clone());
-        let component = self.blocking(move || directory.component(&digest)).await;
-        let module = self.build(name, component.map_err(refused)?.into(), options).await;
-        module.map(Arc::new).map_err(refused)
+        let component = self.recorded(name, directory, &digest).await?;
+        let module = self.build(name, component.into(), options.digest(digest)).await;
+        module.map(Arc::new).map_err(|error| error.in_module(name))
     }
 
     /// Begins the canary trial of a version: if it fails, the module is rolled back.

@@ -1,8 +1,9 @@
 //! The state of an application, and changes of it.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use pointwork_core::{Bus, Executor, RouteRecord};
 
 use super::App;
@@ -53,7 +54,7 @@ impl AppInner {
 impl App {
     pub(super) fn state(&self) -> MutexGuard<'_, AppState> {
         // A change is made on a copy, so a panic within one leaves the state whole.
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.state.lock()
     }
 
     /// Changes the binder and publishes its routes, whole or not at all.

@@ -1,8 +1,8 @@
 //! The WebAssembly engines of an application.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use wasmtime::component::{Component, HasSelf, InstancePre, Linker};
 use wasmtime::{Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
@@ -12,7 +12,7 @@ use crate::component::settings::CodeSettings;
 use crate::guest::Guest;
 use crate::guest::bindings::{context, context_async, events, events_async, log};
 use crate::scheduling::epoch::EpochTicker;
-use crate::{Error, ErrorKind, ModuleLimits};
+use crate::{Error, ErrorKind, ModuleLimits, OrError};
 
 /// The average number of core instances and of tables in a component. Engines of scripting languages have several.
 const CORE_INSTANCES: u32 = 4;
@@ -25,15 +25,15 @@ const MEMORIES: u32 = 2;
 /// Each form has its own, because an engine with concurrency support is slower even for synchronous functions: `cargo
 /// bench` in `tests/bench` shows the ratio.
 pub(crate) struct Engines {
-    limits: ModuleLimits,
+    /// The limits of a module without limits of its own.
+    pub(crate) limits: ModuleLimits,
     max_memory: usize,
     max_instances: u32,
-    compiler: Compiler,
+    pub(crate) compiler: Compiler,
     engines: Mutex<HashMap<CodeSettings, LinkedEngine>>,
     ticker: EpochTicker,
 }
 
-/// An engine, with a linker for the contract.
 #[derive(Clone)]
 pub(crate) struct LinkedEngine {
     pub(crate) engine: Engine,
@@ -58,27 +58,17 @@ impl Engines {
         })
     }
 
-    /// The limits of a module without limits of its own.
-    pub(crate) fn limits(&self) -> &ModuleLimits {
-        &self.limits
-    }
-
-    pub(crate) fn compiler(&self) -> &Compiler {
-        &self.compiler
-    }
-
     /// The engine with these settings.
     ///
     /// # Errors
     /// [`Engine`](ErrorKind::Engine) if there is no address space for its pool.
     pub(crate) fn of(&self, settings: CodeSettings) -> Result<LinkedEngine, Error> {
-        let mut engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut engines = self.engines.lock();
         if let Some(engine) = engines.get(&settings) {
             return Ok(engine.clone());
         }
-        let engine = LinkedEngine::new(settings, self.pool()).map_err(|error| {
-            Error::new(ErrorKind::Engine, "the WebAssembly engine does not start").with_source(error)
-        })?;
+        let engine = LinkedEngine::new(settings, self.pool())
+            .or_error(ErrorKind::Engine, "the WebAssembly engine does not start")?;
         self.ticker.add(&engine.engine);
         engines.insert(settings, engine.clone());
         Ok(engine)

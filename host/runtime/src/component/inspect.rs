@@ -1,7 +1,6 @@
 //! Inspects a component, before any of it is compiled or run.
 
 use std::collections::BTreeSet;
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use wasmparser::Payload::{
@@ -12,29 +11,20 @@ use wasmparser::{BinaryReaderError, CanonicalFunction, CanonicalOption, Encoding
 
 use crate::{Capability, Error, ErrorKind, Grants};
 
-/// The package of the contract.
 const PACKAGE: &str = "pointwork:module";
 
 /// The major and minor version of the contract that this host implements: it accepts modules of every 0.1.x.
 const SUPPORTED: (u64, u64) = (0, 1);
 
 /// The form of the handlers and listeners that a module exports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, derive_more::Display, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[display(rename_all = "kebab-case")]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
     /// `handlers`, `listeners`: an instance serves one call at a time.
     Synchronous,
     /// `handlers-async`, `listeners-async`: an instance may have several calls in flight.
     Asynchronous,
-}
-
-impl fmt::Display for Form {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Synchronous => "synchronous",
-            Self::Asynchronous => "asynchronous",
-        })
-    }
 }
 
 /// The outline of a component.

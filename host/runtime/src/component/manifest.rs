@@ -12,7 +12,7 @@ use crate::guest::bindings::exports::pointwork::module::channels::Channel;
 use crate::guest::bindings::exports::pointwork::module::routes::Controller;
 use crate::scheduling::meter::{Metered, SLICE, run_to_end};
 use crate::scheduling::threads::Threads;
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, OrError};
 
 /// The declarations of a version of a module.
 pub(crate) struct Manifest {
@@ -32,7 +32,7 @@ impl Manifest {
             match run_to_end(Metered::new(reading, SLICE, limit, Arc::default()), threads).await {
                 Ok(Some(Ok(Ok(declarations)))) => declarations,
                 Ok(Some(Ok(Err(trap)))) => {
-                    return Err(failed("reading its declarations failed").with_source(trap.into_boxed_dyn_error()));
+                    return Err(failed("reading its declarations failed").with_source(trap));
                 }
                 Ok(Some(Err(_)) | None) => {
                     return Err(failed(&format!("reading its declarations took longer than {limit:?}")));
@@ -41,14 +41,13 @@ impl Manifest {
             };
         let controllers: Vec<_> = controllers.into_iter().map(controller_in).collect();
         let routes = validate(&pre.settings.module, &controllers)
-            .map_err(|errors| Error::new(ErrorKind::Refused, "its declarations are refused").with_source(errors))?;
+            .or_error(ErrorKind::Refused, "its declarations are refused")?;
         Ok(Self { routes, channels })
     }
 }
 
 async fn declarations(pre: &ModulePre) -> wasmtime::Result<(Vec<Controller>, Vec<Channel>)> {
     let mut store = pre.store()?;
-    store.epoch_deadline_async_yield_and_update(1);
     let instance = pre.instance_pre.instantiate_async(&mut store).await?;
     let controllers = declare(&mut store, &instance, pre.declare_routes).await;
     let controllers = controllers.map_err(|error| error.context("its `declare-routes` failed"))?;

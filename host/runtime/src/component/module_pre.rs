@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio_util::sync::CancellationToken;
-use wasmtime::Store;
 use wasmtime::component::{ComponentExportIndex, InstancePre};
+use wasmtime::{Store, UpdateDeadline};
 
 use crate::guest::{Guest, GuestSettings};
 use crate::scheduling::call_history::CallHistory;
+use crate::scheduling::meter::slice_used;
 
 /// A version of a module, ready to be instantiated: wasmtime's [`InstancePre`] with what our instances need beside it.
 #[derive(Clone)]
@@ -26,7 +27,7 @@ pub(crate) struct ModulePre {
 }
 
 impl ModulePre {
-    /// A store for one instance. Its epoch deadline has passed; whoever runs code in it sets one and what happens then.
+    /// A store for one instance. A guest yields at the end of its time slice.
     ///
     /// # Errors
     /// If something that the module is granted is missing.
@@ -34,6 +35,11 @@ impl ModulePre {
         let guest = Guest::new(&self.settings)?;
         let mut store = Store::new(self.instance_pre.engine(), guest);
         store.limiter(|guest| &mut guest.limits);
+        store.epoch_deadline_callback(|_| {
+            slice_used();
+            Ok(UpdateDeadline::Yield(1))
+        });
+        store.set_epoch_deadline(1);
         Ok(store)
     }
 
@@ -53,7 +59,6 @@ impl ModulePre {
         self.retired.load(Ordering::Relaxed)
     }
 
-    /// Counts a crash.
     pub(crate) fn crashed(&self, history: Option<&CallHistory>) {
         self.settings.metrics.crashed();
         if let Some(history) = history {

@@ -32,44 +32,32 @@ impl Budget {
     /// A call begins.
     pub(crate) fn begin_call(&self) {
         let most = self.each.saturating_mul(self.calls);
-        let left = if self.calls > 1 {
-            self.left.load(Ordering::Relaxed)
-        } else {
-            0
-        };
-        self.left
-            .store(left.saturating_add(self.each).min(most), Ordering::Relaxed);
+        let left = self.left.load(Ordering::Relaxed).saturating_add(self.each);
+        self.left.store(left.min(most), Ordering::Relaxed);
         self.logged.store(false, Ordering::Relaxed);
     }
 
-    /// Takes one.
+    /// Takes one. `Ok(Some)` if none is left and calls share the budget, which a trap would end together; this is logged
+    /// once for each call that begins.
     ///
     /// # Errors
-    /// If none is left.
-    pub(crate) fn spend(&self) -> Result<(), Exceeded> {
+    /// If none is left and the budget is the call's own: ends the call.
+    pub(crate) fn spend(&self, module: &str) -> Result<Option<Exceeded>, Exceeded> {
         // One instance runs on one thread at a time.
         let left = self.left.load(Ordering::Relaxed);
-        match left.checked_sub(1) {
-            Some(left) => {
-                self.left.store(left, Ordering::Relaxed);
-                Ok(())
-            }
-            None => Err(Exceeded {
-                limit: self.limit,
-                value: self.each.into(),
-                unit: self.unit,
-            }),
+        if let Some(left) = left.checked_sub(1) {
+            self.left.store(left, Ordering::Relaxed);
+            return Ok(None);
         }
-    }
-
-    /// Whether several calls share it.
-    pub(crate) fn is_shared(&self) -> bool {
-        self.calls > 1
-    }
-
-    /// Whether a spent budget has to be logged: once for each call that begins.
-    pub(crate) fn is_to_be_logged(&self) -> bool {
-        !self.logged.swap(true, Ordering::Relaxed)
+        let (limit, value, unit) = (self.limit, self.each.into(), self.unit);
+        let exceeded = Exceeded { limit, value, unit };
+        if self.calls <= 1 {
+            return Err(exceeded);
+        }
+        if !self.logged.swap(true, Ordering::Relaxed) {
+            tracing::error!(module, "{exceeded}: {unit} are dropped");
+        }
+        Ok(Some(exceeded))
     }
 }
 
@@ -78,10 +66,8 @@ mod tests {
     use super::*;
 
     fn spends(budget: &Budget) -> usize {
-        std::iter::repeat_with(|| budget.spend())
-            .take(100)
-            .take_while(Result::is_ok)
-            .count()
+        let spent = std::iter::repeat_with(|| budget.spend("m")).take(100);
+        spent.take_while(|spent| matches!(spent, Ok(None))).count()
     }
 
     #[test]
@@ -89,10 +75,10 @@ mod tests {
         let budget = Budget::new("emits", "events", 3, 1);
         assert_eq!(spends(&budget), 3, "before the first call");
         budget.begin_call();
-        assert!(budget.spend().is_ok());
+        assert_eq!(budget.spend("m"), Ok(None));
         budget.begin_call();
         assert_eq!(spends(&budget), 3, "nothing is saved up");
-        let exceeded = budget.spend().unwrap_err();
+        let exceeded = budget.spend("m").unwrap_err();
         assert_eq!(exceeded.to_string(), "the limit `emits` of 3 events was hit");
     }
 
@@ -111,9 +97,9 @@ mod tests {
     #[test]
     fn it_is_logged_once_for_each_call() {
         let budget = Budget::new("log-lines", "lines", 0, 2);
-        assert!(budget.is_to_be_logged());
-        assert!(!budget.is_to_be_logged());
+        assert!(budget.spend("m").is_ok_and(|exceeded| exceeded.is_some()));
+        assert!(budget.logged.load(Ordering::Relaxed));
         budget.begin_call();
-        assert!(budget.is_to_be_logged());
+        assert!(!budget.logged.load(Ordering::Relaxed));
     }
 }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use bytes::Bytes;
-use http::StatusCode;
 use pointwork_core::{BodyReader, BodyWriter, Context, Crash, CrashKind, Failure, FailureCode};
 use tokio::sync::Mutex;
 use wasmtime::Result;
@@ -15,7 +14,7 @@ use wasmtime::component::{Accessor, HasSelf, Resource};
 use super::{Guest, payload_in, result_out};
 use crate::guest::bindings::{context, context_async, types};
 use crate::guest::limiter::Exceeded;
-use crate::guest::reply::{failure_out, headers_in, reply_in};
+use crate::guest::reply::{failed, failure_out, headers_in, reply_in, thrown_in};
 
 /// The request body of a guest that reads it piece by piece. Shared with the reads that are under way, which must not
 /// hold the store.
@@ -42,14 +41,9 @@ async fn unless_gone<T>(context: Context, work: impl Future<Output = Result<T, F
             return Poll::Ready(result);
         }
         let gone = gone.get_or_insert_with(|| Box::pin(context.gone()));
-        gone.as_mut().poll(cx).map(|()| {
-            let message = "nobody waits for the reply any more";
-            Err(Failure::with_code(
-                FailureCode::GONE,
-                StatusCode::INTERNAL_SERVER_ERROR,
-                message,
-            ))
-        })
+        gone.as_mut()
+            .poll(cx)
+            .map(|()| Err(failed(FailureCode::GONE, "nobody waits for the reply any more")))
     })
     .await
 }
@@ -58,11 +52,7 @@ async fn unless_gone<T>(context: Context, work: impl Future<Output = Result<T, F
 fn overspent(context: &Context, exceeded: Exceeded) -> Failure {
     let crash = Crash::new(CrashKind::Trap, exceeded.to_string()).at_limit(exceeded.limit);
     context.crash(crash);
-    Failure::with_code(
-        FailureCode::OVERLOADED,
-        StatusCode::INTERNAL_SERVER_ERROR,
-        exceeded.to_string(),
-    )
+    failed(FailureCode::OVERLOADED, exceeded.to_string())
 }
 
 fn bytes_out(result: Result<Bytes, Failure>) -> Result<Vec<u8>, types::Failure> {
@@ -82,12 +72,7 @@ async fn write(writer: Arc<Mutex<Option<BodyWriter>>>, chunk: Vec<u8>) -> Result
 }
 
 fn finished() -> types::Failure {
-    let message = "the reply is finished";
-    failure_out(Failure::with_code(
-        FailureCode::GONE,
-        StatusCode::INTERNAL_SERVER_ERROR,
-        message,
-    ))
+    failure_out(failed(FailureCode::GONE, "the reply is finished"))
 }
 
 impl context::Host for Guest {
@@ -204,7 +189,7 @@ impl context::HostContext for Guest {
 
     fn throw(&mut self, this: Resource<Context>, status: u16, message: String) -> Result<Result<(), types::Failure>> {
         let context = self.context(&this)?;
-        Ok(crate::guest::reply::thrown_in(status, message)
+        Ok(thrown_in(status, message)
             .and_then(|thrown| context.send(thrown))
             .map_err(failure_out))
     }

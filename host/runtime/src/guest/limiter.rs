@@ -1,7 +1,5 @@
 //! The memory and table limits of one instance.
 
-use std::fmt;
-
 use wasmtime::ResourceLimiter;
 
 /// Bounds the memories and tables of one instance, and records the refusal when one would grow past its bound: the guest
@@ -12,11 +10,13 @@ pub(crate) struct Limiter {
     table_elements: usize,
     /// The size of all memories of the instance together, in bytes.
     used: usize,
-    refused: Option<Exceeded>,
+    /// The last refusal of the call.
+    pub(crate) refused: Option<Exceeded>,
 }
 
 /// A limit that a guest would have exceeded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the limit `{limit}` of {value} {unit} was hit")]
 pub(crate) struct Exceeded {
     /// The name of the setting.
     pub(crate) limit: &'static str,
@@ -24,14 +24,6 @@ pub(crate) struct Exceeded {
     pub(crate) value: u64,
     pub(crate) unit: &'static str,
 }
-
-impl fmt::Display for Exceeded {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the limit `{}` of {} {} was hit", self.limit, self.value, self.unit)
-    }
-}
-
-impl std::error::Error for Exceeded {}
 
 impl Limiter {
     pub(crate) fn new(memory: usize, table_elements: usize) -> Self {
@@ -46,11 +38,6 @@ impl Limiter {
     /// Forgets earlier refusals.
     pub(crate) fn begin_call(&mut self) {
         self.refused = None;
-    }
-
-    /// The last refusal of this call.
-    pub(crate) fn refused(&self) -> Option<Exceeded> {
-        self.refused
     }
 
     fn refuse(&mut self, limit: &'static str, value: usize, unit: &'static str) {
@@ -88,11 +75,11 @@ mod tests {
         let mut limiter = Limiter::new(100, 10);
         assert!(limiter.memory_growing(0, 60, None).unwrap());
         assert!(!limiter.memory_growing(0, 50, None).unwrap());
-        assert_eq!(limiter.refused().unwrap().limit, "memory");
+        assert_eq!(limiter.refused.unwrap().limit, "memory");
         limiter.begin_call();
         assert!(limiter.memory_growing(60, 70, None).unwrap());
         assert!(limiter.memory_growing(0, 30, None).unwrap());
-        assert_eq!(limiter.refused(), None);
+        assert_eq!(limiter.refused, None);
     }
 
     #[test]
@@ -101,7 +88,7 @@ mod tests {
         assert!(limiter.table_growing(0, 10, None).unwrap());
         assert!(limiter.table_growing(0, 10, None).unwrap());
         assert!(!limiter.table_growing(10, 11, None).unwrap());
-        let refused = limiter.refused().unwrap();
+        let refused = limiter.refused.unwrap();
         assert_eq!(refused.to_string(), "the limit `table-elements` of 10 entries was hit");
     }
 }

@@ -40,7 +40,7 @@ pub(crate) struct Guest {
     emits: Budget,
     _counted: Counted,
     /// The guest's own message of the panic before its trap.
-    panic: Option<String>,
+    pub(crate) panic: Option<String>,
 }
 
 /// The settings of every instance of a version of a module.
@@ -102,27 +102,9 @@ impl Guest {
             .count()
     }
 
-    /// Takes one event from the budget of the call. `Ok(Some)` if the budget is spent and shared with other calls, which a trap
-    /// would end.
-    ///
-    /// # Errors
-    /// If the budget is spent and the call's own: ends the call.
-    fn spend_emit(&self) -> Result<Option<Exceeded>> {
-        match self.emits.spend() {
-            Ok(()) => Ok(None),
-            Err(exceeded) if self.emits.is_shared() => {
-                if self.emits.is_to_be_logged() {
-                    tracing::error!(module = &*self.module, "{exceeded}: events are dropped");
-                }
-                Ok(Some(exceeded))
-            }
-            Err(exceeded) => Err(exceeded.into()),
-        }
-    }
-
-    /// The guest's own message of the panic before its trap.
-    pub(crate) fn take_panic(&mut self) -> Option<String> {
-        self.panic.take()
+    /// Takes one event from the budget of the call: see [`Budget::spend`].
+    fn spend_emit(&self) -> Result<Option<Exceeded>, Exceeded> {
+        self.emits.spend(&self.module)
     }
 }
 
@@ -146,7 +128,7 @@ impl types::Host for Guest {}
 
 impl log::Host for Guest {
     fn write(&mut self, level: log::Level, target: String, mut message: String) -> Result<()> {
-        if !spend_line(&self.lines, &self.module)? {
+        if self.lines.spend(&self.module)?.is_some() {
             return Ok(());
         }
         cut(&mut message);
@@ -165,23 +147,6 @@ impl log::Host for Guest {
         cut(&mut message);
         self.panic = Some(message);
         Ok(())
-    }
-}
-
-/// Takes one line from the budget of the call; `false` if the line is dropped.
-///
-/// # Errors
-/// If the budget is spent and the call's own: ends the call.
-fn spend_line(lines: &Budget, module: &str) -> Result<bool, Exceeded> {
-    match lines.spend() {
-        Ok(()) => Ok(true),
-        Err(exceeded) if lines.is_shared() => {
-            if lines.is_to_be_logged() {
-                tracing::error!(module, "{exceeded}: lines are dropped");
-            }
-            Ok(false)
-        }
-        Err(exceeded) => Err(exceeded),
     }
 }
 

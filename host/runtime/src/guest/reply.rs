@@ -16,8 +16,13 @@ pub(crate) fn failure_out(failure: Failure) -> types::Failure {
     }
 }
 
+/// A failure with the status 500.
+pub(crate) fn failed(code: FailureCode, message: impl Into<String>) -> Failure {
+    Failure::with_code(code, StatusCode::INTERNAL_SERVER_ERROR, message)
+}
+
 fn invalid(message: String) -> Failure {
-    Failure::with_code(FailureCode::INVALID_REPLY, StatusCode::INTERNAL_SERVER_ERROR, message)
+    failed(FailureCode::INVALID_REPLY, message)
 }
 
 /// A guest's reply; a status or a header that cannot be one is refused by name.
@@ -43,7 +48,6 @@ pub(crate) fn reply_in(reply: types::Reply) -> Result<Response<Body>, Failure> {
     Ok(response)
 }
 
-/// The head of a guest's reply.
 pub(crate) fn headers_in(status: u16, headers: Vec<types::Header>) -> Result<Response<()>, Failure> {
     let status = status_in(status)?;
     let mut map = HeaderMap::with_capacity(headers.len() + 1);
@@ -68,10 +72,8 @@ pub(crate) fn headers_in(status: u16, headers: Vec<types::Header>) -> Result<Res
 }
 
 fn status_in(status: u16) -> Result<StatusCode, Failure> {
-    let valid = (200..=599)
-        .contains(&status)
-        .then(|| StatusCode::from_u16(status).ok())
-        .flatten();
+    let valid = StatusCode::from_u16(status).ok();
+    let valid = valid.filter(|_| (200..=599).contains(&status));
     valid.ok_or_else(|| invalid(format!("{status} cannot be the status of a reply; expected 200 to 599")))
 }
 
@@ -83,7 +85,6 @@ pub(crate) fn thrown_in(status: u16, message: String) -> Result<Failure, Failure
     Ok(Failure::new(status_in(status)?, message))
 }
 
-/// How a guest's handler ended.
 pub(crate) fn outcome_in(outcome: types::Outcome) -> Outcome {
     let refused = |failure: Failure| {
         let message = format!("the handler's reply was refused: {failure}");

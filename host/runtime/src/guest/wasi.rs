@@ -3,11 +3,11 @@
 use std::future::Future;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context as TaskContext, Poll};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::uri::Scheme;
+use parking_lot::Mutex;
 use tokio::io::AsyncWrite;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamError, StreamResult};
@@ -16,11 +16,12 @@ use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks, WasiHttpView};
 
 use super::budget::Budget;
-use super::{Guest, MAX_LOG_LINE, spend_line};
+use super::{Guest, MAX_LOG_LINE};
 use crate::grants::{Access, Capability, Grants};
 use crate::guest::limiter::Exceeded;
 
 /// The part of a store that only modules with grants use.
+#[derive(Default)]
 pub(crate) struct Wasi {
     context: WasiCtx,
     http: WasiHttpCtx,
@@ -70,17 +71,6 @@ impl Wasi {
     }
 }
 
-impl Default for Wasi {
-    /// Nothing.
-    fn default() -> Self {
-        Self {
-            context: WasiCtxBuilder::new().build(),
-            http: WasiHttpCtx::new(),
-            http_grants: HttpGrants(Arc::default()),
-        }
-    }
-}
-
 // A module that imports only the contract is linked without WASI, so that nobody reaches the empty contexts below.
 
 impl WasiView for Guest {
@@ -127,6 +117,7 @@ fn check_socket(allowed: Arc<[String]>, address: SocketAddr, purpose: SocketAddr
 }
 
 /// Sends requests to the hosts that were granted.
+#[derive(Default)]
 struct HttpGrants(Arc<Grants>);
 
 type Answer = Result<
@@ -190,10 +181,10 @@ impl LineBuffer {
     /// # Errors
     /// If the call's budget of lines is spent.
     fn take(&self, bytes: &[u8]) -> Result<(), Exceeded> {
-        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut begun = self.begun.lock();
         for &byte in bytes {
             if byte == b'\n' || begun.len() == MAX_LOG_LINE {
-                if spend_line(&self.lines, &self.module)? {
+                if self.lines.spend(&self.module)?.is_none() {
                     self.log(&begun);
                 }
                 begun.clear();
@@ -218,7 +209,7 @@ impl LineBuffer {
 /// A line without an end is logged when the instance ends.
 impl Drop for LineBuffer {
     fn drop(&mut self) {
-        let begun = std::mem::take(self.begun.get_mut().unwrap_or_else(PoisonError::into_inner));
+        let begun = std::mem::take(self.begun.get_mut());
         if !begun.is_empty() {
             self.log(&begun);
         }
@@ -232,26 +223,13 @@ impl IsTerminal for Lines {
 }
 
 impl StdoutStream for Lines {
+    // For WASI 0.3, which no module is linked with.
     fn async_stream(&self) -> Box<dyn AsyncWrite + Send + Sync> {
-        Box::new(self.clone())
+        Box::new(tokio::io::sink())
     }
 
     fn p2_stream(&self) -> Box<dyn OutputStream> {
         Box::new(self.clone())
-    }
-}
-
-impl AsyncWrite for Lines {
-    fn poll_write(self: Pin<&mut Self>, _: &mut TaskContext<'_>, bytes: &[u8]) -> Poll<std::io::Result<usize>> {
-        Poll::Ready(self.0.take(bytes).map(|()| bytes.len()).map_err(std::io::Error::other))
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, _: &mut TaskContext<'_>) -> Poll<std::io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, _: &mut TaskContext<'_>) -> Poll<std::io::Result<()>> {
-        Poll::Ready(Ok(()))
     }
 }
 

@@ -9,14 +9,13 @@ use futures_util::stream::FuturesUnordered;
 use pointwork_core::{Crash, CrashKind};
 use tokio::sync::{Notify, SetOnce, mpsc};
 use tokio::time::{sleep, sleep_until};
+use wasmtime::Store;
 use wasmtime::component::Accessor;
-use wasmtime::{Store, UpdateDeadline};
 
 use super::call::{Call, Exports, Queued, QueuedCall};
 use super::crashes::{crash, drained, trapped};
 use crate::component::module_pre::ModulePre;
 use crate::guest::Guest;
-use crate::scheduling::meter::slice_used;
 
 /// The time that the other calls of an instance have to end once it is given up.
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
@@ -66,11 +65,6 @@ pub(crate) async fn drive(
         Ok(store) => store,
         Err(error) => return trapped(&pre, None, &error, None),
     };
-    store.epoch_deadline_callback(|_| {
-        slice_used();
-        Ok(UpdateDeadline::Yield(1))
-    });
-    store.set_epoch_deadline(1);
     let result = tokio::select! {
         result = serve(&pre, &state, &mut store, queue) => Some(result),
         () = state.give_up.notified() => None,

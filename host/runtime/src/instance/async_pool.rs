@@ -1,9 +1,10 @@
 //! The instances of an asynchronous module: each may serve several calls at a time.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use pointwork_core::{BoxFuture, CrashKind, within};
 use tokio::sync::futures::Notified;
 use tokio::sync::{Notify, mpsc, oneshot};
@@ -16,7 +17,7 @@ use crate::component::module_pre::ModulePre;
 use crate::scheduling::call_history::CallHistory;
 use crate::scheduling::meter::{Metered, run_to_end};
 use crate::scheduling::metrics::Counted;
-use crate::scheduling::threads::Threads;
+use crate::scheduling::threads::{Priority, Threads};
 
 /// The instances of an asynchronous module, each driven by a task on the scheduler threads.
 pub(crate) struct AsyncPool {
@@ -57,13 +58,11 @@ impl AsyncInstances {
         self.open.len() + self.closing.len()
     }
 
-    /// Closes the instances that `unfit` selects.
     fn close(&mut self, mut unfit: impl FnMut(&AsyncInstance) -> bool) {
         let closed = self.open.extract_if(.., |instance| unfit(instance));
         self.closing.extend(closed.map(|instance| instance.state.clone()));
     }
 
-    /// Forgets the instances that have ended.
     fn forget_ended(&mut self) {
         self.close(|instance| instance.state.retired.load(Ordering::Relaxed));
         self.closing.retain(|state| !state.end.initialized());
@@ -157,17 +156,13 @@ impl AsyncPool {
         C::crashed(end)
     }
 
-    fn lock(&self) -> MutexGuard<'_, AsyncInstances> {
-        self.instances.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// An instance with room for such a call, made if need be; `None` when all are full.
     fn instance(&self, history: &Arc<CallHistory>) -> Option<Arc<AsyncInstance>> {
         if history.crashes_often() {
             return self.instance_alone(history);
         }
         let limits = &self.pre.settings.limits;
-        let mut instances = self.lock();
+        let mut instances = self.instances.lock();
         instances.forget_ended();
         let least_busy = instances.open.iter().min_by_key(|instance| instance.in_flight());
         let instance = match least_busy {
@@ -189,7 +184,7 @@ impl AsyncPool {
 
     /// An instance for one call only: a call that is likely to crash would end those that it shared an instance with.
     fn instance_alone(&self, history: &Arc<CallHistory>) -> Option<Arc<AsyncInstance>> {
-        let mut instances = self.lock();
+        let mut instances = self.instances.lock();
         instances.forget_ended();
         if instances.count() >= self.pre.settings.limits.instances {
             // An idle one is closed; its end is a vacancy.
@@ -227,7 +222,7 @@ impl AsyncPool {
         let metered = Metered::new(driving, Duration::ZERO, self.pre.settings.limits.cpu, history).per_burst();
         let (pre, threads) = (self.pre.clone(), self.threads.clone());
         let (ending, vacancies) = (state.clone(), self.vacancies.clone());
-        self.threads.spawn_guest(async move {
+        self.threads.spawn_at(Priority::Normal, async move {
             let end = match run_to_end(metered, &threads).await {
                 Ok(Some(end)) => end,
                 Ok(None) => cpu_exceeded(&pre, None),
@@ -257,20 +252,14 @@ struct CallInFlight {
 
 impl Drop for CallInFlight {
     fn drop(&mut self) {
-        let mut last = self
-            .instance
-            .last_call_ended
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        *last = Instant::now();
-        drop(last);
+        *self.instance.last_call_ended.lock() = Instant::now();
         let before = self.instance.state.in_flight.fetch_sub(1, Ordering::Relaxed);
         self.pool.vacancies.call_ended(before - 1);
         if !self.ended {
             let (state, deadline) = (self.instance.state.clone(), self.deadline);
             state.abandoned();
             let watch = async move { state.give_up_at(deadline).await };
-            self.pool.threads.spawn_guest(watch);
+            self.pool.threads.spawn_at(Priority::Normal, watch);
         }
     }
 }
@@ -283,17 +272,17 @@ impl InstancePool for AsyncPool {
     fn shrink(&self) {
         let (retired, allowed) = (self.pre.is_retired(), self.pre.settings.limits.idle);
         let now = Instant::now();
-        let mut instances = self.lock();
+        let mut instances = self.instances.lock();
         instances.forget_ended();
         instances.close(|instance| {
-            let last = *instance.last_call_ended.lock().unwrap_or_else(PoisonError::into_inner);
+            let last = *instance.last_call_ended.lock();
             instance.in_flight() == 0 && (retired || now.saturating_duration_since(last) > allowed)
         });
     }
 
     /// An instance is in a task of its own, so what it holds is not known here.
     fn idle(&self) -> Idle {
-        let instances = self.lock();
+        let instances = self.instances.lock();
         let idle = instances.open.iter().filter(|instance| instance.in_flight() == 0);
         Idle {
             instances: idle.count(),

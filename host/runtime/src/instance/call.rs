@@ -20,7 +20,6 @@ pub(crate) trait Call: Sized + Send + 'static {
     type Results: ComponentNamedList + Lift + Send + Sync + 'static;
     type Output: Send + 'static;
 
-    /// The export that it calls.
     fn export(exports: &Exports) -> Option<Export<Self>>;
 
     /// Puts the arguments into the instance's store.
@@ -28,7 +27,6 @@ pub(crate) trait Call: Sized + Send + 'static {
 
     fn lift(results: Self::Results) -> Self::Output;
 
-    /// The output of a call that crashed.
     fn crashed(crash: Crash) -> Self::Output;
 
     /// The history of calls of the same handler or listener.
@@ -41,7 +39,6 @@ pub(crate) trait Call: Sized + Send + 'static {
     fn queued(queued: Queued<Self>) -> QueuedCall;
 }
 
-/// The export for calls of one kind.
 pub(crate) type Export<C> = TypedFunc<<C as Call>::Params, <C as Call>::Results>;
 
 /// The exports of an instance that calls go to. A module without handlers or without listeners lacks one.
@@ -75,13 +72,11 @@ pub(crate) struct Queued<C: Call> {
     pub(crate) output: oneshot::Sender<C::Output>,
 }
 
-/// A queued call of either kind.
 pub(crate) enum QueuedCall {
     Request(Queued<Request>),
     Event(Queued<Event>),
 }
 
-/// A request for a handler.
 pub(crate) struct Request {
     pub(crate) handler: u32,
     pub(crate) history: Arc<CallHistory>,
@@ -122,7 +117,6 @@ impl Call for Request {
     }
 }
 
-/// An event for a listener.
 pub(crate) struct Event {
     pub(crate) listener: u32,
     pub(crate) history: Arc<CallHistory>,

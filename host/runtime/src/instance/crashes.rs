@@ -16,7 +16,7 @@ pub(crate) fn trapped(
     error: &wasmtime::Error,
     guest: Option<&mut Guest>,
 ) -> Crash {
-    let (panic, refused) = guest.map_or((None, None), |guest| (guest.take_panic(), guest.limits.refused()));
+    let (panic, refused) = guest.map_or((None, None), |guest| (guest.panic.take(), guest.limits.refused));
     let trap = error.downcast_ref::<Trap>();
     // The host ends a guest that exceeds a limit, or the guest ends itself because the host refused it something.
     let exceeded = error.downcast_ref::<Exceeded>().copied().or(refused);
@@ -54,7 +54,6 @@ pub(crate) enum Overload {
     Queue,
 }
 
-/// A call that got no instance.
 pub(crate) fn overloaded(pre: &ModulePre, overload: Overload) -> Crash {
     pre.settings.metrics.refused();
     let limits = &pre.settings.limits;
@@ -71,7 +70,6 @@ pub(crate) fn overloaded(pre: &ModulePre, overload: Overload) -> Crash {
     crash(pre, CrashKind::Limit, message).at_limit(limit)
 }
 
-/// A call that used up its processor time.
 pub(crate) fn cpu_exceeded(pre: &ModulePre, history: Option<&CallHistory>) -> Crash {
     pre.crashed(history);
     let message = format!("the guest used more processor time than {:?}", pre.settings.limits.cpu);
@@ -90,7 +88,6 @@ pub(crate) fn panicked(pre: &ModulePre, history: Option<&CallHistory>, message: 
     crash(pre, CrashKind::Panic, message)
 }
 
-/// Any other crash in the module.
 pub(crate) fn crash(pre: &ModulePre, kind: CrashKind, message: impl Into<String>) -> Crash {
     Crash::new(kind, message).in_module(&*pre.settings.module)
 }

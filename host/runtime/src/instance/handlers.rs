@@ -100,7 +100,6 @@ impl Instances {
     }
 }
 
-/// A handler of a module.
 struct WasmHandler {
     instances: Arc<Instances>,
     history: Arc<CallHistory>,
@@ -142,7 +141,6 @@ fn breaker_reply(left: Duration) -> Response<Body> {
     reply
 }
 
-/// A listener of a module.
 struct WasmListener {
     instances: Arc<Instances>,
     history: Arc<CallHistory>,
@@ -168,23 +166,17 @@ impl Listener for WasmListener {
             payload,
         };
         let running = self.instances.run(event, reentrance, counted);
-        match settings.limits.deadline {
-            Some(deadline) => Box::pin(until(deadline, running, self.instances.threads.clone())),
-            None => running,
-        }
+        let Some(deadline) = settings.limits.deadline else {
+            return running;
+        };
+        let threads = self.instances.threads.clone();
+        Box::pin(async move {
+            let ended = within(&*threads, Instant::now() + deadline, running).await;
+            ended.unwrap_or_else(|| {
+                let message = format!("the listener took longer than {deadline:?}");
+                let crash = Crash::new(CrashKind::Deadline, message).at_limit("deadline");
+                Err(Failure::of_crash(crash))
+            })
+        })
     }
-}
-
-/// Ends a listener that takes longer than its module's deadline.
-async fn until(
-    deadline: Duration,
-    running: BoxFuture<'static, Result<Payload, Failure>>,
-    threads: Arc<Threads>,
-) -> Result<Payload, Failure> {
-    let ended = within(&*threads, Instant::now() + deadline, running).await;
-    ended.unwrap_or_else(|| {
-        let message = format!("the listener took longer than {deadline:?}");
-        let crash = Crash::new(CrashKind::Deadline, message).at_limit("deadline");
-        Err(Failure::of_crash(crash))
-    })
 }

@@ -53,12 +53,10 @@ impl<P: InstancePool> PoolByLevel<P> {
         }
     }
 
-    /// See [`InstancePool::shrink`].
     pub(crate) fn shrink(&self) {
         self.all().for_each(|pool| pool.shrink());
     }
 
-    /// See [`InstancePool::idle`].
     pub(crate) fn idle(&self) -> Idle {
         let idle = self.all().map(|pool| pool.idle());
         idle.fold(Idle::default(), |sum, idle| Idle {

@@ -1,19 +1,19 @@
 //! The instances of a synchronous module: each serves one call at a time.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
+use parking_lot::Mutex;
 use pointwork_core::{BoxFuture, within};
 use tokio::sync::{Semaphore, SemaphorePermit};
-use wasmtime::{Store, UpdateDeadline};
+use wasmtime::Store;
 
 use super::call::{Call, Exports};
 use super::crashes::{Overload, overloaded, trapped};
-use super::offload::Offload;
+use super::offload::offload;
 use super::reentrancy::{Idle, InstancePool};
 use crate::component::module_pre::ModulePre;
 use crate::guest::Guest;
-use crate::scheduling::meter::slice_used;
 use crate::scheduling::metrics::Counted;
 use crate::scheduling::threads::Threads;
 
@@ -57,7 +57,7 @@ impl SyncPool {
             let _counted = counted;
             self.serve(call).await
         });
-        Box::pin(Offload::<C>::new(work, history, pre, threads))
+        Box::pin(offload::<C>(work, history, pre, threads))
     }
 
     async fn serve<C: Call>(&self, call: C) -> C::Output {
@@ -101,7 +101,7 @@ impl SyncPool {
     /// ones are left to the others.
     async fn instance(&self, likely_to_crash: bool) -> wasmtime::Result<SyncInstance> {
         if !likely_to_crash {
-            let idle = self.lock_idle().pop();
+            let idle = self.idle.lock().pop();
             return match idle {
                 Some(instance) => Ok(instance),
                 None => self.instantiate().await,
@@ -115,11 +115,6 @@ impl SyncPool {
 
     async fn instantiate(&self) -> wasmtime::Result<SyncInstance> {
         let mut store = self.pre.store()?;
-        store.epoch_deadline_callback(|_| {
-            slice_used();
-            Ok(UpdateDeadline::Yield(1))
-        });
-        store.set_epoch_deadline(1);
         let instance = self.pre.instance_pre.instantiate_async(&mut store).await?;
         let exports = Exports::of(&self.pre, &mut store, &instance)?;
         Ok(SyncInstance {
@@ -136,21 +131,17 @@ impl SyncPool {
         instance.served += 1;
         if !instance.single_use && instance.served < self.pre.settings.limits.reuse && !self.pre.is_retired() {
             instance.idle_since = Instant::now();
-            self.lock_idle().push(instance);
+            self.idle.lock().push(instance);
         }
     }
 
     /// Frees the oldest idle instance if the idle ones leave no room for another.
     fn make_room(&self) {
-        let mut idle = self.lock_idle();
+        let mut idle = self.idle.lock();
         let oldest = (idle.len() > self.permits.available_permits()).then(|| idle.remove(0));
         // An instance is freed after the lock: it takes its time.
         drop(idle);
         drop(oldest);
-    }
-
-    fn lock_idle(&self) -> MutexGuard<'_, Vec<SyncInstance>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -171,7 +162,7 @@ impl InstancePool for SyncPool {
 
     fn shrink(&self) {
         let now = Instant::now();
-        let mut idle = self.lock_idle();
+        let mut idle = self.idle.lock();
         // The last one is taken first, so the oldest are in front.
         let old = if self.pre.is_retired() {
             idle.len()
@@ -186,7 +177,7 @@ impl InstancePool for SyncPool {
     }
 
     fn idle(&self) -> Idle {
-        let mut idle = self.lock_idle();
+        let mut idle = self.idle.lock();
         Idle {
             instances: idle.len(),
             held: idle.iter_mut().map(|instance| instance.store.data_mut().held()).sum(),

@@ -1,9 +1,11 @@
 //! The call history of each handler and listener, which decides the priority of its next calls.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 /// The interval of [`CallHistories::tick`].
 pub(crate) const TICK: Duration = Duration::from_millis(500);
@@ -80,7 +82,7 @@ impl CallHistory {
             decrease(&self.loops);
         }
         let now = (self.calls.load(Ordering::Relaxed), self.crashes.load(Ordering::Relaxed));
-        let last = std::mem::replace(&mut *lock(&self.last), now);
+        let last = std::mem::replace(&mut *self.last.lock(), now);
         let (calls, crashes) = (now.0.saturating_sub(last.0), now.1.saturating_sub(last.1));
         if crashes >= OFTEN && crashes.saturating_mul(20) >= calls {
             return self.crashing.swap(MEMORY, Ordering::Relaxed) == 0;
@@ -97,29 +99,21 @@ pub(crate) enum Callee {
     Listener(u32),
 }
 
-/// The call histories of one version of a module.
+/// The call histories of one version of a module, with the names of their handlers and listeners for the log.
 #[derive(Default)]
-pub(crate) struct CallHistories(Mutex<HashMap<Callee, NamedHistory>>);
-
-struct NamedHistory {
-    name: String,
-    history: Arc<CallHistory>,
-}
+pub(crate) struct CallHistories(Mutex<HashMap<Callee, (String, Arc<CallHistory>)>>);
 
 impl CallHistories {
-    /// The history of a handler or listener, begun at the first call of this. The name is for the log.
+    /// The history of a handler or listener, begun at the first call of this.
     pub(crate) fn of(&self, callee: Callee, name: impl FnOnce() -> String) -> Arc<CallHistory> {
-        let mut histories = lock(&self.0);
-        let named = histories.entry(callee).or_insert_with(|| NamedHistory {
-            name: name(),
-            history: Arc::default(),
-        });
-        named.history.clone()
+        let mut histories = self.0.lock();
+        let (_, history) = histories.entry(callee).or_insert_with(|| (name(), Arc::default()));
+        history.clone()
     }
 
     /// Called every [`TICK`].
     pub(crate) fn tick(&self, module: &str) {
-        for NamedHistory { name, history } in lock(&self.0).values() {
+        for (name, history) in self.0.lock().values() {
             if history.tick() {
                 tracing::warn!(
                     module,
@@ -128,11 +122,6 @@ impl CallHistories {
             }
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // It is changed by single operations.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! The epoch ticker, which interrupts guests at the end of their slice.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
 
+use parking_lot::Mutex;
 use wasmtime::{Engine, EngineWeak};
 
 use crate::scheduling::meter::SLICE;
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, OrError};
 
 /// Increments the epoch of engines once per [`SLICE`], until it is dropped.
 ///
@@ -20,7 +21,7 @@ impl EpochTicker {
         let ticked = Arc::downgrade(&engines);
         let tick = move || {
             while let Some(engines) = ticked.upgrade() {
-                for engine in lock(&engines).iter().filter_map(EngineWeak::upgrade) {
+                for engine in engines.lock().iter().filter_map(EngineWeak::upgrade) {
                     engine.increment_epoch();
                 }
                 drop(engines);
@@ -30,16 +31,12 @@ impl EpochTicker {
         thread::Builder::new()
             .name("pointwork-epoch".to_owned())
             .spawn(tick)
-            .map_err(|error| Error::new(ErrorKind::Engine, "the epoch thread does not start").with_source(error))?;
+            .or_error(ErrorKind::Engine, "the epoch thread does not start")?;
         Ok(Self(engines))
     }
 
     /// Adds an engine, for as long as it lives.
     pub(crate) fn add(&self, engine: &Engine) {
-        lock(&self.0).push(engine.weak());
+        self.0.lock().push(engine.weak());
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

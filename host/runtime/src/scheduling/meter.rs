@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use cpu_time::ThreadTime;
 use pointwork_core::BoxFuture;
-use tokio::task::JoinError;
+use tokio::task::{AbortHandle, JoinError};
 
 use crate::scheduling::call_history::{CallHistory, LoopingCall};
 use crate::scheduling::threads::{Priority, Threads};
@@ -52,7 +52,7 @@ pub(crate) struct Metered<T> {
 }
 
 /// How a run of a [`Metered`] future ended.
-pub(crate) enum Progress<T> {
+enum Progress<T> {
     Done(T),
     /// It continues at another priority.
     Reschedule(Metered<T>),
@@ -82,10 +82,6 @@ impl<T> Metered<T> {
         self
     }
 
-    pub(crate) fn priority(&self) -> Priority {
-        self.priority
-    }
-
     /// Returns whether the priority changed.
     fn choose_priority(&mut self) -> bool {
         let before = self.priority;
@@ -103,23 +99,23 @@ impl<T> Metered<T> {
         }
         self.priority != before
     }
-
-    /// Runs it at its priority, until it ends, its priority changes, or it is over its limit.
-    pub(crate) fn run(self) -> MeteredRun<T> {
-        MeteredRun(Some(self))
-    }
 }
 
 /// Runs it to its end, at one priority after the other; `None` if it used more than its limit.
 ///
 /// # Errors
 /// If it panicked.
+///
+/// # Cancel safety
+/// Cancelled, it is dropped.
 pub(crate) async fn run_to_end<T: Send + 'static>(
     mut metered: Metered<T>,
     threads: &Threads,
 ) -> Result<Option<T>, JoinError> {
     loop {
-        match threads.spawn_at(metered.priority(), metered.run()).await? {
+        let running = threads.spawn_at(metered.priority, MeteredRun(Some(metered)));
+        let _abort = AbortOnDrop(running.abort_handle());
+        match running.await? {
             Progress::Done(output) => return Ok(Some(output)),
             Progress::Reschedule(rescheduled) => metered = rescheduled,
             Progress::OverLimit => return Ok(None),
@@ -127,8 +123,16 @@ pub(crate) async fn run_to_end<T: Send + 'static>(
     }
 }
 
-/// A [`Metered`] future at one priority.
-pub(crate) struct MeteredRun<T>(Option<Metered<T>>);
+struct AbortOnDrop(AbortHandle);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// A [`Metered`] future at its priority, until it ends, its priority changes, or it is over its limit.
+struct MeteredRun<T>(Option<Metered<T>>);
 
 impl<T> Future for MeteredRun<T> {
     type Output = Progress<T>;

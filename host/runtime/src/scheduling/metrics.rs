@@ -68,12 +68,8 @@ impl Metrics {
 
     /// New metrics with the same options.
     pub(crate) fn anew(&self) -> Self {
-        Self::new(
-            &self.module,
-            self.breaker.options(),
-            self.trial.options(),
-            self.bus.clone(),
-        )
+        let (breaker, trial) = (&self.breaker.options, &self.trial.options);
+        Self::new(&self.module, breaker, trial, self.bus.clone())
     }
 
     /// Admits a call, unless the circuit breaker is open.
@@ -92,12 +88,10 @@ impl Metrics {
         (self.waiting.load(Ordering::Relaxed) <= limit).then_some(counted)
     }
 
-    /// Counts an instance.
     pub(crate) fn instance(self: &Arc<Self>) -> Counted {
         Counted::new(self, |metrics| &metrics.instances)
     }
 
-    /// A call was refused.
     pub(crate) fn refused(&self) {
         self.refused.fetch_add(1, Ordering::Relaxed);
     }
@@ -121,7 +115,6 @@ impl Metrics {
         }
     }
 
-    /// Begins the canary trial of the version.
     pub(crate) fn begin_trial(&self, on_failure: OnFailure) {
         self.trial.begin(on_failure);
     }
@@ -136,7 +129,6 @@ impl Metrics {
         }
     }
 
-    /// The number of calls in flight.
     pub(crate) fn in_flight(&self) -> usize {
         self.in_flight.load(Ordering::Relaxed)
     }
@@ -158,59 +150,16 @@ impl Metrics {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
-
-    use pointwork_core::{BoxFuture, Bus, BusOptions, Executor};
+    use pointwork_core::{Bus, BusOptions};
 
     use super::*;
-
-    /// Runs nothing: no event is delivered here.
-    struct NoExecutor;
-
-    impl Executor for NoExecutor {
-        fn spawn(&self, _: BoxFuture<'static, ()>) {}
-
-        fn sleep_until(&self, _: Instant) -> BoxFuture<'static, ()> {
-            Box::pin(std::future::pending())
-        }
-    }
-
-    fn metrics(crashes: u32) -> Arc<Metrics> {
-        let bus = Bus::new(Arc::new(NoExecutor), BusOptions::default());
-        let breaker = Breaker {
-            crashes,
-            pause: Duration::from_secs(60),
-            ..Breaker::default()
-        };
-        Arc::new(Metrics::new(&"shop".into(), &breaker, &Trial::default(), bus.caller()))
-    }
-
-    #[test]
-    fn a_module_is_held_back_while_its_breaker_is_open() {
-        let metrics = metrics(1);
-        assert_eq!(metrics.state(), ModuleState::Serving);
-        drop(metrics.admit());
-        metrics.crashed();
-        assert_eq!(metrics.state(), ModuleState::HeldBack);
-        assert!(metrics.admit().is_err());
-        let usage = metrics.usage();
-        assert_eq!((usage.calls, usage.crashes, usage.refused), (1, 1, 1));
-        metrics.succeeded();
-        assert_eq!(metrics.state(), ModuleState::Serving);
-    }
-
-    #[test]
-    fn a_version_is_on_trial_for_its_first_calls() {
-        let metrics = metrics(0);
-        metrics.begin_trial(Box::new(|_| {}));
-        assert_eq!(metrics.state(), ModuleState::OnTrial);
-        (0..Trial::default().calls).for_each(|_| drop(metrics.admit()));
-        assert_eq!(metrics.state(), ModuleState::Serving);
-    }
+    use crate::scheduling::threads::Threads;
 
     #[test]
     fn a_gauge_falls_when_its_guard_is_dropped() {
-        let metrics = metrics(0);
+        let bus = Bus::new(Arc::new(Threads::start().unwrap()), BusOptions::default());
+        let (breaker, trial) = (Breaker::default(), Trial::default());
+        let metrics = Arc::new(Metrics::new(&"shop".into(), &breaker, &trial, bus.caller()));
         let (call, instance) = (metrics.admit(), metrics.instance());
         let waiting = metrics.wait(1);
         assert!(waiting.is_some() && metrics.wait(1).is_none());

@@ -7,7 +7,7 @@ use pointwork_core::{BoxFuture, Executor};
 use tokio::runtime::{Builder, EnterGuard, Handle, Runtime};
 use tokio::task::JoinHandle;
 
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, OrError};
 
 /// The priority of guest code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,9 +36,8 @@ struct ThreadPool {
 
 impl ThreadPool {
     fn start(builder: &mut Builder) -> Result<Self, Error> {
-        let runtime = builder.enable_all().build().map_err(|error| {
-            Error::new(ErrorKind::Engine, "the application's threads do not start").with_source(error)
-        })?;
+        let runtime = builder.enable_all().build();
+        let runtime = runtime.or_error(ErrorKind::Engine, "the application's threads do not start")?;
         Ok(Self {
             handle: runtime.handle().clone(),
             runtime: Some(runtime),
@@ -75,14 +74,6 @@ impl Threads {
         self.normal.handle.enter()
     }
 
-    /// Runs guest code at normal priority.
-    pub(crate) fn spawn_guest<T: Send + 'static>(
-        &self,
-        future: impl Future<Output = T> + Send + 'static,
-    ) -> JoinHandle<T> {
-        self.spawn_at(Priority::Normal, future)
-    }
-
     /// Runs guest code.
     pub(crate) fn spawn_at<T: Send + 'static>(
         &self,
@@ -113,7 +104,7 @@ impl Threads {
         work: impl FnOnce() -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let done = self.work.handle.spawn_blocking(work).await;
-        done.map_err(|error| Error::new(kind, "a task of the application did not end").with_source(error))?
+        done.or_error(kind, "a task of the application did not end")?
     }
 }
 

@@ -32,9 +32,10 @@ const LIMIT: u64 = 1024 * 1024 * 1024;
 /// removed with a warning, and the component is compiled again.
 ///
 /// A cache that cannot be read or written costs time and a warning, never a module.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
 pub struct CacheDirectory {
     path: Arc<Path>,
+    #[debug(skip)]
     secret: Secret,
     limit: u64,
 }
@@ -122,17 +123,6 @@ impl CacheDirectory {
     }
 }
 
-impl fmt::Debug for CacheDirectory {
-    // Without the secret.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CacheDirectory")
-            .field("path", &self.path)
-            .field("limit", &self.limit)
-            .finish_non_exhaustive()
-    }
-}
-
-/// The place of one compiled component in a cache.
 #[derive(Clone)]
 pub(crate) struct CacheEntry {
     directory: CacheDirectory,

@@ -59,15 +59,13 @@ pub(super) fn check_access(_name: &str, _metadata: &Metadata, _forbidden: u32) -
 
 /// Writes or replaces a file atomically. When this returns, the new content is on the disk.
 pub(super) fn replace(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
-    write(path, parts)?.persist(path).map_err(|failed| failed.error)?;
+    write(path, parts)?.persist(path)?;
     sync(parent(path))
 }
 
 /// As [`replace`], but fails with [`AlreadyExists`](io::ErrorKind::AlreadyExists) if the file exists.
 pub(super) fn create(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
-    write(path, parts)?
-        .persist_noclobber(path)
-        .map_err(|failed| failed.error)?;
+    write(path, parts)?.persist_noclobber(path)?;
     sync(parent(path))
 }
 

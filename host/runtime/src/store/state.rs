@@ -6,19 +6,19 @@ use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use self::record::Modules;
 use super::files;
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, OrError};
 
 /// Locked by the process that has the directory open.
 const LOCK: &str = "lock";
 
-/// The current versions.
 const RECORD: &str = "state.json";
 
 /// The directory of the components, each under its digest.
@@ -129,7 +129,7 @@ impl StateDirectory {
             content,
             _lock: lock,
         }));
-        this.clear(&mut this.content());
+        this.clear(&mut this.0.content.lock());
         Ok(this)
     }
 
@@ -140,12 +140,12 @@ impl StateDirectory {
 
     /// The names of all modules that it knows, including removed ones.
     pub fn names(&self) -> Vec<String> {
-        self.content().modules.keys().cloned().collect()
+        self.0.content.lock().modules.keys().cloned().collect()
     }
 
     /// The versions of a module.
     pub fn version(&self, module: &str) -> Option<Version> {
-        self.content().modules.get(module).cloned()
+        self.0.content.lock().modules.get(module).cloned()
     }
 
     /// The component of that digest, verified. Blocks.
@@ -155,9 +155,8 @@ impl StateDirectory {
     pub(crate) fn component(&self, digest: &str) -> Result<Vec<u8>, Error> {
         let path = self.component_path(digest)?;
         let shown = path.display();
-        let component = fs::read(&path).map_err(|error| {
-            Error::new(ErrorKind::State, format!("the component `{shown}` cannot be read")).with_source(error)
-        })?;
+        let read = fs::read(&path);
+        let component = read.or_error(ErrorKind::State, format!("the component `{shown}` cannot be read"))?;
         let found = crate::digest(&component);
         if found != digest {
             let message = format!("the component `{shown}` is damaged: its SHA-256 is `{found}`, expected `{digest}`");
@@ -181,17 +180,12 @@ impl StateDirectory {
         }
         // From here on the file is not removed.
         let pinned = PinnedComponent(digest.into());
-        self.content().pinned.push(Arc::downgrade(&pinned.0));
+        self.0.content.lock().pinned.push(Arc::downgrade(&pinned.0));
         if fs::read(&path).is_ok_and(|there| there == component) {
             return Ok(pinned);
         }
-        files::replace(&path, &[component]).map_err(|error| {
-            Error::new(
-                ErrorKind::State,
-                format!("the component `{}` cannot be written", path.display()),
-            )
-            .with_source(error)
-        })?;
+        let message = format!("the component `{}` cannot be written", path.display());
+        files::replace(&path, &[component]).or_error(ErrorKind::State, message)?;
         Ok(pinned)
     }
 
@@ -201,7 +195,7 @@ impl StateDirectory {
     /// # Errors
     /// [`State`](crate::ErrorKind::State) if it cannot be written, or names a component that is not there.
     pub(crate) fn commit(&self, module: &str, version: Version) -> Result<(), Error> {
-        let mut content = self.content();
+        let mut content = self.0.content.lock();
         for digest in version.components() {
             let path = self.component_path(digest)?;
             if !path.is_file() {
@@ -255,11 +249,6 @@ impl StateDirectory {
         let message = format!("`{}` is not a SHA-256 in lower-case hex", digest.escape_debug());
         Err(Error::new(ErrorKind::State, message))
     }
-
-    fn content(&self) -> MutexGuard<'_, Content> {
-        // It is changed by single assignments.
-        self.0.content.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// Keeps a component on the disk although no version names it yet.
@@ -306,13 +295,10 @@ fn write_record(directory: &Path, modules: &Modules) -> Result<(), Error> {
     let written = record::write(modules)
         .map_err(io::Error::from)
         .and_then(|text| files::replace(&path, &[&text]));
-    written.map_err(|error| {
-        Error::new(
-            ErrorKind::State,
-            format!("the state `{}` cannot be written", path.display()),
-        )
-        .with_source(error)
-    })
+    written.or_error(
+        ErrorKind::State,
+        format!("the state `{}` cannot be written", path.display()),
+    )
 }
 
 #[cfg(test)]

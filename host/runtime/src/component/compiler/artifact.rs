@@ -6,7 +6,6 @@ use bytes::Bytes;
 use wasmtime::component::Component;
 use wasmtime::{Engine, Result};
 
-use super::protocol::WorkerCode;
 use crate::component::settings::CodeSettings;
 use crate::store::CachedArtifact;
 
@@ -14,19 +13,21 @@ use crate::store::CachedArtifact;
 pub(super) struct Artifact(Bytes);
 
 impl Artifact {
-    /// Compiles in this process.
     pub(super) fn compile(settings: CodeSettings, component: &[u8]) -> Result<Self> {
         // The threads of a parallel compilation would have the normal priority.
         let code = compiling_engine(settings, false)?.precompile_component(component)?;
         Ok(Self(code.into()))
     }
 
+    /// Code that a worker process sent.
+    pub(super) fn of_worker(code: Vec<u8>) -> Self {
+        Self(code.into())
+    }
+
     pub(super) fn bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// Loads it into an engine.
-    ///
     /// # Errors
     /// If it is for another engine.
     pub(super) fn load(&self, engine: &Engine) -> Result<Component> {
@@ -35,12 +36,6 @@ impl Artifact {
         // has; or from a file of the cache. Such a file is authenticated with a secret that only hosts of this user can
         // read, and they write only artifacts.
         unsafe { Component::deserialize(engine, &self.0) }
-    }
-}
-
-impl From<WorkerCode> for Artifact {
-    fn from(code: WorkerCode) -> Self {
-        Self(code.into_bytes().into())
     }
 }
 

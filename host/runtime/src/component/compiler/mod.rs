@@ -19,21 +19,19 @@ use self::artifact::{Artifact, fingerprint};
 use crate::component::settings::CodeSettings;
 use crate::scheduling::threads::Threads;
 use crate::store::{CacheDirectory, CacheEntry};
-use crate::{CompileOptions, Error, ErrorKind};
+use crate::{CompileOptions, Error, ErrorKind, OrError};
 
 pub use self::worker::work;
 
 /// Compiling has a low priority: this times its processor time is its limit by the clock.
 const CLOCK_FACTOR: u32 = 4;
 
-/// Compiles the components of an application.
 pub(crate) struct Compiler {
     options: CompileOptions,
     cache: Option<CacheDirectory>,
     permits: Arc<Semaphore>,
 }
 
-/// A component to compile.
 #[derive(Clone)]
 struct CompileJob {
     settings: CodeSettings,
@@ -102,17 +100,15 @@ impl Compiler {
             None => thread::compile(job, self.options.time, permit, threads).await?,
         };
         let engine = engine.clone();
-        blocking(threads, move || {
-            let component = artifact.load(&engine).map_err(|error| {
-                Error::new(ErrorKind::Compile, "the compiled component does not load")
-                    .with_source(error.into_boxed_dyn_error())
-            })?;
+        let load = move || {
+            let loaded = artifact.load(&engine);
+            let component = loaded.or_error(ErrorKind::Compile, "the compiled component does not load")?;
             if let Some(entry) = entry {
                 entry.write(artifact.bytes());
             }
             Ok(component)
-        })
-        .await
+        };
+        threads.blocking(ErrorKind::Compile, load).await
     }
 
     /// The entry of the job in the cache, if there is a cache.
@@ -121,7 +117,8 @@ impl Compiler {
             return Ok(None);
         };
         let job = job.clone();
-        blocking(threads, move || Ok(Some(cache.entry(job.fingerprint, &job.component)))).await
+        let hash = move || Ok(Some(cache.entry(job.fingerprint, &job.component)));
+        threads.blocking(ErrorKind::Compile, hash).await
     }
 
     /// Waits no longer than a compilation may take: one that cannot be ended may never return its permit.
@@ -129,7 +126,7 @@ impl Compiler {
         let limit = clock_limit(self.options.time);
         tokio::select! {
             permit = self.permits.clone().acquire_owned() => {
-                permit.map_err(|error| Error::new(ErrorKind::Engine, "the compiler has ended").with_source(error))
+                permit.or_error(ErrorKind::Engine, "the compiler has ended")
             }
             () = sleep(threads, limit) => {
                 let message = format!(
@@ -148,16 +145,15 @@ async fn cached(entry: Option<CacheEntry>, engine: &Engine, threads: &Threads) -
         return Ok(None);
     };
     let engine = engine.clone();
-    blocking(threads, move || {
+    let load = move || {
         let Some(found) = entry.read() else {
             return Ok(None);
         };
         let loaded = Artifact::from(found).load(&engine);
-        Ok(loaded
-            .inspect_err(|error| entry.discard(&format_args!("{error:#}")))
-            .ok())
-    })
-    .await
+        let loaded = loaded.inspect_err(|error| entry.discard(&format_args!("{error:#}")));
+        Ok(loaded.ok())
+    };
+    threads.blocking(ErrorKind::Compile, load).await
 }
 
 /// The limit by the clock for a compilation with this limit of processor time.
@@ -185,14 +181,6 @@ async fn timeout(executor: &dyn Executor, time: Duration) -> Error {
 async fn result_of<T>(result: oneshot::Receiver<Result<T, Error>>) -> Result<T, Error> {
     let panicked = |_| Error::new(ErrorKind::Compile, "the compiler panicked");
     result.await.map_err(panicked)?
-}
-
-/// Runs blocking work for a component that is loaded.
-pub(crate) async fn blocking<T: Send + 'static>(
-    threads: &Threads,
-    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
-) -> Result<T, Error> {
-    threads.blocking(ErrorKind::Compile, work).await
 }
 
 #[cfg(test)]

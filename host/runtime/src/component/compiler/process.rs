@@ -3,19 +3,21 @@
 use std::process::Stdio;
 use std::sync::Arc;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::task::JoinHandle;
 
 use super::artifact::Artifact;
-use super::protocol::{ANSWER_HEAD, AnswerHead, RequestSettings, WorkerCode};
+use super::protocol::{ANSWER, MAX_LINE, RequestSettings, WorkerAnswer};
 use super::{CompileJob, exit, result_of, timeout};
 use crate::scheduling::threads::Threads;
-use crate::{CompileOptions, Error, ErrorKind, Worker};
+use crate::{CompileOptions, Error, ErrorKind, OrError, Worker};
 
 /// The last bytes of a worker's standard error that are kept.
 const STDERR: usize = 4 * 1024;
+
+const UNREADABLE: &str = "the compile worker's output cannot be read";
 
 /// Compiles in a worker process, which is killed if this is dropped.
 pub(super) async fn compile(
@@ -49,13 +51,14 @@ pub(super) async fn compile(
         drop(permit);
         if let Some(compiled) = compiled {
             // The load may have been cancelled just now.
-            let _ = done.send(compiled.map(Artifact::from));
+            let _ = done.send(compiled);
         }
     });
     result_of(result).await
 }
 
 fn start(worker: &Worker) -> Result<Child, Error> {
+    let message = format!("the compile worker `{}` does not start", worker.program.display());
     Command::new(&worker.program)
         .args(&worker.arguments)
         .stdin(Stdio::piped())
@@ -63,34 +66,36 @@ fn start(worker: &Worker) -> Result<Child, Error> {
         .stderr(Stdio::piped())
         .kill_on_drop(true)
         .spawn()
-        .map_err(|error| {
-            let message = format!("the compile worker `{}` does not start", worker.program.display());
-            Error::new(ErrorKind::Compile, message).with_source(error)
-        })
+        .or_error(ErrorKind::Compile, message)
 }
 
-async fn converse(child: &mut Child, job: CompileJob, options: &CompileOptions) -> Result<WorkerCode, Error> {
+async fn converse(child: &mut Child, job: CompileJob, options: &CompileOptions) -> Result<Artifact, Error> {
     let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
     else {
         return Err(Error::new(ErrorKind::Compile, "the compile worker has no pipes"));
     };
     let stderr = tokio::spawn(last_of(stderr));
-    let settings = RequestSettings::new(&job, options);
-    let answer = tokio::select! {
-        answer = receive(stdout, options.memory) => answer?,
+    let settings = RequestSettings {
+        code: job.settings,
+        fingerprint: job.fingerprint,
+        time: options.time,
+        memory: options.memory,
+        component: job.component.len() as u64,
+    };
+    let code = tokio::select! {
+        code = receive(stdout, options.memory) => code?,
         () = send(stdin, settings, job.component) => None,
     };
-    match answer {
-        Some(compiled) => compiled,
+    match code {
+        Some(code) => Ok(Artifact::of_worker(code)),
         None => Err(ended(child, stderr, options).await),
     }
 }
 
 /// Sends the request. Then it never ends, and keeps the worker's input open: the end of that ends the worker.
 async fn send(mut stdin: ChildStdin, settings: RequestSettings, component: Arc<[u8]>) {
-    let head = settings.head(component.len());
     let sending = async {
-        stdin.write_all(&head?).await?;
+        stdin.write_all(&settings.line()?).await?;
         stdin.write_all(&component).await?;
         stdin.flush().await
     };
@@ -101,39 +106,45 @@ async fn send(mut stdin: ChildStdin, settings: RequestSettings, component: Arc<[
     std::future::pending().await
 }
 
-/// The answer of a worker; `None` if its output ends before the answer does.
-async fn receive(mut stdout: ChildStdout, memory: u64) -> Result<Option<Result<WorkerCode, Error>>, Error> {
-    let Some(head) = read_exactly(&mut stdout, ANSWER_HEAD as u64).await? else {
+/// The code that a worker compiled; `None` if its output ends before the answer does.
+async fn receive(stdout: ChildStdout, memory: u64) -> Result<Option<Vec<u8>>, Error> {
+    let failed = |message: String| Error::new(ErrorKind::Compile, message);
+    let mut stdout = BufReader::new(stdout);
+    let Some(mut line) = read_exactly(&mut stdout, ANSWER.len() as u64).await? else {
         return Ok(None);
     };
-    let parsed = <&[u8; ANSWER_HEAD]>::try_from(&*head).ok().and_then(AnswerHead::parse);
-    let Some(head) = parsed else {
-        let message = format!(
-            "the compile worker answers `{}`, expected compiled code",
-            String::from_utf8_lossy(&head).escape_debug()
-        );
-        return Err(Error::new(ErrorKind::Compile, message).with_hint(
-            "the program must run `pointwork::compile_worker` of the same build, and write nothing itself",
-        ));
-    };
-    if head.length > memory {
-        let message = format!(
-            "the compile worker announces {} bytes, its limit of memory is {memory}",
-            head.length
-        );
-        return Err(Error::new(ErrorKind::Compile, message));
+    if line == ANSWER {
+        let rest = (&mut stdout).take(MAX_LINE).read_until(b'\n', &mut line).await;
+        rest.or_error(ErrorKind::Compile, UNREADABLE)?;
+        if !line.ends_with(b"\n") {
+            return Ok(None);
+        }
     }
-    let content = read_exactly(&mut stdout, head.length).await?;
-    Ok(content.map(|content| head.with(content)))
+    let answer = line.strip_prefix(ANSWER).map(serde_json::from_slice);
+    match answer {
+        Some(Ok(WorkerAnswer::Code(length))) if length <= memory => read_exactly(&mut stdout, length).await,
+        Some(Ok(WorkerAnswer::Code(length))) => Err(failed(format!(
+            "the compile worker announces {length} bytes, its limit of memory is {memory}"
+        ))),
+        Some(Ok(WorkerAnswer::Error(causes))) => {
+            let errors = causes.into_iter().rev().map(failed);
+            let error = errors.reduce(|cause, error| error.with_source(cause));
+            Err(error.unwrap_or_else(|| failed("the component does not compile".to_owned())))
+        }
+        Some(Err(error)) => Err(failed("the compile worker's answer cannot be read".to_owned()).with_source(error)),
+        None => Err(failed(format!(
+            "the compile worker answers `{}`, expected compiled code",
+            String::from_utf8_lossy(&line).escape_debug()
+        ))
+        .with_hint("the program must run `pointwork::compile_worker` of the same build, and write nothing itself")),
+    }
 }
 
 /// That many bytes, or `None` if there are fewer.
-async fn read_exactly(stdout: &mut ChildStdout, length: u64) -> Result<Option<Vec<u8>>, Error> {
+async fn read_exactly(stdout: &mut (impl AsyncRead + Unpin), length: u64) -> Result<Option<Vec<u8>>, Error> {
     let mut bytes = Vec::new();
     let read = stdout.take(length).read_to_end(&mut bytes).await;
-    read.map_err(|error| {
-        Error::new(ErrorKind::Compile, "the compile worker's output cannot be read").with_source(error)
-    })?;
+    read.or_error(ErrorKind::Compile, UNREADABLE)?;
     Ok((bytes.len() as u64 == length).then_some(bytes))
 }
 

@@ -72,7 +72,7 @@ impl Setup {
         let (engines, threads) = (self.engines(), Arc::new(Threads::start()?));
         let engine = &engines.of(settings(Form::Synchronous))?.engine;
         let loading = engines
-            .compiler()
+            .compiler
             .component(settings(Form::Synchronous), engine, component.into(), &threads);
         let component = Runtime::new().unwrap().block_on(loading)?;
         Ok(number(engine, &component))
@@ -197,7 +197,7 @@ fn a_load_over_its_time_is_refused_and_the_thread_keeps_its_permit() {
     setup.options.time = Duration::ZERO;
     let (engines, threads) = (setup.engines(), Arc::new(Threads::start().unwrap()));
     let engine = &engines.of(settings(FORMS[0])).unwrap().engine;
-    let compiler = engines.compiler();
+    let compiler = &engines.compiler;
     let runtime = Runtime::new().unwrap();
     let load = || compiler.component(settings(FORMS[0]), engine, component(1).into(), &threads);
     // The only permit is taken, so that the load waits in vain.
@@ -231,7 +231,7 @@ fn several_loads_take_turns() {
     let engine = &engines.of(settings(FORMS[0])).unwrap().engine;
     let load = |number| {
         engines
-            .compiler()
+            .compiler
             .component(settings(FORMS[0]), engine, component(number).into(), &threads)
     };
     let loaded = Runtime::new()

@@ -8,7 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use super::artifact::Artifact;
 use super::{CompileJob, result_of, timeout};
 use crate::scheduling::threads::Threads;
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, OrError};
 
 /// The nice value of compiling on Unix: a serving thread that wants the same processor gets about nine times as much of
 /// it.
@@ -25,9 +25,8 @@ pub(super) async fn compile(
     let (done, result) = oneshot::channel();
     let work = move || {
         lower_priority();
-        let compiled = Artifact::compile(job.settings, &job.component).map_err(|error| {
-            Error::new(ErrorKind::Compile, "the component does not compile").with_source(error.into_boxed_dyn_error())
-        });
+        let compiled = Artifact::compile(job.settings, &job.component);
+        let compiled = compiled.or_error(ErrorKind::Compile, "the component does not compile");
         // Before the result: then the next load finds the permit returned.
         drop(permit);
         // The load may have been cancelled.
@@ -36,7 +35,7 @@ pub(super) async fn compile(
     thread::Builder::new()
         .name("pointwork-compile".to_owned())
         .spawn(work)
-        .map_err(|error| Error::new(ErrorKind::Engine, "the compiling thread does not start").with_source(error))?;
+        .or_error(ErrorKind::Engine, "the compiling thread does not start")?;
     tokio::select! {
         biased;
         compiled = result_of(result) => compiled,

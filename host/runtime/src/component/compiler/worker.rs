@@ -6,8 +6,8 @@ use std::{process, thread};
 
 use super::artifact::{compiling_engine, fingerprint};
 use super::exit::out_of_memory;
-use super::protocol::{self, RequestSettings};
-use crate::{Error, ErrorKind};
+use super::protocol::{RequestSettings, answer};
+use crate::{Error, ErrorKind, OrError};
 
 /// Compiles one component for the application, and returns: the program of a [`Worker`](crate::Worker) runs this.
 ///
@@ -19,18 +19,23 @@ use crate::{Error, ErrorKind};
 /// [`Compile`](crate::ErrorKind::Compile) if its input has no request, or its output is closed. A component that does
 /// not compile is an answer, not an error.
 pub fn work() -> Result<(), Error> {
-    let failed = |message: &'static str| move |error| Error::new(ErrorKind::Compile, message).with_source(error);
     let unread = |error: io::Error| {
-        failed("there is no request to compile on the standard input")(error)
-            .with_hint("the server starts this when it loads a component")
+        Error::new(
+            ErrorKind::Compile,
+            "there is no request to compile on the standard input",
+        )
+        .with_source(error)
+        .with_hint("the server starts this when it loads a component")
     };
     lower_priority();
     // Before memory is limited: the stack of the thread counts as memory.
-    let watch = end_with_the_application().map_err(failed("a thread does not start"))?;
-    let mut input = io::stdin();
-    let settings = protocol::read_settings(&mut input).map_err(unread)?;
-    limit(&settings).map_err(failed("the limits of the process cannot be set"))?;
-    let compiled = match protocol::read_part(&mut input) {
+    let watch = end_with_the_application().or_error(ErrorKind::Compile, "a thread does not start")?;
+    let mut input = io::stdin().lock();
+    let settings = RequestSettings::read(&mut input).map_err(unread)?;
+    limit(&settings).or_error(ErrorKind::Compile, "the limits of the process cannot be set")?;
+    let component = settings.read_component(&mut input);
+    drop(input);
+    let compiled = match component {
         Ok(component) => {
             // The thread waits for this.
             let _ = watch.send(());
@@ -41,7 +46,7 @@ pub fn work() -> Result<(), Error> {
         }
         Err(error) => return Err(unread(error)),
     };
-    protocol::answer(&mut io::stdout().lock(), &compiled).map_err(failed("the answer cannot be written"))
+    answer(&mut io::stdout().lock(), compiled).or_error(ErrorKind::Compile, "the answer cannot be written")
 }
 
 fn compile(settings: &RequestSettings, component: &[u8]) -> Result<Vec<u8>, Vec<String>> {

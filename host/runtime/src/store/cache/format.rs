@@ -2,8 +2,6 @@
 
 use blake3::{Hash, Hasher};
 
-use crate::digest::hex;
-
 /// The version of the format, a part of every key.
 const FORMAT: &[u8] = b"pointwork aot 2";
 
@@ -28,7 +26,7 @@ impl CacheKey {
     }
 
     pub(super) fn file_name(&self) -> String {
-        format!("{}.{EXTENSION}", hex(self.0.as_bytes()))
+        format!("{}.{EXTENSION}", self.0)
     }
 }
 
@@ -68,17 +66,11 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_is_read_as_it_was_written() {
-        let key = CacheKey::new(1, b"component");
-        let file = written(&key, b"artifact");
-        let start = Secret::new(SECRET).check(&key, &file).expect("it is whole");
-        assert_eq!(&file[start..], b"artifact");
-    }
-
-    #[test]
     fn every_flipped_bit_is_noticed() {
         let key = CacheKey::new(1, b"component");
         let mut file = written(&key, b"artifact");
+        let start = Secret::new(SECRET).check(&key, &file).expect("it is whole");
+        assert_eq!(&file[start..], b"artifact");
         for bit in 0..file.len() * 8 {
             file[bit / 8] ^= 1 << (bit % 8);
             assert!(Secret::new(SECRET).check(&key, &file).is_none(), "bit {bit}");
