@@ -79,15 +79,3 @@ Examples:
   pointwork routes                   the routes of the project
   pointwork serve                    serve it on http://127.0.0.1:8080
   pointwork swap shop new.wasm       swap a module of a running server with an [admin]";
-
-#[cfg(test)]
-mod tests {
-    use clap::CommandFactory;
-
-    use super::*;
-
-    #[test]
-    fn definition_is_consistent() {
-        Cli::command().debug_assert();
-    }
-}

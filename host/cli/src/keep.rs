@@ -30,10 +30,6 @@ pub(crate) fn compiling(options: &mut AppOptions, config: &Config) -> Result<()>
 }
 
 /// Opens the state directory, if the configuration has one.
-///
-/// # Errors
-///
-/// It cannot be used, or another process uses it.
 pub(crate) fn state(config: &Config) -> Result<Option<StateDirectory>> {
     let open = |directory: &PathBuf| StateDirectory::open(directory).map_err(Error::from);
     config.state.as_ref().map(open).transpose()

@@ -118,11 +118,6 @@ pub(crate) fn run(args: &BuildArgs, terminal: &mut Terminal) -> Result<()> {
 }
 
 /// Builds a package and writes its component. It blocks until cargo ends.
-///
-/// # Errors
-///
-/// The path has no package, or several; the package builds no `cdylib`; cargo or the target of the compiler is missing and
-/// cannot be added; cargo fails; the module exports nothing of the contract; the file cannot be written.
 pub(crate) fn build(args: &BuildArgs, terminal: &mut Terminal) -> Result<Built> {
     let package = package::find(&args.path, args.package.as_deref())?;
     toolchain::ensure_target(&package.directory, &args.target, terminal)?;

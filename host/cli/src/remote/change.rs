@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use http::Method;
-use serde::Deserialize;
+use pointwork_admin::ChangeReport;
 
 use super::list::short;
 use super::{RemoteArgs, Reply, path_of};
@@ -46,25 +46,6 @@ pub(crate) struct NameArgs {
     remote: RemoteArgs,
 }
 
-/// The fields of a change that are shown.
-#[derive(Debug, Deserialize)]
-struct Change {
-    kind: String,
-    module: String,
-    digest: Option<String>,
-    previous: Option<String>,
-    routes: Routes,
-    #[serde(default)]
-    warnings: Vec<String>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Routes {
-    added: Vec<String>,
-    removed: Vec<String>,
-    kept: Vec<String>,
-}
-
 /// Runs `pointwork swap`.
 pub(crate) fn swap(args: &SwapArgs, terminal: &mut Terminal) -> Result<()> {
     let component =
@@ -91,11 +72,8 @@ fn show(reply: &Reply, json: bool, terminal: &mut Terminal) -> Result<()> {
         terminal.line(reply.json());
         return Ok(());
     }
-    let change: Change = reply.read()?;
-    let done = match change.kind.as_str() {
-        "rolled-back" => "rolled back",
-        kind => kind,
-    };
+    let change: ChangeReport = reply.read()?;
+    let done = change.kind.to_string().replace('-', " ");
     terminal.line(format_args!("module `{}` {}", change.module, styled(DONE, done)));
     for (label, digest) in [("version", &change.digest), ("before", &change.previous)] {
         if let Some(digest) = digest {

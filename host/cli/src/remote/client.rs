@@ -37,10 +37,6 @@ impl Reply {
 }
 
 /// Sends a request to an endpoint.
-///
-/// # Errors
-///
-/// The endpoint cannot be reached, or its reply is an error.
 pub(super) async fn send(
     place: &AdminAddress,
     token: Option<&str>,

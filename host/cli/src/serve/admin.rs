@@ -23,10 +23,6 @@ pub(super) struct Endpoint {
 }
 
 /// Starts the endpoint, if the configuration has one. It serves until `stop` is cancelled.
-///
-/// # Errors
-///
-/// It has no valid token, or cannot listen.
 pub(super) async fn start(
     config: &Config,
     app: &App,
