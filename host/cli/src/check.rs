@@ -38,7 +38,6 @@ pub(crate) struct CheckArgs {
     config: Option<PathBuf>,
 }
 
-/// Runs `pointwork check`.
 pub(crate) fn run(args: &CheckArgs, terminal: &mut Terminal) -> Result<()> {
     let file = args.file.display();
     let bytes = std::fs::read(&args.file).or_failed(format_args!("cannot read the component `{file}`"))?;

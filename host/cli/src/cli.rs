@@ -38,7 +38,6 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// The subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Create a controller project

@@ -34,7 +34,6 @@ pub(crate) fn application(config: &Config) -> AppOptions {
     options
 }
 
-/// The options of the server.
 pub(crate) fn server(config: &Config) -> ServerOptions {
     let mut options = ServerOptions::default();
     config.limits.apply(&mut options);

@@ -36,7 +36,7 @@ machine.
 cargo is taken from CARGO or else from PATH, the compiler from RUSTC or else from PATH.";
 
 /// The options of `pointwork build`.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct BuildArgs {
     /// Directory or Cargo.toml of the package
@@ -84,14 +84,10 @@ impl BuildArgs {
     pub(crate) fn of_module(path: &Path, target: Option<&str>, file: &Path) -> Self {
         Self {
             path: path.to_owned(),
-            package: None,
-            debug: false,
             profile: PROFILE.to_owned(),
-            out: None,
-            target_dir: None,
             target: target.unwrap_or(CONTROLLER_TARGET).to_owned(),
-            cargo_args: Vec::new(),
             file: Some(file.to_owned()),
+            ..Self::default()
         }
     }
 }
@@ -105,7 +101,6 @@ pub(crate) struct Built {
     contract: String,
 }
 
-/// Runs `pointwork build`.
 pub(crate) fn run(args: &BuildArgs, terminal: &mut Terminal) -> Result<()> {
     let Built { path, size, contract } = build(args, terminal)?;
     terminal.line(format_args!(

@@ -41,11 +41,8 @@ impl Channels {
                 OpenDriver::Sqlite(sqlite) => bind(app, name, sqlite.listeners(runtime))?,
                 OpenDriver::Response(response) => {
                     let listeners = response.on.iter();
-                    bind(
-                        app,
-                        name,
-                        listeners.map(|(event, status)| (event.as_str(), response::listener(*status))),
-                    )?;
+                    let listeners = listeners.map(|(event, status)| (event.as_str(), response::listener(*status)));
+                    bind(app, name, listeners)?;
                 }
             }
         }

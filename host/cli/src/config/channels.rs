@@ -12,7 +12,6 @@ use toml::de::{DeValue, ValueDeserializer};
 
 use super::problem::Problem;
 
-/// The driver of a channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Driver {
     /// Statements on an SQLite database.
@@ -21,7 +20,6 @@ pub(crate) enum Driver {
     Response(ResponseChannel),
 }
 
-/// A channel of the driver `sqlite`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SqliteChannel {
     /// The database and the statement of each event.
@@ -30,14 +28,12 @@ pub(crate) struct SqliteChannel {
     pub(crate) spans: BTreeMap<String, Range<usize>>,
 }
 
-/// A channel of the driver `response`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ResponseChannel {
     /// The status of the reply by event. Without any in the file it is `send`, 200 (spec H6).
     pub(crate) on: BTreeMap<String, u16>,
 }
 
-/// The names of the drivers.
 const DRIVERS: &[&str] = &["response", "sqlite"];
 
 #[derive(Deserialize)]

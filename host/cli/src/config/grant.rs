@@ -23,7 +23,6 @@ pub(crate) struct Grant {
     pub(crate) random: bool,
     /// Standard output and standard error, written to the log.
     pub(crate) output: bool,
-    /// Environment variables by name.
     pub(crate) environment: Option<BTreeMap<Spanned<String>, Spanned<Variable>>>,
     /// Directories; no two have the same path in the module.
     pub(crate) directories: Option<Vec<Directory>>,

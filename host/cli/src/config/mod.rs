@@ -123,9 +123,7 @@ pub(crate) struct Config {
     /// The content of the file.
     #[serde(skip)]
     pub(crate) text: String,
-    /// The address to listen on.
     pub(crate) listen: Option<Listen>,
-    /// The HTTP server to run on.
     pub(crate) adapter: Option<Adapter>,
     /// The global prefix, as written (spec G1).
     pub(crate) prefix: Option<Prefix>,
@@ -226,7 +224,6 @@ impl Config {
         Self::parse(&text, file)
     }
 
-    /// Reads `text`, the content of `file`.
     pub(crate) fn parse(text: &str, file: &Path) -> Result<Self> {
         let base = file.parent().unwrap_or(Path::new(""));
         Ok(Self {

@@ -21,10 +21,8 @@ pub(crate) struct Admin {
     pub(crate) token_file: Option<PathBuf>,
 }
 
-/// A Unix socket or an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AdminAddress {
-    /// The path of a Unix socket.
     Socket(PathBuf),
     /// Host and port.
     Listen(Listen),
@@ -62,7 +60,6 @@ impl fmt::Display for AdminAddress {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Cache {
-    /// Whether components are cached.
     pub(crate) enabled: bool,
     /// The directory; `None` for the default.
     pub(crate) directory: Option<PathBuf>,

@@ -15,7 +15,6 @@ pub(crate) struct Digest(pub(crate) String);
 pub(crate) struct Health(pub(crate) String);
 
 impl Prefix {
-    /// The prefix as it was written.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, OrFailed, Result};
 
-/// The SDK's package.
 const PACKAGE: &str = "pointwork-guest";
 
 /// The folder of the SDK in a checkout.

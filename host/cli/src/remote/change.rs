@@ -46,7 +46,6 @@ pub(crate) struct NameArgs {
     remote: RemoteArgs,
 }
 
-/// Runs `pointwork swap`.
 pub(crate) fn swap(args: &SwapArgs, terminal: &mut Terminal) -> Result<()> {
     let component =
         std::fs::read(&args.file).or_failed(format_args!("cannot read the component `{}`", args.file.display()))?;
@@ -54,13 +53,11 @@ pub(crate) fn swap(args: &SwapArgs, terminal: &mut Terminal) -> Result<()> {
     show(&reply, args.remote.json, terminal)
 }
 
-/// Runs `pointwork remove`.
 pub(crate) fn remove(args: &NameArgs, terminal: &mut Terminal) -> Result<()> {
     let reply = args.remote.send(Method::DELETE, &path_of(&args.name), None)?;
     show(&reply, args.remote.json, terminal)
 }
 
-/// Runs `pointwork rollback`.
 pub(crate) fn roll_back(args: &NameArgs, terminal: &mut Terminal) -> Result<()> {
     let path = format!("{}/rollback", path_of(&args.name));
     let reply = args.remote.send(Method::POST, &path, None)?;

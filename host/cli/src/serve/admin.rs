@@ -15,7 +15,6 @@ use crate::error::{Error, Result};
 use crate::exit::Exit;
 use crate::{options, token};
 
-/// A running endpoint.
 pub(super) struct Endpoint {
     /// The path of its socket, or its URL.
     pub(super) place: String,
