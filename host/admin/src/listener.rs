@@ -26,7 +26,6 @@ enum ListenerKind {
 /// A connection of either kind.
 pub(crate) type Connection = Box<dyn Stream>;
 
-/// The stream of a connection.
 pub(crate) trait Stream: Read + Write + Send + Unpin {}
 
 impl<T: Read + Write + Send + Unpin> Stream for T {}

@@ -5,7 +5,7 @@ use std::fmt;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::{StatusCode, header};
-use pointwork::{ModuleState, ModuleStatus, Usage};
+use pointwork::{ModuleState, ModuleStatus};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, text};
 use prometheus_client::metrics::MetricType;
@@ -44,40 +44,45 @@ struct Snapshot {
     changes: ChangeCounts,
 }
 
-/// A metric of every module: its name, its help text, and its value in the usage of the module.
-type ModuleMetric = (&'static str, &'static str, fn(&Usage) -> u64);
+/// The metrics of every module: type, name and help text. [`values`] has their values.
+const MODULE_METRICS: [(MetricType, &str, &str); 9] = {
+    use MetricType::{Counter, Gauge};
+    [
+        (Counter, "module_calls", "Calls that began: requests and events"),
+        (Counter, "module_crashes", "Calls that crashed"),
+        (
+            Counter,
+            "module_refused",
+            "Calls that were refused: no instance was free, or the module is held back",
+        ),
+        (Gauge, "module_in_flight", "Calls in flight, waiting ones included"),
+        (Gauge, "module_waiting", "Calls that wait for an instance"),
+        (Gauge, "module_instances", "Instances, idle or not"),
+        (Gauge, "module_idle_instances", "Instances that wait for a call"),
+        (
+            Gauge,
+            "module_held",
+            "Resources that idle instances still hold of finished requests",
+        ),
+        (Gauge, "module_draining", "Versions before that have calls in flight"),
+    ]
+};
 
-const COUNTERS: &[ModuleMetric] = &[
-    ("module_calls", "Calls that began: requests and events", |usage| {
-        usage.calls
-    }),
-    ("module_crashes", "Calls that crashed", |usage| usage.crashes),
-    (
-        "module_refused",
-        "Calls that were refused: no instance was free, or the module is held back",
-        |usage| usage.refused,
-    ),
-];
-
-const GAUGES: &[ModuleMetric] = &[
-    ("module_in_flight", "Calls in flight, waiting ones included", |usage| {
-        usage.in_flight as u64
-    }),
-    ("module_waiting", "Calls that wait for an instance", |usage| {
-        usage.waiting as u64
-    }),
-    ("module_instances", "Instances, idle or not", |usage| {
-        usage.instances as u64
-    }),
-    ("module_idle_instances", "Instances that wait for a call", |usage| {
-        usage.idle as u64
-    }),
-    (
-        "module_held",
-        "Resources that idle instances still hold of finished requests",
-        |usage| usage.held as u64,
-    ),
-];
+/// The values of [`MODULE_METRICS`], in the same order.
+fn values(module: &ModuleStatus) -> [u64; 9] {
+    let usage = &module.usage;
+    [
+        usage.calls,
+        usage.crashes,
+        usage.refused,
+        usage.in_flight as u64,
+        usage.waiting as u64,
+        usage.instances as u64,
+        usage.idle as u64,
+        usage.held as u64,
+        module.draining.len() as u64,
+    ]
+}
 
 const STATES: [(ModuleState, &str); 3] = [
     (ModuleState::Serving, "serving"),
@@ -143,24 +148,18 @@ type Label = (&'static str, String);
 impl Snapshot {
     fn modules(&self) -> Vec<Family> {
         let label = |module: &ModuleStatus| ("module", module.info.name.clone());
-        let rows = |value: &dyn Fn(&ModuleStatus) -> u64| {
-            let modules = self.modules.iter();
-            modules.map(|module| (vec![label(module)], value(module))).collect()
-        };
-        let mut families = Vec::new();
-        for (kind, metrics) in [(MetricType::Counter, COUNTERS), (MetricType::Gauge, GAUGES)] {
-            families.extend(
-                metrics
+        let metrics = MODULE_METRICS
+            .into_iter()
+            .enumerate()
+            .map(|(index, (kind, name, help))| {
+                let rows = self
+                    .modules
                     .iter()
-                    .map(|(name, help, value)| (kind, *name, *help, rows(&|module| value(&module.usage)))),
-            );
-        }
+                    .map(|module| (vec![label(module)], values(module)[index]));
+                (kind, name, help, rows.collect())
+            });
+        let mut families: Vec<Family> = metrics.collect();
         let mut gauge = |name, help, rows| families.push((MetricType::Gauge, name, help, rows));
-        gauge(
-            "module_draining",
-            "Versions before that have calls in flight",
-            rows(&|module| module.draining.len() as u64),
-        );
         let states = self.modules.iter().flat_map(|module| {
             STATES.map(|(state, name)| {
                 let labels = vec![label(module), ("state", name.to_owned())];

@@ -1,7 +1,7 @@
 //! Reports of modules and of their changes.
 
 use pointwork::{Change, ChangeKind, Draining, ModuleInfo, ModuleState, ModuleStatus, RouteChanges, Usage};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A module, as `GET /modules` reports it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -51,7 +51,7 @@ pub struct ChannelReport {
 }
 
 /// A published change, as the replies to `PUT`, `DELETE` and the roll-back report it: [`Change`] without time and reason.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct ChangeReport {
@@ -66,6 +66,7 @@ pub struct ChangeReport {
     /// The changes of its routes.
     pub routes: RouteChanges,
     /// The declarations of the module that are probably mistakes.
+    #[serde(default)]
     pub warnings: Vec<String>,
 }
 

@@ -92,34 +92,6 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn socket_is_its_owners_alone_and_goes_with_the_listener() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("admin.sock");
-        let (listener, file) = bind(&path).expect("nothing is there");
-        let mode = fs::metadata(&path).expect("made").permissions().mode();
-        assert_eq!(mode & 0o777, 0o600);
-        let names: Vec<_> = fs::read_dir(folder.path()).expect("readable").collect();
-        assert_eq!(names.len(), 1, "nothing else is left behind: {names:?}");
-        drop((listener, file));
-        assert!(!path.exists());
-    }
-
-    #[tokio::test]
-    async fn socket_in_use_is_an_error_and_a_stale_one_is_replaced() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("admin.sock");
-        let (listener, file) = bind(&path).expect("nothing is there");
-        let error = bind(&path).expect_err("somebody listens");
-        assert_eq!(error.kind(), ErrorKind::InUse);
-        // As after a kill: nobody listens, and the file is still there.
-        drop(listener);
-        std::mem::forget(file);
-        assert!(path.exists());
-        let (_listener, _file) = bind(&path).expect("the other one is gone");
-        UnixStream::connect(&path).expect("it listens");
-    }
-
-    #[tokio::test]
     async fn socket_of_a_successor_is_left_alone() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("admin.sock");

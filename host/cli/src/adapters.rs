@@ -29,10 +29,6 @@ macro_rules! connect {
 
 impl Adapter {
     /// Connects the application, whose routes are then served by this adapter.
-    ///
-    /// # Errors
-    ///
-    /// This build lacks the adapter, or the adapter refuses the routes.
     pub(crate) fn connect(self, app: &App, options: ServerOptions) -> Result<Serve> {
         match self {
             #[cfg(feature = "adapter-axum")]

@@ -1,6 +1,6 @@
 //! An application from a configuration, and its modules.
 
-use pointwork::{App, ErrorKind, Grants, ModuleInfo, ModuleOptions, StateDirectory};
+use pointwork::{App, ErrorKind, Grants, ModuleOptions, StateDirectory};
 use tempfile::TempDir;
 
 use crate::config::{Config, Module};
@@ -9,10 +9,6 @@ use crate::grants::{self, Missing};
 use crate::{keep, options};
 
 /// An application without modules, with the options of the configuration and a state directory.
-///
-/// # Errors
-///
-/// Its threads do not start, or the cache directory of the configuration cannot be used.
 pub(crate) fn create(config: &Config, state: Option<StateDirectory>) -> Result<App> {
     let mut options = options::application(config);
     keep::compiling(&mut options, config)?;
@@ -35,10 +31,6 @@ pub(crate) struct Loadable<'a> {
 }
 
 /// Resolves the grants of each module. It blocks.
-///
-/// # Errors
-///
-/// A grant cannot be resolved.
 pub(crate) fn prepare(config: &Config, missing: Missing) -> Result<Vec<Loadable<'_>>> {
     let modules = config.modules.iter();
     modules.map(|module| Loadable::new(module, config, missing)).collect()
@@ -46,10 +38,6 @@ pub(crate) fn prepare(config: &Config, missing: Missing) -> Result<Vec<Loadable<
 
 /// Loads the modules in their order (spec D9). With a state directory, it loads the last current version of each. The
 /// result is the SHA-256 of each file, in hex. It blocks while it reads the files.
-///
-/// # Errors
-///
-/// A component cannot be read, or is refused.
 pub(crate) async fn load(app: &App, modules: &[Loadable<'_>]) -> Result<Vec<String>> {
     let mut digests = Vec::with_capacity(modules.len());
     for Loadable { module, options, .. } in modules {
@@ -92,12 +80,8 @@ pub(crate) async fn load_uploaded(app: &App, config: &Config, state: &StateDirec
 
 impl<'a> Loadable<'a> {
     /// Resolves the grants of one module. It blocks.
-    ///
-    /// # Errors
-    ///
-    /// A grant cannot be resolved.
     pub(crate) fn new(module: &'a Module, config: &Config, missing: Missing) -> Result<Self> {
-        let (grants, stand_ins) = grants::resolve(module, &config.file, missing)?;
+        let (grants, stand_ins) = grants::resolve(module, config, missing)?;
         let limits = options::application(config).limits;
         Ok(Self {
             module,
@@ -105,14 +89,5 @@ impl<'a> Loadable<'a> {
             grants,
             _stand_ins: stand_ins,
         })
-    }
-
-    /// Loads a component that was read already.
-    ///
-    /// # Errors
-    ///
-    /// The component is refused.
-    pub(crate) async fn load(&self, app: &App, component: Vec<u8>) -> Result<ModuleInfo, pointwork::Error> {
-        app.load_with(&self.module.name, component, self.options.clone()).await
     }
 }

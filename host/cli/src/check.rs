@@ -38,7 +38,6 @@ pub(crate) struct CheckArgs {
     config: Option<PathBuf>,
 }
 
-/// Runs `pointwork check`.
 pub(crate) fn run(args: &CheckArgs, terminal: &mut Terminal) -> Result<()> {
     let file = args.file.display();
     let bytes = std::fs::read(&args.file).or_failed(format_args!("cannot read the component `{file}`"))?;
@@ -102,7 +101,7 @@ fn module<'a>(args: &CheckArgs, config: &'a Config) -> Result<&'a Module> {
             .iter()
             .map(|module| module.path.to_string_lossy())
             .collect();
-        let expected = suggest::list_or(paths.iter().map(AsRef::as_ref));
+        let expected = suggest::list(paths.iter().map(AsRef::as_ref), "or");
         Error::new(Exit::Usage, message).with_hint(format!("its modules are loaded from {expected}"))
     })
 }
@@ -114,7 +113,7 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
 /// Loads the module as a server does.
 fn load(app: &App, module: &Loadable<'_>, component: Vec<u8>) -> Result<ModuleInfo, pointwork::Error> {
     // The command prints what the log would have.
-    let loading = || block_on(module.load(app, component));
+    let loading = || block_on(app.load_with(&module.module.name, component, module.options.clone()));
     tracing::subscriber::with_default(NoSubscriber::new(), loading)
 }
 

@@ -38,7 +38,6 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// The subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Create a controller project
@@ -79,15 +78,3 @@ Examples:
   pointwork routes                   the routes of the project
   pointwork serve                    serve it on http://127.0.0.1:8080
   pointwork swap shop new.wasm       swap a module of a running server with an [admin]";
-
-#[cfg(test)]
-mod tests {
-    use clap::CommandFactory;
-
-    use super::*;
-
-    #[test]
-    fn definition_is_consistent() {
-        Cli::command().debug_assert();
-    }
-}

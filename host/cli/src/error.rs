@@ -23,7 +23,6 @@ pub(crate) struct Error {
 }
 
 impl Error {
-    /// An error with the given exit code.
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
         Self {
             exit,
@@ -52,7 +51,6 @@ impl Error {
             .with_source(error)
     }
 
-    /// Replaces the exit code.
     pub(crate) fn with_exit(self, exit: Exit) -> Self {
         Self { exit, ..self }
     }
@@ -70,7 +68,6 @@ impl Error {
         }
     }
 
-    /// Adds the cause.
     pub(crate) fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         self.source = Some(source.into());
         self
@@ -103,12 +100,10 @@ impl Error {
             .fold(self.message.clone(), |line, cause| format!("{line}: {cause}"))
     }
 
-    /// The exit code of the process.
     pub(crate) fn exit(&self) -> Exit {
         self.exit
     }
 
-    /// The hint.
     pub(crate) fn hint(&self) -> Option<&str> {
         self.hint.as_deref()
     }

@@ -19,9 +19,10 @@ pub(crate) fn compiling(options: &mut AppOptions, config: &Config) -> Result<()>
     options.compile.worker = worker();
     options.cache = match (config.cache.enabled, &config.cache.directory) {
         (false, _) => None,
-        (true, Some(directory)) => Some(open_cache(directory)?),
+        (true, Some(directory)) => Some(CacheDirectory::open(directory)?),
         (true, None) => default_cache(config.state.as_deref()).and_then(|directory| {
-            open_cache(&directory)
+            CacheDirectory::open(&directory)
+                .map_err(Error::from)
                 .inspect_err(|error| tracing::warn!("components are compiled at every start: {}", error.in_one_line()))
                 .ok()
         }),
@@ -30,17 +31,9 @@ pub(crate) fn compiling(options: &mut AppOptions, config: &Config) -> Result<()>
 }
 
 /// Opens the state directory, if the configuration has one.
-///
-/// # Errors
-///
-/// It cannot be used, or another process uses it.
 pub(crate) fn state(config: &Config) -> Result<Option<StateDirectory>> {
     let open = |directory: &PathBuf| StateDirectory::open(directory).map_err(Error::from);
     config.state.as_ref().map(open).transpose()
-}
-
-fn open_cache(directory: &Path) -> Result<CacheDirectory> {
-    CacheDirectory::open(directory).map_err(Error::from)
 }
 
 /// The default cache directory: in the state directory if there is one, otherwise in the user's cache directory.

@@ -61,23 +61,3 @@ pub(crate) fn init(args: &LogArgs, default: &str) {
         LogFormat::Json => builder.json().with_ansi(false).flatten_event(true).try_init(),
     };
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn filter_is_a_level_or_directives() {
-        assert_eq!(parse_filter("debug").as_deref(), Ok("debug"));
-        assert_eq!(
-            parse_filter("warn,pointwork=trace").as_deref(),
-            Ok("warn,pointwork=trace")
-        );
-    }
-
-    #[test]
-    fn filter_that_is_neither_is_refused() {
-        let error = parse_filter("pointwork=loud").expect_err("no such level");
-        assert!(error.contains("expected a level"), "{error}");
-    }
-}

@@ -1,7 +1,7 @@
 //! The `pointwork` command line: builds controllers into components and serves them.
 //!
 //! This is the only crate of the workspace that prints. The result of a command goes to standard output, everything else
-//! (logs, progress, errors) to standard error. All of it goes through [`ui::Terminal`], so that a test can read it.
+//! (logs, progress, errors) to standard error. All of it goes through [`ui::Terminal`].
 //!
 //! An error is one line, `error: …`, followed by its causes and a hint where there is one. [`exit::Exit`] has the exit
 //! codes; `pointwork --help` lists them.

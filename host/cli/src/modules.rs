@@ -28,10 +28,6 @@ pub(crate) struct ModuleArgs {
 
 impl ModuleArgs {
     /// The named configuration, or one that has only the files.
-    ///
-    /// # Errors
-    ///
-    /// The configuration is invalid or missing; two files have the same name; a file has no name.
     pub(crate) fn config(&self) -> Result<Config> {
         if self.files.is_empty() {
             return Config::load(self.config.as_deref());
@@ -54,10 +50,6 @@ impl ModuleArgs {
 
     /// Builds the modules with a `build` whose component is missing, or with `--build` all that have one. It blocks until
     /// cargo ends.
-    ///
-    /// # Errors
-    ///
-    /// A build fails; a missing component has no `build`.
     pub(crate) fn prepare(&self, config: &Config, terminal: &mut Terminal) -> Result<()> {
         for module in &config.modules {
             let missing = !module.path.exists();
@@ -86,71 +78,15 @@ impl ModuleArgs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ui::Captured;
-
-    fn files(files: &[&str]) -> ModuleArgs {
-        ModuleArgs {
-            files: files.iter().map(PathBuf::from).collect(),
-            ..ModuleArgs::default()
-        }
-    }
-
-    #[test]
-    fn files_keep_their_order_and_name_their_modules() {
-        let config = files(&["dist/shop.wasm", "admin.wasm"])
-            .config()
-            .expect("two components");
-        let names: Vec<&str> = config.modules.iter().map(|module| module.name.as_str()).collect();
-        assert_eq!(names, ["shop", "admin"]);
-    }
 
     #[test]
     fn files_of_one_name_are_refused() {
-        let error = files(&["a/shop.wasm", "b/shop.wasm"])
-            .config()
-            .expect_err("one name, two components");
+        let arguments = ModuleArgs {
+            files: ["a/shop.wasm", "b/shop.wasm"].map(PathBuf::from).into(),
+            ..ModuleArgs::default()
+        };
+        let error = arguments.config().expect_err("one name, two components");
         assert_eq!(error.to_string(), "two components are named `shop`");
         assert_eq!(error.exit(), Exit::Usage);
-    }
-
-    #[test]
-    fn missing_component_without_a_package_is_named() {
-        let arguments = files(&["no/such/shop.wasm"]);
-        let config = arguments.config().expect("no file was read yet");
-        let error = arguments
-            .prepare(&config, &mut Captured::default().terminal())
-            .expect_err("it does not exist");
-        assert_eq!(
-            error.to_string(),
-            "the component of module `shop` does not exist: `no/such/shop.wasm`"
-        );
-        assert!(error.hint().is_some_and(|hint| hint.contains("pointwork build")));
-    }
-
-    #[test]
-    fn missing_component_is_built_from_its_package() {
-        let folder = tempfile::tempdir().expect("a directory");
-        let package = folder.path().join("controllers");
-        std::fs::create_dir(&package).expect("created");
-        let mut config = Config::default();
-        config.modules.push(Module {
-            build: Some(package),
-            ..Module::new("shop", folder.path().join("shop.wasm"))
-        });
-        let captured = Captured::default();
-        let error = ModuleArgs::default()
-            .prepare(&config, &mut captured.terminal())
-            .expect_err("an empty folder is no package");
-        assert!(
-            captured.err().starts_with("note: building module `shop` from "),
-            "{}",
-            captured.err()
-        );
-        assert!(
-            error
-                .to_string()
-                .ends_with("is not a cargo package: expected a Cargo.toml there"),
-            "{error}"
-        );
     }
 }

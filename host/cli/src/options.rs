@@ -34,7 +34,6 @@ pub(crate) fn application(config: &Config) -> AppOptions {
     options
 }
 
-/// The options of the server.
 pub(crate) fn server(config: &Config) -> ServerOptions {
     let mut options = ServerOptions::default();
     config.limits.apply(&mut options);
@@ -55,8 +54,8 @@ pub(crate) fn of_module(module: &Module, all: &ModuleLimits, config: &Config) ->
     apply(&mut options, &module.limits);
     options.isolation = module.isolation.or(options.isolation);
     options.limits = Some(limits_of(module, all)).filter(|limits| limits != all);
-    options.health.clone_from(&module.health);
-    options.digest.clone_from(&module.digest);
+    options.health = module.health.as_ref().map(|health| health.0.clone());
+    options.digest = module.digest.as_ref().map(|digest| digest.0.clone());
     options
 }
 
@@ -84,22 +83,6 @@ mod tests {
 
     fn config(text: &str) -> Config {
         Config::parse(text, Path::new("pointwork.toml")).unwrap_or_else(|error| panic!("{error}"))
-    }
-
-    #[test]
-    fn module_has_its_own_limits_and_those_of_all_for_the_rest() {
-        let config = config(
-            "[[module]]\npath = \"a.wasm\"\n\
-             [[module]]\npath = \"b.wasm\"\ninstances = 1\nqueue-wait = \"5s\"\n\
-             [limits]\nmemory = \"32MiB\"\nqueue-wait = \"2s\"",
-        );
-        let options = application(&config);
-        assert!(limits_of(&config.modules[0], &options.limits) == options.limits);
-        let own = limits_of(&config.modules[1], &options.limits);
-        assert_eq!((own.instances, own.queue_wait), (1, Duration::from_secs(5)));
-        assert_eq!(own.memory, 32 * 1024 * 1024);
-        assert_eq!(own.in_flight, ModuleLimits::default().in_flight);
-        assert_eq!(options.limits.queue_wait, Duration::from_secs(2));
     }
 
     #[test]

@@ -38,7 +38,6 @@ pub(crate) struct RoutesArgs {
     json: bool,
 }
 
-/// Runs `pointwork routes`.
 pub(crate) fn run(args: &RoutesArgs, terminal: &mut Terminal) -> Result<()> {
     let config = args.modules.config()?;
     args.modules.prepare(&config, terminal)?;

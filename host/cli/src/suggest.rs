@@ -12,40 +12,12 @@ pub(crate) fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a 
     (score >= NEAR).then_some(candidate)
 }
 
-/// "`a`, `b` and `c`".
-pub(crate) fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
-    enumerate(names, "and")
-}
-
-/// "`a`, `b` or `c`".
-pub(crate) fn list_or<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
-    enumerate(names, "or")
-}
-
-fn enumerate<'a>(names: impl IntoIterator<Item = &'a str>, word: &str) -> String {
+/// "`a`, `b` and `c`", with `word` before the last.
+pub(crate) fn list<'a>(names: impl IntoIterator<Item = &'a str>, word: &str) -> String {
     let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
     match names.as_slice() {
         [] => "nothing".to_owned(),
         [only] => only.clone(),
         [head @ .., last] => format!("{} {word} {last}", head.join(", ")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn typing_error_finds_the_name() {
-        assert_eq!(nearest("prefx", ["listen", "adapter", "prefix"]), Some("prefix"));
-        assert_eq!(
-            nearest("query_one", ["query", "query-one", "execute"]),
-            Some("query-one")
-        );
-    }
-
-    #[test]
-    fn unrelated_word_finds_nothing() {
-        assert_eq!(nearest("colour", ["listen", "adapter", "prefix"]), None);
     }
 }

@@ -46,17 +46,3 @@ fn handler(record: &RouteRecord) -> String {
     }
     text
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn columns_are_aligned_and_lines_end_with_their_text() {
-        let rows = [["GET", "/"], ["PROPFIND", "/größe/:id"]].map(|row| row.map(str::to_owned));
-        assert_eq!(
-            columns(["METHOD", "PATH"], rows),
-            "METHOD    PATH\nGET       /\nPROPFIND  /größe/:id"
-        );
-    }
-}

@@ -1,7 +1,7 @@
 //! The output of the command line.
 
 use std::fmt;
-use std::io::{self, Write};
+use std::io::{self, Stderr, Stdout, Write};
 
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
@@ -28,8 +28,8 @@ pub(crate) fn styled(style: Style, text: impl fmt::Display) -> impl fmt::Display
 ///
 /// A failed write does not interrupt the command; [`finish`](Self::finish) returns the first one.
 pub(crate) struct Terminal {
-    out: Box<dyn Write + Send>,
-    err: Box<dyn Write + Send>,
+    out: AutoStream<Stdout>,
+    err: AutoStream<Stderr>,
     failed: Option<io::Error>,
 }
 
@@ -37,8 +37,8 @@ impl Terminal {
     /// The streams of the process. Colours depend on `--color`, `NO_COLOR` and on whether the stream is a terminal.
     pub(crate) fn standard() -> Self {
         Self {
-            out: Box::new(AutoStream::auto(io::stdout())),
-            err: Box::new(AutoStream::auto(io::stderr())),
+            out: AutoStream::auto(io::stdout()),
+            err: AutoStream::auto(io::stderr()),
             failed: None,
         }
     }
@@ -108,84 +108,5 @@ impl Terminal {
         let text = text.replace(&format!("{indent}\n"), "\n\n");
         // A failed write to standard error cannot be reported.
         let _ = writeln!(self.err, "{} {text}", styled(style, format_args!("{label}:")));
-    }
-}
-
-#[cfg(test)]
-pub(crate) use capture::Captured;
-
-#[cfg(test)]
-mod capture {
-    use std::io::{self, Write};
-    use std::sync::{Arc, Mutex};
-
-    use anstream::StripStream;
-
-    use super::Terminal;
-
-    /// A terminal's streams as a test reads them, without colours.
-    #[derive(Clone, Default)]
-    pub(crate) struct Captured {
-        out: Buffer,
-        err: Buffer,
-    }
-
-    #[derive(Clone, Default)]
-    struct Buffer(Arc<Mutex<Vec<u8>>>);
-
-    impl Write for Buffer {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().expect("no writer panicked").write(bytes)
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    impl Captured {
-        pub(crate) fn terminal(&self) -> Terminal {
-            Terminal {
-                out: Box::new(StripStream::new(Box::new(self.out.clone()) as Box<dyn Write + Send>)),
-                err: Box::new(StripStream::new(Box::new(self.err.clone()) as Box<dyn Write + Send>)),
-                failed: None,
-            }
-        }
-
-        pub(crate) fn out(&self) -> String {
-            String::from_utf8(self.out.0.lock().expect("no writer panicked").clone()).expect("text")
-        }
-
-        pub(crate) fn err(&self) -> String {
-            String::from_utf8(self.err.0.lock().expect("no writer panicked").clone()).expect("text")
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn error_shows_causes_and_hint_below_each_other() {
-        let captured = Captured::default();
-        let cause = Error::failed("the disk is full").with_source(io::Error::other("no space left"));
-        let error = Error::failed("cannot write `a.wasm`")
-            .with_source(cause)
-            .with_hint("free some space\nor buy a disk");
-        captured.terminal().error(&error);
-        assert_eq!(
-            captured.err(),
-            "error: cannot write `a.wasm`\n  caused by: the disk is full\n  caused by: no space left\n\
-             hint: free some space\n      or buy a disk\n"
-        );
-        assert_eq!(captured.out(), "");
-    }
-
-    #[test]
-    fn captured_text_has_no_colours() {
-        let captured = Captured::default();
-        captured.terminal().line(styled(DONE, "built"));
-        assert_eq!(captured.out(), "built\n");
     }
 }

@@ -36,7 +36,7 @@ machine.
 cargo is taken from CARGO or else from PATH, the compiler from RUSTC or else from PATH.";
 
 /// The options of `pointwork build`.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct BuildArgs {
     /// Directory or Cargo.toml of the package
@@ -84,14 +84,10 @@ impl BuildArgs {
     pub(crate) fn of_module(path: &Path, target: Option<&str>, file: &Path) -> Self {
         Self {
             path: path.to_owned(),
-            package: None,
-            debug: false,
             profile: PROFILE.to_owned(),
-            out: None,
-            target_dir: None,
             target: target.unwrap_or(CONTROLLER_TARGET).to_owned(),
-            cargo_args: Vec::new(),
             file: Some(file.to_owned()),
+            ..Self::default()
         }
     }
 }
@@ -105,7 +101,6 @@ pub(crate) struct Built {
     contract: String,
 }
 
-/// Runs `pointwork build`.
 pub(crate) fn run(args: &BuildArgs, terminal: &mut Terminal) -> Result<()> {
     let Built { path, size, contract } = build(args, terminal)?;
     terminal.line(format_args!(
@@ -118,11 +113,6 @@ pub(crate) fn run(args: &BuildArgs, terminal: &mut Terminal) -> Result<()> {
 }
 
 /// Builds a package and writes its component. It blocks until cargo ends.
-///
-/// # Errors
-///
-/// The path has no package, or several; the package builds no `cdylib`; cargo or the target of the compiler is missing and
-/// cannot be added; cargo fails; the module exports nothing of the contract; the file cannot be written.
 pub(crate) fn build(args: &BuildArgs, terminal: &mut Terminal) -> Result<Built> {
     let package = package::find(&args.path, args.package.as_deref())?;
     toolchain::ensure_target(&package.directory, &args.target, terminal)?;

@@ -94,7 +94,7 @@ fn named<'a>(metadata: &'a Metadata, name: &str) -> Result<&'a Package> {
     ));
     Err(error.with_hint(match suggest::nearest(name, names()) {
         Some(near) => format!("did you mean `{near}`?"),
-        None => format!("it has {}", suggest::list(names())),
+        None => format!("it has {}", suggest::list(names(), "and")),
     }))
 }
 
@@ -120,7 +120,7 @@ fn only<'a>(metadata: &'a Metadata, manifest: &Path) -> Result<&'a Package> {
         several => Err(Error::failed(format!(
             "the workspace `{}` has several packages to build: {}",
             metadata.workspace_root,
-            suggest::list(several.iter().map(|package| package.name.as_str()))
+            suggest::list(several.iter().map(|package| package.name.as_str()), "and")
         ))
         .with_hint(format!("choose one, as in `pointwork build -p {}`", several[0].name))),
     }

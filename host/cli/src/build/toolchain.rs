@@ -79,7 +79,6 @@ fn is_installed(directory: &Path, target: &str) -> Result<bool> {
     Ok(std::fs::read_dir(libraries.trim()).is_ok_and(|mut entries| entries.next().is_some()))
 }
 
-/// The commands that add the target.
 fn by_hand(target: &str) -> String {
     let mut text = format!("with rustup:            rustup target add {target}");
     let distributions: &[(&str, &str)] = match target {

@@ -23,14 +23,10 @@ enum OpenDriver {
 
 impl Channels {
     /// Opens the driver of every channel; a database that does not exist is created. It blocks.
-    ///
-    /// # Errors
-    ///
-    /// A database cannot be opened, or a statement is invalid.
     pub(crate) fn open(config: &Config) -> Result<Self> {
         let open = |(name, driver): (&String, &Driver)| {
             let driver = match driver {
-                Driver::Sqlite(channel) => OpenDriver::Sqlite(sqlite::open(name, channel, &config.file)?),
+                Driver::Sqlite(channel) => OpenDriver::Sqlite(sqlite::open(name, channel, config)?),
                 Driver::Response(channel) => OpenDriver::Response(channel.clone()),
             };
             Ok((name.clone(), driver))
@@ -39,21 +35,14 @@ impl Channels {
     }
 
     /// Binds a listener to each event. Databases work on the blocking threads of `runtime`.
-    ///
-    /// # Errors
-    ///
-    /// The name of an event is invalid.
     pub(crate) fn bind(&self, app: &App, runtime: &Handle) -> Result<()> {
         for (name, driver) in &self.0 {
             match driver {
                 OpenDriver::Sqlite(sqlite) => bind(app, name, sqlite.listeners(runtime))?,
                 OpenDriver::Response(response) => {
                     let listeners = response.on.iter();
-                    bind(
-                        app,
-                        name,
-                        listeners.map(|(event, status)| (event.as_str(), response::listener(*status))),
-                    )?;
+                    let listeners = listeners.map(|(event, status)| (event.as_str(), response::listener(*status)));
+                    bind(app, name, listeners)?;
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! The tables below `[channels]`, each parsed by the rules of its driver.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use pointwork_sqlite::SqliteOptions;
@@ -9,9 +10,8 @@ use serde::de::IgnoredAny;
 use toml::Spanned;
 use toml::de::{DeValue, ValueDeserializer};
 
-use super::problem::{Position, Problem};
+use super::problem::Problem;
 
-/// The driver of a channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Driver {
     /// Statements on an SQLite database.
@@ -20,23 +20,20 @@ pub(crate) enum Driver {
     Response(ResponseChannel),
 }
 
-/// A channel of the driver `sqlite`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SqliteChannel {
     /// The database and the statement of each event.
     pub(crate) options: SqliteOptions,
-    /// The position of each event's statement in the file.
-    pub(crate) positions: BTreeMap<String, Position>,
+    /// The place of each event's statement in the file.
+    pub(crate) spans: BTreeMap<String, Range<usize>>,
 }
 
-/// A channel of the driver `response`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ResponseChannel {
     /// The status of the reply by event. Without any in the file it is `send`, 200 (spec H6).
     pub(crate) on: BTreeMap<String, u16>,
 }
 
-/// The names of the drivers.
 const DRIVERS: &[&str] = &["response", "sqlite"];
 
 #[derive(Deserialize)]
@@ -74,11 +71,7 @@ struct RawReply {
 }
 
 /// Parses the table `[channels]` of a file in the folder `base`.
-pub(super) fn read(
-    table: Option<&Spanned<DeValue<'_>>>,
-    text: &str,
-    base: &Path,
-) -> Result<BTreeMap<String, Driver>, Problem> {
+pub(super) fn read(table: Option<&Spanned<DeValue<'_>>>, base: &Path) -> Result<BTreeMap<String, Driver>, Problem> {
     let Some(table) = table else {
         return Ok(BTreeMap::new());
     };
@@ -97,38 +90,36 @@ pub(super) fn read(
                     .with_hint("a name is not empty and has no `:`, which stands between channel and event"),
             );
         }
-        let channel = driver(key.span(), name, value, text, base)?;
+        let channel = driver(key.span(), name, value, base)?;
         read.insert(name.to_owned(), channel);
     }
     Ok(read)
 }
 
-fn driver(
-    key: std::ops::Range<usize>,
-    name: &str,
-    value: &Spanned<DeValue<'_>>,
-    text: &str,
-    base: &Path,
-) -> Result<Driver, Problem> {
+fn driver(key: Range<usize>, name: &str, value: &Spanned<DeValue<'_>>, base: &Path) -> Result<Driver, Problem> {
     let Some(driver) = value.get_ref().get("driver") else {
-        return Err(Problem::new(key, format!("channel `{name}` has no `driver`"))
-            .with_hint(format!("expected {}", crate::suggest::list_or(DRIVERS.iter().copied()))));
+        return Err(
+            Problem::new(key, format!("channel `{name}` has no `driver`")).with_hint(format!(
+                "expected {}",
+                crate::suggest::list(DRIVERS.iter().copied(), "or")
+            )),
+        );
     };
     let table = ValueDeserializer::from(value.clone());
     match driver.get_ref().as_str() {
-        Some("sqlite") => sqlite(RawSqlite::deserialize(table)?, text, base).map(Driver::Sqlite),
+        Some("sqlite") => sqlite(RawSqlite::deserialize(table)?, base).map(Driver::Sqlite),
         Some("response") => response(RawResponse::deserialize(table)?).map(Driver::Response),
         Some(other) => Err(Problem::unknown(driver.span(), "driver", other, DRIVERS)),
         None => Err(Problem::new(driver.span(), "`driver` is not a string")),
     }
 }
 
-fn sqlite(raw: RawSqlite, text: &str, base: &Path) -> Result<SqliteChannel, Problem> {
+fn sqlite(raw: RawSqlite, base: &Path) -> Result<SqliteChannel, Problem> {
     let mut options = SqliteOptions::new(base.join(raw.path));
     if let Some(schema) = raw.schema {
         options = options.schema(base.join(schema));
     }
-    let mut positions = BTreeMap::new();
+    let mut spans = BTreeMap::new();
     for (event, statement) in raw.on {
         check_event(&event)?;
         let span = statement.span();
@@ -150,9 +141,9 @@ fn sqlite(raw: RawSqlite, text: &str, base: &Path) -> Result<SqliteChannel, Prob
             }
         };
         options = with_event;
-        positions.insert(event, Position::of(text, sql.span().start));
+        spans.insert(event, sql.span());
     }
-    Ok(SqliteChannel { options, positions })
+    Ok(SqliteChannel { options, spans })
 }
 
 fn response(raw: RawResponse) -> Result<ResponseChannel, Problem> {

@@ -1,21 +1,21 @@
 //! The tables `[module.grant]`: the capabilities of a module beyond the contract.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use toml::Spanned;
 
-use super::hosts::{HttpHost, Socket};
-use super::problem::{Position, Problem};
+use super::hosts::{check_http_host, check_socket};
+use super::problem::Problem;
 
 /// The capabilities of a module; none by default. An empty list grants the interface alone: the module may import it, but
 /// cannot use it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Grant {
     /// The time of day, and a monotonic clock.
     pub(crate) clocks: bool,
@@ -23,14 +23,13 @@ pub(crate) struct Grant {
     pub(crate) random: bool,
     /// Standard output and standard error, written to the log.
     pub(crate) output: bool,
-    /// Environment variables by name.
-    pub(crate) environment: Option<BTreeMap<String, Variable>>,
+    pub(crate) environment: Option<BTreeMap<Spanned<String>, Spanned<Variable>>>,
     /// Directories; no two have the same path in the module.
     pub(crate) directories: Option<Vec<Directory>>,
     /// Hosts and ports for outgoing TCP connections.
-    pub(crate) sockets: Option<Vec<Socket>>,
+    pub(crate) sockets: Option<Vec<Spanned<String>>>,
     /// Hosts for outgoing HTTP requests.
-    pub(crate) http: Option<Vec<HttpHost>>,
+    pub(crate) http: Option<Vec<Spanned<String>>>,
 }
 
 /// The value of an environment variable.
@@ -38,26 +37,21 @@ pub(crate) struct Grant {
 pub(crate) enum Variable {
     /// A text.
     Text(String),
-    /// The value of a variable of the host at the time when the module is loaded.
-    Host {
-        /// The name of the host's variable.
-        name: String,
-        /// The place of the entry in the file.
-        position: Position,
-    },
+    /// The value of this variable of the host at the time when the module is loaded.
+    Host(Spanned<String>),
 }
 
 /// A directory of the host that a module can use.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Directory {
     /// The directory of the host. It is created if the module may write to it.
-    pub(crate) host: PathBuf,
-    /// Its absolute path in the module.
-    pub(crate) guest: String,
+    pub(crate) host: Spanned<PathBuf>,
+    /// Its absolute path in the module, without a slash at its end.
+    pub(crate) guest: Spanned<String>,
     /// The operations that the module may use there.
+    #[serde(default)]
     pub(crate) access: Access,
-    /// The place of `host` in the file.
-    pub(crate) position: Position,
 }
 
 /// The operations that a module may use in a directory.
@@ -71,95 +65,57 @@ pub(crate) enum Access {
     ReadWrite,
 }
 
-/// The table `[module.grant]` as it is written.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(super) struct RawGrant {
-    #[serde(default)]
-    clocks: bool,
-    #[serde(default)]
-    random: bool,
-    #[serde(default)]
-    output: bool,
-    environment: Option<BTreeMap<Spanned<String>, Spanned<RawVariable>>>,
-    directories: Option<Vec<RawDirectory>>,
-    sockets: Option<Vec<Spanned<String>>>,
-    http: Option<Vec<Spanned<String>>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct RawDirectory {
-    host: Spanned<PathBuf>,
-    guest: Spanned<String>,
-    #[serde(default)]
-    access: Access,
-}
-
-enum RawVariable {
-    Text(String),
-    From(Spanned<String>),
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct RawSource {
+#[serde(deny_unknown_fields)]
+struct Source {
     from: Spanned<String>,
 }
 
-impl RawGrant {
-    /// Checks the table of the file `text` in the directory `base`.
-    pub(super) fn read(self, text: &str, base: &Path) -> Result<Grant, Problem> {
-        Ok(Grant {
-            clocks: self.clocks,
-            random: self.random,
-            output: self.output,
-            environment: self.environment.map(|raw| environment(raw, text)).transpose()?,
-            directories: self.directories.map(|raw| directories(raw, text, base)).transpose()?,
-            sockets: self.sockets.map(parse_each).transpose()?,
-            http: self.http.map(parse_each).transpose()?,
-        })
-    }
-}
-
-/// Parses each item. An error has the place of the item; serde would name that of the list.
-fn parse_each<T: FromStr<Err = String>>(raw: Vec<Spanned<String>>) -> Result<Vec<T>, Problem> {
-    let parse = |item: Spanned<String>| {
-        item.get_ref()
-            .parse()
-            .map_err(|error: String| Problem::new(item.span(), error))
-    };
-    raw.into_iter().map(parse).collect()
-}
-
-fn environment(
-    raw: BTreeMap<Spanned<String>, Spanned<RawVariable>>,
-    text: &str,
-) -> Result<BTreeMap<String, Variable>, Problem> {
-    let mut entries = BTreeMap::new();
-    for (name, value) in raw {
-        check_name(&name)?;
-        let span = value.span();
-        let value = match value.into_inner() {
-            RawVariable::Text(value) if value.contains('\0') => {
-                let message = format!(
-                    "the value of `{}` has a zero byte, which is invalid in an environment",
-                    name.get_ref()
-                );
-                return Err(Problem::new(span, message));
-            }
-            RawVariable::Text(value) => Variable::Text(value),
-            RawVariable::From(source) => {
-                check_name(&source)?;
-                Variable::Host {
-                    position: Position::of(text, source.span().start),
-                    name: source.into_inner(),
+impl Grant {
+    /// Checks the values. Directories of the host become relative to `base`.
+    pub(super) fn check(&mut self, base: &Path) -> Result<(), Problem> {
+        for (name, value) in self.environment.iter().flatten() {
+            check_name(name)?;
+            match value.get_ref() {
+                Variable::Text(text) if text.contains('\0') => {
+                    let message = format!("the value of `{name}` has a zero byte, which is invalid in an environment");
+                    return Err(Problem::new(value.span(), message));
                 }
+                Variable::Text(_) => {}
+                Variable::Host(source) => check_name(source)?,
             }
-        };
-        entries.insert(name.into_inner(), value);
+        }
+        self.check_directories(base)?;
+        check_each(self.sockets.iter().flatten(), check_socket)?;
+        check_each(self.http.iter().flatten(), check_http_host)
     }
-    Ok(entries)
+
+    fn check_directories(&mut self, base: &Path) -> Result<(), Problem> {
+        let mut places = BTreeSet::new();
+        for Directory { host, guest, .. } in self.directories.iter_mut().flatten() {
+            if host.get_ref().as_os_str().is_empty() {
+                return Err(Problem::new(host.span(), "the path of the directory is empty")
+                    .with_hint("write `.` for the directory of this file"));
+            }
+            *host.get_mut() = base.join(host.get_ref());
+            *guest.get_mut() = guest_path(guest)?;
+            if !places.insert(guest.get_ref().clone()) {
+                return Err(
+                    Problem::new(guest.span(), format!("two directories have the path `{guest}`"))
+                        .with_hint("give each directory a path of its own in the module"),
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Checks each item. An error has the place of the item.
+fn check_each<'a>(
+    mut items: impl Iterator<Item = &'a Spanned<String>>,
+    check: fn(&str) -> Result<(), String>,
+) -> Result<(), Problem> {
+    items.try_for_each(|item| check(item.get_ref()).map_err(|error| Problem::new(item.span(), error)))
 }
 
 fn check_name(name: &Spanned<String>) -> Result<(), Problem> {
@@ -172,30 +128,6 @@ fn check_name(name: &Spanned<String>) -> Result<(), Problem> {
             .with_hint("a name is not empty and contains neither `=` nor a zero byte"));
     }
     Ok(())
-}
-
-fn directories(raw: Vec<RawDirectory>, text: &str, base: &Path) -> Result<Vec<Directory>, Problem> {
-    let mut directories: Vec<Directory> = Vec::with_capacity(raw.len());
-    for RawDirectory { host, guest, access } in raw {
-        if host.get_ref().as_os_str().is_empty() {
-            return Err(Problem::new(host.span(), "the path of the directory is empty")
-                .with_hint("write `.` for the directory of this file"));
-        }
-        let place = guest_path(&guest)?;
-        if directories.iter().any(|other| other.guest == place) {
-            return Err(
-                Problem::new(guest.span(), format!("two directories have the path `{place}`"))
-                    .with_hint("give each directory a path of its own in the module"),
-            );
-        }
-        directories.push(Directory {
-            position: Position::of(text, host.span().start),
-            host: base.join(host.into_inner()),
-            guest: place,
-            access,
-        });
-    }
-    Ok(directories)
 }
 
 /// The path without a slash at its end, so that equal paths are equal texts.
@@ -212,24 +144,24 @@ fn guest_path(path: &Spanned<String>) -> Result<String, Problem> {
     Ok(if trimmed.is_empty() { "/" } else { trimmed }.to_owned())
 }
 
-impl<'de> Deserialize<'de> for RawVariable {
+impl<'de> Deserialize<'de> for Variable {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct TextOrSource;
 
         impl<'de> Visitor<'de> for TextOrSource {
-            type Value = RawVariable;
+            type Value = Variable;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a string, or { from = \"HOST_VARIABLE\" }")
             }
 
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<RawVariable, E> {
-                Ok(RawVariable::Text(text.to_owned()))
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Variable, E> {
+                Ok(Variable::Text(text.to_owned()))
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RawVariable, A::Error> {
-                let source = RawSource::deserialize(MapAccessDeserializer::new(map))?;
-                Ok(RawVariable::From(source.from))
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Variable, A::Error> {
+                let source = Source::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(Variable::Host(source.from))
             }
         }
 

@@ -89,11 +89,12 @@ mod hosts;
 mod limits;
 mod operation;
 mod problem;
-mod raw;
+mod read;
 mod table;
 mod values;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use pointwork::Isolation;
@@ -105,8 +106,7 @@ pub(crate) use self::grant::{Access, Directory, Grant, Variable};
 pub(crate) use self::hosts::Listen;
 pub(crate) use self::limits::LimitValues;
 pub(crate) use self::operation::{Admin, AdminAddress, Cache};
-pub(crate) use self::problem::Position;
-pub(crate) use self::values::Prefix;
+pub(crate) use self::values::{Digest, Health, Prefix};
 use crate::error::{Error, Result};
 use crate::exit::Exit;
 
@@ -114,13 +114,16 @@ use crate::exit::Exit;
 pub(crate) const FILE_NAME: &str = "pointwork.toml";
 
 /// A configuration with its paths resolved. `None` is the runtime's default.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Config {
     /// The file, for errors; empty if the configuration comes from the command line alone.
+    #[serde(skip)]
     pub(crate) file: PathBuf,
-    /// The address to listen on.
+    /// The content of the file.
+    #[serde(skip)]
+    pub(crate) text: String,
     pub(crate) listen: Option<Listen>,
-    /// The HTTP server to run on.
     pub(crate) adapter: Option<Adapter>,
     /// The global prefix, as written (spec G1).
     pub(crate) prefix: Option<Prefix>,
@@ -129,18 +132,24 @@ pub(crate) struct Config {
     /// Whether components are swapped when their files change (spec S3).
     pub(crate) watch: bool,
     /// The modules, in their order (spec D9).
+    #[serde(skip)]
     pub(crate) modules: Vec<Module>,
     /// The limits of `[limits]` and `[compile]`.
+    #[serde(skip)]
     pub(crate) limits: LimitValues,
     /// Whether calls of a module share instances.
+    #[serde(skip)]
     pub(crate) isolation: Option<Isolation>,
     /// The admin endpoint; `None` for none (spec S3).
+    #[serde(skip)]
     pub(crate) admin: Option<Admin>,
     /// The directory that keeps the current version of each module.
+    #[serde(deserialize_with = "operation::state")]
     pub(crate) state: Option<PathBuf>,
     /// The cache of compiled components.
     pub(crate) cache: Cache,
     /// The native channels by name.
+    #[serde(skip)]
     pub(crate) channels: BTreeMap<String, Driver>,
 }
 
@@ -155,9 +164,11 @@ pub(crate) enum TrailingSlash {
 }
 
 /// A module to load.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Module {
     /// The name in the route table, in logs and in errors. It is unique.
+    #[serde(default)]
     pub(crate) name: String,
     /// The component.
     pub(crate) path: PathBuf,
@@ -165,16 +176,18 @@ pub(crate) struct Module {
     pub(crate) build: Option<PathBuf>,
     /// The compiler's target for the package; `None` is the target of controllers.
     pub(crate) target: Option<String>,
-    /// The limits in place of those of all modules.
-    pub(crate) limits: LimitValues,
+    /// The capabilities beyond the contract.
+    #[serde(default)]
+    pub(crate) grant: Grant,
+    /// The path that is requested before a version is published.
+    pub(crate) health: Option<Health>,
+    /// The SHA-256 of the component.
+    pub(crate) digest: Option<Digest>,
     /// Whether calls share instances, in place of the setting for all modules.
     pub(crate) isolation: Option<Isolation>,
-    /// The path that is requested before a version is published.
-    pub(crate) health: Option<String>,
-    /// The SHA-256 of the component, in lower-case hex.
-    pub(crate) digest: Option<String>,
-    /// The capabilities beyond the contract.
-    pub(crate) grant: Grant,
+    /// The limits in place of those of all modules.
+    #[serde(skip)]
+    pub(crate) limits: LimitValues,
 }
 
 impl Module {
@@ -183,13 +196,7 @@ impl Module {
         Self {
             name: name.into(),
             path: path.into(),
-            build: None,
-            target: None,
-            limits: LimitValues::default(),
-            isolation: None,
-            health: None,
-            digest: None,
-            grant: Grant::default(),
+            ..Self::default()
         }
     }
 }
@@ -217,16 +224,18 @@ impl Config {
         Self::parse(&text, file)
     }
 
-    /// Reads `text`, the content of `file`.
-    ///
-    /// # Errors
-    ///
-    /// The text is not a valid configuration.
     pub(crate) fn parse(text: &str, file: &Path) -> Result<Self> {
         let base = file.parent().unwrap_or(Path::new(""));
-        let mut config = raw::read(text, base).map_err(|problem| problem.into_error(text, file))?;
-        config.file = file.to_owned();
-        Ok(config)
+        Ok(Self {
+            file: file.to_owned(),
+            text: text.to_owned(),
+            ..read::read(text, base).map_err(|problem| problem.into_error(text, file))?
+        })
+    }
+
+    /// The place of a part of the file: file, line and column.
+    pub(crate) fn place(&self, span: &Range<usize>) -> String {
+        problem::place(&self.file, &self.text, span.start)
     }
 }
 

@@ -4,11 +4,13 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use toml::Spanned;
+use toml::de::DeValue;
 
 use super::hosts::Listen;
 use super::problem::Problem;
+use super::table;
 
 /// The admin endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,10 +21,8 @@ pub(crate) struct Admin {
     pub(crate) token_file: Option<PathBuf>,
 }
 
-/// A Unix socket or an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AdminAddress {
-    /// The path of a Unix socket.
     Socket(PathBuf),
     /// Host and port.
     Listen(Listen),
@@ -57,9 +57,9 @@ impl fmt::Display for AdminAddress {
 }
 
 /// The cache of compiled components.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Cache {
-    /// Whether components are cached.
     pub(crate) enabled: bool,
     /// The directory; `None` for the default.
     pub(crate) directory: Option<PathBuf>,
@@ -67,39 +67,39 @@ pub(crate) struct Cache {
 
 impl Default for Cache {
     fn default() -> Self {
-        RawCache::default().read(Path::new(""))
+        Self {
+            enabled: true,
+            directory: None,
+        }
     }
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(super) struct RawAdmin {
+struct RawAdmin {
     socket: Option<PathBuf>,
     listen: Option<Spanned<Listen>>,
     token_file: Option<PathBuf>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(super) struct RawState {
-    pub(super) directory: PathBuf,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(super) struct RawCache {
-    enabled: Option<bool>,
-    directory: Option<PathBuf>,
+/// Reads `[state]`: its directory.
+pub(super) fn state<'de, D: Deserializer<'de>>(table: D) -> Result<Option<PathBuf>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct State {
+        directory: PathBuf,
+    }
+    Ok(Some(State::deserialize(table)?.directory))
 }
 
 /// Reads `[admin]` of a file in the directory `base`.
-pub(super) fn admin(raw: Spanned<RawAdmin>, base: &Path) -> Result<Admin, Problem> {
-    let span = raw.span();
+pub(super) fn admin(value: Spanned<DeValue<'_>>, base: &Path) -> Result<Admin, Problem> {
+    let (span, table) = table::of("admin", value)?;
     let RawAdmin {
         socket,
         listen,
         token_file,
-    } = raw.into_inner();
+    } = table::read(span.clone(), table, &[])?;
     let address = match (socket, listen) {
         (Some(socket), None) => AdminAddress::Socket(base.join(socket)),
         (None, Some(listen)) if token_file.is_none() => {
@@ -118,15 +118,6 @@ pub(super) fn admin(raw: Spanned<RawAdmin>, base: &Path) -> Result<Admin, Proble
         address,
         token_file: token_file.map(|file| base.join(file)),
     })
-}
-
-impl RawCache {
-    pub(super) fn read(self, base: &Path) -> Cache {
-        Cache {
-            enabled: self.enabled.unwrap_or(true),
-            directory: self.directory.map(|directory| base.join(directory)),
-        }
-    }
 }
 
 #[cfg(test)]

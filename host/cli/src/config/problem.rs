@@ -1,6 +1,5 @@
 //! Errors in a configuration, with their place.
 
-use std::fmt;
 use std::ops::Range;
 use std::path::Path;
 
@@ -8,29 +7,12 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::suggest;
 
-/// A place in the file. Both numbers count from 1; columns are characters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Position {
-    line: usize,
-    column: usize,
-}
-
-impl Position {
-    /// The place of the byte at `offset`.
-    pub(super) fn of(text: &str, offset: usize) -> Self {
-        let before = &text[..text.floor_char_boundary(offset)];
-        let start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        Self {
-            line: before.matches('\n').count() + 1,
-            column: before[start..].chars().count() + 1,
-        }
-    }
-}
-
-impl fmt::Display for Position {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.line, self.column)
-    }
+/// The place of the byte at `offset`: file, line and column. Both numbers count from 1; columns are characters.
+pub(super) fn place(file: &Path, text: &str, offset: usize) -> String {
+    let before = &text[..text.floor_char_boundary(offset)];
+    let start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    let (line, column) = (before.matches('\n').count() + 1, before[start..].chars().count() + 1);
+    format!("{}:{line}:{column}", file.display())
 }
 
 /// An error in a configuration.
@@ -60,7 +42,7 @@ impl Problem {
         let problem = Self::new(span, format!("unknown {kind} `{given}`"));
         match suggest::nearest(given, expected.iter().copied()) {
             Some(near) => problem.with_hint(format!("did you mean `{near}`?")),
-            None => problem.with_hint(format!("expected {}", suggest::list_or(expected.iter().copied()))),
+            None => problem.with_hint(format!("expected {}", suggest::list(expected.iter().copied(), "or"))),
         }
     }
 
@@ -88,12 +70,11 @@ impl Problem {
 
     /// The error for the user, with the place in `file`, whose content is `text`.
     pub(super) fn into_error(self, text: &str, file: &Path) -> Error {
-        let file = file.display();
-        let message = match self.span {
-            Some(span) => format!("{} in {file}:{}", self.message, Position::of(text, span.start)),
-            None => format!("{} in {file}", self.message),
+        let place = match self.span {
+            Some(span) => place(file, text, span.start),
+            None => file.display().to_string(),
         };
-        Error::new(Exit::Config, message).with_optional_hint(self.hint)
+        Error::new(Exit::Config, format!("{} in {place}", self.message)).with_optional_hint(self.hint)
     }
 }
 
@@ -114,12 +95,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn position_counts_lines_and_characters_from_one() {
+    fn place_counts_lines_and_characters_from_one() {
         let text = "a = 1\nä = ü\n";
-        let at = |needle: &str| Position::of(text, text.find(needle).expect("there")).to_string();
-        assert_eq!(at("a"), "1:1");
-        assert_eq!(at("ä"), "2:1");
-        assert_eq!(at("ü"), "2:5");
-        assert_eq!(Position::of(text, 1000).to_string(), "3:1");
+        let at = |offset| place(Path::new("a.toml"), text, offset);
+        let of = |needle: &str| at(text.find(needle).expect("there"));
+        assert_eq!(of("a"), "a.toml:1:1");
+        assert_eq!(of("ä"), "a.toml:2:1");
+        assert_eq!(of("ü"), "a.toml:2:5");
+        assert_eq!(at(1000), "a.toml:3:1");
     }
 }

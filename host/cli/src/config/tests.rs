@@ -144,7 +144,7 @@ fn every_key_is_read() {
         .query_one("product:one", "SELECT 2")
         .execute("product:add", "DELETE FROM products");
     assert_eq!(db.options, options);
-    assert_eq!(db.positions["product:all"].to_string(), "40:17");
+    assert_eq!(config.place(&db.spans["product:all"]), "shop/pointwork.toml:40:17");
     let send = ResponseChannel {
         on: BTreeMap::from([("send".to_owned(), 200)]),
     };

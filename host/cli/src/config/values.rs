@@ -7,15 +7,14 @@ use std::str::FromStr;
 pub(crate) struct Prefix(String);
 
 /// The SHA-256 of a component in lower-case hex. It is written as `pointwork check` prints it, with `sha256:` or without.
-#[derive(Debug, Clone)]
-pub(super) struct Digest(pub(super) String);
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Digest(pub(crate) String);
 
 /// The path of a route, for a request.
-#[derive(Debug, Clone)]
-pub(super) struct Health(pub(super) String);
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Health(pub(crate) String);
 
 impl Prefix {
-    /// The prefix as it was written.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }

@@ -45,7 +45,6 @@ const TEMPLATE: &[(&str, &str)] = &[
     (".gitignore", include_str!("template/gitignore.in")),
 ];
 
-/// Runs `pointwork new`.
 pub(crate) fn run(args: &NewArgs, terminal: &mut Terminal) -> Result<()> {
     check_name(&args.name)?;
     let directory = args.path.clone().unwrap_or_else(|| PathBuf::from(&args.name));

@@ -1,15 +1,24 @@
 //! The names of projects.
 
-/// Names that cargo, the compiler or an operating system reserves.
+/// Names that cargo, the compiler or an operating system reserves, with the reason.
+const RESERVED: &[(&[&str], &str)] = &[
+    (KEYWORDS, "is a keyword of Rust"),
+    (CRATES, "is the name of a crate that the project uses"),
+    (BUILD_FOLDERS, "is a folder in the target directory of cargo"),
+    (DEVICES, "is the name of a device on Windows"),
+];
 const KEYWORDS: &[&str] = &[
     "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn", "else",
     "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro", "match", "mod",
     "move", "mut", "override", "priv", "pub", "ref", "return", "self", "static", "struct", "super", "trait", "true",
     "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
 ];
-const CRATES: &[&str] = &["alloc", "core", "proc-macro", "proc_macro", "std", "test"];
+const CRATES: &[&str] = &["alloc", "core", "pointwork-guest", "proc-macro", "std", "test"];
 const BUILD_FOLDERS: &[&str] = &["build", "deps", "examples", "incremental"];
-const DEVICES: &[&str] = &["aux", "con", "nul", "prn"];
+const DEVICES: &[&str] = &[
+    "aux", "con", "nul", "prn", "com1", "com2", "com3", "com4", "com5", "com6", "com7", "com8", "com9", "lpt1", "lpt2",
+    "lpt3", "lpt4", "lpt5", "lpt6", "lpt7", "lpt8", "lpt9",
+];
 
 /// Checks that `name` is valid for a cargo package, its library and a module.
 ///
@@ -17,8 +26,8 @@ const DEVICES: &[&str] = &["aux", "con", "nul", "prn"];
 ///
 /// The reason, as the end of a sentence that begins with the name.
 pub(super) fn check(name: &str) -> Result<(), String> {
-    let lower = name.to_ascii_lowercase();
-    let is_port = |prefix| matches!(lower.strip_prefix(prefix).map(str::as_bytes), Some([b'1'..=b'9']));
+    // Cargo treats `-` and `_` alike.
+    let lower = name.to_ascii_lowercase().replace('_', "-");
     let Some(first) = name.chars().next() else {
         return Err("is empty".to_owned());
     };
@@ -37,19 +46,10 @@ pub(super) fn check(name: &str) -> Result<(), String> {
     if name.len() > 64 {
         return Err("is longer than 64 characters".to_owned());
     }
-    if KEYWORDS.contains(&lower.as_str()) {
-        return Err("is a keyword of Rust".to_owned());
+    match RESERVED.iter().find(|(names, _)| names.contains(&lower.as_str())) {
+        Some((_, reason)) => Err((*reason).to_owned()),
+        None => Ok(()),
     }
-    if CRATES.contains(&lower.as_str()) || lower == "pointwork-guest" || lower == "pointwork_guest" {
-        return Err("is the name of a crate that the project uses".to_owned());
-    }
-    if BUILD_FOLDERS.contains(&lower.as_str()) {
-        return Err("is a folder in the target directory of cargo".to_owned());
-    }
-    if DEVICES.contains(&lower.as_str()) || is_port("com") || is_port("lpt") {
-        return Err("is the name of a device on Windows".to_owned());
-    }
-    Ok(())
 }
 
 /// A name similar to `name` that passes [`check`].

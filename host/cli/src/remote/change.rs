@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use http::Method;
-use serde::Deserialize;
+use pointwork_admin::ChangeReport;
 
 use super::list::short;
 use super::{RemoteArgs, Reply, path_of};
@@ -46,26 +46,6 @@ pub(crate) struct NameArgs {
     remote: RemoteArgs,
 }
 
-/// The fields of a change that are shown.
-#[derive(Debug, Deserialize)]
-struct Change {
-    kind: String,
-    module: String,
-    digest: Option<String>,
-    previous: Option<String>,
-    routes: Routes,
-    #[serde(default)]
-    warnings: Vec<String>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Routes {
-    added: Vec<String>,
-    removed: Vec<String>,
-    kept: Vec<String>,
-}
-
-/// Runs `pointwork swap`.
 pub(crate) fn swap(args: &SwapArgs, terminal: &mut Terminal) -> Result<()> {
     let component =
         std::fs::read(&args.file).or_failed(format_args!("cannot read the component `{}`", args.file.display()))?;
@@ -73,13 +53,11 @@ pub(crate) fn swap(args: &SwapArgs, terminal: &mut Terminal) -> Result<()> {
     show(&reply, args.remote.json, terminal)
 }
 
-/// Runs `pointwork remove`.
 pub(crate) fn remove(args: &NameArgs, terminal: &mut Terminal) -> Result<()> {
     let reply = args.remote.send(Method::DELETE, &path_of(&args.name), None)?;
     show(&reply, args.remote.json, terminal)
 }
 
-/// Runs `pointwork rollback`.
 pub(crate) fn roll_back(args: &NameArgs, terminal: &mut Terminal) -> Result<()> {
     let path = format!("{}/rollback", path_of(&args.name));
     let reply = args.remote.send(Method::POST, &path, None)?;
@@ -91,11 +69,8 @@ fn show(reply: &Reply, json: bool, terminal: &mut Terminal) -> Result<()> {
         terminal.line(reply.json());
         return Ok(());
     }
-    let change: Change = reply.read()?;
-    let done = match change.kind.as_str() {
-        "rolled-back" => "rolled back",
-        kind => kind,
-    };
+    let change: ChangeReport = reply.read()?;
+    let done = change.kind.to_string().replace('-', " ");
     terminal.line(format_args!("module `{}` {}", change.module, styled(DONE, done)));
     for (label, digest) in [("version", &change.digest), ("before", &change.previous)] {
         if let Some(digest) = digest {

@@ -36,11 +36,6 @@ impl Reply {
     }
 }
 
-/// Sends a request to an endpoint.
-///
-/// # Errors
-///
-/// The endpoint cannot be reached, or its reply is an error.
 pub(super) async fn send(
     place: &AdminAddress,
     token: Option<&str>,
@@ -107,7 +102,6 @@ where
     Ok((status, body))
 }
 
-/// The error in a reply.
 fn problem(status: StatusCode, body: &[u8]) -> Error {
     let exit = match status {
         StatusCode::CONFLICT | StatusCode::PAYLOAD_TOO_LARGE | StatusCode::UNPROCESSABLE_ENTITY => Exit::Refused,

@@ -47,7 +47,6 @@ struct Usage {
     in_flight: u64,
 }
 
-/// Runs `pointwork modules`.
 pub(crate) fn run(args: &ListArgs, terminal: &mut Terminal) -> Result<()> {
     let reply = args.remote.send(Method::GET, "/modules", None)?;
     if args.remote.json {

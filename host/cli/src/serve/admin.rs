@@ -15,7 +15,6 @@ use crate::error::{Error, Result};
 use crate::exit::Exit;
 use crate::{options, token};
 
-/// A running endpoint.
 pub(super) struct Endpoint {
     /// The path of its socket, or its URL.
     pub(super) place: String,
@@ -23,10 +22,6 @@ pub(super) struct Endpoint {
 }
 
 /// Starts the endpoint, if the configuration has one. It serves until `stop` is cancelled.
-///
-/// # Errors
-///
-/// It has no valid token, or cannot listen.
 pub(super) async fn start(
     config: &Config,
     app: &App,

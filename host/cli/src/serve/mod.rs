@@ -25,7 +25,6 @@ use crate::modules::ModuleArgs;
 use crate::ui::Terminal;
 use crate::{keep, options};
 
-/// The default address.
 const LISTEN: &str = "127.0.0.1:8080";
 
 const EXAMPLES: &str = "\
@@ -106,7 +105,6 @@ impl ServeArgs {
     }
 }
 
-/// Runs `pointwork serve`.
 pub(crate) fn run(args: &ServeArgs, terminal: &mut Terminal) -> Result<()> {
     let config = args.config()?;
     args.modules.prepare(&config, terminal)?;

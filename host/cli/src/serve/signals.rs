@@ -19,10 +19,6 @@ pub(super) struct Signals {
 
 impl Signals {
     /// Begins to listen, within a tokio runtime.
-    ///
-    /// # Errors
-    ///
-    /// The system refuses the listeners.
     pub(super) fn install() -> io::Result<Self> {
         Ok(Self {
             #[cfg(unix)]

@@ -147,9 +147,11 @@ fn metrics_routes_and_readiness_are_served() {
         (&json!("shop"), &json!("synchronous"), &json!("serving"))
     );
     assert_eq!(module["usage"]["in-flight"], 0);
-    // A client may have its reply before the server ends the request.
+    assert_eq!(server.admin("PUT", "/modules/shop", b"no component").status, 422);
+    // A client may have its reply before the server ends the request and counts the change.
     let figures = || server.admin("GET", "/metrics", b"").body;
     server.until(|| figures().contains("\npointwork_requests_in_flight 0\n"));
+    server.until(|| figures().contains("\npointwork_changes_refused_total 1\n"));
     let metrics = server.admin("GET", "/metrics", b"");
     assert_eq!(
         metrics.header("content-type"),

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use snapbox::str;
 
 use crate::example::{self, Example};
-use crate::{folder, pointwork, stderr};
+use crate::{folder, pointwork, stderr, write};
 
 #[test]
 fn table_lists_every_route_in_order() {
@@ -94,4 +94,18 @@ fn missing_component_is_named() {
         text.starts_with("error: the component of module `shop` does not exist: `shop.wasm`"),
         "{text}"
     );
+}
+
+#[test]
+fn missing_component_is_built_from_its_package() {
+    let folder = folder();
+    std::fs::create_dir(folder.path().join("controllers")).expect("created");
+    let config = "[[module]]\npath = \"shop.wasm\"\nbuild = \"controllers\"\n";
+    write(folder.path(), "pointwork.toml", config);
+    let text = stderr(pointwork(folder.path()).arg("routes"), 1);
+    assert!(
+        text.starts_with("note: building module `shop` from controllers\n"),
+        "{text}"
+    );
+    assert!(text.contains("error: `controllers` is not a cargo package"), "{text}");
 }

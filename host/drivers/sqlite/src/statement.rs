@@ -113,7 +113,6 @@ impl Statement {
         self.parameters.iter().map(field).collect()
     }
 
-    /// Runs the statement.
     pub(crate) fn run(&self, connection: &Connection, parameters: &[SqlValue]) -> Result<Value, EventError> {
         let mut statement = connection.prepare_cached(&self.sql)?;
         for (index, value) in parameters.iter().enumerate() {

@@ -17,7 +17,6 @@ pub(crate) struct Column {
     meaning: Meaning,
 }
 
-/// The meaning of a column's values.
 #[derive(Debug, Clone, Copy)]
 enum Meaning {
     /// That of its type.
@@ -29,7 +28,6 @@ enum Meaning {
 }
 
 impl Column {
-    /// Parses a column's name.
     pub(crate) fn parse(name: &str) -> Self {
         let (field, meaning) = match name.rsplit_once(':') {
             Some((field, "bool")) => (field, Meaning::Bool),
@@ -61,7 +59,6 @@ pub(crate) fn to_sql(value: &Value) -> Result<SqlValue, String> {
     })
 }
 
-/// A row as an object.
 pub(crate) fn object(row: &Row<'_>, columns: &[Column]) -> Result<Value, EventError> {
     let field = |(index, column): (usize, &Column)| {
         let value = to_json(row.get_ref(index)?, column.meaning).map_err(|reason| {

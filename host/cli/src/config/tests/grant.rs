@@ -1,5 +1,7 @@
 //! The tables `[module.grant]`.
 
+use toml::Spanned;
+
 use super::*;
 
 /// A configuration whose module is granted this; the first key stands in line 4.
@@ -18,7 +20,7 @@ fn refused(keys: &str) -> String {
 
 #[test]
 fn every_capability_is_read() {
-    let grant = granted(
+    let config = parse(&granting(
         r#"
         clocks = true
         random = true
@@ -28,20 +30,26 @@ fn every_capability_is_read() {
         sockets = ["127.0.0.1:5432", "db.internal:5432"]
         http = ["api.example.com", "127.0.0.1:8080"]
         "#,
-    );
+    ))
+    .expect("all of it is known");
+    let grant = config.modules[0].grant.clone();
     assert_eq!((grant.clocks, grant.random, grant.output), (true, true, false));
 
     let environment = grant.environment.expect("it is there");
-    assert_eq!(environment["STORE_DIR"], Variable::Text("/data".to_owned()));
-    let Variable::Host { name, position } = &environment["TOKEN"] else {
+    assert_eq!(environment["STORE_DIR"].get_ref(), &Variable::Text("/data".to_owned()));
+    let Variable::Host(name) = environment["TOKEN"].get_ref() else {
         panic!("`TOKEN` comes from the host");
     };
-    assert_eq!((name.as_str(), position.to_string().as_str()), ("SHOP_TOKEN", "8:63"));
+    assert_eq!(name.get_ref(), "SHOP_TOKEN");
+    assert_eq!(config.place(&name.span()), "shop/pointwork.toml:8:63");
 
     let directories = grant.directories.expect("they are there");
     let places: Vec<_> = directories
         .iter()
-        .map(|directory| (directory.host.as_path(), directory.guest.as_str(), directory.access))
+        .map(|directory| {
+            let (host, guest) = (directory.host.get_ref(), directory.guest.get_ref());
+            (host.as_path(), guest.as_str(), directory.access)
+        })
         .collect();
     assert_eq!(
         places,
@@ -51,14 +59,13 @@ fn every_capability_is_read() {
         ],
         "relative to the file, and without a slash at the end"
     );
-    assert_eq!(directories[0].position.to_string(), "9:33");
+    assert_eq!(config.place(&directories[0].host.span()), "shop/pointwork.toml:9:33");
 
-    let sockets = grant.sockets.expect("they are there");
-    let sockets: Vec<_> = sockets.iter().map(|socket| socket.as_str()).collect();
-    assert_eq!(sockets, ["127.0.0.1:5432", "db.internal:5432"]);
-    let http = grant.http.expect("it is there");
-    let http: Vec<_> = http.iter().map(|host| host.as_str()).collect();
-    assert_eq!(http, ["api.example.com", "127.0.0.1:8080"]);
+    let texts = |list: Option<Vec<Spanned<String>>>| list.map(|list| list.iter().map(ToString::to_string).collect());
+    let sockets: Option<Vec<_>> = texts(grant.sockets);
+    assert_eq!(sockets.expect("they are there"), ["127.0.0.1:5432", "db.internal:5432"]);
+    let http: Option<Vec<_>> = texts(grant.http);
+    assert_eq!(http.expect("it is there"), ["api.example.com", "127.0.0.1:8080"]);
 }
 
 #[test]

@@ -7,7 +7,6 @@ use std::time::SystemTime;
 
 use notify_debouncer_full::file_id::{FileId, get_file_id};
 
-/// The file of a component.
 pub(super) struct WatchedFile {
     path: PathBuf,
     /// The stamp of the content that was read last; `None` before the first read.

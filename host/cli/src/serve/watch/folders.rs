@@ -10,7 +10,6 @@ use notify_debouncer_full::notify::{Config, EventKind, RecommendedWatcher, Recur
 use notify_debouncer_full::{DebounceEventResult, Debouncer, NoCache, new_debouncer_opt};
 use tokio::sync::Notify;
 
-/// The watched folders of files.
 pub(super) struct Folders {
     files: Vec<PathBuf>,
     /// `None` on a system that cannot watch.

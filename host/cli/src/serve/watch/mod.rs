@@ -28,7 +28,6 @@ const QUIET: Duration = Duration::from_millis(300);
 /// The time between two polls.
 const POLL: Duration = Duration::from_secs(5);
 
-/// Modules whose files are watched.
 pub(super) struct Watch {
     modules: Vec<WatchedModule>,
     folders: Folders,
@@ -101,7 +100,6 @@ impl WatchedModule {
         );
     }
 
-    /// Swaps the module for a component.
     async fn swap(&self, app: &App, component: Vec<u8>, digest: &str) {
         let path = self.file.path().display();
         if let Err(error) = pointwork::inspect(&component) {

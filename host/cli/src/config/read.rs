@@ -1,0 +1,99 @@
+//! From the text of a file to a [`Config`].
+
+use std::path::{Path, PathBuf};
+
+use pointwork::Isolation;
+use serde::Deserialize;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::limits::{LimitTable, LimitValues};
+use super::problem::Problem;
+use super::{Config, Module, channels, operation, table};
+
+/// The keys of the file that [`read`] reads by hand.
+const BY_HAND: &[&str] = &["admin", "module", "limits", "compile", "channels"];
+
+/// The table `[limits]`, without the limits.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct OtherLimits {
+    isolation: Option<Isolation>,
+}
+
+/// Reads the text of a file in the directory `base`.
+pub(super) fn read(text: &str, base: &Path) -> Result<Config, Problem> {
+    let root = DeTable::parse(text)?;
+    let (span, mut root) = (root.span(), root.into_inner());
+    let channels = channels::read(root.remove("channels").as_ref(), base)?;
+    let mut limits = LimitValues::default();
+    let mut isolation = None;
+    if let Some(value) = root.remove("limits") {
+        let (span, mut table) = table::of("limits", value)?;
+        limits.take(&mut table, LimitTable::All, text)?;
+        isolation = table::read::<OtherLimits>(span, table, &LimitTable::All.keys())?.isolation;
+    }
+    if let Some(value) = root.remove("compile") {
+        let (_, mut table) = table::of("compile", value)?;
+        limits.take(&mut table, LimitTable::Compile, text)?;
+        table::expect_empty(&table, &LimitTable::Compile.keys())?;
+    }
+    let modules = root.remove("module").map(|value| modules(value, text, base));
+    let admin = root.remove("admin");
+    let mut config = Config {
+        modules: modules.transpose()?.unwrap_or_default(),
+        limits,
+        isolation,
+        channels,
+        ..table::read(span, root, BY_HAND)?
+    };
+    config.admin = admin.map(|value| operation::admin(value, base)).transpose()?;
+    join(base, &mut config.state);
+    join(base, &mut config.cache.directory);
+    Ok(config)
+}
+
+fn join(base: &Path, path: &mut Option<PathBuf>) {
+    *path = path.take().map(|path| base.join(path));
+}
+
+fn modules(value: Spanned<DeValue<'_>>, text: &str, base: &Path) -> Result<Vec<Module>, Problem> {
+    let span = value.span();
+    let DeValue::Array(tables) = value.into_inner() else {
+        return Err(Problem::new(span, "`module` is not a list of tables").with_hint("write `[[module]]`"));
+    };
+    let mut modules: Vec<Module> = Vec::with_capacity(tables.len());
+    for value in tables {
+        let (span, mut table) = table::of("module", value)?;
+        let mut limits = LimitValues::default();
+        limits.take(&mut table, LimitTable::Module, text)?;
+        let place = |key| table.get(key).map(Spanned::span);
+        let (name, path, target) = (place("name"), place("path"), place("target"));
+        let mut module: Module = table::read(span.clone(), table, &LimitTable::Module.keys())?;
+        // The default is the name of the component's file.
+        if name.is_none() {
+            let stem = module.path.file_stem().unwrap_or_default();
+            module.name = stem.to_string_lossy().into_owned();
+        }
+        let span = name.or(path).unwrap_or(span);
+        if module.name.is_empty() {
+            return Err(Problem::new(span, "a module has no name").with_hint("give it one: name = \"…\""));
+        }
+        if modules.iter().any(|other| other.name == module.name) {
+            return Err(
+                Problem::new(span, format!("two modules have the name `{}`", module.name))
+                    .with_hint("give each module a name of its own: name = \"…\""),
+            );
+        }
+        if let (Some(target), None) = (target, &module.build) {
+            return Err(Problem::new(target, "`target` without `build`")
+                .with_hint("cargo builds the package that `build` names for this target"));
+        }
+        module.limits = limits;
+        module.path = base.join(module.path);
+        join(base, &mut module.build);
+        module.grant.check(base)?;
+        modules.push(module);
+    }
+    Ok(modules)
+}
