@@ -17,8 +17,9 @@ pub struct CallError {
 }
 
 impl CallError {
-    pub(crate) fn new(called: &'static str, failure: Failure) -> Self {
-        Self { called, failure }
+    /// Makes the error of a call from its failure.
+    pub(crate) fn of(called: &'static str) -> impl FnOnce(Failure) -> Self {
+        move |failure| Self { called, failure }
     }
 
     /// A payload or result that cannot be converted.
@@ -28,7 +29,7 @@ impl CallError {
             status: 500,
             message,
         };
-        Self::new(event, failure)
+        Self::of(event)(failure)
     }
 
     /// The kind of failure, from an open list: `unknown-event`, `ambiguous-event`, `bad-payload`, `already-replied`,

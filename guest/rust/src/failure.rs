@@ -104,7 +104,7 @@ mod tests {
             status: 404,
             message: "nobody listens".into(),
         };
-        let failure = Failure::from(CallError::new("db:all", failure));
+        let failure = Failure::from(CallError::of("db:all")(failure));
         assert_eq!(failure, Failure::new(404_u16, "nobody listens").code("unknown-event"));
     }
 
