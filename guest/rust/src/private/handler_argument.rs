@@ -54,20 +54,16 @@ impl<F, T: FromRequest> HandlerArgument<F, ByRequest> for T {
     } else {
         ArgumentKind::Request
     };
-    type Ready = T;
+    is_ready!(Context<F>);
 
     fn read(request: &Request, _body: Vec<u8>, argument: &'static str) -> Result<T, Throw> {
         T::from_request(request, argument)
-    }
-
-    fn finish(ready: T, _context: &mut Option<Context<F>>) -> T {
-        ready
     }
 }
 
 impl<F, T: FromBody> HandlerArgument<F, ByBody> for T {
     const KIND: ArgumentKind = ArgumentKind::Body;
-    type Ready = T;
+    is_ready!(Context<F>);
 
     fn body(context: &Context) -> Result<Vec<u8>, Throw> {
         Ok(context.body()?)
@@ -79,10 +75,6 @@ impl<F, T: FromBody> HandlerArgument<F, ByBody> for T {
 
     fn read(request: &Request, body: Vec<u8>, argument: &'static str) -> Result<T, Throw> {
         T::from_body(body, request, argument)
-    }
-
-    fn finish(ready: T, _context: &mut Option<Context<F>>) -> T {
-        ready
     }
 }
 

@@ -1,5 +1,16 @@
 //! The items that the macros expand to. Not part of the public API: they change without notice.
 
+/// The second step of an argument that is complete after the first.
+macro_rules! is_ready {
+    ($source:ty) => {
+        type Ready = Self;
+
+        fn finish(ready: Self, _source: &mut Option<$source>) -> Self {
+            ready
+        }
+    };
+}
+
 mod event_name;
 #[cfg(target_arch = "wasm32")]
 mod exports;

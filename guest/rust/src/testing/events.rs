@@ -4,7 +4,7 @@ use pointwork_events::{Event, IoEvent};
 use serde::de::DeserializeOwned;
 
 use crate::backend::native::Bus;
-use crate::bindings::types::Failure;
+use crate::call_error::failure;
 use crate::json::from_json;
 use crate::payload;
 
@@ -13,7 +13,7 @@ pub(super) fn answer<E: IoEvent>(bus: &mut Bus, listener: impl Fn(E::Payload) ->
     bus.listen(E::NAME, move |payload| {
         payload::decode(payload)
             .and_then(|payload| payload::encode(&listener(payload)).map_err(|error| error.to_string()))
-            .map_err(|message| failure("bad-payload", 500, &message))
+            .map_err(|message| failure("bad-payload", 500, message))
     });
 }
 
@@ -21,14 +21,6 @@ pub(super) fn answer<E: IoEvent>(bus: &mut Bus, listener: impl Fn(E::Payload) ->
 pub(super) fn fail<E: IoEvent>(bus: &mut Bus, code: &str, status: u16, message: &str) {
     let failure = failure(code, status, message);
     bus.listen(E::NAME, move |_| Err(failure.clone()));
-}
-
-fn failure(code: &str, status: u16, message: &str) -> Failure {
-    Failure {
-        code: code.into(),
-        status,
-        message: message.into(),
-    }
 }
 
 /// The payloads of all events `E` that were emitted, in order.
