@@ -29,7 +29,6 @@ pub(crate) enum Rest {
 
 /// The limit for bytes that are read without being a part of the body: trillium keeps trailers of any length.
 pub(crate) struct TrailerLimit {
-    /// The number of bytes that were read.
     pub(crate) count: Arc<AtomicUsize>,
     pub(crate) limit: usize,
 }

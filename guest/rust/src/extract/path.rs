@@ -1,8 +1,8 @@
 use std::fmt::Display;
-use std::ops::Deref;
 use std::str::FromStr;
 
 use super::FromRequest;
+use crate::json::deref;
 use crate::request::Request;
 use crate::throw::Throw;
 
@@ -40,13 +40,7 @@ use crate::throw::Throw;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Path<T>(pub T);
 
-impl<T> Deref for Path<T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        &self.0
-    }
-}
+deref! { Path }
 
 impl<T: FromStr<Err: Display>> FromRequest for Path<T> {
     const IS_PATH_PARAM: bool = true;

@@ -37,12 +37,8 @@ pub enum ArgumentKind {
     Request,
     /// Read from the path parameter with the name of the argument.
     PathParam,
-    /// Read from the request body.
     Body,
-    /// The context.
     Context,
-    /// The delivery.
     Delivery,
-    /// The payload of the event.
     Payload,
 }
