@@ -46,13 +46,7 @@ use pointwork_server::{BoxError, request_body};
 /// # }
 /// ```
 #[derive(Clone, Debug)]
-pub struct HyperService(Arc<AdapterState<Router>>);
-
-impl HyperService {
-    pub(crate) fn new(state: Arc<AdapterState<Router>>) -> Self {
-        Self(state)
-    }
-}
+pub struct HyperService(pub(crate) Arc<AdapterState<Router>>);
 
 impl<B> tower_service::Service<Request<B>> for HyperService
 where

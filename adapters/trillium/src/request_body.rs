@@ -33,12 +33,6 @@ pub(crate) struct TrailerLimit {
     pub(crate) limit: usize,
 }
 
-impl TrailerLimit {
-    fn is_exceeded(&self) -> bool {
-        self.count.load(Ordering::Relaxed) > self.limit
-    }
-}
-
 /// Fills the core's body until it ends, or its reader is gone.
 ///
 /// Nothing is read before the reader waits for it: trillium sends `100 Continue` at the first read.
@@ -67,8 +61,9 @@ async fn read(body: &mut RequestBody<'_>, piece: &mut [u8], trailers: Option<&Tr
     if let Some(trailers) = trailers {
         trailers.count.store(0, Ordering::Relaxed);
     }
+    let is_exceeded = |trailers: &TrailerLimit| trailers.count.load(Ordering::Relaxed) > trailers.limit;
     poll_fn(|cx| match Pin::new(&mut *body).poll_read(cx, piece) {
-        Poll::Pending if trailers.is_some_and(TrailerLimit::is_exceeded) => {
+        Poll::Pending if trailers.is_some_and(is_exceeded) => {
             Poll::Ready(Err(io::Error::other("its trailers are too long")))
         }
         read => read,

@@ -85,9 +85,8 @@
 //! # Synchronous and asynchronous modules
 //!
 //! `module! { Products }` is a synchronous module: an instance handles one request or event at a time, and a call
-//! suspends it. This is the faster form for short handlers. `module! { async; Products }` is an asynchronous module:
-//! handlers and listeners may be `async fn`, calls are awaited, several at once if the handler joins them, and
-//! meanwhile the instance handles other requests and events. See [`module!`].
+//! suspends it. In an asynchronous module, `module! { async; Products }`, calls are awaited, several at once if the
+//! handler joins them. [`module!`] says when to use which.
 //!
 //! # Limits of controllers
 //!

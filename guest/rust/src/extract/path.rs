@@ -25,18 +25,6 @@ use crate::throw::Throw;
 ///     }
 /// }
 /// ```
-///
-/// ```compile_fail
-/// # use pointwork_guest::{Path, controller};
-/// # struct Products;
-/// #[controller("products")]
-/// impl Products {
-///     #[get(":number")]
-///     fn show(id: Path<u64>) -> String {
-///         format!("product {}", *id)
-///     }
-/// }
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Path<T>(pub T);
 

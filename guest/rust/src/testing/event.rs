@@ -82,7 +82,7 @@ impl TestEvent {
         self.delivery.event = event.into();
         let delivery = Rc::new(self.delivery);
         let exchange = self.context.map(TestRequest::into_exchange);
-        let context = exchange.clone().map(NativeContext::new);
+        let context = exchange.clone().map(NativeContext);
         let argument = AsyncDelivery::new(NativeDelivery::new(Rc::clone(&delivery), context));
         let result = block_on(C::deliver_async(listener, argument, self.payload));
         Reaction::new(delivery, result, exchange)

@@ -111,7 +111,7 @@ impl TestRequest {
         self.0.params = found.params;
         self.0.route = found.pattern;
         let exchange = self.into_exchange();
-        let context = AsyncContext::new(NativeContext::new(Rc::clone(&exchange)));
+        let context = AsyncContext::new(NativeContext(Rc::clone(&exchange)));
         let outcome = block_on(C::handle_async(found.handler, context));
         Answer::new(exchange, outcome)
     }

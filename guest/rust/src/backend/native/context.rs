@@ -8,7 +8,7 @@ use super::exchange::{Exchange, SentReply};
 use crate::bindings::types::{Body, Failure, Header, Payload, Reply, Thrown};
 
 #[derive(Debug)]
-pub(crate) struct NativeContext(Rc<Exchange>);
+pub(crate) struct NativeContext(pub(crate) Rc<Exchange>);
 
 /// Declares the functions that copy a field of the request.
 macro_rules! fields {
@@ -27,10 +27,6 @@ impl NativeContext {
         params: Vec<(String, String)>,
         headers: Vec<Header>,
         route: String,
-    }
-
-    pub(crate) fn new(exchange: Rc<Exchange>) -> Self {
-        Self(exchange)
     }
 
     pub(crate) fn param(&self, name: &str) -> Option<String> {
