@@ -45,6 +45,6 @@ impl Actix {
     /// The adapter as a service of actix-web, to be mounted in an application that already exists, with its middleware
     /// around it (spec A9).
     pub fn service(&self) -> ActixService {
-        ActixService::new(self.state.clone())
+        ActixService(self.state.clone())
     }
 }

@@ -17,14 +17,8 @@ use crate::state::ConnectionState;
 
 /// The socket of a connection, which notes each read and write. The bytes pass as they are.
 pub(crate) struct Io {
-    stream: TcpStream,
+    pub(crate) stream: TcpStream,
     pub(crate) state: Rc<ConnectionState>,
-}
-
-impl Io {
-    pub(crate) fn new(stream: TcpStream, state: Rc<ConnectionState>) -> Self {
-        Self { stream, state }
-    }
 }
 
 impl AsyncRead for Io {

@@ -131,8 +131,11 @@ fn factory(
                 // Replies are written whole, so waiting for more to send along only costs time.
                 let _ = stream.set_nodelay(true);
                 let peer = stream.peer_addr().ok();
-                let http = h1.call((Io::new(stream, state.clone()), peer));
-                Connection::new(http, state, connections.subscribe())
+                let io = Io {
+                    stream,
+                    state: state.clone(),
+                };
+                Connection::new(h1.call((io, peer)), state, connections.subscribe())
             }))
         }
     })

@@ -51,13 +51,7 @@ use crate::answer::answer;
 /// # });
 /// ```
 #[derive(Clone, Debug)]
-pub struct ActixService(Arc<AdapterState<Router>>);
-
-impl ActixService {
-    pub(crate) fn new(state: Arc<AdapterState<Router>>) -> Self {
-        Self(state)
-    }
-}
+pub struct ActixService(pub(crate) Arc<AdapterState<Router>>);
 
 impl Service<ServiceRequest> for ActixService {
     type Response = ServiceResponse;

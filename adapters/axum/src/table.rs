@@ -187,13 +187,6 @@ mod tests {
     }
 
     #[test]
-    fn the_first_route_of_a_shape_names_the_parameters() {
-        let table = table(&["PURGE /a/:id", "GET /a/:name", "GET /:any/*rest"]);
-        assert_eq!(ask(&table, "GET", "/a/1"), "taken /a/{id}");
-        assert_eq!(ask(&table, "GET", "/b/1/2"), "taken /{any}/{*rest}");
-    }
-
-    #[test]
     fn what_axum_cannot_match_falls_through() {
         let [most, too_many]: [String; 2] = [25, 26].map(|count| (0..count).map(|name| format!("/:p{name}")).collect());
         let routes = [format!("GET {most}"), format!("GET {too_many}")];

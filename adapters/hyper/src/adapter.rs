@@ -41,6 +41,6 @@ impl Hyper {
 
     /// The adapter as a service, to be mounted in a server that already exists, with its middleware around it (spec A9).
     pub fn service(&self) -> HyperService {
-        HyperService::new(self.state.clone())
+        HyperService(self.state.clone())
     }
 }

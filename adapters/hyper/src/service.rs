@@ -1,7 +1,6 @@
 //! The adapter as a service, for servers that already exist.
 
 use std::convert::Infallible;
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -47,26 +46,11 @@ use pointwork_server::{BoxError, request_body};
 /// # }
 /// ```
 #[derive(Clone, Debug)]
-pub struct HyperService(Arc<AdapterState<Router>>);
-
-impl HyperService {
-    pub(crate) fn new(state: Arc<AdapterState<Router>>) -> Self {
-        Self(state)
-    }
-
-    fn answer<B>(&self, request: Request<B>) -> Replying
-    where
-        B: HttpBody<Data = Bytes> + Send + 'static,
-        B::Error: Into<BoxError>,
-    {
-        Replying(Box::pin(self.0.respond(request.map(request_body))))
-    }
-}
+pub struct HyperService(pub(crate) Arc<AdapterState<Router>>);
 
 impl<B> tower_service::Service<Request<B>> for HyperService
 where
-    B: HttpBody<Data = Bytes> + Send + 'static,
-    B::Error: Into<BoxError>,
+    B: HttpBody<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
 {
     type Response = Response<Body>;
     type Error = Infallible;
@@ -77,25 +61,26 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Replying {
-        self.answer(request)
+        hyper::service::Service::call(self, request)
     }
 }
 
 impl<B> hyper::service::Service<Request<B>> for HyperService
 where
-    B: HttpBody<Data = Bytes> + Send + 'static,
-    B::Error: Into<BoxError>,
+    B: HttpBody<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
 {
     type Response = Response<Body>;
     type Error = Infallible;
     type Future = Replying;
 
     fn call(&self, request: Request<B>) -> Replying {
-        self.answer(request)
+        Replying(Box::pin(self.0.respond(request.map(request_body))))
     }
 }
 
 /// The future of a [`HyperService`]. Dropping it cancels the handler.
+#[derive(derive_more::Debug)]
+#[debug("Replying")]
 #[must_use = "futures do nothing unless polled"]
 pub struct Replying(BoxFuture<'static, Response<Body>>);
 
@@ -104,11 +89,5 @@ impl Future for Replying {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         self.0.as_mut().poll(cx).map(Ok)
-    }
-}
-
-impl fmt::Debug for Replying {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Replying")
     }
 }

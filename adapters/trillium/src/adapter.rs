@@ -14,10 +14,6 @@ use crate::{TrilliumHandler, server};
 ///
 /// A handle that is cheap to clone; all clones are one adapter. Give one to the application, which publishes its routes
 /// through it, and keep one to [`serve`](Self::serve) with. Until the first routes are published every request gets 503.
-///
-/// trillium's list of methods is closed: a route for a method outside it, such as `PURGE`, is
-/// [not served](pointwork_core::Transport::serves), and trillium itself answers such a request with 501. A route for every
-/// method answers all that are in the list.
 #[derive(Clone)]
 pub struct Trillium {
     state: Arc<AdapterState<Router>>,

@@ -1,17 +1,21 @@
 //! The reply, from the `http` crate's types to trillium's.
 
+use std::future::ready;
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, Waker, ready};
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll, Waker};
 
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
+use futures_util::future::lazy;
+use futures_util::io::{AsyncReadExt as _, empty};
+use futures_util::stream::once;
+use futures_util::{StreamExt as _, TryStreamExt as _};
 use http::{HeaderMap, Response, StatusCode, header};
-use http_body::Body as HttpBody;
+use http_body::Body as _;
+use http_body_util::BodyDataStream;
 use pointwork_core::Body;
 use trillium::{Conn, HeaderName, HeaderValue, KnownHeaderName, Method, Status, Version};
-use trillium_server_common::AsyncRead;
 
 use crate::request::in_streams;
 use crate::socket::Socket;
@@ -40,7 +44,7 @@ pub(crate) fn put(conn: &mut Conn, reply: Response<Body>, ends: bool) {
     }
     let native = if is_head || is_tunnel {
         // The body is not sent. A length of it would be announced all the same.
-        trillium::Body::new_streaming(Outgoing::default(), None)
+        trillium::Body::new_streaming(empty(), None)
     } else {
         native_body(conn, body, length)
     };
@@ -120,56 +124,23 @@ fn native_body(conn: &mut Conn, mut body: Body, length: Option<u64>) -> trillium
     } else {
         None
     };
-    let outgoing = Outgoing {
-        body,
-        piece,
-        left: length,
-        complete,
+    // When it breaks off it ends with an error, upon which trillium closes the connection.
+    let end = move || match (length, complete) {
+        (Some(_), _) => Err(broken("the reply is shorter than its declared length")),
+        (None, complete) => {
+            if let Some(complete) = complete {
+                complete.store(true, Ordering::Relaxed);
+            }
+            Ok(Bytes::new())
+        }
     };
+    let rest = BodyDataStream::new(body).map_err(broken);
+    let pieces = once(ready(Ok(piece))).chain(rest).chain(once(lazy(|_| end())));
+    let outgoing = pieces.into_async_read().take(length.unwrap_or(u64::MAX));
     trillium::Body::new_streaming(outgoing, length)
 }
 
-/// A body as trillium reads it. When it breaks off it ends with an error, upon which trillium closes the connection.
-#[derive(Default)]
-struct Outgoing {
-    body: Body,
-    piece: Bytes,
-    /// How many bytes of a declared length are left.
-    left: Option<u64>,
-    complete: Option<Arc<AtomicBool>>,
-}
-
-impl AsyncRead for Outgoing {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
-        if buf.is_empty() || self.left == Some(0) {
-            return Poll::Ready(Ok(0));
-        }
-        while self.piece.is_empty() {
-            match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
-                Some(Ok(frame)) => self.piece = frame.into_data().unwrap_or_default(),
-                Some(Err(error)) => return broken(error),
-                None if self.left.is_some() => return broken("the reply is shorter than its declared length"),
-                None => {
-                    if let Some(complete) = &self.complete {
-                        complete.store(true, Ordering::Relaxed);
-                    }
-                    return Poll::Ready(Ok(0));
-                }
-            }
-        }
-        let left = self
-            .left
-            .map_or(usize::MAX, |left| usize::try_from(left).unwrap_or(usize::MAX));
-        let length = self.piece.len().min(buf.len()).min(left);
-        self.piece.copy_to_slice(&mut buf[..length]);
-        if let Some(left) = &mut self.left {
-            *left -= length as u64;
-        }
-        Poll::Ready(Ok(length))
-    }
-}
-
 /// Of this kind trillium does not log an error.
-fn broken(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Poll<io::Result<usize>> {
-    Poll::Ready(Err(io::Error::new(io::ErrorKind::UnexpectedEof, error)))
+fn broken(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Error {
+    io::Error::new(io::ErrorKind::UnexpectedEof, error)
 }

@@ -1,7 +1,7 @@
 //! The head of a request, from trillium's types to those of the `http` crate.
 
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
 use pointwork_core::Extensions;
 use trillium::{Conn, KnownHeaderName};
 use trillium_http::Conn as HttpConn;
@@ -30,8 +30,8 @@ pub(crate) fn body_length(conn: &Conn) -> Option<u64> {
 /// accepts more.
 pub(crate) fn head(conn: &Conn) -> Option<Parts> {
     let (mut parts, ()) = Request::new(()).into_parts();
-    parts.method = Method::from_bytes(conn.method().as_str().as_bytes()).ok()?;
-    parts.version = version(conn.http_version());
+    parts.method = conn.method().try_into().ok()?;
+    parts.version = conn.http_version().into();
     parts.uri = target(conn, &parts.method)?;
     parts.headers = headers(conn.request_headers())?;
     if let Some(extensions) = conn.state::<Extensions>() {
@@ -50,16 +50,6 @@ pub(crate) fn length(conn: &Conn, head: &Parts) -> usize {
     let lines = lines.map(|(name, value)| name.as_str().len() + value.len() + LINE);
     let method = head.method.as_str().len();
     lines.sum::<usize>() + method + authority + native.path_and_query().len() + FIRST_LINE + 2
-}
-
-fn version(native: trillium::Version) -> Version {
-    match native {
-        trillium::Version::Http0_9 => Version::HTTP_09,
-        trillium::Version::Http1_0 => Version::HTTP_10,
-        trillium::Version::Http2 => Version::HTTP_2,
-        trillium::Version::Http3 => Version::HTTP_3,
-        _ => Version::HTTP_11,
-    }
 }
 
 fn target(conn: &Conn, method: &Method) -> Option<Uri> {

@@ -29,15 +29,8 @@ pub(crate) enum Rest {
 
 /// The limit for bytes that are read without being a part of the body: trillium keeps trailers of any length.
 pub(crate) struct TrailerLimit {
-    /// The number of bytes that were read.
     pub(crate) count: Arc<AtomicUsize>,
     pub(crate) limit: usize,
-}
-
-impl TrailerLimit {
-    fn is_exceeded(&self) -> bool {
-        self.count.load(Ordering::Relaxed) > self.limit
-    }
 }
 
 /// Fills the core's body until it ends, or its reader is gone.
@@ -68,8 +61,9 @@ async fn read(body: &mut RequestBody<'_>, piece: &mut [u8], trailers: Option<&Tr
     if let Some(trailers) = trailers {
         trailers.count.store(0, Ordering::Relaxed);
     }
+    let is_exceeded = |trailers: &TrailerLimit| trailers.count.load(Ordering::Relaxed) > trailers.limit;
     poll_fn(|cx| match Pin::new(&mut *body).poll_read(cx, piece) {
-        Poll::Pending if trailers.is_some_and(TrailerLimit::is_exceeded) => {
+        Poll::Pending if trailers.is_some_and(is_exceeded) => {
             Poll::Ready(Err(io::Error::other("its trailers are too long")))
         }
         read => read,

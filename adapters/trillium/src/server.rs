@@ -18,7 +18,6 @@ use crate::tasks::Tasks;
 /// The number of bytes of a reply that are gathered before they are written.
 const WRITE: usize = 64 * 1024;
 
-/// Serves a listener until the signal.
 pub(crate) async fn run(state: Arc<AdapterState<Router>>, listener: TcpListener, signal: BoxFuture<'static, ()>) {
     let options = state.options();
     state.warn_not_kept(&not_kept(options));

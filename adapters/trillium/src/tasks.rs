@@ -1,10 +1,11 @@
 //! The tasks of trillium's server.
 
 use std::future::{Future, poll_fn};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Poll, ready};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use trillium_server_common::{DroppableFuture, Runtime, RuntimeTrait, Stream};
@@ -18,25 +19,20 @@ pub(crate) struct Tasks {
 }
 
 impl Tasks {
-    fn lock(&self) -> MutexGuard<'_, JoinSet<()>> {
-        // Nothing panics while it holds the lock.
-        self.set.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The number of tasks that have not been joined.
     pub(crate) fn count(&self) -> usize {
-        self.lock().len()
+        self.set.lock().len()
     }
 
     /// Ends all tasks.
     pub(crate) fn abort(&self) {
-        self.lock().abort_all();
+        self.set.lock().abort_all();
     }
 
     /// Completes when no task is left.
     pub(crate) async fn ended(&self) {
         poll_fn(|cx| {
-            let mut set = self.lock();
+            let mut set = self.set.lock();
             while ready!(set.poll_join_next(cx)).is_some() {}
             Poll::Ready(())
         })
@@ -51,7 +47,7 @@ impl RuntimeTrait for Tasks {
         Fut::Output: Send + 'static,
     {
         let (done, output) = oneshot::channel();
-        let mut set = self.lock();
+        let mut set = self.set.lock();
         // A task that has ended stays in the set until it is joined.
         while set.try_join_next().is_some() {}
         set.spawn(async move {

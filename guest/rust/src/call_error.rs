@@ -17,18 +17,14 @@ pub struct CallError {
 }
 
 impl CallError {
-    pub(crate) fn new(called: &'static str, failure: Failure) -> Self {
-        Self { called, failure }
+    /// Makes the error of a call from its failure.
+    pub(crate) fn of(called: &'static str) -> impl FnOnce(Failure) -> Self {
+        move |failure| Self { called, failure }
     }
 
     /// A payload or result that cannot be converted.
     pub(crate) fn bad_payload(event: &'static str, message: String) -> Self {
-        let failure = Failure {
-            code: "bad-payload".into(),
-            status: 500,
-            message,
-        };
-        Self::new(event, failure)
+        Self::of(event)(failure("bad-payload", 500, message))
     }
 
     /// The kind of failure, from an open list: `unknown-event`, `ambiguous-event`, `bad-payload`, `already-replied`,
@@ -46,6 +42,15 @@ impl CallError {
     /// One sentence for humans.
     pub fn message(&self) -> &str {
         &self.failure.message
+    }
+}
+
+/// A failure in the types of the contract.
+pub(crate) fn failure(code: &str, status: u16, message: impl Into<String>) -> Failure {
+    Failure {
+        code: code.into(),
+        status,
+        message: message.into(),
     }
 }
 

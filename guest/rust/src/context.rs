@@ -3,7 +3,7 @@ use std::ops::Deref;
 
 use pointwork_events::{Event, IoEvent};
 
-use crate::bindings::types::{self, Failure};
+use crate::bindings::types;
 use crate::call_error::CallError;
 use crate::form::{Async, Blocking};
 use crate::reply::{Deferred, IntoOutcome, Outcome, Reply};
@@ -42,16 +42,6 @@ pub struct Context<F = Blocking> {
 
 /// The context of the asynchronous form: functions that wait are `async`, and meanwhile the instance serves other
 /// requests.
-///
-/// ```
-/// use pointwork_guest::{AsyncContext, Throw, events};
-///
-/// events! { pub Stock = "db:product:stock": String => u32; }
-///
-/// async fn stock(ctx: &AsyncContext) -> Result<String, Throw> {
-///     Ok(ctx.call::<Stock>("tea".into()).await?.to_string())
-/// }
-/// ```
 pub type AsyncContext = Context<Async>;
 
 impl<F> Deref for Context<F> {
@@ -102,7 +92,7 @@ impl<F> Context<F> {
         let payload = payload::for_call::<E>(&payload)?;
         backend::hand_over(E::NAME, self.request.raw, &payload)
             .map(|()| Deferred)
-            .map_err(|failure| CallError::new(E::NAME, failure))
+            .map_err(CallError::of(E::NAME))
     }
 
     /// Replies now; the handler continues. Its return value must then be `()`, the context, or [`Deferred`].
@@ -117,7 +107,7 @@ impl<F> Context<F> {
             Outcome::Throw(thrown) => self.raw.throw(thrown.status(), thrown.message()),
             Outcome::Deferred => Ok(()),
         };
-        sent.map_err(|failure| CallError::new("send", failure))
+        sent.map_err(CallError::of("send"))
     }
 
     /// Ends the request with an error: the client gets `status` (400 to 599) and the JSON body `{"message": message}`
@@ -155,7 +145,7 @@ impl<F> Context<F> {
         self.raw
             .open_reply(head.status, &head.headers)
             .map(BodyWriter::new)
-            .map_err(|failure| CallError::new("open_reply", failure))
+            .map_err(CallError::of("open_reply"))
     }
 
     /// The request body as a stream, for bodies of any size.
@@ -167,7 +157,7 @@ impl<F> Context<F> {
         self.raw
             .open_body()
             .map(BodyReader::new)
-            .map_err(|failure| CallError::new("open_body", failure))
+            .map_err(CallError::of("open_body"))
     }
 }
 
@@ -201,11 +191,7 @@ impl Context<Blocking> {
     ///
     /// `gone` if the body was taken before; `too-large` if it is over the host's limit.
     pub fn body(&self) -> Result<Vec<u8>, CallError> {
-        self.read_body().map_err(|failure| CallError::new("body", failure))
-    }
-
-    pub(crate) fn read_body(&self) -> Result<Vec<u8>, Failure> {
-        self.raw.body()
+        self.raw.body().map_err(CallError::of("body"))
     }
 }
 
@@ -255,13 +241,7 @@ impl Context<Async> {
     ///
     /// Dropping the future loses the body.
     pub async fn body(&self) -> Result<Vec<u8>, CallError> {
-        self.read_body()
-            .await
-            .map_err(|failure| CallError::new("body", failure))
-    }
-
-    pub(crate) async fn read_body(&self) -> Result<Vec<u8>, Failure> {
-        backend::waiting::body(&self.raw).await
+        backend::waiting::body(&self.raw).await.map_err(CallError::of("body"))
     }
 
     /// For a block without `async fn` in an asynchronous module.

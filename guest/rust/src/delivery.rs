@@ -39,22 +39,6 @@ pub struct Delivery<F = Blocking> {
 
 /// The delivery of the asynchronous form: functions that wait are `async`, and meanwhile the instance handles other
 /// events.
-///
-/// ```
-/// use pointwork_guest::{AsyncDelivery, Failure, channel, events};
-///
-/// events! { pub Stock = "store:stock": String => u32; }
-///
-/// struct Db;
-///
-/// #[channel("db")]
-/// impl Db {
-///     #[on("product:in-stock")]
-///     async fn in_stock(delivery: AsyncDelivery, name: String) -> Result<bool, Failure> {
-///         Ok(delivery.call::<Stock>(name).await? > 0)
-///     }
-/// }
-/// ```
 pub type AsyncDelivery = Delivery<Async>;
 
 impl<F> Delivery<F> {

@@ -8,21 +8,7 @@ use crate::throw::Throw;
 
 /// The error of a listener. The caller of the event gets it as a [`CallError`].
 ///
-/// `?` converts a [`CallError`] and a [`Throw`] into it. Implement `From` to convert errors of your own:
-///
-/// ```
-/// use pointwork_guest::{Failure, HttpStatus};
-///
-/// struct OutOfStock {
-///     product: String,
-/// }
-///
-/// impl From<OutOfStock> for Failure {
-///     fn from(error: OutOfStock) -> Self {
-///         Failure::new(HttpStatus::CONFLICT, format!("`{}` is out of stock", error.product)).code("conflict")
-///     }
-/// }
-/// ```
+/// `?` converts a [`CallError`] and a [`Throw`] into it. Implement `From` to convert errors of your own, as for [`Throw`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 #[must_use = "it reaches the caller only if the listener returns it"]
@@ -96,15 +82,12 @@ impl From<Failure> for types::Failure {
 #[cfg(test)]
 mod tests {
     use super::{CallError, Failure, Throw, types};
+    use crate::call_error::failure;
 
     #[test]
     fn a_failed_call_keeps_code_status_and_message() {
-        let failure = types::Failure {
-            code: "unknown-event".into(),
-            status: 404,
-            message: "nobody listens".into(),
-        };
-        let failure = Failure::from(CallError::new("db:all", failure));
+        let failure = failure("unknown-event", 404, "nobody listens");
+        let failure = Failure::from(CallError::of("db:all")(failure));
         assert_eq!(failure, Failure::new(404_u16, "nobody listens").code("unknown-event"));
     }
 

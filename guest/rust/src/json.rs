@@ -1,7 +1,6 @@
 //! JSON: the type for request and reply bodies, and how JSON is read.
 
 use std::fmt::Display;
-use std::ops::Deref;
 
 use serde::de::DeserializeOwned;
 use serde_path_to_error::Segment;
@@ -36,13 +35,22 @@ pub(crate) const JSON: &str = "application/json";
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Json<T>(pub T);
 
-impl<T> Deref for Json<T> {
-    type Target = T;
+/// Dereferences a wrapper to its value.
+macro_rules! deref {
+    ($ty:ident) => {
+        impl<T> std::ops::Deref for $ty<T> {
+            type Target = T;
 
-    fn deref(&self) -> &T {
-        &self.0
-    }
+            fn deref(&self) -> &T {
+                &self.0
+            }
+        }
+    };
 }
+
+pub(crate) use deref;
+
+deref! { Json }
 
 /// Reads a JSON text. The error contains the field, the expected type, line and column.
 pub(crate) fn from_json<T: DeserializeOwned>(text: &[u8]) -> Result<T, String> {

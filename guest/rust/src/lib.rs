@@ -74,46 +74,7 @@
 //!
 //! A channel listens to events, in the host application or in a module; callers cannot tell the difference (spec C3).
 //! In a module it is an impl block with [`#[channel]`](macro@channel), whose functions with `#[on(…)]` are the
-//! listeners:
-//!
-//! ```
-//! use pointwork_guest::{Context, Delivery, Failure, channel, events, module};
-//!
-//! events! {
-//!     /// The name of the product of that id.
-//!     pub NameOf = "db:product:name": u64 => Option<String>;
-//!     /// A product that does not exist was requested.
-//!     pub Missed = "audit:missed": u64;
-//! }
-//!
-//! struct Db;
-//!
-//! #[channel("db")]
-//! impl Db {
-//!     #[on(NameOf)]
-//!     fn name_of(delivery: &Delivery, id: u64) -> Option<String> {
-//!         let name = (id == 7).then(|| "tea".to_owned());
-//!         if name.is_none() {
-//!             delivery.emit::<Missed>(id);
-//!         }
-//!         name
-//!     }
-//! }
-//!
-//! struct Response;
-//!
-//! #[channel("response")]
-//! impl Response {
-//!     /// Replies instead of the controller that handed its context over.
-//!     #[on("send")]
-//!     fn send(context: Context, text: String) -> Result<(), Failure> {
-//!         Ok(context.send(text)?)
-//!     }
-//! }
-//!
-//! module! { channels: Db, Response }
-//! # fn main() {}
-//! ```
+//! listeners, and the module lists it behind `channels:`.
 //!
 //! A channel that needs only other events is built like a controller, for `wasm32-unknown-unknown`, and may be in one
 //! module with controllers. A channel that needs files, sockets, outgoing HTTP, the environment or a clock is a module
@@ -124,9 +85,8 @@
 //! # Synchronous and asynchronous modules
 //!
 //! `module! { Products }` is a synchronous module: an instance handles one request or event at a time, and a call
-//! suspends it. This is the faster form for short handlers. `module! { async; Products }` is an asynchronous module:
-//! handlers and listeners may be `async fn`, calls are awaited, several at once if the handler joins them, and
-//! meanwhile the instance handles other requests and events. See [`module!`].
+//! suspends it. In an asynchronous module, `module! { async; Products }`, calls are awaited, several at once if the
+//! handler joins them. [`module!`] says when to use which.
 //!
 //! # Limits of controllers
 //!

@@ -18,49 +18,29 @@ pub fn write(level: Level, target: &str, message: Arguments<'_>) {
     }
 }
 
-/// Writes a line of level [`Trace`](crate::log::Level::Trace); takes the arguments of `format!`.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __log_trace {
-    ($($argument:tt)+) => {
-        $crate::log::write($crate::log::Level::Trace, ::core::module_path!(), ::core::format_args!($($argument)+))
+/// Declares the macro of one level. `$dollar` is `$`, which a macro cannot write for the macro that it declares.
+macro_rules! level {
+    ($dollar:tt $name:ident $level:ident) => {
+        #[doc = concat!("Writes a line of level [`", stringify!($level), "`](crate::log::Level::", stringify!($level), ");")]
+        /// takes the arguments of `format!`.
+        #[doc(hidden)]
+        #[macro_export]
+        macro_rules! $name {
+            ($dollar($dollar argument:tt)+) => {
+                $crate::log::write(
+                    $crate::log::Level::$level,
+                    ::core::module_path!(),
+                    ::core::format_args!($dollar($dollar argument)+),
+                )
+            };
+        }
     };
 }
 
-/// Writes a line of level [`Debug`](crate::log::Level::Debug); takes the arguments of `format!`.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __log_debug {
-    ($($argument:tt)+) => {
-        $crate::log::write($crate::log::Level::Debug, ::core::module_path!(), ::core::format_args!($($argument)+))
-    };
-}
-
-/// Writes a line of level [`Info`](crate::log::Level::Info); takes the arguments of `format!`.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __log_info {
-    ($($argument:tt)+) => {
-        $crate::log::write($crate::log::Level::Info, ::core::module_path!(), ::core::format_args!($($argument)+))
-    };
-}
-
-/// Writes a line of level [`Warn`](crate::log::Level::Warn); takes the arguments of `format!`.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __log_warn {
-    ($($argument:tt)+) => {
-        $crate::log::write($crate::log::Level::Warn, ::core::module_path!(), ::core::format_args!($($argument)+))
-    };
-}
-
-/// Writes a line of level [`Error`](crate::log::Level::Error); takes the arguments of `format!`.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __log_error {
-    ($($argument:tt)+) => {
-        $crate::log::write($crate::log::Level::Error, ::core::module_path!(), ::core::format_args!($($argument)+))
-    };
-}
+level! { $ __log_trace Trace }
+level! { $ __log_debug Debug }
+level! { $ __log_info Info }
+level! { $ __log_warn Warn }
+level! { $ __log_error Error }
 
 pub use {__log_debug as debug, __log_error as error, __log_info as info, __log_trace as trace, __log_warn as warn};

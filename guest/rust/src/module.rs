@@ -2,18 +2,10 @@
 /// order of the routes (spec D9). A crate that is built as a module has exactly one list.
 ///
 /// ```
-/// use pointwork_guest::{controller, module};
-///
-/// struct Health;
-///
-/// #[controller("health")]
-/// impl Health {
-///     #[get]
-///     fn show() -> &'static str {
-///         "up"
-///     }
-/// }
-///
+/// # use pointwork_guest::{controller, module};
+/// # struct Health;
+/// # #[controller("health")]
+/// # impl Health { #[get] fn show() -> &'static str { "up" } }
 /// module! { Health }
 /// # fn main() {}
 /// ```
@@ -21,43 +13,21 @@
 /// Channels follow `channels:`, with or without controllers before it:
 ///
 /// ```
-/// use pointwork_guest::{Context, Failure, channel, module};
-///
-/// struct Response;
-///
-/// #[channel("response")]
-/// impl Response {
-///     #[on("send")]
-///     fn send(context: Context, text: String) -> Result<(), Failure> {
-///         Ok(context.send(text)?)
-///     }
-/// }
+/// # use pointwork_guest::{channel, controller, module};
 /// # struct Health;
-/// # #[pointwork_guest::controller("health")]
+/// # #[controller("health")]
 /// # impl Health { #[get] fn show() -> &'static str { "up" } }
-///
+/// # struct Response;
+/// # #[channel("response")]
+/// # impl Response { #[on("ping")] fn ping() {} }
 /// module! { Health; channels: Response }
 /// # fn main() {}
 /// ```
 ///
-/// With `async;` before the list the module has the asynchronous form: an instance may have several requests and events
-/// in flight, and handlers and listeners may be `async fn`. A controller or channel without `async fn` works in both
-/// forms; in an asynchronous module it blocks the whole instance while it waits.
-///
-/// ```
-/// # use pointwork_guest::{channel, controller, module};
-/// # struct Health;
-/// # #[controller("health")]
-/// # impl Health {
-/// #     #[get]
-/// #     async fn show() -> &'static str { "up" }
-/// # }
-/// # struct Response;
-/// # #[channel("response")]
-/// # impl Response { #[on("ping")] async fn ping() {} }
-/// module! { async; Health; channels: Response }
-/// # fn main() {}
-/// ```
+/// With `async;` before the list, `module! { async; Health; channels: Response }`, the module has the asynchronous form:
+/// an instance may have several requests and events in flight, and handlers and listeners may be `async fn`. A
+/// controller or channel without `async fn` works in both forms; in an asynchronous module it blocks the whole instance
+/// while it waits.
 ///
 /// Use it for modules that wait long for channels. For short handlers the synchronous form is faster.
 #[macro_export]

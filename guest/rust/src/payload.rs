@@ -128,7 +128,7 @@ pub(crate) fn for_emit<E: Event>(payload: &E::Payload) -> Option<types::Payload>
 
 /// The result of a call.
 pub(crate) fn call_result<E: Event>(result: Result<types::Payload, types::Failure>) -> Result<E::Output, CallError> {
-    let payload = result.map_err(|failure| CallError::new(E::NAME, failure))?;
+    let payload = result.map_err(CallError::of(E::NAME))?;
     decode(&payload).map_err(|message| CallError::bad_payload(E::NAME, format!("the result does not fit: {message}")))
 }
 

@@ -28,7 +28,7 @@ impl BodyReader<Blocking> {
     ///
     /// `gone` if the client disconnected; `too-large` if the body is over the host's limit.
     pub fn read(&self, max: u32) -> Result<Option<Vec<u8>>, CallError> {
-        self.raw.read(max).map_err(|failure| CallError::new("read", failure))
+        self.raw.read(max).map_err(CallError::of("read"))
     }
 }
 
@@ -45,7 +45,7 @@ impl BodyReader<Async> {
     pub async fn read(&self, max: u32) -> Result<Option<Vec<u8>>, CallError> {
         backend::waiting::read(&self.raw, max)
             .await
-            .map_err(|failure| CallError::new("read", failure))
+            .map_err(CallError::of("read"))
     }
 }
 
@@ -71,7 +71,7 @@ impl<F> BodyWriter<F> {
     ///
     /// `gone` if the client disconnected.
     pub fn finish(self) -> Result<(), CallError> {
-        self.raw.finish().map_err(|failure| CallError::new("finish", failure))
+        self.raw.finish().map_err(CallError::of("finish"))
     }
 }
 
@@ -82,9 +82,7 @@ impl BodyWriter<Blocking> {
     ///
     /// `gone` if the client disconnected.
     pub fn write(&self, chunk: impl AsRef<[u8]>) -> Result<(), CallError> {
-        self.raw
-            .write(chunk.as_ref())
-            .map_err(|failure| CallError::new("write", failure))
+        self.raw.write(chunk.as_ref()).map_err(CallError::of("write"))
     }
 }
 
@@ -101,6 +99,6 @@ impl BodyWriter<Async> {
     pub async fn write(&self, chunk: impl Into<Vec<u8>>) -> Result<(), CallError> {
         backend::waiting::write(&self.raw, chunk.into())
             .await
-            .map_err(|failure| CallError::new("write", failure))
+            .map_err(CallError::of("write"))
     }
 }

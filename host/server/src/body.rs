@@ -13,11 +13,7 @@ pub type BoxError = Box<dyn StdError + Send + Sync>;
 
 /// The core's body for the body of a request, with errors of the core's kinds. A body that is known to be empty costs
 /// nothing.
-pub fn request_body<B>(body: B) -> Body
-where
-    B: HttpBody<Data = Bytes> + Send + 'static,
-    B::Error: Into<BoxError>,
-{
+pub fn request_body<B: HttpBody<Data = Bytes, Error: Into<BoxError>> + Send + 'static>(body: B) -> Body {
     if body.is_end_stream() {
         return Body::empty();
     }

@@ -14,7 +14,6 @@ use crate::service::{InfallibleService, Server};
 use crate::state::ConnectionState;
 use crate::{http1, http2};
 
-/// The first bytes of a client of HTTP/2.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// Room for the first read: nearly every first request fits.

@@ -51,7 +51,6 @@ impl Io {
         }
     }
 
-    /// Closes the connection with a reset.
     pub(crate) fn reset(self) {
         let _ = self.stream.set_zero_linger();
     }

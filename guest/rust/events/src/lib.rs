@@ -53,13 +53,7 @@ pub trait IoEvent: Event {}
 /// Declares the event map: one line for each event, `pub Name = "channel:event": Payload => Output;`.
 ///
 /// Each line declares a unit struct that implements [`Event`], and [`IoEvent`] if there is an output. Attributes and
-/// docs apply to the struct. An invalid name (empty, with an empty word, with whitespace) does not compile:
-///
-/// ```compile_fail
-/// pointwork_events::events! {
-///     pub Broken = "db::all": ();
-/// }
-/// ```
+/// docs apply to the struct. An invalid name (empty, with an empty word, with whitespace) does not compile.
 #[macro_export]
 macro_rules! events {
     ($(

@@ -29,22 +29,22 @@ mod tests {
     use super::is_event_name;
 
     #[test]
-    fn parts_joined_by_colons_are_a_name() {
+    fn words_joined_by_colons_are_a_name() {
         for name in ["send", "db:all", "db:product:all", "größe:ändern"] {
             assert!(is_event_name(name), "{name}");
         }
-    }
-
-    #[test]
-    fn an_empty_part_is_no_name() {
-        for name in ["", ":", ":all", "db:", "db::all"] {
-            assert!(!is_event_name(name), "{name}");
-        }
-    }
-
-    #[test]
-    fn whitespace_and_control_characters_are_no_name() {
-        for name in [" ", "db: all", "db:\tall", "db:all\n", "db:\u{7f}"] {
+        for name in [
+            "",
+            ":",
+            ":all",
+            "db:",
+            "db::all",
+            " ",
+            "db: all",
+            "db:\tall",
+            "db:all\n",
+            "db:\u{7f}",
+        ] {
             assert!(!is_event_name(name), "{name}");
         }
     }

@@ -1,8 +1,8 @@
 use std::fmt::Display;
-use std::ops::Deref;
 use std::str::FromStr;
 
 use super::FromRequest;
+use crate::json::deref;
 use crate::request::Request;
 use crate::throw::Throw;
 
@@ -25,28 +25,10 @@ use crate::throw::Throw;
 ///     }
 /// }
 /// ```
-///
-/// ```compile_fail
-/// # use pointwork_guest::{Path, controller};
-/// # struct Products;
-/// #[controller("products")]
-/// impl Products {
-///     #[get(":number")]
-///     fn show(id: Path<u64>) -> String {
-///         format!("product {}", *id)
-///     }
-/// }
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Path<T>(pub T);
 
-impl<T> Deref for Path<T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        &self.0
-    }
-}
+deref! { Path }
 
 impl<T: FromStr<Err: Display>> FromRequest for Path<T> {
     const IS_PATH_PARAM: bool = true;

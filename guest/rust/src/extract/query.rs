@@ -1,9 +1,7 @@
-use std::ops::Deref;
-
 use serde::de::DeserializeOwned;
 
 use super::FromRequest;
-use crate::json::at_field;
+use crate::json::{at_field, deref};
 use crate::request::Request;
 use crate::throw::Throw;
 
@@ -36,13 +34,7 @@ use crate::throw::Throw;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Query<T>(pub T);
 
-impl<T> Deref for Query<T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        &self.0
-    }
-}
+deref! { Query }
 
 impl<T: DeserializeOwned> FromRequest for Query<T> {
     fn from_request(request: &Request, _argument: &'static str) -> Result<Self, Throw> {

@@ -3,9 +3,7 @@
 //! The bindings of each world define their own traits and records, so the macros here implement them world by world.
 //! `module!` then exports its type to the one world that it needs.
 
-use super::lists::{
-    AsyncChannels, AsyncControllers, BlockingChannels, BlockingControllers, Channels, Controllers, ModuleLists,
-};
+use super::module::{AsyncModule, BlockingModule, DeclaredChannel, DeclaredController, Module};
 use crate::backend;
 use crate::bindings::types;
 use crate::context::{AsyncContext, Context};
@@ -37,24 +35,22 @@ macro_rules! routes {
         const _: () = {
             use crate::bindings::$world::exports::pointwork::module::routes::{Controller, Guest, Route};
 
-            impl<M: ModuleLists<ControllerList: Controllers>> Guest for M {
+            impl<M: Module> Guest for M {
                 fn declare_routes() -> Vec<Controller> {
                     begin();
-                    let mut declared = Vec::new();
-                    M::ControllerList::visit(0, &mut |first, name, prefix, routes| {
+                    let mut first = 0;
+                    let declare = |&(name, prefix, handlers, routes): &DeclaredController| {
                         let routes = routes.iter().map(|route| Route {
                             handler: first + route.handler,
                             name: route.name.to_owned(),
                             method: route.method.map(str::to_owned),
                             paths: route.paths.iter().map(|&path| path.to_owned()).collect(),
                         });
-                        declared.push(Controller {
-                            name: name.to_owned(),
-                            prefix: prefix.to_owned(),
-                            routes: routes.collect(),
-                        });
-                    });
-                    declared
+                        let routes = routes.collect();
+                        first += handlers;
+                        Controller { name: name.to_owned(), prefix: prefix.to_owned(), routes }
+                    };
+                    M::CONTROLLERS.iter().map(declare).collect()
                 }
             }
         };
@@ -66,21 +62,20 @@ macro_rules! channels {
         const _: () = {
             use crate::bindings::$world::exports::pointwork::module::channels::{Channel, Guest, Listener};
 
-            impl<M: ModuleLists<ChannelList: Channels>> Guest for M {
+            impl<M: Module> Guest for M {
                 fn declare_channels() -> Vec<Channel> {
                     begin();
-                    let mut declared = Vec::new();
-                    M::ChannelList::visit(0, &mut |first, name, events| {
+                    let mut first = 0;
+                    let declare = |&(name, count, events): &DeclaredChannel| {
                         let listeners = events.iter().map(|listener| Listener {
                             id: first + listener.listener,
                             event: listener.event.to_owned(),
                         });
-                        declared.push(Channel {
-                            name: name.to_owned(),
-                            listeners: listeners.collect(),
-                        });
-                    });
-                    declared
+                        let listeners = listeners.collect();
+                        first += count;
+                        Channel { name: name.to_owned(), listeners }
+                    };
+                    M::CHANNELS.iter().map(declare).collect()
                 }
             }
         };
@@ -88,14 +83,14 @@ macro_rules! channels {
 }
 
 macro_rules! handlers {
-    ($world:ident, $interface:ident, $list:ident, $context:ident $(, $async:tt $await:tt)?) => {
+    ($world:ident, $interface:ident, $module:ident, $context:ident $(, $async:tt $await:tt)?) => {
         const _: () = {
             use crate::bindings::$world::exports::pointwork::module::$interface::Guest;
 
-            impl<M: ModuleLists<ControllerList: $list>> Guest for M {
+            impl<M: $module> Guest for M {
                 $($async)? fn handle(handler: u32, context: backend::Context) -> types::Outcome {
                     begin();
-                    outcome(M::ControllerList::handle(handler, $context::new(context))$(.$await)?)
+                    outcome(M::handle(handler, $context::new(context))$(.$await)?)
                 }
             }
         };
@@ -103,11 +98,11 @@ macro_rules! handlers {
 }
 
 macro_rules! listeners {
-    ($world:ident, $interface:ident, $list:ident, $delivery:ident $(, $async:tt $await:tt)?) => {
+    ($world:ident, $interface:ident, $module:ident, $delivery:ident $(, $async:tt $await:tt)?) => {
         const _: () = {
             use crate::bindings::$world::exports::pointwork::module::$interface::Guest;
 
-            impl<M: ModuleLists<ChannelList: $list>> Guest for M {
+            impl<M: $module> Guest for M {
                 $($async)? fn deliver(
                     listener: u32,
                     delivery: backend::Delivery,
@@ -115,7 +110,7 @@ macro_rules! listeners {
                 ) -> Result<types::Payload, types::Failure> {
                     begin();
                     let delivery = $delivery::new(delivery);
-                    result(M::ChannelList::deliver(listener, delivery, payload.into())$(.$await)?)
+                    result(M::deliver(listener, delivery, payload.into())$(.$await)?)
                 }
             }
         };
@@ -129,11 +124,11 @@ routes!(
     full_module_async
 );
 channels!(channel_module, channel_module_async, full_module, full_module_async);
-handlers!(controller_module, handlers, BlockingControllers, Context);
-handlers!(full_module, handlers, BlockingControllers, Context);
-handlers!(controller_module_async, handlers_async, AsyncControllers, AsyncContext, async await);
-handlers!(full_module_async, handlers_async, AsyncControllers, AsyncContext, async await);
-listeners!(channel_module, listeners, BlockingChannels, Delivery);
-listeners!(full_module, listeners, BlockingChannels, Delivery);
-listeners!(channel_module_async, listeners_async, AsyncChannels, AsyncDelivery, async await);
-listeners!(full_module_async, listeners_async, AsyncChannels, AsyncDelivery, async await);
+handlers!(controller_module, handlers, BlockingModule, Context);
+handlers!(full_module, handlers, BlockingModule, Context);
+handlers!(controller_module_async, handlers_async, AsyncModule, AsyncContext, async await);
+handlers!(full_module_async, handlers_async, AsyncModule, AsyncContext, async await);
+listeners!(channel_module, listeners, BlockingModule, Delivery);
+listeners!(full_module, listeners, BlockingModule, Delivery);
+listeners!(channel_module_async, listeners_async, AsyncModule, AsyncDelivery, async await);
+listeners!(full_module_async, listeners_async, AsyncModule, AsyncDelivery, async await);

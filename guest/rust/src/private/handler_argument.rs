@@ -5,8 +5,6 @@
 //! argument is made in two steps: `read` borrows the context, then `finish` may move it into the handler.
 
 use super::ArgumentKind;
-use crate::bindings::types::Failure;
-use crate::call_error::CallError;
 use crate::context::Context;
 use crate::extract::{FromBody, FromRequest};
 use crate::form::{Async, Blocking};
@@ -56,35 +54,27 @@ impl<F, T: FromRequest> HandlerArgument<F, ByRequest> for T {
     } else {
         ArgumentKind::Request
     };
-    type Ready = T;
+    is_ready!(Context<F>);
 
     fn read(request: &Request, _body: Vec<u8>, argument: &'static str) -> Result<T, Throw> {
         T::from_request(request, argument)
-    }
-
-    fn finish(ready: T, _context: &mut Option<Context<F>>) -> T {
-        ready
     }
 }
 
 impl<F, T: FromBody> HandlerArgument<F, ByBody> for T {
     const KIND: ArgumentKind = ArgumentKind::Body;
-    type Ready = T;
+    is_ready!(Context<F>);
 
     fn body(context: &Context) -> Result<Vec<u8>, Throw> {
-        context.read_body().map_err(body_error)
+        Ok(context.body()?)
     }
 
     async fn body_async(context: &Context<Async>) -> Result<Vec<u8>, Throw> {
-        context.read_body().await.map_err(body_error)
+        Ok(context.body().await?)
     }
 
     fn read(request: &Request, body: Vec<u8>, argument: &'static str) -> Result<T, Throw> {
         T::from_body(body, request, argument)
-    }
-
-    fn finish(ready: T, _context: &mut Option<Context<F>>) -> T {
-        ready
     }
 }
 
@@ -118,8 +108,4 @@ where
     T: HandlerArgument<Async, M>,
 {
     T::read(context, T::body_async(context).await?, argument)
-}
-
-fn body_error(failure: Failure) -> Throw {
-    CallError::new("body", failure).into()
 }

@@ -64,55 +64,39 @@ impl<F> ListenerArgument<F, ByDelivery> for Delivery<F> {
 
 impl<F> ListenerArgument<F, ByHandedOverContext> for Context<F> {
     const KIND: ArgumentKind = ArgumentKind::Context;
-    type Ready = Self;
+    is_ready!(Delivery<F>);
 
     fn read(delivery: &Delivery<F>, _payload: &mut Option<Payload>, channel: &'static str) -> Result<Self, Failure> {
         delivery
             .take_context()
             .ok_or_else(|| no_context(channel, &delivery.event()))
     }
-
-    fn finish(ready: Self, _delivery: &mut Option<Delivery<F>>) -> Self {
-        ready
-    }
 }
 
 impl<F> ListenerArgument<F, ByOptionalContext> for Option<Context<F>> {
     const KIND: ArgumentKind = ArgumentKind::Context;
-    type Ready = Self;
+    is_ready!(Delivery<F>);
 
     fn read(delivery: &Delivery<F>, _payload: &mut Option<Payload>, _channel: &'static str) -> Result<Self, Failure> {
         Ok(delivery.take_context())
-    }
-
-    fn finish(ready: Self, _delivery: &mut Option<Delivery<F>>) -> Self {
-        ready
     }
 }
 
 impl<F> ListenerArgument<F, ByPayload> for Payload {
     const KIND: ArgumentKind = ArgumentKind::Payload;
-    type Ready = Self;
+    is_ready!(Delivery<F>);
 
     fn read(_delivery: &Delivery<F>, payload: &mut Option<Payload>, _channel: &'static str) -> Result<Self, Failure> {
         Ok(take(payload))
-    }
-
-    fn finish(ready: Self, _delivery: &mut Option<Delivery<F>>) -> Self {
-        ready
     }
 }
 
 impl<F, T: DeserializeOwned> ListenerArgument<F, ByValue> for T {
     const KIND: ArgumentKind = ArgumentKind::Payload;
-    type Ready = T;
+    is_ready!(Delivery<F>);
 
     fn read(_delivery: &Delivery<F>, payload: &mut Option<Payload>, _channel: &'static str) -> Result<T, Failure> {
         take(payload).to()
-    }
-
-    fn finish(ready: T, _delivery: &mut Option<Delivery<F>>) -> T {
-        ready
     }
 }
 

@@ -1,12 +1,22 @@
 //! The items that the macros expand to. Not part of the public API: they change without notice.
 
+/// The second step of an argument that is complete after the first.
+macro_rules! is_ready {
+    ($source:ty) => {
+        type Ready = Self;
+
+        fn finish(ready: Self, _source: &mut Option<$source>) -> Self {
+            ready
+        }
+    };
+}
+
 mod event_name;
 #[cfg(target_arch = "wasm32")]
 mod exports;
 mod handler_argument;
 mod listener_argument;
 mod listener_result;
-mod lists;
 mod module;
 #[cfg(target_arch = "wasm32")]
 mod panic;
@@ -15,9 +25,9 @@ pub use event_name::{is_first, is_own_name, own_name};
 pub use handler_argument::{HandlerArgument, ready, ready_blocking};
 pub use listener_argument::{ListenerArgument, check_payload};
 pub use listener_result::{answer, answer_result, check_output, check_result};
-pub use lists::{
-    AsyncChannels, AsyncControllers, BlockingChannels, BlockingControllers, Channels, Controllers, ModuleLists,
-    asynchronous, blocking, unknown_handler, unknown_listener,
+pub use module::{
+    AsyncModule, BlockingModule, DeclaredChannel, DeclaredController, Module, asynchronous, blocking, unknown_handler,
+    unknown_listener,
 };
 
 /// The kinds of arguments. A handler or listener takes each kind at most once, except for the first two.
@@ -27,12 +37,8 @@ pub enum ArgumentKind {
     Request,
     /// Read from the path parameter with the name of the argument.
     PathParam,
-    /// Read from the request body.
     Body,
-    /// The context.
     Context,
-    /// The delivery.
     Delivery,
-    /// The payload of the event.
     Payload,
 }

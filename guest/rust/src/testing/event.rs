@@ -1,12 +1,13 @@
 use std::fmt::Write as _;
 use std::rc::Rc;
 
-use pointwork_events::{Event, IoEvent};
+use pointwork_events::Event;
 use serde::Serialize;
 
+use super::block_on;
+use super::events::listeners;
 use super::reaction::Reaction;
 use super::request::TestRequest;
-use super::{block_on, events};
 use crate::backend::native::{NativeContext, NativeDelivery, TestDelivery};
 use crate::channel::Channel;
 use crate::delivery::AsyncDelivery;
@@ -61,18 +62,7 @@ impl TestEvent {
         self
     }
 
-    /// Sets the listener of an event that the code under test calls. A call without a listener fails with
-    /// `unknown-event`.
-    pub fn on<E: IoEvent>(mut self, listener: impl Fn(E::Payload) -> E::Output + 'static) -> Self {
-        events::answer::<E>(&mut self.delivery.bus, listener);
-        self
-    }
-
-    /// Sets a listener that fails, with a code of [`CallError::code`](crate::CallError::code).
-    pub fn fail<E: IoEvent>(mut self, code: &str, status: u16, message: &str) -> Self {
-        events::fail::<E>(&mut self.delivery.bus, code, status, message);
-        self
-    }
+    listeners! { delivery bus }
 
     /// Runs the listener of `C` for the event.
     ///
@@ -92,7 +82,7 @@ impl TestEvent {
         self.delivery.event = event.into();
         let delivery = Rc::new(self.delivery);
         let exchange = self.context.map(TestRequest::into_exchange);
-        let context = exchange.clone().map(NativeContext::new);
+        let context = exchange.clone().map(NativeContext);
         let argument = AsyncDelivery::new(NativeDelivery::new(Rc::clone(&delivery), context));
         let result = block_on(C::deliver_async(listener, argument, self.payload));
         Reaction::new(delivery, result, exchange)

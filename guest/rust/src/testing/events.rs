@@ -4,31 +4,37 @@ use pointwork_events::{Event, IoEvent};
 use serde::de::DeserializeOwned;
 
 use crate::backend::native::Bus;
-use crate::bindings::types::Failure;
+use crate::call_error::failure;
 use crate::json::from_json;
 use crate::payload;
 
-/// Answers the event whenever it is called.
+/// Declares the functions that set the listeners of a test, whose bus is in this field of this field.
+macro_rules! listeners {
+    ($field:tt $bus:ident) => {
+        /// Sets the listener of an event that the code under test calls. A call without a listener fails with
+        /// `unknown-event`.
+        pub fn on<E: $crate::IoEvent>(mut self, listener: impl Fn(E::Payload) -> E::Output + 'static) -> Self {
+            $crate::testing::events::answer::<E>(&mut self.$field.$bus, listener);
+            self
+        }
+
+        /// Sets a listener that fails, with a code of [`CallError::code`](crate::CallError::code).
+        pub fn fail<E: $crate::IoEvent>(mut self, code: &str, status: u16, message: &str) -> Self {
+            let failure = $crate::call_error::failure(code, status, message);
+            self.$field.$bus.listen(E::NAME, move |_| Err(failure.clone()));
+            self
+        }
+    };
+}
+
+pub(super) use listeners;
+
 pub(super) fn answer<E: IoEvent>(bus: &mut Bus, listener: impl Fn(E::Payload) -> E::Output + 'static) {
     bus.listen(E::NAME, move |payload| {
         payload::decode(payload)
             .and_then(|payload| payload::encode(&listener(payload)).map_err(|error| error.to_string()))
-            .map_err(|message| failure("bad-payload", 500, &message))
+            .map_err(|message| failure("bad-payload", 500, message))
     });
-}
-
-/// Fails the event whenever it is called.
-pub(super) fn fail<E: IoEvent>(bus: &mut Bus, code: &str, status: u16, message: &str) {
-    let failure = failure(code, status, message);
-    bus.listen(E::NAME, move |_| Err(failure.clone()));
-}
-
-fn failure(code: &str, status: u16, message: &str) -> Failure {
-    Failure {
-        code: code.into(),
-        status,
-        message: message.into(),
-    }
 }
 
 /// The payloads of all events `E` that were emitted, in order.

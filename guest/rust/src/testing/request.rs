@@ -1,11 +1,11 @@
 use std::rc::Rc;
 
-use pointwork_events::IoEvent;
 use serde::Serialize;
 
 use super::answer::Answer;
+use super::block_on;
+use super::events::listeners;
 use super::routing::{find, params};
-use super::{block_on, events};
 use crate::backend::native::{Exchange, NativeContext};
 use crate::bindings::types::Header;
 use crate::context::AsyncContext;
@@ -16,6 +16,16 @@ use crate::json::JSON;
 #[derive(Debug)]
 #[must_use = "a request does nothing until `run`"]
 pub struct TestRequest(Exchange);
+
+/// Declares the constructor of a request with each method.
+macro_rules! methods {
+    ($($name:ident $method:literal),*) => {$(
+        #[doc = concat!("`", $method, "`.")]
+        pub fn $name(target: &str) -> Self {
+            Self::new($method, target)
+        }
+    )*};
+}
 
 impl TestRequest {
     /// A request with any method. `target` is a path, percent-encoded as in a request line, with or without a query.
@@ -32,30 +42,7 @@ impl TestRequest {
         })
     }
 
-    /// `GET`.
-    pub fn get(target: &str) -> Self {
-        Self::new("GET", target)
-    }
-
-    /// `POST`.
-    pub fn post(target: &str) -> Self {
-        Self::new("POST", target)
-    }
-
-    /// `PUT`.
-    pub fn put(target: &str) -> Self {
-        Self::new("PUT", target)
-    }
-
-    /// `PATCH`.
-    pub fn patch(target: &str) -> Self {
-        Self::new("PATCH", target)
-    }
-
-    /// `DELETE`.
-    pub fn delete(target: &str) -> Self {
-        Self::new("DELETE", target)
-    }
+    methods! { get "GET", post "POST", put "PUT", patch "PATCH", delete "DELETE" }
 
     /// Adds a header.
     pub fn header(mut self, name: &str, value: impl Into<Vec<u8>>) -> Self {
@@ -84,18 +71,7 @@ impl TestRequest {
         self
     }
 
-    /// Sets the listener of an event that the code under test calls. A call without a listener fails with
-    /// `unknown-event`.
-    pub fn on<E: IoEvent>(mut self, listener: impl Fn(E::Payload) -> E::Output + 'static) -> Self {
-        events::answer::<E>(&mut self.0.bus, listener);
-        self
-    }
-
-    /// Sets a listener that fails, with a code of [`CallError::code`](crate::CallError::code).
-    pub fn fail<E: IoEvent>(mut self, code: &str, status: u16, message: &str) -> Self {
-        events::fail::<E>(&mut self.0.bus, code, status, message);
-        self
-    }
+    listeners! { 0 bus }
 
     /// Sets the route of a request whose context goes to a channel; see
     /// [`TestEvent::with_context`](super::TestEvent::with_context). `pattern` is the full pattern, `/products/:id`.
@@ -135,7 +111,7 @@ impl TestRequest {
         self.0.params = found.params;
         self.0.route = found.pattern;
         let exchange = self.into_exchange();
-        let context = AsyncContext::new(NativeContext::new(Rc::clone(&exchange)));
+        let context = AsyncContext::new(NativeContext(Rc::clone(&exchange)));
         let outcome = block_on(C::handle_async(found.handler, context));
         Answer::new(exchange, outcome)
     }

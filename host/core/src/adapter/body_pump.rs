@@ -1,12 +1,13 @@
 //! Request bodies that stay with their connection.
 
-use std::fmt;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use futures_util::task::AtomicWaker;
 use http_body::{Body as HttpBody, Frame, SizeHint};
+use parking_lot::Mutex;
 
 use crate::{Body, BodyError};
 
@@ -17,7 +18,17 @@ type PumpPiece = Option<Result<Bytes, BodyError>>;
 ///
 /// The pump hands over a piece when the reader waits for one, never before: so the client is slowed down to the pace of
 /// the reader. Dropping the pump before the end breaks the body off with [`BodyError::Incomplete`].
-pub struct BodyPump(Arc<Mutex<PumpSlot>>);
+#[derive(derive_more::Debug)]
+#[debug("BodyPump")]
+pub struct BodyPump(Arc<SharedSlot>);
+
+/// The slot, and the tasks of its two halves, which are woken without the lock: a wake may run any code of an executor.
+#[derive(Default)]
+struct SharedSlot {
+    slot: Mutex<PumpSlot>,
+    reader: AtomicWaker,
+    pump: AtomicWaker,
+}
 
 /// The place where a piece is handed over.
 #[derive(Default)]
@@ -29,8 +40,6 @@ struct PumpSlot {
     is_wanted: bool,
     reader_is_gone: bool,
     pump_is_gone: bool,
-    reader: Option<Waker>,
-    pump: Option<Waker>,
 }
 
 impl BodyPump {
@@ -41,26 +50,29 @@ impl BodyPump {
             is_over: length == Some(0),
             ..PumpSlot::default()
         };
-        let slot = Arc::new(Mutex::new(slot));
-        (Self(slot.clone()), Body::stream(PumpReader(slot)))
+        let shared = Arc::new(SharedSlot {
+            slot: Mutex::new(slot),
+            ..SharedSlot::default()
+        });
+        (Self(shared.clone()), Body::stream(PumpReader(shared)))
     }
 
     /// Completes with true when the reader waits for a piece, and with false when it is gone or has the whole body.
     pub fn poll_wanted(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
-        let mut slot = lock(&self.0);
+        self.0.pump.register(cx.waker());
+        let slot = self.0.slot.lock();
         if slot.is_over || slot.reader_is_gone {
-            return Poll::Ready(false);
+            Poll::Ready(false)
+        } else if slot.is_wanted {
+            Poll::Ready(true)
+        } else {
+            Poll::Pending
         }
-        if slot.is_wanted {
-            return Poll::Ready(true);
-        }
-        slot.pump = Some(cx.waker().clone());
-        Poll::Pending
     }
 
     /// Hands over the piece that the reader waits for; `None` is the end. An empty piece is not allowed.
     pub fn put(&mut self, mut piece: PumpPiece) {
-        let mut slot = lock(&self.0);
+        let mut slot = self.0.slot.lock();
         if let (Some(Ok(data)), Some(left)) = (&mut piece, &mut slot.left) {
             data.truncate(usize::try_from(*left).unwrap_or(usize::MAX));
             *left -= data.len() as u64;
@@ -68,56 +80,37 @@ impl BodyPump {
         slot.is_over = !matches!(piece, Some(Ok(_))) || slot.left == Some(0);
         slot.piece = Some(piece);
         slot.is_wanted = false;
-        wake(slot, |slot| &mut slot.reader);
+        drop(slot);
+        self.0.reader.wake();
     }
 
     /// The number of bytes that are not handed over yet, if it is known.
     pub fn left(&self) -> Option<u64> {
-        lock(&self.0).left
+        self.0.slot.lock().left
     }
 
     /// Whether the end of the body is handed over, or an error in place of its rest.
     pub fn is_over(&self) -> bool {
-        lock(&self.0).is_over
+        self.0.slot.lock().is_over
     }
 }
 
 impl Drop for BodyPump {
     fn drop(&mut self) {
-        let mut slot = lock(&self.0);
-        slot.pump_is_gone = true;
-        wake(slot, |slot| &mut slot.reader);
+        self.0.slot.lock().pump_is_gone = true;
+        self.0.reader.wake();
     }
 }
 
-impl fmt::Debug for BodyPump {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("BodyPump")
-    }
-}
-
-/// Wakes a half once the lock is released: a wake may run any code of an executor.
-fn wake(mut slot: MutexGuard<'_, PumpSlot>, half: fn(&mut PumpSlot) -> &mut Option<Waker>) {
-    let waker = half(&mut slot).take();
-    drop(slot);
-    if let Some(waker) = waker {
-        waker.wake();
-    }
-}
-
-fn lock(slot: &Mutex<PumpSlot>) -> MutexGuard<'_, PumpSlot> {
-    // Nothing panics while it holds the lock.
-    slot.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-struct PumpReader(Arc<Mutex<PumpSlot>>);
+struct PumpReader(Arc<SharedSlot>);
 
 impl HttpBody for PumpReader {
     type Data = Bytes;
     type Error = BodyError;
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        let mut slot = lock(&self.0);
+        self.0.reader.register(cx.waker());
+        let mut slot = self.0.slot.lock();
         if let Some(piece) = slot.piece.take() {
             return Poll::Ready(piece.map(|data| data.map(Frame::data)));
         }
@@ -129,18 +122,18 @@ impl HttpBody for PumpReader {
             return Poll::Ready(Some(Err(BodyError::Incomplete)));
         }
         slot.is_wanted = true;
-        slot.reader = Some(cx.waker().clone());
-        wake(slot, |slot| &mut slot.pump);
+        drop(slot);
+        self.0.pump.wake();
         Poll::Pending
     }
 
     fn is_end_stream(&self) -> bool {
-        let slot = lock(&self.0);
+        let slot = self.0.slot.lock();
         slot.is_over && slot.piece.is_none()
     }
 
     fn size_hint(&self) -> SizeHint {
-        let slot = lock(&self.0);
+        let slot = self.0.slot.lock();
         let Some(left) = slot.left else {
             return SizeHint::default();
         };
@@ -154,9 +147,8 @@ impl HttpBody for PumpReader {
 
 impl Drop for PumpReader {
     fn drop(&mut self) {
-        let mut slot = lock(&self.0);
-        slot.reader_is_gone = true;
-        wake(slot, |slot| &mut slot.pump);
+        self.0.slot.lock().reader_is_gone = true;
+        self.0.pump.wake();
     }
 }
 

@@ -1,6 +1,5 @@
 //! A running server, whichever adapter it is of.
 
-use std::fmt;
 use std::future::{Future, pending};
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -14,6 +13,8 @@ use crate::BoxFuture;
 ///
 /// # Cancel safety
 /// Dropping it closes the listener and cuts every connection.
+#[derive(derive_more::Debug)]
+#[debug("Serving")]
 #[must_use = "nothing is served until it is awaited or spawned"]
 pub struct Serving {
     signal: BoxFuture<'static, ()>,
@@ -72,11 +73,5 @@ impl Future for Serving {
             Some(running) => running.as_mut().poll(cx),
             None => Poll::Ready(()),
         }
-    }
-}
-
-impl fmt::Debug for Serving {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Serving")
     }
 }

@@ -1,6 +1,5 @@
 //! The state of one adapter.
 
-use std::fmt;
 use std::future::{Future, ready};
 use std::io;
 use std::sync::Arc;
@@ -32,10 +31,13 @@ pub const CUT_TIME: Duration = Duration::from_secs(1);
 /// staged.publish();
 /// assert_eq!(*state.load().unwrap(), "a table");
 /// ```
+#[derive(derive_more::Debug)]
 pub struct AdapterState<T> {
     name: &'static str,
     options: ServerOptions,
+    #[debug("{}", table.load().is_some())]
     table: ArcSwapOption<T>,
+    #[debug(skip)]
     reporter: ArcSwapOption<Reporter>,
 }
 
@@ -130,16 +132,6 @@ impl AdapterState<Router> {
         };
         let request = request.map(|body| body.within(self.options.body_timeout, router.executor()));
         router.respond(None, request).right_future()
-    }
-}
-
-impl<T> fmt::Debug for AdapterState<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AdapterState")
-            .field("name", &self.name)
-            .field("options", &self.options)
-            .field("has_table", &self.table.load().is_some())
-            .finish_non_exhaustive()
     }
 }
 

@@ -1,6 +1,5 @@
 //! One timer for many deadlines.
 
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -13,6 +12,8 @@ type Sleep = Pin<Box<dyn Future<Output = ()> + Send + Sync>>;
 ///
 /// It starts a sleep when the last one fired, or when the deadline is before the end of that: nearly never for a connection
 /// whose requests follow each other.
+#[derive(derive_more::Debug)]
+#[debug("Timer")]
 pub struct Timer {
     sleep_until: fn(Instant) -> Sleep,
     sleep: Option<(Instant, Sleep)>,
@@ -44,11 +45,5 @@ impl Timer {
                 return Poll::Ready(());
             }
         }
-    }
-}
-
-impl fmt::Debug for Timer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Timer")
     }
 }

@@ -1,6 +1,5 @@
 //! The contract between the application and an adapter.
 
-use std::fmt;
 use std::sync::Arc;
 
 use crate::routing::MethodFilter;
@@ -34,6 +33,8 @@ pub trait Transport: Send + Sync + 'static {
 }
 
 /// A table that an adapter has prepared; dropping it changes nothing.
+#[derive(derive_more::Debug)]
+#[debug("Staged")]
 #[must_use = "a staged table serves no request until it is published"]
 pub struct Staged(Box<dyn FnOnce() + Send>);
 
@@ -46,11 +47,5 @@ impl Staged {
     /// Makes the table visible: the next request sees the whole of it.
     pub fn publish(self) {
         (self.0)();
-    }
-}
-
-impl fmt::Debug for Staged {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Staged")
     }
 }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::fmt;
 
 use crate::bindings::types::{Failure, Payload};
+use crate::call_error::failure;
 
 type TestListener = Box<dyn Fn(&Payload) -> Result<Payload, Failure>>;
 
@@ -27,7 +28,7 @@ impl Bus {
     pub(crate) fn call(&self, event: &str, payload: &Payload) -> Result<Payload, Failure> {
         match self.listeners.get(event) {
             Some(listener) => listener(payload),
-            None => Err(failure("unknown-event", "the test has no listener for the event")),
+            None => Err(failed("unknown-event", "the test has no listener for the event")),
         }
     }
 
@@ -53,10 +54,6 @@ impl fmt::Debug for Bus {
 }
 
 /// A failure of the stand-in itself.
-pub(crate) fn failure(code: &str, message: &str) -> Failure {
-    Failure {
-        code: code.into(),
-        status: 500,
-        message: message.into(),
-    }
+pub(crate) fn failed(code: &str, message: &str) -> Failure {
+    failure(code, 500, message)
 }

@@ -3,37 +3,35 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use super::bus::failure;
+use super::bus::failed;
 use super::exchange::{Exchange, SentReply};
 use crate::bindings::types::{Body, Failure, Header, Payload, Reply, Thrown};
 
 #[derive(Debug)]
-pub(crate) struct NativeContext(Rc<Exchange>);
+pub(crate) struct NativeContext(pub(crate) Rc<Exchange>);
+
+/// Declares the functions that copy a field of the request.
+macro_rules! fields {
+    ($($field:ident: $ty:ty,)*) => {$(
+        pub(crate) fn $field(&self) -> $ty {
+            self.0.$field.clone()
+        }
+    )*};
+}
 
 impl NativeContext {
-    pub(crate) fn new(exchange: Rc<Exchange>) -> Self {
-        Self(exchange)
-    }
-
-    pub(crate) fn method(&self) -> String {
-        self.0.method.clone()
-    }
-
-    pub(crate) fn path(&self) -> String {
-        self.0.path.clone()
-    }
-
-    pub(crate) fn query(&self) -> Option<String> {
-        self.0.query.clone()
+    fields! {
+        method: String,
+        path: String,
+        query: Option<String>,
+        params: Vec<(String, String)>,
+        headers: Vec<Header>,
+        route: String,
     }
 
     pub(crate) fn param(&self, name: &str) -> Option<String> {
         let found = self.0.params.iter().find(|(key, _)| key == name);
         found.map(|(_, value)| value.clone())
-    }
-
-    pub(crate) fn params(&self) -> Vec<(String, String)> {
-        self.0.params.clone()
     }
 
     pub(crate) fn header(&self, name: &str) -> Option<Vec<u8>> {
@@ -42,18 +40,10 @@ impl NativeContext {
         found.map(|header| header.value.clone())
     }
 
-    pub(crate) fn headers(&self) -> Vec<Header> {
-        self.0.headers.clone()
-    }
-
     pub(crate) fn request_id(&self) -> String {
         self.header("x-request-id")
             .and_then(|value| String::from_utf8(value).ok())
             .unwrap_or_else(|| "test-request".into())
-    }
-
-    pub(crate) fn route(&self) -> String {
-        self.0.route.clone()
     }
 
     pub(crate) fn extension(&self, key: &str) -> Option<String> {
@@ -66,7 +56,7 @@ impl NativeContext {
 
     pub(crate) fn body(&self) -> Result<Vec<u8>, Failure> {
         let body = self.0.body.take();
-        body.ok_or_else(|| failure("gone", "the body has been taken already"))
+        body.ok_or_else(|| failed("gone", "the body has been taken already"))
     }
 
     pub(crate) fn open_body(&self) -> Result<NativeBodyReader, Failure> {

@@ -1,13 +1,12 @@
 //! A request in memory.
 
 use std::cell::{Cell, RefCell};
-use std::fmt;
 
-use super::bus::{Bus, failure};
+use super::bus::{Bus, failed};
 use crate::bindings::types::{Failure, Header, Payload, Reply, Thrown};
 
 /// A request, and everything that a handler did with it.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Exchange {
     pub(crate) method: String,
     pub(crate) path: String,
@@ -35,7 +34,7 @@ impl Exchange {
     pub(crate) fn reply(&self, sent: SentReply) -> Result<(), Failure> {
         let mut reply = self.reply.borrow_mut();
         if reply.is_some() {
-            return Err(failure("already-replied", "the request has been replied to already"));
+            return Err(failed("already-replied", "the request has been replied to already"));
         }
         *reply = Some(sent);
         Ok(())
@@ -45,14 +44,5 @@ impl Exchange {
         let extensions = self.extensions.borrow();
         let last = extensions.iter().rev().find(|(name, _)| name == key);
         last.map(|(_, value)| value.clone())
-    }
-}
-
-impl fmt::Debug for Exchange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Exchange")
-            .field("method", &self.method)
-            .field("path", &self.path)
-            .finish_non_exhaustive()
     }
 }
