@@ -153,6 +153,13 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn digest_is_compared_beside_one_of_another_kind() {
+        let headers = headers("sha-512=:AAAA:, sha-256=:qfdNHsNuvesto/blhoCQzSotILPcynti9gMEsdPZ70I=:");
+        assert!(send(&headers, "tea").await.is_ok());
+        assert_eq!(status(send(&headers, "tee").await), StatusCode::UNPROCESSABLE_ENTITY);
+    }
+
+    #[tokio::test]
     async fn digest_of_another_kind_is_ignored_and_an_invalid_one_refused() {
         assert!(send(&headers("sha-512=:AAAA:"), "tea").await.is_ok());
         for wrong in ["sha-256", "sha-256=:AAAA:", "sha-256=\"tea\"", "sha-256=(:AAAA:)", "=:"] {
