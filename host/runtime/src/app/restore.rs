@@ -16,8 +16,8 @@ enum Start {
 
 impl App {
     /// Loads the version of a module that was current when the application ended last, if the state directory
-    /// ([`AppOptions::state`]) knows one; otherwise `component`. If `component` is another one than at the last start,
-    /// it is newer than the state directory, and is loaded.
+    /// ([`AppOptions::state`](crate::AppOptions::state)) knows one; otherwise `component`. If `component` is another one
+    /// than at the last start, it is newer than the state directory, and is loaded.
     ///
     /// `component` is `None` for a module that was loaded while the application served. For a module that was removed
     /// the result is `None`, and nothing is loaded.
