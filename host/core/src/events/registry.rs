@@ -129,8 +129,8 @@ impl Registry {
         self.server.get(event).map_or(&[], Vec::as_slice)
     }
 
-    /// Finds a listener (spec C2): the first part names a channel if there is one of that name; otherwise the whole is a plain event
-    /// name, which one channel at most may have.
+    /// Finds a listener (spec C2): the first part names a channel if there is one of that name; otherwise the whole is a
+    /// plain event name, which one channel at most may have.
     pub(crate) fn find(&self, name: &str) -> Result<&Arc<Registered>, Failure> {
         if name.is_empty() {
             let message = "the event has an empty name; expected `channel:event`, or the event's name alone";

@@ -115,7 +115,8 @@ impl Body {
         Ok(self)
     }
 
-    /// The same body, breaking off with [`BodyError::Timeout`] when its next piece takes longer than `pause`; `None` is unlimited.
+    /// The same body, breaking off with [`BodyError::Timeout`] when its next piece takes longer than `pause`; `None` is
+    /// unlimited. A later limit replaces an earlier one.
     ///
     /// Only the time during which somebody waits counts. A body that came along with its head costs no timer.
     #[must_use]
