@@ -97,7 +97,7 @@ impl Limit {
         Err(self.invalid(amount))
     }
 
-    /// The error for a value that is no valid amount of this limit.
+    /// The error for a value that is not a valid amount of this limit.
     pub fn invalid(&self, value: impl fmt::Display) -> LimitError {
         let (name, expected) = (self.name, self.expected());
         LimitError(format!("`{value}` is invalid for `{name}`: expected {expected}"))

@@ -22,7 +22,7 @@ pub(crate) struct Terms {
     pub(crate) state: &'static str,
 }
 
-/// What the generated code needs to know of a handler's or listener's signature.
+/// The parts of a handler's or listener's signature that the generated code needs.
 pub(crate) struct Signature {
     pub(crate) ident: Ident,
     pub(crate) is_async: bool,

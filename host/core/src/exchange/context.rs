@@ -193,7 +193,7 @@ impl Context {
             Outcome::Reply(response) => self.fill(response),
             Outcome::Deferred | Outcome::Crashed(_) => Err(Failure::internal(
                 FailureCode::INVALID_REPLY,
-                "the value is no reply; send text, JSON or bytes",
+                "the value is not a reply; send text, JSON or bytes",
             )),
         }
     }

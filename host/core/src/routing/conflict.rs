@@ -13,7 +13,7 @@ use super::text::lines;
 pub struct Party {
     /// The route's pattern, with its own parameter names.
     pub pattern: Pattern,
-    /// Who registered the route.
+    /// The owner of the route.
     pub owner: Owner,
 }
 

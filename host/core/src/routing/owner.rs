@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// Who registered a route, as errors and the route table name it (spec M3, P7).
+/// The owner of a route, as errors and the route table name it (spec M3, P7).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Owner {
     /// A module declared it.

@@ -22,7 +22,7 @@ pub struct RouteEntry<T> {
     pub filter: MethodFilter,
     /// The paths that the route answers, any prefix included.
     pub pattern: Pattern,
-    /// Who registered the route.
+    /// The owner of the route.
     pub owner: Owner,
     /// The value that [`Table::resolve`] finds.
     pub target: T,

@@ -22,10 +22,10 @@ pub(crate) struct Compiled {
 }
 
 /// Checks a component and compiles it, within the bounds of the application ([`CompileOptions`](crate::CompileOptions)).
-/// What takes long runs on other threads.
+/// Long work runs on other threads.
 ///
 /// # Cancel safety
-/// Cancelled, nothing comes of it; see [`Compiler::component`](crate::component::compiler::Compiler::component).
+/// Cancelled, it has no effect; see [`Compiler::component`](crate::component::compiler::Compiler::component).
 pub(crate) async fn compile(
     name: &str,
     bytes: Arc<[u8]>,
