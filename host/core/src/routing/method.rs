@@ -166,4 +166,12 @@ mod tests {
             "method is empty, expected an HTTP token such as `GET`"
         );
     }
+    #[test]
+    fn an_error_escapes_control_characters() {
+        let error = MethodFilter::parse(Some("A\r\nB")).unwrap_err().to_string();
+        assert!(
+            error.starts_with(r"method `A\r\nB` is not an HTTP token: `\r` at byte 1"),
+            "{error}"
+        );
+    }
 }
