@@ -7,16 +7,16 @@ use pointwork_core::routing::MethodFilter;
 use pointwork_core::{Error, Router, Serving, Staged, adapter_handle};
 use tokio::net::TcpListener;
 
-use crate::{ActixService, server};
+use crate::{ActixInFront, ActixService, server};
 
 /// Adapter C: serves an application's routes on actix-web (spec A4).
 ///
 /// A handle that is cheap to clone; all clones are one adapter. Give one to the application, which publishes its routes
-/// through it, and keep one to [`serve`](Self::serve) or to [mount](Self::service) it with. Until the first routes are
-/// published every request gets 503.
+/// through it, and keep one to [`serve`](Self::serve) or to mount it with, [in front](Self::in_front) of services of your
+/// own or [below a prefix](Self::service). Until the first routes are published every request that is its own gets 503.
 #[derive(Clone)]
 pub struct Actix {
-    state: Arc<AdapterState<Router>>,
+    state: Arc<AdapterState>,
 }
 
 adapter_handle! {
@@ -31,7 +31,7 @@ adapter_handle! {
     }
 
     fn stage(&self, router: Arc<Router>) -> Result<Staged, Error> {
-        Ok(self.state.stage(Router::clone(&router)))
+        Ok(self.state.stage(&router, ()))
     }
 }
 
@@ -42,9 +42,17 @@ impl Actix {
         Serving::new(|signal| server::run(state, listener, signal))
     }
 
-    /// The adapter as a service of actix-web, to be mounted in an application that already exists, with its middleware
-    /// around it (spec A9).
+    /// The adapter as a middleware for `App::wrap`, in front of the user's own services (spec A9). A request is the adapter's
+    /// only if a route takes its path and method; everything else goes on untouched.
+    pub fn in_front(&self) -> ActixInFront {
+        ActixInFront(self.state.clone())
+    }
+
+    /// The adapter as a service that answers everything below the prefix of its connection, 404 and 405 too; everything else
+    /// goes on to the user's other services (spec A9). Routes that are not below the prefix are warned of and shown as
+    /// unavailable (spec A10).
     pub fn service(&self) -> ActixService {
+        self.state.mount_below();
         ActixService(self.state.clone())
     }
 }

@@ -7,32 +7,37 @@ use std::task::Poll;
 
 use actix_http::{ConnectionType, Extensions as ConnectionData, Response as ActixResponse};
 use actix_web::body::BoxBody;
-use actix_web::dev::{Payload, RequestHead};
+use actix_web::dev::{Payload, RequestHead, ServiceRequest, ServiceResponse};
 use actix_web::http::Version;
+use actix_web::{HttpMessage as _, HttpResponse};
 use futures_util::FutureExt as _;
-use http::{Method, Request, Response};
+use futures_util::future::LocalBoxFuture;
+use http::request::Parts;
+use http::{Method, Request, Response, StatusCode};
 use pointwork_core::adapter::{AdapterState, empty_refusal};
-use pointwork_core::{Body, Extensions, Router};
+use pointwork_core::{Body, Extensions, Peer};
 use tokio::task::yield_now;
 
 use crate::body::PayloadPump;
 use crate::reply::{Held, ReplyForm, convert};
 use crate::request;
-use crate::state::ConnectionState;
+use crate::state::{ConnectionState, InFlight};
 
 /// The holders of a connection's data while one request is in flight: actix-http and that request. Each further one is a
 /// request that came in the meantime and waits.
 const HOLDERS: usize = 2;
 
-/// Answers one request on the router of this moment, which it keeps until the request ends (spec S1). Dropping the future
-/// cancels the handler.
-///
-/// Only a connection of the adapter's own server has a [`ConnectionState`]; without it the server around the adapter has
-/// the limits.
-pub(crate) fn answer(
-    adapter: &AdapterState<Router>,
-    head: &RequestHead,
-    extensions: Option<Extensions>,
+/// A connection of the adapter's own server, for the time of one request.
+struct Served {
+    data: Rc<ConnectionData>,
+    in_flight: Option<InFlight>,
+    keep_alive: bool,
+}
+
+/// Answers one request of the adapter's own server. Dropping the future cancels the handler.
+pub(crate) fn serve(
+    adapter: &AdapterState,
+    (head, peer): (&RequestHead, Peer),
     payload: Payload,
     connection: Option<Rc<ConnectionData>>,
 ) -> impl Future<Output = ActixResponse<BoxBody>> + use<> {
@@ -42,45 +47,96 @@ pub(crate) fn answer(
         Some(None) => return pending().left_future(),
         in_flight => in_flight.flatten(),
     };
-    let parts = request::convert(head, state.map(|_| adapter.options()));
-    let length = parts.as_ref().ok().and_then(request::length);
-    let has_body = !matches!(payload, Payload::None);
-    let is_tunnel = has_body && request::is_tunnel(head);
-    let (pump, body) = if has_body && !(is_tunnel && length.is_none()) {
-        let (pump, body) = PayloadPump::new(payload, length);
-        (Some(pump), body)
-    } else {
-        (None, Body::empty())
-    };
-    let mut form = ReplyForm {
-        method: Method::GET,
-        others_wait: false,
-        is_chunkless: is_tunnel || head.version == Version::HTTP_10,
-        is_last: is_tunnel
-            || head.connection_type() != ConnectionType::KeepAlive
-            || (state.is_some() && !adapter.options().keep_alive),
-    };
+    let options = adapter.options();
+    let served = connection.map(|data| Served {
+        data,
+        in_flight,
+        keep_alive: options.keep_alive,
+    });
+    let parts = request::convert(head, Some(options));
+    let (arrival, body) = Arrival::new(head, parts.as_ref().ok(), payload, served);
     let running = parts.map(|mut parts| {
-        form.method = parts.method.clone();
-        if let Some(extensions) = extensions {
-            parts.extensions.insert(extensions);
-        }
+        parts.extensions.insert(peer);
         adapter.respond(Request::from_parts(parts, body))
     });
-    let replying = async move {
+    arrival.reply(running).right_future()
+}
+
+/// Answers one request of another server, which has the limits. `respond` gets it with the [`Extensions`] that a
+/// middleware set. Dropping the future cancels the handler.
+pub(crate) fn mounted<F>(
+    request: ServiceRequest,
+    parts: Result<Parts, StatusCode>,
+    respond: impl FnOnce(Request<Body>) -> F,
+) -> LocalBoxFuture<'static, Result<ServiceResponse, actix_web::Error>>
+where
+    F: Future<Output = Response<Body>> + 'static,
+{
+    let (request, payload) = request.into_parts();
+    let (arrival, body) = Arrival::new(request.head(), parts.as_ref().ok(), payload, None);
+    let running = parts.map(|mut parts| {
+        // Never `ConnectionInfo`, which believes the headers of any client.
+        let peer = request.extensions().get().copied();
+        let peer = peer.unwrap_or_else(|| Peer::new(request.peer_addr(), request.app_config().secure()));
+        parts.extensions.insert(peer);
+        if let Some(extensions) = request.extensions().get::<Extensions>() {
+            parts.extensions.insert(extensions.clone());
+        }
+        respond(Request::from_parts(parts, body))
+    });
+    Box::pin(async move {
+        let reply = arrival.reply(running).await;
+        Ok(ServiceResponse::new(request, HttpResponse::from(reply)))
+    })
+}
+
+/// A request whose handler has not begun.
+struct Arrival {
+    form: ReplyForm,
+    pump: Option<PayloadPump>,
+    served: Option<Served>,
+}
+
+impl Arrival {
+    /// `parts` is the converted head, if it could be converted.
+    fn new(head: &RequestHead, parts: Option<&Parts>, payload: Payload, served: Option<Served>) -> (Self, Body) {
+        let length = parts.and_then(request::length);
+        let has_body = !matches!(payload, Payload::None);
+        let is_tunnel = has_body && request::is_tunnel(head);
+        let (pump, body) = if has_body && !(is_tunnel && length.is_none()) {
+            let (pump, body) = PayloadPump::new(payload, length);
+            (Some(pump), body)
+        } else {
+            (None, Body::empty())
+        };
+        let form = ReplyForm {
+            method: parts.map_or(Method::GET, |parts| parts.method.clone()),
+            others_wait: false,
+            is_chunkless: is_tunnel || head.version == Version::HTTP_10,
+            is_last: is_tunnel
+                || head.connection_type() != ConnectionType::KeepAlive
+                || served.as_ref().is_some_and(|served| !served.keep_alive),
+        };
+        (Self { form, pump, served }, body)
+    }
+
+    /// The reply of a handler, or the refusal of the head.
+    async fn reply(self, running: Result<impl Future<Output = Response<Body>>, StatusCode>) -> ActixResponse<BoxBody> {
+        let Self { mut form, pump, served } = self;
+        let (connection, in_flight) = served.map(|served| (served.data, served.in_flight)).unzip();
+        let in_flight = in_flight.flatten();
         let mut held = Held { pump, in_flight };
         let reply = match running {
-            Ok(running) => respond(running, &mut held.pump).await,
+            Ok(running) => run(running, &mut held.pump).await,
             Err(status) => empty_refusal(status),
         };
         form.others_wait = connection.is_some_and(|data| Rc::strong_count(&data) > HOLDERS);
         convert(form, reply, held)
-    };
-    replying.right_future()
+    }
 }
 
 /// Runs the handler, and reads the body for it, which only this thread can.
-async fn respond(running: impl Future<Output = Response<Body>>, pump: &mut Option<PayloadPump>) -> Response<Body> {
+async fn run(running: impl Future<Output = Response<Body>>, pump: &mut Option<PayloadPump>) -> Response<Body> {
     let mut running = pin!(running);
     let mut is_first_poll = true;
     let reply = poll_fn(|cx| {

@@ -17,30 +17,36 @@
 //!
 //! # Mounting
 //!
-//! In an application of actix-web that already exists it is a service (spec A9). The user's routes come first, and it gets
-//! the requests that none of them takes, with the user's middleware around all:
+//! In an application of actix-web that already exists (spec A9), with its routes, default service, data and middleware. *In
+//! front* it is a middleware, and takes a request only if a route takes its path and method:
 //!
 //! ```no_run
 //! use actix_web::{App, HttpServer, middleware::Logger, web};
-//! use pointwork_actix::Actix;
+//! use pointwork_core::Application;
 //!
 //! # async fn mine() -> &'static str { "mine" }
-//! # async fn example() -> std::io::Result<()> {
-//! let actix = Actix::new();
-//! // app.connect_to(actix.clone(), …)
+//! # async fn example<A: Application>(app: A) -> Result<(), Box<dyn std::error::Error>>
+//! # where A::Error: std::error::Error + 'static {
+//! let pointwork = pointwork_actix::in_front(&app)?;
 //! HttpServer::new(move || {
 //!     App::new()
-//!         .wrap(Logger::default())
 //!         .route("/mine", web::get().to(mine))
-//!         .default_service(actix.service())
+//!         .wrap(pointwork.clone())
+//!         .wrap(Logger::default())
 //! })
 //! .bind("127.0.0.1:8080")?
 //! .run()
-//! .await
+//! .await?;
+//! # Ok(())
 //! # }
 //! ```
 //!
-//! See [`ActixService`] for scopes, and for the values that a middleware can pass to a handler.
+//! *Below a prefix* it is a service, and answers everything there: `let pointwork = pointwork_actix::service(&app, "api")?`,
+//! then `App::new().service(pointwork.clone())` before the user's own services. [`Actix::in_front`] and [`Actix::service`] do
+//! the same for an adapter that is connected by hand, with options. See [`ActixInFront`] and [`ActixService`] for the order of
+//! middleware, for scopes, and for the values that a middleware can pass to a handler.
+//!
+//! CONNECT and `Upgrade` of the user's own services work as without the adapter.
 //!
 //! # How a request finds its route
 //!
@@ -74,7 +80,7 @@
 //! | [`protocols`](pointwork_core::ServerOptions::protocols), [`http2`](pointwork_core::ServerOptions::http2) | HTTP/2 is not spoken |
 //! | [`max_connections`](pointwork_core::ServerOptions::max_connections) | divided evenly among the workers, rounded down |
 //! | [`header_timeout`](pointwork_core::ServerOptions::header_timeout) | also limits the time for the last 32 KiB of a reply that the system has not taken yet, unless the client takes nothing for a while: then [`write_timeout`](pointwork_core::ServerOptions::write_timeout) does |
-//! | a process out of file descriptors | is in the log only, as an error of actix-server, not a `server:crashed`. The server tries again |
+//! | a connection that cannot be accepted, as in a process out of file descriptors | is in the log only, as an error of actix-server, which offers no hook for it, and not a `server:crashed`. The server tries again |
 //!
 //! [`serve`](Actix::serve) logs a warning for each setting that was changed to a value that it cannot keep.
 //!
@@ -87,12 +93,37 @@ mod adapter;
 mod answer;
 mod body;
 mod connection;
+mod middleware;
 mod reply;
 mod request;
 mod server;
 mod service;
 mod state;
 
+use pointwork_core::Application;
+
 pub use adapter::Actix;
-pub use pointwork_core::Serving;
+pub use middleware::{ActixInFront, Mounted};
+pub use pointwork_core::{ConnectOptions, ServerOptions, Serving};
 pub use service::ActixService;
+
+/// Connects a new adapter to an application: a middleware that puts its routes in front of the services of an `App`; see
+/// [`Actix::in_front`].
+///
+/// # Errors
+/// The application refuses the connection.
+pub fn in_front<A: Application>(app: &A) -> Result<ActixInFront, A::Error> {
+    let actix = Actix::new();
+    app.connect(actix.clone(), ConnectOptions::new())?;
+    Ok(actix.in_front())
+}
+
+/// Connects a new adapter to an application: a service that answers everything below a prefix; see [`Actix::service`].
+///
+/// # Errors
+/// The application refuses the connection.
+pub fn service<A: Application>(app: &A, prefix: &str) -> Result<ActixService, A::Error> {
+    let actix = Actix::new();
+    app.connect(actix.clone(), ConnectOptions::new().prefix(prefix))?;
+    Ok(actix.service())
+}

@@ -14,12 +14,12 @@ use actix_service::{Service, ServiceFactory, fn_factory, fn_service};
 use futures_util::FutureExt as _;
 use futures_util::future::{Either, select};
 use pointwork_core::adapter::{AdapterState, CUT_TIME};
-use pointwork_core::{BoxFuture, Protocols, Router, ServerOptions};
+use pointwork_core::{BoxFuture, Peer, Protocols, ServerOptions};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use crate::answer::answer;
+use crate::answer::serve;
 use crate::connection::{Connection, Io};
 use crate::state::{ConnectionState, LINGER};
 
@@ -36,7 +36,7 @@ const MOST_HEADER_BYTES: u32 = 128 * 1024;
 type OpenConnections = Arc<watch::Sender<()>>;
 
 /// Serves a listener until the signal, or until an error shows that it cannot.
-pub(crate) async fn run(adapter: Arc<AdapterState<Router>>, listener: TcpListener, signal: BoxFuture<'static, ()>) {
+pub(crate) async fn run(adapter: Arc<AdapterState>, listener: TcpListener, signal: BoxFuture<'static, ()>) {
     adapter.warn_not_kept(&not_kept(adapter.options()));
     let failed = |error: &io::Error| adapter.report(format!("the server cannot be started: {error}"));
     let connections = OpenConnections::default();
@@ -70,11 +70,7 @@ pub(crate) async fn run(adapter: Arc<AdapterState<Router>>, listener: TcpListene
     let _ = timeout(CUT_TIME, connections.closed()).await;
 }
 
-fn server(
-    adapter: &Arc<AdapterState<Router>>,
-    listener: TcpListener,
-    connections: &OpenConnections,
-) -> io::Result<Server> {
+fn server(adapter: &Arc<AdapterState>, listener: TcpListener, connections: &OpenConnections) -> io::Result<Server> {
     let most = adapter.options().max_connections;
     let cores = available_parallelism().map_or(1, NonZeroUsize::get);
     let workers = cores.min(MOST_WORKERS).min(most);
@@ -92,7 +88,7 @@ fn server(
 
 /// The service of one worker: actix-http's HTTP/1, with nothing between it and the core.
 fn factory(
-    adapter: Arc<AdapterState<Router>>,
+    adapter: Arc<AdapterState>,
     connections: OpenConnections,
     shutdown: GracefulShutdownSignal,
 ) -> impl ServiceFactory<TcpStream, Config = (), Response = (), Error = (), InitError = ()> {
@@ -119,7 +115,8 @@ fn factory(
         })
         .h1(fn_service(move |mut request: Request| {
             let (payload, connection) = (request.take_payload(), request.take_conn_data());
-            answer(&adapter, request.head(), None, payload, connection).map(Ok::<_, actix_http::Error>)
+            let peer = Peer::new(request.peer_addr(), false);
+            serve(&adapter, (request.head(), peer), payload, connection).map(Ok::<_, actix_http::Error>)
         }));
     let h1 = Rc::new(h1);
     fn_factory(move || {

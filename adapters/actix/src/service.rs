@@ -1,86 +1,55 @@
-//! The adapter as a service of actix-web.
+//! The adapter as a service of actix-web, below a prefix.
 
-use std::future::{Ready, ready};
 use std::sync::Arc;
 
-use actix_service::{Service, ServiceFactory};
-use actix_web::dev::{AppService, HttpServiceFactory, ResourceDef, ServiceRequest, ServiceResponse};
-use actix_web::{HttpMessage, HttpResponse};
-use futures_util::future::LocalBoxFuture;
+use actix_service::fn_service;
+use actix_web::dev::{AppService, HttpServiceFactory, ResourceDef, ServiceRequest};
+use actix_web::guard::{Guard, GuardContext};
 use pointwork_core::adapter::AdapterState;
-use pointwork_core::{Extensions, Router};
 
-use crate::answer::answer;
+use crate::answer::mounted;
+use crate::request;
 
-/// The adapter as a service of actix-web (spec A9).
+/// The adapter as a service of actix-web, which answers everything below the prefix of its connection (spec A9).
 ///
-/// [`Actix::service`](crate::Actix::service) returns it. It is cheap to clone, always ready, and sees later routes as they
-/// are published. Give it to `default_service` of an `App` or a scope, where it gets every request that no other route
-/// takes; or to `service`, where it gets every request that reaches it, and the routes after it get none.
+/// [`Actix::service`](crate::Actix::service) and [`service`](crate::service) return it, for the function `service` of an
+/// `App`, of a scope or of a `ServiceConfig`. At or below the prefix it answers every request that reaches it, 404, 405 and
+/// 503 too; any other goes on to the services registered after it, and to the default service. It is cheap to clone, and
+/// sees later routes as they are published.
+///
+/// actix-web asks its services in the order in which they were registered. One that comes before this and takes a path below
+/// the prefix hides the routes there; the application cannot see that (spec A10). With a prefix of `/` it takes everything
+/// that the services before it left.
 ///
 /// # Scopes
 ///
-/// A scope of actix-web chooses requests by their prefix, and leaves the path as the client sent it. So the routes have
-/// to begin with the prefix too, by `connect_to(adapter, prefix)`: the prefix is given twice, once to
-/// the scope and once to the application, and stands in the path once (spec G1, G5). Frameworks whose mounting takes the
-/// prefix off would need it doubled (spec G6).
+/// A scope of actix-web chooses requests by their prefix, and leaves the path as the client sent it. So inside
+/// `web::scope("/api")` the connection needs the prefix `api` too: it is given twice, and stands in the path once (spec G1,
+/// G5). Frameworks whose mounting takes the prefix off would need it doubled (spec G6). A request of the scope that is not
+/// below the prefix goes to the scope's other services.
 ///
 /// # Middleware
 ///
-/// A middleware runs before the route is known, and sees no parameters of it (spec H2); `match_info` and
-/// `match_pattern` hold what the user's own scopes matched. [`Extensions`](pointwork_core::Extensions) that it puts into
-/// the request reach the handler:
+/// That of the `App` and of a scope around it runs before the route is known, and sees no parameters of it (spec H2);
+/// `match_info` and `match_pattern` hold what the user's own scopes matched. [`Extensions`](pointwork_core::Extensions) that
+/// it puts into the request reach the handler. A middleware for the user's own services alone goes around these, in a
+/// `web::scope("")` that is registered after this service.
 ///
 /// ```
-/// use actix_web::dev::Service;
-/// use actix_web::{App, HttpMessage, test};
+/// use actix_web::{App, test, web};
 /// use pointwork_actix::Actix;
-/// use pointwork_core::Extensions;
 ///
 /// # actix_rt::System::new().block_on(async {
 /// let actix = Actix::new();
-/// let app = App::new().default_service(actix.service()).wrap_fn(|request, next| {
-///     let user = Extensions::default();
-///     user.set("user", "ada");
-///     request.extensions_mut().insert(user);
-///     next.call(request)
-/// });
+/// // app.connect_to(actix.clone(), ConnectOptions::new().prefix("api"))
+/// let app = App::new().service(actix.service()).route("/mine", web::get().to(async || "mine"));
 /// let app = test::init_service(app).await;
-/// let reply = test::call_service(&app, test::TestRequest::default().to_request()).await;
-/// assert_eq!(reply.status(), 503, "nothing is published yet");
+/// let reply = test::call_service(&app, test::TestRequest::with_uri("/mine").to_request()).await;
+/// assert_eq!(reply.status(), 200);
 /// # });
 /// ```
 #[derive(Clone, Debug)]
-pub struct ActixService(pub(crate) Arc<AdapterState<Router>>);
-
-impl Service<ServiceRequest> for ActixService {
-    type Response = ServiceResponse;
-    type Error = actix_web::Error;
-    /// Dropping it cancels the handler.
-    type Future = LocalBoxFuture<'static, Result<ServiceResponse, actix_web::Error>>;
-
-    actix_service::always_ready!();
-
-    fn call(&self, request: ServiceRequest) -> Self::Future {
-        let (request, payload) = request.into_parts();
-        let extensions = request.extensions().get::<Extensions>().cloned();
-        let reply = answer(&self.0, request.head(), extensions, payload, None);
-        Box::pin(async move { Ok(ServiceResponse::new(request, HttpResponse::from(reply.await))) })
-    }
-}
-
-impl ServiceFactory<ServiceRequest> for ActixService {
-    type Response = ServiceResponse;
-    type Error = actix_web::Error;
-    type Config = ();
-    type Service = Self;
-    type InitError = ();
-    type Future = Ready<Result<Self, ()>>;
-
-    fn new_service(&self, (): ()) -> Self::Future {
-        ready(Ok(self.clone()))
-    }
-}
+pub struct ActixService(pub(crate) Arc<AdapterState>);
 
 impl HttpServiceFactory for ActixService {
     fn register(self, config: &mut AppService) {
@@ -89,6 +58,20 @@ impl HttpServiceFactory for ActixService {
         } else {
             ResourceDef::prefix("")
         };
-        config.register_service(everything, None, self, None);
+        let state = self.0.clone();
+        let service = fn_service(move |request: ServiceRequest| {
+            let head = request::convert(request.head(), None);
+            mounted(request, head, |request| state.respond(request))
+        });
+        config.register_service(everything, Some(vec![Box::new(Below(self.0))]), service, None);
+    }
+}
+
+/// Lets the requests below the prefix pass.
+struct Below(Arc<AdapterState>);
+
+impl Guard for Below {
+    fn check(&self, context: &GuardContext<'_>) -> bool {
+        self.0.covers(context.head().uri.path())
     }
 }

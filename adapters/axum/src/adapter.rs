@@ -1,7 +1,7 @@
 //! The adapter: its handle, and the ways to serve it.
 
 use std::convert::Infallible;
-use std::future::{Future, ready};
+use std::future::{Future, Ready, ready};
 use std::sync::Arc;
 
 use axum::extract::Request;
@@ -9,13 +9,14 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::Route;
 use futures_util::FutureExt as _;
 use hyper::body::Incoming;
-use pointwork_core::adapter::{AdapterState, not_ready};
-use pointwork_core::{Error, Router, Serving, Staged, adapter_handle};
+use pointwork_core::adapter::AdapterState;
+use pointwork_core::{Error, ErrorKind, Router, Serving, Staged, adapter_handle};
 use tokio::net::TcpListener;
 use tower::util::service_fn;
 use tower::{Layer, Service};
 
-use crate::{reply, table};
+use crate::layer::AxumLayer;
+use crate::{reply, syntax, table};
 
 /// Adapter A: serves an application's routes on axum (spec A2).
 ///
@@ -35,8 +36,8 @@ adapter_handle! {
     Axum { name: "axum", layers: Vec::new() }
 
     fn stage(&self, router: Arc<Router>) -> Result<Staged, Error> {
-        let table = table::table(router, self.state.options().body_timeout);
-        Ok(self.state.stage(self.layers.iter().fold(table, |table, add| add(table))))
+        let table = table::table(&router.with_body_timeout(self.state.options().body_timeout));
+        Ok(self.state.stage(&router, self.layers.iter().fold(table, |table, add| add(table))))
     }
 }
 
@@ -89,22 +90,99 @@ impl Axum {
         pointwork_server::serve(&self.state, listener, service)
     }
 
-    /// The adapter as a router of axum's, to be merged into an application that already exists, with its middleware around
-    /// it (spec A9).
+    /// The user's application with the adapter in front of it (spec A9). A request is the adapter's only if a route takes its
+    /// path and method, HEAD by GET included; everything else goes on untouched, its body unread: to the user's routes,
+    /// their layers, their fallback.
     ///
-    /// It answers every request that reaches it, as the fallback: [merge](axum::Router::merge) it beside your own routes,
-    /// which then come first. It sees later tables as they are published. An application can have one fallback only.
+    /// It takes the user's router when it is finished, with its routes, fallback, layers and state. The result takes further
+    /// layers, which stand around both. But *a route that is added to the result comes before the adapter's, and a fallback
+    /// that is added, or merged, takes the place of the adapter and the whole application* (spec A10).
     ///
-    /// [Nesting](axum::Router::nest) it takes the prefix off the path, and the routes match the rest: they must not have the
-    /// prefix as well, or the path doubles (spec G6). [`Extensions`](pointwork_core::Extensions) that a layer puts into the
-    /// request's extensions reach the context. Call it within a tokio runtime with time enabled.
+    /// It sees later tables as they are published. Before the first one, and after the application was closed, everything
+    /// goes on to the user's routes.
     ///
-    /// A layer around it runs before axum matches a path of the table. It finds the
-    /// [`MatchedPath`](axum::extract::MatchedPath) afterwards, in the extensions of the reply, see the
-    /// [crate's docs](crate#the-matched-path); give a layer that needs it earlier to [`layer`](Self::layer).
-    pub fn router(&self) -> axum::Router {
+    /// The layers [given to the adapter](Self::layer) run for the requests that the adapter answers. They cannot change the
+    /// route: it is found before they run. [`Extensions`](pointwork_core::Extensions) that a layer around the result puts
+    /// into the request's extensions reach the context. Call it within a tokio runtime with time enabled.
+    ///
+    /// ```
+    /// use axum::Router;
+    /// use axum::routing::get;
+    /// use pointwork_axum::Axum;
+    ///
+    /// let axum = Axum::new();
+    /// // app.connect_to(axum.clone(), …)
+    /// let own: Router = Router::new()
+    ///     .route("/own", get(async || "my own"))
+    ///     .fallback(async || "my fallback");
+    /// let app = axum.in_front_of(own);
+    /// // .layer(…), then axum::serve(listener, app)
+    /// # drop(app);
+    /// ```
+    pub fn in_front_of(&self, router: axum::Router) -> axum::Router {
+        axum::Router::new().fallback_service(self.in_front().layer(router))
+    }
+
+    /// The adapter as a tower layer, for a service other than a router of axum; otherwise as
+    /// [`in_front_of`](Self::in_front_of).
+    ///
+    /// [`axum::Router::layer`] is not the place for it: there a layer stands around each route, behind axum's own match, and
+    /// not around a fallback that is set later.
+    pub fn in_front(&self) -> AxumLayer {
+        AxumLayer(self.state.clone())
+    }
+
+    /// The adapter as a router of axum's that answers everything below the prefix of its connection, with 404, 405 and 503
+    /// too (spec A9). [Merge](axum::Router::merge) it into the user's application, beside the user's own routes and fallback.
+    ///
+    /// It has path routes for the prefix and everything below it, and no fallback. So it can be merged at any place, before
+    /// or after the user's fallback is set; a route of the user's below the prefix comes first where it is more specific,
+    /// such as `/api/own`; and axum panics where one has the same path, such as `/api/{*rest}`. Without a prefix it answers
+    /// everything that no route of the user's takes. Routes that are not below the prefix are warned of and shown as
+    /// unavailable (spec A10).
+    ///
+    /// [Nesting](axum::Router::nest) takes its path off the target, and the routes match the rest: nested at `/api` *with
+    /// the prefix `api` as well*, the path doubles to `/api/api/…` (spec G6). Later tables, layers and extensions are as in
+    /// [`in_front_of`](Self::in_front_of).
+    ///
+    /// # Errors
+    /// [`Adapter`](ErrorKind::Adapter) if the adapter is not connected yet, or if the prefix has 25 parameters or more, which
+    /// axum cannot hold.
+    ///
+    /// ```
+    /// use axum::Router;
+    /// use axum::routing::get;
+    /// use pointwork_axum::Axum;
+    ///
+    /// # fn mount(axum: &Axum) -> Result<Router, pointwork_core::Error> {
+    /// // app.connect_to(axum.clone(), ConnectOptions::new().prefix("api"))
+    /// Ok(Router::new()
+    ///     .route("/own", get(async || "my own"))
+    ///     .merge(axum.router()?)
+    ///     .fallback(async || "my fallback"))
+    /// # }
+    /// # assert!(mount(&Axum::new()).is_err());
+    /// ```
+    pub fn router(&self) -> Result<axum::Router, Error> {
+        let error = |message| Err(Error::new(ErrorKind::Adapter, message));
+        let Some(prefix) = self.state.prefix() else {
+            return error("the adapter `axum` is not connected, expected a connection before `router`".to_owned());
+        };
+        let Some(paths) = syntax::below(&prefix) else {
+            return error(format!(
+                "the prefix `{prefix}` has too many parameters for axum, expected at most 24"
+            ));
+        };
+        self.state.mount_below();
         let state = self.state.clone();
-        axum::Router::new().fallback_service(service_fn(move |request| respond(&state, request)))
+        let service = service_fn(move |request: Request| match state.load() {
+            Some(published) => table::call(&published.table, request).left_future(),
+            None => unavailable(&state, &request).right_future(),
+        });
+        // A merged router checks paths as the stricter of the two does, and these need no check.
+        let router = axum::Router::new().without_v07_checks();
+        let add = |router: axum::Router, path: &String| router.route_service(path, service.clone());
+        Ok(paths.iter().fold(router, add))
     }
 }
 
@@ -114,7 +192,13 @@ fn respond(
     request: Request,
 ) -> impl Future<Output = Result<Response, Infallible>> + Send + use<> {
     match state.load() {
-        Some(table) => axum::Router::clone(&table).call(request).left_future(),
-        None => ready(Ok(reply::convert(not_ready(request.method())))).right_future(),
+        Some(published) => published.table.clone().call(request).left_future(),
+        None => unavailable(state, &request).right_future(),
     }
+}
+
+fn unavailable(state: &AdapterState<axum::Router>, request: &Request) -> Ready<Result<Response, Infallible>> {
+    ready(Ok(reply::convert(
+        state.unavailable(request.method(), request.headers()),
+    )))
 }

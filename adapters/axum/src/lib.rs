@@ -14,19 +14,27 @@
 //! # }
 //! ```
 //!
-//! Or mount its [`router`](Axum::router) in an application of your own, with your middleware around it (spec A9):
+//! # In an application that already exists
+//!
+//! There are two ways, each with your own routes, fallback, layers and state (spec A9):
+//!
+//! | way | requests of Pointwork | other requests | function |
+//! |---|---|---|---|
+//! | in front | those whose path and method a route takes | your routes and your fallback | [`in_front_of`](Axum::in_front_of), [`in_front`](Axum::in_front) |
+//! | below a prefix | all below the prefix, with 404 and 405 | your routes and your fallback | [`router`](Axum::router) |
+//!
+//! The functions of the crate connect a new adapter as well, in one call: [`in_front_of()`], [`in_front()`], [`router()`].
 //!
 //! ```
 //! use axum::Router;
 //! use axum::routing::get;
-//! use pointwork_axum::Axum;
 //!
-//! let axum = Axum::new();
-//! let app: Router = Router::new()
-//!     .route("/own", get(|| async { "my own" }))
-//!     .merge(axum.router());
-//! // .layer(…), then axum::serve(listener, app)
-//! # drop(app);
+//! # fn mount<A: pointwork_core::Application>(app: &A) -> Result<Router, A::Error> {
+//! let own = Router::new().route("/own", get(async || "my own"));
+//! let router = pointwork_axum::in_front_of(app, own)?;
+//! // .layer(…), then axum::serve(listener, router)
+//! # Ok(router)
+//! # }
 //! ```
 //!
 //! # How routes are registered
@@ -39,8 +47,9 @@
 //! # The matched path
 //!
 //! [`MatchedPath`](axum::extract::MatchedPath) is the pattern in axum's syntax, `/users/{id}`, with all of the application's
-//! prefix. Layers [given to the adapter](Axum::layer) find it in the request, and layers around
-//! [`router`](Axum::router) in the extensions of the reply, unless a layer given to the adapter answered instead.
+//! prefix. Layers [given to the adapter](Axum::layer) find it in the request, and layers around a mount in the extensions of
+//! the reply, unless a layer given to the adapter answered instead. In the request, a layer around a mount finds none in
+//! front of your routes, and below a prefix the path of the mount, `/api/{*…}`; it never finds a parameter.
 //!
 //! - Routes that differ in nothing but the names of their parameters share one path: it has the names of the first of
 //!   them, in the order registered.
@@ -60,9 +69,45 @@
 //! with two framings by itself, which `serve` [refuses](pointwork_server#why-it-follows-the-framing).
 
 mod adapter;
+mod layer;
 mod reply;
 mod syntax;
 mod table;
 
+use pointwork_core::Application;
+
 pub use adapter::Axum;
-pub use pointwork_core::{Http2Options, Protocols, ServerOptions, Serving};
+pub use layer::{AxumLayer, Mounted};
+pub use pointwork_core::{ConnectOptions, Http2Options, Protocols, ServerOptions, Serving};
+
+/// Connects a new adapter to an application: a router that puts its routes in front of a finished one; see
+/// [`Axum::in_front_of`].
+///
+/// # Errors
+/// The application refuses the connection.
+pub fn in_front_of<A: Application>(app: &A, router: axum::Router) -> Result<axum::Router, A::Error> {
+    let axum = Axum::new();
+    app.connect(axum.clone(), ConnectOptions::new())?;
+    Ok(axum.in_front_of(router))
+}
+
+/// Connects a new adapter to an application: a tower layer that puts its routes in front of a service; see
+/// [`Axum::in_front`].
+///
+/// # Errors
+/// The application refuses the connection.
+pub fn in_front<A: Application>(app: &A) -> Result<AxumLayer, A::Error> {
+    let axum = Axum::new();
+    app.connect(axum.clone(), ConnectOptions::new())?;
+    Ok(axum.in_front())
+}
+
+/// Connects a new adapter to an application: a router that answers everything below a prefix; see [`Axum::router`].
+///
+/// # Errors
+/// The application refuses the connection, or axum the prefix.
+pub fn router<A: Application>(app: &A, prefix: &str) -> Result<axum::Router, A::Error> {
+    let axum = Axum::new();
+    app.connect(axum.clone(), ConnectOptions::new().prefix(prefix))?;
+    Ok(axum.router()?)
+}

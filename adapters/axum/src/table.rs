@@ -2,17 +2,19 @@
 
 use std::convert::Infallible;
 use std::future::Future;
+use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
-use axum::extract::{MatchedPath, Request};
+use axum::extract::{ConnectInfo, MatchedPath, Request};
 use axum::response::Response;
+use axum::routing::future::RouteFuture;
 use axum::routing::{MethodFilter, MethodRouter, any_service};
 use futures_util::FutureExt as _;
 use http::Method;
-use pointwork_core::Router;
 use pointwork_core::routing::{Shape, ShapeId};
+use pointwork_core::{Claim, Peer, Router};
 use pointwork_server::request_body;
+use tower::Service as _;
 use tower::util::{ServiceExt as _, service_fn};
 
 use crate::{reply, syntax};
@@ -30,24 +32,42 @@ const VERBS: [(Method, MethodFilter); 7] = [
 ];
 
 /// The router that answers requests until the next table. Dropping it, with the last request that pins it, drops the core's.
-pub(crate) fn table(router: Arc<Router>, body_timeout: Option<Duration>) -> axum::Router {
+pub(crate) fn table(router: &Router) -> axum::Router {
     let answer = |hint: Option<ShapeId>| {
         let router = router.clone();
-        service_fn(move |request| respond(&router, hint, body_timeout, request))
+        service_fn(move |request| respond(&router, hint, request))
     };
     native(router.shapes(), |shape| answer(Some(shape)), answer(None))
 }
 
+/// Sends a request into a table. The path that the user's own router matched is dropped: axum would put it before the one
+/// that it matches here.
+pub(crate) fn call(table: &axum::Router, mut request: Request) -> RouteFuture<Infallible> {
+    request.extensions_mut().remove::<MatchedPath>();
+    table.clone().call(request)
+}
+
+/// Answers a request on the route that it carries as a [`Claim`], or on the one that the router finds.
 fn respond(
     router: &Router,
     hint: Option<ShapeId>,
-    body_timeout: Option<Duration>,
     request: Request,
 ) -> impl Future<Output = Result<Response, Infallible>> + Send + use<> {
     // For the layers outside, which saw the request before axum matched it.
     let matched = request.extensions().get::<MatchedPath>().cloned();
-    let request = request.map(|body| request_body(body).within(body_timeout, router.executor()));
-    router.respond(hint, request).map(|reply| {
+    let mut request = request.map(request_body);
+    let extensions = request.extensions_mut();
+    if extensions.get::<Peer>().is_none()
+        && let Some(ConnectInfo(address)) = extensions.get::<ConnectInfo<SocketAddr>>()
+    {
+        let peer = Peer::new(*address, false);
+        extensions.insert(peer);
+    }
+    let reply = match extensions.remove::<Claim>() {
+        Some(claim) => claim.respond(request).left_future(),
+        None => router.respond(hint, request).right_future(),
+    };
+    reply.map(|reply| {
         let mut reply = reply::convert(reply);
         if let Some(matched) = matched {
             reply.extensions_mut().insert(matched);

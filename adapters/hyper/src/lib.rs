@@ -22,9 +22,33 @@
 //! invalid ones that hyper accepts with a 400 of its own: no `Host` or several, bad escapes, and so on (spec A8, P8).
 
 mod adapter;
+mod layer;
 mod service;
 
+use pointwork_core::Application;
+
 pub use adapter::Hyper;
-pub use pointwork_core::{Http2Options, Protocols, ServerOptions, Serving};
+pub use layer::{HyperLayer, Mounted};
+pub use pointwork_core::{ConnectOptions, Http2Options, Protocols, ServerOptions, Serving};
 pub use pointwork_server::BoxError;
 pub use service::{HyperService, Replying};
+
+/// Connects a new adapter to an application: a layer that puts its routes in front of a service; see [`Hyper::in_front`].
+///
+/// # Errors
+/// The application refuses the connection.
+pub fn in_front<A: Application>(app: &A) -> Result<HyperLayer, A::Error> {
+    let hyper = Hyper::new();
+    app.connect(hyper.clone(), ConnectOptions::new())?;
+    Ok(hyper.in_front())
+}
+
+/// Connects a new adapter to an application: a layer that answers everything below a prefix; see [`Hyper::below`].
+///
+/// # Errors
+/// The application refuses the connection.
+pub fn below<A: Application>(app: &A, prefix: &str) -> Result<HyperLayer, A::Error> {
+    let hyper = Hyper::new();
+    app.connect(hyper.clone(), ConnectOptions::new().prefix(prefix))?;
+    Ok(hyper.below())
+}

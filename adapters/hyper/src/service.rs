@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Body as HttpBody;
 use pointwork_core::adapter::AdapterState;
-use pointwork_core::{Body, BoxFuture, Router};
+use pointwork_core::{Body, BoxFuture};
 use pointwork_server::{BoxError, request_body};
 
 /// The adapter as a [`tower_service::Service`] and a [`hyper::service::Service`] (spec A9).
@@ -46,7 +46,7 @@ use pointwork_server::{BoxError, request_body};
 /// # }
 /// ```
 #[derive(Clone, Debug)]
-pub struct HyperService(pub(crate) Arc<AdapterState<Router>>);
+pub struct HyperService(pub(crate) Arc<AdapterState>);
 
 impl<B> tower_service::Service<Request<B>> for HyperService
 where

@@ -13,7 +13,7 @@ use salvo_core::conn::SocketAddr;
 use salvo_core::{ConnCtrl, Service};
 use tokio::net::TcpListener;
 
-use crate::handler::{CatchAll, WholePath};
+use crate::handler::{CatchAll, SalvoHoop, WholePath};
 use crate::request::Unobserved;
 
 /// Adapter D: serves an application's routes on salvo (spec A4).
@@ -22,14 +22,14 @@ use crate::request::Unobserved;
 /// through it, and keep one to [`serve`](Self::serve) with. Until the first routes are published every request gets 503.
 #[derive(Clone)]
 pub struct Salvo {
-    state: Arc<AdapterState<Router>>,
+    state: Arc<AdapterState>,
 }
 
 adapter_handle! {
     Salvo { name: "salvo" }
 
     fn stage(&self, router: Arc<Router>) -> Result<Staged, Error> {
-        Ok(self.state.stage(Router::clone(&router)))
+        Ok(self.state.stage(&router, ()))
     }
 }
 
@@ -39,7 +39,7 @@ impl Salvo {
     /// A [`Service`] of salvo's answers, on the server of [`pointwork_server`], with the limits and timeouts of the
     /// [options](pointwork_core::ServerOptions).
     pub fn serve(&self, listener: TcpListener) -> Serving {
-        let salvo = Arc::new(Service::new(self.router()).hyper_handler(
+        let salvo = Arc::new(Service::new(self.router_of(WholePath::Any)).hyper_handler(
             SocketAddr::Unknown,
             SocketAddr::Unknown,
             Scheme::HTTP,
@@ -57,11 +57,16 @@ impl Salvo {
         pointwork_server::serve(&self.state, listener, service)
     }
 
-    /// The adapter as a router of salvo's, to be pushed into an application that already exists, with its middleware
-    /// around it (spec A9).
+    /// The adapter as a hoop of a [`Service`], in front of the user's routers (spec A9). A request is the adapter's only if a
+    /// route takes its path and method, HEAD by GET included; everything else goes on untouched, its body unread: to the
+    /// user's routers and catcher.
     ///
-    /// It answers every request that reaches it, with 404 and 405 too, and sees later tables as they are published. salvo
-    /// tries its routers in their order, so push it last: no router behind it is tried.
+    /// *Give it to [`Service::hoop`], not to [`Router::hoop`](salvo_core::Router::hoop)*: a router's hoop runs only when a
+    /// route of the user's matched, and the routes of the application would be lost without a warning (spec A10). Hoops
+    /// that are added before it stand around both; a hoop of a router stands around the user's own routes alone.
+    ///
+    /// It sees later tables as they are published. Before the first one, and after the application was closed, everything
+    /// goes on to the user's routers.
     ///
     /// ```
     /// use pointwork_salvo::Salvo;
@@ -78,20 +83,54 @@ impl Salvo {
     /// }
     ///
     /// let salvo = Salvo::new();
+    /// // app.connect_to(salvo.clone(), …)
+    /// let router = Router::with_path("own").get(own);
+    /// let service = Service::new(router).hoop(mark).hoop(salvo.in_front());
+    /// // Server::new(acceptor).serve(service)
+    /// # drop(service);
+    /// ```
+    ///
+    /// # Hoops that refuse
+    /// Where no router matched, salvo sets 404 or 405 before the hoops run, and runs them all, whatever they set. The adapter
+    /// does not answer a request that a hoop before it has refused, by any other status from 300 on or by a body.
+    /// *A hoop that refuses by a bare 404 or 405 has to call [`skip_rest`](salvo_core::FlowCtrl::skip_rest).*
+    ///
+    /// The docs of [`router`](Self::router) state the rest of the rules for a middleware.
+    pub fn in_front(&self) -> SalvoHoop {
+        SalvoHoop(self.state.clone())
+    }
+
+    /// The adapter as a router of salvo's that answers everything below the prefix of its connection, with 404, 405 and 503
+    /// too (spec A9). Push it among the user's routers.
+    ///
+    /// salvo tries its routers in their order. Those behind this one are tried for all other paths, a `{**rest}` that is the
+    /// user's fallback too; those before it come first below the prefix as well. Without a prefix, it takes every request
+    /// that reaches it. It takes none until it is connected. Routes that are not below the prefix are warned of and shown as
+    /// unavailable (spec A10).
+    ///
+    /// ```
+    /// use pointwork_salvo::Salvo;
+    /// use salvo_core::prelude::*;
+    ///
+    /// #[handler]
+    /// async fn own() -> &'static str {
+    ///     "my own"
+    /// }
+    ///
+    /// let salvo = Salvo::new();
+    /// // app.connect_to(salvo.clone(), ConnectOptions::new().prefix("api"))
     /// let router = Router::new()
-    ///     .hoop(mark)
-    ///     .push(Router::with_path("own").get(own))
-    ///     .push(salvo.router());
+    ///     .push(salvo.router())
+    ///     .push(Router::with_path("own").get(own));
     /// // Server::new(acceptor).serve(router)
     /// # drop(router);
     /// ```
     ///
     /// # Prefixes
-    /// A [path](salvo_core::Router::path) before it decides which requests come in, and takes nothing off the target: the
-    /// routes match the whole path, as the client sent it, which is also the context's (spec G5). So an application
-    /// under `Router::with_path("api")` needs `api` as its global prefix. A middleware that does take a prefix off, by
-    /// [`set_uri`](salvo_core::Request::set_uri), makes the path double if the application has the prefix as well
-    /// (spec G6).
+    /// The prefix is compared with the path as the client sent it, segment by segment. A
+    /// [path](salvo_core::Router::path) of salvo's before the router takes nothing off the target: under
+    /// `Router::with_path("api")` the prefix is still `api`, and the context's path is the whole one (spec G5). A middleware
+    /// that takes a prefix off, by [`set_uri`](salvo_core::Request::set_uri), makes the path double (spec G6).
     ///
     /// # Middleware
     /// Named values for the context and the log go into an [`Extensions`](pointwork_core::Extensions), in the request's
@@ -106,6 +145,11 @@ impl Salvo {
     ///
     /// No [`Catcher`](salvo_core::catcher::Catcher) replaces a reply, not even one without a body.
     pub fn router(&self) -> salvo_core::Router {
-        salvo_core::Router::with_filter(WholePath).goal(CatchAll(self.state.clone()))
+        self.state.mount_below();
+        self.router_of(WholePath::Below(self.state.clone()))
+    }
+
+    fn router_of(&self, paths: WholePath) -> salvo_core::Router {
+        salvo_core::Router::with_filter(paths).goal(CatchAll(self.state.clone()))
     }
 }

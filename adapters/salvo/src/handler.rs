@@ -1,9 +1,9 @@
-//! The catch-all handler, which passes every request on to the core.
+//! The handlers, which pass requests on to the core.
 
 use std::sync::Arc;
 
-use pointwork_core::Router;
 use pointwork_core::adapter::AdapterState;
+use salvo_core::http::StatusCode;
 use salvo_core::routing::{Filter, PathState};
 use salvo_core::{Depot, FlowCtrl, Handler, Request, Response, async_trait};
 
@@ -14,18 +14,27 @@ const LONGEST_PATH: usize = usize::MAX / 2;
 
 /// Takes the rest of the path, like `{**rest}` but without a parameter, which no middleware shall see (spec H2).
 #[derive(Debug)]
-pub(crate) struct WholePath;
+pub(crate) enum WholePath {
+    Any,
+    /// Only a path that the adapter's prefix covers.
+    Below(Arc<AdapterState>),
+}
 
 #[async_trait]
 impl Filter for WholePath {
-    async fn filter(&self, _: &mut Request, path: &mut PathState<'_>) -> bool {
+    async fn filter(&self, req: &mut Request, path: &mut PathState<'_>) -> bool {
+        if let Self::Below(state) = self
+            && !state.covers(req.uri().path())
+        {
+            return false;
+        }
         path.forward(LONGEST_PATH);
         true
     }
 }
 
 /// Answers each request on the core's router of that moment.
-pub(crate) struct CatchAll(pub(crate) Arc<AdapterState<Router>>);
+pub(crate) struct CatchAll(pub(crate) Arc<AdapterState>);
 
 #[async_trait]
 impl Handler for CatchAll {
@@ -33,4 +42,34 @@ impl Handler for CatchAll {
         let request = request::take(req, depot).await;
         reply::put(self.0.respond(request).await, res);
     }
+}
+
+/// The adapter as a hoop of salvo's [`Service`](salvo_core::Service), in front of its routers (spec A9):
+/// [`Salvo::in_front`](crate::Salvo::in_front) returns it.
+#[derive(Clone, Debug)]
+pub struct SalvoHoop(pub(crate) Arc<AdapterState>);
+
+#[async_trait]
+impl Handler for SalvoHoop {
+    async fn handle(&self, req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
+        if is_answered(res) {
+            return;
+        }
+        let Some(claim) = request::claim(&self.0, req) else {
+            return;
+        };
+        let request = request::take(req, depot).await;
+        reply::put(claim.respond(request).await, res);
+        ctrl.skip_rest();
+    }
+}
+
+/// Whether a hoop before has refused the request. Where no router matched, salvo runs the next hoop all the same, on a
+/// response that begins with 404 or 405.
+fn is_answered(res: &Response) -> bool {
+    let is_preset = matches!(
+        res.status_code,
+        Some(StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED)
+    );
+    res.is_stamped() && !(is_preset && res.body.is_none())
 }

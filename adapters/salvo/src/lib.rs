@@ -1,7 +1,6 @@
 //! Adapter D: serves [Pointwork](pointwork_core) on salvo, over HTTP/1.1 and HTTP/2 on one port (spec A4).
 //!
-//! [`Salvo`] is the adapter. Connect it to an application, then [`serve`](Salvo::serve) a listener with it, or push its
-//! [`router`](Salvo::router) into an application of your own, with your middleware around it (spec A9):
+//! [`Salvo`] is the adapter. Connect it to an application, then [`serve`](Salvo::serve) a listener with it:
 //!
 //! ```no_run
 //! use pointwork_salvo::Salvo;
@@ -15,11 +14,32 @@
 //! # }
 //! ```
 //!
+//! # In an application that already exists
+//!
+//! There are two ways, each with your own routers, catcher, depot and hoops (spec A9):
+//!
+//! | way | requests of Pointwork | other requests | function |
+//! |---|---|---|---|
+//! | in front | those whose path and method a route takes | your routers and catcher | [`in_front`](Salvo::in_front) |
+//! | below a prefix | all below the prefix, with 404 and 405 | your routers and catcher | [`router`](Salvo::router) |
+//!
+//! The functions of the crate connect a new adapter as well, in one call: [`in_front()`], [`router()`].
+//!
+//! ```
+//! use salvo_core::{Router, Service};
+//!
+//! # fn mount<A: pointwork_core::Application>(app: &A, own: Router) -> Result<Service, A::Error> {
+//! let service = Service::new(own).hoop(pointwork_salvo::in_front(app)?);
+//! // Server::new(acceptor).serve(service)
+//! # Ok(service)
+//! # }
+//! ```
+//!
 //! # How routes are registered
 //!
-//! salvo sees one entry, which takes every request, whatever its method (spec A4). It hands the request to the core, which
-//! alone decides, on the path as it came: salvo would decode it, and read `//` and a slash at the end as if they were not
-//! there. So no route can be lost to salvo's syntax, and nothing of a route shows in salvo's own values.
+//! salvo sees one entry, or one hoop, for requests of every method (spec A4). It hands the request to the core, which alone
+//! decides, on the path as it came: salvo would decode it, and read `//` and a slash at the end as if they were not there. So
+//! no route can be lost to salvo's syntax, and nothing of a route shows in salvo's own values.
 //!
 //! # What never reaches a route
 //!
@@ -45,5 +65,29 @@ mod handler;
 mod reply;
 mod request;
 
+use pointwork_core::Application;
+
 pub use adapter::Salvo;
-pub use pointwork_core::{Http2Options, Protocols, ServerOptions, Serving};
+pub use handler::SalvoHoop;
+pub use pointwork_core::{ConnectOptions, Http2Options, Protocols, ServerOptions, Serving};
+
+/// Connects a new adapter to an application: a hoop that puts its routes in front of a [`Service`](salvo_core::Service); see
+/// [`Salvo::in_front`].
+///
+/// # Errors
+/// The application refuses the connection.
+pub fn in_front<A: Application>(app: &A) -> Result<SalvoHoop, A::Error> {
+    let salvo = Salvo::new();
+    app.connect(salvo.clone(), ConnectOptions::new())?;
+    Ok(salvo.in_front())
+}
+
+/// Connects a new adapter to an application: a router that answers everything below a prefix; see [`Salvo::router`].
+///
+/// # Errors
+/// The application refuses the connection.
+pub fn router<A: Application>(app: &A, prefix: &str) -> Result<salvo_core::Router, A::Error> {
+    let salvo = Salvo::new();
+    app.connect(salvo.clone(), ConnectOptions::new().prefix(prefix))?;
+    Ok(salvo.router())
+}

@@ -2,9 +2,12 @@
 
 use std::io;
 
+use http::uri::Scheme;
 use http_body_util::{BodyExt as _, LengthLimitError};
-use pointwork_core::{Body, BodyError, Extensions};
+use pointwork_core::adapter::AdapterState;
+use pointwork_core::{Body, BodyError, Claim, Extensions, Peer};
 use pointwork_server::{BoxError, request_body};
+use salvo_core::conn::SocketAddr;
 use salvo_core::{Depot, Request};
 
 /// Marks a request of the adapter's own server: no middleware sees it, before or after.
@@ -21,14 +24,39 @@ pub(crate) async fn take(req: &mut Request, depot: &Depot) -> http::Request<Body
     *request.version_mut() = req.version();
     if req.extensions().get::<Unobserved>().is_some() {
         *request.headers_mut() = std::mem::take(req.headers_mut());
+        *request.extensions_mut() = std::mem::take(req.extensions_mut());
         return request;
     }
+    let peer = req.extensions().get().copied().unwrap_or_else(|| peer(req));
+    request.extensions_mut().insert(peer);
     *request.headers_mut() = req.headers().clone();
     let extensions = req.extensions().get::<Extensions>();
     if let Some(extensions) = extensions.or_else(|| depot.get_typed().ok()) {
         request.extensions_mut().insert(extensions.clone());
     }
     request
+}
+
+/// The route of the request, which stays as it is.
+pub(crate) fn claim(state: &AdapterState, req: &mut Request) -> Option<Claim> {
+    let (mut head, ()) = http::Request::new(()).into_parts();
+    head.method = req.method().clone();
+    head.uri = req.uri().clone();
+    head.version = req.version();
+    head.headers = std::mem::take(req.headers_mut());
+    let claim = state.claim(&head);
+    *req.headers_mut() = head.headers;
+    claim
+}
+
+/// The other end of the connection, as salvo knows it.
+fn peer(req: &Request) -> Peer {
+    let address = match req.remote_addr() {
+        SocketAddr::IPv4(address) => Some((*address).into()),
+        SocketAddr::IPv6(address) => Some((*address).into()),
+        _ => None,
+    };
+    Peer::new(address, *req.scheme() == Scheme::HTTPS)
 }
 
 async fn take_body(req: &mut Request) -> Body {

@@ -8,15 +8,17 @@ use pointwork_core::{Error, Router, Serving, Staged, adapter_handle};
 use tokio::net::TcpListener;
 use trillium::Method;
 
-use crate::{TrilliumHandler, server};
+use crate::handler::{Place, TrilliumHandler};
+use crate::server;
 
 /// Adapter B: serves an application's routes on trillium (spec A3).
 ///
 /// A handle that is cheap to clone; all clones are one adapter. Give one to the application, which publishes its routes
-/// through it, and keep one to [`serve`](Self::serve) with. Until the first routes are published every request gets 503.
+/// through it, and keep one to [`serve`](Self::serve) or to mount it with, [in front](Self::in_front) of handlers of your
+/// own or [below a prefix](Self::handler). Until the first routes are published every request that is its own gets 503.
 #[derive(Clone)]
 pub struct Trillium {
-    state: Arc<AdapterState<Router>>,
+    state: Arc<AdapterState>,
 }
 
 adapter_handle! {
@@ -34,7 +36,7 @@ adapter_handle! {
     }
 
     fn stage(&self, router: Arc<Router>) -> Result<Staged, Error> {
-        Ok(self.state.stage(Router::clone(&router)))
+        Ok(self.state.stage(&router, ()))
     }
 }
 
@@ -48,9 +50,17 @@ impl Trillium {
         Serving::new(|signal| server::run(state, listener, signal))
     }
 
-    /// The adapter as a trillium handler, to be mounted in an application that already exists, with its handlers before
-    /// and after it (spec A9).
+    /// The adapter as a handler in front of handlers of the user's (spec A9). A request is the adapter's only if a route takes
+    /// its path and method; every other connection is passed on untouched, its body unread.
+    pub fn in_front(&self) -> TrilliumHandler {
+        TrilliumHandler::new(self.state.clone(), Place::InFront)
+    }
+
+    /// The adapter as a handler that answers everything below the prefix of its connection, 404 and 405 too; every other
+    /// connection is passed on untouched (spec A9). Routes that are not below the prefix are warned of and shown as
+    /// unavailable (spec A10).
     pub fn handler(&self) -> TrilliumHandler {
-        TrilliumHandler::new(self.state.clone(), false)
+        self.state.mount_below();
+        TrilliumHandler::new(self.state.clone(), Place::Below)
     }
 }

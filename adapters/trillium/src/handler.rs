@@ -1,14 +1,15 @@
 //! The adapter as a handler.
 
 use std::borrow::Cow;
+use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::future::{Either, select};
 use http::request::Parts;
 use http::{Request, Response, StatusCode};
+use pointwork_core::Body;
 use pointwork_core::adapter::{AdapterState, BodyPump, empty_refusal};
-use pointwork_core::{Body, Router};
 use trillium::{Conn, Handler, Headers, Info, KnownHeaderName};
 
 use crate::disconnect::unless_disconnected;
@@ -18,10 +19,16 @@ use crate::{reply, request};
 
 /// The adapter as a [`trillium::Handler`] (spec A9).
 ///
-/// [`Trillium::handler`](crate::Trillium::handler) returns it. Put it behind handlers of your own in a tuple: they see the
-/// request first, and it answers every request that they did not halt, with 404 too, so that no handler behind it runs.
-/// Their `before_send` sees its reply. It is cheap to clone and sees later routes as they are published. It sets nothing in
-/// the connection's state.
+/// [`Trillium::in_front`](crate::Trillium::in_front) and [`Trillium::handler`](crate::Trillium::handler) return it. Put it
+/// into a tuple with handlers of your own. Those before it see every request; those behind it run only for requests that are
+/// not its own, which it passes on untouched. It halts the connection where it answers. It is cheap to clone, sees later
+/// routes as they are published, and sets nothing in the connection's state.
+///
+/// `before_send` of every handler in the tuple sees its replies, of those behind it too, since trillium calls it for halted
+/// connections. A handler behind it that is for your own routes alone does its work in `run`.
+///
+/// A `Router` of `trillium_router` that comes before it answers every OPTIONS, also for paths that it has no route for, unless
+/// it is built `without_options_handling`: the application cannot see that (spec A10).
 ///
 /// [`Extensions`](pointwork_core::Extensions) in the connection's state reach the handlers of the application. A router
 /// around it that matched with a `*` has taken its prefix off the path, and the routes match the rest: if the application
@@ -40,47 +47,54 @@ use crate::{reply, request};
 /// // app.connect_to(trillium.clone(), …)
 /// trillium_tokio::run_async((
 ///     |conn: Conn| async move { conn.with_response_header("x-served-by", "me") },
-///     trillium.handler(),
+///     trillium.in_front(),
+///     |conn: Conn| async move { conn.ok("not a route of the application") },
 /// ))
 /// .await;
 /// # }
 /// ```
 #[derive(Clone, Debug)]
 pub struct TrilliumHandler {
-    state: Arc<AdapterState<Router>>,
-    /// Whether the server around it is the adapter's own.
-    is_served: bool,
+    state: Arc<AdapterState>,
+    place: Place,
+}
+
+/// The requests that are the adapter's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// All, and the server around the handler is the adapter's own.
+    Alone,
+    /// Those that a route takes.
+    InFront,
+    /// All below the prefix.
+    Below,
 }
 
 impl TrilliumHandler {
-    pub(crate) fn new(state: Arc<AdapterState<Router>>, is_served: bool) -> Self {
-        Self { state, is_served }
+    pub(crate) fn new(state: Arc<AdapterState>, place: Place) -> Self {
+        Self { state, place }
     }
 }
 
 impl Handler for TrilliumHandler {
-    async fn run(&self, mut conn: Conn) -> Conn {
-        if let Some(socket) = Socket::below(&mut conn) {
-            socket.request_begins();
+    async fn run(&self, conn: Conn) -> Conn {
+        let state = &self.state;
+        match self.place {
+            Place::InFront => {
+                let claimed = request::head(&conn).and_then(|head| Some((state.claim(&head)?, head)));
+                let Some((claim, head)) = claimed else { return conn };
+                self.answer(conn, Ok(head), |request| claim.respond(request)).await
+            }
+            Place::Below if !state.covers(request::path(&conn).as_ref()) => conn,
+            Place::Below | Place::Alone => {
+                let head = self.head(&conn);
+                self.answer(conn, head, |request| state.respond(request)).await
+            }
         }
-        let mut rest = if request::body_length(&conn) == Some(0) {
-            Rest::None
-        } else {
-            Rest::Unread
-        };
-        let reply = self.exchange(&mut conn, &mut rest).await;
-        let ends = self.ends_connection(&conn, rest);
-        // Without a reply the client is gone, so any will do.
-        let reply = reply.unwrap_or_else(|| empty_refusal(StatusCode::INTERNAL_SERVER_ERROR));
-        reply::put(&mut conn, reply, ends);
-        if let Some(socket) = Socket::below(&mut conn) {
-            socket.reply_begins(rest == Rest::Unread);
-        }
-        conn.halt()
     }
 
     async fn init(&mut self, info: &mut Info) {
-        if self.is_served {
+        if self.place == Place::Alone {
             // trillium would announce itself in every reply.
             info.shared_state_entry::<Headers>()
                 .or_default()
@@ -94,12 +108,44 @@ impl Handler for TrilliumHandler {
 }
 
 impl TrilliumHandler {
-    /// Answers the request; `None` if the client disconnects first.
-    async fn exchange(&self, conn: &mut Conn, rest: &mut Rest) -> Option<Response<Body>> {
-        let head = match self.head(conn) {
-            Ok(head) => head,
-            Err(status) => return Some(empty_refusal(status)),
+    /// Answers a request of the adapter's: runs its handler, or refuses its head.
+    async fn answer<F: Future<Output = Response<Body>>>(
+        &self,
+        mut conn: Conn,
+        head: Result<Parts, StatusCode>,
+        respond: impl FnOnce(Request<Body>) -> F,
+    ) -> Conn {
+        if let Some(socket) = Socket::below(&mut conn) {
+            socket.request_begins();
+        }
+        let mut rest = if request::body_length(&conn) == Some(0) {
+            Rest::None
+        } else {
+            Rest::Unread
         };
+        let reply = match head {
+            Ok(head) => self.exchange(&mut conn, head, respond, &mut rest).await,
+            Err(status) => Some(empty_refusal(status)),
+        };
+        let ends = self.ends_connection(&conn, rest);
+        // Without a reply the client is gone, so any will do.
+        let reply = reply.unwrap_or_else(|| empty_refusal(StatusCode::INTERNAL_SERVER_ERROR));
+        reply::put(&mut conn, reply, ends);
+        if let Some(socket) = Socket::below(&mut conn) {
+            socket.reply_begins(rest == Rest::Unread);
+        }
+        conn.halt()
+    }
+
+    /// Runs the handler; `None` if the client disconnects first.
+    async fn exchange<F: Future<Output = Response<Body>>>(
+        &self,
+        conn: &mut Conn,
+        mut head: Parts,
+        respond: impl FnOnce(Request<Body>) -> F,
+        rest: &mut Rest,
+    ) -> Option<Response<Body>> {
+        head.extensions.insert(request::peer(conn));
         let length = request::body_length(conn);
         let (pump, body) = match length {
             Some(0) => (None, Body::empty()),
@@ -108,7 +154,7 @@ impl TrilliumHandler {
                 (Some(pump), body)
             }
         };
-        let mut respond = pin!(self.state.respond(Request::from_parts(head, body)));
+        let mut running = pin!(respond(Request::from_parts(head, body)));
         if let Some(pump) = pump {
             let socket = length.is_none().then(|| Socket::below(conn)).flatten();
             let trailers = socket.map(|socket| TrailerLimit {
@@ -116,16 +162,16 @@ impl TrilliumHandler {
                 limit: self.state.options().max_header_bytes as usize,
             });
             let filling = pin!(fill(pump, conn.request_body(), trailers));
-            match select(respond.as_mut(), filling).await {
+            match select(running.as_mut(), filling).await {
                 Either::Left((reply, _)) => return Some(reply),
                 Either::Right((end, _)) => *rest = end,
             }
         }
         if request::in_streams(conn) {
             // There trillium takes the end of the request for a disconnect.
-            return Some(respond.await);
+            return Some(running.await);
         }
-        unless_disconnected(conn, respond).await
+        unless_disconnected(conn, running).await
     }
 
     /// The head of the request, or the status that refuses it.
@@ -140,7 +186,7 @@ impl TrilliumHandler {
         };
         let options = self.state.options();
         let is_long = || request::length(conn, &head) > options.max_header_bytes as usize;
-        if self.is_served && (head.headers.len() > options.max_headers || is_long()) {
+        if self.place == Place::Alone && (head.headers.len() > options.max_headers || is_long()) {
             return Err(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
         }
         Ok(head)
@@ -154,6 +200,6 @@ impl TrilliumHandler {
         rest == Rest::Unknown
             || headers.has_header(KnownHeaderName::TransferEncoding)
             || (rest == Rest::Unread && headers.has_header(KnownHeaderName::Expect))
-            || (self.is_served && !self.state.options().keep_alive)
+            || (self.place == Place::Alone && !self.state.options().keep_alive)
     }
 }

@@ -1,7 +1,6 @@
 //! Adapter B: serves [Pointwork](pointwork_core) on trillium (spec A3).
 //!
-//! [`Trillium`] is the adapter. Connect it to an application, then [`serve`](Trillium::serve) a listener with it, or mount
-//! it as a [`TrilliumHandler`] in an application of your own:
+//! [`Trillium`] is the adapter. Connect it to an application, then [`serve`](Trillium::serve) a listener with it:
 //!
 //! ```no_run
 //! use pointwork_trillium::Trillium;
@@ -16,6 +15,27 @@
 //! ```
 //!
 //! One handler takes every request, and the core alone decides on its route. Nothing is set in the connection's state.
+//!
+//! # Mounting
+//!
+//! In an application of trillium that already exists (spec A9) it is a [`TrilliumHandler`]. *In front* it takes a connection
+//! only if a route takes its path and method, and passes on every other, untouched, to the handlers behind it:
+//!
+//! ```no_run
+//! use pointwork_core::Application;
+//! use trillium::Conn;
+//!
+//! # async fn example<A: Application>(app: A) -> Result<(), A::Error> {
+//! let own = |conn: Conn| async move { conn.ok("the application's own") };
+//! trillium_tokio::run_async((pointwork_trillium::in_front(&app)?, own)).await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! *Below a prefix* it answers everything there: `pointwork_trillium::handler(&app, "api")?`. [`Trillium::in_front`] and
+//! [`Trillium::handler`] do the same for an adapter that is connected by hand, with options. Handlers of the user's before and
+//! behind it, their state, `init`, `before_send` and upgrades work as without it. See [`TrilliumHandler`] for routers before
+//! and around it.
 //!
 //! # Differences of trillium's server
 //!
@@ -62,6 +82,29 @@ mod server;
 mod socket;
 mod tasks;
 
+use pointwork_core::Application;
+
 pub use adapter::Trillium;
 pub use handler::TrilliumHandler;
-pub use pointwork_core::{Http2Options, Protocols, ServerOptions, Serving};
+pub use pointwork_core::{ConnectOptions, Http2Options, Protocols, ServerOptions, Serving};
+
+/// Connects a new adapter to an application: a handler that puts its routes in front of the handlers behind it; see
+/// [`Trillium::in_front`].
+///
+/// # Errors
+/// The application refuses the connection.
+pub fn in_front<A: Application>(app: &A) -> Result<TrilliumHandler, A::Error> {
+    let trillium = Trillium::new();
+    app.connect(trillium.clone(), ConnectOptions::new())?;
+    Ok(trillium.in_front())
+}
+
+/// Connects a new adapter to an application: a handler that answers everything below a prefix; see [`Trillium::handler`].
+///
+/// # Errors
+/// The application refuses the connection.
+pub fn handler<A: Application>(app: &A, prefix: &str) -> Result<TrilliumHandler, A::Error> {
+    let trillium = Trillium::new();
+    app.connect(trillium.clone(), ConnectOptions::new().prefix(prefix))?;
+    Ok(trillium.handler())
+}

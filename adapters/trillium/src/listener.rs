@@ -3,7 +3,6 @@
 use std::io;
 use std::sync::Arc;
 
-use pointwork_core::Router;
 use pointwork_core::adapter::{AcceptLoop, AdapterState};
 use tokio::net::TcpListener;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -18,14 +17,14 @@ use crate::tasks::Tasks;
 /// trillium-tokio's own makes sockets without timeouts, and trillium calls it in a loop without a pause when the process is
 /// out of file descriptors.
 pub(crate) struct Listener {
-    state: Arc<AdapterState<Router>>,
+    state: Arc<AdapterState>,
     listener: TcpListener,
-    accepting: AcceptLoop<Router>,
+    accepting: AcceptLoop<()>,
     permits: Arc<Semaphore>,
 }
 
 impl Listener {
-    pub(crate) fn new(state: Arc<AdapterState<Router>>, listener: TcpListener) -> Self {
+    pub(crate) fn new(state: Arc<AdapterState>, listener: TcpListener) -> Self {
         Self {
             listener,
             accepting: AcceptLoop::new(state.clone()),

@@ -1,8 +1,10 @@
 //! The head of a request, from trillium's types to those of the `http` crate.
 
+use std::borrow::Cow;
+
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
-use pointwork_core::Extensions;
+use pointwork_core::{Extensions, Peer};
 use trillium::{Conn, KnownHeaderName};
 use trillium_http::Conn as HttpConn;
 
@@ -40,6 +42,20 @@ pub(crate) fn head(conn: &Conn) -> Option<Parts> {
     Some(parts)
 }
 
+/// The other end of the connection. A handler before this one may have set another address.
+pub(crate) fn peer(conn: &mut Conn) -> Peer {
+    if let Some(peer) = conn.state::<Peer>() {
+        return *peer;
+    }
+    let (ip, is_secure) = (conn.peer_ip(), conn.is_secure());
+    let native: &mut Native = conn.as_mut();
+    let address = native.transport_mut().peer_addr().ok().flatten();
+    match ip {
+        Some(ip) if address.is_none_or(|address| address.ip() != ip) => Peer::without_port(ip, is_secure),
+        _ => Peer::new(address, is_secure),
+    }
+}
+
 /// The length of a head in bytes as HTTP/1.1 writes it, with one space behind each colon.
 pub(crate) fn length(conn: &Conn, head: &Parts) -> usize {
     const FIRST_LINE: usize = "  HTTP/1.1\r\n".len();
@@ -62,19 +78,31 @@ fn target(conn: &Conn, method: &Method) -> Option<Uri> {
         (Some(scheme), Some(authority)) => Uri::builder()
             .scheme(scheme)
             .authority(authority)
-            .path_and_query(path)
+            .path_and_query(&*path)
             .build()
             .ok(),
         _ => path.parse().ok(),
     }
 }
 
+/// The path that the routes match, without the query.
+pub(crate) fn path(conn: &Conn) -> Cow<'_, str> {
+    let native: &Native = conn.as_ref();
+    match path_and_query(conn, native) {
+        Cow::Borrowed(target) => target.split('?').next().unwrap_or_default().into(),
+        Cow::Owned(mut target) => {
+            target.truncate(target.find('?').unwrap_or(target.len()));
+            target.into()
+        }
+    }
+}
+
 /// The rest of the path below the router that the adapter is mounted in. trillium keeps it without the slashes before and
 /// behind it.
-fn path_and_query(conn: &Conn, native: &Native) -> String {
+fn path_and_query<'c>(conn: &'c Conn, native: &'c Native) -> Cow<'c, str> {
     let (whole, left) = (native.path(), conn.path());
     if whole == left {
-        return native.path_and_query().to_owned();
+        return native.path_and_query().into();
     }
     let ends = whole.trim_end_matches('/').len();
     let slashes = if left.ends_with('/') { "" } else { &whole[ends..] };
@@ -86,7 +114,7 @@ fn path_and_query(conn: &Conn, native: &Native) -> String {
         path.push('?');
         path.push_str(query);
     }
-    path
+    path.into()
 }
 
 fn headers(native: &trillium::Headers) -> Option<HeaderMap> {

@@ -5,20 +5,20 @@ use std::sync::Arc;
 
 use futures_util::future::{Either, select};
 use pointwork_core::adapter::{AdapterState, CUT_TIME};
-use pointwork_core::{BoxFuture, Protocols, Router, ServerOptions};
+use pointwork_core::{BoxFuture, Protocols, ServerOptions};
 use tokio::net::TcpListener;
 use tokio::time::timeout;
 use trillium_http::HttpConfig;
 use trillium_server_common::{Config, Swansong};
 
-use crate::TrilliumHandler;
+use crate::handler::{Place, TrilliumHandler};
 use crate::listener::Listener;
 use crate::tasks::Tasks;
 
 /// The number of bytes of a reply that are gathered before they are written.
 const WRITE: usize = 64 * 1024;
 
-pub(crate) async fn run(state: Arc<AdapterState<Router>>, listener: TcpListener, signal: BoxFuture<'static, ()>) {
+pub(crate) async fn run(state: Arc<AdapterState>, listener: TcpListener, signal: BoxFuture<'static, ()>) {
     let options = state.options();
     state.warn_not_kept(&not_kept(options));
     let swansong = Swansong::new();
@@ -31,7 +31,7 @@ pub(crate) async fn run(state: Arc<AdapterState<Router>>, listener: TcpListener,
         .with_http_config(http_config(options))
         .with_prebound_server(Listener::new(state.clone(), listener));
     let tasks = AbortOnDrop(config.runtime());
-    let mut serving = pin!(config.run_async(TrilliumHandler::new(state.clone(), true)));
+    let mut serving = pin!(config.run_async(TrilliumHandler::new(state.clone(), Place::Alone)));
     // The signal first: a server under load must see it too.
     if let Either::Right(((), _)) = select(signal, &mut serving).await {
         return;

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 
+use crate::controller::Metadata;
 use crate::delivery::{AsyncDelivery, Delivery};
 use crate::failure::Failure;
 use crate::payload::Payload;
@@ -20,6 +21,10 @@ pub trait Channel {
     const LISTENERS: u32;
     /// The events in the order of declaration.
     const EVENTS: &'static [Listener];
+    /// The open properties of the channel, such as `summary`, from its docs.
+    const METADATA: Metadata;
+    /// The names of the events that its functions call or emit, as far as the source shows them.
+    const EVENTS_USED: &'static [Option<&'static str>];
 
     /// Runs one listener, in the asynchronous form of a module.
     #[doc(hidden)]
@@ -51,4 +56,6 @@ pub struct Listener {
     pub name: &'static str,
     /// The event's name within the channel: `product:all`, not `db:product:all`.
     pub event: &'static str,
+    /// The open properties, such as `summary` and `deprecated`, from the listener's docs and attributes.
+    pub metadata: Metadata,
 }

@@ -4,12 +4,11 @@ use std::ops::Deref;
 use pointwork_events::{Event, IoEvent};
 
 use crate::bindings::types;
-use crate::call_error::CallError;
+use crate::failure::Failure;
 use crate::form::{Async, Blocking};
 use crate::reply::{Deferred, IntoOutcome, Outcome, Reply};
 use crate::request::Request;
 use crate::stream::{BodyReader, BodyWriter};
-use crate::throw::Throw;
 use crate::{backend, payload};
 
 /// A request and its reply. A controller reaches everything outside itself through it.
@@ -21,14 +20,14 @@ use crate::{backend, payload};
 /// If the last holder drops it without a reply, the client gets 500 (spec H7).
 ///
 /// ```
-/// use pointwork_guest::{Context, Event, Throw, events};
+/// use pointwork_guest::{Context, Event, Failure, events};
 ///
 /// events! {
 ///     pub Stock = "db:product:stock": String => u32;
 ///     pub StockRead = "audit:stock-read": String;
 /// }
 ///
-/// fn stock(ctx: &Context) -> Result<String, Throw> {
+/// fn stock(ctx: &Context) -> Result<String, Failure> {
 ///     let name = ctx.param("name").unwrap_or_default();
 ///     let count = ctx.emit::<StockRead>(name.clone()).call::<Stock>(name)?;
 ///     Ok(count.to_string())
@@ -75,11 +74,11 @@ impl<F> Context<F> {
     /// The handler returns the [`Deferred`].
     ///
     /// ```
-    /// use pointwork_guest::{CallError, Context, Deferred, events};
+    /// use pointwork_guest::{Failure, Context, Deferred, events};
     ///
     /// events! { pub Send = "response:send": String; }
     ///
-    /// fn greet(ctx: Context) -> Result<Deferred, CallError> {
+    /// fn greet(ctx: Context) -> Result<Deferred, Failure> {
     ///     ctx.hand_over::<Send>("hello".into())
     /// }
     /// ```
@@ -88,11 +87,11 @@ impl<F> Context<F> {
     ///
     /// The event has no listener, or the payload cannot be written as JSON. The context is dropped; the handler can
     /// still return the error or another reply.
-    pub fn hand_over<E: Event>(self, payload: E::Payload) -> Result<Deferred, CallError> {
+    pub fn hand_over<E: Event>(self, payload: E::Payload) -> Result<Deferred, Failure> {
         let payload = payload::for_call::<E>(&payload)?;
         backend::hand_over(E::NAME, self.request.raw, &payload)
             .map(|()| Deferred)
-            .map_err(CallError::of(E::NAME))
+            .map_err(Failure::of(E::NAME))
     }
 
     /// Replies now; the handler continues. Its return value must then be `()`, the context, or [`Deferred`].
@@ -101,37 +100,31 @@ impl<F> Context<F> {
     ///
     /// `already-replied` if the request has a reply already, which stays unchanged (spec H7); `invalid-reply` if the
     /// reply is not valid HTTP.
-    pub fn send(&self, reply: impl IntoOutcome) -> Result<(), CallError> {
+    pub fn send(&self, reply: impl IntoOutcome) -> Result<(), Failure> {
         let sent = match reply.into_outcome() {
             Outcome::Reply(reply) => self.raw.send(&reply.into()),
-            Outcome::Throw(thrown) => self.raw.throw(thrown.status(), thrown.message()),
+            Outcome::Thrown(failure) => self.raw.throw(&failure.into()),
             Outcome::Deferred => Ok(()),
         };
-        sent.map_err(CallError::of("send"))
+        sent.map_err(Failure::of("send"))
     }
 
-    /// Ends the request with an error: the client gets `status` (400 to 599) and the JSON body `{"message": message}`
-    /// (spec H4).
-    ///
-    /// The request ends when the handler returns the error. The type parameter fits any result type, so that
-    /// `return ctx.throw(…)` compiles in every handler.
+    /// Makes an error that ends the request when the handler returns it: the client gets `status` (400 to 599; any other
+    /// becomes 500) and a JSON object with `message` (spec H4).
     ///
     /// ```
-    /// use pointwork_guest::{Context, HttpStatus, Throw};
+    /// use pointwork_guest::{Context, Failure, HttpStatus};
     ///
-    /// fn show(ctx: &Context) -> Result<String, Throw> {
-    ///     match ctx.param("id").as_deref() {
-    ///         Some("1") => Ok("tea".into()),
-    ///         _ => return ctx.throw(HttpStatus::NOT_FOUND, "no such product"),
+    /// fn show(ctx: &Context) -> Result<String, Failure> {
+    ///     let id = ctx.param("id").unwrap_or_default();
+    ///     if id != "1" {
+    ///         return Err(ctx.throw(HttpStatus::NOT_FOUND, "no such product").detail("id", id));
     ///     }
+    ///     Ok("tea".into())
     /// }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// Always.
-    pub fn throw<T>(&self, status: impl Into<u16>, message: impl Into<String>) -> Result<T, Throw> {
-        Err(Throw::new(status, message))
+    pub fn throw(&self, status: impl Into<u16>, message: impl Into<String>) -> Failure {
+        Failure::new(status, message)
     }
 
     /// Sends the head of the reply now and returns the body as a stream. The handler's return value must then be `()`,
@@ -140,24 +133,26 @@ impl<F> Context<F> {
     /// # Errors
     ///
     /// `already-replied` if the request has a reply already; `invalid-reply` if the head is not valid HTTP.
-    pub fn open_reply(&self, head: Reply) -> Result<BodyWriter<F>, CallError> {
+    pub fn open_reply(&self, head: Reply) -> Result<BodyWriter<F>, Failure> {
         let head = types::Reply::from(head);
         self.raw
             .open_reply(head.status, &head.headers)
             .map(BodyWriter::new)
-            .map_err(CallError::of("open_reply"))
+            .map_err(Failure::of("open_reply"))
     }
 
-    /// The request body as a stream, for bodies of any size.
+    /// The request body as a stream. On a route with `body = "stream"` the handler runs before the body has arrived, and
+    /// the body has any size; otherwise the host holds the whole body already.
     ///
     /// # Errors
     ///
-    /// `gone` if the body was taken before: it can be taken once, whole or as a stream.
-    pub fn open_body(&self) -> Result<BodyReader<F>, CallError> {
+    /// `gone` if the body was taken before: it can be taken once, whole or as a stream; and on a route with
+    /// `body = "none"`.
+    pub fn open_body(&self) -> Result<BodyReader<F>, Failure> {
         self.raw
             .open_body()
             .map(BodyReader::new)
-            .map_err(CallError::of("open_body"))
+            .map_err(Failure::of("open_body"))
     }
 }
 
@@ -179,19 +174,28 @@ impl Context<Blocking> {
     /// # Errors
     ///
     /// The listener failed, the event has none, or the result is not an `E::Output`. `?` converts the error into a
-    /// reply; see [`CallError`].
-    pub fn call<E: IoEvent>(&self, payload: E::Payload) -> Result<E::Output, CallError> {
+    /// reply; see [`Failure`].
+    pub fn call<E: IoEvent>(&self, payload: E::Payload) -> Result<E::Output, Failure> {
         let payload = payload::for_call::<E>(&payload)?;
         payload::call_result::<E>(self.raw.call(E::NAME, &payload))
     }
 
-    /// Waits for the whole request body. Arguments of type [`Json`](crate::Json), `String` or `Vec<u8>` do the same.
+    /// The whole request body. Arguments of type [`Json`](crate::Json) or `Vec<u8>` do the same.
     ///
     /// # Errors
     ///
-    /// `gone` if the body was taken before; `too-large` if it is over the host's limit.
-    pub fn body(&self) -> Result<Vec<u8>, CallError> {
-        self.raw.body().map_err(CallError::of("body"))
+    /// `gone` if the body was taken before or the route has `body = "none"`; `too-large` if it is over the host's limit.
+    pub fn body(&self) -> Result<Vec<u8>, Failure> {
+        self.raw.body().map_err(Failure::of("body"))
+    }
+
+    /// The whole request body as text. An argument of type `String` does the same.
+    ///
+    /// # Errors
+    ///
+    /// As for [`body`](Self::body); `bad-payload` with status 400 if it is not UTF-8.
+    pub fn text(&self) -> Result<String, Failure> {
+        self.raw.text().map_err(Failure::of("text"))
     }
 }
 
@@ -203,14 +207,14 @@ impl Context<Async> {
     ///
     /// ```
     /// use futures_util::future::try_join;
-    /// use pointwork_guest::{AsyncContext, CallError, events};
+    /// use pointwork_guest::{AsyncContext, Failure, events};
     ///
     /// events! {
     ///     pub Price = "db:price": u64 => f64;
     ///     pub Stock = "store:stock": u64 => u32;
     /// }
     ///
-    /// async fn show(ctx: &AsyncContext) -> Result<String, CallError> {
+    /// async fn show(ctx: &AsyncContext) -> Result<String, Failure> {
     ///     let (price, stock) = try_join(ctx.call::<Price>(7), ctx.call::<Stock>(7)).await?;
     ///     Ok(format!("{stock} at {price}"))
     /// }
@@ -226,22 +230,35 @@ impl Context<Async> {
     /// # Cancel safety
     ///
     /// Dropping the future abandons the call; the listener may have run in part or in full.
-    pub async fn call<E: IoEvent>(&self, payload: E::Payload) -> Result<E::Output, CallError> {
+    pub async fn call<E: IoEvent>(&self, payload: E::Payload) -> Result<E::Output, Failure> {
         let payload = payload::for_call::<E>(&payload)?;
         payload::call_result::<E>(backend::waiting::call(&self.raw, E::NAME.to_owned(), payload).await)
     }
 
-    /// Waits for the whole request body. Arguments of type [`Json`](crate::Json), `String` or `Vec<u8>` do the same.
+    /// The whole request body. Arguments of type [`Json`](crate::Json) or `Vec<u8>` do the same.
     ///
     /// # Errors
     ///
-    /// `gone` if the body was taken before; `too-large` if it is over the host's limit.
+    /// `gone` if the body was taken before or the route has `body = "none"`; `too-large` if it is over the host's limit.
     ///
     /// # Cancel safety
     ///
     /// Dropping the future loses the body.
-    pub async fn body(&self) -> Result<Vec<u8>, CallError> {
-        backend::waiting::body(&self.raw).await.map_err(CallError::of("body"))
+    pub async fn body(&self) -> Result<Vec<u8>, Failure> {
+        backend::waiting::body(&self.raw).await.map_err(Failure::of("body"))
+    }
+
+    /// The whole request body as text. An argument of type `String` does the same.
+    ///
+    /// # Errors
+    ///
+    /// As for [`body`](Self::body); `bad-payload` with status 400 if it is not UTF-8.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses the body.
+    pub async fn text(&self) -> Result<String, Failure> {
+        backend::waiting::text(&self.raw).await.map_err(Failure::of("text"))
     }
 
     /// For a block without `async fn` in an asynchronous module.

@@ -21,6 +21,10 @@ pub trait Controller {
     const HANDLERS: u32;
     /// The routes in the order of declaration (spec D9).
     const ROUTES: &'static [Route];
+    /// The open properties of the controller, such as `summary`, from its docs.
+    const METADATA: Metadata;
+    /// The names of the events that its functions call, emit or hand over to, as far as the source shows them.
+    const EVENTS_USED: &'static [Option<&'static str>];
 
     /// Runs one handler, in the asynchronous form of a module.
     #[doc(hidden)]
@@ -50,4 +54,11 @@ pub struct Route {
     pub method: Option<&'static str>,
     /// The paths as written, each a route of its own. An empty list is the prefix itself (spec D3).
     pub paths: &'static [&'static str],
+    /// How the handler takes the request body: `none`, `whole` or `stream` (spec H9).
+    pub body: &'static str,
+    /// The open properties, such as `summary` and `deprecated`, from the handler's docs and attributes.
+    pub metadata: Metadata,
 }
+
+/// Open properties: keys with their values. A key may repeat.
+pub type Metadata = &'static [(&'static str, &'static str)];

@@ -1,10 +1,12 @@
 use std::marker::PhantomData;
+use std::time::SystemTime;
 
 use pointwork_events::{Event, IoEvent};
 
-use crate::call_error::CallError;
 use crate::context::Context;
+use crate::failure::Failure;
 use crate::form::{Async, Blocking};
+use crate::request::time;
 use crate::{backend, payload};
 
 /// The delivery of one event to a listener, through which the listener calls and emits other events.
@@ -58,6 +60,16 @@ impl<F> Delivery<F> {
         self.raw.request_id()
     }
 
+    /// When the host ends the call that the event belongs to; `None` if it has no time limit.
+    pub fn deadline(&self) -> Option<SystemTime> {
+        self.raw.deadline().as_ref().map(time)
+    }
+
+    /// Whether nobody waits for the result any more.
+    pub fn is_cancelled(&self) -> bool {
+        self.raw.cancelled()
+    }
+
     /// Takes the context that was handed over with the event (spec H6); `None` if there is none or it was taken before.
     /// A listener that always needs the context takes [`Context`] as an argument instead.
     ///
@@ -84,7 +96,7 @@ impl Delivery<Blocking> {
     ///
     /// The listener failed, the event has none, the result is not an `E::Output`, or the chain of calls is too deep
     /// (`too-deep`), as in an endless recursion. `?` returns the error to the caller of this listener.
-    pub fn call<E: IoEvent>(&self, payload: E::Payload) -> Result<E::Output, CallError> {
+    pub fn call<E: IoEvent>(&self, payload: E::Payload) -> Result<E::Output, Failure> {
         let payload = payload::for_call::<E>(&payload)?;
         payload::call_result::<E>(self.raw.call(E::NAME, &payload))
     }
@@ -101,7 +113,7 @@ impl Delivery<Async> {
     /// # Cancel safety
     ///
     /// Dropping the future abandons the call; the listener may have run in part or in full.
-    pub async fn call<E: IoEvent>(&self, payload: E::Payload) -> Result<E::Output, CallError> {
+    pub async fn call<E: IoEvent>(&self, payload: E::Payload) -> Result<E::Output, Failure> {
         let payload = payload::for_call::<E>(&payload)?;
         payload::call_result::<E>(backend::call_from(&self.raw, E::NAME.to_owned(), payload).await)
     }

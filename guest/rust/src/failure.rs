@@ -2,44 +2,142 @@ use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
 
-use crate::bindings::types;
-use crate::call_error::CallError;
-use crate::throw::Throw;
+use http::StatusCode;
+use serde::Serialize;
+use serde_json::{Map, Value};
 
-/// The error of a listener. The caller of the event gets it as a [`CallError`].
+use crate::bindings::types;
+
+/// The field of an error's body that no detail may have.
+const MESSAGE: &str = "message";
+
+/// An error: of a handler, of a listener, and of every function of the host (spec H4).
 ///
-/// `?` converts a [`CallError`] and a [`Throw`] into it. Implement `From` to convert errors of your own, as for [`Throw`].
+/// If a handler returns it, the client gets the status, the headers, and a JSON object of `message` and the details. If a
+/// listener returns it, its caller gets all of it. [`Context::throw`](crate::Context::throw) makes one, and so does `new`.
+///
+/// A failed call keeps its status in a handler that returns it with `?`. With a status of 500 or above, the client gets a
+/// general sentence instead of the message, and no details; the message is logged.
+///
+/// Implement `From` to return errors of your own, with `?` or as they are:
+///
+/// ```
+/// use pointwork_guest::{Failure, HttpStatus};
+///
+/// struct OutOfStock {
+///     product: String,
+///     next: u32,
+/// }
+///
+/// impl From<OutOfStock> for Failure {
+///     fn from(error: OutOfStock) -> Self {
+///         Failure::with_code("out-of-stock", HttpStatus::CONFLICT, format!("`{}` is out of stock", error.product))
+///             .header("retry-after", "60")
+///             .detail("next", error.next)
+///     }
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-#[must_use = "it reaches the caller only if the listener returns it"]
+#[must_use = "it ends the request only if the handler returns it"]
 pub struct Failure {
-    /// The kind of failure, for the caller to match on; `failed` if there is no specific one.
-    pub code: Cow<'static, str>,
-    /// The HTTP status for a reply with this failure: 400 to 599. The caller gets 500 for any other.
-    pub status: u16,
-    /// One sentence for humans. Clients may read it if the status is below 500.
-    pub message: String,
+    code: Cow<'static, str>,
+    status: u16,
+    headers: Vec<(String, Vec<u8>)>,
+    message: String,
+    /// The text of a JSON object.
+    details: Option<String>,
+    /// The event or the function of the host that failed; `None` in an error of this module's own.
+    called: Option<&'static str>,
 }
 
 impl Failure {
-    /// A failure with the code `failed`. A `status` other than 400 to 599 becomes 500.
+    /// An error with the code `failed`, and a message for people, which the client gets. A `status` other than 400 to 599
+    /// becomes 500.
     pub fn new(status: impl Into<u16>, message: impl Into<String>) -> Self {
-        Self {
-            code: "failed".into(),
-            status: error_status(status.into()),
-            message: message.into(),
-        }
+        Self::with_code("failed", status, message)
     }
 
-    /// Sets the code.
-    pub fn code(mut self, code: impl Into<Cow<'static, str>>) -> Self {
-        self.code = code.into();
-        self
+    /// An error with a code of its own, on which the caller of a listener can match.
+    pub fn with_code(code: impl Into<Cow<'static, str>>, status: impl Into<u16>, message: impl Into<String>) -> Self {
+        Self {
+            code: code.into(),
+            status: error_status(status.into()),
+            headers: Vec::new(),
+            message: message.into(),
+            details: None,
+            called: None,
+        }
     }
 
     /// The payload does not fit the listener's type.
     pub(crate) fn bad_payload(message: String) -> Self {
-        Self::new(400_u16, message).code("bad-payload")
+        Self::with_code("bad-payload", 400_u16, message)
+    }
+
+    /// A payload or result that cannot be converted.
+    pub(crate) fn bad_call(event: &'static str, message: String) -> Self {
+        Self {
+            called: Some(event),
+            ..Self::with_code("bad-payload", 500_u16, message)
+        }
+    }
+
+    /// Makes the error of a call.
+    pub(crate) fn of(called: &'static str) -> impl FnOnce(types::Failure) -> Self {
+        move |failure| Self {
+            called: Some(called),
+            ..Self::from(failure)
+        }
+    }
+
+    /// Adds a header to the reply; earlier headers of the same name stay. The rules are those of
+    /// [`Reply::header`](crate::Reply::header).
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<Vec<u8>>) -> Self {
+        self.headers.push((name.into(), value.into()));
+        self
+    }
+
+    /// Sets a field of the reply's body, beside `message`. A field `message` is ignored. A value that cannot be written as
+    /// JSON becomes `null`, which is logged.
+    pub fn detail(mut self, name: impl Into<String>, value: impl Serialize) -> Self {
+        let name = name.into();
+        let value = serde_json::to_value(value).unwrap_or_else(|error| {
+            crate::log::error!("the detail `{name}` of a failure cannot be written as JSON: {error}");
+            Value::Null
+        });
+        if name != MESSAGE {
+            let mut details = self.details().unwrap_or_default();
+            details.insert(name, value);
+            self.details = Some(Value::Object(details).to_string());
+        }
+        self
+    }
+
+    /// The kind of the error, from an open list: `unknown-event`, `ambiguous-event`, `bad-payload`, `already-replied`,
+    /// `invalid-reply`, `too-large`, `too-deep`, `deadline`, `overloaded`, `gone`, `failed`, and those of the
+    /// application's listeners. Treat an unknown code like `failed`.
+    pub fn code(&self) -> &str {
+        &self.code
+    }
+
+    /// The status of a reply with this error, 400 to 599.
+    pub fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// One sentence for people.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The headers of a reply with this error.
+    pub fn headers(&self) -> &[(String, Vec<u8>)] {
+        &self.headers
+    }
+
+    /// The fields of the body beside `message`; `None` if there are none.
+    pub fn details(&self) -> Option<Map<String, Value>> {
+        serde_json::from_str(self.details.as_deref()?).ok()
     }
 }
 
@@ -50,61 +148,120 @@ fn error_status(status: u16) -> u16 {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "failed with `{}` ({}): {}", self.code, self.status, self.message)
+        match self.called {
+            Some(called) => write!(f, "`{called}` failed with `{}`: {}", self.code, self.message),
+            None => f.write_str(&self.message),
+        }
     }
 }
 
 impl Error for Failure {}
 
-impl From<CallError> for Failure {
-    fn from(error: CallError) -> Self {
-        Self::new(error.status(), error.message()).code(error.code().to_owned())
+/// The error with that status, and the status's name as its message.
+impl From<StatusCode> for Failure {
+    fn from(status: StatusCode) -> Self {
+        Self::new(status, status.canonical_reason().unwrap_or("error"))
     }
 }
 
-impl From<Throw> for Failure {
-    fn from(throw: Throw) -> Self {
-        let thrown = types::Thrown::from(throw);
-        Self::new(thrown.status, thrown.message)
+impl From<types::Failure> for Failure {
+    fn from(failure: types::Failure) -> Self {
+        let headers = failure.headers.into_iter().map(|header| (header.name, header.value));
+        Self {
+            headers: headers.collect(),
+            details: failure.details,
+            ..Self::with_code(failure.code, failure.status, failure.message)
+        }
     }
+}
+
+fn headers(headers: Vec<(String, Vec<u8>)>) -> Vec<types::Header> {
+    let headers = headers.into_iter().map(|(name, value)| types::Header { name, value });
+    headers.collect()
 }
 
 impl From<Failure> for types::Failure {
     fn from(failure: Failure) -> Self {
         Self {
             code: failure.code.into_owned(),
-            status: error_status(failure.status),
+            status: failure.status,
+            headers: headers(failure.headers),
             message: failure.message,
+            details: failure.details,
+        }
+    }
+}
+
+/// The error as the client gets it, without the details of a failed call that are not for it.
+impl From<Failure> for types::Thrown {
+    fn from(failure: Failure) -> Self {
+        let is_internal = failure.called.is_some() && failure.status >= 500;
+        if is_internal {
+            crate::log::error!("{failure}");
+        }
+        let (message, details) = if is_internal {
+            ("the server could not answer the request".into(), None)
+        } else {
+            (failure.message, failure.details)
+        };
+        Self {
+            status: failure.status,
+            headers: headers(failure.headers),
+            message,
+            details,
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{CallError, Failure, Throw, types};
-    use crate::call_error::failure;
+    use serde_json::json;
 
-    #[test]
-    fn a_failed_call_keeps_code_status_and_message() {
-        let failure = failure("unknown-event", 404, "nobody listens");
-        let failure = Failure::from(CallError::of("db:all")(failure));
-        assert_eq!(failure, Failure::new(404_u16, "nobody listens").code("unknown-event"));
+    use super::{Failure, types};
+
+    fn failed(status: u16) -> types::Failure {
+        Failure::with_code("conflict", status, "table `product` is gone")
+            .header("retry-after", "1")
+            .detail("table", "product")
+            .into()
     }
 
     #[test]
-    fn a_thrown_error_keeps_status_and_message() {
-        let failure = Failure::from(Throw::new(409_u16, "out of stock"));
-        assert_eq!(failure, Failure::new(409_u16, "out of stock"));
-        assert_eq!(failure.code, "failed");
+    fn a_failed_call_is_passed_on_whole() {
+        let passed = types::Failure::from(Failure::of("db:all")(failed(503)));
+        assert_eq!(Failure::from(passed), Failure::from(failed(503)));
+    }
+
+    #[test]
+    fn a_client_gets_no_detail_of_a_failed_call_from_500_on() {
+        let thrown = types::Thrown::from(Failure::of("db:all")(failed(503)));
+        assert_eq!((thrown.status, thrown.details, thrown.headers.len()), (503, None, 1));
+        assert_eq!(thrown.message, "the server could not answer the request");
+        let thrown = types::Thrown::from(Failure::of("db:all")(failed(409)));
+        assert_eq!(thrown.details.as_deref(), Some(r#"{"table":"product"}"#));
+        let thrown = types::Thrown::from(Failure::from(failed(503)));
+        assert_eq!(thrown.message, "table `product` is gone", "an error of its own");
     }
 
     #[test]
     fn a_status_that_is_no_error_becomes_500() {
         for status in [0_u16, 200, 399, 600] {
-            assert_eq!(Failure::new(status, "odd").status, 500);
+            assert_eq!(Failure::new(status, "odd").status(), 500);
         }
-        let mut failure = Failure::new(400_u16, "odd");
-        failure.status = 204;
-        assert_eq!(types::Failure::from(failure).status, 500);
+    }
+
+    #[test]
+    fn details_are_fields_and_never_the_message() {
+        let failure = Failure::new(404_u16, "no").detail("message", "yes");
+        assert_eq!(failure.details(), None);
+        let failure = failure.detail("id", 6).detail("tags", ["a"]).detail("id", 7);
+        let details = failure.details().map(serde_json::Value::Object);
+        assert_eq!(details, Some(json!({ "id": 7, "tags": ["a"] })));
+        let map = std::collections::HashMap::from([((1, 2), 3)]);
+        let failure = Failure::new(404_u16, "no").detail("map", map);
+        assert_eq!(
+            failure.details().map(serde_json::Value::Object),
+            Some(json!({ "map": null }))
+        );
     }
 }

@@ -5,7 +5,7 @@
 //! name, whose functions listen to events. A module lists its controllers and channels.
 //!
 //! ```
-//! use pointwork_guest::{CallError, Context, HttpStatus, Json, Path, Throw, controller, events, module};
+//! use pointwork_guest::{Context, Failure, HttpStatus, Json, Path, controller, events, module};
 //! use serde::{Deserialize, Serialize};
 //!
 //! #[derive(Serialize, Deserialize)]
@@ -28,15 +28,15 @@
 //! #[controller("products")]
 //! impl Products {
 //!     #[get]
-//!     fn list(ctx: &Context) -> Result<Json<Vec<Product>>, CallError> {
+//!     fn list(ctx: &Context) -> Result<Json<Vec<Product>>, Failure> {
 //!         ctx.call::<AllProducts>(()).map(Json)
 //!     }
 //!
 //!     #[get(":id")]
-//!     fn show(ctx: &Context, id: Path<u64>) -> Result<Json<Product>, Throw> {
+//!     fn show(ctx: &Context, id: Path<u64>) -> Result<Json<Product>, Failure> {
 //!         match ctx.emit::<ProductViewed>(*id).call::<ProductById>(*id)? {
 //!             Some(product) => Ok(Json(product)),
-//!             None => ctx.throw(HttpStatus::NOT_FOUND, "no such product"),
+//!             None => Err(ctx.throw(HttpStatus::NOT_FOUND, "no such product").detail("id", *id)),
 //!         }
 //!     }
 //!
@@ -63,6 +63,16 @@
 //!
 //! If an argument cannot be read, the handler does not run, and the reply is 400 with the position and what was
 //! expected. [`IntoOutcome`] and [`IntoReply`] list the return types.
+//!
+//! Every error is a [`Failure`]: [`Context::throw`] makes one, calls and bodies return one, and a handler or listener
+//! returns it, or an error of yours that converts into it.
+//!
+//! # The manifest
+//!
+//! The host reads what a module declares before it runs a handler: its routes and events, the name, version and
+//! description of its package, the events that it uses (see [`module!`]), and metadata. The first paragraph of the docs of
+//! a block, a handler or a listener is its `summary`, the rest its `description`; `#[deprecated]` is `deprecated`. Clients
+//! of the host's administration see them.
 //!
 //! # Events
 //!
@@ -119,8 +129,8 @@ pub mod log;
 #[cfg(all(feature = "testing", not(target_arch = "wasm32")))]
 pub mod testing;
 
+mod abi;
 mod backend;
-mod call_error;
 mod channel;
 mod context;
 mod controller;
@@ -134,14 +144,12 @@ mod payload;
 mod reply;
 mod request;
 mod stream;
-mod throw;
 
-pub use call_error::CallError;
 pub use channel::{BlockingChannel, Channel, Listener};
 pub use context::{AsyncContext, Context};
-pub use controller::{BlockingController, Controller, Route};
+pub use controller::{BlockingController, Controller, Metadata, Route};
 pub use delivery::{AsyncDelivery, Delivery};
-pub use extract::{FromBody, FromRequest, Path, Query};
+pub use extract::{FromBody, FromRequest, Path, Query, RequestBody};
 pub use failure::Failure;
 /// An HTTP status, such as `HttpStatus::NOT_FOUND`: `StatusCode` of the crate `http`.
 pub use http::StatusCode as HttpStatus;
@@ -191,7 +199,7 @@ pub use pointwork_events::{Event, IoEvent, events};
 ///     fn all(window: Window) -> Result<Vec<Product>, Failure> {
 ///         match window.count {
 ///             0..=100 => Ok((window.first..window.first + window.count).filter_map(product).collect()),
-///             _ => Err(Failure::new(400_u16, "a window has 100 products at most").code("window")),
+///             _ => Err(Failure::with_code("window", 400_u16, "a window has 100 products at most")),
 ///         }
 ///     }
 ///
@@ -217,7 +225,7 @@ pub use pointwork_events::{Event, IoEvent, events};
 /// | [`Delivery`] ([`AsyncDelivery`] in a channel with `async fn`) | calls and emits other events |
 /// | [`Context`] ([`AsyncContext`] in a channel with `async fn`) | the context that was handed over with the event (spec H6); without one, the listener does not run and the caller gets a failure |
 /// | `Option<Context>` | the same; `None` if there is no context |
-/// | [`Payload`] | the payload as bytes |
+/// | [`Payload`] | the payload unchanged |
 /// | a type that implements `serde::Deserialize` | the payload, read from JSON |
 ///
 /// If the payload does not fit the type, the listener does not run, and the caller gets a failure with the code
@@ -261,4 +269,3 @@ pub use pointwork_guest_macros::controller;
 pub use reply::{Deferred, IntoOutcome, IntoReply, Outcome, Reply};
 pub use request::Request;
 pub use stream::{BodyReader, BodyWriter};
-pub use throw::Throw;

@@ -30,35 +30,34 @@
 /// while it waits.
 ///
 /// Use it for modules that wait long for channels. For short handlers the synchronous form is faster.
+///
+/// # Events used
+///
+/// The manifest of the module lists the events that it uses, and the host warns of each that nobody listens to. The SDK
+/// finds those in the impl blocks of controllers and channels, from `call::<…>`, `emit::<…>` and `hand_over::<…>`. Name
+/// those of functions elsewhere, and of types that a function declares itself, behind `uses:`, by type or by name:
+///
+/// ```
+/// # use pointwork_guest::{Context, controller, events, module};
+/// # events! { pub Viewed = "audit:viewed": u64; }
+/// # struct Health;
+/// # #[controller("health")]
+/// # impl Health { #[get] fn show(ctx: &Context) { viewed(ctx) } }
+/// fn viewed(ctx: &Context) {
+///     ctx.emit::<Viewed>(7);
+/// }
+///
+/// module! { Health; uses: Viewed, "audit:seen" }
+/// # fn main() {}
+/// ```
+///
+/// Name, version and description of the module are those of its package.
 #[macro_export]
 macro_rules! module {
-    (channels: $($channel:ty),+ $(,)?) => {
-        $crate::__module! { blocking, channel_module, export_channel_module, [], [$($channel),+] }
+    (async; $($list:tt)+) => {
+        $crate::__module! { asynchronous $($list)+ }
     };
-    (async; channels: $($channel:ty),+ $(,)?) => {
-        $crate::__module! { asynchronous, channel_module_async, export_channel_module_async, [], [$($channel),+] }
-    };
-    (async; $($controller:ty),+ $(,)?) => {
-        $crate::__module! {
-            asynchronous, controller_module_async, export_controller_module_async, [$($controller),+], []
-        }
-    };
-    (async; $($controller:ty),+ $(,)?; channels: $($channel:ty),+ $(,)?) => {
-        $crate::__module! {
-            asynchronous, full_module_async, export_full_module_async, [$($controller),+], [$($channel),+]
-        }
-    };
-    ($($controller:ty),+ $(,)?) => {
-        $crate::__module! { blocking, controller_module, export_controller_module, [$($controller),+], [] }
-    };
-    ($($controller:ty),+ $(,)?; channels: $($channel:ty),+ $(,)?) => {
-        $crate::__module! { blocking, full_module, export_full_module, [$($controller),+], [$($channel),+] }
-    };
-    ($($other:tt)*) => {
-        ::core::compile_error!(
-            "expected the controllers of the module, `module! { Products, Health }`, its channels, \
-             `module! { channels: Db }`, or both, `module! { Products, Health; channels: Db }`; the asynchronous form \
-             begins with `async;`"
-        );
+    ($($list:tt)*) => {
+        $crate::__module! { blocking $($list)* }
     };
 }

@@ -1,12 +1,20 @@
-use crate::backend;
+use std::time::{Duration, SystemTime};
 
-/// A request without its body.
+use crate::backend;
+use crate::bindings::types::Instant;
+
+/// A request without its body (spec H9).
 ///
 /// A [`Context`](crate::Context) dereferences to it, and extractors get it. Every function is a call into the host:
 /// unused parts of the request cost nothing, and a value that is needed twice belongs in a variable.
 #[derive(Debug)]
 pub struct Request {
     pub(crate) raw: backend::Context,
+}
+
+/// A point in time of the host. `SystemTime` has no clock here, but it can be compared and subtracted.
+pub(crate) fn time(instant: &Instant) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::new(instant.seconds, instant.nanoseconds)
 }
 
 impl Request {
@@ -26,6 +34,42 @@ impl Request {
         self.raw.query()
     }
 
+    /// `http` or `https`, as far as the host knows.
+    pub fn scheme(&self) -> String {
+        self.raw.scheme()
+    }
+
+    /// The authority that the client addressed, `host` or `host:port`; `None` if it sent none.
+    pub fn authority(&self) -> Option<String> {
+        self.raw.authority()
+    }
+
+    /// The HTTP version of the request: `1.0`, `1.1` or `2`.
+    pub fn http_version(&self) -> String {
+        self.raw.http_version()
+    }
+
+    /// The client as `address:port`, or `[address]:port` for IPv6: the peer of the connection, or the client that trusted
+    /// proxies name, then without a port if they name none. `None` if the transport has no address.
+    pub fn remote_address(&self) -> Option<String> {
+        self.raw.remote_address()
+    }
+
+    /// When the host read the head of the request.
+    pub fn received_at(&self) -> SystemTime {
+        time(&self.raw.received_at())
+    }
+
+    /// When the host ends the request; `None` if it has no time limit.
+    pub fn deadline(&self) -> Option<SystemTime> {
+        self.raw.deadline().as_ref().map(time)
+    }
+
+    /// Whether the client has disconnected or the request has ended, so that nobody needs further work.
+    pub fn is_cancelled(&self) -> bool {
+        self.raw.cancelled()
+    }
+
     /// A path parameter by its name in the pattern, percent-decoded; `None` if the pattern has no such parameter (spec
     /// H2). [`Path`](crate::Path) is the typed way to read it.
     pub fn param(&self, name: &str) -> Option<String> {
@@ -34,26 +78,21 @@ impl Request {
 
     /// All path parameters with their names, in the order of the pattern.
     pub fn params(&self) -> Vec<(String, String)> {
-        self.raw.params()
+        let params = self.raw.params().into_iter();
+        params.map(|param| (param.name, param.value)).collect()
     }
 
-    /// The first header of that name, in any case; `None` if there is none or its value is not UTF-8.
+    /// The first header of that name, in any case, as text; `None` if there is none. A value that is not UTF-8 has one
+    /// character for each byte; [`headers`](Self::headers) has the bytes.
     pub fn header(&self, name: &str) -> Option<String> {
-        self.raw.header(name).and_then(|value| String::from_utf8(value).ok())
-    }
-
-    /// The first header of that name as bytes, since HTTP does not guarantee text.
-    pub fn header_bytes(&self, name: &str) -> Option<Vec<u8>> {
         self.raw.header(name)
     }
 
-    /// All headers in the order received, with names in lower case. A header that was sent twice occurs twice.
+    /// All headers in the order received, with names in lower case and values as bytes, since HTTP does not guarantee
+    /// text. A header that was sent twice occurs twice.
     pub fn headers(&self) -> Vec<(String, Vec<u8>)> {
-        self.raw
-            .headers()
-            .into_iter()
-            .map(|header| (header.name, header.value))
-            .collect()
+        let headers = self.raw.headers().into_iter();
+        headers.map(|header| (header.name, header.value)).collect()
     }
 
     /// The id of the request, which every log line of the host about it contains: the `x-request-id` of the client if
@@ -68,13 +107,13 @@ impl Request {
     }
 
     /// A request extension by its key, set by the middleware of the host application or by
-    /// [`set_extension`](Self::set_extension) (spec H9).
+    /// [`set_extension`](Self::set_extension). Keys with the prefix `pointwork.` are the host's.
     pub fn extension(&self, key: &str) -> Option<String> {
         self.raw.extension(key)
     }
 
     /// Sets a request extension, and replaces an earlier value of the key. The host adds extensions to the log lines of
-    /// the request.
+    /// the request. A key with the prefix `pointwork.` is ignored and logged.
     pub fn set_extension(&self, key: &str, value: &str) {
         self.raw.set_extension(key, value);
     }

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use crate::backend;
-use crate::call_error::CallError;
+use crate::failure::Failure;
 use crate::form::{Async, Blocking};
 
 /// The request body as a stream; from [`Context::open_body`](crate::Context::open_body).
@@ -27,8 +27,8 @@ impl BodyReader<Blocking> {
     /// # Errors
     ///
     /// `gone` if the client disconnected; `too-large` if the body is over the host's limit.
-    pub fn read(&self, max: u32) -> Result<Option<Vec<u8>>, CallError> {
-        self.raw.read(max).map_err(CallError::of("read"))
+    pub fn read(&self, max: u32) -> Result<Option<Vec<u8>>, Failure> {
+        self.raw.read(max).map_err(Failure::of("read"))
     }
 }
 
@@ -42,16 +42,16 @@ impl BodyReader<Async> {
     /// # Cancel safety
     ///
     /// Dropping the future may lose a chunk.
-    pub async fn read(&self, max: u32) -> Result<Option<Vec<u8>>, CallError> {
+    pub async fn read(&self, max: u32) -> Result<Option<Vec<u8>>, Failure> {
         backend::waiting::read(&self.raw, max)
             .await
-            .map_err(CallError::of("read"))
+            .map_err(Failure::of("read"))
     }
 }
 
 /// The reply body as a stream; from [`Context::open_reply`](crate::Context::open_reply).
 ///
-/// Call [`finish`](Self::finish) at the end. Dropping it before aborts the reply, so that the client detects that the
+/// Call `finish` at the end. Dropping it before aborts the reply, so that the client detects that the
 /// body is incomplete.
 #[derive(Debug)]
 #[must_use = "dropping it aborts the reply"]
@@ -64,15 +64,6 @@ impl<F> BodyWriter<F> {
     pub(crate) fn new(raw: backend::BodyWriter) -> Self {
         Self { raw, form: PhantomData }
     }
-
-    /// Completes the reply.
-    ///
-    /// # Errors
-    ///
-    /// `gone` if the client disconnected.
-    pub fn finish(self) -> Result<(), CallError> {
-        self.raw.finish().map_err(CallError::of("finish"))
-    }
 }
 
 impl BodyWriter<Blocking> {
@@ -81,8 +72,17 @@ impl BodyWriter<Blocking> {
     /// # Errors
     ///
     /// `gone` if the client disconnected.
-    pub fn write(&self, chunk: impl AsRef<[u8]>) -> Result<(), CallError> {
-        self.raw.write(chunk.as_ref()).map_err(CallError::of("write"))
+    pub fn write(&self, chunk: impl AsRef<[u8]>) -> Result<(), Failure> {
+        self.raw.write(chunk.as_ref()).map_err(Failure::of("write"))
+    }
+
+    /// Completes the reply. Waits as [`write`](Self::write) does.
+    ///
+    /// # Errors
+    ///
+    /// `gone` if the client disconnected.
+    pub fn finish(self) -> Result<(), Failure> {
+        self.raw.finish().map_err(Failure::of("finish"))
     }
 }
 
@@ -96,9 +96,22 @@ impl BodyWriter<Async> {
     /// # Cancel safety
     ///
     /// After the future was dropped, the chunk may or may not have been written; do not write another one.
-    pub async fn write(&self, chunk: impl Into<Vec<u8>>) -> Result<(), CallError> {
+    pub async fn write(&self, chunk: impl Into<Vec<u8>>) -> Result<(), Failure> {
         backend::waiting::write(&self.raw, chunk.into())
             .await
-            .map_err(CallError::of("write"))
+            .map_err(Failure::of("write"))
+    }
+
+    /// Completes the reply. Waits as [`write`](Self::write) does.
+    ///
+    /// # Errors
+    ///
+    /// `gone` if the client disconnected.
+    ///
+    /// # Cancel safety
+    ///
+    /// After the future was dropped, the reply may or may not be complete.
+    pub async fn finish(self) -> Result<(), Failure> {
+        backend::waiting::finish(&self.raw).await.map_err(Failure::of("finish"))
     }
 }

@@ -1,146 +1,386 @@
-//! Compares the bindings under `src/bindings/` with the contract in `wit/`.
+//! Compares the bindings under `src/bindings/` with the contract, and the crate's copy of the contract with `wit/`.
 //!
-//! The bindings are generated ahead of time, so that a user's build needs no bindings generator. This test generates
-//! them again in memory and fails if the files differ. Update them after a change of the contract:
+//! The bindings are generated ahead of time, so that a user's build needs no generator. This test generates them again
+//! in memory and fails if the files differ. Update them, and the copy, after a change of the contract:
 //!
 //! ```text
 //! UPDATE_BINDINGS=1 cargo test -p pointwork-guest --test bindings
 //! ```
+//!
+//! A type is one declaration and a function is one line; the macros in `src/abi` hold the code.
 
 use std::error::Error;
-use std::fs;
-use std::path::Path;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
 
-use wit_bindgen_core::{Files, WorldGenerator as _};
-use wit_bindgen_rust::{Opts, WithOption};
-use wit_parser::Resolve;
+use wit_component::StringEncoding;
+use wit_parser::abi::{AbiVariant, WasmType};
+use wit_parser::{
+    Function, FunctionKind, Handle, InterfaceId, Resolve, SizeAlign, Type, TypeDefKind, TypeId, TypeOwner, WorldItem,
+};
 
-/// One file of bindings.
-struct Bindings {
-    /// The name of the module, the file and the export macro.
-    module: &'static str,
-    world: &'static str,
-    /// The imported interfaces whose types and functions are in `imports.rs`. Empty for that file itself.
-    shared: &'static [&'static str],
+const UPDATE: &str = "run `UPDATE_BINDINGS=1 cargo test -p pointwork-guest --test bindings`";
+
+/// The interfaces, in the order of the files.
+const IMPORTS: &[&str] = &["context", "context-async", "events", "events-async", "log"];
+const TYPES: &[&str] = &["types", "context", "log", "manifest"];
+const WORLDS: &[&str] = &["module", "module-async"];
+
+type Fallible<T = ()> = Result<T, Box<dyn Error>>;
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-const BINDINGS: &[Bindings] = &[
-    Bindings {
-        module: "imports",
-        world: "imports",
-        shared: &[],
-    },
-    Bindings {
-        module: "controller_module",
-        world: "controller-module",
-        shared: &["types", "context", "log"],
-    },
-    Bindings {
-        module: "controller_module_async",
-        world: "controller-module-async",
-        shared: &["types", "context", "context-async", "log"],
-    },
-    Bindings {
-        module: "channel_module",
-        world: "channel-module",
-        shared: &["types", "context", "events", "log"],
-    },
-    Bindings {
-        module: "channel_module_async",
-        world: "channel-module-async",
-        shared: &["types", "context", "context-async", "events", "events-async", "log"],
-    },
-    Bindings {
-        module: "full_module",
-        world: "full-module",
-        shared: &["types", "context", "events", "log"],
-    },
-    Bindings {
-        module: "full_module_async",
-        world: "full-module-async",
-        shared: &["types", "context", "context-async", "events", "events-async", "log"],
-    },
-];
+fn is_update() -> bool {
+    env::var_os("UPDATE_BINDINGS").is_some()
+}
 
-/// Everything that our worlds may import, in one world, so that all forms share one set of types, such as `Context`.
-const IMPORTS: &str = "
-    package pointwork:sdk;
-    world imports {
-        import pointwork:module/context@0.1.0;
-        import pointwork:module/context-async@0.1.0;
-        import pointwork:module/events@0.1.0;
-        import pointwork:module/events-async@0.1.0;
-        import pointwork:module/log@0.1.0;
+/// The files of a folder with their names, sorted.
+fn files(folder: &Path) -> Fallible<Vec<(String, String)>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        files.push((name, fs::read_to_string(path)?));
     }
-";
+    files.sort();
+    Ok(files)
+}
 
+/// The crate is published alone, so it carries the contract with it.
 #[test]
-fn bindings_match_the_contract() -> Result<(), Box<dyn Error>> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let update = std::env::var_os("UPDATE_BINDINGS").is_some();
-    let mut stale = Vec::new();
-    for bindings in BINDINGS {
-        let path = root.join("src/bindings").join(bindings.module).with_extension("rs");
-        let expected = generate(bindings, &root.join("../../wit"))?;
-        if fs::read_to_string(&path).unwrap_or_default() != expected {
-            if update {
-                fs::write(&path, expected)?;
-            } else {
-                stale.push(bindings.module);
-            }
+fn the_copy_of_the_contract_is_the_contract() -> Fallible {
+    let (copy, contract) = (root().join("wit"), root().join("../../wit"));
+    if is_update() {
+        for (name, text) in files(&contract)? {
+            fs::write(copy.join(name), text)?;
         }
     }
     assert!(
-        stale.is_empty(),
-        "stale bindings: {stale:?}; run `UPDATE_BINDINGS=1 cargo test -p pointwork-guest --test bindings`"
+        files(&copy)? == files(&contract)?,
+        "`guest/rust/wit` differs from `wit`; {UPDATE}"
     );
     Ok(())
 }
 
-fn generate(bindings: &Bindings, wit: &Path) -> Result<String, Box<dyn Error>> {
-    let mut resolve = Resolve::default();
-    let (contract, _) = resolve.push_dir(wit)?;
-    let sdk = resolve.push_str("sdk.wit", IMPORTS)?;
-    let package = if bindings.shared.is_empty() { sdk } else { contract };
-    let world = resolve.select_world(&[package], Some(bindings.world))?;
-
-    let opts = Opts {
-        format: true,
-        generate_all: bindings.shared.is_empty(),
-        generate_unused_types: true,
-        with: bindings
-            .shared
-            .iter()
-            .map(|interface| {
-                let module = interface.replace('-', "_");
-                let path = format!("crate::bindings::imports::pointwork::module::{module}");
-                (format!("pointwork:module/{interface}@0.1.0"), WithOption::Path(path))
-            })
-            .collect(),
-        pub_export_macro: true,
-        export_macro_name: Some(format!("export_{}", bindings.module)),
-        default_bindings_module: Some(format!("$crate::bindings::{}", bindings.module)),
-        disable_custom_section_link_helpers: true,
-        ..Opts::default()
-    };
-    let mut files = Files::default();
-    opts.build().generate(&mut resolve, world, &mut files)?;
-    let (_, source) = files.iter().next().ok_or("the generator wrote no file")?;
-    adapt(bindings, std::str::from_utf8(source)?)
+#[test]
+fn bindings_match_the_contract() -> Fallible {
+    let contract = Contract::read()?;
+    let generated = [
+        ("types.rs", contract.types()?),
+        ("imports.rs", contract.imports()?),
+        ("worlds.rs", contract.worlds()?),
+    ];
+    let mut stale = Vec::new();
+    for (name, expected) in generated {
+        let path = root().join("src/bindings").join(name);
+        if fs::read_to_string(&path).unwrap_or_default() != expected {
+            if is_update() {
+                fs::write(&path, expected)?;
+            } else {
+                stale.push(name);
+            }
+        }
+    }
+    assert!(stale.is_empty(), "stale bindings: {stale:?}; {UPDATE}");
+    Ok(())
 }
 
-/// Makes two changes that allow several worlds in one crate.
-fn adapt(bindings: &Bindings, source: &str) -> Result<String, Box<dyn Error>> {
-    // Every module would contain the section that describes the imports, so a synchronous module would have
-    // asynchronous imports. The export macro has a section of its own, which describes the whole world.
-    let section =
-        "\n#[rustfmt::skip]\n#[cfg(target_arch = \"wasm32\")]\n#[unsafe(\n    link_section = \"component-type:";
-    let (code, _) = source
-        .rsplit_once(section)
-        .ok_or("no section that describes the imports")?;
-    if code.contains(section) {
-        return Err("more than one section that describes the imports".into());
+struct Contract {
+    resolve: Resolve,
+    sizes: SizeAlign,
+}
+
+impl Contract {
+    fn read() -> Fallible<Self> {
+        let mut resolve = Resolve::default();
+        // The repository's contract: the copy may be stale while both are updated.
+        resolve.push_dir(root().join("../../wit"))?;
+        let mut sizes = SizeAlign::default();
+        sizes.fill(&resolve);
+        Ok(Self { resolve, sizes })
     }
-    // Exported macros share one namespace in a crate, and several worlds export an interface `routes`.
-    Ok(code.replace("__export_pointwork_module_", &format!("__export_{}_", bindings.module)) + "\n")
+
+    fn interface(&self, name: &str) -> Fallible<InterfaceId> {
+        let mut all = self.resolve.interfaces.iter();
+        let found = all.find(|(_, interface)| interface.name.as_deref() == Some(name));
+        Ok(found.ok_or_else(|| format!("no interface `{name}`"))?.0)
+    }
+
+    /// Records, variants and enums.
+    fn types(&self) -> Fallible<String> {
+        let mut out = String::from("// Generated by `tests/bindings.rs` from the contract.\n\n");
+        out += "use crate::abi::{enumeration, record, variant};\n";
+        for name in TYPES {
+            for id in self.resolve.interfaces[self.interface(name)?].types.values() {
+                self.declare(*id, &mut out)?;
+            }
+        }
+        Ok(out)
+    }
+
+    fn declare(&self, id: TypeId, out: &mut String) -> Fallible {
+        let def = &self.resolve.types[id];
+        let name = camel(def.name.as_deref().unwrap_or_default());
+        match &def.kind {
+            TypeDefKind::Record(record) => {
+                write!(out, "\nrecord! {{ {name} {{\n")?;
+                for field in &record.fields {
+                    writeln!(out, "    {}: {},", snake(&field.name), self.owned(&field.ty)?)?;
+                }
+                out.push_str("} }\n");
+            }
+            TypeDefKind::Variant(variant) => {
+                write!(out, "\nvariant! {{ {name} {{\n")?;
+                for (number, case) in variant.cases.iter().enumerate() {
+                    let value = match &case.ty {
+                        Some(ty) => format!("(value: {})", self.owned(ty)?),
+                        None => String::new(),
+                    };
+                    writeln!(out, "    {}{value} = {number},", camel(&case.name))?;
+                }
+                out.push_str("} }\n");
+            }
+            TypeDefKind::Enum(cases) => {
+                write!(out, "\nenumeration! {{ {name} {{\n")?;
+                for case in &cases.cases {
+                    writeln!(out, "    {},", camel(&case.name))?;
+                }
+                out.push_str("} }\n");
+            }
+            TypeDefKind::Resource | TypeDefKind::Type(_) | TypeDefKind::Handle(_) => {}
+            TypeDefKind::List(_) | TypeDefKind::Option(_) | TypeDefKind::Result(_) => {}
+            other => return Err(format!("`{name}` is a {}, which the bindings do not know", other.as_str()).into()),
+        }
+        Ok(())
+    }
+
+    /// Resources and functions.
+    fn imports(&self) -> Fallible<String> {
+        let mut out = String::from("// Generated by `tests/bindings.rs` from the contract.\n\n");
+        out += "use super::types::*;\nuse crate::abi::{imports, resource, waiting};\n";
+        for name in IMPORTS {
+            let id = self.interface(name)?;
+            let module = self.resolve.id_of(id).ok_or("no package")?;
+            let interface = &self.resolve.interfaces[id];
+            let is_async = name.ends_with("-async");
+            write!(out, "\npub mod {} {{\n    use super::*;\n", snake(name))?;
+            for (name, id) in &interface.types {
+                if matches!(self.resolve.types[*id].kind, TypeDefKind::Resource) {
+                    let ty = camel(name);
+                    write!(out, "\n    resource! {{ {ty} {module:?} \"[resource-drop]{name}\" }}\n")?;
+                    let is_method = |kind: FunctionKind| matches!(kind, FunctionKind::Method(of) if of == *id);
+                    self.block(
+                        &mut out,
+                        "imports",
+                        &module,
+                        &format!(" impl {ty} {{"),
+                        interface,
+                        is_method,
+                    )?;
+                }
+            }
+            let is_free = |kind| matches!(kind, FunctionKind::Freestanding | FunctionKind::AsyncFreestanding);
+            let form = if is_async { "waiting" } else { "imports" };
+            self.block(&mut out, form, &module, "", interface, is_free)?;
+            out.push_str("}\n");
+        }
+        // Each module repeats the imports, and the resources come from `context` and `events`.
+        Ok(out)
+    }
+
+    /// One macro call with the functions of a resource, or those without one.
+    fn block(
+        &self,
+        out: &mut String,
+        form: &str,
+        module: &str,
+        head: &str,
+        interface: &wit_parser::Interface,
+        is_in: impl Fn(FunctionKind) -> bool,
+    ) -> Fallible {
+        let functions: Vec<_> = interface
+            .functions
+            .values()
+            .filter(|function| is_in(function.kind.clone()))
+            .collect();
+        if functions.is_empty() {
+            return Ok(());
+        }
+        write!(out, "\n    {form}! {{ {module:?};{head}\n")?;
+        for function in functions {
+            writeln!(out, "        {}", self.function(function)?)?;
+        }
+        out.push_str(if head.is_empty() { "    }\n" } else { "    } }\n" });
+        Ok(())
+    }
+
+    fn function(&self, function: &Function) -> Fallible<String> {
+        let is_async = function.kind.is_async();
+        let (variant, prefix) = if is_async {
+            (AbiVariant::GuestImportAsync, "[async-lower]")
+        } else {
+            (AbiVariant::GuestImport, "")
+        };
+        let count = self.words(function)?;
+        let signature = self.resolve.wasm_signature(variant, function);
+        let words = if is_async && signature.indirect_params {
+            format!("[in memory {count}]")
+        } else {
+            assert!(!signature.indirect_params, "`{}` has too many words", function.name);
+            let names: Vec<_> = (0..count).map(|word| format!("w{word}")).collect();
+            format!("[{}]", names.join(" "))
+        };
+        let is_method = matches!(function.kind, FunctionKind::Method(_));
+        let parameters = function.params.iter().skip(usize::from(is_method)).map(|parameter| {
+            let ty = if is_async {
+                self.waiting(&parameter.ty)
+            } else {
+                self.borrowed(&parameter.ty)
+            }?;
+            Ok::<_, Box<dyn Error>>(format!("{}: {ty}", snake(&parameter.name)))
+        });
+        let parameters = parameters.collect::<Result<Vec<_>, _>>()?.join(", ");
+        let result = match &function.result {
+            None => String::new(),
+            Some(Type::Bool) => " => bool".to_owned(),
+            Some(ty) => {
+                assert!(signature.retptr, "`{}` returns a core value", function.name);
+                format!(" -> {}", self.owned(ty)?)
+            }
+        };
+        let name = function.item_name();
+        Ok(format!(
+            "{:?} {words} fn {}({parameters}){result};",
+            format!("{prefix}{}", function.name),
+            snake(name)
+        ))
+    }
+
+    /// The words of the parameters. In memory they are the flat values, one after the other.
+    fn words(&self, function: &Function) -> Fallible<usize> {
+        let signature = self.resolve.wasm_signature(AbiVariant::GuestImport, function);
+        let flat = signature.params.len() - usize::from(signature.retptr);
+        let is_word = |ty: &WasmType| matches!(ty, WasmType::I32 | WasmType::Pointer | WasmType::Length);
+        let sizes = function
+            .params
+            .iter()
+            .map(|parameter| self.sizes.size(&parameter.ty).size_wasm32().div_ceil(4));
+        if !signature.params.iter().all(is_word) || sizes.sum::<usize>() != flat {
+            return Err(format!("the parameters of `{}` are not words of their own", function.name).into());
+        }
+        Ok(flat)
+    }
+
+    /// A type as a result or a field.
+    fn owned(&self, ty: &Type) -> Fallible<String> {
+        Ok(match ty {
+            Type::String => "String".into(),
+            Type::U8 | Type::U16 | Type::U32 | Type::U64 => format!("{ty:?}").to_lowercase(),
+            Type::Id(id) => {
+                let def = &self.resolve.types[*id];
+                match &def.kind {
+                    TypeDefKind::List(item) => format!("Vec<{}>", self.owned(item)?),
+                    TypeDefKind::Option(value) => format!("Option<{}>", self.owned(value)?),
+                    TypeDefKind::Result(result) => {
+                        let of = |ty: &Option<Type>| ty.as_ref().map_or(Ok("()".into()), |ty| self.owned(ty));
+                        format!("Result<{}, {}>", of(&result.ok)?, of(&result.err)?)
+                    }
+                    TypeDefKind::Handle(Handle::Own(resource) | Handle::Borrow(resource)) => self.named(*resource)?,
+                    _ => self.named(*id)?,
+                }
+            }
+            other => return Err(format!("the bindings do not know {other:?}").into()),
+        })
+    }
+
+    fn named(&self, id: TypeId) -> Fallible<String> {
+        let def = &self.resolve.types[id];
+        let name = camel(def.name.as_deref().ok_or("a type without a name")?);
+        let source = match def.kind {
+            TypeDefKind::Type(Type::Id(source)) => source,
+            _ => id,
+        };
+        let (TypeDefKind::Resource, TypeOwner::Interface(owner)) =
+            (&self.resolve.types[source].kind, self.resolve.types[source].owner)
+        else {
+            return Ok(name);
+        };
+        let module = self.resolve.interfaces[owner].name.as_deref().unwrap_or_default();
+        Ok(format!("{}::{name}", snake(module)))
+    }
+
+    /// A type as a parameter. The handle of an owned resource is a number.
+    fn borrowed(&self, ty: &Type) -> Fallible<String> {
+        if let Type::Id(id) = ty {
+            match &self.resolve.types[*id].kind {
+                TypeDefKind::List(item) => return Ok(format!("&[{}]", self.owned(item)?)),
+                TypeDefKind::Handle(Handle::Own(_)) => return Ok("u32".into()),
+                TypeDefKind::Enum(_) => return self.owned(ty),
+                TypeDefKind::Type(Type::Id(source))
+                    if matches!(self.resolve.types[*source].kind, TypeDefKind::Resource) =>
+                {
+                    return Ok("u32".into());
+                }
+                _ => {}
+            }
+        }
+        Ok(match self.owned(ty)?.as_str() {
+            "String" => "&str".into(),
+            number @ ("u16" | "u32") => number.into(),
+            name => format!("&{name}"),
+        })
+    }
+
+    /// A type as a parameter of a function that waits, which owns all but its resource.
+    fn waiting(&self, ty: &Type) -> Fallible<String> {
+        let owned = self.owned(ty)?;
+        Ok(if owned.contains("::") {
+            format!("&{owned}")
+        } else {
+            owned
+        })
+    }
+
+    /// The sections that describe the worlds. The export of a module puts the one of its form into its crate.
+    fn worlds(&self) -> Fallible<String> {
+        let mut out = String::from("// Generated by `tests/bindings.rs` from the contract.\n");
+        for name in WORLDS {
+            let (package, _) = self.resolve.packages.iter().next().ok_or("no package")?;
+            let world = self.resolve.select_world(&[package], Some(name))?;
+            for item in self.resolve.worlds[world].imports.values() {
+                assert!(
+                    matches!(item, WorldItem::Interface { .. }),
+                    "`{name}` imports interfaces only"
+                );
+            }
+            let section = wit_component::metadata::encode(&self.resolve, world, StringEncoding::UTF8, None)?;
+            let constant = snake(name).to_uppercase();
+            write!(out, "\npub const {constant}: [u8; {}] = *b\"", section.len())?;
+            let mut width = usize::MAX;
+            for byte in section {
+                let shown = byte.escape_ascii().to_string();
+                if width.saturating_add(shown.len()) > 118 {
+                    out.push_str("\\\n");
+                    width = 0;
+                }
+                width += shown.len();
+                // A space after a line break would be skipped.
+                out.push_str(if shown == " " { "\\x20" } else { &shown });
+            }
+            out.push_str("\";\n");
+        }
+        Ok(out)
+    }
+}
+
+fn camel(name: &str) -> String {
+    let parts = name.split('-').map(|part| part[..1].to_uppercase() + &part[1..]);
+    parts.collect()
+}
+
+fn snake(name: &str) -> String {
+    name.replace('-', "_")
 }

@@ -21,103 +21,49 @@ const WASI: &str = "wasm32-wasip2";
 /// Interfaces by name, each with its functions.
 type Interfaces = BTreeMap<String, Vec<String>>;
 
-#[test]
-fn a_synchronous_module_imports_what_it_uses_and_nothing_asynchronous() -> Result<(), Box<dyn Error>> {
-    let component = build(&[])?;
-    let (imports, exports) = surface(&component)?;
-    assert_eq!(
-        imports,
-        interfaces(&[
-            ("types", &[]),
-            ("context", &["[method]context.param"]),
-            ("log", &["panicked"])
-        ])
-    );
-    assert_eq!(
-        exports,
-        interfaces(&[("routes", &["declare-routes"]), ("handlers", &["handle"])])
-    );
-    assert!(component.len() < 40_000, "{} bytes", component.len());
-    Ok(())
-}
+/// The manifest, handlers and listeners of the synchronous form.
+const EXPORTS: &[(&str, &[&str])] = &[
+    ("manifest", &["describe"]),
+    ("handlers", &["handle"]),
+    ("listeners", &["deliver"]),
+];
+const EXPORTS_ASYNC: &[(&str, &[&str])] = &[
+    ("manifest", &["describe"]),
+    ("handlers-async", &["handle"]),
+    ("listeners-async", &["deliver"]),
+];
+
+/// Every module exports handlers and listeners, so it has their resources, with the functions that it calls. The SDK
+/// logs a failed call that a handler returns.
+const IMPORTS: &[(&str, &[&str])] = &[
+    ("types", &[]),
+    ("context", &["[method]context.param"]),
+    ("events", &[]),
+    ("log", &["write", "panicked"]),
+];
+const NO_CONTROLLER: &[(&str, &[&str])] = &[
+    ("types", &[]),
+    ("context", &[]),
+    ("events", &[]),
+    ("log", &["write", "panicked"]),
+];
 
 #[test]
-fn an_asynchronous_module_imports_what_it_uses() -> Result<(), Box<dyn Error>> {
-    let component = build(&["async"])?;
-    let (imports, exports) = surface(&component)?;
-    assert_eq!(
-        imports,
-        interfaces(&[
-            ("types", &[]),
-            ("context", &["[method]context.param"]),
-            ("log", &["panicked"])
-        ])
-    );
-    assert_eq!(
-        exports,
-        interfaces(&[("routes", &["declare-routes"]), ("handlers-async", &["handle"])])
-    );
-    assert!(component.len() < 60_000, "{} bytes", component.len());
-    Ok(())
-}
-
-#[test]
-fn a_channel_module_imports_what_it_uses_and_nothing_asynchronous() -> Result<(), Box<dyn Error>> {
-    let component = build(&["channel"])?;
-    let (imports, exports) = surface(&component)?;
-    assert_eq!(
-        imports,
-        interfaces(&[("types", &[]), ("events", &[]), ("log", &["panicked"])])
-    );
-    assert_eq!(
-        exports,
-        interfaces(&[("channels", &["declare-channels"]), ("listeners", &["deliver"])])
-    );
-    assert!(component.len() < 75_000, "{} bytes", component.len());
-    Ok(())
-}
-
-#[test]
-fn an_asynchronous_channel_module_imports_what_it_uses() -> Result<(), Box<dyn Error>> {
-    let component = build(&["channel", "async"])?;
-    let (imports, exports) = surface(&component)?;
-    assert_eq!(
-        imports,
-        interfaces(&[("types", &[]), ("events", &[]), ("log", &["panicked"])])
-    );
-    assert_eq!(
-        exports,
-        interfaces(&[("channels", &["declare-channels"]), ("listeners-async", &["deliver"])])
-    );
-    assert!(component.len() < 95_000, "{} bytes", component.len());
-    Ok(())
-}
-
-#[test]
-fn a_module_of_both_imports_and_exports_what_each_does() -> Result<(), Box<dyn Error>> {
-    for (features, handlers, listeners) in [
-        (&["full"][..], "handlers", "listeners"),
-        (&["full", "async"], "handlers-async", "listeners-async"),
-    ] {
-        let (imports, exports) = surface(&build(features)?)?;
-        assert_eq!(
-            imports,
-            interfaces(&[
-                ("types", &[]),
-                ("context", &["[method]context.param"]),
-                ("events", &[]),
-                ("log", &["panicked"])
-            ])
-        );
-        assert_eq!(
-            exports,
-            interfaces(&[
-                ("routes", &["declare-routes"]),
-                (handlers, &["handle"]),
-                ("channels", &["declare-channels"]),
-                (listeners, &["deliver"])
-            ])
-        );
+fn a_module_imports_what_it_uses_and_a_synchronous_one_nothing_asynchronous() -> Result<(), Box<dyn Error>> {
+    let modules: [(&[&str], _, _, _); 6] = [
+        (&[], IMPORTS, EXPORTS, 40_000),
+        (&["async"], IMPORTS, EXPORTS_ASYNC, 60_000),
+        (&["channel"], NO_CONTROLLER, EXPORTS, 85_000),
+        (&["channel", "async"], NO_CONTROLLER, EXPORTS_ASYNC, 105_000),
+        (&["full"], IMPORTS, EXPORTS, 90_000),
+        (&["full", "async"], IMPORTS, EXPORTS_ASYNC, 110_000),
+    ];
+    for (features, expected_imports, expected_exports, most) in modules {
+        let component = build(features)?;
+        let (imports, exports) = surface(&component)?;
+        assert_eq!(imports, interfaces(expected_imports), "{features:?}");
+        assert_eq!(exports, interfaces(expected_exports), "{features:?}");
+        assert!(component.len() < most, "{features:?}: {} bytes", component.len());
     }
     Ok(())
 }
@@ -125,19 +71,13 @@ fn a_module_of_both_imports_and_exports_what_each_does() -> Result<(), Box<dyn E
 /// The target of channels that need files, sockets or a clock. Its toolchain builds components directly.
 #[test]
 fn a_channel_module_for_wasi_imports_the_contract_and_wasi() -> Result<(), Box<dyn Error>> {
-    for (features, listeners) in [
-        (&["channel"][..], "listeners"),
-        (&["channel", "async"], "listeners-async"),
-    ] {
-        let (imports, exports) = surface(&compile(WASI, features)?)?;
+    for (features, exports) in [(&["channel"][..], EXPORTS), (&["channel", "async"], EXPORTS_ASYNC)] {
+        let (imports, found) = surface(&compile(WASI, features)?)?;
         let (wasi, contract): (Vec<_>, Vec<_>) = imports.into_keys().partition(|name| name.starts_with("wasi:"));
-        let expected = interfaces(&[("types", &[]), ("events", &[]), ("log", &[])]);
+        let expected = interfaces(NO_CONTROLLER);
         assert_eq!(contract, expected.into_keys().collect::<Vec<_>>());
         assert!(!wasi.is_empty(), "the target imports WASI");
-        assert_eq!(
-            exports,
-            interfaces(&[("channels", &["declare-channels"]), (listeners, &["deliver"])])
-        );
+        assert_eq!(found, interfaces(exports));
     }
     Ok(())
 }
@@ -145,7 +85,7 @@ fn a_channel_module_for_wasi_imports_the_contract_and_wasi() -> Result<(), Box<d
 fn interfaces(expected: &[(&str, &[&str])]) -> Interfaces {
     let named = |&(name, functions): &(&str, &[&str])| {
         (
-            format!("pointwork:module/{name}@0.1.0"),
+            format!("pointwork:module/{name}@0.2.0"),
             functions.iter().map(|&function| function.to_owned()).collect(),
         )
     };

@@ -33,7 +33,7 @@ impl Admin {
     /// # Errors
     /// [`App`](ErrorKind::App) if the application refuses the listeners for its changes.
     pub fn new(app: &App) -> Result<Self, Error> {
-        Self::with_options(app, AdminOptions::default())
+        Self::with_options(app, AdminOptions::new())
     }
 
     /// An endpoint with other options.
@@ -151,10 +151,8 @@ mod tests {
 
     fn endpoint(token: Option<&str>) -> Admin {
         let app = App::new().expect("threads start");
-        let options = AdminOptions {
-            token: token.map(|token| crate::Token::new(token).expect("long enough")),
-            ..AdminOptions::default()
-        };
+        let token = token.map(|token| crate::Token::new(token).expect("long enough"));
+        let options = token.into_iter().fold(AdminOptions::new(), AdminOptions::token);
         Admin::with_options(&app, options).expect("it listens to changes")
     }
 

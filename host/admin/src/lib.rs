@@ -23,7 +23,7 @@
 //! |---|---|---|
 //! | `GET /modules` | lists the modules, in the order loaded | 200, an array of [`ModuleReport`] |
 //! | `GET /modules/{name}` | shows a module | 200, a [`ModuleReport`] |
-//! | `PUT /modules/{name}` | replaces the module by the component in the body, or adds it | 200 or 201, a [`ChangeReport`] |
+//! | `PUT /modules/{name}` | replaces the module by the component in the body, or adds it; the component that serves changes nothing | 200 or 201, a [`ChangeReport`] |
 //! | `DELETE /modules/{name}` | removes the module | 200, a [`ChangeReport`] |
 //! | `POST /modules/{name}/rollback` | returns to the previous version | 200, a [`ChangeReport`] |
 //! | `GET /routes` | lists the routes | 200, an array of [`pointwork::RouteRecord`] |
@@ -49,6 +49,7 @@
 //! | 413 | the component is larger than [`AdminOptions::component_limit`] |
 //! | 422 | the component is refused: it is invalid, has another digest, is of another world, or fails its probe |
 //! | 500 | the host itself failed |
+//! | 503 | the application is closed |
 //!
 //! Unix sockets need a Unix system.
 

@@ -37,7 +37,7 @@ pub(crate) async fn put(
     }
     let component = upload::receive(&headers, body, options.component_limit, options.body_timeout).await?;
     if is_loaded(&admin, &name) {
-        let mut change = ChangeReport::from(admin.app.swap(&name, component).await?);
+        let mut change = ChangeReport::from(admin.app.module(&name).bytes(component).swap().await?);
         if let Some(info) = admin.app.modules().into_iter().find(|info| info.name == name) {
             change.warnings = info.warnings;
         }
@@ -45,7 +45,10 @@ pub(crate) async fn put(
     }
     let info = admin
         .app
-        .load_with(&name, component, (options.module_options)(&name))
+        .module(&name)
+        .bytes(component)
+        .options((options.module_options)(&name))
+        .load()
         .await?;
     let routes = admin.app.routes();
     let routes = routes

@@ -67,6 +67,7 @@ fn status(kind: ErrorKind) -> StatusCode {
         | ErrorKind::ForbiddenImport
         | ErrorKind::Compile
         | ErrorKind::Probe => StatusCode::UNPROCESSABLE_ENTITY,
+        ErrorKind::Closed => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }

@@ -1,6 +1,6 @@
 //! Reports of modules and of their changes.
 
-use pointwork::{Change, ChangeKind, Draining, ModuleInfo, ModuleState, ModuleStatus, RouteChanges, Usage};
+use pointwork::{Change, ChangeKind, Diff, Draining, ModuleInfo, ModuleState, ModuleStatus, Usage};
 use serde::{Deserialize, Serialize};
 
 /// A module, as `GET /modules` reports it.
@@ -28,6 +28,8 @@ pub struct ModuleReport {
     pub routes: usize,
     /// Its channels.
     pub channels: Vec<ChannelReport>,
+    /// The events that it may call, emit or hand over to.
+    pub events_used: Vec<String>,
     /// Its imports beyond the contract.
     pub asks: Vec<String>,
     /// Its grants, without values of the environment.
@@ -64,7 +66,16 @@ pub struct ChangeReport {
     /// SHA-256 of the previous version, in hex; `None` if the module is new.
     pub previous: Option<String>,
     /// The changes of its routes.
-    pub routes: RouteChanges,
+    pub routes: Diff,
+    /// The changes of its channels.
+    #[serde(default)]
+    pub channels: Diff,
+    /// The changes of its listeners.
+    #[serde(default)]
+    pub listeners: Diff,
+    /// The changes of the events that it uses.
+    #[serde(default)]
+    pub events_used: Diff,
     /// The declarations of the module that are probably mistakes.
     #[serde(default)]
     pub warnings: Vec<String>,
@@ -88,6 +99,7 @@ impl From<ModuleStatus> for ModuleReport {
             previous: status.previous,
             routes: info.routes,
             channels: channels.collect(),
+            events_used: info.events_used,
             asks: info.capabilities.iter().map(ToString::to_string).collect(),
             granted: info.granted,
             warnings: info.warnings,
@@ -105,6 +117,9 @@ impl From<Change> for ChangeReport {
             digest: change.digest,
             previous: change.previous,
             routes: change.routes,
+            channels: change.channels,
+            listeners: change.listeners,
+            events_used: change.events_used,
             warnings: Vec::new(),
         }
     }
@@ -112,16 +127,25 @@ impl From<Change> for ChangeReport {
 
 impl ChangeReport {
     /// A new module, with its routes as `METHOD /path`.
-    pub(crate) fn loaded(info: ModuleInfo, added: Vec<String>) -> Self {
-        let mut routes = RouteChanges::default();
-        routes.added = added;
+    pub(crate) fn loaded(info: ModuleInfo, routes: Vec<String>) -> Self {
+        let listeners = info.listeners();
+        let channels = info.channels.into_iter().map(|channel| channel.name);
         Self {
             kind: ChangeKind::Loaded,
             module: info.name,
             digest: Some(info.digest),
             previous: None,
-            routes,
+            routes: added(routes),
+            channels: added(channels.collect()),
+            listeners: added(listeners),
+            events_used: added(info.events_used),
             warnings: info.warnings,
         }
     }
+}
+
+fn added(items: Vec<String>) -> Diff {
+    let mut diff = Diff::default();
+    diff.added = items;
+    diff
 }

@@ -32,8 +32,50 @@ pub struct AdminOptions {
     pub body_timeout: Duration,
     /// The time for requests in flight at a graceful shutdown. Default 10 s.
     pub shutdown_grace: Duration,
-    /// The options of a module that is loaded, by its name. Default: [`ModuleOptions::default`] for every name.
+    /// The options of a module that is loaded, by its name. Default: [`ModuleOptions::new`] for every name.
     pub module_options: Arc<dyn Fn(&str) -> ModuleOptions + Send + Sync>,
+}
+
+impl AdminOptions {
+    /// The defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets [`token`](field@Self::token).
+    #[must_use]
+    pub fn token(mut self, token: Token) -> Self {
+        self.token = Some(token);
+        self
+    }
+
+    /// Sets [`component_limit`](field@Self::component_limit).
+    #[must_use]
+    pub fn component_limit(mut self, bytes: usize) -> Self {
+        self.component_limit = bytes;
+        self
+    }
+
+    /// Sets [`body_timeout`](field@Self::body_timeout).
+    #[must_use]
+    pub fn body_timeout(mut self, time: Duration) -> Self {
+        self.body_timeout = time;
+        self
+    }
+
+    /// Sets [`shutdown_grace`](field@Self::shutdown_grace).
+    #[must_use]
+    pub fn shutdown_grace(mut self, time: Duration) -> Self {
+        self.shutdown_grace = time;
+        self
+    }
+
+    /// Sets [`module_options`](field@Self::module_options).
+    #[must_use]
+    pub fn module_options(mut self, options: impl Fn(&str) -> ModuleOptions + Send + Sync + 'static) -> Self {
+        self.module_options = Arc::new(options);
+        self
+    }
 }
 
 impl Default for AdminOptions {
@@ -43,7 +85,7 @@ impl Default for AdminOptions {
             component_limit: 64 * 1024 * 1024,
             body_timeout: Duration::from_secs(30),
             shutdown_grace: Duration::from_secs(10),
-            module_options: Arc::new(|_| ModuleOptions::default()),
+            module_options: Arc::new(|_| ModuleOptions::new()),
         }
     }
 }

@@ -46,7 +46,10 @@ pub(crate) async fn load(app: &App, modules: &[Loadable<'_>]) -> Result<Vec<Stri
             Error::failed(format!("module `{}` cannot be read from `{path}`", module.name)).with_source(error)
         })?;
         digests.push(pointwork::digest(&component));
-        app.restore_with(&module.name, Some(component), options.clone())
+        app.module(&module.name)
+            .bytes(component)
+            .options(options.clone())
+            .restore()
             .await
             .map_err(|error| match error.kind() {
                 ErrorKind::State => error.into(),
@@ -67,7 +70,8 @@ pub(crate) async fn load_uploaded(app: &App, config: &Config, state: &StateDirec
         if !uploaded || config.modules.iter().any(|module| module.name == name) {
             continue;
         }
-        if let Err(error) = app.restore_with(&name, None, options::of_any(config)).await {
+        let restored = app.module(&name).options(options::of_any(config)).restore().await;
+        if let Err(error) = restored {
             let error = Error::from(error);
             tracing::error!(
                 module = name,

@@ -45,7 +45,7 @@ pub(crate) fn run(args: &CheckArgs, terminal: &mut Terminal) -> Result<()> {
     let inspection = pointwork::inspect(&bytes).map_err(|error| Error::refused_because(refused(), error))?;
     let config = configuration(args)?;
     let module = Loadable::new(module(args, &config)?, &config, Missing::StandIn)?;
-    let loaded = match inspection.check(&module.grants) {
+    let loaded = match inspection.check() {
         Ok(_) => {
             let app = app::create(&config, None)?;
             load(&app, &module, bytes).map_err(|error| Error::refused(refused(), &error))
@@ -59,6 +59,7 @@ pub(crate) fn run(args: &CheckArgs, terminal: &mut Terminal) -> Result<()> {
             terminal.row("contract", &format!("pointwork:module@{}", info.version));
             terminal.row("routes", &info.routes.to_string());
             terminal.rows("channels", &channels(info));
+            terminal.rows("uses", &info.events_used);
             terminal.row("digest", &format!("sha256:{}", info.digest));
         }
         Err(_) => terminal.line(format_args!("{file} {}", styled(ERROR, "is refused"))),
@@ -113,7 +114,8 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
 /// Loads the module as a server does.
 fn load(app: &App, module: &Loadable<'_>, component: Vec<u8>) -> Result<ModuleInfo, pointwork::Error> {
     // The command prints what the log would have.
-    let loading = || block_on(app.load_with(&module.module.name, component, module.options.clone()));
+    let loading = app.module(&module.module.name).bytes(component);
+    let loading = || block_on(loading.options(module.options.clone()).load());
     tracing::subscriber::with_default(NoSubscriber::new(), loading)
 }
 

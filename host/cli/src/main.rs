@@ -57,7 +57,8 @@ fn main() -> ExitCode {
     let level = if matches!(cli.command, Command::Serve(_)) {
         "info"
     } else {
-        "warn"
+        // They load modules without the native channels.
+        "warn,pointwork::events_used=off"
     };
     logging::init(&cli.log, level);
 

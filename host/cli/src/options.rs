@@ -9,18 +9,20 @@ use crate::config::{self, Config, LimitValues, Module};
 /// The options of an application with the modules of a configuration, without cache, state directory and compile worker:
 /// see [`keep`](crate::keep).
 pub(crate) fn application(config: &Config) -> AppOptions {
-    let mut options = AppOptions::default();
+    let mut options = AppOptions::new();
     if let Some(trailing_slash) = config.trailing_slash {
         options.router.table = options.router.table.trailing_slash(match trailing_slash {
             config::TrailingSlash::Distinct => TrailingSlash::Distinct,
             config::TrailingSlash::Match => TrailingSlash::Match,
         });
     }
+    options.router.trusted_proxies = config.trusted_proxies.iter().map(|network| network.0).collect();
     config.limits.apply(&mut options);
     config.limits.apply(&mut options.router);
     config.limits.apply(&mut options.bus);
     config.limits.apply(&mut options.limits);
     config.limits.apply(&mut options.compile);
+    options.drain = server(config).shutdown_grace;
     // The pool has room for the instances of all modules together, and for the largest memory.
     let mut instances = 0_usize;
     options.max_memory = options.max_memory.max(options.limits.memory);
@@ -35,7 +37,7 @@ pub(crate) fn application(config: &Config) -> AppOptions {
 }
 
 pub(crate) fn server(config: &Config) -> ServerOptions {
-    let mut options = ServerOptions::default();
+    let mut options = ServerOptions::new();
     config.limits.apply(&mut options);
     options
 }
@@ -96,7 +98,7 @@ mod tests {
         assert_eq!(options.max_instances, 1510);
         assert_eq!(options.max_memory, 2 * 1024 * 1024 * 1024);
         let usual = application(&Config::default());
-        assert_eq!(usual.max_instances, AppOptions::default().max_instances);
+        assert_eq!(usual.max_instances, AppOptions::new().max_instances);
     }
 
     #[test]

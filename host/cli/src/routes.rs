@@ -20,7 +20,8 @@ Examples:
 Each route has method, path, origin, module, controller and handler, in the order of registration.
 The origin is `decorator` without a server, since the module declares the route, and `replay` with
 a server of `--adapter` or the configuration, which registers it. Routes that the server cannot
-serve are marked. The command does not listen.";
+serve are marked. Tables of the modules' channels and of the events that they use follow, but not
+as JSON. The command does not listen.";
 
 /// The options of `pointwork routes`.
 #[derive(Debug, clap::Args)]
@@ -51,10 +52,15 @@ pub(crate) fn run(args: &RoutesArgs, terminal: &mut Terminal) -> Result<()> {
     if args.json {
         let json = serde_json::to_string_pretty(&routes).or_failed("cannot write the routes as JSON")?;
         terminal.line(json);
-    } else if routes.is_empty() {
+        return Ok(());
+    }
+    if routes.is_empty() {
         terminal.note("there are no routes");
     } else {
         terminal.line(table::routes(&routes));
+    }
+    for table in table::events(Vec::new(), &app.modules()) {
+        terminal.line(format_args!("\n{table}"));
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
-use pointwork::RouteRecord;
+use pointwork::{ChannelInfo, ModuleInfo, RouteRecord};
 
 /// Aligned columns below their titles, without rules and without white space at the ends. No row is cut or wrapped, so
 /// that a table can be searched by line.
@@ -45,4 +45,28 @@ fn handler(record: &RouteRecord) -> String {
         text.push_str(&format!(" (not available on {})", record.unavailable_on.join(", ")));
     }
     text
+}
+
+/// The tables of the channels and of the events that modules use, where there are any. `channels` are rows of native
+/// channels: name, driver and events.
+pub(crate) fn events(mut channels: Vec<[String; 3]>, modules: &[ModuleInfo]) -> Vec<String> {
+    for module in modules {
+        let row = |channel: &ChannelInfo| {
+            let driver = format!("module {}", module.name);
+            [channel.name.clone(), driver, channel.events.join(", ")]
+        };
+        channels.extend(module.channels.iter().map(row));
+    }
+    let using = modules.iter().filter(|module| !module.events_used.is_empty());
+    let using: Vec<_> = using
+        .map(|module| [module.name.clone(), module.events_used.join(", ")])
+        .collect();
+    let mut tables = Vec::new();
+    if !channels.is_empty() {
+        tables.push(columns(["CHANNEL", "DRIVER", "EVENTS"], channels));
+    }
+    if !using.is_empty() {
+        tables.push(columns(["MODULE", "EVENTS USED"], using));
+    }
+    tables
 }

@@ -16,6 +16,8 @@ pub enum ErrorKind {
     EventName,
     /// An event of a channel already has a listener.
     DuplicateListener,
+    /// The application was closed.
+    Closed,
     /// An adapter cannot do the requested operation.
     Adapter,
 }

@@ -3,7 +3,10 @@
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::Poll;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// Far beyond the life of any connection or request, and near enough that no sum of times overflows.
+pub(crate) const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// A boxed future that may move between threads.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -16,7 +19,8 @@ pub trait Executor: Send + Sync + 'static {
     /// Runs the future to its end, on a thread of the executor's choice.
     fn spawn(&self, future: BoxFuture<'static, ()>);
 
-    /// Completes at `instant`, give or take the executor's resolution. Dropping the future cancels the timer.
+    /// Completes at `instant`, give or take the executor's resolution; earlier once the executor has ended, which ends
+    /// whatever waits. Dropping the future cancels the timer.
     fn sleep_until(&self, instant: Instant) -> BoxFuture<'static, ()>;
 }
 

@@ -1,10 +1,16 @@
 //! A failure that may cross every boundary: to a client, to a guest, between channels.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
-use http::StatusCode;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use serde::Serialize;
+use serde_json::{Map, Value};
 
 use crate::{Crash, CrashKind};
+
+/// The field of an error's body that no detail may have.
+const MESSAGE: &str = "message";
 
 /// The kind of a failure: a word from an open list, so that a new word breaks no module that was built before it.
 ///
@@ -47,16 +53,21 @@ impl FailureCode {
     }
 }
 
-/// An error that may end a request: the client gets [`status`](Self::status) and the body `{"message": …}` (spec H4).
+/// An error that may end a request: the client gets [`status`](Self::status), [`headers`](Self::headers) and a JSON object of
+/// `message` and [`details`](Self::details) (spec H4).
 ///
-/// Listeners return it to their callers, and a handler that returns `Err(Failure)` ends its request with it. The message
-/// reaches the client; keep secrets out of it.
+/// Listeners return it to their callers, and a handler that returns `Err(Failure)` ends its request with it. Message, headers
+/// and details reach the client; keep secrets out of them.
 ///
 /// ```
-/// use pointwork_core::{Failure, http::StatusCode};
+/// use pointwork_core::Failure;
+/// use pointwork_core::http::{HeaderValue, StatusCode, header::WWW_AUTHENTICATE};
 ///
-/// let failure = Failure::new(StatusCode::NOT_FOUND, "no product has the id `7`");
-/// assert_eq!(failure.to_string(), "no product has the id `7`");
+/// let failure = Failure::new(StatusCode::UNAUTHORIZED, "the token is too old")
+///     .header(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
+///     .detail("issued", "2024-01-31");
+/// assert_eq!(failure.to_string(), "the token is too old");
+/// assert_eq!(failure.details().unwrap()["issued"], "2024-01-31");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
@@ -64,8 +75,16 @@ pub struct Failure {
     code: FailureCode,
     status: StatusCode,
     message: String,
+    /// Most failures have none.
+    extras: Option<Box<Extras>>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Extras {
+    headers: HeaderMap,
+    details: Map<String, Value>,
     /// A crash to report before the failure is returned to the caller.
-    crash: Option<Box<Crash>>,
+    crash: Option<Crash>,
 }
 
 impl Failure {
@@ -88,8 +107,50 @@ impl Failure {
             code,
             status,
             message: message.into(),
-            crash: None,
+            extras: None,
         }
+    }
+
+    /// The same with a further header of the reply. A header of the same name is kept beside it. The rules are those of any
+    /// reply's headers.
+    #[must_use]
+    pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        if self
+            .extras
+            .get_or_insert_default()
+            .headers
+            .try_append(name, value)
+            .is_err()
+        {
+            tracing::error!("a failure has more headers than a reply can have; the others were dropped");
+        }
+        self
+    }
+
+    /// The same with a further field of the body, beside `message` (spec H4).
+    ///
+    /// A field `message` is ignored. A value that cannot be JSON becomes `null`, which is logged.
+    #[must_use]
+    pub fn detail(mut self, name: impl Into<String>, value: impl Serialize) -> Self {
+        let name = name.into();
+        let value = serde_json::to_value(value).unwrap_or_else(|error| {
+            tracing::error!("the detail `{name}` of a failure cannot be written as JSON: {error}");
+            Value::Null
+        });
+        if name != MESSAGE {
+            self.extras.get_or_insert_default().details.insert(name, value);
+        }
+        self
+    }
+
+    /// The same with these fields of the body in place of earlier ones. A field `message` is ignored.
+    #[must_use]
+    pub fn with_details(mut self, mut details: Map<String, Value>) -> Self {
+        details.remove(MESSAGE);
+        if self.extras.is_some() || !details.is_empty() {
+            self.extras.get_or_insert_default().details = details;
+        }
+        self
     }
 
     /// The failure of a listener that crashed. The bus reports the crash as `server:crashed`, with the request that led
@@ -101,21 +162,20 @@ impl Failure {
             CrashKind::Limit => FailureCode::OVERLOADED,
             _ => FailureCode::FAILED,
         };
-        Self {
-            crash: Some(Box::new(crash)),
-            ..Self::with_code(code, status, "the listener crashed")
-        }
+        let mut failure = Self::with_code(code, status, "the listener crashed");
+        failure.extras.get_or_insert_default().crash = Some(crash);
+        failure
     }
 
     /// Takes the crash, to report it; the message names the event from now on.
     pub(crate) fn take_crash(&mut self, event: &str) -> Option<Crash> {
-        let crash = self.crash.take()?;
+        let crash = self.extras.as_mut()?.crash.take()?;
         self.message = match crash.kind {
             CrashKind::Deadline => format!("the listener of `{event}` took too long"),
             CrashKind::Limit => format!("the listener of `{event}` has no room"),
             _ => format!("the listener of `{event}` crashed"),
         };
-        Some(*crash)
+        Some(crash)
     }
 
     pub(crate) fn internal(code: FailureCode, message: impl Into<String>) -> Self {
@@ -145,5 +205,60 @@ impl Failure {
     /// One sentence for people.
     pub fn message(&self) -> &str {
         &self.message
+    }
+
+    /// The headers that the client gets, beside those of every reply.
+    pub fn headers(&self) -> &HeaderMap {
+        static NONE: LazyLock<HeaderMap> = LazyLock::new(HeaderMap::new);
+        self.extras.as_ref().map_or(&NONE, |extras| &extras.headers)
+    }
+
+    /// The fields of the body beside `message`; `None` if there are none.
+    pub fn details(&self) -> Option<&Map<String, Value>> {
+        let details = &self.extras.as_ref()?.details;
+        (!details.is_empty()).then_some(details)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Serializer;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_failure_stays_small() {
+        assert!(size_of::<Failure>() <= 64, "{}", size_of::<Failure>());
+    }
+
+    #[test]
+    fn details_never_replace_the_message() {
+        let failure = Failure::bad_payload("no").detail("message", "yes");
+        assert_eq!(failure.details(), None);
+        let Value::Object(fields) = json!({ "message": "yes", "field": "id" }) else {
+            return;
+        };
+        let failure = failure.with_details(fields).detail("line", 7);
+        assert_eq!(
+            failure.details().cloned().map(Value::Object),
+            Some(json!({ "field": "id", "line": 7 }))
+        );
+        assert_eq!(failure.message(), "no");
+        assert_eq!(failure.with_details(Map::new()).details(), None);
+    }
+
+    #[test]
+    fn a_detail_that_cannot_be_json_is_null() {
+        struct Bad;
+
+        impl Serialize for Bad {
+            fn serialize<S: Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+                Err(serde::ser::Error::custom("bad"))
+            }
+        }
+
+        let failure = Failure::bad_payload("no").detail("it", Bad);
+        assert_eq!(failure.details().unwrap()["it"], Value::Null);
     }
 }

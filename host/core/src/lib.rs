@@ -17,7 +17,9 @@ pub mod routing;
 
 pub use bytes;
 pub use http;
+pub use ipnet;
 
+pub use adapter::application::{Application, ConnectOptions};
 pub use adapter::server_options::{Http2Options, Protocols, ServerOptions};
 pub use adapter::serving::Serving;
 pub use adapter::transport::{Staged, Transport};
@@ -31,10 +33,11 @@ pub use events::payload::{JSON, Payload};
 pub use events::reporter::Reporter;
 pub use exchange::body::{Body, BodyError, BodyReader, BodyWriter};
 pub use exchange::context::Context;
-pub use exchange::handler::{Handler, HandlerFuture, RequestLimits};
+pub use exchange::handler::{BodyMode, Handler, HandlerFuture, RequestLimits};
 pub use exchange::options::RouterOptions;
+pub use exchange::peer::Peer;
 pub use exchange::reply::{IntoReply, Json, Outcome, error_reply};
-pub use exchange::router::{Route, Router};
+pub use exchange::router::{Claim, Route, Router};
 pub use exchange::state::Extensions;
 pub use executor::{BoxFuture, Executor, within};
 pub use failure::{Failure, FailureCode};

@@ -1,15 +1,16 @@
 //! Limits: the name, unit, default and bounds of each stand in one definition.
 //!
-//! [`limits!`](crate::limits!) turns a list of limits into a struct of options with its documentation, its defaults and its
-//! [table](Limits::TABLE). Configuration files, their checks, the documentation and the tests of the bounds use the table.
+//! [`limits!`](crate::limits!) turns a list of limits into a struct of options with its documentation, its defaults, a setter
+//! for each field, and its [table](Limits::TABLE). Configuration files, their checks, the documentation and the tests of the
+//! bounds use the table.
 //!
 //! ```
 //! use pointwork_core::BusOptions;
 //! use pointwork_core::limits::{Amount, Limits};
 //!
-//! let mut options = BusOptions::default();
+//! let mut options = BusOptions::new().payload_limit(4_096);
 //! options.set("event-queue", Amount::Count(16))?;
-//! assert_eq!(options.queue, 16);
+//! assert_eq!((options.queue, options.payload_limit), (16, 4_096));
 //! let error = options.set("event-queue", Amount::Count(0)).unwrap_err();
 //! assert_eq!(error.to_string(), "`0` is invalid for `event-queue`: expected a whole number from 1");
 //! # Ok::<(), pointwork_core::limits::LimitError>(())
@@ -233,6 +234,9 @@ impl<T: Field + Default> Field for Option<T> {
 /// has a suffix (`64 MiB`, `10 s`) or is `none`. `count(8) >= 1` excludes 0; a time is always above 0; the largest value
 /// is that of the type. `in_program` at the end keeps the limit out of configuration files. Fields that are not limits
 /// follow in a second block, with their defaults.
+///
+/// The struct is made with `new`, and each field has a setter. That of an `Option` takes the value itself, and `None` too
+/// if the field has a default that `None` turns off.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! limits {
@@ -241,11 +245,11 @@ macro_rules! limits {
         pub struct $name:ident {
             $(
                 $(#[doc = $doc:literal])*
-                $field:ident : $type:ty =
+                $field:ident : $type:ident $(<$inner:ident>)? =
                     $unit:ident($default:tt $($suffix:ident)?) $(>= $min:literal)? as $limit:literal $($place:ident)?;
             )*
         } $(and {
-            $( $(#[$other_meta:meta])* $other:ident : $other_type:ty = $value:expr; )*
+            $( $(#[$other_meta:meta])* $other:ident : $other_type:ident $(<$other_inner:ident>)? = $value:expr; )*
         })?
     ) => {
         $(#[$meta])*
@@ -255,9 +259,19 @@ macro_rules! limits {
                 $(#[doc = $doc])*
                 #[doc = ""]
                 #[doc = concat!($crate::limits!(@unit $unit), "Default: ", stringify!($default) $(, " ", stringify!($suffix))?, ".")]
-                pub $field: $type,
+                pub $field: $type $(<$inner>)?,
             )*
-            $($( $(#[$other_meta])* pub $other: $other_type, )*)?
+            $($( $(#[$other_meta])* pub $other: $other_type $(<$other_inner>)?, )*)?
+        }
+
+        impl $name {
+            /// The defaults.
+            pub fn new() -> Self {
+                Self::default()
+            }
+
+            $( $crate::limits! { @limit $field $type $($inner)?, $default } )*
+            $($( $crate::limits! { @other $other $other_type $($other_inner)? } )*)?
         }
 
         impl Default for $name {
@@ -277,7 +291,7 @@ macro_rules! limits {
                     $crate::limits!(@configurable $($place)?),
                     $crate::limits!(@default $unit $default $($suffix)?),
                     $crate::limits!(@min $unit $($min)?),
-                    <$type as $crate::limits::Field>::MAX,
+                    <$type $(<$inner>)? as $crate::limits::Field>::MAX,
                 ),
             )*];
 
@@ -294,6 +308,33 @@ macro_rules! limits {
                     _ => None,
                 }
             }
+        }
+    };
+
+    (@limit $field:ident Option $inner:ident, none) => {
+        $crate::limits! { @setter $field(value: $inner) => Some(value) }
+    };
+    (@limit $field:ident Option $inner:ident, $default:tt) => {
+        $crate::limits! { @setter $field(value: impl Into<Option<$inner>>) => value.into() }
+    };
+    (@limit $field:ident $type:ident, $default:tt) => {
+        $crate::limits! { @setter $field(value: $type) => value }
+    };
+    (@other $field:ident Option $inner:ident) => {
+        $crate::limits! { @setter $field(value: impl Into<$inner>) => Some(value.into()) }
+    };
+    (@other $field:ident Vec $inner:ident) => {
+        $crate::limits! { @setter $field(value: impl IntoIterator<Item = $inner>) => value.into_iter().collect() }
+    };
+    (@other $field:ident $type:ident) => {
+        $crate::limits! { @setter $field(value: $type) => value }
+    };
+    (@setter $field:ident($value:ident: $type:ty) => $new:expr) => {
+        #[doc = concat!("Sets [`", stringify!($field), "`](field@Self::", stringify!($field), ").")]
+        #[must_use]
+        pub fn $field(mut self, $value: $type) -> Self {
+            self.$field = $new;
+            self
         }
     };
 
@@ -364,7 +405,7 @@ mod tests {
 
     #[test]
     fn amount_of_another_unit_or_name_changes_nothing() {
-        let mut options = RouterOptions::default();
+        let mut options = RouterOptions::new();
         let error = options.set("body", Amount::Count(1)).unwrap_err();
         assert_eq!(
             error.to_string(),
@@ -377,8 +418,17 @@ mod tests {
     }
 
     #[test]
+    fn a_setter_takes_the_value_or_none() {
+        let options = ServerOptions::new()
+            .header_timeout(Duration::from_secs(5))
+            .write_timeout(None);
+        assert_eq!(options.header_timeout, Some(Duration::from_secs(5)));
+        assert_eq!(options.write_timeout, None);
+    }
+
+    #[test]
     fn fields_of_one_name_are_set_together() {
-        let (mut options, amount) = (ServerOptions::default(), Duration::from_secs(1));
+        let (mut options, amount) = (ServerOptions::new(), Duration::from_secs(1));
         options.set("header-timeout", Amount::Time(amount)).unwrap();
         assert_eq!(
             (options.first_byte_timeout, options.header_timeout),

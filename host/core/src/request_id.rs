@@ -13,6 +13,9 @@ pub const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-request-id"
 /// Longer ids from clients are replaced by one of our own, in bytes.
 const MAX_CLIENT_ID: usize = 128;
 
+/// The longest id that is made here, in bytes: two numbers in hex and a hyphen.
+const MAX_MADE_ID: usize = 8 + 1 + 16;
+
 /// A request's id: the client's `x-request-id` if it is 1 to 128 letters, digits or any of `-_.:=+/@`, otherwise one made
 /// here, which is unique within the process and almost surely among processes (spec H9).
 ///
@@ -36,6 +39,53 @@ impl RequestId {
             }
         }
     }
+
+    /// The value of the reply's `x-request-id` (spec H9). An id of the client's costs nothing, one made here an allocation.
+    pub(crate) fn header(&self) -> HeaderValue {
+        match &self.0 {
+            Repr::Client(value) => value.clone(),
+            Repr::Made(number) => {
+                let made = MadeId::of(*number);
+                HeaderValue::from_str(made.as_str()).unwrap_or(HeaderValue::from_static("none"))
+            }
+        }
+    }
+}
+
+/// The text of an id that is made here: the process and a number, in hex, with a hyphen between them. Each reply has one, so
+/// it does without the machinery of `write!`.
+struct MadeId {
+    text: [u8; MAX_MADE_ID],
+    length: usize,
+}
+
+impl MadeId {
+    fn of(number: u64) -> Self {
+        static PROCESS: OnceLock<u32> = OnceLock::new();
+        // The standard hasher's seed is the one source of randomness that needs no dependency.
+        let process = *PROCESS.get_or_init(|| RandomState::new().hash_one(0) as u32);
+        let mut made = Self {
+            text: [b'-'; MAX_MADE_ID],
+            length: 9,
+        };
+        made.put(0, 8, process.into());
+        let digits = (u64::BITS - number.leading_zeros()).div_ceil(4).max(1) as usize;
+        made.put(9, digits, number);
+        made.length += digits;
+        made
+    }
+
+    /// Writes the last digits of a number.
+    fn put(&mut self, at: usize, digits: usize, mut number: u64) {
+        for place in self.text[at..at + digits].iter_mut().rev() {
+            *place = b"0123456789abcdef"[(number & 15) as usize];
+            number >>= 4;
+        }
+    }
+
+    fn as_str(&self) -> &str {
+        str::from_utf8(&self.text[..self.length]).unwrap_or_default()
+    }
 }
 
 fn is_sane(id: &[u8]) -> bool {
@@ -51,12 +101,7 @@ impl fmt::Display for RequestId {
         match &self.0 {
             // An id that passed `is_sane` is ASCII.
             Repr::Client(value) => f.write_str(value.to_str().unwrap_or_default()),
-            Repr::Made(number) => {
-                static PROCESS: OnceLock<u32> = OnceLock::new();
-                // The standard hasher's seed is the one source of randomness that needs no dependency.
-                let process = PROCESS.get_or_init(|| RandomState::new().hash_one(0) as u32);
-                write!(f, "{process:08x}-{number:x}")
-            }
+            Repr::Made(number) => f.write_str(MadeId::of(*number).as_str()),
         }
     }
 }
@@ -64,6 +109,29 @@ impl fmt::Display for RequestId {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_header_has_the_id_whole() {
+        for number in [0, 1, u64::MAX] {
+            let id = RequestId(Repr::Made(number));
+            assert_eq!(id.header(), id.to_string());
+        }
+        let client = RequestId(Repr::Client(HeaderValue::from_static("mine-1")));
+        assert_eq!(client.header(), "mine-1");
+    }
+
+    #[test]
+    fn a_made_id_is_the_process_and_a_number_in_hex() {
+        let text = |number| RequestId(Repr::Made(number)).to_string();
+        let process = text(0).strip_suffix("-0").unwrap().to_owned();
+        assert!(
+            process.len() == 8 && process.chars().all(|c| c.is_ascii_hexdigit()),
+            "{process}"
+        );
+        for number in [1, 15, 16, 0xabc, u64::MAX] {
+            assert_eq!(text(number), format!("{process}-{number:x}"));
+        }
+    }
 
     #[test]
     fn a_clients_id_is_kept_only_if_it_is_sane() {

@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 use support::Tokio;
 
 fn bus(change: impl FnOnce(&mut BusOptions)) -> Bus {
-    let mut options = BusOptions::default();
+    let mut options = BusOptions::new();
     change(&mut options);
     Bus::new(Arc::new(Tokio), options)
 }

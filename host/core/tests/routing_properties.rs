@@ -32,6 +32,7 @@ fn ask(table: &Table<usize>, hint: Option<ShapeId>, method: &Method, uri: &Uri) 
             params,
             head_of_get,
             shape,
+            ..
         } => {
             assert!(table.shapes()[shape.index()].routes().contains(&entry.target));
             let params = params.iter().map(|(_, value)| value.to_owned()).collect();

@@ -20,6 +20,8 @@ pub enum ErrorKind {
     Probe,
     /// A declaration, a manual route or a channel is refused; the source has the reason.
     Refused,
+    /// The application is closed.
+    Closed,
     /// The engine or its threads do not start.
     Engine,
     /// The state directory or the cache directory cannot be used.
@@ -44,6 +46,10 @@ impl Error {
             hint: None,
             source: None,
         }
+    }
+
+    pub(crate) fn closed() -> Self {
+        Self::new(ErrorKind::Closed, "the application is closed")
     }
 
     pub(crate) fn with_source(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
@@ -75,6 +81,12 @@ impl Error {
     /// The remedy, in one sentence, if it is known.
     pub fn hint(&self) -> Option<&str> {
         self.hint.as_deref()
+    }
+}
+
+impl From<pointwork_core::Error> for Error {
+    fn from(error: pointwork_core::Error) -> Self {
+        Self::new(ErrorKind::Refused, "the adapter cannot be connected").with_source(error)
     }
 }
 

@@ -17,10 +17,11 @@ mod setters;
 mod store;
 mod worker;
 
-pub use app::changes::{Change, ChangeKind, Refusal, RouteChanges, ServerRefused, ServerSwapped};
-pub use app::channel::Channel;
-pub use app::connect::ConnectOptions;
-pub use app::module::{ChannelInfo, ModuleInfo};
+pub use app::builder::ModuleBuilder;
+pub use app::changes::{Change, ChangeKind, Diff, Refusal, ServerRefused, ServerSwapped};
+pub use app::channel::{Channel, ListenerResult};
+pub use app::info::{ChannelInfo, ControllerInfo, HandlerInfo, ListenerInfo};
+pub use app::module::ModuleInfo;
 pub use app::options::AppOptions;
 pub use app::status::{Draining, ModuleStatus};
 pub use app::{App, Settings};
@@ -37,7 +38,8 @@ pub use worker::Worker;
 
 pub use pointwork_core::limits::{Amount, Limit, LimitError, Limits};
 pub use pointwork_core::{
-    Body, BodyError, BodyReader, BodyWriter, Bus, BusOptions, Caller, Context, Crash, CrashKind, Delivery, Extensions,
-    Failure, FailureCode, Handler, HandlerFuture, IntoReply, Json, Listener, Origin, Outcome, Payload, RequestId,
-    RouteRecord, RouterOptions, ServerCrashed, Staged, Subscription, Transport, bytes, events, http, routing,
+    Application, Body, BodyError, BodyMode, BodyReader, BodyWriter, Bus, BusOptions, Caller, Claim, ConnectOptions,
+    Context, Crash, CrashKind, Delivery, Extensions, Failure, FailureCode, Handler, HandlerFuture, IntoReply, Json,
+    Listener, Origin, Outcome, Payload, Peer, RequestId, RouteRecord, RouterOptions, ServerCrashed, Staged,
+    Subscription, Transport, bytes, events, http, ipnet, routing,
 };

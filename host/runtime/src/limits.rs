@@ -5,7 +5,6 @@ use std::time::Duration;
 use pointwork_core::limits;
 use serde::Deserialize;
 
-use crate::setters::setters;
 use crate::{Grants, Worker};
 
 limits! {
@@ -57,10 +56,15 @@ limits! {
         /// of 10 ms, which counts. An asynchronous instance that runs for as long without a pause is discarded with all its
         /// calls.
         cpu: Duration = time(10 s) as "cpu";
-        /// The longest request body; 413 past it.
+        /// The longest request body that is held in memory; 413 past it.
         ///
         /// If it is `None` or longer, the application's limit holds: [`RouterOptions::body_limit`](crate::RouterOptions).
         body: Option<u64> = bytes(none) as "body";
+        /// The longest request body that a handler takes piece by piece; 413 past it.
+        ///
+        /// If it is `None` or longer, the application's limit holds:
+        /// [`RouterOptions::stream_body_limit`](crate::RouterOptions).
+        stream_body: Option<u64> = bytes(none) as "stream-body";
         /// The length of the names and values of a request's headers; 431 past it.
         ///
         /// The adapter checks a limit of its own first.
@@ -147,7 +151,7 @@ limits! {
 
 limits! {
     /// How one module is loaded.
-    #[derive(Clone, Debug)]
+    #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct ModuleOptions {
         /// The time that calls of a replaced or removed version may go on; past it they end with 503, and the version is
         /// freed.
@@ -161,9 +165,9 @@ limits! {
         /// [`Isolation::Exclusive`] for a synchronous one.
         isolation: Option<Isolation> = None;
         /// The circuit breaker.
-        breaker: Breaker = Breaker::default();
+        breaker: Breaker = Breaker::new();
         /// The trial of a new version.
-        trial: Trial = Trial::default();
+        trial: Trial = Trial::new();
         /// The path of one of the module's own GET routes, without the global prefix. It is requested before the module is
         /// published; a reply of 400 or more refuses the module. Default: `None`.
         ///
@@ -172,31 +176,5 @@ limits! {
         /// The SHA-256 of the component in hex; a component with another one is refused. Default: `None`. A swap names the
         /// digest of the new version.
         digest: Option<String> = None;
-    }
-}
-
-impl ModuleOptions {
-    /// The application's limits, and no grants.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    setters! {
-        /// Sets the limits.
-        limits(limits: ModuleLimits) => Some(limits);
-        /// Sets the grants.
-        grants(grants: Grants) => grants;
-        /// Sets whether calls share instances.
-        isolation(isolation: Isolation) => Some(isolation);
-        /// Sets the circuit breaker.
-        breaker(breaker: Breaker) => breaker;
-        /// Sets the trial of a new version.
-        trial(trial: Trial) => trial;
-        /// Sets the time that calls of a replaced version may go on.
-        drain(drain: Duration) => drain;
-        /// Sets the path that is requested before the module is published.
-        health(path: impl Into<String>) => Some(path.into());
-        /// Sets the digest of the component.
-        digest(digest: impl Into<String>) => Some(digest.into());
     }
 }

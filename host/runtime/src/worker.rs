@@ -13,9 +13,9 @@ use std::path::PathBuf;
 /// if std::env::args().nth(1).as_deref() == Some("compile-worker") {
 ///     return pointwork::compile_worker();
 /// }
-/// let mut options = pointwork::AppOptions::default();
 /// let program = std::env::current_exe().expect("the program has a path");
-/// options.compile.worker = Some(pointwork::Worker::new(program).argument("compile-worker"));
+/// let worker = pointwork::Worker::new(program).argument("compile-worker");
+/// let options = pointwork::AppOptions::new().compile(pointwork::CompileOptions::new().worker(worker));
 /// let app = pointwork::App::with_options(options)?;
 /// # Ok::<(), pointwork::Error>(())
 /// ```

@@ -65,9 +65,7 @@ mod unix {
     impl Scene {
         fn new(kind: &str) -> Self {
             let directory = tempfile::tempdir().expect("a directory can be made");
-            let mut options = AppOptions::default();
-            options.max_instances = 2;
-            options.max_memory = 64 * 1024 * 1024;
+            let options = AppOptions::new().max_instances(2).max_memory(64 * 1024 * 1024);
             let scene = Self { directory, options };
             scene.with_worker(kind)
         }
@@ -90,7 +88,7 @@ mod unix {
 
         fn load(&self, component: Vec<u8>) -> Error {
             let app = self.app();
-            let loaded = runtime().block_on(async { app.load("m", component).await.map(drop) });
+            let loaded = runtime().block_on(async { app.module("m").bytes(component).load().await.map(drop) });
             loaded.expect_err("the component lacks what a module has")
         }
     }
@@ -103,8 +101,9 @@ mod unix {
     fn component(within: &str) -> Vec<u8> {
         let text = format!(
             r#"(component {within} (instance $empty)
-                (export "pointwork:module/routes@0.1.0" (instance $empty))
-                (export "pointwork:module/handlers@0.1.0" (instance $empty)))"#
+                (export "pointwork:module/manifest@0.2.0" (instance $empty))
+                (export "pointwork:module/handlers@0.2.0" (instance $empty))
+                (export "pointwork:module/listeners@0.2.0" (instance $empty)))"#
         );
         wat::parse_str(text).expect("the text is valid")
     }
@@ -245,7 +244,7 @@ mod unix {
             };
             tokio::select! {
                 process = started => process,
-                loaded = app.load("m", component("")) => panic!("{loaded:?}"),
+                loaded = app.module("m").bytes(component("")).load() => panic!("{loaded:?}"),
             }
         });
         while !is_gone(process) {
@@ -257,7 +256,8 @@ mod unix {
         let scene = Scene::new("alone");
         let app = scene.app();
         runtime().block_on(async {
-            let [a, b, c] = ["a", "b", "c"].map(|name| app.load(name, component("(core module (func))")));
+            let [a, b, c] =
+                ["a", "b", "c"].map(|name| app.module(name).bytes(component("(core module (func))")).load());
             let (a, b, c) = tokio::join!(a, b, c);
             for loaded in [a, b, c] {
                 let error = loaded.map(drop).expect_err("the component lacks what a module has");

@@ -43,7 +43,9 @@ pub(crate) async fn serve<S: InfallibleService>(server: &Server<S>, io: Io, mut 
     let builder = builder(&server.options, &driver.state);
     // In HTTP/1.0 the end of the connection may be the end of a reply.
     let saw_http_10 = AtomicBool::new(false);
-    let respond = service_fn(|request: Request<Incoming>| {
+    let peer = driver.state.peer;
+    let respond = service_fn(|mut request: Request<Incoming>| {
+        request.extensions_mut().insert(peer);
         let http_10 = request.version() == Version::HTTP_10;
         if http_10 {
             saw_http_10.store(true, Relaxed);

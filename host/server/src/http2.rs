@@ -31,7 +31,8 @@ fn builder(options: &ServerOptions) -> Builder<TokioExecutor> {
 
 pub(crate) async fn serve<S: InfallibleService>(server: &Server<S>, io: Io, mut driver: Driver) {
     let state = driver.state.clone();
-    let respond = service_fn(|request: Request<Incoming>| {
+    let respond = service_fn(|mut request: Request<Incoming>| {
+        request.extensions_mut().insert(state.peer);
         let stream = OpenStream::new(state.clone());
         // HTTP/1 has this limit in its parser.
         let fits = request.headers().len() <= server.options.max_headers;

@@ -2,7 +2,8 @@
 //!
 //! [`serve`] accepts connections and speaks HTTP/1.1 and HTTP/2 on one port, within the limits and timeouts of
 //! [`ServerOptions`](pointwork_core::ServerOptions), until its signal. It knows nothing of routes: the requests go to a
-//! [`hyper::service::Service`]. [`request_body`] turns the body of a request into the core's.
+//! [`hyper::service::Service`], each with its [`Peer`](pointwork_core::Peer) in its extensions. [`request_body`] turns the body
+//! of a request into the core's.
 //!
 //! An application does not use this crate; the `serve` of its adapter does.
 //!

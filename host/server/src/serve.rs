@@ -1,6 +1,7 @@
 //! Accepting connections, and the graceful shutdown.
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use pointwork_core::adapter::{AcceptLoop, AdapterState, CUT_TIME};
@@ -34,10 +35,10 @@ struct Connections {
 }
 
 impl Connections {
-    fn open<S: InfallibleService>(&mut self, server: &Arc<Server<S>>, stream: TcpStream) {
+    fn open<S: InfallibleService>(&mut self, server: &Arc<Server<S>>, stream: TcpStream, peer: SocketAddr) {
         // Replies are written whole, so waiting for more to send along only costs time.
         let _ = stream.set_nodelay(true);
-        let state = ConnectionState::new(&server.options);
+        let state = ConnectionState::new(&server.options, peer);
         let serving = connection::serve(server.clone(), stream, state.clone());
         self.states.insert(self.tasks.spawn(serving).id(), state);
     }
@@ -80,8 +81,8 @@ async fn run<T, S>(
             () = &mut signal => break,
             true = connections.one_ended() => {}
             // A full server does not accept, so the backlog of the operating system holds the rest.
-            (stream, _) = accepting.next(|| listener.accept(), |wait| Box::pin(sleep(wait))), if !is_full => {
-                connections.open(&server, stream);
+            (stream, peer) = accepting.next(|| listener.accept(), |wait| Box::pin(sleep(wait))), if !is_full => {
+                connections.open(&server, stream, peer);
             }
         }
     }

@@ -1,25 +1,28 @@
 //! The state of a connection, beside hyper's own.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use futures_util::task::AtomicWaker;
-use pointwork_core::ServerOptions;
 use pointwork_core::adapter::Deadlines;
+use pointwork_core::{Peer, ServerOptions};
 
-/// The state of one connection: its deadlines, its requests in flight, and whether it is to end.
+/// The state of one connection: its peer, its deadlines, its requests in flight, and whether it is to end.
 #[derive(Debug)]
 pub(crate) struct ConnectionState {
     pub(crate) deadlines: Deadlines,
+    pub(crate) peer: Peer,
     open_streams: AtomicUsize,
     is_draining: AtomicBool,
     pub(crate) waker: AtomicWaker,
 }
 
 impl ConnectionState {
-    pub(crate) fn new(options: &ServerOptions) -> Arc<Self> {
+    pub(crate) fn new(options: &ServerOptions, peer: SocketAddr) -> Arc<Self> {
         Arc::new(Self {
             deadlines: Deadlines::new(options),
+            peer: Peer::new(peer, false),
             open_streams: AtomicUsize::new(0),
             is_draining: AtomicBool::new(false),
             waker: AtomicWaker::new(),

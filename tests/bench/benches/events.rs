@@ -79,7 +79,7 @@ async fn measure() -> Result<()> {
             micros[at].push(time);
             ratios[at].push(time / round[0]);
         }
-        app.drained().await;
+        app.bus().drained().await;
     }
     println!("{:<40} {:>8} {:>8} {:>6}", "", "µs", "ratio", "goal");
     for (at, (name, _, goal)) in SUBJECTS.into_iter().enumerate() {

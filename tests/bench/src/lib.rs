@@ -13,6 +13,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use http::{Request, Response, StatusCode};
 use pointwork::{App, AppOptions, Body, Context, Delivery, Payload, Staged, Transport};
+use pointwork_core::routing::Pattern;
 use pointwork_core::{Reporter, Router};
 use wit_component::ComponentEncoder;
 
@@ -38,7 +39,7 @@ pub const WAIT: Duration = Duration::from_millis(10);
 /// # Errors
 /// If a guest does not build or load.
 pub async fn app() -> Result<App> {
-    let mut options = AppOptions::default();
+    let mut options = AppOptions::new();
     // A benchmark emits faster than a listener can run.
     options.bus.queue = 1 << 20;
     options.router.body_limit = 4 << 30;
@@ -66,7 +67,7 @@ pub async fn app() -> Result<App> {
         })?
         .on_raw("heard", |_: Delivery, _: Payload| async move { Ok(Payload::null()) })?;
     for guest in ["calls", "waits", "listens", "streams"] {
-        app.load(guest, component(guest)?).await?;
+        app.module(guest).bytes(component(guest)?).load().await?;
     }
     Ok(app)
 }
@@ -114,7 +115,11 @@ impl Transport for Direct {
         "direct"
     }
 
-    fn attach(&self, _: Reporter) {}
+    fn attach(&self, _: Reporter, _: Pattern) -> Result<(), pointwork_core::Error> {
+        Ok(())
+    }
+
+    fn close(&self) {}
 
     fn stage(&self, router: Arc<Router>) -> Result<Staged, pointwork_core::Error> {
         let place = self.0.clone();

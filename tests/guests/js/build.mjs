@@ -10,7 +10,7 @@ const jsPath = join(here, "controller.js");
 
 const { component } = await componentize({
   witPath: join(here, "..", "..", "..", "wit"),
-  world: "controller-module",
+  world: "module",
   jsPath,
   moduleRoot: here,
   jsSource: await readFile(jsPath, "utf8"),

@@ -1,9 +1,9 @@
-// Two controllers in plain JavaScript, synchronous form (world `controller-module`).
+// Two controllers in plain JavaScript, synchronous form (world `module`).
 //
 // The host calls a handler by its number, which is its index in `table`, so a route always matches its handler.
-import log from "pointwork:module/log@0.1.0";
+import log from "pointwork:module/log@0.2.0";
 
-import { bytes, deferred, failureOf, json, payload, sendable, string, text, thrown, value } from "./outcomes.js";
+import { bytes, crash, deferred, failureOf, json, payload, sendable, text, thrown, value } from "./outcomes.js";
 
 const table = [
   {
@@ -20,7 +20,7 @@ const table = [
     run: (ctx) => {
       let received;
       try {
-        received = JSON.parse(string(ctx.body()));
+        received = JSON.parse(ctx.text());
       } catch (error) {
         if (!(error instanceof SyntaxError)) throw error;
         return thrown(400, `the body is no JSON: ${error.message}`);
@@ -45,7 +45,7 @@ const table = [
     name: "missing",
     method: "GET",
     paths: ["missing"],
-    run: () => thrown(404, "no such greeting"),
+    run: () => thrown(404, "no such greeting", { greeting: "missing" }, [{ name: "x-hint", value: bytes("ask again") }]),
   },
   {
     name: "header",
@@ -53,8 +53,8 @@ const table = [
     paths: ["header/:name"],
     run: (ctx) => {
       const one = ctx.header(ctx.param("name"));
-      const all = ctx.headers().map(({ name, value }) => [name, string(value)]);
-      return json({ one: one ? string(one) : null, all });
+      const all = ctx.headers().map(({ name, value }) => [name, value.length]);
+      return json({ one: one ?? null, all });
     },
   },
   {
@@ -68,6 +68,11 @@ const table = [
         query: ctx.query() ?? null,
         route: ctx.route(),
         params: ctx.params(),
+        scheme: ctx.scheme(),
+        authority: ctx.authority() ?? null,
+        version: ctx.httpVersion(),
+        hasDeadline: ctx.deadline() !== undefined,
+        cancelled: ctx.cancelled(),
       }),
   },
   {
@@ -79,7 +84,7 @@ const table = [
       try {
         ctx.send(sendable("sent again"));
       } catch (error) {
-        log.write("info", "js", `the second reply is refused: ${failureOf(error).code}`);
+        log.write("info", "js", "the second reply is refused", [{ name: "code", value: failureOf(error).code }]);
       }
       return deferred();
     },
@@ -117,14 +122,23 @@ const table = [
   },
 ];
 
-export const routes = {
-  declareRoutes() {
+export const manifest = {
+  describe() {
     const controllers = [];
     table.forEach(({ controller, name, method, paths }, handler) => {
-      if (controller) controllers.push({ ...controller, routes: [] });
-      controllers.at(-1).routes.push({ handler, name, method, paths });
+      if (controller) controllers.push({ ...controller, routes: [], metadata: [] });
+      controllers.at(-1).routes.push({ handler, name, method, paths, body: "whole", metadata: [] });
     });
-    return controllers;
+    return {
+      name: "pointwork-js-guest",
+      version: undefined,
+      sdk: "by hand",
+      language: "javascript",
+      controllers,
+      channels: [],
+      eventsUsed: ["echo:say"],
+      metadata: [],
+    };
   },
 };
 
@@ -132,9 +146,19 @@ export const handlers = {
   handle(handler, context) {
     try {
       return table[handler].run(context);
+    } catch (error) {
+      // The trap that follows carries nothing.
+      log.panicked(crash(error));
+      throw error;
     } finally {
       // Dropped now, not by the garbage collector: the host replies with 500 when the last holder drops the context.
       context[Symbol.dispose]();
     }
+  },
+};
+
+export const listeners = {
+  deliver() {
+    throw new Error("the manifest lists no channel");
   },
 };

@@ -9,7 +9,10 @@ export const text = (value, status = 200, headers = []) => reply(status, headers
 export const json = (value, status = 200) => reply(status, [], { tag: "json", val: JSON.stringify(value) });
 
 /** Ends the request with an error. */
-export const thrown = (status, message) => ({ tag: "throw", val: { status, message } });
+export const thrown = (status, message, details, headers = []) => ({
+  tag: "thrown",
+  val: { status, headers, message, details: details && JSON.stringify(details) },
+});
 
 /** Leaves the reply to whoever sends it. */
 export const deferred = () => ({ tag: "deferred" });
@@ -18,10 +21,10 @@ export const deferred = () => ({ tag: "deferred" });
 export const sendable = (value, status = 200) => ({ status, headers: [], body: { tag: "text", val: value } });
 
 /** An event payload in JSON. */
-export const payload = (value) => ({ contentType: "application/json", data: bytes(JSON.stringify(value)) });
+export const payload = (value) => ({ tag: "json", val: JSON.stringify(value) });
 
 /** The value of an event payload in JSON. */
-export const value = ({ data }) => JSON.parse(string(data));
+export const value = ({ val }) => JSON.parse(val);
 
 /** The `failure` of a refused call: the bindings throw an error that carries it. Any other error goes on its way. */
 export const failureOf = (error) => {
@@ -29,9 +32,12 @@ export const failureOf = (error) => {
   return error.payload;
 };
 
-/** UTF-8 to text. Throws a URIError where the bytes are no UTF-8. */
-export const string = (data) =>
-  decodeURIComponent(Array.from(data, (byte) => "%" + byte.toString(16).padStart(2, "0")).join(""));
+/** An exception as the host takes it. A frame of the engine is `    at name (file:line:column)`. */
+export const crash = (error) => {
+  const frames = [...String(error.stack).matchAll(/^ *at (\S+) \((.*?):(\d+)(?::\d+)?\)$/gm)];
+  const stack = frames.map(([, name, file, line]) => ({ function: name, file, line: Number(line) }));
+  return { message: String(error.message), exception: error.name, stack };
+};
 
 /** Text to UTF-8. */
 export const bytes = (text) => {

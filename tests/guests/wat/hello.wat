@@ -1,13 +1,13 @@
-;; A controller without a toolchain: a core module for the world `controller-module`, with the canonical ABI by hand.
+;; A controller without a toolchain: a core module for the world `module`, with the canonical ABI by hand.
 ;;
 ;;   GET /wat            static text
 ;;   GET /wat/:name      "hello " and the parameter
 ;;
 ;; The suite adds the type information of the world and wraps the module into a component.
 (module
-  (import "pointwork:module/context@0.1.0" "[method]context.param"
+  (import "pointwork:module/context@0.2.0" "[method]context.param"
     (func $param (param $context i32) (param $name i32) (param $name_length i32) (param $result i32)))
-  (import "pointwork:module/context@0.1.0" "[resource-drop]context" (func $drop_context (param i32)))
+  (import "pointwork:module/context@0.2.0" "[resource-drop]context" (func $drop_context (param i32)))
 
   (memory (export "memory") 1)
 
@@ -23,23 +23,29 @@
   (data (i32.const 160) "hello ")
   (data (i32.const 168) "name")
 
-  ;; Names and paths of the declarations.
+  ;; Names, paths and words of the declarations.
   (data (i32.const 176) "Hello")
   (data (i32.const 184) "wat")
   (data (i32.const 188) "still")
   (data (i32.const 196) "greet")
   (data (i32.const 204) ":name")
   (data (i32.const 212) "GET")
+  (data (i32.const 224) "whole")
+  (data (i32.const 232) "by hand")
 
   ;; list<string> with the one path of `greet`.
   (data (i32.const 216) "\cc\00\00\00\05\00\00\00")
-  ;; list<route>: handler, name, method (case, address, length), paths (address, count).
-  (data (i32.const 224) "\00\00\00\00\bc\00\00\00\05\00\00\00\01\00\00\00\d4\00\00\00\03\00\00\00\00\00\00\00\00\00\00\00")
-  (data (i32.const 256) "\01\00\00\00\c4\00\00\00\05\00\00\00\01\00\00\00\d4\00\00\00\03\00\00\00\d8\00\00\00\01\00\00\00")
-  ;; list<controller>: name, prefix, routes.
-  (data (i32.const 288) "\b0\00\00\00\05\00\00\00\b8\00\00\00\03\00\00\00\e0\00\00\00\02\00\00\00")
-  ;; The result of declare-routes: the address and the number of the controllers.
-  (data (i32.const 312) "\20\01\00\00\01\00\00\00")
+  ;; list<route>: handler, name, method (case, address, length), paths (address, count), body, metadata.
+  (data (i32.const 256) "\00\00\00\00\bc\00\00\00\05\00\00\00\01\00\00\00\d4\00\00\00\03\00\00\00\00\00\00\00\00\00\00\00")
+  (data (i32.const 288) "\e0\00\00\00\05\00\00\00\00\00\00\00\00\00\00\00")
+  (data (i32.const 304) "\01\00\00\00\c4\00\00\00\05\00\00\00\01\00\00\00\d4\00\00\00\03\00\00\00\d8\00\00\00\01\00\00\00")
+  (data (i32.const 336) "\e0\00\00\00\05\00\00\00\00\00\00\00\00\00\00\00")
+  ;; list<controller>: name, prefix, routes, metadata.
+  (data (i32.const 352) "\b0\00\00\00\05\00\00\00\b8\00\00\00\03\00\00\00\00\01\00\00\02\00\00\00\00\00\00\00\00\00\00\00")
+  ;; The manifest: name and version (absent), SDK, language, controllers, channels, events used, metadata.
+  (data (i32.const 384) "\00\00\00\00\00\00\00\00\00\00\00\00\00\00\00\00\00\00\00\00\00\00\00\00")
+  (data (i32.const 408) "\e8\00\00\00\07\00\00\00\b8\00\00\00\03\00\00\00\60\01\00\00\01\00\00\00")
+  (data (i32.const 432) "\00\00\00\00\00\00\00\00\00\00\00\00\00\00\00\00\00\00\00\00\00\00\00\00")
 
   ;; Allocates memory and never frees any; `handle` starts over.
   (func (export "cabi_realloc") (param $old i32) (param $old_size i32) (param $align i32) (param $size i32) (result i32)
@@ -52,9 +58,12 @@
           (then unreachable))))
     (local.get $at))
 
-  (func (export "pointwork:module/routes@0.1.0#declare-routes") (result i32) (i32.const 312))
+  (func (export "pointwork:module/manifest@0.2.0#describe") (result i32) (i32.const 384))
 
-  (func (export "pointwork:module/handlers@0.1.0#handle") (param $handler i32) (param $context i32) (result i32)
+  ;; Never called: the manifest lists no channel.
+  (func (export "pointwork:module/listeners@0.2.0#deliver") (param i32 i32 i32 i32 i32 i32 i32) (result i32) unreachable)
+
+  (func (export "pointwork:module/handlers@0.2.0#handle") (param $handler i32) (param $context i32) (result i32)
     (global.set $heap (i32.const 1024))
     (if (i32.eqz (local.get $handler))
       (then (call $reply (i32.const 128) (i32.const 15)))

@@ -1,4 +1,6 @@
-//! The contract in `wit/`: documented throughout, and of one version.
+//! The contract in `wit/`: documented throughout, of one version, and the same in each copy.
+
+use std::collections::BTreeMap;
 
 use pointwork_rules::{root, texts};
 use wit_parser::{Docs, Resolve, TypeDefKind};
@@ -51,6 +53,10 @@ fn every_item_of_the_contract_is_documented() {
         for (name, function) in &interface.functions {
             missing.look(&function.docs, || format!("{interface_name}.{name}"));
         }
+        let types = interface.types.values();
+        let explained: String = types
+            .filter_map(|&id| resolve.types[id].docs.contents.as_deref())
+            .collect();
         for (name, &id) in &interface.types {
             let item = &resolve.types[id];
             // A type that comes in through `use` is documented where it is from.
@@ -59,11 +65,17 @@ fn every_item_of_the_contract_is_documented() {
             }
             missing.look(&item.docs, || format!("{interface_name}.{name}"));
             let of_type = item.docs.contents.as_deref().unwrap_or_default().to_lowercase();
+            let mut above = String::new();
             for (part, docs) in parts(&item.kind) {
-                // A small type may explain its parts in its own text.
-                if !of_type.contains(part) {
+                // A small type may explain its parts in its own text, one text may explain two parts in a row, and a part
+                // that occurs in several types is explained once, in backticks.
+                let is_explained = of_type.contains(part)
+                    || above.to_lowercase().contains(part)
+                    || explained.contains(&format!("`{part}`"));
+                if !is_explained {
                     missing.look(docs, || format!("{interface_name}.{name}.{part}"));
                 }
+                above = docs.contents.clone().unwrap_or(above);
             }
         }
     }
@@ -89,6 +101,34 @@ fn every_world_of_a_controller_imports_this_package_alone() {
     }
 }
 
+/// The crates that are published with a copy of the contract.
+const COPIES: &[&str] = &["guest/rust/wit", "host/runtime/wit"];
+
+#[test]
+fn every_copy_is_the_contract() {
+    let files = |folder: &str| -> BTreeMap<String, String> {
+        let entries = std::fs::read_dir(root().join(folder)).expect("the folder of the contract");
+        let file = |entry: std::io::Result<std::fs::DirEntry>| {
+            let path = entry.expect("an entry").path();
+            let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+            (name, std::fs::read_to_string(path).expect("a text"))
+        };
+        entries.map(file).collect()
+    };
+    let contract = files("wit");
+    for copy in COPIES {
+        let copied = files(copy);
+        let names = |files: &BTreeMap<String, String>| files.keys().cloned().collect::<Vec<_>>();
+        assert_eq!(names(&copied), names(&contract), "{copy}");
+        for (name, text) in &copied {
+            assert!(
+                *text == contract[name],
+                "{copy}/{name} differs from wit/{name}; copy it anew"
+            );
+        }
+    }
+}
+
 #[test]
 fn the_contract_has_one_version() {
     let (resolve, package) = contract();
@@ -109,7 +149,7 @@ fn the_contract_has_one_version() {
         versions.collect()
     };
     // The suite names versions that do not exist, on purpose.
-    let exempt = ["tests/suite/", "tests/rules/", "CHANGELOG.md"];
+    let exempt = ["tests/suite/", "tests/rules/", "tests/guests/kept/", "CHANGELOG.md"];
     let read = [".rs", ".wit", ".wat", ".js", ".md", ".toml"];
     for text in texts().unwrap() {
         if !read.iter().any(|end| text.path.ends_with(end)) || exempt.iter().any(|start| text.path.starts_with(start)) {

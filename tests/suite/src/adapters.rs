@@ -48,6 +48,6 @@ impl Subject for OnAdapter {
     }
 
     fn start(&self, app: AppSpec) -> BoxFuture<'_, Result<Box<dyn Control>, Refusal>> {
-        Box::pin(start((self.on.open)(ServerOptions::default()), self.wrap, app))
+        Box::pin(start((self.on.open)(ServerOptions::new()), self.wrap, app))
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use pointwork::{App, AppOptions, CacheDirectory, ConnectOptions, ModuleStatus};
-use pointwork_core::routing::{MethodFilter, TrailingSlash};
+use pointwork_core::routing::{MethodFilter, Pattern, TrailingSlash};
 use pointwork_core::{
     BoxFuture, Context, Delivery, Error, Failure, Handler, HandlerFuture, Listener, Payload, Reporter, RouteRecord,
     Router, Staged, Transport,
@@ -80,7 +80,7 @@ pub fn keep_compiled(directory: &Path) -> Result<(), pointwork::Error> {
 }
 
 fn options(limits: &Limits) -> AppOptions {
-    let mut options = AppOptions::default();
+    let mut options = AppOptions::new();
     // The pool reserves address space for each instance that it may hold, and as many cases run at a time as there are
     // cores, each with an application or two.
     options.max_instances = 100;
@@ -89,6 +89,7 @@ fn options(limits: &Limits) -> AppOptions {
         options.router.deadline = Some(deadline);
         options.limits.probe = deadline;
     }
+    options.router.stream_body_limit = limits.stream_body;
     if let Some(body) = limits.body {
         options.router.body_limit = body;
     }
@@ -118,15 +119,21 @@ fn options(limits: &Limits) -> AppOptions {
 
 async fn apply(app: &App, transport: &Arc<dyn Transport>, step: Step) -> Result<(), Refusal> {
     let done = match step {
-        Step::Load(name, component) => app.load(&name, component.to_vec()).await.map(drop),
-        Step::LoadWith(name, component, options) => app.load_with(&name, component.to_vec(), options).await.map(drop),
+        Step::Load(name, component) => app.module(name).bytes(&*component).load().await.map(drop),
+        Step::LoadWith(name, component, options) => {
+            let module = app.module(name).bytes(&*component).options(options);
+            module.load().await.map(drop)
+        }
         Step::Register(method, path, handler) => register(app, method, &path, Shared(handler)),
         Step::Listen(subscription) => app
             .channel(subscription.channel)
             .on_raw(&subscription.event, Shared(subscription.listener))
             .map(drop),
-        Step::Swap(name, bytes) => app.swap(&name, bytes.to_vec()).await.map(drop),
-        Step::SwapWith(name, bytes, options) => app.swap_with(&name, bytes.to_vec(), options).await.map(drop),
+        Step::Swap(name, bytes) => app.module(name).bytes(&*bytes).swap().await.map(drop),
+        Step::SwapWith(name, bytes, options) => {
+            let module = app.module(name).bytes(&*bytes).options(options);
+            module.swap().await.map(drop)
+        }
         Step::RollBack(name) => app.roll_back(&name).await.map(drop),
         Step::Remove(name) => app.remove(&name).await.map(drop),
         Step::Prefix(prefix) => app.set_global_prefix(&prefix).map(drop),
@@ -215,7 +222,7 @@ impl Control for Running {
         let Self { app, stop, .. } = *self;
         Box::pin(async move {
             stop.0.into_inner().unwrap_or_else(PoisonError::into_inner).await;
-            app.drained().await;
+            app.bus().drained().await;
         })
     }
 }
@@ -240,8 +247,16 @@ impl Transport for Shared<dyn Transport> {
         self.0.name()
     }
 
-    fn attach(&self, reporter: Reporter) {
-        self.0.attach(reporter);
+    fn attach(&self, reporter: Reporter, prefix: Pattern) -> Result<(), Error> {
+        self.0.attach(reporter, prefix)
+    }
+
+    fn reaches(&self, pattern: &Pattern) -> bool {
+        self.0.reaches(pattern)
+    }
+
+    fn close(&self) {
+        self.0.close();
     }
 
     fn serves(&self, method: &MethodFilter) -> bool {

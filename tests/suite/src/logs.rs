@@ -5,9 +5,11 @@ use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::thread::{self, ThreadId};
 
 use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::{Context, SubscriberExt as _};
+use tracing_subscriber::registry::LookupSpan;
 
 /// One log line.
 #[derive(Clone, Debug)]
@@ -16,6 +18,8 @@ pub struct Line {
     pub level: Level,
     /// The message, followed by each field as ` name=value`.
     pub text: String,
+    /// The id of the request in whose span the line stands.
+    pub request: Option<String>,
     thread: ThreadId,
 }
 
@@ -66,8 +70,19 @@ impl Logs {
 
 struct Recorder;
 
-impl<S: Subscriber> Layer<S> for Recorder {
-    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+/// The id of the request that a span belongs to, among the span's extensions.
+struct RequestOfSpan(String);
+
+impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Recorder {
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        let mut request = Request(None);
+        attributes.record(&mut request);
+        if let (Some(id), Some(span)) = (request.0, context.span(id)) {
+            span.extensions_mut().insert(RequestOfSpan(id));
+        }
+    }
+
+    fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
         // The lines of other crates would fill the memory of a long run.
         if *event.metadata().level() > Level::INFO || !event.metadata().target().starts_with("pointwork") {
             return;
@@ -78,8 +93,25 @@ impl<S: Subscriber> Layer<S> for Recorder {
         lines().push(Line {
             level: *event.metadata().level(),
             text,
+            request: context.event_scope(event).and_then(|mut scope| {
+                scope.find_map(|span| {
+                    span.extensions()
+                        .get::<RequestOfSpan>()
+                        .map(|request| request.0.clone())
+                })
+            }),
             thread: thread::current().id(),
         });
+    }
+}
+
+struct Request(Option<String>);
+
+impl Visit for Request {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        if field.name() == "request_id" {
+            self.0 = Some(format!("{value:?}"));
+        }
     }
 }
 

@@ -58,14 +58,17 @@ pub trait Control: Send + Sync {
     fn shutdown(self: Box<Self>) -> BoxFuture<'static, ()>;
 }
 
-/// The reason for a refused step: the error of the application with all its causes, as the log shows it.
+/// The reason for a refused step: the error of the application with its hint and all its causes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal(String);
 
 impl Refusal {
     /// The refusal of an error.
-    pub fn of(error: &dyn std::error::Error) -> Self {
+    pub fn of(error: &(dyn std::error::Error + 'static)) -> Self {
         let mut text = error.to_string();
+        if let Some(hint) = error.downcast_ref().and_then(pointwork::Error::hint) {
+            text.push_str(&format!(" (hint: {hint})"));
+        }
         let mut cause = error.source();
         while let Some(error) = cause {
             text.push_str(": ");
@@ -139,6 +142,8 @@ pub struct Limits {
     pub deadline: Option<Duration>,
     /// The longest request body, in bytes.
     pub body: Option<u64>,
+    /// The longest request body that a handler takes piece by piece, in bytes.
+    pub stream_body: Option<u64>,
     /// The largest memory of an instance, in bytes.
     pub memory: Option<usize>,
     /// The number of instances of a module.

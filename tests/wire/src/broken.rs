@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use pointwork_core::routing::MethodFilter;
+use pointwork_core::routing::{MethodFilter, Pattern};
 use pointwork_core::{BoxFuture, Error, Reporter, Router, ServerOptions, Staged, Transport};
 use pointwork_hyper::Hyper;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
@@ -64,8 +64,12 @@ impl Transport for Rewriting {
         self.sound.name()
     }
 
-    fn attach(&self, reporter: Reporter) {
-        self.sound.attach(reporter);
+    fn attach(&self, reporter: Reporter, prefix: Pattern) -> Result<(), Error> {
+        self.sound.attach(reporter, prefix)
+    }
+
+    fn close(&self) {
+        self.sound.close();
     }
 
     fn serves(&self, method: &MethodFilter) -> bool {

@@ -27,5 +27,5 @@ pub use case::{Case, block_on, main, message, run};
 pub use cases::all;
 pub use client::PATIENCE;
 pub use probe::{Probe, Reply, within};
-pub use routes::{observed, publish, published, route, routes};
+pub use routes::{client_route, connected, observed, publish, published, route, route_with, routes};
 pub use server::Server;

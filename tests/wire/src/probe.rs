@@ -52,11 +52,11 @@ impl Deref for Reply {
     }
 }
 
-/// A reply as text in normal form, equal for all adapters: names of headers in lower case, lines sorted, the date
-/// removed.
+/// A reply as text in normal form, equal for all adapters: names of headers in lower case, lines sorted, the date and the
+/// request's id removed.
 ///
 /// # Panics
-/// If the head is not whole, or does not have exactly one date.
+/// If the head is not whole, or does not have exactly one date, or has two ids.
 pub(crate) fn normal(reply: &str) -> String {
     let Some((head, body)) = reply.split_once("\r\n\r\n") else {
         panic!("no whole head: {reply:?}");
@@ -69,6 +69,9 @@ pub(crate) fn normal(reply: &str) -> String {
     });
     let (dates, mut lines): (Vec<_>, Vec<_>) = lines.partition(|line| line.starts_with("date: "));
     assert_eq!(dates.len(), 1, "one date: {reply}");
+    let all = lines.len();
+    lines.retain(|line| !line.starts_with("x-request-id: "));
+    assert!(all - lines.len() <= 1, "one id: {reply}");
     lines.sort_unstable();
     format!("{status}\r\n{}\r\n{body}", lines.concat())
 }

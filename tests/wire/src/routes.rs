@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use pointwork_core::routing::{MethodFilter, Pattern};
 use pointwork_core::{
-    BoxFuture, Bus, BusOptions, Context, Executor, Failure, Handler, IntoReply, Origin, Route, RouteRecord, Router,
-    RouterOptions, Transport,
+    BodyMode, BoxFuture, Bus, BusOptions, Context, Executor, Failure, Handler, HandlerFuture, IntoReply, Origin,
+    RequestLimits, Route, RouteRecord, Router, RouterOptions, Transport,
 };
 use tokio::sync::Notify;
 
@@ -51,6 +51,32 @@ where
     }
 }
 
+/// A route whose handler takes the body in this way.
+///
+/// # Panics
+/// If the method or the path is invalid.
+pub fn route_with<F, Fut>(mode: BodyMode, method: &str, path: &str, handler: F) -> Route
+where
+    F: Fn(Context) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output: IntoReply> + Send + 'static,
+{
+    struct WithMode<F>(BodyMode, F);
+    impl<F: Handler> Handler for WithMode<F> {
+        fn call(&self, context: Context) -> HandlerFuture {
+            self.1.call(context)
+        }
+
+        fn limits(&self) -> RequestLimits {
+            let mut limits = RequestLimits::default();
+            limits.body_mode = self.0;
+            limits
+        }
+    }
+    let mut route = route(method, path, async |_: Context| ());
+    route.handler = Arc::new(WithMode(mode, handler));
+    route
+}
+
 /// The routes that nearly every case uses.
 pub fn routes() -> Vec<Route> {
     vec![
@@ -61,10 +87,10 @@ pub fn routes() -> Vec<Route> {
         route("GET", "/seen/*rest", async |context: Context| {
             format!("{} {:?}", context.path(), context.query())
         }),
-        route("POST", "/body", async |context: Context| {
-            context.bytes().await.map(|bytes| format!("{} bytes", bytes.len()))
-        }),
+        route("POST", "/body", length),
+        route_with(BodyMode::Whole, "POST", "/whole", length),
         route("POST", "/unread", async |_: Context| "not read"),
+        route_with(BodyMode::None, "POST", "/bodiless", async |_: Context| "not read"),
         route("GET", "/slow", async |_: Context| {
             tokio::time::sleep(Duration::from_millis(400)).await;
             "slow"
@@ -73,6 +99,18 @@ pub fn routes() -> Vec<Route> {
             std::future::pending::<&str>().await
         }),
     ]
+}
+
+/// A route at `/client` that replies with the scheme and the client's address.
+pub fn client_route() -> Route {
+    route("GET", "/client", async |context: Context| {
+        format!("{} {}", context.scheme(), context.remote_address().unwrap_or_default())
+    })
+}
+
+async fn length(context: Context) -> Result<String, Failure> {
+    let bytes = context.bytes().await?;
+    Ok(format!("{} bytes", bytes.len()))
 }
 
 /// A route at `/observed` that reads its body and never answers. It notifies when its handler began, and when the
@@ -108,7 +146,7 @@ pub(crate) fn executor() -> Arc<dyn Executor> {
 
 /// A new bus.
 pub(crate) fn bus() -> Bus {
-    Bus::new(executor(), BusOptions::default())
+    Bus::new(executor(), BusOptions::new())
 }
 
 /// Publishes a table through an adapter.
@@ -124,6 +162,16 @@ pub fn publish(adapter: &(impl Transport + ?Sized), routes: Vec<Route>, options:
 
 /// An adapter with these routes.
 pub fn published<A: Transport>(adapter: A, routes: Vec<Route>) -> A {
-    publish(&adapter, routes, RouterOptions::default());
+    publish(&adapter, routes, RouterOptions::new());
     adapter
+}
+
+/// An adapter that is connected with this prefix, with these routes.
+///
+/// # Panics
+/// If the prefix is not a path, or if the adapter was connected before.
+pub fn connected<A: Transport>(adapter: A, prefix: &str, routes: Vec<Route>) -> A {
+    let prefix = Pattern::parse(prefix).unwrap();
+    adapter.attach(bus().reporter(adapter.name()), prefix).unwrap();
+    published(adapter, routes)
 }

@@ -41,13 +41,12 @@ impl Server {
 
     /// Serves these routes.
     pub async fn with(on: On, options: ServerOptions, routes: Vec<Route>) -> Self {
-        Self::open(on, options, routes, RouterOptions::default()).await
+        Self::open(on, options, routes, RouterOptions::new()).await
     }
 
     /// Serves these routes with another limit for bodies, in bytes.
     pub(crate) async fn limited(on: On, options: ServerOptions, routes: Vec<Route>, body_limit: u64) -> Self {
-        let mut router = RouterOptions::default();
-        router.body_limit = body_limit;
+        let router = RouterOptions::new().body_limit(body_limit);
         Self::open(on, options, routes, router).await
     }
 
@@ -59,14 +58,14 @@ impl Server {
 
     /// Serves the [usual routes](routes) with the default options.
     pub async fn plain(on: On) -> Self {
-        Self::with(on, ServerOptions::default(), routes()).await
+        Self::with(on, ServerOptions::new(), routes()).await
     }
 
     /// Serves the usual routes and one more.
     pub async fn and(on: On, route: Route) -> Self {
         let mut all = routes();
         all.push(route);
-        Self::with(on, ServerOptions::default(), all).await
+        Self::with(on, ServerOptions::new(), all).await
     }
 
     /// Opens a new connection.

@@ -1,7 +1,7 @@
 //! `/health`
 
 use catalogue::events::CountProducts;
-use pointwork_guest::{Context, HttpStatus, Json, Throw, controller, log};
+use pointwork_guest::{Context, Failure, HttpStatus, Json, controller, log};
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -16,7 +16,7 @@ pub struct Health;
 impl Health {
     /// `GET /health`: 200 if the database answers, 503 if not
     #[get]
-    fn show(ctx: &Context) -> Result<Json<Report>, Throw> {
+    fn show(ctx: &Context) -> Result<Json<Report>, Failure> {
         match ctx.call::<CountProducts>(()) {
             Ok(size) => Ok(Json(Report {
                 status: "up",
@@ -24,7 +24,7 @@ impl Health {
             })),
             Err(error) => {
                 log::error!("{error}");
-                ctx.throw(HttpStatus::SERVICE_UNAVAILABLE, "the database does not answer")
+                Err(ctx.throw(HttpStatus::SERVICE_UNAVAILABLE, "the database does not answer"))
             }
         }
     }

@@ -12,4 +12,6 @@ pub use health::Health;
 pub use model::{Fields, Page};
 pub use products::Products;
 
-pointwork_guest::module! { Products, Health }
+use events::{OneProduct, UpdateProduct};
+
+pointwork_guest::module! { Products, Health; uses: OneProduct, UpdateProduct }

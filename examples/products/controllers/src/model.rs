@@ -1,7 +1,7 @@
 //! Types of requests and replies besides those of the catalogue, and their validation.
 
 use catalogue::{Change, NewProduct, Product};
-use pointwork_guest::{HttpStatus, Throw};
+use pointwork_guest::{Failure, HttpStatus};
 use serde::{Deserialize, Serialize};
 
 /// The fields of a product that a client wants to change.
@@ -34,7 +34,7 @@ impl Fields {
     /// # Errors
     ///
     /// 422 with the field and what was expected.
-    pub fn change(self, id: u64) -> Result<Change, Throw> {
+    pub fn change(self, id: u64) -> Result<Change, Failure> {
         self.check()?;
         let Self {
             sku,
@@ -56,7 +56,7 @@ impl Fields {
     /// # Errors
     ///
     /// As [`change`](Self::change).
-    pub fn check(&self) -> Result<(), Throw> {
+    pub fn check(&self) -> Result<(), Failure> {
         for (field, text) in [("sku", &self.sku), ("name", &self.name)] {
             let Some(text) = text else { continue };
             if text.trim().is_empty() || text.chars().count() > LONGEST {
@@ -81,8 +81,8 @@ impl From<NewProduct> for Fields {
     }
 }
 
-fn unfit(field: &str, expected: &str) -> Throw {
-    Throw::new(
+fn unfit(field: &str, expected: &str) -> Failure {
+    Failure::new(
         HttpStatus::UNPROCESSABLE_ENTITY,
         format!("body: `{field}`: expected {expected}"),
     )

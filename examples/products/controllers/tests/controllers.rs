@@ -1,5 +1,6 @@
 //! Native unit tests of the controllers, without a host. Closures are the listeners of the events.
 
+use pointwork_guest::Failure;
 use pointwork_guest::testing::TestRequest;
 use products::events::{
     AllProducts, CountProducts, CreateProduct, DeleteProduct, OneProduct, ProductViewed, ProductViews, SearchProducts,
@@ -129,7 +130,11 @@ fn created_product_has_a_location() {
 fn second_product_of_one_sku_is_a_conflict() {
     let answer = TestRequest::post("/products")
         .json(&json!({"sku": "TEA-ASSAM", "name": "Assam", "price_cents": 690}))
-        .fail::<CreateProduct>("conflict", 409, "another row has the same `sku`")
+        .fail::<CreateProduct>(Failure::with_code(
+            "conflict",
+            409_u16,
+            "another row has the same `sku`",
+        ))
         .run::<Products>();
     assert_eq!(
         (answer.status(), answer.message()),
@@ -197,7 +202,7 @@ fn health_asks_the_database() {
         .run::<Health>();
     assert_eq!(answer.json::<Value>(), json!({"status": "up", "products": 5}));
     let answer = TestRequest::get("/health")
-        .fail::<CountProducts>("failed", 500, "disk full")
+        .fail::<CountProducts>(Failure::with_code("failed", 500_u16, "disk full"))
         .run::<Health>();
     assert_eq!(
         (answer.status(), answer.message()),

@@ -97,9 +97,9 @@ fn path() -> PathBuf {
 fn failure(error: Error) -> Failure {
     match error {
         Error::Taken { .. } | Error::Missing { .. } => {
-            Failure::new(HttpStatus::CONFLICT, error.to_string()).code("conflict")
+            Failure::with_code("conflict", HttpStatus::CONFLICT, error.to_string())
         }
-        Error::Price { .. } => Failure::new(HttpStatus::BAD_REQUEST, error.to_string()).code("bad-payload"),
+        Error::Price { .. } => Failure::with_code("bad-payload", HttpStatus::BAD_REQUEST, error.to_string()),
         Error::Open { .. } | Error::Damaged { .. } | Error::Storage { .. } => {
             // Clients must not see the path.
             log::error!("{}", with_sources(&error));

@@ -10,6 +10,6 @@ pub struct Response;
 impl Response {
     #[on(Send)]
     fn send(context: Context, text: String) -> Result<(), Failure> {
-        Ok(context.send(text)?)
+        context.send(text)
     }
 }

@@ -96,16 +96,24 @@ fn failures_have_the_codes_of_the_native_driver() {
             sku: "TEA-ASSAM".into(),
             ..mate()
         };
-        let taken = Failure::new(HttpStatus::CONFLICT, "another product has the SKU `TEA-ASSAM`").code("conflict");
+        let taken = Failure::with_code(
+            "conflict",
+            HttpStatus::CONFLICT,
+            "another product has the SKU `TEA-ASSAM`",
+        );
         assert_eq!(failure::<CreateProduct>(new), taken);
         assert_eq!(failure::<UpdateProduct>(renamed(2, "TEA-ASSAM")), taken);
         let new = NewProduct {
             price_cents: -1,
             ..mate()
         };
-        let price = Failure::new(HttpStatus::BAD_REQUEST, "`price_cents` must be 0 or more, got -1");
-        assert_eq!(failure::<CreateProduct>(new), price.code("bad-payload"));
-        let missing = Failure::new(HttpStatus::CONFLICT, "no product has the id 99").code("conflict");
+        let price = Failure::with_code(
+            "bad-payload",
+            HttpStatus::BAD_REQUEST,
+            "`price_cents` must be 0 or more, got -1",
+        );
+        assert_eq!(failure::<CreateProduct>(new), price);
+        let missing = Failure::with_code("conflict", HttpStatus::CONFLICT, "no product has the id 99");
         assert_eq!(failure::<ProductViewed>(99), missing);
     });
 }
@@ -142,5 +150,5 @@ fn response_replies_with_the_text() {
 #[test]
 fn response_needs_a_request_to_reply_to() {
     let reaction = TestEvent::new::<Send>("Assam".into()).run::<Response>();
-    assert_eq!(reaction.failure().map(|failure| failure.status), Some(500));
+    assert_eq!(reaction.failure().map(Failure::status), Some(500));
 }

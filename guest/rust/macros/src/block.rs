@@ -6,6 +6,8 @@ use syn::parse::{ParseStream, Parser as _};
 use syn::{Attribute, ImplItem, ItemImpl, LitStr, Type};
 
 use crate::errors::{self, Errors};
+use crate::events_used::events_used;
+use crate::metadata::Metadata;
 use crate::signature::{Signature, Terms};
 
 /// A function that the host calls: a handler or a listener.
@@ -24,7 +26,15 @@ pub(crate) trait Function: Sized {
     fn is_attribute(name: &str) -> bool;
 
     /// The impls for the block's type.
-    fn expand(ty: &Type, argument: Option<&LitStr>, functions: &[Self]) -> TokenStream;
+    fn expand(block: &Block, argument: Option<&LitStr>, functions: &[Self]) -> TokenStream;
+}
+
+/// The parts of a block besides its functions that the generated code needs.
+pub(crate) struct Block {
+    pub(crate) ty: Type,
+    pub(crate) metadata: Metadata,
+    /// The events that its functions use, as an expression of type `&'static [Option<&'static str>]`.
+    pub(crate) events_used: TokenStream,
 }
 
 /// Expands the attribute of a block. The attributes of its functions are removed; functions without one are left alone
@@ -76,7 +86,12 @@ pub(crate) fn expand<F: Function>(arguments: TokenStream, item: TokenStream) -> 
         errors.at(&block.self_ty, message);
     }
     let expanded = if errors.is_empty() {
-        F::expand(&block.self_ty, argument.as_ref(), &functions)
+        let read = Block {
+            ty: (*block.self_ty).clone(),
+            metadata: Metadata::read(&block.attrs),
+            events_used: events_used(&block),
+        };
+        F::expand(&read, argument.as_ref(), &functions)
     } else {
         errors.into_tokens()
     };

@@ -77,6 +77,7 @@ pub(crate) fn call(
         #[allow(unused_mut, unused_variables, reason = "a function need not take every argument")]
         let mut source = ::core::option::Option::Some(#source);
         #finishes
+        #[allow(deprecated, reason = "a deprecated function is still served")]
         let value = Self::#ident(#(#passed),*)#wait;
     }
 }

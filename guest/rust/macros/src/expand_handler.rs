@@ -5,10 +5,17 @@ use quote::{ToTokens as _, quote, quote_spanned};
 use syn::spanned::Spanned as _;
 use syn::{LitStr, Type};
 
+use crate::block::Block;
 use crate::expand::{Names, call, check_kinds, dispatch, form, is_kind, number};
 use crate::handler::Handler;
+use crate::mapping::Mapping;
 
-pub(crate) fn controller(ty: &Type, prefix: Option<&LitStr>, handlers: &[Handler]) -> TokenStream {
+pub(crate) fn controller(block: &Block, prefix: Option<&LitStr>, handlers: &[Handler]) -> TokenStream {
+    let Block {
+        ty,
+        metadata,
+        events_used,
+    } = block;
     let name = type_name(ty);
     let prefix = prefix.map_or_else(|| "/".to_owned(), LitStr::value);
     let count = number(handlers.len());
@@ -20,7 +27,7 @@ pub(crate) fn controller(ty: &Type, prefix: Option<&LitStr>, handlers: &[Handler
     let names = Names {
         argument: quote!(::pointwork_guest::__private::HandlerArgument),
         source: quote!(context),
-        error: quote!(::pointwork_guest::Outcome::Throw),
+        error: quote!(::pointwork_guest::Outcome::Thrown),
     };
     let dispatch = dispatch(
         &quote!(handler),
@@ -42,6 +49,8 @@ pub(crate) fn controller(ty: &Type, prefix: Option<&LitStr>, handlers: &[Handler
             const PREFIX: &'static str = #prefix;
             const HANDLERS: u32 = #count;
             const ROUTES: &'static [::pointwork_guest::Route] = &[#(#routes),*];
+            const METADATA: ::pointwork_guest::Metadata = #metadata;
+            const EVENTS_USED: &'static [::core::option::Option<&'static str>] = #events_used;
 
             async fn handle_async(handler: u32, context: ::pointwork_guest::AsyncContext) -> ::pointwork_guest::Outcome {
                 #handle_async
@@ -85,10 +94,18 @@ fn type_name(ty: &Type) -> String {
 
 fn routes(index: u32, handler: &Handler) -> impl Iterator<Item = TokenStream> {
     let name = handler.signature.name();
+    let metadata = &handler.signature.metadata;
     handler.mappings.iter().map(move |mapping| {
-        let (method, paths) = (&mapping.method, &mapping.paths);
+        let Mapping { method, paths, body } = mapping;
         quote! {
-            ::pointwork_guest::Route { handler: #index, name: #name, method: #method, paths: &[#(#paths),*] }
+            ::pointwork_guest::Route {
+                handler: #index,
+                name: #name,
+                method: #method,
+                paths: &[#(#paths),*],
+                body: #body,
+                metadata: #metadata,
+            }
         }
     })
 }
@@ -112,8 +129,41 @@ fn checks(ty: &Type, handler: &Handler, prefix: &str, form: &TokenStream, names:
     let mut checks = check_kinds(ty, "handler", signature, form, names, &["Body", "Context"]);
     let paths = mappings.iter().flat_map(|mapping| mapping.paths_or_prefix());
     let paths: Vec<String> = paths.map(|path| joined(prefix, &path)).collect();
+    if let Some(span) = signature.open_body
+        && let Some(mapping) = mappings.iter().find(|mapping| mapping.body != "stream")
+    {
+        let (name, mode) = (signature.name(), mapping.body);
+        let effect = if mode == "none" {
+            "the call fails"
+        } else {
+            "it runs when the whole body is there"
+        };
+        let message = format!(
+            "handler `{name}` calls `open_body` and has `body = \"{mode}\"`, so that {effect}; declare `body = \"stream\"` to \
+             read the body as it arrives"
+        );
+        // The one way of a macro to warn.
+        checks.extend(quote_spanned! {span=>
+            const _: () = {
+                #[deprecated(note = #message)]
+                const OPENS_BODY: () = ();
+                OPENS_BODY
+            };
+        });
+    }
+    let takes_none = mappings.iter().any(|mapping| mapping.body == "none");
     for argument in &signature.arguments {
         let parameter = &argument.name;
+        if takes_none {
+            let is_body = is_kind(ty, argument, form, names, "Body");
+            let message = format!(
+                "handler `{}` has `body = \"none\"` and takes the body, expected `body = \"whole\"` or no argument for it",
+                signature.name()
+            );
+            checks.extend(quote_spanned! {argument.ty.span()=>
+                const _: () = ::core::assert!(!#is_body, #message);
+            });
+        }
         let is_parameter = is_kind(ty, argument, form, names, "PathParam");
         for path in paths.iter().filter(|path| !has_parameter(path, parameter)) {
             let message = format!(

@@ -5,11 +5,17 @@ use quote::{quote, quote_spanned};
 use syn::spanned::Spanned as _;
 use syn::{LitStr, Type, TypePath};
 
+use crate::block::Block;
 use crate::expand::{Names, call, check_kinds, dispatch, form, number, without_self};
 use crate::listener::{Event, Listener};
 use crate::signature::Signature;
 
-pub(crate) fn channel(ty: &Type, name: &LitStr, listeners: &[Listener]) -> TokenStream {
+pub(crate) fn channel(block: &Block, name: &LitStr, listeners: &[Listener]) -> TokenStream {
+    let Block {
+        ty,
+        metadata,
+        events_used,
+    } = block;
     let count = number(listeners.len());
     let events = listeners
         .iter()
@@ -45,6 +51,8 @@ pub(crate) fn channel(ty: &Type, name: &LitStr, listeners: &[Listener]) -> Token
             const NAME: &'static str = #name;
             const LISTENERS: u32 = #count;
             const EVENTS: &'static [::pointwork_guest::Listener] = &[#(#events),*];
+            const METADATA: ::pointwork_guest::Metadata = #metadata;
+            const EVENTS_USED: &'static [::core::option::Option<&'static str>] = #events_used;
 
             async fn deliver_async(
                 listener: u32,
@@ -84,9 +92,12 @@ fn blocking(ty: &Type, dispatch: &TokenStream, result: &TokenStream) -> (TokenSt
 
 fn events(index: u32, listener: &Listener, channel: &LitStr, ty: &Type) -> impl Iterator<Item = TokenStream> {
     let name = listener.signature.name();
+    let metadata = &listener.signature.metadata;
     listener.events.iter().map(move |event| {
         let event = without_self(event.own_name(channel), ty);
-        quote!(::pointwork_guest::Listener { listener: #index, name: #name, event: #event })
+        quote! {
+            ::pointwork_guest::Listener { listener: #index, name: #name, event: #event, metadata: #metadata }
+        }
     })
 }
 

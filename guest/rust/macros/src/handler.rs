@@ -2,9 +2,9 @@
 
 use proc_macro2::TokenStream;
 use syn::parse::ParseStream;
-use syn::{Attribute, LitStr, Type};
+use syn::{Attribute, LitStr};
 
-use crate::block::{self, Function};
+use crate::block::{self, Block, Function};
 use crate::errors::{self, Errors};
 use crate::expand_handler;
 use crate::mapping::{self, Mapping};
@@ -58,7 +58,7 @@ impl Function for Handler {
         mapping::is_attribute(name)
     }
 
-    fn expand(ty: &Type, prefix: Option<&LitStr>, handlers: &[Self]) -> TokenStream {
-        expand_handler::controller(ty, prefix, handlers)
+    fn expand(block: &Block, prefix: Option<&LitStr>, handlers: &[Self]) -> TokenStream {
+        expand_handler::controller(block, prefix, handlers)
     }
 }

@@ -2,12 +2,14 @@
 
 mod block;
 mod errors;
+mod events_used;
 mod expand;
 mod expand_handler;
 mod expand_listener;
 mod handler;
 mod listener;
 mod mapping;
+mod metadata;
 mod path;
 mod signature;
 

@@ -4,9 +4,9 @@ use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens as _, quote, quote_spanned};
 use syn::parse::ParseStream;
 use syn::spanned::Spanned as _;
-use syn::{Attribute, LitStr, Meta, Type, TypePath};
+use syn::{Attribute, LitStr, Meta, TypePath};
 
-use crate::block::Function;
+use crate::block::{Block, Function};
 use crate::errors::{self, Errors};
 use crate::expand_listener;
 use crate::signature::{Signature, Terms};
@@ -65,9 +65,9 @@ impl Function for Listener {
         name == "on"
     }
 
-    fn expand(ty: &Type, channel: Option<&LitStr>, listeners: &[Self]) -> TokenStream {
+    fn expand(block: &Block, channel: Option<&LitStr>, listeners: &[Self]) -> TokenStream {
         match channel {
-            Some(channel) => expand_listener::channel(ty, channel, listeners),
+            Some(channel) => expand_listener::channel(block, channel, listeners),
             None => TokenStream::new(),
         }
     }

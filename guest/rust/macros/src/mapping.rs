@@ -15,7 +15,11 @@ const METHODS: &str = "GET POST PUT PATCH DELETE HEAD OPTIONS TRACE CONNECT PURG
                        MOVE LOCK UNLOCK ACL REPORT";
 
 const EXPECTED_MAPPING: &str = "expected `#[request_mapping(path = \":id\", method = RequestMethod::Propfind)]`, where \
-                                `path` is optional and may be a list, and `method` may be a token such as `\"NOTIFY\"`";
+                                `path` is optional and may be a list, `method` may be a token such as `\"NOTIFY\"`, \
+                                and `body` may follow";
+
+/// How a handler takes the request body (spec H9).
+const BODIES: &[&str] = &["none", "whole", "stream"];
 
 /// One attribute of a handler.
 pub(crate) struct Mapping {
@@ -23,6 +27,7 @@ pub(crate) struct Mapping {
     pub(crate) method: TokenStream,
     /// Without a path, the route is the prefix itself.
     pub(crate) paths: Vec<LitStr>,
+    pub(crate) body: &'static str,
 }
 
 impl Mapping {
@@ -58,8 +63,8 @@ pub(crate) fn read(attribute: &Attribute, name: &str, errors: &mut Errors) -> Op
             Some(token) => quote!(::core::option::Option::Some(#token)),
             None => quote!(::core::option::Option::None),
         };
-        let paths = errors.keep(shorthand(attribute, name))?;
-        Mapping { method, paths }
+        let (paths, body) = errors.keep(shorthand(attribute, name))?;
+        Mapping { method, paths, body }
     };
     for path in &mapping.paths {
         path::check(path, errors);
@@ -67,22 +72,48 @@ pub(crate) fn read(attribute: &Attribute, name: &str, errors: &mut Errors) -> Op
     Some(mapping)
 }
 
-fn shorthand(attribute: &Attribute, name: &str) -> syn::Result<Vec<LitStr>> {
+fn shorthand(attribute: &Attribute, name: &str) -> syn::Result<(Vec<LitStr>, &'static str)> {
     let expected = format!(
-        "expected no path `#[{name}]`, one path `#[{name}(\":id\")]`, or a list of paths `#[{name}([\"a\", \"b\"])]`"
+        "expected no path `#[{name}]`, one path `#[{name}(\":id\")]`, or a list of paths `#[{name}([\"a\", \"b\"])]`, each \
+         with or without `body = \"stream\"` at the end"
     );
     match &attribute.meta {
-        Meta::Path(_) => Ok(Vec::new()),
+        Meta::Path(_) => Ok((Vec::new(), WHOLE)),
         Meta::List(list) => list.parse_args_with(|input: ParseStream<'_>| {
-            if input.is_empty() {
-                return Ok(Vec::new());
+            let mut found = Vec::new();
+            if !input.is_empty() && !input.peek(Ident) {
+                found = paths(input, &expected)?;
+                let _: Option<Token![,]> = input.parse()?;
             }
-            let paths = paths(input, &expected)?;
+            let mut mode = WHOLE;
+            if input.peek(Ident) {
+                let key: Ident = input.parse()?;
+                if key != "body" {
+                    return Err(error(key.span(), &format!("unknown key `{key}`"), &expected));
+                }
+                input.parse::<Token![=]>()?;
+                mode = body(input)?;
+            }
             end(input, format_args!("found more than one argument, {expected}"))?;
-            Ok(paths)
+            Ok((found, mode))
         }),
         Meta::NameValue(pair) => Err(error(pair.eq_token.span(), "found `=`", &expected)),
     }
+}
+
+/// The default: the handler runs when the host has the whole body.
+const WHOLE: &str = BODIES[1];
+
+fn body(input: ParseStream<'_>) -> syn::Result<&'static str> {
+    let expected = "expected `\"none\"`, `\"whole\"` or `\"stream\"`";
+    let literal: LitStr = input
+        .parse()
+        .map_err(|other: syn::Error| error(other.span(), "found no body mode", expected))?;
+    let word = literal.value();
+    let found = BODIES.iter().find(|mode| **mode == word);
+    found
+        .copied()
+        .ok_or_else(|| error(literal.span(), &format!("`{word}` is not a body mode"), expected))
 }
 
 /// One path, or a list of at least one.
@@ -108,20 +139,20 @@ fn request_mapping(attribute: &Attribute) -> syn::Result<Mapping> {
     let Meta::List(list) = &attribute.meta else {
         return Err(no_method());
     };
-    let (mut found_paths, mut found_method) = (None, None);
+    let (mut found_paths, mut found_method, mut found_body) = (None, None, None);
     list.parse_args_with(|input: ParseStream<'_>| {
         while !input.is_empty() {
             let no_key = |other: syn::Error| error(other.span(), "found no key", EXPECTED_MAPPING);
             let key: Ident = input.parse().map_err(no_key)?;
-            let is_path = key == "path";
-            if !is_path && key != "method" {
-                return Err(error(key.span(), &format!("unknown key `{key}`"), EXPECTED_MAPPING));
+            let name = key.to_string();
+            if !["path", "method", "body"].contains(&name.as_str()) {
+                return Err(error(key.span(), &format!("unknown key `{name}`"), EXPECTED_MAPPING));
             }
             input.parse::<Token![=]>()?;
-            let is_second = if is_path {
-                found_paths.replace(paths(input, EXPECTED_MAPPING)?).is_some()
-            } else {
-                found_method.replace(method(&input.parse()?)?).is_some()
+            let is_second = match name.as_str() {
+                "path" => found_paths.replace(paths(input, EXPECTED_MAPPING)?).is_some(),
+                "body" => found_body.replace(body(input)?).is_some(),
+                _ => found_method.replace(method(&input.parse()?)?).is_some(),
             };
             if is_second {
                 return Err(error(key.span(), &format!("`{key}` is given twice"), EXPECTED_MAPPING));
@@ -135,6 +166,7 @@ fn request_mapping(attribute: &Attribute) -> syn::Result<Mapping> {
     Ok(Mapping {
         method: found_method.ok_or_else(no_method)?,
         paths: found_paths.unwrap_or_default(),
+        body: found_body.unwrap_or(WHOLE),
     })
 }
 

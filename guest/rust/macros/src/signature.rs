@@ -1,12 +1,13 @@
 //! The signature of a handler or listener.
 
-use proc_macro2::Span;
+use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::ToTokens as _;
 use syn::ext::IdentExt as _;
 use syn::spanned::Spanned as _;
 use syn::{FnArg, GenericParam, Ident, ImplItemFn, Pat, PatType, ReturnType, Safety, Type};
 
 use crate::errors::Errors;
+use crate::metadata::Metadata;
 
 /// The terms for a block and its functions in error messages.
 pub(crate) struct Terms {
@@ -31,6 +32,9 @@ pub(crate) struct Signature {
     pub(crate) output: Span,
     /// Whether the return type is written as a `Result`.
     pub(crate) returns_result: bool,
+    pub(crate) metadata: Metadata,
+    /// Where the function names `open_body`.
+    pub(crate) open_body: Option<Span>,
 }
 
 /// One argument, by value or by shared reference.
@@ -62,6 +66,8 @@ impl Signature {
             arguments: inputs.collect(),
             output,
             returns_result,
+            metadata: Metadata::read(&function.attrs),
+            open_body: find(function.block.to_token_stream(), "open_body"),
         }
     }
 
@@ -69,6 +75,15 @@ impl Signature {
     pub(crate) fn name(&self) -> String {
         self.ident.unraw().to_string()
     }
+}
+
+/// The first identifier of that name, at any depth.
+fn find(tokens: TokenStream, name: &str) -> Option<Span> {
+    tokens.into_iter().find_map(|token| match token {
+        TokenTree::Ident(ident) => (ident == name).then(|| ident.span()),
+        TokenTree::Group(group) => find(group.stream(), name),
+        _ => None,
+    })
 }
 
 fn check(function: &ImplItemFn, name: &str, terms: &Terms, errors: &mut Errors) {

@@ -13,10 +13,20 @@ pub(crate) use native::{
 };
 
 #[cfg(target_arch = "wasm32")]
-pub(crate) use crate::bindings::imports::pointwork::module::{
-    context::{BodyReader, BodyWriter, Context, hand_over},
+pub(crate) use crate::bindings::imports::{
+    context::{BodyReader, BodyWriter, Context},
     context_async as waiting,
     events::Delivery,
     events_async::call as call_from,
     log,
 };
+
+/// Gives the context to the listener of `event`.
+#[cfg(target_arch = "wasm32")]
+pub(crate) fn hand_over(
+    event: &str,
+    context: Context,
+    payload: &crate::bindings::types::Payload,
+) -> Result<(), crate::bindings::types::Failure> {
+    crate::bindings::imports::context::hand_over(event, context.into_handle(), payload)
+}

@@ -1,28 +1,13 @@
-//! The bindings of the contract in `wit/`, generated ahead of time by `tests/bindings.rs`.
-//!
-//! `imports` has everything that a world imports. Each other module has the exports of one world, with the types of
-//! `imports`.
+//! The contract in Rust, generated ahead of time by `tests/bindings.rs`.
 
-#[allow(missing_docs, unreachable_pub, clippy::undocumented_unsafe_blocks, reason = "generated")]
-#[rustfmt::skip]
-pub mod channel_module;
-#[allow(missing_docs, unreachable_pub, clippy::undocumented_unsafe_blocks, reason = "generated")]
-#[rustfmt::skip]
-pub mod channel_module_async;
-#[allow(missing_docs, unreachable_pub, clippy::undocumented_unsafe_blocks, reason = "generated")]
-#[rustfmt::skip]
-pub mod controller_module;
-#[allow(missing_docs, unreachable_pub, clippy::undocumented_unsafe_blocks, reason = "generated")]
-#[rustfmt::skip]
-pub mod controller_module_async;
-#[allow(missing_docs, unreachable_pub, clippy::undocumented_unsafe_blocks, reason = "generated")]
-#[rustfmt::skip]
-pub mod full_module;
-#[allow(missing_docs, unreachable_pub, clippy::undocumented_unsafe_blocks, reason = "generated")]
-#[rustfmt::skip]
-pub mod full_module_async;
-#[allow(missing_docs, unreachable_pub, clippy::undocumented_unsafe_blocks, reason = "generated")]
+#[cfg(target_arch = "wasm32")]
+#[allow(missing_docs, unreachable_pub, clippy::wildcard_imports, reason = "generated")]
 #[rustfmt::skip]
 pub mod imports;
-
-pub use imports::pointwork::module::types;
+#[allow(missing_docs, reason = "generated")]
+#[rustfmt::skip]
+pub mod types;
+#[cfg(target_arch = "wasm32")]
+#[allow(missing_docs, reason = "generated")]
+#[rustfmt::skip]
+pub mod worlds;

@@ -4,12 +4,12 @@ mod body;
 mod path;
 mod query;
 
-pub use body::FromBody;
+pub use body::{FromBody, RequestBody};
 pub use path::Path;
 pub use query::Query;
 
+use crate::failure::Failure;
 use crate::request::Request;
-use crate::throw::Throw;
 
 /// A type that handlers can take as an argument, read from the request without its body: [`Path`], `Option<Path<T>>`
 /// and [`Query`].
@@ -17,16 +17,16 @@ use crate::throw::Throw;
 /// Implement it to share code between handlers:
 ///
 /// ```
-/// use pointwork_guest::{Context, FromRequest, HttpStatus, Request, Throw, controller};
+/// use pointwork_guest::{Context, Failure, FromRequest, HttpStatus, Request, controller};
 ///
 /// struct User(String);
 ///
 /// impl FromRequest for User {
-///     fn from_request(request: &Request, _argument: &'static str) -> Result<Self, Throw> {
+///     fn from_request(request: &Request, _argument: &'static str) -> Result<Self, Failure> {
 ///         request
 ///             .extension("user")
 ///             .map(User)
-///             .ok_or_else(|| Throw::new(HttpStatus::UNAUTHORIZED, "log in first"))
+///             .ok_or_else(|| Failure::new(HttpStatus::UNAUTHORIZED, "log in first"))
 ///     }
 /// }
 ///
@@ -55,5 +55,5 @@ pub trait FromRequest: Sized {
     /// # Errors
     ///
     /// There is no such value. The error is the reply, by convention 400 with what was expected.
-    fn from_request(request: &Request, argument: &'static str) -> Result<Self, Throw>;
+    fn from_request(request: &Request, argument: &'static str) -> Result<Self, Failure>;
 }

@@ -2,9 +2,9 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use super::FromRequest;
+use crate::failure::Failure;
 use crate::json::deref;
 use crate::request::Request;
-use crate::throw::Throw;
 
 /// The path parameter with the argument's name, parsed.
 ///
@@ -33,14 +33,14 @@ deref! { Path }
 impl<T: FromStr<Err: Display>> FromRequest for Path<T> {
     const IS_PATH_PARAM: bool = true;
 
-    fn from_request(request: &Request, argument: &'static str) -> Result<Self, Throw> {
+    fn from_request(request: &Request, argument: &'static str) -> Result<Self, Failure> {
         let text = request.param(argument).unwrap_or_default();
         parse(&text, argument).map(Self)
     }
 }
 
 impl<T: FromStr<Err: Display>> FromRequest for Option<Path<T>> {
-    fn from_request(request: &Request, argument: &'static str) -> Result<Self, Throw> {
+    fn from_request(request: &Request, argument: &'static str) -> Result<Self, Failure> {
         request
             .param(argument)
             .map(|text| parse(&text, argument).map(Path))
@@ -48,7 +48,7 @@ impl<T: FromStr<Err: Display>> FromRequest for Option<Path<T>> {
     }
 }
 
-fn parse<T: FromStr<Err: Display>>(text: &str, name: &str) -> Result<T, Throw> {
+fn parse<T: FromStr<Err: Display>>(text: &str, name: &str) -> Result<T, Failure> {
     text.parse()
-        .map_err(|error| Throw::new(400_u16, format!("path parameter `{name}`: {error}, got `{text}`")))
+        .map_err(|error| Failure::new(400_u16, format!("path parameter `{name}`: {error}, got `{text}`")))
 }

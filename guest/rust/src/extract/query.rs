@@ -1,9 +1,9 @@
 use serde::de::DeserializeOwned;
 
 use super::FromRequest;
+use crate::failure::Failure;
 use crate::json::{at_field, deref};
 use crate::request::Request;
-use crate::throw::Throw;
 
 /// The query, deserialized into a type of yours.
 ///
@@ -37,10 +37,10 @@ pub struct Query<T>(pub T);
 deref! { Query }
 
 impl<T: DeserializeOwned> FromRequest for Query<T> {
-    fn from_request(request: &Request, _argument: &'static str) -> Result<Self, Throw> {
+    fn from_request(request: &Request, _argument: &'static str) -> Result<Self, Failure> {
         let text = request.query().unwrap_or_default();
         serde_path_to_error::deserialize(serde_html_form::Deserializer::from_bytes(text.as_bytes()))
             .map(Self)
-            .map_err(|error| Throw::new(400_u16, format!("query: {}", at_field(error))))
+            .map_err(|error| Failure::new(400_u16, format!("query: {}", at_field(error))))
     }
 }

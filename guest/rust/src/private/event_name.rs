@@ -61,6 +61,7 @@ mod tests {
             listener: 0,
             name: "",
             event,
+            metadata: &[],
         };
         let events = [event("one"), event("two"), event("one")];
         assert!(is_first(&events, 0) && is_first(&events, 1));

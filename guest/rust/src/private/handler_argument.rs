@@ -6,10 +6,10 @@
 
 use super::ArgumentKind;
 use crate::context::Context;
-use crate::extract::{FromBody, FromRequest};
+use crate::extract::{FromBody, FromRequest, RequestBody};
+use crate::failure::Failure;
 use crate::form::{Async, Blocking};
 use crate::request::Request;
-use crate::throw::Throw;
 
 #[derive(Debug)]
 pub enum ByRequest {}
@@ -28,24 +28,36 @@ pub enum ByContext {}
 )]
 pub trait HandlerArgument<F, Marker>: Sized {
     const KIND: ArgumentKind;
+    /// The body, if the argument is made of it, or `()`.
+    type Body;
     type Ready;
 
-    /// Reads the body, if the argument is made of it. It is a separate function so that modules without body arguments
-    /// do not link it.
-    fn body(_context: &Context) -> Result<Vec<u8>, Throw> {
-        Ok(Vec::new())
-    }
+    /// Reads the body. It is a separate function so that modules without body arguments do not link it.
+    fn body(context: &Context) -> Result<Self::Body, Failure>;
 
     /// Reads the body in the asynchronous form.
-    fn body_async(_context: &Context<Async>) -> impl Future<Output = Result<Vec<u8>, Throw>> {
-        std::future::ready(Ok(Vec::new()))
-    }
+    fn body_async(context: &Context<Async>) -> impl Future<Output = Result<Self::Body, Failure>>;
 
-    /// The first step. `body` is empty except for `ArgumentKind::Body`.
-    fn read(request: &Request, body: Vec<u8>, argument: &'static str) -> Result<Self::Ready, Throw>;
+    /// The first step.
+    fn read(request: &Request, body: Self::Body, argument: &'static str) -> Result<Self::Ready, Failure>;
 
     /// The second step. `context` is `Some` until an argument takes it.
     fn finish(ready: Self::Ready, context: &mut Option<Context<F>>) -> Self;
+}
+
+/// The body of an argument that is not made of it.
+macro_rules! no_body {
+    () => {
+        type Body = ();
+
+        fn body(_context: &Context) -> Result<(), Failure> {
+            Ok(())
+        }
+
+        fn body_async(_context: &Context<Async>) -> impl Future<Output = Result<(), Failure>> {
+            std::future::ready(Ok(()))
+        }
+    };
 }
 
 impl<F, T: FromRequest> HandlerArgument<F, ByRequest> for T {
@@ -54,35 +66,38 @@ impl<F, T: FromRequest> HandlerArgument<F, ByRequest> for T {
     } else {
         ArgumentKind::Request
     };
+    no_body!();
     is_ready!(Context<F>);
 
-    fn read(request: &Request, _body: Vec<u8>, argument: &'static str) -> Result<T, Throw> {
+    fn read(request: &Request, (): (), argument: &'static str) -> Result<T, Failure> {
         T::from_request(request, argument)
     }
 }
 
 impl<F, T: FromBody> HandlerArgument<F, ByBody> for T {
     const KIND: ArgumentKind = ArgumentKind::Body;
+    type Body = T::Body;
     is_ready!(Context<F>);
 
-    fn body(context: &Context) -> Result<Vec<u8>, Throw> {
-        Ok(context.body()?)
+    fn body(context: &Context) -> Result<T::Body, Failure> {
+        T::Body::read(context)
     }
 
-    async fn body_async(context: &Context<Async>) -> Result<Vec<u8>, Throw> {
-        Ok(context.body().await?)
+    fn body_async(context: &Context<Async>) -> impl Future<Output = Result<T::Body, Failure>> {
+        T::Body::read_async(context)
     }
 
-    fn read(request: &Request, body: Vec<u8>, argument: &'static str) -> Result<T, Throw> {
+    fn read(request: &Request, body: T::Body, argument: &'static str) -> Result<T, Failure> {
         T::from_body(body, request, argument)
     }
 }
 
 impl<F> HandlerArgument<F, ByContext> for Context<F> {
     const KIND: ArgumentKind = ArgumentKind::Context;
+    no_body!();
     type Ready = ();
 
-    fn read(_request: &Request, _body: Vec<u8>, _argument: &'static str) -> Result<(), Throw> {
+    fn read(_request: &Request, (): (), _argument: &'static str) -> Result<(), Failure> {
         Ok(())
     }
 
@@ -95,7 +110,7 @@ impl<F> HandlerArgument<F, ByContext> for Context<F> {
 }
 
 /// Reads one argument in the synchronous form.
-pub fn ready_blocking<T, M>(context: &Context, argument: &'static str) -> Result<T::Ready, Throw>
+pub fn ready_blocking<T, M>(context: &Context, argument: &'static str) -> Result<T::Ready, Failure>
 where
     T: HandlerArgument<Blocking, M>,
 {
@@ -103,7 +118,7 @@ where
 }
 
 /// Reads one argument in the asynchronous form.
-pub async fn ready<T, M>(context: &Context<Async>, argument: &'static str) -> Result<T::Ready, Throw>
+pub async fn ready<T, M>(context: &Context<Async>, argument: &'static str) -> Result<T::Ready, Failure>
 where
     T: HandlerArgument<Async, M>,
 {

@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn an_alias_of_a_result_is_a_result() {
         let (found, missing): (Stock, Stock) = (Ok(7), Err(Failure::new(404_u16, "no such product")));
-        assert_eq!(answer(found).map(Payload::into_data), Ok(b"7".to_vec()));
+        assert_eq!(answer(found).map(Payload::into_bytes), Ok(b"7".to_vec()));
         assert_eq!(answer(missing), Err(Failure::new(404_u16, "no such product")));
     }
 

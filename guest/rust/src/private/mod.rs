@@ -13,13 +13,14 @@ macro_rules! is_ready {
 
 mod event_name;
 #[cfg(target_arch = "wasm32")]
-mod exports;
+pub mod exports;
 mod handler_argument;
 mod listener_argument;
 mod listener_result;
 mod module;
 #[cfg(target_arch = "wasm32")]
 mod panic;
+mod uses;
 
 pub use event_name::{is_first, is_own_name, own_name};
 pub use handler_argument::{HandlerArgument, ready, ready_blocking};
@@ -29,6 +30,7 @@ pub use module::{
     AsyncModule, BlockingModule, DeclaredChannel, DeclaredController, Module, asynchronous, blocking, unknown_handler,
     unknown_listener,
 };
+pub use uses::{EventName, NotAnEvent};
 
 /// The kinds of arguments. A handler or listener takes each kind at most once, except for the first two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,23 +5,41 @@
 
 use crate::channel::Listener;
 use crate::context::{AsyncContext, Context};
-use crate::controller::Route;
+use crate::controller::{Metadata, Route};
 use crate::delivery::{AsyncDelivery, Delivery};
 use crate::failure::Failure;
 use crate::payload::Payload;
 use crate::reply::Outcome;
-use crate::throw::Throw;
 
-/// The name, prefix, number of handlers and routes of a controller.
-pub type DeclaredController = (&'static str, &'static str, u32, &'static [Route]);
+/// The declaration of a controller.
+#[derive(Debug)]
+pub struct DeclaredController {
+    pub name: &'static str,
+    pub prefix: &'static str,
+    pub handlers: u32,
+    pub routes: &'static [Route],
+    pub metadata: Metadata,
+    pub events_used: &'static [Option<&'static str>],
+}
 
-/// The name, number of listeners and events of a channel.
-pub type DeclaredChannel = (&'static str, u32, &'static [Listener]);
+/// The declaration of a channel.
+#[derive(Debug)]
+pub struct DeclaredChannel {
+    pub name: &'static str,
+    pub listeners: u32,
+    pub events: &'static [Listener],
+    pub metadata: Metadata,
+    pub events_used: &'static [Option<&'static str>],
+}
 
 /// The declarations of a module.
 pub trait Module {
+    /// The name, version and description of the package.
+    const PACKAGE: [Option<&'static str>; 3];
     const CONTROLLERS: &'static [DeclaredController];
     const CHANNELS: &'static [DeclaredChannel];
+    /// The events behind `uses:`.
+    const EVENTS_USED: &'static [&'static str];
 }
 
 /// The functions of a synchronous module.
@@ -42,26 +60,41 @@ pub trait AsyncModule {
 
 /// The outcome for a number that the module did not declare.
 pub fn unknown_handler() -> Outcome {
-    Outcome::Throw(Throw::new(500_u16, "the module has no such handler"))
+    Outcome::Thrown(Failure::new(500_u16, "the module has no such handler"))
 }
 
 /// The failure for a number that the module did not declare.
 pub fn unknown_listener() -> Failure {
-    Failure::new(500_u16, "the module has no such listener")
+    Failure::with_code("unknown-event", 500_u16, "the module has no such listener")
 }
 
-/// The declarations of what fits an asynchronous module.
+/// The declarations of controllers and channels that fit an asynchronous module.
 pub mod asynchronous {
-    pub const fn controller<C: crate::Controller>() -> super::DeclaredController {
-        (C::NAME, C::PREFIX, C::HANDLERS, C::ROUTES)
+    use super::{DeclaredChannel, DeclaredController};
+
+    pub const fn controller<C: crate::Controller>() -> DeclaredController {
+        DeclaredController {
+            name: C::NAME,
+            prefix: C::PREFIX,
+            handlers: C::HANDLERS,
+            routes: C::ROUTES,
+            metadata: C::METADATA,
+            events_used: C::EVENTS_USED,
+        }
     }
 
-    pub const fn channel<C: crate::Channel>() -> super::DeclaredChannel {
-        (C::NAME, C::LISTENERS, C::EVENTS)
+    pub const fn channel<C: crate::Channel>() -> DeclaredChannel {
+        DeclaredChannel {
+            name: C::NAME,
+            listeners: C::LISTENERS,
+            events: C::EVENTS,
+            metadata: C::METADATA,
+            events_used: C::EVENTS_USED,
+        }
     }
 }
 
-/// The declarations of what fits a synchronous module.
+/// The declarations of controllers and channels that fit a synchronous module.
 pub mod blocking {
     pub const fn controller<C: crate::BlockingController>() -> super::DeclaredController {
         super::asynchronous::controller::<C>()
@@ -72,27 +105,70 @@ pub mod blocking {
     }
 }
 
-/// One module: its form, its world, the macro that exports the world, its controllers and its channels.
+/// One module: its form, and the list of `module!`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __module {
-    ($form:ident, $world:ident, $export:ident, [$($controller:ty),*], [$($channel:ty),*]) => {
+    ($form:ident channels: $($channel:ty),+ $(,)? $(; uses: $($used:tt)+)?) => {
+        $crate::__module! { @ $form [] [$($channel),+] [$($($used)+)?] }
+    };
+    ($form:ident $($controller:ty),+ $(,)? $(; channels: $($channel:ty),+ $(,)?)? $(; uses: $($used:tt)+)?) => {
+        $crate::__module! { @ $form [$($controller),+] [$($($channel),+)?] [$($($used)+)?] }
+    };
+    (@ $form:ident [$($controller:ty),*] [$($channel:ty),*] [$($used:tt)*]) => {
         const _: () = {
             #[allow(dead_code, reason = "a native build has no exports")]
             struct Module;
 
             impl $crate::__private::Module for Module {
+                const PACKAGE: [::core::option::Option<&'static str>; 3] = [
+                    ::core::option_env!("CARGO_PKG_NAME"),
+                    ::core::option_env!("CARGO_PKG_VERSION"),
+                    ::core::option_env!("CARGO_PKG_DESCRIPTION"),
+                ];
                 const CONTROLLERS: &'static [$crate::__private::DeclaredController] =
                     &[$($crate::__private::$form::controller::<$controller>()),*];
                 const CHANNELS: &'static [$crate::__private::DeclaredChannel] =
                     &[$($crate::__private::$form::channel::<$channel>()),*];
+                const EVENTS_USED: &'static [&'static str] = $crate::__uses!([] $($used)*);
             }
 
             #[cfg(target_arch = "wasm32")]
-            $crate::__dispatch! { $form, [$($controller),*], [$($channel),*] }
+            $crate::__dispatch! { $form [$($controller),*] [$($channel),*] }
             #[cfg(target_arch = "wasm32")]
-            $crate::bindings::$world::$export!(Module with_types_in $crate::bindings::$world);
+            $crate::__export! { $form }
         };
+    };
+    ($($other:tt)*) => {
+        ::core::compile_error!(
+            "expected the controllers of the module, `module! { Products, Health }`, its channels, \
+             `module! { channels: Db }`, or both, `module! { Products, Health; channels: Db }`; the asynchronous form \
+             begins with `async;`, and events of helper functions follow `; uses:`"
+        );
+    };
+}
+
+/// The names behind `uses:`: types of the event map and literals.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __uses {
+    ([$($name:expr,)*]) => {
+        &[$($name),*]
+    };
+    ([$($name:expr,)*] $literal:literal $(, $($rest:tt)*)?) => {
+        $crate::__uses!([$($name,)* {
+            const _: () = ::core::assert!(
+                $crate::__private::is_own_name($literal),
+                ::core::concat!(
+                    "`", $literal, "` is not a valid event name: expected words joined by `:`, without whitespace, \
+                     such as `db:product:all`"
+                ),
+            );
+            $literal
+        },] $($($rest)*)?)
+    };
+    ([$($name:expr,)*] $event:ty $(, $($rest:tt)*)?) => {
+        $crate::__uses!([$($name,)* <$event as $crate::Event>::NAME,] $($($rest)*)?)
     };
 }
 
@@ -100,7 +176,8 @@ macro_rules! __module {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __dispatch {
-    (blocking, [$($controller:ty),*], [$($channel:ty),*]) => {
+    (blocking [$($controller:ty),*] [$($channel:ty),*]) => {
+        #[allow(unused_variables, reason = "a module need not have both controllers and channels")]
         impl $crate::__private::BlockingModule for Module {
             fn handle(number: u32, context: $crate::Context) -> $crate::Outcome {
                 $(let ::core::option::Option::Some(number) = number.checked_sub(<$controller as $crate::Controller>::HANDLERS) else {
@@ -121,7 +198,8 @@ macro_rules! __dispatch {
             }
         }
     };
-    (asynchronous, [$($controller:ty),*], [$($channel:ty),*]) => {
+    (asynchronous [$($controller:ty),*] [$($channel:ty),*]) => {
+        #[allow(unused_variables, reason = "a module need not have both controllers and channels")]
         impl $crate::__private::AsyncModule for Module {
             async fn handle(number: u32, context: $crate::AsyncContext) -> $crate::Outcome {
                 $(let ::core::option::Option::Some(number) = number.checked_sub(<$controller as $crate::Controller>::HANDLERS) else {

@@ -1,11 +1,27 @@
 //! The panic hook: reports a panic to the host before the trap, which on `wasm32-unknown-unknown` carries no message.
 
+use std::panic::PanicHookInfo;
 use std::sync::Once;
 
 use crate::backend::log;
+use crate::bindings::types::{Crash, Frame};
 
 /// Sets the hook, once per instance.
 pub(crate) fn set_hook() {
     static HOOK: Once = Once::new();
-    HOOK.call_once(|| std::panic::set_hook(Box::new(|panic| log::panicked(&panic.to_string()))));
+    HOOK.call_once(|| std::panic::set_hook(Box::new(|panic| log::panicked(&crash(panic)))));
+}
+
+/// Rust knows the place of the panic, and no further frame without debug information.
+fn crash(panic: &PanicHookInfo<'_>) -> Crash {
+    let frame = panic.location().map(|location| Frame {
+        function: String::new(),
+        file: location.file().to_owned(),
+        line: location.line(),
+    });
+    Crash {
+        message: panic.payload_as_str().unwrap_or("the panic has no message").to_owned(),
+        exception: None,
+        stack: frame.into_iter().collect(),
+    }
 }

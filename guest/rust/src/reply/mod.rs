@@ -11,8 +11,8 @@ use serde::Serialize;
 pub use outcome::{Deferred, IntoOutcome, Outcome};
 
 use crate::bindings::types;
+use crate::failure::Failure;
 use crate::json::Json;
-use crate::throw::Throw;
 
 /// A reply: status, headers and body.
 ///
@@ -72,10 +72,10 @@ impl Reply {
     /// # Errors
     ///
     /// The value cannot be written as JSON, such as a map whose keys are not text.
-    pub fn json<T: Serialize + ?Sized>(mut self, value: &T) -> Result<Self, Throw> {
+    pub fn json<T: Serialize + ?Sized>(mut self, value: &T) -> Result<Self, Failure> {
         let text = serde_json::to_string(value).map_err(|error| {
             crate::log::error!("the reply cannot be written as JSON: {error}");
-            Throw::new(500_u16, "the server could not write its reply")
+            Failure::new(500_u16, "the server could not write its reply")
         })?;
         self.0.body = types::Body::Json(text);
         Ok(self)
@@ -108,12 +108,12 @@ impl From<Reply> for types::Reply {
 /// Implement it for types of your own:
 ///
 /// ```
-/// use pointwork_guest::{IntoReply, Reply, Throw};
+/// use pointwork_guest::{IntoReply, Reply, Failure};
 ///
 /// struct Csv(String);
 ///
 /// impl IntoReply for Csv {
-///     fn into_reply(self) -> Result<Reply, Throw> {
+///     fn into_reply(self) -> Result<Reply, Failure> {
 ///         Ok(Reply::new(200_u16).header("content-type", "text/csv").text(self.0))
 ///     }
 /// }
@@ -129,14 +129,14 @@ pub trait IntoReply {
     /// # Errors
     ///
     /// The value cannot be converted. The error is the reply instead.
-    fn into_reply(self) -> Result<Reply, Throw>;
+    fn into_reply(self) -> Result<Reply, Failure>;
 }
 
 /// Implements `IntoReply` for types that always convert.
 macro_rules! into_reply {
     ($($ty:ty: $value:ident => $reply:expr;)*) => {$(
         impl IntoReply for $ty {
-            fn into_reply(self) -> Result<Reply, Throw> {
+            fn into_reply(self) -> Result<Reply, Failure> {
                 let $value = self;
                 Ok($reply)
             }
@@ -155,19 +155,19 @@ into_reply! {
 }
 
 impl<T: Serialize> IntoReply for Json<T> {
-    fn into_reply(self) -> Result<Reply, Throw> {
+    fn into_reply(self) -> Result<Reply, Failure> {
         Reply::new(200_u16).json(&self.0)
     }
 }
 
 impl<T: IntoReply> IntoReply for (StatusCode, T) {
-    fn into_reply(self) -> Result<Reply, Throw> {
+    fn into_reply(self) -> Result<Reply, Failure> {
         Ok(self.1.into_reply()?.status(self.0))
     }
 }
 
 impl<T: IntoReply> IntoReply for (u16, T) {
-    fn into_reply(self) -> Result<Reply, Throw> {
+    fn into_reply(self) -> Result<Reply, Failure> {
         Ok(self.1.into_reply()?.status(self.0))
     }
 }

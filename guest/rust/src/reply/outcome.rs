@@ -1,6 +1,5 @@
 use super::{IntoReply, Reply};
-use crate::call_error::CallError;
-use crate::throw::Throw;
+use crate::failure::Failure;
 
 /// The result of a handler.
 #[derive(Clone, Debug)]
@@ -8,7 +7,7 @@ pub enum Outcome {
     /// A reply. The host refuses and logs it if the request has a reply already.
     Reply(Reply),
     /// An error.
-    Throw(Throw),
+    Thrown(Failure),
     /// No reply: it was sent before, or another holder of the context sends it.
     Deferred,
 }
@@ -24,8 +23,8 @@ pub struct Deferred;
 /// | type | outcome |
 /// |---|---|
 /// | `Option<T>` | `T`, or 404 for `None` |
-/// | `Result<T, E>` | `T` or `E`, where `E` is [`Throw`], [`CallError`] or any type of this table |
-/// | [`Throw`], [`CallError`] | the error |
+/// | `Result<T, E>` | `T`, or the error; `E` is [`Failure`] or a type that converts into it |
+/// | [`Failure`] | the error |
 /// | `()`, the context, [`Deferred`] | no reply by the handler's return (spec H6) |
 #[diagnostic::on_unimplemented(
     message = "a handler cannot return `{Self}`",
@@ -43,7 +42,7 @@ impl<T: IntoReply> IntoOutcome for T {
     fn into_outcome(self) -> Outcome {
         match self.into_reply() {
             Ok(reply) => Outcome::Reply(reply),
-            Err(throw) => Outcome::Throw(throw),
+            Err(failure) => Outcome::Thrown(failure),
         }
     }
 }
@@ -52,16 +51,16 @@ impl<T: IntoOutcome> IntoOutcome for Option<T> {
     fn into_outcome(self) -> Outcome {
         match self {
             Some(value) => value.into_outcome(),
-            None => Outcome::Throw(Throw::new(404_u16, "not found")),
+            None => Outcome::Thrown(Failure::new(404_u16, "not found")),
         }
     }
 }
 
-impl<T: IntoOutcome, E: IntoOutcome> IntoOutcome for Result<T, E> {
+impl<T: IntoOutcome, E: Into<Failure>> IntoOutcome for Result<T, E> {
     fn into_outcome(self) -> Outcome {
         match self {
             Ok(value) => value.into_outcome(),
-            Err(error) => error.into_outcome(),
+            Err(error) => Outcome::Thrown(error.into()),
         }
     }
 }
@@ -79,8 +78,7 @@ macro_rules! into_outcome {
 
 into_outcome! {
     Outcome: outcome => outcome;
-    Throw: throw => Outcome::Throw(throw);
-    CallError: error => Outcome::Throw(error.into());
+    Failure: failure => Outcome::Thrown(failure);
     (): _done => Outcome::Deferred;
     Deferred: _deferred => Outcome::Deferred;
 }

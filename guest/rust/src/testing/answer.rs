@@ -2,10 +2,12 @@ use std::rc::Rc;
 
 use pointwork_events::Event;
 use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 
 use super::events::{self, read};
 use crate::backend::native::{Exchange, SentReply};
 use crate::bindings::types::Body;
+use crate::payload::Payload;
 use crate::reply::Outcome;
 
 /// The result of a [`TestRequest`](super::TestRequest): the reply or error, and the events that the handler emitted.
@@ -24,7 +26,7 @@ impl Answer {
     pub(super) fn new(exchange: Rc<Exchange>, outcome: Outcome) -> Self {
         let replied = match outcome {
             Outcome::Reply(reply) => exchange.reply(SentReply::Reply(reply.into())),
-            Outcome::Throw(throw) => exchange.reply(SentReply::Thrown(throw.into())),
+            Outcome::Thrown(failure) => exchange.reply(SentReply::Thrown(failure.into())),
             Outcome::Deferred => Ok(()),
         };
         let reply = exchange.reply.take();
@@ -80,15 +82,15 @@ impl Answer {
     /// The first header of that name that the handler set, in any case. Headers that a host adds are missing.
     #[track_caller]
     pub fn header(&self, name: &str) -> Option<String> {
-        let SentReply::Reply(reply) = self.reply() else {
-            return None;
+        let mut headers = match self.reply() {
+            SentReply::Reply(reply) => reply.headers.iter(),
+            SentReply::Thrown(thrown) => thrown.headers.iter(),
         };
-        let mut headers = reply.headers.iter();
         let header = headers.find(|header| header.name.eq_ignore_ascii_case(name))?;
         Some(String::from_utf8_lossy(&header.value).into_owned())
     }
 
-    /// The body; for an error the JSON text that the client gets.
+    /// The body; for an error the JSON text that the client gets, with `message` and the details.
     #[track_caller]
     pub fn bytes(&self) -> Vec<u8> {
         match self.reply() {
@@ -98,8 +100,12 @@ impl Answer {
                 Body::Bytes(bytes) => bytes.clone(),
             },
             SentReply::Thrown(thrown) => {
-                let body = serde_json::json!({ "message": thrown.message });
-                body.to_string().into_bytes()
+                let mut body = thrown
+                    .details
+                    .as_deref()
+                    .map_or_else(Map::new, |text| read("the details", text.as_bytes()));
+                body.insert("message".into(), thrown.message.as_str().into());
+                Value::Object(body).to_string().into_bytes()
             }
         }
     }
@@ -128,7 +134,7 @@ impl Answer {
     pub fn handed_over<E: Event>(&self) -> Option<E::Payload> {
         let all = self.exchange.handed_over.borrow();
         let (name, payload) = all.iter().rfind(|(name, _)| name == E::NAME)?;
-        Some(read(name, &payload.data))
+        Some(read(name, Payload::from(payload.clone()).as_bytes()))
     }
 
     /// A request extension after the handler ran.

@@ -1,5 +1,6 @@
 use std::fmt::Write as _;
 use std::rc::Rc;
+use std::time::SystemTime;
 
 use pointwork_events::Event;
 use serde::Serialize;
@@ -8,7 +9,7 @@ use super::block_on;
 use super::events::listeners;
 use super::reaction::Reaction;
 use super::request::TestRequest;
-use crate::backend::native::{NativeContext, NativeDelivery, TestDelivery};
+use crate::backend::native::{NativeContext, NativeDelivery, TestDelivery, instant};
 use crate::channel::Channel;
 use crate::delivery::AsyncDelivery;
 use crate::payload::Payload;
@@ -52,6 +53,18 @@ impl TestEvent {
     /// Sets the id of the request that started the chain of calls; without it, no request did.
     pub fn request_id(mut self, id: &str) -> Self {
         self.delivery.request_id = Some(id.into());
+        self
+    }
+
+    /// Sets the deadline of the call that the event belongs to.
+    pub fn deadline(mut self, time: SystemTime) -> Self {
+        self.delivery.deadline = Some(instant(time));
+        self
+    }
+
+    /// Makes an event whose result nobody waits for any more.
+    pub fn cancelled(mut self) -> Self {
+        self.delivery.cancelled = true;
         self
     }
 

@@ -4,9 +4,9 @@ use pointwork_events::{Event, IoEvent};
 use serde::de::DeserializeOwned;
 
 use crate::backend::native::Bus;
-use crate::call_error::failure;
+use crate::failure::Failure;
 use crate::json::from_json;
-use crate::payload;
+use crate::payload::{self, Payload};
 
 /// Declares the functions that set the listeners of a test, whose bus is in this field of this field.
 macro_rules! listeners {
@@ -18,9 +18,9 @@ macro_rules! listeners {
             self
         }
 
-        /// Sets a listener that fails, with a code of [`CallError::code`](crate::CallError::code).
-        pub fn fail<E: $crate::IoEvent>(mut self, code: &str, status: u16, message: &str) -> Self {
-            let failure = $crate::call_error::failure(code, status, message);
+        /// Sets a listener that fails.
+        pub fn fail<E: $crate::IoEvent>(mut self, failure: $crate::Failure) -> Self {
+            let failure = $crate::bindings::types::Failure::from(failure);
             self.$field.$bus.listen(E::NAME, move |_| Err(failure.clone()));
             self
         }
@@ -33,7 +33,7 @@ pub(super) fn answer<E: IoEvent>(bus: &mut Bus, listener: impl Fn(E::Payload) ->
     bus.listen(E::NAME, move |payload| {
         payload::decode(payload)
             .and_then(|payload| payload::encode(&listener(payload)).map_err(|error| error.to_string()))
-            .map_err(|message| failure("bad-payload", 500, message))
+            .map_err(|message| Failure::with_code("bad-payload", 500_u16, message).into())
     });
 }
 
@@ -41,7 +41,10 @@ pub(super) fn answer<E: IoEvent>(bus: &mut Bus, listener: impl Fn(E::Payload) ->
 #[track_caller]
 pub(super) fn emitted<E: Event>(bus: &Bus) -> Vec<E::Payload> {
     let payloads = bus.emitted(E::NAME);
-    payloads.iter().map(|payload| read(E::NAME, &payload.data)).collect()
+    payloads
+        .into_iter()
+        .map(|payload| read(E::NAME, Payload::from(payload).as_bytes()))
+        .collect()
 }
 
 /// Reads JSON, and fails the test with `what` if that is not possible.

@@ -5,7 +5,7 @@
 //!
 //! ```
 //! use pointwork_guest::testing::TestRequest;
-//! use pointwork_guest::{Context, HttpStatus, Path, Throw, controller, events};
+//! use pointwork_guest::{Context, Failure, HttpStatus, Path, controller, events};
 //!
 //! events! {
 //!     pub NameOf = "db:product:name": u64 => Option<String>;
@@ -17,10 +17,10 @@
 //! #[controller("products")]
 //! impl Products {
 //!     #[get(":id")]
-//!     fn show(ctx: &Context, id: Path<u64>) -> Result<String, Throw> {
+//!     fn show(ctx: &Context, id: Path<u64>) -> Result<String, Failure> {
 //!         match ctx.emit::<Viewed>(*id).call::<NameOf>(*id)? {
 //!             Some(name) => Ok(name),
-//!             None => ctx.throw(HttpStatus::NOT_FOUND, "no such product"),
+//!             None => Err(ctx.throw(HttpStatus::NOT_FOUND, "no such product").detail("id", *id)),
 //!         }
 //!     }
 //! }
@@ -31,6 +31,7 @@
 //!
 //! let answer = TestRequest::get("/products/8").on::<NameOf>(|_| None).run::<Products>();
 //! assert_eq!((answer.status(), answer.message()), (404, Some("no such product")));
+//! assert_eq!(answer.text(), r#"{"id":8,"message":"no such product"}"#);
 //!
 //! let answer = TestRequest::get("/products/x").run::<Products>();
 //! assert_eq!(answer.message(), Some("path parameter `id`: invalid digit found in string, got `x`"));
@@ -71,7 +72,7 @@
 //! impl Response {
 //!     #[on(Send)]
 //!     fn send(context: Context, text: String) -> Result<(), Failure> {
-//!         Ok(context.send(text)?)
+//!         context.send(text)
 //!     }
 //! }
 //!
@@ -79,7 +80,7 @@
 //! assert_eq!(reaction.output::<NameOf>(), "tea");
 //!
 //! let reaction = TestEvent::new::<NameOf>(8).run::<Db>();
-//! assert_eq!(reaction.failure().map(|failure| failure.status), Some(404));
+//! assert_eq!(reaction.failure().map(Failure::status), Some(404));
 //! assert_eq!(reaction.emitted::<Missed>(), [8]);
 //!
 //! let reaction = TestEvent::new::<Send>("tea".into()).with_context(TestRequest::get("/products/7")).run::<Response>();

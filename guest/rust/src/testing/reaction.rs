@@ -42,15 +42,15 @@ impl Reaction {
     /// The result, read from JSON. Panics if the listener failed or the result does not fit the type.
     #[track_caller]
     pub fn value<T: DeserializeOwned>(&self) -> T {
-        read("the result", self.payload().data())
+        read("the result", self.payload().as_bytes())
     }
 
-    /// The result as bytes. Panics if the listener failed.
+    /// The result as it was returned. Panics if the listener failed.
     #[track_caller]
     pub fn payload(&self) -> &Payload {
         match &self.result {
             Ok(payload) => payload,
-            Err(failure) => panic!("the listener {failure}"),
+            Err(failure) => panic!("the listener failed: {failure}"),
         }
     }
 
@@ -76,6 +76,5 @@ impl Reaction {
 
 /// The failure as the caller of the event gets it.
 fn as_sent(failure: Failure) -> Failure {
-    let sent = types::Failure::from(failure);
-    Failure::new(sent.status, sent.message).code(sent.code)
+    types::Failure::from(failure).into()
 }

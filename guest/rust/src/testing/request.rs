@@ -1,4 +1,5 @@
 use std::rc::Rc;
+use std::time::SystemTime;
 
 use serde::Serialize;
 
@@ -6,7 +7,7 @@ use super::answer::Answer;
 use super::block_on;
 use super::events::listeners;
 use super::routing::{find, params};
-use crate::backend::native::{Exchange, NativeContext};
+use crate::backend::native::{Exchange, NativeContext, instant};
 use crate::bindings::types::Header;
 use crate::context::AsyncContext;
 use crate::controller::Controller;
@@ -31,15 +32,10 @@ impl TestRequest {
     /// A request with any method. `target` is a path, percent-encoded as in a request line, with or without a query.
     pub fn new(method: &str, target: &str) -> Self {
         let (path, query) = match target.split_once('?') {
-            Some((path, query)) => (path, Some(query.to_owned())),
+            Some((path, query)) => (path, Some(query)),
             None => (target, None),
         };
-        Self(Exchange {
-            method: method.into(),
-            path: path.into(),
-            query,
-            ..Exchange::default()
-        })
+        Self(Exchange::new(method, path, query))
     }
 
     methods! { get "GET", post "POST", put "PUT", patch "PATCH", delete "DELETE" }
@@ -63,6 +59,48 @@ impl TestRequest {
     pub fn json<T: Serialize + ?Sized>(self, value: &T) -> Self {
         let body = serde_json::to_vec(value).expect("the body can be written as JSON");
         self.header("content-type", JSON).body(body)
+    }
+
+    /// Sets the scheme, `http` without it.
+    pub fn scheme(mut self, scheme: &str) -> Self {
+        self.0.scheme = scheme.into();
+        self
+    }
+
+    /// Sets the authority, `localhost` without it.
+    pub fn authority(mut self, authority: &str) -> Self {
+        self.0.authority = Some(authority.into());
+        self
+    }
+
+    /// Sets the HTTP version, `1.1` without it.
+    pub fn http_version(mut self, version: &str) -> Self {
+        self.0.http_version = version.into();
+        self
+    }
+
+    /// Sets the address of the client, as in [`Request::remote_address`](crate::Request::remote_address).
+    pub fn remote_address(mut self, address: &str) -> Self {
+        self.0.remote_address = Some(address.into());
+        self
+    }
+
+    /// Sets the time at which the request was received, the present without it.
+    pub fn received_at(mut self, time: SystemTime) -> Self {
+        self.0.received_at = instant(time);
+        self
+    }
+
+    /// Sets the deadline of the request.
+    pub fn deadline(mut self, time: SystemTime) -> Self {
+        self.0.deadline = Some(instant(time));
+        self
+    }
+
+    /// Makes a request whose client has disconnected.
+    pub fn cancelled(mut self) -> Self {
+        self.0.cancelled = true;
+        self
     }
 
     /// Sets a request extension, as the middleware of a host application does.
@@ -111,6 +149,9 @@ impl TestRequest {
         self.0.params = found.params;
         self.0.route = found.pattern;
         let exchange = self.into_exchange();
+        if found.body == "none" {
+            exchange.body.take();
+        }
         let context = AsyncContext::new(NativeContext(Rc::clone(&exchange)));
         let outcome = block_on(C::handle_async(found.handler, context));
         Answer::new(exchange, outcome)

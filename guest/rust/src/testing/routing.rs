@@ -2,12 +2,14 @@
 
 use std::fmt::Write as _;
 
+use crate::bindings::types::Property;
 use crate::controller::{Controller, Route};
 
 pub(super) struct Found {
     pub(super) handler: u32,
     pub(super) pattern: String,
-    pub(super) params: Vec<(String, String)>,
+    pub(super) body: &'static str,
+    pub(super) params: Params,
 }
 
 /// The route with the highest precedence, or the list of all routes.
@@ -31,6 +33,7 @@ pub(super) fn find<C: Controller>(method: &str, path: &str) -> Result<Found, Str
                 Found {
                     handler: route.handler,
                     pattern,
+                    body: route.body,
                     params,
                 },
             ));
@@ -56,7 +59,7 @@ pub(super) fn params(pattern: &str, path: &str) -> Option<Params> {
     capture(pattern, path).map(|(_, params)| params)
 }
 
-type Params = Vec<(String, String)>;
+type Params = Vec<Property>;
 
 /// The rank of each segment, where a lower one wins, and the parameters.
 fn capture(pattern: &str, path: &str) -> Option<(Vec<u8>, Params)> {
@@ -67,14 +70,14 @@ fn capture(pattern: &str, path: &str) -> Option<(Vec<u8>, Params)> {
         if let Some(name) = expected.strip_prefix('*') {
             let rest = path.filter(|rest| !rest.is_empty())?;
             ranks.push(2);
-            params.push((name.into(), decode(rest)?));
+            params.push(param(name, rest)?);
             return Some((ranks, params));
         }
         let (segment, path_rest) = split(path?);
         match expected.strip_prefix(':') {
             Some(name) if !segment.is_empty() => {
                 ranks.push(1);
-                params.push((name.into(), decode(segment)?));
+                params.push(param(name, segment)?);
             }
             None if decode(expected)? == decode(segment)? => ranks.push(0),
             _ => return None,
@@ -85,6 +88,13 @@ fn capture(pattern: &str, path: &str) -> Option<(Vec<u8>, Params)> {
             None => return path.is_none().then_some((ranks, params)),
         }
     }
+}
+
+fn param(name: &str, text: &str) -> Option<Property> {
+    Some(Property {
+        name: name.into(),
+        value: decode(text)?,
+    })
 }
 
 fn split(text: &str) -> (&str, Option<&str>) {
@@ -112,7 +122,12 @@ fn hex(digit: u8) -> Option<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::{join, params};
+    use super::join;
+
+    fn params(pattern: &str, path: &str) -> Option<Vec<(String, String)>> {
+        let params = super::params(pattern, path)?.into_iter();
+        Some(params.map(|param| (param.name, param.value)).collect())
+    }
 
     #[test]
     fn prefix_and_path_are_joined_with_or_without_slashes() {

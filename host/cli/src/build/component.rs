@@ -7,10 +7,10 @@ use wit_component::ComponentEncoder;
 
 use crate::error::{Error, OrFailed, Result};
 
-/// Turns the file of the compiler into a component. The second result is its exports of the contract, for people.
+/// Turns the file of the compiler into a component. The second result is its form.
 ///
 /// Some targets (wasm32-wasip2) end in a component, which is taken as it is.
-pub(super) fn encode(file: &Path) -> Result<(Vec<u8>, String)> {
+pub(super) fn encode(file: &Path) -> Result<(Vec<u8>, &'static str)> {
     let module = std::fs::read(file).or_failed(format_args!("cannot read `{}`", file.display()))?;
     let component = if Parser::is_component(&module) {
         module
@@ -18,32 +18,20 @@ pub(super) fn encode(file: &Path) -> Result<(Vec<u8>, String)> {
         componentize(&module, file)?
     };
     let inspection = pointwork::inspect(&component).or_failed("cannot read the component that was built")?;
-    let contract = contract(&inspection.exports).ok_or_else(|| {
-        Error::failed(format!("`{}` exports neither controllers nor channels", file.display())).with_hint(FORGOT_MODULE)
+    let form = form(&inspection.exports).ok_or_else(|| {
+        Error::failed(format!("`{}` does not export the contract", file.display())).with_hint(FORGOT_MODULE)
     })?;
-    Ok((component, contract))
+    Ok((component, form))
 }
 
-/// The exports of the contract, of any version: the host decides which versions it accepts.
-fn contract(exports: &[String]) -> Option<String> {
-    let has = |interface: &str| {
-        let names = exports.iter().filter_map(|export| export.split('@').next());
-        names
-            .filter_map(|name| name.strip_prefix("pointwork:module/"))
-            .any(|name| name == interface)
-    };
-    let form = |interface: &str| match (has(&format!("{interface}-async")), has(interface)) {
-        (true, _) => Some("asynchronous"),
-        (false, true) => Some("synchronous"),
-        (false, false) => None,
-    };
-    match (form("handlers"), form("listeners")) {
-        (Some(form), None) => Some(format!("controllers, {form}")),
-        (None, Some(form)) => Some(format!("channels, {form}")),
-        (Some(one), Some(other)) if one == other => Some(format!("controllers and channels, {one}")),
-        (Some(one), Some(other)) => Some(format!("controllers, {one}; channels, {other}")),
-        (None, None) => None,
-    }
+/// The form by the exports of the contract, of any version: the host decides which versions it accepts.
+fn form(exports: &[String]) -> Option<&'static str> {
+    let mut exports = exports.iter().filter_map(|export| export.split('@').next());
+    exports.find_map(|name| match name.strip_prefix("pointwork:module/")? {
+        "handlers" => Some("synchronous"),
+        "handlers-async" => Some("asynchronous"),
+        _ => None,
+    })
 }
 
 const FORGOT_MODULE: &str = "list what the module serves, once per crate: pointwork_guest::module! { … }";

@@ -97,14 +97,14 @@ impl BuildArgs {
 pub(crate) struct Built {
     path: PathBuf,
     size: usize,
-    /// Its exports of the contract.
-    contract: String,
+    /// The form of its handlers.
+    form: &'static str,
 }
 
 pub(crate) fn run(args: &BuildArgs, terminal: &mut Terminal) -> Result<()> {
-    let Built { path, size, contract } = build(args, terminal)?;
+    let Built { path, size, form } = build(args, terminal)?;
     terminal.line(format_args!(
-        "{} {} ({}): {contract}",
+        "{} {} ({}): {form}",
         styled(DONE, "built"),
         styled(STRONG, relative(&path).display()),
         ByteSize::b(size as u64).display().iec(),
@@ -117,7 +117,7 @@ pub(crate) fn build(args: &BuildArgs, terminal: &mut Terminal) -> Result<Built> 
     let package = package::find(&args.path, args.package.as_deref())?;
     toolchain::ensure_target(&package.directory, &args.target, terminal)?;
     let module = compile::cargo_build(&package, args)?;
-    let (bytes, contract) = component::encode(&module)?;
+    let (bytes, form) = component::encode(&module)?;
     let path = args.file.clone().unwrap_or_else(|| {
         let default = || package.workspace_root.join("target/pointwork");
         let directory = args.out.clone().unwrap_or_else(default);
@@ -127,7 +127,7 @@ pub(crate) fn build(args: &BuildArgs, terminal: &mut Terminal) -> Result<Built> 
     Ok(Built {
         path,
         size: bytes.len(),
-        contract,
+        form,
     })
 }
 

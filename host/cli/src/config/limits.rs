@@ -55,8 +55,9 @@ impl LimitTable {
 
     /// The limits that are keys of the table `below` this one.
     pub(super) fn limits(self, below: &str) -> impl Iterator<Item = &'static Limit> {
-        // A limit without a default restricts one module further than the application; all modules cannot have it.
-        let is_key = move |limit: &&Limit| limit.configurable && (limit.default.is_some() || self == Self::Module);
+        // Such a limit restricts one module further than the application; all modules cannot have it.
+        let is_narrower = |limit: &Limit| limit.default.is_none() && ModuleLimits::TABLE.contains(limit);
+        let is_key = move |limit: &&Limit| limit.configurable && (self == Self::Module || !is_narrower(limit));
         let groups = self.groups().filter(move |(name, _)| *name == below);
         groups.flat_map(|(_, limits)| limits.iter()).filter(is_key)
     }

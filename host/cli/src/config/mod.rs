@@ -6,6 +6,7 @@
 //! prefix = "/api"               # before every path
 //! trailing-slash = "distinct"   # or "match": /products/ is the same as /products
 //! watch = false                 # swap a component when its file changes
+//! trusted-proxies = ["10.0.0.0/8"] # `Forwarded` and `X-Forwarded-…` of these addresses are believed; default: none
 //!
 //! [[module]]                    # routes are listed in the order of the modules
 //! name = "products"             # default: the file's name without `.wasm`
@@ -106,7 +107,7 @@ pub(crate) use self::grant::{Access, Directory, Grant, Variable};
 pub(crate) use self::hosts::Listen;
 pub(crate) use self::limits::LimitValues;
 pub(crate) use self::operation::{Admin, AdminAddress, Cache};
-pub(crate) use self::values::{Digest, Health, Prefix};
+pub(crate) use self::values::{Digest, Health, Network, Prefix};
 use crate::error::{Error, Result};
 use crate::exit::Exit;
 
@@ -131,6 +132,8 @@ pub(crate) struct Config {
     pub(crate) trailing_slash: Option<TrailingSlash>,
     /// Whether components are swapped when their files change (spec S3).
     pub(crate) watch: bool,
+    /// The networks of the proxies that are believed (spec H9).
+    pub(crate) trusted_proxies: Vec<Network>,
     /// The modules, in their order (spec D9).
     #[serde(skip)]
     pub(crate) modules: Vec<Module>,

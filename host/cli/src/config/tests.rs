@@ -307,3 +307,27 @@ fn file_that_is_not_there_is_named() {
     );
     assert_eq!(error.exit(), Exit::Config);
 }
+
+#[test]
+fn trusted_proxies_are_networks() {
+    let config = parse("trusted-proxies = [\"10.0.0.0/8\", \"192.0.2.1\", \"fd00::/8\"]").expect("three networks");
+    let networks = options::application(&config).router.trusted_proxies;
+    let networks: Vec<_> = networks.iter().map(ToString::to_string).collect();
+    assert_eq!(networks, ["10.0.0.0/8", "192.0.2.1/32", "fd00::/8"]);
+    assert_eq!(
+        refusal("trusted-proxies = [\"10.0.0.0/8\", \"10.0.0.0/33\"]"),
+        "`10.0.0.0/33` is not a network; expected one such as `10.0.0.0/8`, `fd00::/8` or `192.0.2.1` \
+         in shop/pointwork.toml:1:19"
+    );
+}
+
+#[test]
+fn streamed_bodies_have_a_limit_of_their_own() {
+    let config =
+        parse("[limits]\nstream-body = \"1GiB\"\n[[module]]\npath = \"a.wasm\"\nstream-body = 10").expect("two limits");
+    let app = options::application(&config);
+    assert_eq!(app.router.stream_body_limit, Some(1 << 30));
+    assert_eq!(app.limits.stream_body, None, "the application's limit holds");
+    let module = options::of_module(&config.modules[0], &app.limits, &config);
+    assert_eq!(module.limits.and_then(|limits| limits.stream_body), Some(10));
+}

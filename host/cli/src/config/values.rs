@@ -1,10 +1,17 @@
-//! Values that are written as text: the prefix, digests and health paths.
+//! Values that are written as text: the prefix, networks, digests and health paths.
 
+use std::net::IpAddr;
 use std::str::FromStr;
+
+use pointwork::ipnet::IpNet;
 
 /// A path before every route's path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Prefix(String);
+
+/// A range of IP addresses, or one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Network(pub(crate) IpNet);
 
 /// The SHA-256 of a component in lower-case hex. It is written as `pointwork check` prints it, with `sha256:` or without.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +34,18 @@ impl FromStr for Prefix {
         pointwork::routing::Pattern::parse(text)
             .map(|_| Self(text.to_owned()))
             .map_err(|error| format!("`{text}` is not a prefix: {error}"))
+    }
+}
+
+impl FromStr for Network {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let one = || text.parse::<IpAddr>().map(IpNet::from);
+        text.parse().or_else(|_| one()).map(Self).map_err(|_| {
+            let text = text.escape_debug();
+            format!("`{text}` is not a network; expected one such as `10.0.0.0/8`, `fd00::/8` or `192.0.2.1`")
+        })
     }
 }
 
@@ -67,4 +86,4 @@ macro_rules! deserialize_by_from_str {
     )*};
 }
 
-deserialize_by_from_str!(Prefix Digest Health super::hosts::Listen);
+deserialize_by_from_str!(Prefix Network Digest Health super::hosts::Listen);

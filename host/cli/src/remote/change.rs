@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use http::Method;
+use pointwork::{ChangeKind, Diff};
 use pointwork_admin::ChangeReport;
 
 use super::list::short;
@@ -17,7 +18,7 @@ Examples:
 
 The component is checked, compiled and probed while the module serves on; then all its routes are
 replaced at once. Requests in flight end on the version that they began on. A module of a new name
-is added. A refused component changes nothing; the exit code is 5.";
+is added; the component that serves already changes nothing. A refused component changes nothing; the exit code is 5.";
 
 /// The options of `pointwork swap`.
 #[derive(Debug, clap::Args)]
@@ -72,16 +73,30 @@ fn show(reply: &Reply, json: bool, terminal: &mut Terminal) -> Result<()> {
     let change: ChangeReport = reply.read()?;
     let done = change.kind.to_string().replace('-', " ");
     terminal.line(format_args!("module `{}` {}", change.module, styled(DONE, done)));
-    for (label, digest) in [("version", &change.digest), ("before", &change.previous)] {
+    let before = change
+        .previous
+        .as_ref()
+        .filter(|_| change.kind != ChangeKind::Unchanged);
+    for (label, digest) in [("version", change.digest.as_ref()), ("before", before)] {
         if let Some(digest) = digest {
             terminal.row(label, short(digest));
         }
     }
-    terminal.rows("added", &change.routes.added);
-    terminal.rows("removed", &change.routes.removed);
-    terminal.rows("kept", &change.routes.kept);
+    terminal.rows("added", &declarations(&change, |diff| &diff.added));
+    terminal.rows("removed", &declarations(&change, |diff| &diff.removed));
+    terminal.rows("kept", &declarations(&change, |diff| &diff.kept));
     for warning in change.warnings {
         terminal.warning(warning);
     }
     Ok(())
+}
+
+/// One side of the differences of a change: routes as they are, the others with their kind.
+fn declarations(change: &ChangeReport, side: fn(&Diff) -> &Vec<String>) -> Vec<String> {
+    let of_kind = |kind: &'static str, diff| side(diff).iter().map(move |item| format!("{kind}{item}"));
+    of_kind("", &change.routes)
+        .chain(of_kind("channel ", &change.channels))
+        .chain(of_kind("listener ", &change.listeners))
+        .chain(of_kind("uses ", &change.events_used))
+        .collect()
 }

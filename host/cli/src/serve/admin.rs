@@ -1,7 +1,6 @@
 //! The admin endpoint beside the server.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use pointwork::{App, ModuleOptions};
 use pointwork_admin::{Admin, AdminOptions, ErrorKind, Listener, Token};
@@ -32,18 +31,18 @@ pub(super) async fn start(
         return Ok(None);
     };
     let place = &admin.address;
-    let mut admin_options = AdminOptions::default();
+    let mut admin_options = AdminOptions::new()
+        .component_limit(options::application(config).compile.size)
+        .shutdown_grace(options::server(config).shutdown_grace)
+        .module_options(module_options(config, modules));
     if let Some(file) = &admin.token_file {
-        admin_options.token = Some(Token::new(&token::read(file)?).map_err(|error| failed(place, error))?);
+        let token = Token::new(&token::read(file)?).map_err(|error| failed(place, error))?;
+        admin_options = admin_options.token(token);
     } else if matches!(place, AdminAddress::Listen(_)) {
         // The command line names the endpoint; a configuration without a token is refused when it is parsed.
         let error = Error::new(Exit::Usage, format!("the admin endpoint on `{place}` has no token"));
         return Err(error.with_hint("name a file with a token: `--token-file FILE`; a socket needs none"));
     }
-    let compile = options::application(config).compile;
-    admin_options.component_limit = compile.size;
-    admin_options.shutdown_grace = options::server(config).shutdown_grace;
-    admin_options.module_options = module_options(config, modules);
     let endpoint = Admin::with_options(app, admin_options).map_err(|error| failed(place, error))?;
     let listener = match place {
         AdminAddress::Socket(path) => Listener::unix(path).map_err(|error| failed(place, error))?,
@@ -62,7 +61,7 @@ pub(super) async fn start(
 
 /// The options of an uploaded module: those of the configuration for its name, or for all modules. The configured digest
 /// is that of the file, so it does not apply.
-fn module_options(config: &Config, modules: &[Loadable<'_>]) -> Arc<dyn Fn(&str) -> ModuleOptions + Send + Sync> {
+fn module_options(config: &Config, modules: &[Loadable<'_>]) -> impl Fn(&str) -> ModuleOptions + Send + Sync + use<> {
     let mut known: HashMap<String, ModuleOptions> = HashMap::new();
     for Loadable { module, options, .. } in modules {
         let mut options = options.clone();
@@ -70,7 +69,7 @@ fn module_options(config: &Config, modules: &[Loadable<'_>]) -> Arc<dyn Fn(&str)
         known.insert(module.name.clone(), options);
     }
     let any = options::of_any(config);
-    Arc::new(move |name| known.get(name).unwrap_or(&any).clone())
+    move |name| known.get(name).unwrap_or(&any).clone()
 }
 
 fn cannot_listen(place: &AdminAddress) -> Error {

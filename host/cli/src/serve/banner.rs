@@ -7,7 +7,7 @@ use crate::config::Adapter;
 use crate::table;
 use crate::ui::{STRONG, Terminal, styled};
 
-/// Prints a table of the routes, the channels and the capabilities, where there are any.
+/// Prints a table of the routes, the channels, the events used and the capabilities, where there are any.
 pub(super) fn print(adapter: Adapter, app: &App, channels: &Channels, terminal: &mut Terminal) {
     let version = env!("CARGO_PKG_VERSION");
     terminal.line(format_args!(
@@ -19,13 +19,8 @@ pub(super) fn print(adapter: Adapter, app: &App, channels: &Channels, terminal: 
         terminal.line(format_args!("{}\n", table::routes(&routes)));
     }
     let modules = app.modules();
-    let mut rows = channels.rows();
-    rows.extend(modules.iter().flat_map(channels_of));
-    if !rows.is_empty() {
-        terminal.line(format_args!(
-            "{}\n",
-            table::columns(["CHANNEL", "DRIVER", "EVENTS"], rows)
-        ));
+    for table in table::events(channels.rows(), &modules) {
+        terminal.line(format_args!("{table}\n"));
     }
     let rows: Vec<_> = modules.iter().filter_map(capabilities).collect();
     if !rows.is_empty() {
@@ -34,15 +29,6 @@ pub(super) fn print(adapter: Adapter, app: &App, channels: &Channels, terminal: 
             table::columns(["MODULE", "ASKS", "GRANTED"], rows)
         ));
     }
-}
-
-/// A row for each channel of a module, which is its driver.
-fn channels_of(module: &ModuleInfo) -> impl Iterator<Item = [String; 3]> {
-    let driver = format!("module {}", module.name);
-    module
-        .channels
-        .iter()
-        .map(move |channel| [channel.name.clone(), driver.clone(), channel.events.join(", ")])
 }
 
 /// A row for a module with imports or grants (spec C5).

@@ -6,9 +6,8 @@ mod signals;
 mod watch;
 
 use std::path::PathBuf;
-use std::time::Duration;
 
-use pointwork::{App, StateDirectory};
+use pointwork::StateDirectory;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Handle};
 use tokio_util::sync::CancellationToken;
@@ -169,23 +168,12 @@ async fn serve(
             // The task fails by a panic only, which is printed already.
             let _ = admin.serving.await;
         }
-        drain(&app, options::server(config).shutdown_grace).await;
+        app.close().await;
         Ok(())
     };
     tokio::select! {
         ended = ending => ended,
         name = signals.next() => Err(Error::failed(format!("a second signal, {name}, cut the requests in flight"))),
-    }
-}
-
-/// Waits for the delivery of emitted events, for `grace` at most.
-async fn drain(app: &App, grace: Duration) {
-    if tokio::time::timeout(grace, app.drained()).await.is_err() {
-        let events = app.bus().waiting();
-        tracing::warn!(
-            events,
-            "emitted events were not delivered within {grace:?} after the last request, and are lost"
-        );
     }
 }
 

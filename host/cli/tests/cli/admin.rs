@@ -62,6 +62,42 @@ fn module_is_swapped_rolled_back_removed_and_loaded_again() {
 }
 
 #[test]
+fn upload_of_the_version_that_serves_changes_nothing() {
+    let folder = configured(SOCKET);
+    let server = Server::start(folder.path(), [""; 0]);
+    let first = digest(&server);
+    server.admin("PUT", "/modules/shop", &version(2));
+    let same = server.admin("PUT", "/modules/shop", &version(2));
+    assert_eq!(same.status, 200, "{same:?}");
+    let same = same.json();
+    assert_eq!(
+        (&same["kind"], &same["digest"], &same["previous"]),
+        (&json!("unchanged"), &json!(digest(&server)), &json!(digest(&server)))
+    );
+    assert_eq!(
+        same["routes"],
+        json!({"added": [], "removed": [], "kept": ["GET /version", "GET /only/2"]})
+    );
+    let back = server.admin("POST", "/modules/shop/rollback", b"").json();
+    assert_eq!(back["digest"], json!(first));
+
+    std::fs::write(folder.path().join("one.wasm"), version(1)).expect("written");
+    pointwork(folder.path())
+        .args(["swap", "shop", "one.wasm", "--admin", "admin.sock"])
+        .assert()
+        .success()
+        .stdout_eq(str![[r#"
+module `shop` unchanged
+  version  [..]
+  added    nothing
+  removed  nothing
+  kept     GET /version
+           GET /only/1
+
+"#]]);
+}
+
+#[test]
 fn refusals_have_a_fitting_status_and_change_nothing() {
     let folder = configured(&format!("{SOCKET}\n[compile]\nsize = \"1MiB\""));
     let server = Server::start(folder.path(), [""; 0]);

@@ -16,7 +16,7 @@ fn banner_lists_routes_and_channels_and_ends_with_the_address() {
     snapbox::assert_data_eq!(
         server.banner.replace(&address, ""),
         str![[r#"
-pointwork 0.1.0 on hyper
+pointwork 0.2.0 on hyper
 
 METHOD  PATH                     ORIGIN  MODULE    HANDLER
 GET     /api/products            replay  products  Products.list
@@ -33,6 +33,9 @@ GET     /api/health              replay  products  Health.show
 CHANNEL   DRIVER    EVENTS
 db        sqlite    product:all, product:count, product:create, product:delete, product:one, product:search, product:update, product:viewed, product:views
 response  response  send
+
+MODULE    EVENTS USED
+products  db:product:all, db:product:count, db:product:create, db:product:delete, db:product:one, db:product:search, db:product:update, db:product:views, product:viewed, response:send
 
 
 "#]]
@@ -53,6 +56,9 @@ fn banner_lists_channels_and_capabilities_of_modules() {
 CHANNEL   DRIVER        EVENTS
 db        module store  [..]product:all[..]
 response  module store  send
+
+MODULE    EVENTS USED
+products  db:product:all, db:product:count, db:product:create, db:product:delete, db:product:one, db:product:search, db:product:update, db:product:views, product:viewed, response:send
 
 MODULE  ASKS                                              GRANTED
 store   clocks, random, output, environment, directories  clocks; random; output; environment STORE_DIR; directories /data (read-write)
@@ -85,7 +91,7 @@ fn channels_of_the_host_and_of_modules_stand_in_one_table() {
     snapbox::assert_data_eq!(
         server.banner.replace(&address, ""),
         str![[r#"
-pointwork 0.1.0 on hyper
+pointwork 0.2.0 on hyper
 
 METHOD  PATH    ORIGIN  MODULE  HANDLER
 GET     /stock  replay  stock   Stock.all

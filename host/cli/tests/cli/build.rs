@@ -171,7 +171,7 @@ fn new_project_builds_and_passes_its_tests_as_it_comes() {
     assert!(output.status.success(), "{errors}");
     let line = String::from_utf8(output.stdout).expect("text");
     assert!(line.starts_with("built target/pointwork/shop.wasm ("), "{line}");
-    assert!(line.ends_with("): controllers, synchronous\n"), "{line}");
+    assert!(line.ends_with("): synchronous\n"), "{line}");
     let component = std::fs::read(project.join("target/pointwork/shop.wasm")).expect("it is there");
     assert_eq!(component[..8], *b"\0asm\x0d\0\x01\0", "the header of a component");
 
@@ -211,7 +211,7 @@ fn component_that_the_target_ends_in_is_taken_as_it_is() {
         .assert()
         .success()
         .stdout_eq(str![[r#"
-built [..]products-store.wasm ([..]): channels, asynchronous
+built [..]products-store.wasm ([..]): asynchronous
 
 "#]]);
     let linked = example::target_dir().join("wasm32-wasip2/release/products_store.wasm");

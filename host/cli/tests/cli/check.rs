@@ -18,18 +18,30 @@ fn component_that_fits_is_described() {
         .stdout_eq(str![[r#"
 products.wasm fits the contract
   form     synchronous
-  contract pointwork:module@0.1.0
+  contract pointwork:module@0.2.0
   routes   10
   channels nothing
+  uses     db:product:all
+           db:product:count
+           db:product:create
+           db:product:delete
+           db:product:one
+           db:product:search
+           db:product:update
+           db:product:views
+           product:viewed
+           response:send
   digest   sha256:[..]
   size     [..] bytes)
   asks     nothing
   granted  nothing
-  imports  pointwork:module/types@0.1.0
-           pointwork:module/context@0.1.0
-           pointwork:module/log@0.1.0
-  exports  pointwork:module/routes@0.1.0
-           pointwork:module/handlers@0.1.0
+  imports  pointwork:module/types@0.2.0
+           pointwork:module/context@0.2.0
+           pointwork:module/events@0.2.0
+           pointwork:module/log@0.2.0
+  exports  pointwork:module/manifest@0.2.0
+           pointwork:module/handlers@0.2.0
+           pointwork:module/listeners@0.2.0
 
 "#]]);
 }
@@ -86,7 +98,7 @@ empty.wasm is refused
 "#]])
         .stderr_eq(str![[r#"
 error: `empty.wasm` is refused
-  caused by: exports nothing, expected `pointwork:module/routes` and `pointwork:module/handlers` (or `handlers-async`), or `pointwork:module/channels` and `pointwork:module/listeners` (or `listeners-async`)
+  caused by: exports nothing, expected `pointwork:module/manifest` with `handlers` and `listeners`, or with `handlers-async` and `listeners-async`
 hint: the component is of another world, or the file is truncated
 
 "#]]);

@@ -27,6 +27,9 @@ PATCH   /products/:id        decorator  products  Products.update
 DELETE  /products/:id        decorator  products  Products.delete
 GET     /health              decorator  products  Health.show
 
+MODULE    EVENTS USED
+products  db:product:all, db:product:count, db:product:create, db:product:delete, db:product:one, db:product:search, db:product:update, db:product:views, product:viewed, response:send
+
 "#]]);
 }
 

@@ -15,7 +15,7 @@ fn every_adapter_serves_the_example() {
     for adapter in ["axum", "trillium", "actix", "salvo", "hyper"] {
         let server = Server::start(folder.path(), ["--adapter", adapter]);
         assert!(
-            server.banner.starts_with(&format!("pointwork 0.1.0 on {adapter}\n")),
+            server.banner.starts_with(&format!("pointwork 0.2.0 on {adapter}\n")),
             "{}",
             server.banner
         );

@@ -17,6 +17,22 @@ fn changed_file_is_swapped_and_back_again() {
 }
 
 #[test]
+fn file_that_changes_to_the_version_that_serves_changes_nothing() {
+    let folder = configured("watch = true\n[admin]\nsocket = \"admin.sock\"");
+    let server = Server::start(folder.path(), [""; 0]);
+    assert_eq!(server.admin("PUT", "/modules/shop", &version(2)).status, 200);
+    let status = || server.admin("GET", "/modules/shop", b"").json();
+    let before = status();
+    put(folder.path(), 2);
+    server.logged("module unchanged");
+    assert_eq!(
+        (&status()["previous"], &status()["since"]),
+        (&before["previous"], &before["since"])
+    );
+    assert_eq!(served(&server), 2);
+}
+
+#[test]
 fn half_written_file_is_left_alone_until_it_is_whole() {
     let folder = configured("watch = true");
     let server = Server::start(folder.path(), [""; 0]);

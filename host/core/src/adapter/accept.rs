@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn the_wait_doubles_up_to_a_second_and_begins_anew() {
-        let mut accepting = AcceptLoop::new(AdapterState::<()>::new("mine", ServerOptions::default()));
+        let mut accepting = AcceptLoop::new(AdapterState::<()>::new("mine", ServerOptions::new()));
         let mut failed = |kind: io::ErrorKind| accepting.failed(&kind.into()).map(|wait| wait.as_millis());
         assert_eq!(failed(io::ErrorKind::ConnectionAborted), None);
         let waits: Vec<_> = (0..9).filter_map(|_| failed(io::ErrorKind::Other)).collect();

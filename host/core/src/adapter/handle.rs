@@ -14,7 +14,7 @@ macro_rules! adapter_handle {
         impl $Handle {
             /// An adapter with the default options.
             pub fn new() -> Self {
-                Self::with_options($crate::ServerOptions::default())
+                Self::with_options($crate::ServerOptions::new())
             }
 
             /// An adapter with these options.
@@ -57,8 +57,20 @@ macro_rules! adapter_handle {
                 self.state.name()
             }
 
-            fn attach(&self, reporter: $crate::Reporter) {
-                self.state.attach(reporter);
+            fn attach(
+                &self,
+                reporter: $crate::Reporter,
+                prefix: $crate::routing::Pattern,
+            ) -> ::std::result::Result<(), $crate::Error> {
+                self.state.attach(reporter, prefix)
+            }
+
+            fn reaches(&self, pattern: &$crate::routing::Pattern) -> bool {
+                self.state.reaches(pattern)
+            }
+
+            fn close(&self) {
+                self.state.close();
             }
 
             $($transport)*

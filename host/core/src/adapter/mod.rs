@@ -1,6 +1,7 @@
 //! The seam between the core and an adapter, and what the adapters share.
 
 mod accept;
+pub(crate) mod application;
 mod body_pump;
 mod deadlines;
 mod handle;
@@ -13,5 +14,5 @@ pub(crate) mod transport;
 pub use accept::AcceptLoop;
 pub use body_pump::BodyPump;
 pub use deadlines::Deadlines;
-pub use state::{AdapterState, CUT_TIME, empty_refusal, not_ready};
+pub use state::{AdapterState, CUT_TIME, Published, empty_refusal};
 pub use timer::Timer;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::executor::FOREVER;
 use crate::limits;
 
 limits! {
@@ -15,9 +16,10 @@ limits! {
     /// use std::time::Duration;
     /// use pointwork_core::ServerOptions;
     ///
-    /// let mut options = ServerOptions::default();
-    /// options.header_timeout = Some(Duration::from_secs(5));
-    /// options.max_connections = 500;
+    /// let options = ServerOptions::new()
+    ///     .header_timeout(Duration::from_secs(5))
+    ///     .write_timeout(None)
+    ///     .max_connections(500);
     /// ```
     #[derive(Clone, Debug)]
     pub struct ServerOptions {
@@ -48,7 +50,7 @@ limits! {
         /// Whether an HTTP/1.1 connection serves more than one request. Default: true.
         keep_alive: bool = true;
         /// The options of HTTP/2.
-        http2: Http2Options = Http2Options::default();
+        http2: Http2Options = Http2Options::new();
     }
 }
 
@@ -86,9 +88,6 @@ limits! {
 
 /// More than any system has, and few enough for every counter.
 const MOST_CONNECTIONS: usize = u32::MAX as usize >> 3;
-
-/// Far beyond any connection's life, and near enough that no sum of times overflows.
-const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
 impl ServerOptions {
     /// The default of [`max_headers`](Self::max_headers).

@@ -3,52 +3,61 @@
 use std::future::{Future, ready};
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use futures_util::FutureExt as _;
-use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 
 use crate::exchange::finish::finish;
-use crate::{Body, Error, ErrorKind, Reporter, Router, ServerOptions, Staged, error_reply};
+use crate::routing::Pattern;
+use crate::{Body, Claim, Error, ErrorKind, Reporter, RequestId, Router, ServerOptions, Staged, error_reply};
 
 /// The longest time that connections may take to close their sockets after they were cut.
 pub const CUT_TIME: Duration = Duration::from_secs(1);
 
-/// The state of one adapter: its options, the table that it published last, and its [`Reporter`].
+/// The state of one adapter: its options, its connection to an application, and the table that it published last.
 ///
-/// `T` is what the adapter builds from a [`Router`]: the router itself, or a table in the form of its framework. A request
-/// loads the table once and keeps it to its end (spec S1).
-///
-/// ```
-/// use pointwork_core::ServerOptions;
-/// use pointwork_core::adapter::AdapterState;
-///
-/// let state = AdapterState::new("mine", ServerOptions::default());
-/// assert!(state.load().is_none(), "no table is published yet");
-/// let staged = state.stage("a table");
-/// assert!(state.load().is_none());
-/// staged.publish();
-/// assert_eq!(*state.load().unwrap(), "a table");
-/// ```
+/// `T` is what the adapter builds from a [`Router`] besides: a table in the form of its framework. A request loads the table
+/// once and keeps it to its end (spec S1).
 #[derive(derive_more::Debug)]
-pub struct AdapterState<T> {
+pub struct AdapterState<T = ()> {
     name: &'static str,
     options: ServerOptions,
-    #[debug("{}", table.load().is_some())]
-    table: ArcSwapOption<T>,
+    #[debug("{}", published.load().is_some())]
+    published: ArcSwapOption<Published<T>>,
     #[debug(skip)]
-    reporter: ArcSwapOption<Reporter>,
+    connection: ArcSwapOption<Connection>,
+    is_mounted_below: AtomicBool,
+    is_closed: AtomicBool,
+}
+
+/// The table that requests see.
+#[derive(Debug)]
+pub struct Published<T> {
+    /// The core's router.
+    pub router: Router,
+    /// The table in the form of the framework.
+    pub table: T,
+}
+
+struct Connection {
+    reporter: Reporter,
+    prefix: Pattern,
 }
 
 impl<T: Send + Sync + 'static> AdapterState<T> {
-    /// The state of an adapter that is not attached yet. The options are [clamped](ServerOptions::clamped).
+    /// The state of an adapter that is not connected yet. The options are [clamped](ServerOptions::clamped).
     pub fn new(name: &'static str, options: ServerOptions) -> Arc<Self> {
         Arc::new(Self {
             name,
             options: options.clamped(),
-            table: ArcSwapOption::empty(),
-            reporter: ArcSwapOption::empty(),
+            published: ArcSwapOption::empty(),
+            connection: ArcSwapOption::empty(),
+            is_mounted_below: AtomicBool::default(),
+            is_closed: AtomicBool::default(),
         })
     }
 
@@ -62,26 +71,115 @@ impl<T: Send + Sync + 'static> AdapterState<T> {
         &self.options
     }
 
-    /// Keeps the reporter: the body of [`Transport::attach`](crate::Transport::attach).
-    pub fn attach(&self, reporter: Reporter) {
-        self.reporter.store(Some(Arc::new(reporter)));
+    /// Keeps the reporter and the prefix: the body of [`Transport::attach`](crate::Transport::attach).
+    ///
+    /// # Errors
+    /// [`Adapter`](ErrorKind::Adapter) if the adapter was connected before.
+    pub fn attach(&self, reporter: Reporter, prefix: Pattern) -> Result<(), Error> {
+        if self.published.load().is_some() || self.is_closed() {
+            let name = self.name;
+            let message = format!("this adapter `{name}` was connected before, expected a new one for each connection");
+            return Err(Error::new(ErrorKind::Adapter, message));
+        }
+        self.connection.store(Some(Arc::new(Connection { reporter, prefix })));
+        Ok(())
     }
 
     /// Holds a table ready: the body of [`Transport::stage`](crate::Transport::stage).
-    pub fn stage(self: &Arc<Self>, table: T) -> Staged {
-        let (state, table) = (self.clone(), Arc::new(table));
-        Staged::new(move || state.table.store(Some(table)))
+    pub fn stage(self: &Arc<Self>, router: &Router, table: T) -> Staged {
+        let router = router.with_body_timeout(self.options.body_timeout);
+        let (state, published) = (self.clone(), Arc::new(Published { router, table }));
+        Staged::new(move || state.published.store(Some(published)))
     }
 
-    /// The table of this moment, `None` until the first is published.
-    pub fn load(&self) -> Option<Arc<T>> {
-        self.table.load_full()
+    /// Drops the table for good: the body of [`Transport::close`](crate::Transport::close).
+    pub fn close(&self) {
+        self.is_closed.store(true, Ordering::Relaxed);
+        self.published.store(None);
     }
 
-    /// Reports a failure of the adapter as `server:crashed` (spec E1); before it is attached, in the log alone.
+    fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Relaxed)
+    }
+
+    /// The table of this moment: `None` until the first is published, and after [`close`](Self::close).
+    pub fn load(&self) -> Option<Arc<Published<T>>> {
+        self.published.load_full()
+    }
+
+    /// Answers one request on the router of this moment, which it keeps until the request ends (spec S1).
+    ///
+    /// # Cancel safety
+    /// Dropping the future cancels the handler.
+    pub fn respond(&self, request: Request<Body>) -> impl Future<Output = Response<Body>> + Send + use<T> {
+        match &*self.published.load() {
+            Some(published) => published.router.respond(None, request).right_future(),
+            None => ready(self.unavailable(request.method(), request.headers())).left_future(),
+        }
+    }
+
+    /// The route of a request on the router of this moment, for an adapter in front of its user's own routes; see
+    /// [`Router::claim`]. `None` without a table.
+    pub fn claim(&self, head: &Parts) -> Option<Claim> {
+        self.published.load().as_ref()?.router.claim(head)
+    }
+
+    /// The prefix of the connection; `None` until there is one.
+    pub fn prefix(&self) -> Option<Pattern> {
+        Some(self.connection.load().as_ref()?.prefix.clone())
+    }
+
+    /// Whether a path is the prefix or below it, compared segment by segment as it was sent; false before the connection.
+    pub fn covers(&self, path: &str) -> bool {
+        let connection = self.connection.load();
+        let prefix = connection.as_ref().map(|connection| &connection.prefix);
+        prefix.is_some_and(|prefix| is_below(prefix, path))
+    }
+
+    /// Notes that no request reaches the adapter but those below its prefix. Warns of each route elsewhere (spec A10).
+    pub fn mount_below(&self) {
+        self.is_mounted_below.store(true, Ordering::Relaxed);
+        let (Some(published), Some(prefix)) = (self.load(), self.prefix()) else {
+            return;
+        };
+        for record in published.router.records() {
+            if Pattern::parse(&record.path).is_ok_and(|pattern| !self.reaches(&pattern)) {
+                tracing::warn!(
+                    adapter = self.name,
+                    "route {record} is not available: `{}` is mounted below `{prefix}`",
+                    self.name
+                );
+            }
+        }
+    }
+
+    /// Whether requests for a route reach the adapter: the body of [`Transport::reaches`](crate::Transport::reaches).
+    pub fn reaches(&self, pattern: &Pattern) -> bool {
+        if !self.is_mounted_below.load(Ordering::Relaxed) {
+            return true;
+        }
+        let connection = self.connection.load();
+        let prefix = connection.as_ref().map(|connection| connection.prefix.segments());
+        prefix.is_none_or(|prefix| pattern.segments().starts_with(prefix))
+    }
+
+    /// The reply without a table: 503. The request is known by its method and headers.
+    pub fn unavailable(&self, method: &Method, headers: &HeaderMap) -> Response<Body> {
+        let message = if self.is_closed() {
+            "the application is closed"
+        } else {
+            "the server has no routes yet"
+        };
+        let mut reply = error_reply(StatusCode::SERVICE_UNAVAILABLE, message);
+        let retry = HeaderValue::from_static("1");
+        reply.headers_mut().insert(header::RETRY_AFTER, retry);
+        finish(method, &RequestId::of(headers), reply)
+    }
+
+    /// Reports a failure of the adapter as `server:crashed` (spec E1); before the connection, in the log alone.
     pub fn report(&self, message: impl Into<String>) {
-        match &*self.reporter.load() {
-            Some(reporter) => reporter.adapter_failed(message),
+        match &*self.connection.load() {
+            Some(connection) => connection.reporter.adapter_failed(message),
             None => tracing::error!(adapter = self.name, "{}", message.into()),
         }
     }
@@ -120,27 +218,18 @@ impl<T: Send + Sync + 'static> AdapterState<T> {
     }
 }
 
-impl AdapterState<Router> {
-    /// Answers one request on the router of this moment, which it keeps until the request ends (spec S1). The pauses of
-    /// the request's body are limited by the options.
-    ///
-    /// # Cancel safety
-    /// Dropping the future cancels the handler.
-    pub fn respond(&self, request: Request<Body>) -> impl Future<Output = Response<Body>> + Send + use<> {
-        let Some(router) = self.load() else {
-            return ready(not_ready(request.method())).left_future();
-        };
-        let request = request.map(|body| body.within(self.options.body_timeout, router.executor()));
-        router.respond(None, request).right_future()
+/// Escapes are not decoded: a framework's own routes would not match them either.
+fn is_below(prefix: &Pattern, path: &str) -> bool {
+    if prefix.segments().is_empty() {
+        return true;
     }
-}
-
-/// The reply before the first table is published: 503.
-pub fn not_ready(method: &Method) -> Response<Body> {
-    let mut reply = error_reply(StatusCode::SERVICE_UNAVAILABLE, "the server has no routes yet");
-    let headers = reply.headers_mut();
-    headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
-    finish(method, reply)
+    let mut found = path.split('/').skip(1);
+    prefix.canonical().split('/').skip(1).all(|expected| {
+        found.next().is_some_and(|found| match expected.as_bytes() {
+            [b':' | b'*', ..] => !found.is_empty(),
+            _ => found == expected,
+        })
+    })
 }
 
 /// The reply to a head that an adapter refuses by itself, as servers write it: empty, and the last of its connection.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::routing::MethodFilter;
+use crate::routing::{MethodFilter, Pattern};
 use crate::{Error, Reporter, Router};
 
 /// Binds routes to one HTTP server framework. Every adapter implements it.
@@ -14,13 +14,23 @@ pub trait Transport: Send + Sync + 'static {
     /// The adapter's name in logs, in `server:crashed` and on the command line: `hyper`, `axum`, ….
     fn name(&self) -> &'static str;
 
-    /// Runs once, before the first table. The reporter is for failures of the adapter itself; it may be kept.
-    fn attach(&self, reporter: Reporter);
+    /// Runs before the first table. The reporter is for failures of the adapter itself; it may be kept. The prefix is the
+    /// global prefix at this moment: below it the adapter answers everything where it is mounted so.
+    ///
+    /// # Errors
+    /// [`Adapter`](crate::ErrorKind::Adapter) if the adapter was connected before.
+    fn attach(&self, reporter: Reporter, prefix: Pattern) -> Result<(), Error>;
 
     /// Whether the framework can serve routes of that method; runs for every route of every table, and must not block. A
     /// route that it cannot serve is shown as unavailable and warned of once (spec A3). The default serves every method.
     fn serves(&self, method: &MethodFilter) -> bool {
         let _ = method;
+        true
+    }
+
+    /// Whether requests for a route of that pattern reach the adapter, the way it is mounted; as [`serves`](Self::serves).
+    fn reaches(&self, pattern: &Pattern) -> bool {
+        let _ = pattern;
         true
     }
 
@@ -30,6 +40,10 @@ pub trait Transport: Send + Sync + 'static {
     /// # Errors
     /// [`Adapter`](crate::ErrorKind::Adapter) if the framework refuses the table.
     fn stage(&self, router: Arc<Router>) -> Result<Staged, Error>;
+
+    /// Drops the table: the application was closed. From now on the adapter answers 503 below its prefix, and passes
+    /// everything on where it stands in front of its user's own routes.
+    fn close(&self);
 }
 
 /// A table that an adapter has prepared; dropping it changes nothing.

@@ -1,7 +1,7 @@
 //! The bus: carries each event to its listener.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
@@ -21,7 +21,7 @@ use super::queue::Queue;
 use super::registry::{Emitted, Registered, Registry};
 use crate::crash::panic_message;
 use crate::executor::within;
-use crate::{Crash, CrashKind, Error, Executor, Failure, FailureCode};
+use crate::{Crash, CrashKind, Error, ErrorKind, Executor, Failure, FailureCode};
 
 /// Carries events from controllers and the server to listeners. Cheap to clone; all clones are one bus.
 ///
@@ -42,8 +42,9 @@ pub(crate) struct WeakBus(Weak<BusState>);
 
 impl WeakBus {
     pub(crate) fn upgrade(&self) -> Result<Bus, Failure> {
-        let bus = self.0.upgrade().map(Bus);
-        bus.ok_or_else(|| Failure::internal(FailureCode::GONE, "the application has ended"))
+        let bus = self.0.upgrade().filter(|bus| !bus.closed.load(Ordering::Relaxed));
+        bus.map(Bus)
+            .ok_or_else(|| Failure::internal(FailureCode::GONE, "the application has ended"))
     }
 }
 
@@ -52,6 +53,7 @@ struct BusState {
     changing: Mutex<()>,
     executor: Arc<dyn Executor>,
     options: BusOptions,
+    closed: AtomicBool,
     refused: AtomicU64,
     waiting: AtomicUsize,
     requests: Arc<AtomicUsize>,
@@ -93,6 +95,7 @@ impl Bus {
             changing: Mutex::new(()),
             executor,
             options,
+            closed: AtomicBool::new(false),
             refused: AtomicU64::new(0),
             waiting: AtomicUsize::new(0),
             requests: Arc::default(),
@@ -113,13 +116,16 @@ impl Bus {
     /// until the result is published or dropped.
     ///
     /// # Errors
-    /// As [`subscribe`](Self::subscribe).
+    /// As [`subscribe`](Self::subscribe), and [`Closed`](ErrorKind::Closed).
     pub fn stage(
         &self,
         without: Option<&str>,
         subscriptions: impl IntoIterator<Item = Subscription>,
     ) -> Result<StagedListeners<'_>, Error> {
         let changing = self.0.changing.lock();
+        if self.0.closed.load(Ordering::Relaxed) {
+            return Err(Error::new(ErrorKind::Closed, "the application is closed"));
+        }
         let mut registry = Registry::clone(&self.0.registry.load());
         if let Some(module) = without {
             registry.remove(module);
@@ -178,12 +184,31 @@ impl Bus {
         }
     }
 
+    /// Checks that a call or an event of that name has a listener at this moment.
+    ///
+    /// # Errors
+    /// [`UNKNOWN_EVENT`](FailureCode::UNKNOWN_EVENT) with the nearest known name (spec C4), or
+    /// [`AMBIGUOUS_EVENT`](FailureCode::AMBIGUOUS_EVENT).
+    pub fn expect_listener(&self, event: &str) -> Result<(), Failure> {
+        self.0.registry.load().find(event).map(drop)
+    }
+
+    /// Ends the bus: every listener is dropped, and from now on calls fail with [`GONE`](FailureCode::GONE). Events that
+    /// wait are delivered all the same, for as long as the executor runs.
+    pub fn close(&self) {
+        let _changing = self.0.changing.lock();
+        self.0.closed.store(true, Ordering::Relaxed);
+        self.0.registry.store(Arc::default());
+    }
+
     pub(crate) async fn call(&self, caller: &Caller, event: &str, payload: Payload) -> Result<Payload, Failure> {
         let registered = self.0.registry.load().find(event)?.clone();
         self.check_size(&payload, || format!("the payload of `{event}`"))?;
         let chain = caller.chain.extend(&registered.name, registered.module.as_ref())?;
+        let guard = chain.cancel_guard();
         let delivery = self.delivery(&registered, chain, None);
         let result = self.run(&registered, &caller.chain, delivery, payload).await;
+        guard.complete();
         let result = result.map_err(|(failure, _)| failure)?;
         self.check_size(&result, || format!("the result of `{event}`"))?;
         Ok(result)

@@ -59,8 +59,9 @@ impl Caller {
     ///
     /// # Cancel safety
     /// Cancelling cancels the listener.
-    pub async fn call<E: IoEvent>(&self, payload: &E::Payload) -> Result<E::Output, Failure> {
-        let result = self.call_raw(E::NAME, Payload::json(payload)?).await?;
+    pub async fn call<E: IoEvent>(&self, payload: E::Payload) -> Result<E::Output, Failure> {
+        let payload = Payload::json(&payload)?;
+        let result = self.call_raw(E::NAME, payload).await?;
         result.to().map_err(|failure| {
             let message = format!("the result of `{}`: {failure}", E::NAME);
             Failure::internal(FailureCode::BAD_PAYLOAD, message)
@@ -83,16 +84,19 @@ impl Caller {
     }
 
     /// Emits an event by its type; see [`emit_raw`](Self::emit_raw).
-    pub fn emit<E: Event>(&self, payload: &E::Payload) {
-        match Payload::json(payload) {
+    pub fn emit<E: Event>(&self, payload: E::Payload) -> &Self {
+        match Payload::json(&payload) {
             Ok(payload) => self.emit_raw(E::NAME, payload),
-            Err(failure) => tracing::error!(event = E::NAME, "the event was not emitted: {failure}"),
+            Err(failure) => {
+                tracing::error!(event = E::NAME, "the event was not emitted: {failure}");
+                self
+            }
         }
     }
 
     /// Puts an event into its listener's queue and returns at once. An unknown event or a full queue is logged and
     /// counted, never an error to the emitter (spec H3, C4).
-    pub fn emit_raw(&self, event: &str, payload: Payload) {
+    pub fn emit_raw(&self, event: &str, payload: Payload) -> &Self {
         if let Err(failure) = self.try_emit(event, payload, None) {
             tracing::error!(
                 event,
@@ -100,6 +104,7 @@ impl Caller {
                 "the event was not emitted: {failure}"
             );
         }
+        self
     }
 
     pub(crate) fn try_emit(
@@ -113,7 +118,7 @@ impl Caller {
 }
 
 /// Something that travels with an event to its listener. Its type is the business of whoever hands it over.
-pub(crate) type HandedOver = Box<dyn Any + Send>;
+pub(crate) type HandedOver = Box<dyn Any + Send + Sync>;
 
 /// One event as its listener gets it: where it comes from, and a [`Caller`] for further events.
 #[derive(Debug)]
@@ -136,9 +141,44 @@ impl Delivery {
         self.caller.request_id()
     }
 
-    /// Calls and emits further events; it keeps this chain's depth and request id.
+    /// When the host ends the call that the event belongs to; `None` if never.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.caller.deadline()
+    }
+
+    /// Whether nobody waits for the value any more, since the call was cancelled: the client went away, or the deadline
+    /// passed. Nobody ever waits for the value of an emitted event, which does not count.
+    ///
+    /// A native listener does not need it, since its future is dropped then; work that it started elsewhere may.
+    pub fn is_cancelled(&self) -> bool {
+        self.caller.chain.is_cancelled()
+    }
+
+    /// Calls and emits further events, also after the delivery is gone; it keeps this chain's depth and request id.
     pub fn caller(&self) -> &Caller {
         &self.caller
+    }
+
+    /// Calls an event by its type, as [`Caller::call`], with the same errors and cancel safety.
+    pub async fn call<E: IoEvent>(&self, payload: E::Payload) -> Result<E::Output, Failure> {
+        self.caller.call::<E>(payload).await
+    }
+
+    /// Calls an event by its name, as [`Caller::call_raw`], with the same errors and cancel safety.
+    pub async fn call_raw(&self, event: &str, payload: Payload) -> Result<Payload, Failure> {
+        self.caller.call_raw(event, payload).await
+    }
+
+    /// Emits an event by its type and returns the delivery at once (spec H3).
+    pub fn emit<E: Event>(&self, payload: E::Payload) -> &Self {
+        self.caller.emit::<E>(payload);
+        self
+    }
+
+    /// Emits an event by its name and returns the delivery at once (spec H3).
+    pub fn emit_raw(&self, event: &str, payload: Payload) -> &Self {
+        self.caller.emit_raw(event, payload);
+        self
     }
 }
 

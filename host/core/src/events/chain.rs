@@ -1,6 +1,7 @@
 //! The chain of calls that begins with one request, or with one emitted event.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use crate::crash::SERVER_CHANNEL;
@@ -37,7 +38,27 @@ struct Link {
     /// Nobody waits for the result of an emitted event.
     emitted: bool,
     depth: u8,
+    /// Whether the call was given up before its result.
+    cancelled: AtomicBool,
     parent: Option<Arc<Link>>,
+}
+
+/// Marks the last link of a chain as cancelled, unless its call completes.
+pub(crate) struct CancelGuard(Option<Arc<Link>>);
+
+impl CancelGuard {
+    /// The call has its result.
+    pub(crate) fn complete(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for CancelGuard {
+    fn drop(&mut self) {
+        if let Some(link) = &self.0 {
+            link.cancelled.store(true, Ordering::Relaxed);
+        }
+    }
 }
 
 impl Chain {
@@ -77,6 +98,18 @@ impl Chain {
         waiting + usize::from(request.is_some_and(|request| request.route.module.as_deref() == Some(module)))
     }
 
+    /// Marks this chain as cancelled when it is dropped before its end.
+    pub(crate) fn cancel_guard(&self) -> CancelGuard {
+        CancelGuard(self.last.clone())
+    }
+
+    /// Whether a call of this chain was cancelled, back to the last emitted event, or its deadline passed.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        let mut calls = self.links().take_while(|link| !link.emitted);
+        let cancelled = calls.any(|link| link.cancelled.load(Ordering::Relaxed));
+        cancelled || self.deadline.is_some_and(|deadline| deadline <= Instant::now())
+    }
+
     /// Whether an event of the server's own led here.
     pub(crate) fn is_of_server(&self) -> bool {
         self.links()
@@ -114,6 +147,7 @@ impl Chain {
             module: module.cloned(),
             emitted,
             depth,
+            cancelled: AtomicBool::new(false),
             parent: self.last.clone(),
         };
         Ok(Self {

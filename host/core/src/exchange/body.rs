@@ -164,10 +164,7 @@ impl Body {
     /// # Cancel safety
     /// Not cancel safe: what was read is lost.
     pub async fn bytes(self) -> Result<Bytes, BodyError> {
-        match self.try_into_bytes() {
-            Ok(bytes) => Ok(bytes),
-            Err(pieces) => Ok(pieces.collect().await?.to_bytes()),
-        }
+        Collect::new(self, u64::MAX)?.await
     }
 }
 
@@ -231,6 +228,65 @@ impl HttpBody for Body {
             BodyKind::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
             BodyKind::Stream { body, .. } => body.size_hint(),
         }
+    }
+}
+
+/// Reads a body to its end into memory, which grows with the pieces as they arrive.
+pub(crate) struct Collect {
+    body: Body,
+    limit: u64,
+    /// Most bodies come in one piece, which is not copied.
+    first: Bytes,
+    /// All pieces, once there are two.
+    all: Vec<u8>,
+}
+
+impl Collect {
+    /// A body of at most `limit` bytes.
+    ///
+    /// # Errors
+    /// At once, if the body declares that it is longer.
+    pub(crate) fn new(body: Body, limit: u64) -> Result<Self, BodyError> {
+        if body.size_hint().lower() > limit {
+            return Err(BodyError::TooLarge { limit });
+        }
+        Ok(Self {
+            body,
+            limit,
+            first: Bytes::new(),
+            all: Vec::new(),
+        })
+    }
+
+    fn take(&mut self, piece: Bytes) -> Result<(), BodyError> {
+        let length = self.first.len().max(self.all.len()) + piece.len();
+        if length as u64 > self.limit {
+            return Err(BodyError::TooLarge { limit: self.limit });
+        }
+        if length == piece.len() {
+            self.first = piece;
+        } else {
+            if self.all.is_empty() {
+                self.all.extend_from_slice(&std::mem::take(&mut self.first));
+            }
+            self.all.extend_from_slice(&piece);
+        }
+        Ok(())
+    }
+}
+
+impl Future for Collect {
+    type Output = Result<Bytes, BodyError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        while let Some(frame) = ready!(Pin::new(&mut this.body).poll_frame(cx)?) {
+            if let Ok(piece) = frame.into_data() {
+                this.take(piece)?;
+            }
+        }
+        let (first, all) = (std::mem::take(&mut this.first), std::mem::take(&mut this.all));
+        Poll::Ready(Ok(if all.is_empty() { first } else { all.into() }))
     }
 }
 
@@ -298,20 +354,50 @@ impl BodyWriter {
     }
 }
 
+/// The limits of a request's body, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BodyLimits {
+    /// As much may be held in memory.
+    pub(crate) body: u64,
+    /// As much may be read piece by piece.
+    pub(crate) stream_body: u64,
+}
+
+impl BodyLimits {
+    /// The failure for a body that broke off. One that is too long is reported.
+    pub(crate) fn failed(self, error: &BodyError, caller: Option<&Caller>) -> Failure {
+        let (limit, name, hint) = match *error {
+            BodyError::TooLarge { limit } if limit == self.body => {
+                (limit, "body", "; a handler may take longer ones as a `stream`")
+            }
+            BodyError::TooLarge { limit } if limit == self.stream_body => (limit, "stream-body", ""),
+            // A limit of the framework's, or no limit at all.
+            _ => return Failure::from(error),
+        };
+        let message = format!("the request body is longer than {limit} bytes, the limit `{name}`{hint}");
+        if let Some(caller) = caller {
+            caller.report(Crash::new(CrashKind::Limit, &*message).at_limit(name));
+        }
+        Failure::with_code(FailureCode::TOO_LARGE, StatusCode::PAYLOAD_TOO_LARGE, message)
+    }
+}
+
 /// Reads a request body piece by piece, in pieces of a size that the reader chooses.
 #[derive(Debug)]
 pub struct BodyReader {
     body: Body,
     rest: Bytes,
+    limits: BodyLimits,
     /// Reports once that the body is too long.
     caller: Option<Caller>,
 }
 
 impl BodyReader {
-    pub(crate) fn new(body: Body, caller: Caller) -> Self {
+    pub(crate) fn new(body: Body, limits: BodyLimits, caller: Caller) -> Self {
         Self {
             body,
             rest: Bytes::new(),
+            limits,
             caller: Some(caller),
         }
     }
@@ -337,18 +423,17 @@ impl BodyReader {
         Ok(Some(self.rest.split_to(length)))
     }
 
-    /// Reads to the end.
+    /// Reads to the end, within the limit of what may be held in memory.
     pub(crate) async fn read_all(mut self) -> Result<Bytes, Failure> {
         let body = std::mem::take(&mut self.body);
-        body.bytes().await.map_err(|error| self.failed(&error))
+        let bytes = match Collect::new(body, self.limits.body) {
+            Ok(collect) => collect.await,
+            Err(error) => Err(error),
+        };
+        bytes.map_err(|error| self.failed(&error))
     }
 
     fn failed(&mut self, error: &BodyError) -> Failure {
-        if matches!(error, BodyError::TooLarge { .. })
-            && let Some(caller) = self.caller.take()
-        {
-            caller.report(Crash::new(CrashKind::Limit, error.to_string()).at_limit("body"));
-        }
-        Failure::from(error)
+        self.limits.failed(error, self.caller.take().as_ref())
     }
 }

@@ -2,13 +2,17 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::{Instant, SystemTime};
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, Response, StatusCode};
+use http::header::HOST;
+use http::uri::Authority;
+use http::{HeaderMap, Method, Response, StatusCode, Version};
 use pointwork_events::{Event, IoEvent};
 use serde::de::DeserializeOwned;
 
 use super::body::{BodyReader, BodyWriter};
+use super::handler::BodyMode;
 use super::reply::{IntoReply, Outcome, check_reply};
 use super::state::Exchange;
 use crate::events::caller::{Caller, Delivery};
@@ -63,24 +67,65 @@ impl Context {
         &self.0.headers
     }
 
+    /// The version of HTTP that the client spoke (spec H9).
+    pub fn http_version(&self) -> Version {
+        self.0.version
+    }
+
+    /// `http` or `https`: that of the connection, or what a trusted proxy reports; see [`Peer`](crate::Peer) (spec H9).
+    pub fn scheme(&self) -> &str {
+        self.0.client().scheme()
+    }
+
+    /// The authority that the client addressed: that of the target (`:authority` in HTTP/2), otherwise the header `Host`;
+    /// `None` if it sent none (spec H9).
+    pub fn authority(&self) -> Option<&str> {
+        let of_the_target = self.0.uri.authority().map(Authority::as_str);
+        of_the_target.or_else(|| self.0.headers.get(HOST)?.to_str().ok())
+    }
+
+    /// The client as `address:port`, or `[address]:port` for IPv6: the peer, or what trusted proxies report, without a port if
+    /// they report none; see [`Peer`](crate::Peer) (spec H9). `None` if it is not known.
+    pub fn remote_address(&self) -> Option<String> {
+        self.0.client().address()
+    }
+
+    /// When the router got the head of the request (spec H9).
+    pub fn received_at(&self) -> SystemTime {
+        self.0.received_at()
+    }
+
+    /// When the request ends without a reply, with 504; `None` if never (spec H9).
+    pub fn deadline(&self) -> Option<Instant> {
+        self.caller().deadline()
+    }
+
+    /// Whether a reply would be in vain: the client went away, or the deadline passed, before there was one (spec H9).
+    ///
+    /// To wait for it, see [`gone`](Self::gone).
+    pub fn is_cancelled(&self) -> bool {
+        let is_late = || self.deadline().is_some_and(|deadline| deadline <= Instant::now());
+        self.0.reply.is_closed() || (is_late() && !self.0.reply.has_reply())
+    }
+
     /// A path parameter, percent-decoded (spec P4, P8).
     pub fn param(&self, name: &str) -> Option<&str> {
-        self.0.params.get(name)
+        self.0.arrival.params.get(name)
     }
 
     /// All path parameters, in the order of the pattern.
     pub fn params(&self) -> &Params {
-        &self.0.params
+        &self.0.arrival.params
     }
 
     /// The route that matched.
     pub fn route(&self) -> &RouteRecord {
-        &self.0.route
+        &self.0.arrival.route
     }
 
     /// The id under which the request stands in every log line.
     pub fn request_id(&self) -> &RequestId {
-        &self.0.request_id
+        &self.0.arrival.request_id
     }
 
     /// A request extension by its key.
@@ -95,19 +140,35 @@ impl Context {
 
     /// Calls and emits events, also after the context is gone: it does not hold the request.
     pub fn caller(&self) -> &Caller {
-        &self.0.caller
+        &self.0.arrival.caller
     }
 
     /// The whole request body. It can be taken once, either whole or as a reader.
     ///
     /// # Errors
-    /// [`GONE`](FailureCode::GONE) if it was taken or the client broke it off, [`TOO_LARGE`](FailureCode::TOO_LARGE)
-    /// past the limit.
+    /// [`GONE`](FailureCode::GONE) if it was taken, the handler takes none, or the client broke it off;
+    /// [`TOO_LARGE`](FailureCode::TOO_LARGE) past [`RouterOptions::body_limit`](crate::RouterOptions::body_limit), however the
+    /// handler takes the body.
     ///
     /// # Cancel safety
     /// Not cancel safe: a body that was begun is lost.
     pub async fn bytes(&self) -> Result<Bytes, Failure> {
         self.open_body()?.read_all().await
+    }
+
+    /// The whole request body as text.
+    ///
+    /// # Errors
+    /// As [`bytes`](Self::bytes), and [`BAD_PAYLOAD`](FailureCode::BAD_PAYLOAD), a 400, if it is not UTF-8.
+    ///
+    /// # Cancel safety
+    /// As [`bytes`](Self::bytes).
+    pub async fn text(&self) -> Result<String, Failure> {
+        let bytes = self.bytes().await?;
+        String::from_utf8(bytes.into()).map_err(|error| {
+            let at = error.utf8_error().valid_up_to();
+            Failure::bad_payload(format!("the body is not UTF-8 from byte {at} on"))
+        })
     }
 
     /// The request body as JSON of a type.
@@ -123,18 +184,25 @@ impl Context {
             .map_err(|error| Failure::bad_payload(format!("the body is not the JSON that was expected: {error}")))
     }
 
-    /// The request body piece by piece.
+    /// The request body piece by piece, up to
+    /// [`RouterOptions::stream_body_limit`](crate::RouterOptions::stream_body_limit).
     ///
     /// # Errors
-    /// [`GONE`](FailureCode::GONE) if it was taken before.
+    /// [`GONE`](FailureCode::GONE) if it was taken before, or the handler takes none.
     pub fn open_body(&self) -> Result<BodyReader, Failure> {
-        let body = self.0.take_body();
-        let body = body.ok_or_else(|| Failure::internal(FailureCode::GONE, "the request body was taken before"))?;
-        Ok(BodyReader::new(body, self.caller().clone()))
+        let arrival = &self.0.arrival;
+        let body = self.0.take_body().ok_or_else(|| {
+            let message = match arrival.body_mode {
+                BodyMode::None => "the handler declares that it takes no request body",
+                BodyMode::Whole | BodyMode::Stream => "the request body was taken before",
+            };
+            Failure::internal(FailureCode::GONE, message)
+        })?;
+        Ok(BodyReader::new(body, arrival.body_limits, self.caller().clone()))
     }
 
     /// Calls an event by its type, as [`Caller::call`], with the same errors and cancel safety.
-    pub async fn call<E: IoEvent>(&self, payload: &E::Payload) -> Result<E::Output, Failure> {
+    pub async fn call<E: IoEvent>(&self, payload: E::Payload) -> Result<E::Output, Failure> {
         self.caller().call::<E>(payload).await
     }
 
@@ -144,7 +212,7 @@ impl Context {
     }
 
     /// Emits an event by its type and returns the context at once (spec H3).
-    pub fn emit<E: Event>(&self, payload: &E::Payload) -> &Self {
+    pub fn emit<E: Event>(&self, payload: E::Payload) -> &Self {
         self.caller().emit::<E>(payload);
         self
     }
@@ -155,12 +223,31 @@ impl Context {
         self
     }
 
-    /// Gives the context to the listener of `event`, which then replies (spec H6).
+    /// Gives the context to the listener of an event, which then replies (spec H6). The handler returns the result.
+    ///
+    /// ```
+    /// use pointwork_core::{Context, Failure, events::events};
+    ///
+    /// events! { pub Send = "response:send": String; }
+    ///
+    /// async fn greet(ctx: Context) -> Result<(), Failure> {
+    ///     ctx.hand_over::<Send>("hello".into())
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`hand_over_raw`](Self::hand_over_raw), and a payload that cannot be written as JSON.
+    pub fn hand_over<E: Event>(self, payload: E::Payload) -> Result<(), Failure> {
+        let payload = Payload::json(&payload)?;
+        self.hand_over_raw(E::NAME, payload)
+    }
+
+    /// Gives the context to the listener of an event by its name, which then replies (spec H6).
     ///
     /// # Errors
     /// As an emit would log it: an unknown event, a full queue. The context is dropped then, and the client gets 500
-    /// unless another holder is left.
-    pub fn hand_over(self, event: &str, payload: Payload) -> Result<(), Failure> {
+    /// unless the handler returns the error, or another holder is left.
+    pub fn hand_over_raw(self, event: &str, payload: Payload) -> Result<(), Failure> {
         let caller = self.caller().clone();
         caller.try_emit(event, payload, Some(Box::new(self)))
     }
@@ -198,14 +285,22 @@ impl Context {
         }
     }
 
-    /// Ends the request with an error: the status and the body `{"message": …}` (spec H4).
+    /// The error that ends the request when the handler returns it: the client gets the status and the body
+    /// `{"message": …}` (spec H4). Headers and further fields can be added to it.
     ///
-    /// A second reply is refused and logged. The result is what the handler returns.
-    pub fn throw(&self, status: StatusCode, message: impl Into<String>) -> Outcome {
-        if let Err(failure) = self.send(Failure::new(status, message)) {
-            tracing::error!(request_id = %self.request_id(), "the error was not sent: {failure}");
-        }
-        Outcome::Deferred
+    /// ```
+    /// use pointwork_core::http::StatusCode;
+    /// use pointwork_core::{Context, Failure};
+    ///
+    /// async fn show(ctx: Context) -> Result<String, Failure> {
+    ///     match ctx.param("id") {
+    ///         Some("1") => Ok("tea".into()),
+    ///         _ => Err(ctx.throw(StatusCode::NOT_FOUND, "no such product").detail("known", 1)),
+    ///     }
+    /// }
+    /// ```
+    pub fn throw(&self, status: StatusCode, message: impl Into<String>) -> Failure {
+        Failure::new(status, message)
     }
 
     /// Replies with the head now and the body piece by piece.

@@ -12,14 +12,15 @@ use futures_util::FutureExt;
 use futures_util::future::{Either, select};
 use http::{HeaderValue, Response, StatusCode, header};
 
-use super::body::Body;
+use super::body::{Body, Collect};
 use super::context::Context;
 use super::finish::finish;
 use super::handler::{Handler, HandlerFuture};
-use super::reply::{Outcome, check_reply, error_reply};
+use super::reply::{Outcome, check_reply, error_reply, failure_reply};
 use super::reply_cell::End;
-use super::state::{Exchange, Extensions};
+use super::state::{Arrival, Exchange, Extensions};
 use crate::crash::panic_message;
+use crate::executor::FOREVER;
 use crate::{BoxFuture, Crash, CrashKind, Executor, Failure};
 
 /// The future of one request.
@@ -38,50 +39,65 @@ impl Future for Responding {
             Self::Handler(dispatch) => {
                 let reply = ready!(dispatch.poll(cx));
                 dispatch.ended = true;
-                Poll::Ready(finish(&dispatch.exchange.method, dispatch.conclude(reply)))
+                let exchange = &dispatch.exchange;
+                let reply = finish(&exchange.method, &exchange.arrival.request_id, dispatch.conclude(reply));
+                Poll::Ready(reply)
             }
         }
     }
 }
 
 /// Polls the handler where the request is polled, and watches for everything that may end it: its value, a reply from
-/// elsewhere, the last holder's end, the deadline, a panic.
+/// elsewhere, the last holder's end, the deadline, a panic. Before that, it collects the body of a handler that takes it
+/// whole.
 ///
 /// A handler that is done at the first poll costs no timer. One that replied and goes on working moves to the executor.
 /// Dropping the dispatch, because the client went away, drops the handler and refuses later replies.
 pub(crate) struct Dispatch {
     exchange: Arc<Exchange>,
-    handler: Option<HandlerFuture>,
+    work: Work,
     executor: Arc<dyn Executor>,
     timer: Option<BoxFuture<'static, ()>>,
-    arrived: Instant,
     ended: bool,
 }
 
+enum Work {
+    /// The body arrives; the handler is called when it is whole.
+    Collecting(Collect, Arc<dyn Handler>),
+    Handling(HandlerFuture),
+    /// The handler has ended, or goes on elsewhere.
+    Done,
+}
+
 impl Dispatch {
-    /// Calls the handler, which may panic before there is a future to poll.
-    pub(crate) fn start(
+    /// Calls the handler.
+    pub(crate) fn start(exchange: Arc<Exchange>, handler: &dyn Handler, executor: Arc<dyn Executor>) -> Self {
+        let work = Work::start(&exchange, handler);
+        Self::new(exchange, work, executor)
+    }
+
+    /// Collects the body first.
+    pub(crate) fn collect(
         exchange: Arc<Exchange>,
-        handler: &dyn Handler,
+        body: Collect,
+        handler: Arc<dyn Handler>,
         executor: Arc<dyn Executor>,
-        arrived: Instant,
     ) -> Self {
-        let context = Context::first(&exchange);
-        let call = AssertUnwindSafe(|| exchange.span.in_scope(|| handler.call(context)));
-        let handler =
-            catch_unwind(call).unwrap_or_else(|panic| Box::pin(ready(Outcome::Crashed(Box::new(panicked(&*panic))))));
+        Self::new(exchange, Work::Collecting(body, handler), executor)
+    }
+
+    fn new(exchange: Arc<Exchange>, work: Work, executor: Arc<dyn Executor>) -> Self {
         Self {
             exchange,
-            handler: Some(handler),
+            work,
             executor,
             timer: None,
-            arrived,
             ended: false,
         }
     }
 
     fn poll(&mut self, cx: &mut TaskContext<'_>) -> Poll<End> {
-        if let Some(end) = self.poll_handler(cx) {
+        if let Some(end) = self.poll_body(cx).or_else(|| self.poll_handler(cx)) {
             self.exchange.reply.close();
             return Poll::Ready(end);
         }
@@ -89,12 +105,12 @@ impl Dispatch {
             Poll::Ready(Some(end)) => {
                 match &end {
                     Ok(reply) => self.let_the_handler_finish(reply),
-                    Err(_) => self.handler = None,
+                    Err(_) => self.work = Work::Done,
                 }
                 return Poll::Ready(end);
             }
             // A handler may drop its context and return a value all the same.
-            Poll::Ready(None) if self.handler.is_none() => {
+            Poll::Ready(None) if matches!(self.work, Work::Done) => {
                 let message = "every holder of the context is gone and nobody replied";
                 return Poll::Ready(Err(Crash::new(CrashKind::NoReply, message)));
             }
@@ -102,14 +118,44 @@ impl Dispatch {
         }
         ready!(self.poll_timer(cx));
         self.exchange.reply.close();
-        self.handler = None;
-        let crash = Crash::new(CrashKind::Deadline, "the deadline of the request passed").at_limit("deadline");
-        Poll::Ready(Err(crash))
+        self.work = Work::Done;
+        Poll::Ready(Err(match self.exchange.arrival.caller.bus.upgrade() {
+            Ok(_) => Crash::new(CrashKind::Deadline, "the deadline of the request passed").at_limit("deadline"),
+            Err(gone) => Crash::new(CrashKind::Limit, gone.message()).at_limit("drain"),
+        }))
+    }
+
+    /// Calls the handler when the body is there; `Some` if the body broke off, which ends the request.
+    fn poll_body(&mut self, cx: &mut TaskContext<'_>) -> Option<End> {
+        let Work::Collecting(body, handler) = &mut self.work else {
+            return None;
+        };
+        let Poll::Ready(result) = Pin::new(body).poll(cx) else {
+            return None;
+        };
+        match result {
+            Ok(bytes) => {
+                self.exchange.put_body(bytes.into());
+                let handler = handler.clone();
+                self.work = Work::start(&self.exchange, &*handler);
+                None
+            }
+            Err(error) => {
+                self.work = Work::Done;
+                let Arrival {
+                    caller, body_limits, ..
+                } = &self.exchange.arrival;
+                let failure = self.exchange.span.in_scope(|| body_limits.failed(&error, Some(caller)));
+                Some(Ok(failure_reply(&failure)))
+            }
+        }
     }
 
     /// `Some` if the handler's end is the request's end.
     fn poll_handler(&mut self, cx: &mut TaskContext<'_>) -> Option<End> {
-        let handler = self.handler.as_mut()?;
+        let Work::Handling(handler) = &mut self.work else {
+            return None;
+        };
         let span = &self.exchange.span;
         let polled = catch_unwind(AssertUnwindSafe(|| span.in_scope(|| handler.as_mut().poll(cx))));
         let outcome = match polled {
@@ -117,12 +163,12 @@ impl Dispatch {
             Ok(Poll::Ready(outcome)) => outcome,
             Err(panic) => {
                 // A future that panicked is not polled again, and its own drop may panic too.
-                let broken = self.handler.take();
+                let broken = std::mem::replace(&mut self.work, Work::Done);
                 let _ = catch_unwind(AssertUnwindSafe(|| drop(broken)));
                 return self.unless_replied(panicked(&*panic));
             }
         };
-        self.handler = None;
+        self.work = Work::Done;
         match outcome {
             Outcome::Deferred => None,
             Outcome::Crashed(crash) => self.unless_replied(*crash),
@@ -144,19 +190,21 @@ impl Dispatch {
     }
 
     fn poll_timer(&mut self, cx: &mut TaskContext<'_>) -> Poll<()> {
-        let Some(deadline) = self.exchange.caller.deadline() else {
-            return Poll::Pending;
-        };
-        let timer = self.timer.get_or_insert_with(|| self.executor.sleep_until(deadline));
+        // Without a deadline the timer ends with the executor.
+        let deadline = || self.exchange.arrival.caller.deadline();
+        let deadline = || deadline().unwrap_or_else(|| Instant::now() + FOREVER);
+        let timer = self.timer.get_or_insert_with(|| self.executor.sleep_until(deadline()));
         timer.as_mut().poll(cx)
     }
 
     /// A handler may go on after it replied: it writes the body piece by piece, or cleans up. The body has the time that
     /// its client gives it; anything else has to end by the request's deadline.
     fn let_the_handler_finish(&mut self, reply: &Response<Body>) {
-        let Some(handler) = self.handler.take() else { return };
+        let Work::Handling(handler) = std::mem::replace(&mut self.work, Work::Done) else {
+            return;
+        };
         let streams = reply.body().known_length().is_none();
-        let deadline = self.exchange.caller.deadline().filter(|_| !streams);
+        let deadline = self.exchange.arrival.caller.deadline().filter(|_| !streams);
         let limit = deadline.map(|deadline| self.executor.sleep_until(deadline));
         let rest = finish_handler(handler, limit, self.exchange.clone());
         self.executor.spawn(Box::pin(rest));
@@ -173,11 +221,23 @@ impl Dispatch {
         tracing::info!(
             parent: &exchange.span,
             status = reply.status().as_u16(),
-            micros = u64::try_from(self.arrived.elapsed().as_micros()).unwrap_or(u64::MAX),
+            micros = u64::try_from(exchange.arrival.time.elapsed().as_micros()).unwrap_or(u64::MAX),
             extensions = exchange.extensions.get().map(Extensions::to_line),
             "replied"
         );
         reply
+    }
+}
+
+impl Work {
+    /// Calls the handler, which may panic before there is a future to poll.
+    fn start(exchange: &Arc<Exchange>, handler: &dyn Handler) -> Self {
+        let context = Context::first(exchange);
+        let call = AssertUnwindSafe(|| exchange.span.in_scope(|| handler.call(context)));
+        let crashed = |panic: Box<dyn Any + Send>| -> HandlerFuture {
+            Box::pin(ready(Outcome::Crashed(Box::new(panicked(&*panic)))))
+        };
+        Self::Handling(catch_unwind(call).unwrap_or_else(crashed))
     }
 }
 
@@ -191,7 +251,7 @@ impl Drop for Dispatch {
 }
 
 fn report(exchange: &Exchange, crash: Crash) {
-    exchange.span.in_scope(|| exchange.caller.report(crash));
+    exchange.span.in_scope(|| exchange.arrival.caller.report(crash));
 }
 
 /// Runs a handler to its end after the reply, or to its limit.

@@ -4,21 +4,39 @@ use http::{HeaderValue, Method, Response, StatusCode, header};
 
 use super::body::Body;
 use super::reply::error_reply;
+use crate::request_id::{REQUEST_ID_HEADER, RequestId};
 use crate::routing::sanitize::{BodyRule, sanitize};
 
-/// Makes a reply fit for the wire.
-pub(crate) fn finish(method: &Method, reply: Response<Body>) -> Response<Body> {
+/// A `HeaderMap` panics where it cannot grow any more, which is not far beyond.
+const MOST_HEADERS: usize = 16 * 1024;
+
+/// Makes a reply fit for the wire, with the id of its request (spec H9).
+pub(crate) fn finish(method: &Method, id: &RequestId, reply: Response<Body>) -> Response<Body> {
     let (mut head, mut body) = reply.into_parts();
+    let count = head.headers.len();
+    if count > MOST_HEADERS {
+        tracing::error!("a reply was refused: it has {count} headers, expected at most {MOST_HEADERS}");
+        return finish(
+            method,
+            id,
+            error_reply(StatusCode::INTERNAL_SERVER_ERROR, "internal error"),
+        );
+    }
     let sanitized = match sanitize(method, &mut head, body.known_length()) {
         Ok(sanitized) => sanitized,
         Err(bad) => {
             tracing::error!("a reply was refused: {bad}");
-            return finish(method, error_reply(StatusCode::INTERNAL_SERVER_ERROR, "internal error"));
+            return finish(
+                method,
+                id,
+                error_reply(StatusCode::INTERNAL_SERVER_ERROR, "internal error"),
+            );
         }
     };
     if !sanitized.stripped.is_empty() {
         tracing::warn!(headers = ?sanitized.stripped, "headers that only the server may set were dropped");
     }
+    head.headers.insert(REQUEST_ID_HEADER, id.header());
     if let Some(length) = sanitized.content_length {
         head.headers.insert(header::CONTENT_LENGTH, content_length(length));
     }

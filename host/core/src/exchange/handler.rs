@@ -32,14 +32,32 @@ where
     }
 }
 
-/// Limits of one route. Each counts only where it is narrower than the limit of every request.
+/// How a handler takes the request's body (spec H9).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum BodyMode {
+    /// Not at all: the handler runs at once, and reading the body fails with [`GONE`](crate::FailureCode::GONE).
+    None,
+    /// Whole: the handler runs when the body has arrived, and reads it from memory. A request without a body waits for
+    /// nothing.
+    Whole,
+    /// Piece by piece: the handler runs at once.
+    #[default]
+    Stream,
+}
+
+/// How one route takes its requests. Each limit counts only where it is narrower than the limit of every request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RequestLimits {
+    /// How the handler takes the body.
+    pub body_mode: BodyMode,
     /// The time until a reply begins; 504 past it.
     pub deadline: Option<Duration>,
-    /// The longest request body, in bytes; 413 past it.
+    /// The longest request body that is held in memory, in bytes; 413 past it.
     pub body: Option<u64>,
+    /// The longest request body that is read piece by piece, in bytes; 413 past it.
+    pub stream_body: Option<u64>,
     /// The size of all header names and values together, in bytes; 431 past it.
     pub headers: Option<usize>,
 }

@@ -6,6 +6,7 @@ mod dispatch;
 pub(crate) mod finish;
 pub(crate) mod handler;
 pub(crate) mod options;
+pub(crate) mod peer;
 pub(crate) mod reply;
 mod reply_cell;
 pub(crate) mod router;

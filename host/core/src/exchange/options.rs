@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use ipnet::IpNet;
+
 use crate::limits;
 use crate::routing::TableOptions;
 
@@ -9,12 +11,18 @@ limits! {
     /// The options of every request.
     #[derive(Clone, Debug)]
     pub struct RouterOptions {
-        /// The longest request body; 413 past it.
+        /// The longest request body that is held in memory; 413 past it. It holds for handlers that take the whole body, and
+        /// where a handler reads all of a streamed one at once.
         body_limit: u64 = bytes(2 MiB) as "body";
+        /// The longest request body that a handler takes piece by piece; 413 past it.
+        stream_body_limit: Option<u64> = bytes(none) as "stream-body";
         /// The time from a request's arrival until its reply begins; 504 past it.
         deadline: Option<Duration> = time(30 s) as "request-deadline";
     } and {
         /// How the table reads paths.
         table: TableOptions = TableOptions::default();
+        /// The networks of the proxies whose `Forwarded`, `X-Forwarded-For` and `X-Forwarded-Proto` are believed; see
+        /// [`Peer`](crate::Peer). Default: none.
+        trusted_proxies: Vec<IpNet> = Vec::new();
     }
 }

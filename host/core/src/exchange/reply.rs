@@ -6,6 +6,7 @@ use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use super::body::Body;
 use super::context::Context;
@@ -33,7 +34,7 @@ pub enum Outcome {
 /// | `(StatusCode, T)` | as `T`, with that status |
 /// | `Option<T>` | as `T`; `None` is 404 |
 /// | `Result<T, E>` | as `T`; an error that converts into [`Failure`] ends the request with it |
-/// | [`Failure`] | its status, with the body `{"message": …}` |
+/// | [`Failure`] | its status and headers, with the body `{"message": …}` and its details |
 /// | `http::Response<Body>` | itself |
 /// | [`Context`], `()` | none: whoever holds the context replies |
 pub trait IntoReply {
@@ -58,14 +59,34 @@ fn with_content(content_type: &'static str, body: impl Into<Body>) -> Response<B
 
 /// The reply for an error: `{"message": …}`, the one shape that all of Pointwork's own errors have.
 pub fn error_reply(status: StatusCode, message: &str) -> Response<Body> {
+    error_with(status, message, None)
+}
+
+fn error_with(status: StatusCode, message: &str, details: Option<&Map<String, Value>>) -> Response<Body> {
     #[derive(Serialize)]
-    struct Message<'a> {
+    struct Error<'a> {
         message: &'a str,
+        #[serde(flatten)]
+        details: Option<&'a Map<String, Value>>,
     }
-    // A string always has a JSON form.
-    let body = serde_json::to_vec(&Message { message }).unwrap_or_default();
+    // A string and a JSON object always have a JSON form.
+    let body = serde_json::to_vec(&Error { message, details }).unwrap_or_default();
     let mut response = with_content(JSON, body);
     *response.status_mut() = status;
+    response
+}
+
+/// The client's reply for a failure (spec H4).
+pub(crate) fn failure_reply(failure: &Failure) -> Response<Body> {
+    let mut response = error_with(failure.status(), failure.message(), failure.details());
+    let headers = response.headers_mut();
+    if failure.headers().contains_key(CONTENT_TYPE) {
+        headers.remove(CONTENT_TYPE);
+    }
+    for (name, value) in failure.headers() {
+        // A failure has as many headers as fit, and the type of the content may be one too many.
+        let _ = headers.try_append(name, value.clone());
+    }
     response
 }
 
@@ -86,8 +107,8 @@ into_reply! {
     String => |text| Outcome::Reply(with_content(TEXT, text));
     Bytes => |bytes| Outcome::Reply(with_content(BYTES, bytes));
     Vec<u8> => |bytes| Outcome::Reply(with_content(BYTES, bytes));
-    serde_json::Value => |value| Json(value).into_reply();
-    Failure => |failure: Failure| Outcome::Reply(error_reply(failure.status(), failure.message()));
+    Value => |value| Json(value).into_reply();
+    Failure => |failure: Failure| Outcome::Reply(failure_reply(&failure));
     StatusCode => |status| (status, Response::new(Body::empty())).into_reply();
     Context => |_| Outcome::Deferred;
     &Context => |_| Outcome::Deferred;

@@ -90,8 +90,9 @@ impl ReplyCell {
         }
     }
 
-    fn is_closed(&self) -> bool {
-        matches!(*self.state.lock(), ReplyState::Closed)
+    /// Whether nobody waits for the reply, and none came.
+    pub(crate) fn is_closed(&self) -> bool {
+        matches!(*self.state.lock(), ReplyState::Closed | ReplyState::Crashed(_))
     }
 
     /// Completes when the cell is closed or dropped.

@@ -2,27 +2,28 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use derive_more::Debug;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Version, header};
+use http_body::Body as _;
+use ipnet::IpNet;
 
-use super::body::Body;
+use super::body::{Body, BodyError, BodyLimits, Collect};
 use super::dispatch::{Dispatch, Responding};
 use super::finish::finish;
-use super::handler::{Handler, RequestLimits};
+use super::handler::{BodyMode, Handler, RequestLimits};
 use super::options::RouterOptions;
 use super::reply::error_reply;
-use super::state::Exchange;
+use super::state::{Arrival, Exchange};
 use crate::events::bus::Bus;
-use crate::events::caller::Caller;
 use crate::events::chain::{Chain, RequestOrigin};
 use crate::routing::{
     Conflicts, MethodFilter, Owner, Params, Pattern, Refusal, Resolution, RouteEntry, RouteRecord, Shape, ShapeId,
     Table, guard,
 };
-use crate::{Crash, CrashKind, Executor, Failure, RequestId};
+use crate::{Crash, CrashKind, Executor, RequestId};
 
 /// A route ready to be compiled into a router.
 #[derive(Clone, Debug)]
@@ -46,11 +47,24 @@ pub struct Route {
 pub struct Router {
     shared: Arc<RouterState>,
     adapter: Option<&'static str>,
+    body_timeout: Option<Duration>,
+}
+
+/// The route of a request, found before the request is answered; see [`Router::claim`].
+#[derive(Clone, derive_more::Debug)]
+#[debug("Claim({})", router.shared.table.routes()[*route].target.record)]
+pub struct Claim {
+    router: Router,
+    /// The place of the route in the table.
+    route: usize,
+    params: Params,
 }
 
 struct RouterState {
     table: Table<Endpoint>,
     options: RouterOptions,
+    /// `None` for none.
+    trusted_proxies: Option<Arc<[IpNet]>>,
     bus: Bus,
     executor: Arc<dyn Executor>,
 }
@@ -87,19 +101,29 @@ impl Router {
         Ok(Self {
             shared: Arc::new(RouterState {
                 table,
+                trusted_proxies: (!options.trusted_proxies.is_empty()).then(|| (*options.trusted_proxies).into()),
                 options,
                 bus,
                 executor,
             }),
             adapter: None,
+            body_timeout: None,
         })
     }
 
     /// The same router for the adapter of that name, which stands in its crashes.
     pub fn for_adapter(&self, name: &'static str) -> Self {
         Self {
-            shared: self.shared.clone(),
             adapter: Some(name),
+            ..self.clone()
+        }
+    }
+
+    /// The same router with a limit for the pauses of a request's body.
+    pub fn with_body_timeout(&self, body_timeout: Option<Duration>) -> Self {
+        Self {
+            body_timeout,
+            ..self.clone()
         }
     }
 
@@ -112,11 +136,6 @@ impl Router {
     /// The records of all routes, in the order registered (spec D9).
     pub fn records(&self) -> impl Iterator<Item = &Arc<RouteRecord>> {
         self.shared.table.routes().iter().map(|entry| &entry.target.record)
-    }
-
-    /// The executor, which also keeps time: for adapters, see [`Body::within`].
-    pub fn executor(&self) -> &Arc<dyn Executor> {
-        &self.shared.executor
     }
 
     /// Answers one request: guards it, finds its route, runs the handler, and makes the reply fit for the wire.
@@ -135,19 +154,21 @@ impl Router {
         request: Request<Body>,
     ) -> impl Future<Output = Response<Body>> + Send + use<> {
         let (parts, body) = request.into_parts();
+        let id = RequestId::of(&parts.headers);
         if let Err(refusal) = guard::check(&parts) {
-            return Responding::Answer(Some(refuse(&parts, refusal)));
+            return Responding::Answer(Some(refuse(&parts, &id, refusal)));
         }
-        let reply = match self.shared.table.resolve(hint, &parts.method, &parts.uri) {
-            Resolution::Matched { entry, params, .. } => return self.arrive(&entry.target, params, parts, body),
+        let (method, path) = (&parts.method, parts.uri.path());
+        let reply = match self.shared.table.resolve(hint, method, &parts.uri) {
+            Resolution::Matched { entry, params, .. } => return self.arrive(&entry.target, params, id, parts, body),
             Resolution::NotFound => {
-                let message = format!("no route for {} {}", parts.method, parts.uri.path());
-                answer(&parts, StatusCode::NOT_FOUND, &message)
+                let message = format!("no route for {method} {path}");
+                answer(&parts, &id, StatusCode::NOT_FOUND, &message)
             }
-            Resolution::BadRequest(bad) => answer(&parts, StatusCode::BAD_REQUEST, &bad.to_string()),
+            Resolution::BadRequest(bad) => answer(&parts, &id, StatusCode::BAD_REQUEST, &bad.to_string()),
             Resolution::MethodNotAllowed { allow } => {
-                let message = format!("{} is not allowed for {}", parts.method, parts.uri.path());
-                allowing(answer(&parts, StatusCode::METHOD_NOT_ALLOWED, &message), allow)
+                let message = format!("{method} is not allowed for {path}");
+                allowing(answer(&parts, &id, StatusCode::METHOD_NOT_ALLOWED, &message), allow)
             }
             Resolution::Options { allow } => {
                 let mut reply = Response::new(Body::empty());
@@ -155,44 +176,108 @@ impl Router {
                 allowing(reply, allow)
             }
         };
-        Responding::Answer(Some(finish(&parts.method, reply)))
+        Responding::Answer(Some(finish(method, &id, reply)))
+    }
+
+    /// The route of a request, for an adapter in front of its user's own routes: `None` unless the guard lets the head pass
+    /// and a route matches path and method, HEAD by GET included (spec A9). Everything that [`respond`](Self::respond) would
+    /// answer by itself belongs to the user's routes.
+    ///
+    /// The head must be exactly as the client sent it.
+    pub fn claim(&self, head: &Parts) -> Option<Claim> {
+        guard::check(head).ok()?;
+        match self.shared.table.resolve(None, &head.method, &head.uri) {
+            Resolution::Matched { route, params, .. } => Some(Claim {
+                router: self.clone(),
+                route,
+                params,
+            }),
+            _ => None,
+        }
     }
 
     /// Checks the limits of the route that matched, and begins the exchange with its handler.
-    fn arrive(&self, endpoint: &Endpoint, params: Params, parts: Parts, body: Body) -> Responding {
+    fn arrive(&self, endpoint: &Endpoint, params: Params, id: RequestId, parts: Parts, body: Body) -> Responding {
         let RouterState { options, bus, .. } = &*self.shared;
-        let Endpoint {
-            record,
-            handler,
-            limits,
-        } = endpoint;
-        let arrived = Instant::now();
+        let limits = &endpoint.limits;
+        let now = Instant::now();
         let time = [options.deadline, limits.deadline].into_iter().flatten().min();
-        let deadline = time.map(|time| arrived + time);
-        let request_id = RequestId::of(&parts.headers);
         let origin = RequestOrigin {
-            id: request_id.clone(),
-            route: record.clone(),
+            id: id.clone(),
+            route: endpoint.record.clone(),
             adapter: self.adapter,
         };
-        let caller = bus.caller_in(Chain::of_request(deadline, origin));
+        let caller = bus.caller_in(Chain::of_request(time.map(|time| now + time), origin));
         if let Err(over) = check_headers(&parts.headers, limits.headers) {
-            let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
-            return over_limit(&parts, &caller, "headers", status, &over);
+            caller.report(Crash::new(CrashKind::Limit, &*over).at_limit("headers"));
+            let reply = answer(&parts, &id, StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, &over);
+            return Responding::Answer(Some(finish(&parts.method, &id, reply)));
         }
-        let body_limit = limits.body.unwrap_or(u64::MAX).min(options.body_limit);
-        let body = match body.limited(body_limit) {
-            Ok(body) => body,
+        let body_limits = BodyLimits {
+            body: narrower(limits.body, Some(options.body_limit)),
+            stream_body: narrower(limits.stream_body, options.stream_body_limit),
+        };
+        let body = body.within(self.body_timeout, &self.shared.executor);
+        let (body, missing) = match take(body, limits.body_mode, body_limits) {
+            Ok(taken) => taken,
             Err(error) => {
-                let failure = Failure::from(&error);
-                return over_limit(&parts, &caller, "body", failure.status(), failure.message());
+                let failure = body_limits.failed(&error, Some(&caller));
+                let reply = answer(&parts, &id, failure.status(), failure.message());
+                return Responding::Answer(Some(finish(&parts.method, &id, reply)));
             }
         };
-        let count = bus.count_request();
-        let exchange = Exchange::new(parts, body, params, record.clone(), request_id, caller, count);
+        let arrival = Arrival {
+            time: now,
+            request_id: id,
+            route: endpoint.record.clone(),
+            params,
+            caller,
+            body_mode: limits.body_mode,
+            body_limits,
+            trusted_proxies: self.shared.trusted_proxies.clone(),
+            _count: bus.count_request(),
+        };
+        let exchange = Exchange::new(parts, body, arrival);
         let executor = self.shared.executor.clone();
-        Responding::Handler(Dispatch::start(exchange, &**handler, executor, arrived))
+        Responding::Handler(match missing {
+            None => Dispatch::start(exchange, &*endpoint.handler, executor),
+            Some(collect) => Dispatch::collect(exchange, collect, endpoint.handler.clone(), executor),
+        })
     }
+}
+
+impl Claim {
+    /// Runs the handler of the route. The request must be the one that was claimed.
+    ///
+    /// # Cancel safety
+    /// As [`Router::respond`].
+    pub fn respond(self, request: Request<Body>) -> impl Future<Output = Response<Body>> + Send + use<> {
+        let (parts, body) = request.into_parts();
+        let id = RequestId::of(&parts.headers);
+        let Self { router, route, params } = self;
+        let endpoint = &router.shared.table.routes()[route].target;
+        router.arrive(endpoint, params, id, parts, body)
+    }
+}
+
+/// The body that the handler can read at once, and the one that has to arrive before it runs.
+///
+/// # Errors
+/// The body declares that it is longer than its limit.
+fn take(body: Body, mode: BodyMode, limits: BodyLimits) -> Result<(Option<Body>, Option<Collect>), BodyError> {
+    Ok(match mode {
+        BodyMode::None => (None, None),
+        BodyMode::Stream => (Some(body.limited(limits.stream_body)?), None),
+        BodyMode::Whole => match body.limited(limits.body)?.try_into_bytes() {
+            Ok(bytes) => (Some(bytes.into()), None),
+            Err(pieces) if pieces.is_end_stream() => (Some(Body::empty()), None),
+            Err(pieces) => (None, Some(Collect::new(pieces, limits.body)?)),
+        },
+    })
+}
+
+fn narrower(one: Option<u64>, other: Option<u64>) -> u64 {
+    one.unwrap_or(u64::MAX).min(other.unwrap_or(u64::MAX))
 }
 
 /// # Errors
@@ -207,15 +292,10 @@ fn check_headers(headers: &HeaderMap, limit: Option<usize>) -> Result<(), String
     Ok(())
 }
 
-/// The answer to a request that is over a limit, which is reported.
-fn over_limit(parts: &Parts, caller: &Caller, limit: &str, status: StatusCode, message: &str) -> Responding {
-    caller.report(Crash::new(CrashKind::Limit, message).at_limit(limit));
-    Responding::Answer(Some(finish(&parts.method, answer(parts, status, message))))
-}
-
 /// The answer to a head that the guard refuses.
-fn refuse(parts: &Parts, refusal: Refusal) -> Response<Body> {
-    let mut reply = finish(&parts.method, answer(parts, refusal.status(), refusal.reason()));
+fn refuse(parts: &Parts, id: &RequestId, refusal: Refusal) -> Response<Body> {
+    let reply = answer(parts, id, refusal.status(), refusal.reason());
+    let mut reply = finish(&parts.method, id, reply);
     if parts.version <= Version::HTTP_11 {
         // Where the refused message ends is uncertain, so nothing after it may be read as another.
         reply
@@ -226,8 +306,9 @@ fn refuse(parts: &Parts, refusal: Refusal) -> Response<Body> {
 }
 
 /// An answer of the router itself; it is logged like a handler's.
-fn answer(parts: &Parts, status: StatusCode, message: &str) -> Response<Body> {
-    tracing::info!(method = %parts.method, path = parts.uri.path(), status = status.as_u16(), "{message}");
+fn answer(parts: &Parts, id: &RequestId, status: StatusCode, message: &str) -> Response<Body> {
+    let (method, path, code) = (&parts.method, parts.uri.path(), status.as_u16());
+    tracing::info!(%method, path, request_id = %id, status = code, "{message}");
     error_reply(status, message)
 }
 

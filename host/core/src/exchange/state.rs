@@ -2,12 +2,16 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use http::request::Parts;
-use http::{HeaderMap, Method, Uri};
+use http::{HeaderMap, Method, Uri, Version};
+use ipnet::IpNet;
 use parking_lot::Mutex;
 
-use super::body::Body;
+use super::body::{Body, BodyLimits};
+use super::handler::BodyMode;
+use super::peer::{Client, Peer};
 use super::reply_cell::ReplyCell;
 use crate::RequestId;
 use crate::events::bus::RequestCount;
@@ -21,38 +25,46 @@ use crate::routing::{Params, RouteRecord};
 pub(crate) struct Exchange {
     pub(crate) method: Method,
     pub(crate) uri: Uri,
+    pub(crate) version: Version,
     pub(crate) headers: HeaderMap,
-    pub(crate) params: Params,
-    pub(crate) route: Arc<RouteRecord>,
-    pub(crate) request_id: RequestId,
-    /// Knows the deadline, and the request as crashes name it.
-    pub(crate) caller: Caller,
+    /// The other end of the connection, which may be a proxy.
+    pub(crate) peer: Peer,
+    pub(crate) arrival: Arrival,
     /// The span of the request's log lines.
     pub(crate) span: tracing::Span,
     pub(crate) reply: ReplyCell,
     /// Most requests set none.
     pub(crate) extensions: OnceLock<Extensions>,
+    /// Computed for those who ask for it.
+    received_at: OnceLock<SystemTime>,
     body: Mutex<Option<Body>>,
     holders: AtomicUsize,
-    _count: RequestCount,
+}
+
+/// The router's part of an exchange.
+pub(crate) struct Arrival {
+    pub(crate) time: Instant,
+    pub(crate) request_id: RequestId,
+    pub(crate) route: Arc<RouteRecord>,
+    pub(crate) params: Params,
+    /// Knows the deadline, and the request as crashes name it.
+    pub(crate) caller: Caller,
+    pub(crate) body_mode: BodyMode,
+    pub(crate) body_limits: BodyLimits,
+    /// `None` for none.
+    pub(crate) trusted_proxies: Option<Arc<[IpNet]>>,
+    pub(crate) _count: RequestCount,
 }
 
 impl Exchange {
     /// An exchange with one holder, whom [`ReplyCell`] waits for.
-    pub(crate) fn new(
-        parts: Parts,
-        body: Body,
-        params: Params,
-        route: Arc<RouteRecord>,
-        request_id: RequestId,
-        caller: Caller,
-        count: RequestCount,
-    ) -> Arc<Self> {
+    pub(crate) fn new(parts: Parts, body: Option<Body>, arrival: Arrival) -> Arc<Self> {
+        let route = &arrival.route;
         let span = tracing::info_span!(
             "request",
             method = %parts.method,
             path = parts.uri.path(),
-            request_id = %request_id,
+            request_id = %arrival.request_id,
             route = route.path,
             module = route.module,
             controller = route.controller,
@@ -62,18 +74,28 @@ impl Exchange {
         Arc::new(Self {
             method: parts.method,
             uri: parts.uri,
+            version: parts.version,
             headers: parts.headers,
-            params,
-            route,
-            request_id,
-            caller,
+            peer: parts.extensions.get().copied().unwrap_or_default(),
+            arrival,
             span,
             reply: ReplyCell::default(),
             extensions: set_by_middleware.map(OnceLock::from).unwrap_or_default(),
-            body: Mutex::new(Some(body)),
+            received_at: OnceLock::new(),
+            body: Mutex::new(body),
             holders: AtomicUsize::new(1),
-            _count: count,
         })
+    }
+
+    /// The client of the request, by its peer and the proxies that are trusted.
+    pub(crate) fn client(&self) -> Client {
+        let trusted = self.arrival.trusted_proxies.as_deref().unwrap_or_default();
+        Client::of(self.peer, &self.headers, trusted)
+    }
+
+    pub(crate) fn received_at(&self) -> SystemTime {
+        let back_then = || SystemTime::now().checked_sub(self.arrival.time.elapsed());
+        *self.received_at.get_or_init(|| back_then().unwrap_or(UNIX_EPOCH))
     }
 
     pub(crate) fn add_holder(&self) {
@@ -89,6 +111,11 @@ impl Exchange {
     /// The request body, once.
     pub(crate) fn take_body(&self) -> Option<Body> {
         self.body.lock().take()
+    }
+
+    /// Puts the body there that has arrived in the meantime.
+    pub(crate) fn put_body(&self, body: Body) {
+        *self.body.lock() = Some(body);
     }
 }
 

@@ -47,6 +47,11 @@ pub struct TableOptions {
 }
 
 impl TableOptions {
+    /// The defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
     /// Sets whether `/a/` and `/a` are the same path.
     #[must_use]
     pub fn trailing_slash(mut self, trailing_slash: TrailingSlash) -> Self {
@@ -75,6 +80,8 @@ pub enum Resolution<'t, T> {
     Matched {
         /// The route.
         entry: &'t RouteEntry<T>,
+        /// Its place in [`Table::routes`].
+        route: usize,
         /// Its shape.
         shape: ShapeId,
         /// The values of its parameters.
@@ -224,6 +231,7 @@ impl<T> Table<T> {
         };
         Resolution::Matched {
             entry,
+            route: selected.route,
             shape: shape.id,
             params,
             head_of_get: selected.head_of_get,

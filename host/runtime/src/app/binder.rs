@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use pointwork_core::adapter::AdapterState;
 use pointwork_core::routing::{Conflicts, MethodFilter, Pattern, PatternError};
 use pointwork_core::{Bus, Executor, Handler, Origin, Route, RouteRecord, Router, RouterOptions, Staged, Transport};
 
@@ -19,9 +20,16 @@ pub(crate) struct Binder {
     pub(crate) prefix: Option<String>,
     /// In the order registered (spec D9).
     declarations: Vec<Declaration>,
-    transports: Vec<Arc<dyn Transport>>,
+    connections: Vec<Connection>,
     /// The routes that were warned about: adapter, method and path.
     warned: HashSet<(&'static str, String, String)>,
+}
+
+/// An adapter, and the path prefixes that modules may claim on it; `None` for all.
+#[derive(Clone)]
+struct Connection {
+    transport: Arc<dyn Transport>,
+    claims: Option<Vec<Pattern>>,
 }
 
 #[derive(Clone)]
@@ -57,6 +65,8 @@ pub(crate) struct RouterFactory {
     pub(crate) options: RouterOptions,
     pub(crate) bus: Bus,
     pub(crate) executor: Arc<dyn Executor>,
+    /// Answers requests without an adapter; it counts as none.
+    pub(crate) in_process: Arc<AdapterState>,
 }
 
 impl RouterFactory {
@@ -124,7 +134,7 @@ impl Binder {
             None => Ok(()),
             Some(_) => {
                 let message = format!("a module `{name}` is loaded already");
-                Err(Error::new(ErrorKind::Refused, message).with_hint("`App::swap` replaces it"))
+                Err(Error::new(ErrorKind::Refused, message).with_hint("`swap` replaces it"))
             }
         }
     }
@@ -145,7 +155,7 @@ impl Binder {
         let registration = Registration { origin, prefix };
         let declaration = Declaration::Module {
             module,
-            registration: (!self.transports.is_empty()).then_some(registration),
+            registration: (!self.connections.is_empty()).then_some(registration),
         };
         match replaced {
             Some(replaced) => *replaced = declaration,
@@ -157,25 +167,46 @@ impl Binder {
         self.declarations.retain(|declaration| !declaration.is_of(name));
     }
 
-    /// Adds an adapter, to which all declarations are replayed. Returns whether a module declares a route.
-    pub(crate) fn attach(&mut self, transport: Arc<dyn Transport>) -> bool {
-        self.transports.push(transport);
-        let mut declared = false;
-        for declaration in &mut self.declarations {
-            if let Declaration::Module { module, registration } = declaration {
-                declared |= module.declares_routes();
-                registration.get_or_insert_with(|| Registration {
-                    origin: Origin::Replay,
-                    prefix: self.prefix.clone(),
-                });
+    /// Adds an adapter, to which all declarations are replayed. Removes and returns the modules that claim other paths than
+    /// they may there.
+    pub(crate) fn attach(
+        &mut self,
+        transport: Arc<dyn Transport>,
+        claims: Option<Vec<Pattern>>,
+    ) -> Vec<(Arc<Module>, Error)> {
+        let connection = Connection { transport, claims };
+        let mut held_back = Vec::new();
+        self.declarations.retain_mut(|declaration| {
+            let Declaration::Module { module, registration } = declaration else {
+                return true;
+            };
+            if let Err(error) = connection.check_claims(module) {
+                held_back.push((module.clone(), error));
+                return false;
             }
-        }
-        declared
+            registration.get_or_insert_with(|| Registration {
+                origin: Origin::Replay,
+                prefix: self.prefix.clone(),
+            });
+            true
+        });
+        self.connections.push(connection);
+        held_back
+    }
+
+    pub(crate) fn transports(&self) -> impl Iterator<Item = &Arc<dyn Transport>> {
+        self.connections.iter().map(|connection| &connection.transport)
     }
 
     /// Compiles the table, and stages it on every adapter.
     pub(crate) fn stage(&mut self, routers: &RouterFactory) -> Result<StagedTable, Error> {
         let mut routes = Vec::new();
+        for (module, connection) in self
+            .modules()
+            .flat_map(|module| self.connections.iter().map(move |c| (module, c)))
+        {
+            connection.check_claims(module)?;
+        }
         for declaration in &self.declarations {
             routes.extend(declaration.routes(self.prefix.as_deref())?);
         }
@@ -191,29 +222,76 @@ impl Binder {
             let staged = transport.stage(Arc::new(router.for_adapter(name)));
             staged.or_error(ErrorKind::Refused, format!("adapter `{name}` refuses the table"))
         };
-        let staged = self.transports.iter().map(stage).collect::<Result<_, _>>()?;
+        let mut staged = self.transports().map(stage).collect::<Result<Vec<_>, _>>()?;
+        staged.push(routers.in_process.stage(&router, ()));
         Ok(StagedTable { records, staged })
     }
 
-    /// Marks a route with the adapters that cannot serve it, and warns about each once (spec A3).
-    fn mark_unavailable(&mut self, route: &mut Route) {
-        for transport in &self.transports {
-            if transport.serves(&route.filter) {
-                continue;
+    /// The record, with the adapters that were mounted elsewhere since the table was staged.
+    pub(crate) fn with_unreached(&self, record: &RouteRecord) -> RouteRecord {
+        let mut record = record.clone();
+        let pattern = Pattern::parse(&record.path).ok();
+        for transport in self.transports() {
+            let is_known = record.unavailable_on.iter().any(|known| known == transport.name());
+            if !is_known && pattern.as_ref().is_some_and(|pattern| !transport.reaches(pattern)) {
+                record.unavailable_on.push(transport.name().to_owned());
             }
+        }
+        record
+    }
+
+    /// Marks a route with the adapters that cannot serve it, and warns about each once (spec A3, A10).
+    fn mark_unavailable(&mut self, route: &mut Route) {
+        for connection in &self.connections {
+            let (transport, adapter) = (&connection.transport, connection.transport.name());
+            let reason = if !transport.serves(&route.filter) {
+                "does not know the method"
+            } else if !transport.reaches(&route.pattern) {
+                "is mounted elsewhere"
+            } else {
+                continue;
+            };
             let record = Arc::make_mut(&mut route.record);
-            let adapter = transport.name();
             record.unavailable_on.push(adapter.to_owned());
             let warned = (adapter, record.method.clone(), record.path.clone());
             if self.warned.insert(warned) {
                 tracing::warn!(
                     adapter,
-                    "route {} {} is not available: `{adapter}` does not know the method",
+                    "route {} {} is not available: `{adapter}` {reason}",
                     record.method,
                     record.path
                 );
             }
         }
+    }
+}
+
+impl Connection {
+    /// # Errors
+    /// [`Refused`](ErrorKind::Refused) if a route of the module is outside the claims.
+    fn check_claims(&self, module: &Module) -> Result<(), Error> {
+        let Some(claims) = &self.claims else { return Ok(()) };
+        let claimed = |pattern: &Pattern| {
+            claims
+                .iter()
+                .any(|claim| pattern.segments().starts_with(claim.segments()))
+        };
+        let Some(route) = module.declared_routes().find(|route| !claimed(&route.pattern)) else {
+            return Ok(());
+        };
+        let (adapter, module) = (self.transport.name(), &module.info.name);
+        let allowed: Vec<_> = claims.iter().map(|claim| format!("`{claim}`")).collect();
+        let allowed = if allowed.is_empty() {
+            "no path".to_owned()
+        } else {
+            format!("a path below {}", allowed.join(", "))
+        };
+        let message = format!(
+            "route {} {} ({}.{}) of module `{module}` claims a path that modules may not claim on adapter `{adapter}`, \
+             expected {allowed}",
+            route.filter, route.pattern, route.controller, route.handler_name
+        );
+        Err(Error::new(ErrorKind::Refused, message))
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use pointwork_core::RouteRecord;
 use pointwork_events::events;
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +17,8 @@ pub enum ChangeKind {
     Loaded,
     /// Another version replaced the current one.
     Swapped,
+    /// A swap to the version that serves already, with the same options: nothing changed, and no event is emitted (spec S4).
+    Unchanged,
     /// The module was removed.
     Removed,
     /// The previous version is current again.
@@ -40,8 +41,17 @@ pub struct Change {
     pub digest: Option<String>,
     /// SHA-256 of the version that was current before, in hex; `None` if the module is new.
     pub previous: Option<String>,
-    /// The changes of its routes.
-    pub routes: RouteChanges,
+    /// The changes of its routes; each is a method and a full pattern.
+    pub routes: Diff,
+    /// The changes of its channels.
+    #[serde(default)]
+    pub channels: Diff,
+    /// The changes of its listeners; each is a channel and an event, such as `db:product:all`.
+    #[serde(default)]
+    pub listeners: Diff,
+    /// The changes of the events that it may call, emit or hand over to.
+    #[serde(default)]
+    pub events_used: Diff,
     /// The reason of a change that nobody requested: a version failed its canary trial.
     #[serde(default)]
     pub reason: Option<String>,
@@ -49,33 +59,28 @@ pub struct Change {
     pub time: u64,
 }
 
-/// The changes of routes; each route is a method and a full pattern, in the order declared.
+/// The difference between two versions in one kind of declarations, each in the order declared (spec S5).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct RouteChanges {
-    /// Routes that are new.
+pub struct Diff {
+    /// Those that are new.
     pub added: Vec<String>,
-    /// Routes that were removed.
+    /// Those that were removed.
     pub removed: Vec<String>,
-    /// Routes that both versions have.
+    /// Those that both versions have.
     pub kept: Vec<String>,
 }
 
-impl RouteChanges {
-    pub(crate) fn between<'a>(
-        before: impl IntoIterator<Item = &'a RouteRecord>,
-        after: impl IntoIterator<Item = &'a RouteRecord>,
-    ) -> Self {
-        let mut removed: Vec<_> = before.into_iter().map(ToString::to_string).collect();
+impl Diff {
+    pub(crate) fn between(mut removed: Vec<String>, after: Vec<String>) -> Self {
         let (mut added, mut kept) = (Vec::new(), Vec::new());
-        for route in after {
-            let route = route.to_string();
-            match removed.iter().position(|known| *known == route) {
+        for item in after {
+            match removed.iter().position(|known| *known == item) {
                 Some(known) => {
                     removed.remove(known);
-                    kept.push(route);
+                    kept.push(item);
                 }
-                None => added.push(route),
+                None => added.push(item),
             }
         }
         Self { added, removed, kept }

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use pointwork_core::{Bus, Delivery, Failure, Listener, Payload, Subscription};
 use pointwork_events::Event;
 
-use crate::{Error, ErrorKind, OrError};
+use crate::{Error, ErrorKind};
 
 /// A channel of the host application, to bind listeners to (spec C1). [`App::channel`](crate::App::channel) makes it;
 /// it can be dropped when its listeners are bound.
 ///
 /// ```
-/// use pointwork::{App, Failure, events::events};
+/// use pointwork::{App, Failure, events::events, http::StatusCode};
 ///
 /// events! {
 ///     /// The name of the product of that id.
@@ -24,8 +24,11 @@ use crate::{Error, ErrorKind, OrError};
 /// # fn main() -> Result<(), pointwork::Error> {
 /// let app = App::new()?;
 /// app.channel("db")
-///     .on(ProductName, |id| async move { Ok::<_, Failure>(format!("product {id}")) })?
-///     .on(ProductViewed, |id| async move { Ok::<_, Failure>(println!("{id} was viewed")) })?;
+///     .on(ProductName, |id| async move {
+///         let found = (id < 100).then(|| format!("product {id}"));
+///         found.ok_or_else(|| Failure::new(StatusCode::NOT_FOUND, "no such product"))
+///     })?
+///     .on(ProductViewed, |id| async move { println!("{id} was viewed") })?;
 /// # Ok(())
 /// # }
 /// ```
@@ -36,30 +39,53 @@ pub struct Channel {
     name: String,
 }
 
+/// The value of a typed listener: the event's output, or a `Result` with any error that converts into [`Failure`].
+pub trait ListenerResult<T> {
+    /// The output, or the failure for the caller.
+    ///
+    /// # Errors
+    /// The listener's own.
+    fn into_result(self) -> Result<T, Failure>;
+}
+
+impl<T> ListenerResult<T> for T {
+    fn into_result(self) -> Result<T, Failure> {
+        Ok(self)
+    }
+}
+
+impl<T, E: Into<Failure>> ListenerResult<T> for Result<T, E> {
+    fn into_result(self) -> Result<T, Failure> {
+        self.map_err(Into::into)
+    }
+}
+
 impl Channel {
     pub(crate) fn new(bus: Bus, name: String) -> Self {
         Self { bus, name }
     }
 
-    /// Binds a listener to an event by its type. What the listener returns goes to the caller of `call`; for an emitted
-    /// event an error is reported as `server:crashed`.
+    /// Binds a listener to an event by its type. The listener returns the event's output, or a `Result` with any error that
+    /// converts into [`Failure`]. The value goes to the caller of `call`; for an emitted event an error is reported as
+    /// `server:crashed`.
     ///
     /// The event's declared name may begin with this channel's name or be the plain name. A payload that is not of the
     /// event's type is refused to the caller before the listener runs (spec H8).
     ///
     /// # Errors
-    /// [`Refused`](ErrorKind::Refused) if the event's name names another channel, or has a listener here already.
+    /// [`Refused`](ErrorKind::Refused) if the event's name names another channel, or has a listener here already;
+    /// [`Closed`](ErrorKind::Closed).
     pub fn on<E, F, Fut>(&self, event: E, listener: F) -> Result<&Self, Error>
     where
         E: Event,
         F: Fn(E::Payload) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<E::Output, Failure>> + Send + 'static,
+        Fut: Future<Output: ListenerResult<E::Output>> + Send + 'static,
     {
         let _ = event;
         let name = self.own_name(E::NAME);
         let listener = move |_: Delivery, payload: Payload| {
             let heard = payload.to::<E::Payload>().map(&listener);
-            async move { Payload::json(&heard?.await?) }
+            async move { Payload::json(&heard?.await.into_result()?) }
         };
         self.subscribe(name, Arc::new(listener))
     }
@@ -87,9 +113,11 @@ impl Channel {
             listener,
         };
         let message = format!("the listener of `{event}` on channel `{}` is refused", self.name);
-        self.bus
-            .subscribe([subscription])
-            .or_error(ErrorKind::Refused, message)?;
+        self.bus.subscribe([subscription]).map_err(|error| {
+            let closed = error.kind() == pointwork_core::ErrorKind::Closed;
+            let kind = if closed { ErrorKind::Closed } else { ErrorKind::Refused };
+            Error::new(kind, message).with_source(error)
+        })?;
         Ok(self)
     }
 }

@@ -2,57 +2,62 @@
 
 use std::sync::Arc;
 
-use pointwork_core::Transport;
 use pointwork_core::routing::Pattern;
+use pointwork_core::{Application, ConnectOptions, Transport};
 
 use super::App;
-use crate::setters::setters;
+use crate::app::changes::ChangeKind;
 use crate::{Error, ErrorKind, OrError};
-
-/// Options of a connection to an adapter.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct ConnectOptions {
-    /// The global prefix, as [`App::set_global_prefix`] sets it.
-    pub prefix: Option<String>,
-}
-
-impl ConnectOptions {
-    /// No prefix.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    setters! {
-        /// Sets the global prefix.
-        prefix(prefix: impl Into<String>) => Some(prefix.into());
-    }
-}
 
 impl App {
     /// Connects an adapter: it receives every route that is declared so far, and later ones follow (spec M4).
     ///
-    /// An adapter that receives no route logs one error, since it would answer 404 to everything (spec E3). Do not also
-    /// mount the adapter's router at the prefix: its routes would be served at the doubled path (spec G6).
+    /// The options' prefix becomes the global prefix, as by [`set_global_prefix`](Self::set_global_prefix): *it does not
+    /// cover routes that were registered before*. Do not also mount the adapter's router at the prefix: its routes would be
+    /// served at the doubled path (spec G6).
+    ///
+    /// A module that is loaded and has a route outside the options' claims is held back: it is removed from the application,
+    /// named in the log and in `server:refused`, and stays in the state directory. The others are served.
+    ///
+    /// With the first adapter, a warning is logged for each event that a module uses and that nobody listens to (spec C4).
+    /// An application without any route logs one error, since the adapter would answer 404 to everything (spec E3).
     ///
     /// # Errors
-    /// [`Refused`](crate::ErrorKind::Refused) if the prefix is not a path, or the adapter refuses the table.
+    /// [`Refused`](crate::ErrorKind::Refused) if the prefix or a claim is not a path, the adapter was connected before, or it
+    /// refuses the table.
     pub fn connect_to(&self, transport: impl Transport, options: ConnectOptions) -> Result<&Self, Error> {
         let transport: Arc<dyn Transport> = Arc::new(transport);
-        if let Some(prefix) = &options.prefix {
-            check_prefix(prefix)?;
-        }
         let name = transport.name();
-        transport.attach(self.bus().reporter(name));
-        let mut replayed = false;
+        let ConnectOptions { prefix, claims, .. } = options;
+        let prefix = prefix.map(checked_prefix).transpose()?;
+        let claims = claims.map(|claims| claims.iter().map(|claim| checked_claim(claim)).collect());
+        let claims = claims.transpose()?;
+        let mut held_back = Vec::new();
         self.change(|binder| {
-            if options.prefix.is_some() {
-                binder.prefix = options.prefix;
+            if prefix.is_some() {
+                binder.prefix = prefix;
             }
-            replayed = binder.attach(transport);
+            let prefix = binder.prefix.as_deref().unwrap_or_default();
+            let prefix = Pattern::parse(prefix).or_error(ErrorKind::Refused, "the global prefix is refused")?;
+            let attached = transport.attach(self.bus().reporter(name), prefix);
+            attached.or_error(ErrorKind::Refused, format!("adapter `{name}` cannot be connected"))?;
+            held_back = binder.attach(transport.clone(), claims);
             Ok(())
         })?;
-        if !replayed {
+        for (module, error) in held_back {
+            let info = &module.info;
+            tracing::error!(module = info.name, adapter = name, "the module is held back: {error}");
+            if let Ok(no_listeners) = self.bus().stage(Some(&info.name), Vec::new()) {
+                no_listeners.publish();
+            }
+            self.report_refusal(ChangeKind::Loaded, &info.name, Some(info.digest.clone()), &error);
+            module.retire();
+        }
+        let state = self.state();
+        if state.binder.transports().count() == 1 {
+            state.warn_of_unheard(self.bus(), "", &[]);
+        }
+        if state.records.is_empty() {
             tracing::error!(
                 adapter = name,
                 "the route replay to adapter `{name}` is missing: it received no route, and answers 404 until one is \
@@ -60,11 +65,12 @@ impl App {
                  against an older version of the WIT package"
             );
         }
+        drop(state);
         Ok(self)
     }
 
-    /// Sets the global prefix: routes that are registered from now on stand under it, earlier ones stay where they are.
-    /// It is applied once, also if it is set twice (spec G2, G4).
+    /// Sets the global prefix: routes that are registered from now on stand under it. *Routes that were registered before
+    /// stay where they are.* It is applied once, also if it is set twice (spec G2, G4).
     ///
     /// A module counts as registered when it first meets an adapter: at [`connect_to`](Self::connect_to), or at its
     /// load if an adapter is connected by then.
@@ -72,16 +78,36 @@ impl App {
     /// # Errors
     /// [`Refused`](crate::ErrorKind::Refused) if the prefix is not a path.
     pub fn set_global_prefix(&self, prefix: &str) -> Result<&Self, Error> {
-        check_prefix(prefix)?;
+        let prefix = checked_prefix(prefix.to_owned())?;
         self.change(|binder| {
-            binder.prefix = Some(prefix.to_owned());
+            binder.prefix = Some(prefix);
             Ok(())
         })?;
         Ok(self)
     }
 }
 
-fn check_prefix(prefix: &str) -> Result<(), Error> {
-    let message = format!("the global prefix `{prefix}` is refused");
-    Pattern::parse(prefix).map(drop).or_error(ErrorKind::Refused, message)
+impl Application for App {
+    type Error = Error;
+
+    fn connect(&self, transport: impl Transport, options: ConnectOptions) -> Result<(), Error> {
+        self.connect_to(transport, options).map(drop)
+    }
+}
+
+fn checked_prefix(prefix: String) -> Result<String, Error> {
+    let message = || format!("the global prefix `{prefix}` is refused");
+    match Pattern::parse(&prefix) {
+        Ok(_) => Ok(prefix),
+        Err(error) => Err(Error::new(ErrorKind::Refused, message()).with_source(error)),
+    }
+}
+
+fn checked_claim(claim: &str) -> Result<Pattern, Error> {
+    let message = || format!("the claim `{claim}` is refused");
+    let pattern = Pattern::parse(claim).or_error(ErrorKind::Refused, message())?;
+    if pattern.param_names().is_empty() {
+        return Ok(pattern);
+    }
+    Err(Error::new(ErrorKind::Refused, message()).with_hint("a claim has no parameters, such as `admin/reports`"))
 }

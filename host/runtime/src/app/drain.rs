@@ -67,6 +67,10 @@ impl DrainingVersion {
         false
     }
 
+    pub(super) fn module(&self) -> &Arc<Module> {
+        &self.module
+    }
+
     pub(super) fn status(&self) -> Draining {
         Draining {
             digest: self.module.info.digest.clone(),
@@ -99,7 +103,7 @@ impl App {
         let AppState { binder, past, .. } = &mut *state;
         past.retain(|name, past| {
             past.draining.retain_mut(|version| !version.is_drained(now));
-            modules.extend(past.draining.iter().map(|version| version.module.clone()));
+            modules.extend(past.draining.iter().map(|version| version.module().clone()));
             !past.draining.is_empty() || binder.module(name).is_some()
         });
         drop(state);

@@ -1,22 +1,14 @@
 //! Builds a version of a module from its bytes, and publishes it.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use super::App;
-use crate::app::changes::Change;
-use crate::app::module::{Module, ModuleInfo};
+use crate::app::changes::{Change, ChangeKind};
+use crate::app::module::{Component, Module, ModuleInfo};
 use crate::app::publish::Proposal;
-use crate::{Error, ErrorKind, ModuleOptions, OrError, digest};
+use crate::{Error, ErrorKind, ModuleOptions};
 
 impl App {
-    pub(super) async fn read_component(&self, name: &str, path: &Path) -> Result<Vec<u8>, Error> {
-        let message = format!("module `{name}` cannot be read from `{}`", path.display());
-        let path = path.to_owned();
-        let read = move || std::fs::read(path).or_error(ErrorKind::Read, message);
-        self.0.threads.blocking(ErrorKind::Read, read).await
-    }
-
     /// Builds a module and publishes it. A refusal is reported as `server:refused`.
     pub(super) async fn install(
         &self,
@@ -24,11 +16,12 @@ impl App {
         bytes: Vec<u8>,
         options: ModuleOptions,
     ) -> Result<(ModuleInfo, Change), Error> {
-        let bytes: Arc<[u8]> = bytes.into();
         let (name, kind) = (proposal.name.clone(), proposal.kind);
-        let result = self.try_install(proposal, bytes.clone(), options).await;
+        let component = Component::new(bytes);
+        let digest = component.digest.clone();
+        let result = self.try_install(proposal, component, options).await;
         if let Err(error) = &result {
-            self.report_refusal(kind, &name, Some(digest(&bytes)), error);
+            self.report_refusal(kind, &name, Some(digest), error);
         }
         let (info, change) = result?;
         for warning in &info.warnings {
@@ -40,17 +33,30 @@ impl App {
     async fn try_install(
         &self,
         mut proposal: Proposal,
-        bytes: Arc<[u8]>,
+        component: Component,
         options: ModuleOptions,
     ) -> Result<(ModuleInfo, Change), Error> {
         let name = proposal.name.clone();
         // Before the work; it is checked again when the version is published.
-        self.state().binder.check_name(proposal.kind, &name)?;
+        let current = {
+            let state = self.open_state()?;
+            state.binder.check_name(proposal.kind, &name)?;
+            state.binder.module(&name).cloned()
+        };
         let refused = |error: Error| error.in_module(&name);
-        let module = Arc::new(self.build(&name, bytes.clone(), options).await.map_err(refused)?);
+        if proposal.kind == ChangeKind::Swapped
+            && let Some(current) = current
+            && self.is_version(&current, &component.digest, &options)
+        {
+            proposal.module = Some(current.clone());
+            let change = self.keep(proposal, current.clone()).await.map_err(refused)?;
+            return Ok((current.info.clone(), change));
+        }
+        let bytes = component.bytes.clone();
+        let module = Arc::new(self.build(&name, component, options).await.map_err(refused)?);
         let info = module.info.clone();
         proposal.module = Some(module);
-        if let Some(directory) = self.0.directory.clone() {
+        if let Some(directory) = self.directory() {
             let digest = info.digest.clone();
             let pin = move || directory.pin(&digest, &bytes);
             let pinned = self.0.threads.blocking(ErrorKind::Engine, pin).await;
@@ -61,10 +67,29 @@ impl App {
     }
 
     /// Checks, compiles and instantiates a component, reads its declarations, and checks its health.
-    pub(super) async fn build(&self, name: &str, bytes: Arc<[u8]>, options: ModuleOptions) -> Result<Module, Error> {
+    pub(super) async fn build(
+        &self,
+        name: &str,
+        component: Component,
+        options: ModuleOptions,
+    ) -> Result<Module, Error> {
         let inner = &self.0;
-        let module = Module::load(name, bytes, options, &inner.engines, &inner.threads, self.bus()).await?;
+        let module = Module::load(name, component, options, &inner.engines, &inner.threads, self.bus()).await?;
         self.check_health(&module).await?;
         Ok(module)
+    }
+
+    /// Whether a version was made from the component of that digest, with the same options (spec S4).
+    pub(super) fn is_version(&self, version: &Module, digest: &str, options: &ModuleOptions) -> bool {
+        let with_limits = |options: &ModuleOptions| {
+            let mut options = options.clone();
+            options.limits.get_or_insert_with(|| self.0.engines.limits.clone());
+            options.digest = None;
+            options
+        };
+        let expected = options.digest.as_deref().unwrap_or(digest);
+        version.info.digest == digest
+            && expected.eq_ignore_ascii_case(digest)
+            && with_limits(&version.options) == with_limits(options)
     }
 }

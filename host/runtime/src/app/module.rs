@@ -4,18 +4,19 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use pointwork_core::routing::DeclaredRoute;
-use pointwork_core::{Bus, Origin, Route, RouteRecord, Subscription};
+use pointwork_core::{BodyMode, Bus, Origin, Route, RouteRecord, Subscription};
 
+use crate::app::info::{ChannelInfo, ControllerInfo, pairs};
 use crate::component::engine::Engines;
 use crate::component::inspect::Form;
 use crate::component::link::{Compiled, compile};
+use crate::component::lint;
 use crate::component::manifest::Manifest;
-use crate::guest::bindings::exports::pointwork::module::channels::Channel;
 use crate::instance::handlers::Instances;
 use crate::scheduling::metrics::Metrics;
 use crate::scheduling::status::Usage;
 use crate::scheduling::threads::Threads;
-use crate::{Capability, Error, ErrorKind, ModuleOptions};
+use crate::{Capability, Error, ErrorKind, ModuleOptions, OrError};
 
 /// A loaded module, as the application lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,35 +32,54 @@ pub struct ModuleInfo {
     pub digest: String,
     /// Its size in bytes.
     pub size: usize,
-    /// The number of routes that it declares.
+    /// The name of its package; `None` if it declares none.
+    pub package: Option<String>,
+    /// The version of its package.
+    pub package_version: Option<String>,
+    /// The SDK that it was built with, and its version.
+    pub sdk: String,
+    /// The language that it is written in.
+    pub language: String,
+    /// The number of routes that it declares. Each path of a handler is a route.
     pub routes: usize,
+    /// The controllers that it declares, in its order.
+    pub controllers: Vec<ControllerInfo>,
     /// The channels that it declares, in its order.
     pub channels: Vec<ChannelInfo>,
+    /// The names of the events that it may call, emit or hand over to, as far as its SDK knows them.
+    pub events_used: Vec<String>,
+    /// Its open metadata: names with values, in its order.
+    pub metadata: Vec<(String, String)>,
     /// The capabilities that it imports, beyond the contract.
     pub capabilities: Vec<Capability>,
     /// The capabilities that it is granted, one text each; see [`Grants::describe`](crate::Grants::describe).
     pub granted: Vec<String>,
-    /// Declarations that are legal but probably mistakes, a sentence each: a method in lower case, a method `ALL`. They are
-    /// logged at load too.
+    /// Declarations that are legal but probably mistakes, a sentence each: a method in lower case, a method `ALL`, a body
+    /// that is read piece by piece without a route that streams. They are logged at load too.
     pub warnings: Vec<String>,
 }
 
-/// A channel of a module.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ChannelInfo {
-    /// Its name.
-    pub name: String,
-    /// The names of its events, in the module's order.
-    pub events: Vec<String>,
+impl ModuleInfo {
+    /// The names of the events that it listens to, channels first, such as `db:product:all`.
+    pub fn listeners(&self) -> Vec<String> {
+        let channels = self.channels.iter();
+        channels
+            .flat_map(|channel| channel.events.iter().map(|event| format!("{}:{event}", channel.name)))
+            .collect()
+    }
 }
 
-impl ChannelInfo {
-    fn of(channel: &Channel) -> Self {
-        let events = channel.listeners.iter().map(|listener| listener.event.clone());
+/// A component with its SHA-256, in hex.
+pub(crate) struct Component {
+    pub(crate) bytes: Arc<[u8]>,
+    pub(crate) digest: String,
+}
+
+impl Component {
+    pub(crate) fn new(bytes: Vec<u8>) -> Self {
         Self {
-            name: channel.name.clone(),
-            events: events.collect(),
+            digest: crate::digest(&bytes),
+            bytes: bytes.into(),
         }
     }
 }
@@ -75,13 +95,13 @@ impl Module {
     /// Checks and compiles a component, and reads its declarations.
     pub(crate) async fn load(
         name: &str,
-        bytes: Arc<[u8]>,
+        component: Component,
         options: ModuleOptions,
         engines: &Arc<Engines>,
         threads: &Arc<Threads>,
         bus: &Bus,
     ) -> Result<Self, Error> {
-        let digest = crate::digest(&bytes);
+        let Component { bytes, digest } = component;
         if let Some(expected) = &options.digest
             && !expected.eq_ignore_ascii_case(&digest)
         {
@@ -93,17 +113,31 @@ impl Module {
         let Compiled { pre, inspection, fit } = compiled;
         let pre = Arc::new(pre);
         let manifest = Manifest::read(&pre, threads).await?;
+        let declared = &manifest.declared;
+        inspection.check_grants(&options.grants, !declared.channels.is_empty())?;
+        // Each instance opens what it is granted; a directory that is missing is better found now.
+        drop(pre.store().or_error(ErrorKind::Probe, "its grants cannot be given")?);
+        let mut warnings = lint::warnings(manifest.routes.iter().map(|(route, _)| route));
+        let modes = manifest.routes.iter().map(|(_, mode)| *mode);
+        warnings.extend(lint::unstreamed(inspection.opens_bodies, &declared.language, modes));
         let info = ModuleInfo {
             name: name.to_owned(),
             form: fit.form,
             version: fit.version,
             digest,
             size,
-            routes: manifest.routes.len(),
-            channels: manifest.channels.iter().map(ChannelInfo::of).collect(),
             capabilities: inspection.capabilities(),
             granted: options.grants.describe(),
-            warnings: crate::component::lint::warnings(&manifest.routes),
+            package: declared.name.clone(),
+            package_version: declared.version.clone(),
+            sdk: declared.sdk.clone(),
+            language: declared.language.clone(),
+            routes: manifest.routes.len(),
+            controllers: declared.controllers.iter().map(ControllerInfo::of).collect(),
+            channels: declared.channels.iter().map(ChannelInfo::of).collect(),
+            events_used: declared.events_used.clone(),
+            metadata: pairs(&declared.metadata),
+            warnings,
         };
         Ok(Self {
             info,
@@ -123,8 +157,8 @@ impl Module {
         }
     }
 
-    pub(crate) fn declares_routes(&self) -> bool {
-        !self.manifest.routes.is_empty()
+    pub(crate) fn declared_routes(&self) -> impl Iterator<Item = &DeclaredRoute> {
+        self.manifest.routes.iter().map(|(route, _)| route)
     }
 
     /// Its routes under a prefix, in its order.
@@ -132,7 +166,7 @@ impl Module {
     /// # Errors
     /// [`Refused`](ErrorKind::Refused) if a route cannot stand under the prefix.
     pub(crate) fn routes(&self, prefix: &str, origin: Origin) -> Result<Vec<Route>, Error> {
-        let route = |declared: &DeclaredRoute| {
+        let route = |(declared, body): &(DeclaredRoute, BodyMode)| {
             let message = || format!("the routes of module `{}` cannot be prefixed", self.info.name);
             let pattern = declared.pattern.prefixed(prefix);
             let pattern = pattern.map_err(|error| Error::new(ErrorKind::Refused, message()).with_source(error))?;
@@ -150,7 +184,7 @@ impl Module {
                 filter: declared.filter.clone(),
                 pattern,
                 record: Arc::new(record),
-                handler: self.instances.handler(declared.handler, name),
+                handler: self.instances.handler(declared.handler, *body, name),
             })
         };
         self.manifest.routes.iter().map(route).collect()
@@ -159,14 +193,14 @@ impl Module {
     /// The listeners of its channels, in its order.
     pub(crate) fn listeners(&self) -> Vec<Subscription> {
         let mut subscriptions = Vec::new();
-        for channel in &self.manifest.channels {
+        for channel in &self.manifest.declared.channels {
             for listener in &channel.listeners {
                 let name = || format!("{}:{}", channel.name, listener.event);
                 subscriptions.push(Subscription {
                     channel: channel.name.clone(),
                     event: listener.event.clone(),
                     module: Some(self.info.name.clone()),
-                    listener: self.instances.listener(listener.id, name),
+                    listener: self.instances.listener(listener.listener, name),
                 });
             }
         }

@@ -1,5 +1,7 @@
 //! The options of an application.
 
+use std::time::Duration;
+
 use pointwork_core::{BusOptions, RouterOptions, limits};
 
 use crate::{CacheDirectory, CompileOptions, ModuleLimits, StateDirectory};
@@ -13,15 +15,20 @@ limits! {
         max_memory: usize = bytes(1 GiB) as "max-memory" in_program;
         /// The number of instances that the pool has room for, over all modules.
         max_instances: u32 = count(1_000) as "max-instances" in_program;
+        /// The time that requests, calls and emitted events may take to end when the application is closed; past it they are
+        /// cut.
+        ///
+        /// See [`App::close`](crate::App::close).
+        drain: Duration = time(30 s) as "drain" in_program;
     } and {
         /// The limits of every request, and how paths are read.
-        router: RouterOptions = RouterOptions::default();
+        router: RouterOptions = RouterOptions::new();
         /// The limits of events.
-        bus: BusOptions = BusOptions::default();
+        bus: BusOptions = BusOptions::new();
         /// The limits of a module without limits of its own.
-        limits: ModuleLimits = ModuleLimits::default();
+        limits: ModuleLimits = ModuleLimits::new();
         /// The limits of compiling.
-        compile: CompileOptions = CompileOptions::default();
+        compile: CompileOptions = CompileOptions::new();
         /// The directory of compiled components, which need not be compiled at the next start. Default: `None`.
         cache: Option<CacheDirectory> = None;
         /// The directory that keeps the current version of each module. Default: `None`; the application starts with what

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use pointwork_core::RouteRecord;
 
 use super::App;
-use crate::app::changes::{Change, ChangeKind, Refusal, RouteChanges, ServerRefused, ServerSwapped, now};
-use crate::app::module::Module;
+use crate::app::changes::{Change, ChangeKind, Diff, Refusal, ServerRefused, ServerSwapped, now};
+use crate::app::module::{Module, ModuleInfo};
+use crate::app::state::AppState;
 use crate::store::PinnedComponent;
 use crate::{Error, ErrorKind, OrError};
 
@@ -51,13 +52,20 @@ impl Proposal {
         }
     }
 
-    fn change(&self, current: Option<&Arc<Module>>, routes: RouteChanges) -> Change {
+    fn change(&self, kind: ChangeKind, current: Option<&Arc<Module>>, routes: Diff) -> Change {
+        let declared = |module: Option<&Arc<Module>>, list: fn(&ModuleInfo) -> Vec<String>| {
+            module.map(|module| list(&module.info)).unwrap_or_default()
+        };
+        let diff = |list| Diff::between(declared(current, list), declared(self.module.as_ref(), list));
         Change {
-            kind: self.kind,
+            kind,
             module: self.name.clone(),
             digest: digest_of(self.module.as_ref()),
             previous: digest_of(current),
             routes,
+            channels: diff(|info| info.channels.iter().map(|channel| channel.name.clone()).collect()),
+            listeners: diff(ModuleInfo::listeners),
+            events_used: diff(|info| info.events_used.clone()),
             reason: self.reason.clone(),
             time: now(),
         }
@@ -73,10 +81,16 @@ impl App {
 
     fn publish_now(&self, proposal: &Proposal) -> Result<Change, Error> {
         let Proposal { kind, name, module, .. } = proposal;
-        let mut state = self.state();
+        let mut state = self.open_state()?;
         state.binder.check_name(*kind, name)?;
         let current = state.binder.module(name).cloned();
         proposal.check_current(current.as_ref())?;
+        // Another swap to the same version may have been faster.
+        if let (ChangeKind::Swapped, Some(module), Some(current)) = (kind, module, &current)
+            && self.is_version(current, &module.info.digest, &module.options)
+        {
+            return self.keep_now(&state, proposal, current);
+        }
 
         let mut binder = state.binder.clone();
         let listeners = match module {
@@ -97,12 +111,17 @@ impl App {
             .as_ref()
             .filter(|_| module.is_some() && proposal.reason.is_none());
         self.record(proposal, previous)?;
-        let routes = RouteChanges::between(of_module(&state.records, name), of_module(&table.records, name));
-        let change = proposal.change(current.as_ref(), routes);
+        let routes = Diff::between(of_module(&state.records, name), of_module(&table.records, name));
+        let change = proposal.change(*kind, current.as_ref(), routes);
 
+        let unheard = state.unheard(self.bus());
         // Listeners first: a new route may call a new event.
         listeners.publish();
         state.binder = binder;
+        // Before the first adapter, the module with the listener may be the next to be loaded.
+        if *kind != ChangeKind::Loaded || state.binder.transports().next().is_some() {
+            state.warn_of_unheard(self.bus(), name, &unheard);
+        }
         state.records = table.publish();
         let past = state.past.entry(name.clone()).or_default();
         past.replaced(change.time, previous, current.as_ref());
@@ -119,8 +138,32 @@ impl App {
         Ok(change)
     }
 
+    /// The outcome of a swap to the version that is current (spec S4). Only the base in the state directory may change.
+    pub(super) async fn keep(&self, proposal: Proposal, current: Arc<Module>) -> Result<Change, Error> {
+        let app = self.clone();
+        let keep = move || {
+            let state = app.open_state()?;
+            app.keep_now(&state, &proposal, &current)
+        };
+        self.0.threads.blocking(ErrorKind::Engine, keep).await
+    }
+
+    fn keep_now(&self, state: &AppState, proposal: &Proposal, current: &Arc<Module>) -> Result<Change, Error> {
+        let name = &proposal.name;
+        if let (Some(directory), Some(_)) = (self.directory(), &proposal.base) {
+            let mut version = directory.version(name).unwrap_or_default();
+            version.base.clone_from(&proposal.base);
+            directory.commit(name, version)?;
+        }
+        let routes = || of_module(&state.records, name);
+        let routes = Diff::between(routes(), routes());
+        let change = proposal.change(ChangeKind::Unchanged, Some(current), routes);
+        log(&change, Some(current));
+        Ok(change)
+    }
+
     fn record(&self, proposal: &Proposal, previous: Option<&Arc<Module>>) -> Result<(), Error> {
-        let Some(directory) = &self.0.directory else {
+        let Some(directory) = self.directory() else {
             return Ok(());
         };
         let mut version = directory.version(&proposal.name).unwrap_or_default();
@@ -150,9 +193,9 @@ fn digest_of(module: Option<&Arc<Module>>) -> Option<String> {
     module.map(|module| module.info.digest.clone())
 }
 
-fn of_module<'a>(records: &'a [Arc<RouteRecord>], module: &'a str) -> impl Iterator<Item = &'a RouteRecord> {
-    let records = records.iter().map(|record| &**record);
-    records.filter(move |record| record.module.as_deref() == Some(module))
+fn of_module(records: &[Arc<RouteRecord>], module: &str) -> Vec<String> {
+    let records = records.iter().filter(|record| record.module.as_deref() == Some(module));
+    records.map(ToString::to_string).collect()
 }
 
 fn log(change: &Change, module: Option<&Module>) {

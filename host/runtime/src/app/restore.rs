@@ -15,26 +15,18 @@ enum Start {
 }
 
 impl App {
-    /// Loads the version of a module that was current when the application ended last, if the state directory
-    /// ([`AppOptions::state`](crate::AppOptions::state)) knows one; otherwise `component`. If `component` is another one
-    /// than at the last start, it is newer than the state directory, and is loaded.
+    /// Loads the recorded version of a module, or the component: see [`ModuleBuilder::restore`].
     ///
-    /// `component` is `None` for a module that was loaded while the application served. For a module that was removed
-    /// the result is `None`, and nothing is loaded.
-    ///
-    /// # Errors
-    /// As [`load`](Self::load), and [`State`](crate::ErrorKind::State).
-    ///
-    /// # Cancel safety
-    /// As [`load`](Self::load).
-    pub async fn restore_with(
+    /// [`ModuleBuilder::restore`]: crate::ModuleBuilder::restore
+    pub(super) async fn restore(
         &self,
         name: &str,
         component: Option<Vec<u8>>,
         options: ModuleOptions,
     ) -> Result<Option<ModuleInfo>, Error> {
+        drop(self.open_state()?);
         let mut proposal = Proposal::new(ChangeKind::Loaded, name);
-        let directory = self.0.directory.clone();
+        let directory = self.directory();
         let start = match &directory {
             Some(directory) => choose(directory, component, &mut proposal),
             None => component.map_or(Start::Nothing, Start::Configured),

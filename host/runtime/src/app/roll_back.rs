@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::App;
 use crate::app::changes::{Change, ChangeKind};
-use crate::app::module::Module;
+use crate::app::module::{Component, Module};
 use crate::app::publish::{Proposal, in_one_line};
 use crate::{Error, ErrorKind};
 
@@ -32,14 +32,14 @@ impl App {
     /// The previous version. If it was current in an earlier process, it comes from the state directory.
     async fn previous(&self, name: &str) -> Result<Arc<Module>, Error> {
         let options = {
-            let state = self.state();
+            let state = self.open_state()?;
             let current = state.binder.expect_module(name)?;
             if let Some(previous) = state.past.get(name).and_then(|past| past.previous.clone()) {
                 return Ok(previous);
             }
             current.options.clone()
         };
-        let directory = self.0.directory.clone();
+        let directory = self.directory();
         let recorded = directory.and_then(|directory| {
             let digest = directory.version(name)?.previous?;
             Some((directory, digest))
@@ -49,7 +49,9 @@ impl App {
             return Err(Error::new(ErrorKind::Refused, message));
         };
         let component = self.recorded(name, directory, &digest).await?;
-        let module = self.build(name, component.into(), options.digest(digest)).await;
+        let module = self
+            .build(name, Component::new(component), options.digest(digest))
+            .await;
         module.map(Arc::new).map_err(|error| error.in_module(name))
     }
 

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
-use pointwork_core::{Bus, Executor, RouteRecord};
+use pointwork_core::adapter::AdapterState;
+use pointwork_core::{Bus, Executor, Failure, RouteRecord, ServerOptions};
+use tokio::sync::watch;
 
 use super::App;
 use crate::app::binder::{Binder, RouterFactory};
@@ -19,7 +22,11 @@ pub(super) struct AppInner {
     pub(super) engines: Arc<Engines>,
     pub(super) threads: Arc<Threads>,
     pub(super) routers: RouterFactory,
-    pub(super) directory: Option<StateDirectory>,
+    /// `None` once the application is closed, so that another one can open the directory.
+    pub(super) directory: Mutex<Option<StateDirectory>>,
+    pub(super) drain: Duration,
+    /// Whether [`App::close`] has come to its end.
+    pub(super) closed: watch::Sender<bool>,
     state: Mutex<AppState>,
 }
 
@@ -27,6 +34,7 @@ pub(super) struct AppInner {
 pub(super) struct AppState {
     pub(super) binder: Binder,
     pub(super) records: Vec<Arc<RouteRecord>>,
+    pub(super) is_closed: bool,
     /// By the name of the module.
     pub(super) past: BTreeMap<String, PastVersions>,
 }
@@ -44,10 +52,45 @@ impl AppInner {
                 options: options.router,
                 bus: Bus::new(executor.clone(), options.bus),
                 executor,
+                // No client can be slow.
+                in_process: AdapterState::new("app", ServerOptions::new().body_timeout(None)),
             },
-            directory: options.state,
+            drain: options.drain,
+            closed: watch::Sender::new(false),
+            directory: Mutex::new(options.state),
             state: Mutex::default(),
         })
+    }
+}
+
+impl AppState {
+    /// The events that modules use and that nobody listens to: module, event, and the reason.
+    pub(super) fn unheard(&self, bus: &Bus) -> Vec<(String, String, Failure)> {
+        let mut unheard = Vec::new();
+        for module in self.binder.modules() {
+            for event in &module.info.events_used {
+                if let Err(reason) = bus.expect_listener(event) {
+                    unheard.push((module.info.name.clone(), event.clone(), reason));
+                }
+            }
+        }
+        unheard
+    }
+
+    /// Warns of each event that nobody listens to any more, or that the changed module uses (spec C4).
+    pub(super) fn warn_of_unheard(&self, bus: &Bus, changed: &str, before: &[(String, String, Failure)]) {
+        for (module, event, reason) in self.unheard(bus) {
+            let was_unheard = before.iter().any(|(user, name, _)| (user, name) == (&module, &event));
+            if module == changed || !was_unheard {
+                tracing::warn!(
+                    target: "pointwork::events_used",
+                    module,
+                    event,
+                    "the module uses an event without a listener: {}",
+                    reason.message()
+                );
+            }
+        }
     }
 }
 
@@ -57,9 +100,25 @@ impl App {
         self.0.state.lock()
     }
 
+    pub(super) fn directory(&self) -> Option<StateDirectory> {
+        self.0.directory.lock().clone()
+    }
+
+    /// The state, for a change of it.
+    ///
+    /// # Errors
+    /// [`Closed`](ErrorKind::Closed).
+    pub(super) fn open_state(&self) -> Result<MutexGuard<'_, AppState>, Error> {
+        let state = self.state();
+        if state.is_closed {
+            return Err(Error::closed());
+        }
+        Ok(state)
+    }
+
     /// Changes the binder and publishes its routes, whole or not at all.
     pub(super) fn change(&self, change: impl FnOnce(&mut Binder) -> Result<(), Error>) -> Result<(), Error> {
-        let mut state = self.state();
+        let mut state = self.open_state()?;
         let mut binder = state.binder.clone();
         change(&mut binder)?;
         let table = binder.stage(&self.0.routers)?;

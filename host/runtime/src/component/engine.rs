@@ -31,7 +31,7 @@ pub(crate) struct Engines {
     max_instances: u32,
     pub(crate) compiler: Compiler,
     engines: Mutex<HashMap<CodeSettings, LinkedEngine>>,
-    ticker: EpochTicker,
+    pub(crate) ticker: EpochTicker,
 }
 
 #[derive(Clone)]

@@ -4,17 +4,20 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use wasmparser::Payload::{
-    ComponentCanonicalSection, ComponentExportSection, ComponentImportSection, ComponentSection, End, ModuleSection,
-    Version,
+    ComponentCanonicalSection, ComponentExportSection, ComponentImportSection, ComponentSection, ComponentTypeSection,
+    End, ModuleSection, Version,
 };
-use wasmparser::{BinaryReaderError, CanonicalFunction, CanonicalOption, Encoding, Parser};
+use wasmparser::{
+    BinaryReaderError, CanonicalFunction, CanonicalOption, ComponentType, Encoding, InstanceTypeDeclaration, Parser,
+};
 
 use crate::{Capability, Error, ErrorKind, Grants};
 
 const PACKAGE: &str = "pointwork:module";
 
-/// The major and minor version of the contract that this host implements: it accepts modules of every 0.1.x.
-const SUPPORTED: (u64, u64) = (0, 1);
+/// The versions of the contract that this host serves, oldest first, by major and minor number. A module of any patch
+/// version is served if this host has the functions that it imports.
+const SUPPORTED: &[(u64, u64)] = &[(0, 2)];
 
 /// The form of the handlers and listeners that a module exports.
 #[derive(Clone, Copy, Debug, derive_more::Display, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -25,6 +28,24 @@ pub enum Form {
     Synchronous,
     /// `handlers-async`, `listeners-async`: an instance may have several calls in flight.
     Asynchronous,
+}
+
+impl Form {
+    /// The interface that the host calls for a request.
+    pub(crate) fn handlers(self) -> &'static str {
+        match self {
+            Self::Synchronous => "handlers",
+            Self::Asynchronous => "handlers-async",
+        }
+    }
+
+    /// The interface that the host calls for an event.
+    pub(crate) fn listeners(self) -> &'static str {
+        match self {
+            Self::Synchronous => "listeners",
+            Self::Asynchronous => "listeners-async",
+        }
+    }
 }
 
 /// The outline of a component.
@@ -42,6 +63,10 @@ pub struct Inspection {
     /// Whether any of its functions is lifted as an async function. A module of the asynchronous form may have none: a
     /// language without async implements the type with code that blocks.
     pub(crate) has_async_lift: bool,
+    /// Whether it imports the function that reads a request's body piece by piece.
+    pub(crate) opens_bodies: bool,
+    /// Whether it imports a function that waits, in its synchronous form. Such a call holds up its whole instance.
+    pub(crate) waits_blocking: bool,
 }
 
 /// The part of the contract that a component implements.
@@ -52,10 +77,6 @@ pub struct Conformance {
     pub form: Form,
     /// The version of the contract that it was built against.
     pub version: String,
-    /// Whether it lists controllers.
-    pub controllers: bool,
-    /// Whether it lists channels.
-    pub channels: bool,
 }
 
 /// Reads the outline of a component. Compiles and runs nothing.
@@ -71,6 +92,8 @@ pub fn inspect(bytes: &[u8]) -> Result<Inspection, Error> {
         exports: Vec::new(),
         size: bytes.len(),
         has_async_lift: false,
+        opens_bodies: false,
+        waits_blocking: false,
     };
     // Of components and modules within this one.
     let mut depth = 0_usize;
@@ -87,6 +110,15 @@ pub fn inspect(bytes: &[u8]) -> Result<Inspection, Error> {
             }
             ModuleSection { .. } | ComponentSection { .. } => depth += 1,
             End(_) => depth = depth.saturating_sub(1),
+            ComponentTypeSection(section) if depth == 0 => {
+                for declared in section {
+                    if let ComponentType::Instance(items) = declared.map_err(malformed)? {
+                        let declares = |names: &[&str]| items.iter().any(|item| is_one_of(item, names));
+                        inspection.opens_bodies |= declares(&["[method]context.open-body"]);
+                        inspection.waits_blocking |= declares(WAITING);
+                    }
+                }
+            }
             ComponentImportSection(section) if depth == 0 => {
                 for import in section {
                     inspection.imports.push(import.map_err(malformed)?.name.name.to_owned());
@@ -108,6 +140,22 @@ pub fn inspect(bytes: &[u8]) -> Result<Inspection, Error> {
         }
     }
     Ok(inspection)
+}
+
+/// The functions of the contract that wait, in their synchronous form.
+const WAITING: &[&str] = &[
+    "[method]context.body",
+    "[method]context.text",
+    "[method]context.call",
+    "[method]body-reader.read",
+    "[method]body-writer.write",
+    "[method]body-writer.finish",
+    "[method]delivery.call",
+];
+
+/// The types of imported interfaces list their functions.
+fn is_one_of(item: &InstanceTypeDeclaration<'_>, names: &[&str]) -> bool {
+    matches!(item, InstanceTypeDeclaration::Export { name, .. } if names.contains(&name.name))
 }
 
 fn malformed(error: BinaryReaderError) -> Error {
@@ -137,30 +185,25 @@ impl Inspection {
         imported.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// Checks that the host can serve it with these grants (spec C5).
+    /// Checks that the host has its version of the contract, its form, and the capabilities that it imports.
+    ///
+    /// Whether it may have those capabilities is known only once it is loaded: a module without channels has none
+    /// (spec C5).
     ///
     /// # Errors
     /// [`WrongVersion`](ErrorKind::WrongVersion), [`WrongWorld`](ErrorKind::WrongWorld) and
-    /// [`ForbiddenImport`](ErrorKind::ForbiddenImport). Each names what was found and what was expected; the hint of
-    /// the last one has the missing lines of the configuration.
-    pub fn check(&self, grants: &Grants) -> Result<Conformance, Error> {
+    /// [`ForbiddenImport`](ErrorKind::ForbiddenImport). Each names what was found and what was expected.
+    pub fn check(&self) -> Result<Conformance, Error> {
         let mut interfaces = self
             .imports
             .iter()
             .chain(&self.exports)
             .filter_map(|name| Interface::parse(name));
         if let Some(unsupported) = interfaces.find(|interface| !interface.is_supported()) {
-            return Err(Error::new(
-                ErrorKind::WrongVersion,
-                format!(
-                    "built against `{PACKAGE}@{}`; this host accepts `{PACKAGE}@{}.{}.x`",
-                    unsupported.version, SUPPORTED.0, SUPPORTED.1
-                ),
-            )
-            .with_hint("build the module with an SDK of this host's version"));
+            return Err(unsupported.refused());
         }
         let conformance = self.conformance()?;
-        self.check_imports(grants)?;
+        self.check_foreign_imports()?;
         Ok(conformance)
     }
 
@@ -170,21 +213,56 @@ impl Inspection {
         names.filter(|name| Interface::parse(name).is_none())
     }
 
-    fn check_imports(&self, grants: &Grants) -> Result<(), Error> {
+    fn check_foreign_imports(&self) -> Result<(), Error> {
         let unknown: Vec<_> = self
             .foreign_imports()
             .filter(|import| Capability::of(import).is_err())
             .collect();
-        if !unknown.is_empty() {
-            let message = format!(
-                "imports {}, which no module may have; it may import `{PACKAGE}`, and the parts of WASI 0.2 that it is \
-                 granted",
-                listed(&unknown)
-            );
-            return Err(Error::new(ErrorKind::ForbiddenImport, message).with_hint(
-                "Rust controllers are built for wasm32-unknown-unknown, channels that need WASI for wasm32-wasip2",
-            ));
+        if unknown.is_empty() {
+            return Ok(());
         }
+        let message = format!(
+            "imports {}, which no module may have; it may import `{PACKAGE}`, and a module with channels the parts of WASI \
+             0.2 that it is granted",
+            listed(&unknown)
+        );
+        Err(Error::new(ErrorKind::ForbiddenImport, message).with_hint(
+            "Rust controllers are built for wasm32-unknown-unknown, channels that need WASI for wasm32-wasip2",
+        ))
+    }
+
+    /// Checks that it may have the capabilities that it imports and is granted (spec C5).
+    ///
+    /// # Errors
+    /// [`ForbiddenImport`](ErrorKind::ForbiddenImport). For a module with channels, the hint has the missing lines of the
+    /// configuration; a module without channels has no capability at all.
+    pub(crate) fn check_grants(&self, grants: &Grants, has_channels: bool) -> Result<(), Error> {
+        if has_channels {
+            self.check_missing_grants(grants)
+        } else {
+            self.check_no_capability(grants)
+        }
+    }
+
+    fn check_no_capability(&self, grants: &Grants) -> Result<(), Error> {
+        let foreign: Vec<_> = self.foreign_imports().collect();
+        let granted = grants.describe();
+        let found = match (foreign.is_empty(), granted.is_empty()) {
+            (true, true) => return Ok(()),
+            (false, _) => format!("it imports {}", listed(&foreign)),
+            (true, false) => {
+                let granted: Vec<_> = granted.iter().map(String::as_str).collect();
+                format!("it is granted {}", listed(&granted))
+            }
+        };
+        let message = format!("declares no channel, and a module without channels has no capability, but {found}");
+        Err(Error::new(ErrorKind::ForbiddenImport, message).with_hint(
+            "controllers reach everything outside themselves by calls to channels: move such work into a module with \
+             channels; Rust controllers are built for wasm32-unknown-unknown, which imports no WASI",
+        ))
+    }
+
+    fn check_missing_grants(&self, grants: &Grants) -> Result<(), Error> {
         let mut missing = self.capabilities();
         missing.retain(|&capability| !grants.has(capability));
         if missing.is_empty() {
@@ -197,72 +275,48 @@ impl Inspection {
         let message = format!("imports {}, which it was not granted", listed(&ungranted));
         Err(Error::new(ErrorKind::ForbiddenImport, message).with_hint(format!(
             "the grants of a module stand below its [[module]]; this grants the interfaces, with nothing behind them:\n\n\
-             [module.grant]\n{}\n\n\
-             a controller needs none: Rust controllers are built for wasm32-unknown-unknown",
+             [module.grant]\n{}",
             lines.join("\n")
         )))
     }
 
+    /// The form is told by the exported handlers; exports that the contract does not have are ignored.
     fn conformance(&self) -> Result<Conformance, Error> {
-        let controllers = self.pair("routes", "handlers")?;
-        let channels = self.pair("channels", "listeners")?;
-        let (form, version) = match (&controllers, &channels) {
-            (Some((one, _)), Some((other, _))) if one != other => {
-                return Err(self.wrong_world("handlers and listeners of one form"));
-            }
-            (Some(pair), _) | (None, Some(pair)) => pair.clone(),
-            (None, None) => {
-                let expected = |declares: &str, runs: &str| {
-                    format!("`{PACKAGE}/{declares}` and `{PACKAGE}/{runs}` (or `{runs}-async`)")
-                };
-                let (routes, channels) = (expected("routes", "handlers"), expected("channels", "listeners"));
-                return Err(self.truncated(&format!("{routes}, or {channels}")));
-            }
-        };
-        Ok(Conformance {
-            form,
-            version,
-            controllers: controllers.is_some(),
-            channels: channels.is_some(),
-        })
-    }
-
-    /// The form and the version of a pair of interfaces: one that declares, and one of two that run what is declared.
-    fn pair(&self, declares: &str, runs: &str) -> Result<Option<(Form, String)>, Error> {
         let export = |name: &str| {
             let mut interfaces = self.exports.iter().filter_map(|export| Interface::parse(export));
             interfaces.find(|interface| interface.name == name)
         };
-        let runs_async = format!("{runs}-async");
-        let form = match (export(runs), export(&runs_async)) {
+        let form = match (export("handlers"), export("handlers-async")) {
+            (Some(_), None) => Form::Synchronous,
+            (None, Some(_)) => Form::Asynchronous,
             (Some(_), Some(_)) => {
-                let message = format!("exports `{PACKAGE}/{runs}` and `{PACKAGE}/{runs_async}`, expected one of them");
+                let message =
+                    format!("exports `{PACKAGE}/handlers` and `{PACKAGE}/handlers-async`, expected one of them");
                 return Err(Error::new(ErrorKind::WrongWorld, message));
             }
-            (Some(_), None) => Some(Form::Synchronous),
-            (None, Some(_)) => Some(Form::Asynchronous),
-            (None, None) => None,
+            (None, None) => return Err(self.wrong_world()),
         };
-        match (export(declares), form) {
-            (Some(declares), Some(form)) => Ok(Some((form, declares.version.to_owned()))),
-            (None, None) => Ok(None),
-            (None, Some(_)) => Err(self.truncated(&format!("`{PACKAGE}/{declares}` as well"))),
-            (Some(_), None) => Err(self.truncated(&format!("`{PACKAGE}/{runs}` (or `{runs_async}`) as well"))),
+        match (export("manifest"), export(form.listeners())) {
+            (Some(manifest), Some(_)) => Ok(Conformance {
+                form,
+                version: manifest.version.to_owned(),
+            }),
+            _ => Err(self.wrong_world()),
         }
     }
 
-    fn wrong_world(&self, expected: &str) -> Error {
+    fn wrong_world(&self) -> Error {
         let exports: Vec<_> = self.exports.iter().map(String::as_str).collect();
         let found = if exports.is_empty() {
             "nothing".to_owned()
         } else {
             listed(&exports)
         };
-        Error::new(ErrorKind::WrongWorld, format!("exports {found}, expected {expected}"))
-    }
-
-    fn truncated(&self, expected: &str) -> Error {
-        self.wrong_world(expected)
+        let message = format!(
+            "exports {found}, expected `{PACKAGE}/manifest` with `handlers` and `listeners`, or with `handlers-async` and \
+             `listeners-async`"
+        );
+        Error::new(ErrorKind::WrongWorld, message)
             .with_hint("the component is of another world, or the file is truncated")
     }
 }
@@ -272,7 +326,7 @@ fn listed(names: &[&str]) -> String {
     names.join(", ")
 }
 
-/// An interface name of the contract: `pointwork:module/routes@0.1.0`.
+/// An interface name of the contract: `pointwork:module/handlers@0.2.0`.
 struct Interface<'a> {
     name: &'a str,
     version: &'a str,
@@ -285,9 +339,36 @@ impl<'a> Interface<'a> {
         Some(Self { name, version })
     }
 
-    /// By semver, a minor version of 0.x may break; a patch version may not.
-    fn is_supported(&self) -> bool {
+    /// The major and minor version. By semver, a minor version of 0.x may break; a patch version may not.
+    fn minor(&self) -> Option<(u64, u64)> {
         let mut parts = self.version.split('.').map(str::parse::<u64>);
-        matches!((parts.next(), parts.next()), (Some(Ok(major)), Some(Ok(minor))) if (major, minor) == SUPPORTED)
+        match (parts.next(), parts.next()) {
+            (Some(Ok(major)), Some(Ok(minor))) => Some((major, minor)),
+            _ => None,
+        }
+    }
+
+    fn is_supported(&self) -> bool {
+        self.minor().is_some_and(|minor| SUPPORTED.contains(&minor))
+    }
+
+    fn refused(&self) -> Error {
+        let supported: Vec<_> = SUPPORTED
+            .iter()
+            .map(|(major, minor)| format!("`{PACKAGE}@{major}.{minor}.x`"))
+            .collect();
+        let message = format!(
+            "built against `{PACKAGE}@{}`; this host accepts {}",
+            self.version,
+            supported.join(", ")
+        );
+        let newest = SUPPORTED.last().copied().unwrap_or_default();
+        let rebuild = format!("rebuild the module with the SDK of {}.{}", newest.0, newest.1);
+        let hint = if self.minor() > Some(newest) {
+            format!("update the host, or {rebuild}")
+        } else {
+            rebuild
+        };
+        Error::new(ErrorKind::WrongVersion, message).with_hint(hint)
     }
 }

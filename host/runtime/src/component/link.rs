@@ -39,10 +39,10 @@ pub(crate) async fn compile(
     let limits = options.limits.as_ref().unwrap_or(&engines.limits).clone();
     let (stack, options) = (limits.stack, options.clone());
     let checking = {
-        let (bytes, grants, engines) = (bytes.clone(), options.grants.clone(), engines.clone());
+        let (bytes, engines) = (bytes.clone(), engines.clone());
         move || {
             let inspection = inspect(&bytes)?;
-            let fit = inspection.check(&grants)?;
+            let fit = inspection.check()?;
             let code = CodeSettings { form: fit.form, stack };
             Ok((inspection, fit, code, engines.of(code)?))
         }
@@ -77,9 +77,9 @@ fn link(
         .link(component, settings.uses_wasi)
         .or_error(
             ErrorKind::Compile,
-            "the component does not link with this host's contract",
+            "the component imports a function that this host does not have",
         )
-        .map_err(|error| error.with_hint("build the module with an SDK of this host's version"))?;
+        .map_err(|error| error.with_hint("update the host, or build the module with the SDK of this host's version"))?;
     let export = |interface: &str, function: &str| {
         let prefix = format!("pointwork:module/{interface}@");
         let name = inspection.exports.iter().find(|name| name.starts_with(&prefix));
@@ -93,16 +93,10 @@ fn link(
                 )
             })
     };
-    let (handlers, listeners) = match fit.form {
-        Form::Synchronous => ("handlers", "listeners"),
-        Form::Asynchronous => ("handlers-async", "listeners-async"),
-    };
-    let of = |there: bool, interface: &str, function: &str| there.then(|| export(interface, function)).transpose();
     Ok(ModulePre {
-        declare_routes: of(fit.controllers, "routes", "declare-routes")?,
-        handle: of(fit.controllers, handlers, "handle")?,
-        declare_channels: of(fit.channels, "channels", "declare-channels")?,
-        deliver: of(fit.channels, listeners, "deliver")?,
+        describe: export("manifest", "describe")?,
+        handle: export(fit.form.handlers(), "handle")?,
+        deliver: export(fit.form.listeners(), "deliver")?,
         instance_pre,
         settings,
         cut: CancellationToken::new(),
@@ -130,7 +124,7 @@ fn isolated(
             limits.reuse = 1;
         }
     }
-    if !inspection.has_async_lift {
+    if !inspection.has_async_lift || inspection.waits_blocking {
         // Each of its calls would hold up the next one, which may be what the first waits for.
         limits.in_flight = 1;
     }

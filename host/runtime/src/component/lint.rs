@@ -2,11 +2,12 @@
 
 use std::collections::HashSet;
 
+use pointwork_core::BodyMode;
 use pointwork_core::routing::{ATTRIBUTE_METHODS, DeclaredRoute, MethodFilter};
 
 /// One sentence for each handler whose method is probably a mistake. Any token is a method, and methods are
 /// case-sensitive, so that such a route is valid, but no client requests it.
-pub(crate) fn warnings(routes: &[DeclaredRoute]) -> Vec<String> {
+pub(crate) fn warnings<'a>(routes: impl IntoIterator<Item = &'a DeclaredRoute>) -> Vec<String> {
     let mut seen = HashSet::new();
     let mut warnings = Vec::new();
     for route in routes {
@@ -24,6 +25,23 @@ pub(crate) fn warnings(routes: &[DeclaredRoute]) -> Vec<String> {
         }
     }
     warnings
+}
+
+/// Languages whose components import only the functions that they use.
+const IMPORT_WHAT_THEY_USE: [&str; 3] = ["rust", "c", "go"];
+
+/// A sentence if the module reads a body piece by piece, and none of its routes takes bodies so.
+pub(crate) fn unstreamed(
+    opens_bodies: bool,
+    language: &str,
+    modes: impl IntoIterator<Item = BodyMode>,
+) -> Option<String> {
+    let mut modes = modes.into_iter().peekable();
+    let applies = opens_bodies && IMPORT_WHAT_THEY_USE.contains(&language) && modes.peek().is_some();
+    (applies && modes.all(|mode| mode != BodyMode::Stream)).then(|| {
+        "the module imports `open-body`, and no route declares `stream`: each handler runs only when the whole body is there"
+            .to_owned()
+    })
 }
 
 fn advice(method: &str) -> Option<String> {
@@ -72,6 +90,21 @@ mod tests {
                 warned(Some(word))[0].ends_with("a declaration without a method answers every method"),
                 "{word}"
             );
+        }
+    }
+
+    #[test]
+    fn opened_bodies_without_a_streaming_route_are_warned_of() {
+        use BodyMode::{None, Stream, Whole};
+        for (opens_bodies, language, modes, warned) in [
+            (true, "rust", &[Whole, None][..], true),
+            (true, "rust", &[Whole, Stream], false),
+            (true, "rust", &[], false),
+            (true, "javascript", &[Whole], false),
+            (false, "rust", &[Whole], false),
+        ] {
+            let warning = unstreamed(opens_bodies, language, modes.iter().copied());
+            assert_eq!(warning.is_some(), warned, "{opens_bodies} {language} {modes:?}");
         }
     }
 

@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 use wasmtime::component::{ComponentExportIndex, InstancePre};
 use wasmtime::{Store, UpdateDeadline};
 
+use crate::Grants;
 use crate::guest::{Guest, GuestSettings};
 use crate::scheduling::call_history::CallHistory;
 use crate::scheduling::meter::slice_used;
@@ -15,10 +16,9 @@ use crate::scheduling::meter::slice_used;
 #[derive(Clone)]
 pub(crate) struct ModulePre {
     pub(crate) instance_pre: InstancePre<Guest>,
-    pub(crate) declare_routes: Option<ComponentExportIndex>,
-    pub(crate) handle: Option<ComponentExportIndex>,
-    pub(crate) declare_channels: Option<ComponentExportIndex>,
-    pub(crate) deliver: Option<ComponentExportIndex>,
+    pub(crate) describe: ComponentExportIndex,
+    pub(crate) handle: ComponentExportIndex,
+    pub(crate) deliver: ComponentExportIndex,
     pub(crate) settings: GuestSettings,
     /// Ends the calls in flight on this version.
     pub(crate) cut: CancellationToken,
@@ -32,7 +32,15 @@ impl ModulePre {
     /// # Errors
     /// If something that the module is granted is missing.
     pub(crate) fn store(&self) -> wasmtime::Result<Store<Guest>> {
-        let guest = Guest::new(&self.settings)?;
+        self.store_with(&self.settings.grants)
+    }
+
+    /// The same with other grants.
+    ///
+    /// # Errors
+    /// As [`store`](Self::store).
+    pub(super) fn store_with(&self, grants: &Arc<Grants>) -> wasmtime::Result<Store<Guest>> {
+        let guest = Guest::new(&self.settings, grants)?;
         let mut store = Store::new(self.instance_pre.engine(), guest);
         store.limiter(|guest| &mut guest.limits);
         store.epoch_deadline_callback(|_| {

@@ -6,24 +6,24 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use bytes::Bytes;
+use http::Version;
 use pointwork_core::{BodyReader, BodyWriter, Context, Crash, CrashKind, Failure, FailureCode};
 use tokio::sync::Mutex;
+use tracing::Instrument;
 use wasmtime::Result;
 use wasmtime::component::{Accessor, HasSelf, Resource};
 
-use super::{Guest, payload_in, result_out};
+use super::Guest;
+use super::body::{Reader, Writer};
+use super::spans::span;
 use crate::guest::bindings::{context, context_async, types};
+use crate::guest::instant::{after, at};
 use crate::guest::limiter::Exceeded;
-use crate::guest::reply::{failed, failure_out, headers_in, reply_in, thrown_in};
+use crate::guest::payload::{payload_in, result_out};
+use crate::guest::reply::{failed, failure_out, header_out, headers_out, reply_in, response_head, thrown_in};
 
-/// The request body of a guest that reads it piece by piece. Shared with the reads that are under way, which must not
-/// hold the store.
-#[allow(unreachable_pub, reason = "the generated bindings re-export it")]
-pub struct Reader(Arc<Mutex<BodyReader>>);
-
-/// The reply body of a guest that writes it piece by piece; `None` once it is finished.
-#[allow(unreachable_pub, reason = "the generated bindings re-export it")]
-pub struct Writer(Arc<Mutex<Option<BodyWriter>>>);
+/// The prefix of the extensions that only the host sets.
+const RESERVED: &str = "pointwork.";
 
 impl Guest {
     fn context(&self, context: &Resource<Context>) -> Result<&Context> {
@@ -71,6 +71,14 @@ async fn write(writer: Arc<Mutex<Option<BodyWriter>>>, chunk: Vec<u8>) -> Result
     }
 }
 
+async fn finish(writer: Arc<Mutex<Option<BodyWriter>>>) -> Result<(), types::Failure> {
+    let writer = writer.lock().await.take();
+    match writer {
+        Some(writer) => writer.finish().await.map_err(failure_out),
+        None => Err(finished()),
+    }
+}
+
 fn finished() -> types::Failure {
     failure_out(failed(FailureCode::GONE, "the reply is finished"))
 }
@@ -86,7 +94,7 @@ impl context::Host for Guest {
         if let Some(exceeded) = self.spend_emit()? {
             return Ok(Err(failure_out(overspent(&context, exceeded))));
         }
-        Ok(context.hand_over(&event, payload_in(payload)).map_err(failure_out))
+        Ok(context.hand_over_raw(&event, payload_in(payload)).map_err(failure_out))
     }
 }
 
@@ -103,33 +111,61 @@ impl context::HostContext for Guest {
         Ok(self.context(&this)?.query().map(str::to_owned))
     }
 
+    fn scheme(&mut self, this: Resource<Context>) -> Result<String> {
+        Ok(self.context(&this)?.scheme().to_owned())
+    }
+
+    fn authority(&mut self, this: Resource<Context>) -> Result<Option<String>> {
+        Ok(self.context(&this)?.authority().map(str::to_owned))
+    }
+
+    fn http_version(&mut self, this: Resource<Context>) -> Result<String> {
+        let version = match self.context(&this)?.http_version() {
+            Version::HTTP_09 => "0.9",
+            Version::HTTP_10 => "1.0",
+            Version::HTTP_2 => "2",
+            Version::HTTP_3 => "3",
+            _ => "1.1",
+        };
+        Ok(version.to_owned())
+    }
+
+    fn remote_address(&mut self, this: Resource<Context>) -> Result<Option<String>> {
+        Ok(self.context(&this)?.remote_address())
+    }
+
+    fn received_at(&mut self, this: Resource<Context>) -> Result<context::Instant> {
+        Ok(at(self.context(&this)?.received_at()))
+    }
+
+    fn deadline(&mut self, this: Resource<Context>) -> Result<Option<context::Instant>> {
+        Ok(self.context(&this)?.deadline().map(after))
+    }
+
+    fn cancelled(&mut self, this: Resource<Context>) -> Result<bool> {
+        Ok(self.context(&this)?.is_cancelled())
+    }
+
     fn param(&mut self, this: Resource<Context>, name: String) -> Result<Option<String>> {
         Ok(self.context(&this)?.param(&name).map(str::to_owned))
     }
 
-    fn params(&mut self, this: Resource<Context>) -> Result<Vec<(String, String)>> {
-        let params = self.context(&this)?.params();
+    fn params(&mut self, this: Resource<Context>) -> Result<Vec<types::Property>> {
+        let params = self.context(&this)?.params().iter();
         Ok(params
-            .iter()
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .map(|(name, value)| types::Property {
+                name: name.to_owned(),
+                value: value.to_owned(),
+            })
             .collect())
     }
 
-    fn header(&mut self, this: Resource<Context>, name: String) -> Result<Option<Vec<u8>>> {
-        Ok(self
-            .context(&this)?
-            .headers()
-            .get(name.as_str())
-            .map(|value| value.as_bytes().to_vec()))
+    fn header(&mut self, this: Resource<Context>, name: String) -> Result<Option<String>> {
+        Ok(self.context(&this)?.headers().get(name.as_str()).map(header_out))
     }
 
     fn headers(&mut self, this: Resource<Context>) -> Result<Vec<types::Header>> {
-        let headers = self.context(&this)?.headers();
-        let header = |(name, value): (&http::HeaderName, &http::HeaderValue)| types::Header {
-            name: name.as_str().to_owned(),
-            value: value.as_bytes().to_vec(),
-        };
-        Ok(headers.iter().map(header).collect())
+        Ok(headers_out(self.context(&this)?.headers()))
     }
 
     fn request_id(&mut self, this: Resource<Context>) -> Result<String> {
@@ -145,7 +181,15 @@ impl context::HostContext for Guest {
     }
 
     fn set_extension(&mut self, this: Resource<Context>, key: String, value: String) -> Result<()> {
-        self.context(&this)?.set_extension(&key, value);
+        if !key.starts_with(RESERVED) {
+            self.context(&this)?.set_extension(&key, value);
+        } else if self.lines.spend(&self.module)?.is_none() {
+            let key = key.escape_debug();
+            tracing::warn!(
+                module = &*self.module,
+                "the extension `{key}` is ignored: keys that begin with `{RESERVED}` are the host's"
+            );
+        }
         Ok(())
     }
 
@@ -153,9 +197,13 @@ impl context::HostContext for Guest {
         Ok(bytes_out(self.context(&this)?.bytes().await))
     }
 
+    async fn text(&mut self, this: Resource<Context>) -> Result<Result<String, types::Failure>> {
+        Ok(self.context(&this)?.text().await.map_err(failure_out))
+    }
+
     fn open_body(&mut self, this: Resource<Context>) -> Result<Result<Resource<Reader>, types::Failure>> {
         match self.context(&this)?.open_body() {
-            Ok(reader) => Ok(Ok(self.table.push(Reader(Arc::new(Mutex::new(reader))))?)),
+            Ok(reader) => Ok(Ok(self.table.push(Reader::new(reader))?)),
             Err(failure) => Ok(Err(failure_out(failure))),
         }
     }
@@ -166,9 +214,8 @@ impl context::HostContext for Guest {
         event: String,
         payload: types::Payload,
     ) -> Result<Result<types::Payload, types::Failure>> {
-        Ok(result_out(
-            self.context(&this)?.call_raw(&event, payload_in(payload)).await,
-        ))
+        let call = self.context(&this)?.call_raw(&event, payload_in(payload));
+        Ok(result_out(call.instrument(self.only_span()).await))
     }
 
     fn emit(&mut self, this: Resource<Context>, event: String, payload: types::Payload) -> Result<()> {
@@ -187,9 +234,9 @@ impl context::HostContext for Guest {
             .map_err(failure_out))
     }
 
-    fn throw(&mut self, this: Resource<Context>, status: u16, message: String) -> Result<Result<(), types::Failure>> {
+    fn throw(&mut self, this: Resource<Context>, error: types::Thrown) -> Result<Result<(), types::Failure>> {
         let context = self.context(&this)?;
-        Ok(thrown_in(status, message)
+        Ok(thrown_in(error)
             .and_then(|thrown| context.send(thrown))
             .map_err(failure_out))
     }
@@ -201,8 +248,8 @@ impl context::HostContext for Guest {
         headers: Vec<types::Header>,
     ) -> Result<Result<Resource<Writer>, types::Failure>> {
         let context = self.context(&this)?;
-        match headers_in(status, headers).and_then(|head| context.open_reply(head)) {
-            Ok(writer) => Ok(Ok(self.table.push(Writer(Arc::new(Mutex::new(Some(writer)))))?)),
+        match response_head(status, headers).and_then(|head| context.open_reply(head)) {
+            Ok(writer) => Ok(Ok(self.table.push(Writer::new(writer))?)),
             Err(failure) => Ok(Err(failure_out(failure))),
         }
     }
@@ -233,11 +280,7 @@ impl context::HostBodyWriter for Guest {
 
     async fn finish(&mut self, this: Resource<Writer>) -> Result<Result<(), types::Failure>> {
         let writer = self.table.get(&this)?.0.clone();
-        let writer = writer.lock().await.take();
-        match writer {
-            Some(writer) => Ok(writer.finish().await.map_err(failure_out)),
-            None => Ok(Err(finished())),
-        }
+        Ok(finish(writer).await)
     }
 
     fn drop(&mut self, this: Resource<Writer>) -> Result<()> {
@@ -251,10 +294,15 @@ impl context_async::Host for Guest {}
 impl<T: Send + 'static> context_async::HostWithStore<T> for HasSelf<Guest> {
     async fn body(accessor: &Accessor<T, Self>, context: Resource<Context>) -> Result<Result<Vec<u8>, types::Failure>> {
         let context = accessor.with(|mut access| access.get().context(&context).cloned())?;
-        let bytes = context.clone();
-        Ok(bytes_out(
-            unless_gone(context, async move { bytes.bytes().await }).await,
-        ))
+        let body = context.clone();
+        Ok(bytes_out(unless_gone(context, async move { body.bytes().await }).await))
+    }
+
+    async fn text(accessor: &Accessor<T, Self>, context: Resource<Context>) -> Result<Result<String, types::Failure>> {
+        let context = accessor.with(|mut access| access.get().context(&context).cloned())?;
+        let body = context.clone();
+        let text = unless_gone(context, async move { body.text().await }).await;
+        Ok(text.map_err(failure_out))
     }
 
     async fn call(
@@ -263,9 +311,13 @@ impl<T: Send + 'static> context_async::HostWithStore<T> for HasSelf<Guest> {
         event: String,
         payload: types::Payload,
     ) -> Result<Result<types::Payload, types::Failure>> {
-        let context = accessor.with(|mut access| access.get().context(&context).cloned())?;
+        let (context, span) = accessor.with(|mut access| {
+            let span = span(&mut access)?;
+            Ok::<_, wasmtime::Error>((access.get().context(&context)?.clone(), span))
+        })?;
         let caller = context.caller().clone();
-        let result = unless_gone(context, caller.call_raw(&event, payload_in(payload))).await;
+        let call = unless_gone(context, caller.call_raw(&event, payload_in(payload)));
+        let result = call.instrument(span).await;
         Ok(result_out(result))
     }
 
@@ -274,8 +326,7 @@ impl<T: Send + 'static> context_async::HostWithStore<T> for HasSelf<Guest> {
         reader: Resource<Reader>,
         max: u32,
     ) -> Result<Result<Option<Vec<u8>>, types::Failure>> {
-        let reader =
-            accessor.with(|mut access| Ok::<_, wasmtime::Error>(access.get().table.get(&reader)?.0.clone()))?;
+        let reader = accessor.with(|mut access| access.get().table.get(&reader).map(|reader| reader.0.clone()))?;
         Ok(read(reader, max).await)
     }
 
@@ -284,8 +335,12 @@ impl<T: Send + 'static> context_async::HostWithStore<T> for HasSelf<Guest> {
         writer: Resource<Writer>,
         chunk: Vec<u8>,
     ) -> Result<Result<(), types::Failure>> {
-        let writer =
-            accessor.with(|mut access| Ok::<_, wasmtime::Error>(access.get().table.get(&writer)?.0.clone()))?;
+        let writer = accessor.with(|mut access| access.get().table.get(&writer).map(|writer| writer.0.clone()))?;
         Ok(write(writer, chunk).await)
+    }
+
+    async fn finish(accessor: &Accessor<T, Self>, writer: Resource<Writer>) -> Result<Result<(), types::Failure>> {
+        let writer = accessor.with(|mut access| access.get().table.get(&writer).map(|writer| writer.0.clone()))?;
+        Ok(finish(writer).await)
     }
 }

@@ -1,11 +1,15 @@
 //! Events, as a guest that listens sees them: the interfaces `events` and `events-async`.
 
 use pointwork_core::{Context, Delivery};
+use tracing::Instrument;
 use wasmtime::Result;
 use wasmtime::component::{Accessor, HasSelf, Resource};
 
-use super::{Guest, payload_in, result_out};
-use crate::guest::bindings::{events, events_async, types};
+use super::Guest;
+use super::spans::span;
+use crate::guest::bindings::{context, events, events_async, types};
+use crate::guest::instant::after;
+use crate::guest::payload::{payload_in, result_out};
 
 impl Guest {
     fn delivery(&self, delivery: &Resource<Delivery>) -> Result<&Delivery> {
@@ -24,6 +28,14 @@ impl events::HostDelivery for Guest {
         Ok(self.delivery(&this)?.request_id().map(ToString::to_string))
     }
 
+    fn deadline(&mut self, this: Resource<Delivery>) -> Result<Option<context::Instant>> {
+        Ok(self.delivery(&this)?.deadline().map(after))
+    }
+
+    fn cancelled(&mut self, this: Resource<Delivery>) -> Result<bool> {
+        Ok(self.delivery(&this)?.is_cancelled())
+    }
+
     fn take_context(&mut self, this: Resource<Delivery>) -> Result<Option<Resource<Context>>> {
         let context = self.table.get_mut(&this)?.take_context();
         context.map(|context| Ok(self.table.push(context)?)).transpose()
@@ -36,13 +48,14 @@ impl events::HostDelivery for Guest {
         payload: types::Payload,
     ) -> Result<Result<types::Payload, types::Failure>> {
         let caller = self.delivery(&this)?.caller();
-        Ok(result_out(caller.call_raw(&event, payload_in(payload)).await))
+        let call = caller.call_raw(&event, payload_in(payload));
+        Ok(result_out(call.instrument(self.only_span()).await))
     }
 
     fn emit(&mut self, this: Resource<Delivery>, event: String, payload: types::Payload) -> Result<()> {
         let delivery = self.delivery(&this)?;
         if self.spend_emit()?.is_none() {
-            delivery.caller().emit_raw(&event, payload_in(payload));
+            delivery.emit_raw(&event, payload_in(payload));
         }
         Ok(())
     }
@@ -62,7 +75,11 @@ impl<T: Send + 'static> events_async::HostWithStore<T> for HasSelf<Guest> {
         event: String,
         payload: types::Payload,
     ) -> Result<Result<types::Payload, types::Failure>> {
-        let caller = accessor.with(|mut access| access.get().delivery(&delivery).map(|d| d.caller().clone()))?;
-        Ok(result_out(caller.call_raw(&event, payload_in(payload)).await))
+        let (caller, span) = accessor.with(|mut access| {
+            let span = span(&mut access)?;
+            Ok::<_, wasmtime::Error>((access.get().delivery(&delivery)?.caller().clone(), span))
+        })?;
+        let call = caller.call_raw(&event, payload_in(payload));
+        Ok(result_out(call.instrument(span).await))
     }
 }

@@ -1,29 +1,33 @@
 //! The data of one instance of a module, and the host functions of the contract.
 
 pub(crate) mod bindings;
+mod body;
 mod budget;
 mod context;
 mod events;
+mod instant;
 pub(crate) mod limiter;
+mod log;
+pub(crate) mod payload;
 pub(crate) mod reply;
+mod spans;
 mod wasi;
 
 use std::sync::Arc;
 
-use pointwork_core::{Context, Delivery, Failure, Payload};
+use pointwork_core::{Context, Delivery};
 use wasmtime::Result;
 use wasmtime::component::ResourceTable;
 
 use crate::Grants;
-use crate::guest::bindings::{log, types};
+use crate::guest::bindings::types;
 use crate::guest::limiter::{Exceeded, Limiter};
-use crate::guest::reply::failure_out;
 use crate::limits::ModuleLimits;
 use crate::scheduling::metrics::{Counted, Metrics};
 
+use self::body::{Reader, Writer};
 use self::budget::Budget;
-#[allow(unreachable_pub, reason = "the generated bindings re-export them")]
-pub use self::context::{Reader, Writer};
+use self::spans::Spans;
 use self::wasi::Wasi;
 
 /// The longest log line that is taken from a guest, in bytes; the rest is cut off.
@@ -39,8 +43,9 @@ pub(crate) struct Guest {
     lines: Arc<Budget>,
     emits: Budget,
     _counted: Counted,
-    /// The guest's own message of the panic before its trap.
+    /// The guest's own report of the crash before its trap.
     pub(crate) panic: Option<String>,
+    spans: Spans,
 }
 
 /// The settings of every instance of a version of a module.
@@ -60,14 +65,14 @@ pub(crate) struct GuestSettings {
 impl Guest {
     /// # Errors
     /// If something that is granted is missing, such as a directory.
-    pub(crate) fn new(settings: &GuestSettings) -> Result<Self> {
+    pub(crate) fn new(settings: &GuestSettings, grants: &Arc<Grants>) -> Result<Self> {
         let limits = &settings.limits;
         let calls = if settings.shares { limits.in_flight } else { 1 };
         let calls = u32::try_from(calls).unwrap_or(u32::MAX);
         let lines = Arc::new(Budget::new("log-lines", "lines", limits.log_lines, calls));
         let wasi = settings
             .uses_wasi
-            .then(|| Wasi::new(&settings.grants, &settings.module, &lines).map(Box::new));
+            .then(|| Wasi::new(grants, &settings.module, &lines).map(Box::new));
         Ok(Self {
             table: ResourceTable::new(),
             limits: Limiter::new(limits.memory, limits.table_elements),
@@ -77,6 +82,7 @@ impl Guest {
             emits: Budget::new("emits", "events", limits.emits, calls),
             _counted: settings.metrics.instance(),
             panic: None,
+            spans: Spans::default(),
         })
     }
 
@@ -108,52 +114,4 @@ impl Guest {
     }
 }
 
-pub(crate) fn payload_in(payload: types::Payload) -> Payload {
-    Payload::new(payload.content_type, payload.data)
-}
-
-pub(crate) fn payload_out(payload: Payload) -> types::Payload {
-    let (content_type, data) = payload.into_parts();
-    types::Payload {
-        content_type: content_type.into_owned(),
-        data: data.into(),
-    }
-}
-
-fn result_out(result: Result<Payload, Failure>) -> Result<types::Payload, types::Failure> {
-    result.map(payload_out).map_err(failure_out)
-}
-
 impl types::Host for Guest {}
-
-impl log::Host for Guest {
-    fn write(&mut self, level: log::Level, target: String, mut message: String) -> Result<()> {
-        if self.lines.spend(&self.module)?.is_some() {
-            return Ok(());
-        }
-        cut(&mut message);
-        let module = &*self.module;
-        match level {
-            log::Level::Trace => tracing::trace!(module, from = target, "{message}"),
-            log::Level::Debug => tracing::debug!(module, from = target, "{message}"),
-            log::Level::Info => tracing::info!(module, from = target, "{message}"),
-            log::Level::Warn => tracing::warn!(module, from = target, "{message}"),
-            log::Level::Error => tracing::error!(module, from = target, "{message}"),
-        }
-        Ok(())
-    }
-
-    fn panicked(&mut self, mut message: String) -> Result<()> {
-        cut(&mut message);
-        self.panic = Some(message);
-        Ok(())
-    }
-}
-
-/// Bounds what a guest can put into a log.
-fn cut(line: &mut String) {
-    if line.len() > MAX_LOG_LINE {
-        line.truncate(line.floor_char_boundary(MAX_LOG_LINE));
-        line.push('…');
-    }
-}

@@ -5,6 +5,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use pointwork_core::{Body, Crash, CrashKind, Failure, FailureCode, IntoReply, Outcome};
 
 use serde::de::IgnoredAny;
+use serde_json::{Map, Value};
 
 use crate::guest::bindings::types;
 
@@ -12,7 +13,58 @@ pub(crate) fn failure_out(failure: Failure) -> types::Failure {
     types::Failure {
         code: failure.code().as_str().to_owned(),
         status: failure.status().as_u16(),
+        headers: headers_out(failure.headers()),
+        details: failure
+            .details()
+            .map(|details| Value::from(details.clone()).to_string()),
         message: failure.message().to_owned(),
+    }
+}
+
+/// A listener's failure. Parts of it that cannot reach a client are dropped and logged: the caller gets its failure anyway.
+pub(crate) fn failure_in(failure: types::Failure, module: &str) -> Failure {
+    let types::Failure {
+        code,
+        status,
+        headers,
+        message,
+        details,
+    } = failure;
+    // A status that HTTP does not have becomes 500.
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let failure = Failure::with_code(FailureCode::new(code), status, message);
+    let dropped = |refused: Failure| tracing::warn!(module, "a part of a listener's failure is dropped: {refused}");
+    let headers = headers_in(headers).map_err(dropped).unwrap_or_default();
+    let details = details_in(details).map_err(dropped).unwrap_or_default();
+    with_headers(failure, headers).with_details(details)
+}
+
+fn with_headers(failure: Failure, headers: HeaderMap) -> Failure {
+    let mut last = None;
+    headers.into_iter().fold(failure, |failure, (name, value)| {
+        // Further values of a name come without it.
+        last = name.or_else(|| last.take());
+        match &last {
+            Some(name) => failure.header(name.clone(), value),
+            None => failure,
+        }
+    })
+}
+
+pub(crate) fn headers_out(headers: &HeaderMap) -> Vec<types::Header> {
+    let header = |(name, value): (&HeaderName, &HeaderValue)| types::Header {
+        name: name.as_str().to_owned(),
+        value: value.as_bytes().to_vec(),
+    };
+    headers.iter().map(header).collect()
+}
+
+/// The value of a header as text: one character for each byte if it is not UTF-8.
+pub(crate) fn header_out(value: &HeaderValue) -> String {
+    let bytes = value.as_bytes();
+    match str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => bytes.iter().copied().map(char::from).collect(),
     }
 }
 
@@ -38,7 +90,7 @@ pub(crate) fn reply_in(reply: types::Reply) -> Result<Response<Body>, Failure> {
         }
         types::Body::Bytes(bytes) => (Some("application/octet-stream"), Body::from(bytes)),
     };
-    let mut response = headers_in(status, headers)?.map(|()| body);
+    let mut response = response_head(status, headers)?.map(|()| body);
     if let Some(content_type) = content_type {
         response
             .headers_mut()
@@ -48,9 +100,27 @@ pub(crate) fn reply_in(reply: types::Reply) -> Result<Response<Body>, Failure> {
     Ok(response)
 }
 
-pub(crate) fn headers_in(status: u16, headers: Vec<types::Header>) -> Result<Response<()>, Failure> {
-    let status = status_in(status)?;
-    let mut map = HeaderMap::with_capacity(headers.len() + 1);
+/// The headers that the host adds to a reply: `content-type`, `content-length`, `x-request-id`.
+const ADDED_HEADERS: usize = 3;
+
+/// The most headers of a guest's reply. A [`HeaderMap`] has room for half as many again, and panics past that.
+const MOST_HEADERS: usize = 16 * 1024;
+
+pub(crate) fn response_head(status: u16, headers: Vec<types::Header>) -> Result<Response<()>, Failure> {
+    let mut response = Response::new(());
+    *response.status_mut() = status_in(status)?;
+    *response.headers_mut() = headers_in(headers)?;
+    Ok(response)
+}
+
+fn headers_in(headers: Vec<types::Header>) -> Result<HeaderMap, Failure> {
+    let count = headers.len();
+    if count > MOST_HEADERS {
+        return Err(invalid(format!(
+            "{count} headers are too many; expected {MOST_HEADERS} at most"
+        )));
+    }
+    let mut map = HeaderMap::with_capacity(count + ADDED_HEADERS);
     for types::Header { name, value } in headers {
         let Ok(header) = HeaderName::try_from(name.as_str()) else {
             return Err(invalid(format!(
@@ -65,10 +135,14 @@ pub(crate) fn headers_in(status: u16, headers: Vec<types::Header>) -> Result<Res
         };
         map.append(header, value);
     }
-    let mut response = Response::new(());
-    *response.status_mut() = status;
-    *response.headers_mut() = map;
-    Ok(response)
+    Ok(map)
+}
+
+fn details_in(details: Option<String>) -> Result<Map<String, Value>, Failure> {
+    let Some(details) = details else {
+        return Ok(Map::new());
+    };
+    serde_json::from_str(&details).map_err(|error| invalid(format!("the details are not a JSON object: {error}")))
 }
 
 fn status_in(status: u16) -> Result<StatusCode, Failure> {
@@ -78,11 +152,18 @@ fn status_in(status: u16) -> Result<StatusCode, Failure> {
 }
 
 /// A guest's error; the status must be one of an error.
-pub(crate) fn thrown_in(status: u16, message: String) -> Result<Failure, Failure> {
+pub(crate) fn thrown_in(thrown: types::Thrown) -> Result<Failure, Failure> {
+    let types::Thrown {
+        status,
+        headers,
+        message,
+        details,
+    } = thrown;
     if !(400..=599).contains(&status) {
         return Err(invalid(format!("{status} cannot be thrown; expected 400 to 599")));
     }
-    Ok(Failure::new(status_in(status)?, message))
+    let failure = Failure::new(status_in(status)?, message);
+    Ok(with_headers(failure, headers_in(headers)?).with_details(details_in(details)?))
 }
 
 pub(crate) fn outcome_in(outcome: types::Outcome) -> Outcome {
@@ -92,9 +173,7 @@ pub(crate) fn outcome_in(outcome: types::Outcome) -> Outcome {
     };
     match outcome {
         types::Outcome::Reply(reply) => reply_in(reply).map_or_else(refused, Outcome::Reply),
-        types::Outcome::Throw(thrown) => {
-            thrown_in(thrown.status, thrown.message).map_or_else(refused, IntoReply::into_reply)
-        }
+        types::Outcome::Thrown(thrown) => thrown_in(thrown).map_or_else(refused, IntoReply::into_reply),
         types::Outcome::Deferred => Outcome::Deferred,
     }
 }

@@ -95,7 +95,7 @@ async fn serve(
                 tokio::select! {
                     Some(ended) = running.next(), if !running.is_empty() => ended?,
                     call = queue.recv() => match call {
-                        Some(call) => running.push(start(accessor, &exports, state, call)),
+                        Some(call) => running.push(start(accessor, &exports, pre, state, call)),
                         None => break,
                     },
                 }
@@ -111,30 +111,37 @@ async fn serve(
 async fn start(
     accessor: &Accessor<Guest>,
     exports: &Exports,
+    pre: &ModulePre,
     state: &InstanceState,
     call: QueuedCall,
 ) -> wasmtime::Result<()> {
     match call {
-        QueuedCall::Request(queued) => run(accessor, exports, state, queued).await,
-        QueuedCall::Event(queued) => run(accessor, exports, state, queued).await,
+        QueuedCall::Request(queued) => run(accessor, exports, pre, state, queued).await,
+        QueuedCall::Event(queued) => run(accessor, exports, pre, state, queued).await,
     }
 }
 
 async fn run<C: Call>(
     accessor: &Accessor<Guest>,
     exports: &Exports,
+    pre: &ModulePre,
     state: &InstanceState,
     queued: Queued<C>,
 ) -> wasmtime::Result<()> {
-    let Queued { call, output } = queued;
-    let export = exports.get::<C>()?;
-    let params = accessor.with(|mut access| {
+    let Queued { call, span, output } = queued;
+    let export = C::export(exports);
+    let started = accessor.with(|mut access| {
         let guest = access.get();
         guest.begin_shared_call();
-        call.lower(guest)
+        let params = call.lower(guest)?;
+        let started = export.start_call_concurrent(&mut access, params)?;
+        access.get().task_started(started.task(), span);
+        wasmtime::error::Ok(started)
     })?;
-    let results = export.call_concurrent(accessor, params).await?;
-    if output.send(C::lift(results)).is_err() {
+    let task = started.task();
+    let results = export.finish_call_concurrent(accessor, started).await?;
+    accessor.with(|mut access| access.get().task_ended(task));
+    if output.send(C::lift(results, &pre.settings.module)).is_err() {
         state.abandoned.fetch_sub(1, Ordering::Relaxed);
     }
     Ok(())

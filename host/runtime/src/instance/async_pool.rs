@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use pointwork_core::{BoxFuture, CrashKind, within};
 use tokio::sync::futures::Notified;
 use tokio::sync::{Notify, mpsc, oneshot};
+use tracing::Span;
 
 use super::async_instance::{GRACE, InstanceState, drive};
 use super::call::{Call, Queued, QueuedCall};
@@ -138,7 +139,11 @@ impl AsyncPool {
             ended: false,
         };
         // An instance that is gone drops the call, and with it the sender.
-        let _ = instance.queue.send(C::queued(Queued { call, output: sender }));
+        let _ = instance.queue.send(C::queued(Queued {
+            call,
+            span: Span::current(),
+            output: sender,
+        }));
         let output = output.await;
         in_flight.ended = true;
         if let Ok(output) = output {

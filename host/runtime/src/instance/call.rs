@@ -3,15 +3,17 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use pointwork_core::{Context, Crash, Delivery, Failure, FailureCode, Outcome, Payload};
+use pointwork_core::{Context, Crash, Delivery, Failure, Outcome, Payload};
 use tokio::sync::oneshot;
+use tracing::Span;
 use wasmtime::Store;
 use wasmtime::component::{ComponentNamedList, Instance, Lift, Lower, Resource, TypedFunc};
 
 use crate::component::module_pre::ModulePre;
+use crate::guest::Guest;
 use crate::guest::bindings::types;
-use crate::guest::reply::outcome_in;
-use crate::guest::{Guest, payload_in, payload_out};
+use crate::guest::payload::payload_in;
+use crate::guest::reply::{failure_in, outcome_in};
 use crate::scheduling::call_history::CallHistory;
 
 /// One call of an instance, with its arguments.
@@ -20,12 +22,13 @@ pub(crate) trait Call: Sized + Send + 'static {
     type Results: ComponentNamedList + Lift + Send + Sync + 'static;
     type Output: Send + 'static;
 
-    fn export(exports: &Exports) -> Option<Export<Self>>;
+    fn export(exports: &Exports) -> Export<Self>;
 
     /// Puts the arguments into the instance's store.
     fn lower(self, guest: &mut Guest) -> wasmtime::Result<Self::Params>;
 
-    fn lift(results: Self::Results) -> Self::Output;
+    /// The output of a call of that module.
+    fn lift(results: Self::Results, module: &str) -> Self::Output;
 
     fn crashed(crash: Crash) -> Self::Output;
 
@@ -41,34 +44,26 @@ pub(crate) trait Call: Sized + Send + 'static {
 
 pub(crate) type Export<C> = TypedFunc<<C as Call>::Params, <C as Call>::Results>;
 
-/// The exports of an instance that calls go to. A module without handlers or without listeners lacks one.
+/// The exports of an instance that calls go to.
 pub(crate) struct Exports {
-    handle: Option<Export<Request>>,
-    deliver: Option<Export<Event>>,
+    handle: Export<Request>,
+    deliver: Export<Event>,
 }
 
 impl Exports {
     pub(crate) fn of(pre: &ModulePre, store: &mut Store<Guest>, instance: &Instance) -> wasmtime::Result<Self> {
-        let handle = pre.handle.map(|index| instance.get_typed_func(&mut *store, index));
-        let deliver = pre.deliver.map(|index| instance.get_typed_func(&mut *store, index));
         Ok(Self {
-            handle: handle.transpose()?,
-            deliver: deliver.transpose()?,
+            handle: instance.get_typed_func(&mut *store, pre.handle)?,
+            deliver: instance.get_typed_func(&mut *store, pre.deliver)?,
         })
-    }
-
-    /// The export for a call.
-    ///
-    /// # Errors
-    /// If the module lacks it; no route and no listener leads to such a call.
-    pub(crate) fn get<C: Call>(&self) -> wasmtime::Result<Export<C>> {
-        C::export(self).ok_or_else(|| wasmtime::Error::msg("the module has no such export"))
     }
 }
 
 /// A call in the queue of an instance, with the sender of its output.
 pub(crate) struct Queued<C: Call> {
     pub(crate) call: C,
+    /// The span of the request or event.
+    pub(crate) span: Span,
     pub(crate) output: oneshot::Sender<C::Output>,
 }
 
@@ -88,7 +83,7 @@ impl Call for Request {
     type Results = (types::Outcome,);
     type Output = Outcome;
 
-    fn export(exports: &Exports) -> Option<Export<Self>> {
+    fn export(exports: &Exports) -> Export<Self> {
         exports.handle
     }
 
@@ -96,7 +91,7 @@ impl Call for Request {
         Ok((self.handler, guest.table.push(self.context)?))
     }
 
-    fn lift((outcome,): Self::Results) -> Outcome {
+    fn lift((outcome,): Self::Results, _: &str) -> Outcome {
         outcome_in(outcome)
     }
 
@@ -121,7 +116,7 @@ pub(crate) struct Event {
     pub(crate) listener: u32,
     pub(crate) history: Arc<CallHistory>,
     pub(crate) delivery: Delivery,
-    pub(crate) payload: Payload,
+    pub(crate) payload: types::Payload,
 }
 
 impl Call for Event {
@@ -129,22 +124,17 @@ impl Call for Event {
     type Results = (Result<types::Payload, types::Failure>,);
     type Output = Result<Payload, Failure>;
 
-    fn export(exports: &Exports) -> Option<Export<Self>> {
+    fn export(exports: &Exports) -> Export<Self> {
         exports.deliver
     }
 
     fn lower(self, guest: &mut Guest) -> wasmtime::Result<Self::Params> {
         let delivery = guest.table.push(self.delivery)?;
-        Ok((self.listener, delivery, payload_out(self.payload)))
+        Ok((self.listener, delivery, self.payload))
     }
 
-    fn lift((result,): Self::Results) -> Self::Output {
-        result.map(payload_in).map_err(|failure| {
-            let code = FailureCode::new(failure.code);
-            // A status that HTTP does not have becomes 500.
-            let status = http::StatusCode::from_u16(failure.status).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
-            Failure::with_code(code, status, failure.message)
-        })
+    fn lift((result,): Self::Results, module: &str) -> Self::Output {
+        result.map(payload_in).map_err(|failure| failure_in(failure, module))
     }
 
     fn crashed(crash: Crash) -> Self::Output {

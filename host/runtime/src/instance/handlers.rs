@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use http::header::RETRY_AFTER;
 use http::{HeaderValue, Response, StatusCode};
 use pointwork_core::{
-    Body, BoxFuture, Context, Crash, CrashKind, Delivery, Failure, FailureCode, Handler, HandlerFuture, Listener,
-    Outcome, Payload, RequestLimits, error_reply, within,
+    Body, BodyMode, BoxFuture, Context, Crash, CrashKind, Delivery, Failure, FailureCode, Handler, HandlerFuture,
+    Listener, Outcome, Payload, RequestLimits, error_reply, within,
 };
 
 use super::async_pool::AsyncPool;
@@ -17,6 +17,7 @@ use super::reentrancy::{Idle, PoolByLevel};
 use super::sync_pool::SyncPool;
 use crate::component::inspect::Form;
 use crate::component::module_pre::ModulePre;
+use crate::guest::payload::payload_out;
 use crate::scheduling::call_history::{CallHistories, CallHistory, Callee};
 use crate::scheduling::metrics::Counted;
 use crate::scheduling::threads::Threads;
@@ -82,11 +83,17 @@ impl Instances {
     }
 
     /// A handler by its number; the name is for the log.
-    pub(crate) fn handler(self: &Arc<Self>, number: u32, name: impl FnOnce() -> String) -> Arc<dyn Handler> {
+    pub(crate) fn handler(
+        self: &Arc<Self>,
+        number: u32,
+        body: BodyMode,
+        name: impl FnOnce() -> String,
+    ) -> Arc<dyn Handler> {
         Arc::new(WasmHandler {
             instances: self.clone(),
             history: self.histories.of(Callee::Handler(number), name),
             number,
+            body,
         })
     }
 
@@ -104,6 +111,7 @@ struct WasmHandler {
     instances: Arc<Instances>,
     history: Arc<CallHistory>,
     number: u32,
+    body: BodyMode,
 }
 
 impl Handler for WasmHandler {
@@ -124,8 +132,10 @@ impl Handler for WasmHandler {
     fn limits(&self) -> RequestLimits {
         let own = &self.instances.pre.settings.limits;
         let mut limits = RequestLimits::default();
+        limits.body_mode = self.body;
         limits.deadline = own.deadline;
         limits.body = own.body;
+        limits.stream_body = own.stream_body;
         limits.headers = Some(own.headers);
         limits
     }
@@ -157,6 +167,10 @@ impl Listener for WasmListener {
                 let failure = Failure::with_code(FailureCode::OVERLOADED, StatusCode::SERVICE_UNAVAILABLE, message);
                 return Box::pin(ready(Err(failure)));
             }
+        };
+        let payload = match payload_out(payload) {
+            Ok(payload) => payload,
+            Err(failure) => return Box::pin(ready(Err(failure))),
         };
         let reentrance = delivery.caller().chain().reentrance(&settings.module);
         let event = Event {

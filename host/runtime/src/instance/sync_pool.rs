@@ -74,7 +74,7 @@ impl SyncPool {
             Ok(results) => {
                 self.pre.settings.metrics.succeeded();
                 self.keep(instance);
-                C::lift(results)
+                C::lift(results, &self.pre.settings.module)
             }
             Err(error) => {
                 let guest = instance.store.data_mut();
@@ -151,7 +151,7 @@ impl SyncInstance {
         store.data_mut().begin_call();
         store.set_epoch_deadline(1);
         let params = call.lower(store.data_mut())?;
-        exports.get::<C>()?.call_async(store, params).await
+        C::export(exports).call_async(store, params).await
     }
 }
 

@@ -111,7 +111,7 @@ mod tests {
         let breaker = CircuitBreaker::new(Breaker {
             crashes: 1,
             pause,
-            ..Breaker::default()
+            ..Breaker::new()
         });
         breaker.admit().unwrap();
         assert_eq!(breaker.crashed(), Some((1, pause)));

@@ -1,7 +1,8 @@
 //! The epoch ticker, which interrupts guests at the end of their slice.
 
 use std::sync::Arc;
-use std::thread;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
 
 use parking_lot::Mutex;
 use wasmtime::{Engine, EngineWeak};
@@ -9,18 +10,23 @@ use wasmtime::{Engine, EngineWeak};
 use crate::scheduling::meter::SLICE;
 use crate::{Error, ErrorKind, OrError};
 
-/// Increments the epoch of engines once per [`SLICE`], until it is dropped.
+/// Increments the epoch of engines once per [`SLICE`], until it is stopped or dropped.
 ///
 /// It has a thread of its own. A timer on an executor would stop when guests occupy all of its threads, which is when
 /// it is needed.
-pub(crate) struct EpochTicker(Arc<Mutex<Vec<EngineWeak>>>);
+pub(crate) struct EpochTicker {
+    engines: Arc<Mutex<Vec<EngineWeak>>>,
+    stopped: Arc<AtomicBool>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
 
 impl EpochTicker {
     pub(crate) fn start() -> Result<Self, Error> {
         let engines = Arc::<Mutex<Vec<EngineWeak>>>::default();
-        let ticked = Arc::downgrade(&engines);
+        let (ticked, stopped) = (Arc::downgrade(&engines), Arc::<AtomicBool>::default());
+        let is_stopped = stopped.clone();
         let tick = move || {
-            while let Some(engines) = ticked.upgrade() {
+            while let Some(engines) = ticked.upgrade().filter(|_| !is_stopped.load(Ordering::Relaxed)) {
                 for engine in engines.lock().iter().filter_map(EngineWeak::upgrade) {
                     engine.increment_epoch();
                 }
@@ -28,15 +34,26 @@ impl EpochTicker {
                 thread::sleep(SLICE);
             }
         };
-        thread::Builder::new()
-            .name("pointwork-epoch".to_owned())
-            .spawn(tick)
-            .or_error(ErrorKind::Engine, "the epoch thread does not start")?;
-        Ok(Self(engines))
+        let thread = thread::Builder::new().name("pointwork-epoch".to_owned()).spawn(tick);
+        let thread = thread.or_error(ErrorKind::Engine, "the epoch thread does not start")?;
+        Ok(Self {
+            engines,
+            stopped,
+            thread: Mutex::new(Some(thread)),
+        })
+    }
+
+    /// Ends the thread and waits for it. Blocks.
+    pub(crate) fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.lock().take() {
+            // It cannot panic.
+            let _ = thread.join();
+        }
     }
 
     /// Adds an engine, for as long as it lives.
     pub(crate) fn add(&self, engine: &Engine) {
-        self.0.lock().push(engine.weak());
+        self.engines.lock().push(engine.weak());
     }
 }

@@ -157,8 +157,8 @@ mod tests {
 
     #[test]
     fn a_gauge_falls_when_its_guard_is_dropped() {
-        let bus = Bus::new(Arc::new(Threads::start().unwrap()), BusOptions::default());
-        let (breaker, trial) = (Breaker::default(), Trial::default());
+        let bus = Bus::new(Arc::new(Threads::start().unwrap()), BusOptions::new());
+        let (breaker, trial) = (Breaker::new(), Trial::new());
         let metrics = Arc::new(Metrics::new(&"shop".into(), &breaker, &trial, bus.caller()));
         let (call, instance) = (metrics.admit(), metrics.instance());
         let waiting = metrics.wait(1);

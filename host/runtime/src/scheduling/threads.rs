@@ -1,8 +1,14 @@
 //! The scheduler threads of an application.
 
-use std::future::Future;
-use std::time::Instant;
+use std::future::{Future, poll_fn, ready};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
+use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use pointwork_core::{BoxFuture, Executor};
 use tokio::runtime::{Builder, EnterGuard, Handle, Runtime};
 use tokio::task::JoinHandle;
@@ -23,6 +29,7 @@ pub(crate) enum Priority {
 /// A guest in an endless loop shares its threads with other such guests, never with a server's workers or a listener.
 #[derive(Debug)]
 pub(crate) struct Threads {
+    ended: Arc<AtomicBool>,
     work: ThreadPool,
     normal: ThreadPool,
     low: ThreadPool,
@@ -31,7 +38,7 @@ pub(crate) struct Threads {
 #[derive(Debug)]
 struct ThreadPool {
     handle: Handle,
-    runtime: Option<Runtime>,
+    runtime: Mutex<Option<Runtime>>,
 }
 
 impl ThreadPool {
@@ -40,14 +47,21 @@ impl ThreadPool {
         let runtime = runtime.or_error(ErrorKind::Engine, "the application's threads do not start")?;
         Ok(Self {
             handle: runtime.handle().clone(),
-            runtime: Some(runtime),
+            runtime: Mutex::new(Some(runtime)),
         })
+    }
+
+    fn join(&self, time: Duration) {
+        let runtime = self.runtime.lock().take();
+        if let Some(runtime) = runtime {
+            runtime.shutdown_timeout(time);
+        }
     }
 }
 
 impl Drop for ThreadPool {
     fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
+        if let Some(runtime) = self.runtime.get_mut().take() {
             // An application may be dropped inside an async function, where waiting for threads would panic.
             runtime.shutdown_background();
         }
@@ -63,10 +77,21 @@ impl Threads {
         };
         // With an interval of 1, timers and sockets of the thread run as soon as a guest yields.
         Ok(Self {
+            ended: Arc::default(),
             work: ThreadPool::start(&mut pool("pointwork-work"))?,
             normal: ThreadPool::start(pool("pointwork-guest").event_interval(1))?,
             low: ThreadPool::start(pool("pointwork-slow").event_interval(1).on_thread_start(lower_priority))?,
         })
+    }
+
+    /// Ends all threads and waits for them: each pool for that time at most. Tasks are dropped where they wait; whoever waits
+    /// for a timer goes on at once. Blocks.
+    pub(crate) fn join(&self, time: Duration) {
+        // A timer that is polled after the end of its runtime panics.
+        self.ended.store(true, Ordering::Relaxed);
+        for pool in [&self.low, &self.normal, &self.work] {
+            pool.join(time);
+        }
     }
 
     /// Makes tokio's timers and sockets available to the thread until the result is dropped.
@@ -97,13 +122,16 @@ impl Threads {
     /// Runs work that blocks: files, linking. Cancelled, the work still runs to its end.
     ///
     /// # Errors
-    /// Those of the work; an error of that kind if it panics.
+    /// Those of the work; an error of that kind if it panics; [`Closed`](ErrorKind::Closed) after the end of the threads.
     pub(crate) async fn blocking<T: Send + 'static>(
         &self,
         kind: ErrorKind,
         work: impl FnOnce() -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let done = self.work.handle.spawn_blocking(work).await;
+        if done.is_err() && self.ended.load(Ordering::Relaxed) {
+            return Err(Error::closed());
+        }
         done.or_error(kind, "a task of the application did not end")?
     }
 }
@@ -114,10 +142,29 @@ impl Executor for Threads {
     }
 
     fn sleep_until(&self, instant: Instant) -> BoxFuture<'static, ()> {
+        let ended = self.ended.clone();
+        if ended.load(Ordering::Relaxed) {
+            return Box::pin(ready(()));
+        }
         let handle = self.work.handle.clone();
         // The timer registers with the runtime that is entered when it is made; the caller may have entered none.
         let _entered = handle.enter();
-        Box::pin(tokio::time::sleep_until(instant.into()))
+        let sleep = tokio::time::sleep_until(instant.into());
+        Box::pin(async move {
+            let mut sleep = pin!(sleep);
+            poll_fn(|cx| {
+                if ended.load(Ordering::Relaxed) {
+                    return Poll::Ready(());
+                }
+                // The runtime may end between that look and this poll, which then panics.
+                match catch_unwind(AssertUnwindSafe(|| sleep.as_mut().poll(cx))) {
+                    Ok(polled) => polled,
+                    Err(_) if ended.load(Ordering::Relaxed) => Poll::Ready(()),
+                    Err(panic) => resume_unwind(panic),
+                }
+            })
+            .await;
+        })
     }
 }
 

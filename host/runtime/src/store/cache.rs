@@ -51,8 +51,8 @@ impl CacheDirectory {
     ///
     /// # Examples
     /// ```no_run
-    /// let mut options = pointwork::AppOptions::default();
-    /// options.cache = Some(pointwork::CacheDirectory::open("/var/cache/pointwork")?);
+    /// let cache = pointwork::CacheDirectory::open("/var/cache/pointwork")?;
+    /// let options = pointwork::AppOptions::new().cache(cache);
     /// let app = pointwork::App::with_options(options)?;
     /// # Ok::<(), pointwork::Error>(())
     /// ```

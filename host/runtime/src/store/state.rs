@@ -91,8 +91,8 @@ impl StateDirectory {
     ///
     /// # Examples
     /// ```no_run
-    /// let mut options = pointwork::AppOptions::default();
-    /// options.state = Some(pointwork::StateDirectory::open("/var/lib/pointwork")?);
+    /// let state = pointwork::StateDirectory::open("/var/lib/pointwork")?;
+    /// let options = pointwork::AppOptions::new().state(state);
     /// let app = pointwork::App::with_options(options)?;
     /// # Ok::<(), pointwork::Error>(())
     /// ```

@@ -55,7 +55,7 @@ pub fn run() -> Result<()> {
     let count = number("--count", 100_000)?;
     let adapter = option("--adapter").unwrap_or_else(|| "hyper".to_owned());
     let runtime = tokio::runtime::Runtime::new()?;
-    let mut options = AppOptions::default();
+    let mut options = AppOptions::new();
     options.limits.idle = Duration::from_secs(1);
     let app = App::with_options(options)?;
     app.channel("bench").on_raw("wait", |_: Delivery, _: Payload| async {
@@ -63,7 +63,7 @@ pub fn run() -> Result<()> {
         Ok(Payload::null())
     })?;
     for (name, runs) in [("synchronous", Runs::Synchronous), ("asynchronous", Runs::Asynchronous)] {
-        runtime.block_on(app.load(name, runs.build(guest(name))))?;
+        runtime.block_on(app.module(name).bytes(runs.build(guest(name))).load())?;
     }
     let address = start_on(&app, &adapter)?;
 

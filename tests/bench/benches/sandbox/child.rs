@@ -98,7 +98,7 @@ pub fn run(role: &str) -> Result<()> {
     for line in std::io::stdin().lines() {
         if line? == "heavy" {
             let heavy = laden(&Runs::Synchronous.build(good("heavy")), functions()?, FUNCTION);
-            match runtime.block_on(app.swap("heavy", heavy)) {
+            match runtime.block_on(app.module("heavy").bytes(heavy).swap()) {
                 Ok(_) => println!("swapped in"),
                 Err(error) => println!("refused: {error}"),
             }
@@ -118,37 +118,43 @@ fn functions() -> Result<usize> {
 
 /// Good and bad modules, each in every form, and one module that a heavy component replaces later.
 async fn sandbox() -> Result<App> {
-    let mut options = AppOptions::default();
+    let mut options = AppOptions::new();
     options.max_instances = 4_000;
     options.compile.worker = Some(Worker::new(std::env::current_exe()?).argument("--compile-worker"));
     let app = App::with_options(options)?;
-    let mut limits = ModuleLimits::default();
-    limits.memory = 4 * 1024 * 1024;
-    limits.deadline = Some(Duration::from_secs(1));
+    let limits = ModuleLimits::new()
+        .memory(4 * 1024 * 1024)
+        .deadline(Duration::from_secs(1));
     // Every request has to run: the circuit breaker would save the server the work.
-    let mut breaker = Breaker::default();
-    breaker.crashes = 0;
+    let breaker = Breaker::new().crashes(0);
     for (at, runs) in Runs::ALL.into_iter().enumerate() {
         let (name, prefix) = (format!("good-{at}"), format!("good/{at}"));
-        app.load(&name, runs.build(good(&prefix))).await?;
+        app.module(&name).bytes(runs.build(good(&prefix))).load().await?;
         let (name, prefix) = (format!("bad-{at}"), format!("bad/{at}"));
         let options = ModuleOptions::new().limits(limits.clone()).breaker(breaker.clone());
-        app.load_with(&name, runs.build(bad(&prefix)), options).await?;
+        app.module(&name)
+            .bytes(runs.build(bad(&prefix)))
+            .options(options)
+            .load()
+            .await?;
     }
-    app.load("heavy", Runs::Synchronous.build(good("heavy"))).await?;
+    app.module("heavy")
+        .bytes(Runs::Synchronous.build(good("heavy")))
+        .load()
+        .await?;
     Ok(app)
 }
 
 /// One module or one native handler, with the same reply.
 async fn started() -> Result<App> {
-    let mut options = AppOptions::default();
+    let mut options = AppOptions::new();
     options.max_instances = u32::try_from(number("--instances", options.max_instances.into())?)?;
     if let Some(cache) = option("--cache") {
         options.cache = Some(CacheDirectory::open(cache)?);
     }
     let app = App::with_options(options)?;
     match option("--component") {
-        Some(file) => drop(app.load_file("first", file).await?),
+        Some(file) => drop(app.module("first").file(file).load().await?),
         None => drop(app.get("/plain/:id", |ctx: pointwork::Context| async move {
             ctx.param("id").map(str::to_owned)
         })?),

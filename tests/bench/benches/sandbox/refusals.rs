@@ -69,8 +69,7 @@ impl Parts {
 
     /// A swap with that fault.
     fn bad(&self, wrong: usize, random: &mut fastrand::Rng) -> (Vec<u8>, ModuleOptions) {
-        let mut limits = ModuleLimits::default();
-        limits.probe = Duration::from_millis(50);
+        let limits = ModuleLimits::new().probe(Duration::from_millis(50));
         let options = ModuleOptions::new().limits(limits);
         match wrong {
             0 => (self.cut(random), options.digest(&self.digest)),
@@ -116,7 +115,7 @@ pub fn run() -> Result<()> {
     let mut random = random()?;
     let count = number("--count", 1_000)?;
     let runtime = tokio::runtime::Runtime::new()?;
-    let app = App::with_options(AppOptions::default())?;
+    let app = App::with_options(AppOptions::new())?;
     app.get("/manual/:id", |_| async { "manual" })?;
     let told = Arc::<AtomicU64>::default();
     let hears = told.clone();
@@ -126,11 +125,11 @@ pub fn run() -> Result<()> {
             async { Ok(Payload::null()) }
         })?;
     let good = version("good", |guest| guest);
-    let good_digest = runtime.block_on(app.load(NAME, good.clone()))?.digest;
+    let good_digest = runtime.block_on(app.module(NAME).bytes(good.clone()).load())?.digest;
     let address = start_on(&app, "hyper")?;
     // The application reports the digest of the intact next version.
-    let next = runtime.block_on(app.swap(NAME, version("next", |guest| guest)))?;
-    runtime.block_on(app.swap(NAME, good.clone()))?;
+    let next = runtime.block_on(app.module(NAME).bytes(version("next", |guest| guest)).swap())?;
+    runtime.block_on(app.module(NAME).bytes(good.clone()).swap())?;
     let parts = Parts::new(next.digest.context("the version has no digest")?);
 
     let mut rows = [Row::default(); WRONGS.len()];
@@ -140,7 +139,7 @@ pub fn run() -> Result<()> {
         let (component, options) = parts.bad(wrong, &mut random);
         let row = &mut rows[wrong];
         row.swaps += 1;
-        let swapped = runtime.block_on(app.swap_with(NAME, component, options));
+        let swapped = runtime.block_on(app.module(NAME).bytes(component).options(options).swap());
         let answer = runtime.block_on(ask(address))?;
         if swapped.is_err() {
             row.refused += 1;
@@ -154,7 +153,7 @@ pub fn run() -> Result<()> {
         } else {
             row.published += 1;
         }
-        runtime.block_on(app.swap(NAME, good.clone()))?;
+        runtime.block_on(app.module(NAME).bytes(good.clone()).swap())?;
     }
     let refused: u64 = rows.iter().map(|row| row.refused).sum();
     let deadline = Instant::now() + Duration::from_secs(5);

@@ -165,12 +165,12 @@ pub fn run() -> Result<()> {
 }
 
 fn application(runtime: &Runtime, adapter: &str, first: Vec<u8>) -> Result<(App, SocketAddr)> {
-    let app = App::with_options(AppOptions::default())?;
+    let app = App::with_options(AppOptions::new())?;
     app.channel("bench").on_raw("wait", |_: Delivery, _: Payload| async {
         tokio::time::sleep(Duration::from_millis(10)).await;
         Ok(Payload::null())
     })?;
-    runtime.block_on(app.load("shop", first))?;
+    runtime.block_on(app.module("shop").bytes(first).load())?;
     let address = start_on(&app, adapter)?;
     Ok((app, address))
 }
@@ -198,7 +198,7 @@ fn measure(adapter: &str, runs: Runs, count: u32, verdict: &mut Verdict) -> Resu
         let component = version(&templates, number);
         progress.begun.store(number, Ordering::SeqCst);
         runtime
-            .block_on(app.swap("shop", component))
+            .block_on(app.module("shop").bytes(component).swap())
             .with_context(|| format!("swap {number}"))?;
         progress.done.store(number, Ordering::SeqCst);
         let draining = app.statuses().first().map_or(0, |status| status.draining.len());

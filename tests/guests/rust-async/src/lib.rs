@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use pointwork_guest::{
-    AsyncContext, CallError, Context, Deferred, HttpStatus, Json, Path, Reply, Throw, controller, events, module,
+    AsyncContext, Context, Deferred, Failure, HttpStatus, Json, Path, Reply, controller, events, log, module,
 };
 use serde::{Deserialize, Serialize};
 
@@ -34,15 +34,15 @@ pub struct Products;
 #[controller("products")]
 impl Products {
     #[get]
-    async fn list(ctx: &AsyncContext) -> Result<Json<Vec<Product>>, CallError> {
+    async fn list(ctx: &AsyncContext) -> Result<Json<Vec<Product>>, Failure> {
         ctx.call::<AllProducts>(()).await.map(Json)
     }
 
     #[get(":id")]
-    async fn show(ctx: AsyncContext, id: Path<u64>) -> Result<Json<Product>, Throw> {
+    async fn show(ctx: AsyncContext, id: Path<u64>) -> Result<Json<Product>, Failure> {
         match ctx.emit::<ProductViewed>(*id).call::<ProductById>(*id).await? {
             Some(product) => Ok(Json(product)),
-            None => ctx.throw(HttpStatus::NOT_FOUND, "no such product"),
+            None => Err(ctx.throw(HttpStatus::NOT_FOUND, "no such product")),
         }
     }
 
@@ -64,36 +64,47 @@ pub struct Waits;
 #[controller("waits")]
 impl Waits {
     #[get(":ms")]
-    async fn wait(ctx: &AsyncContext, ms: Path<u64>) -> Result<&'static str, CallError> {
+    async fn wait(ctx: &AsyncContext, ms: Path<u64>) -> Result<&'static str, Failure> {
         ctx.call::<Wait>(*ms).await?;
         Ok("waited")
     }
 
     /// The number of requests of this kind that the instance had begun when this one began.
     #[get(":ms/begun")]
-    async fn begun(ctx: &AsyncContext, ms: Path<u64>) -> Result<String, CallError> {
+    async fn begun(ctx: &AsyncContext, ms: Path<u64>) -> Result<String, Failure> {
         static BEGUN: AtomicU32 = AtomicU32::new(0);
         let begun = BEGUN.fetch_add(1, Ordering::Relaxed);
         ctx.call::<Wait>(*ms).await?;
         Ok(begun.to_string())
     }
 
+    /// Logs a line before it waits, and one after it.
+    #[get(":ms/logged")]
+    async fn logged(ctx: &AsyncContext, ms: Path<u64>) -> Result<String, Failure> {
+        static LOGGED: AtomicU32 = AtomicU32::new(0);
+        let number = LOGGED.fetch_add(1, Ordering::Relaxed);
+        log::info!(of = ctx.request_id(); "number {number} begins to wait");
+        ctx.call::<Wait>(*ms).await?;
+        log::info!(of = ctx.request_id(); "number {number} waited");
+        Ok(number.to_string())
+    }
+
     #[get("given-away")]
-    async fn given_away(ctx: AsyncContext) -> Result<Deferred, CallError> {
+    async fn given_away(ctx: AsyncContext) -> Result<Deferred, Failure> {
         ctx.hand_over::<Send>("by the channel".into())
     }
 
     #[get("streamed")]
-    async fn streamed(ctx: &AsyncContext) -> Result<(), CallError> {
+    async fn streamed(ctx: &AsyncContext) -> Result<(), Failure> {
         let body = ctx.open_reply(Reply::new(HttpStatus::OK).header("content-type", "text/plain"))?;
         for piece in ["one ", "two ", "three"] {
             body.write(piece).await?;
         }
-        body.finish()
+        body.finish().await
     }
 
-    #[post("count")]
-    async fn count(ctx: &AsyncContext) -> Result<String, CallError> {
+    #[post("count", body = "stream")]
+    async fn count(ctx: &AsyncContext) -> Result<String, Failure> {
         let body = ctx.open_body()?;
         let mut bytes = 0;
         while let Some(piece) = body.read(4096).await? {

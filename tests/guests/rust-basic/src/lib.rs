@@ -3,8 +3,7 @@
 mod methods;
 
 use pointwork_guest::{
-    CallError, Context, Deferred, HttpStatus, Json, Path, Query, Reply, RequestMethod, Throw, controller, events, log,
-    module,
+    Context, Deferred, Failure, HttpStatus, Json, Path, Query, Reply, RequestMethod, controller, events, log, module,
 };
 use serde::{Deserialize, Serialize};
 
@@ -52,15 +51,15 @@ pub struct Products;
 #[controller("products")]
 impl Products {
     #[get]
-    fn list(ctx: &Context) -> Result<Json<Vec<Product>>, CallError> {
+    fn list(ctx: &Context) -> Result<Json<Vec<Product>>, Failure> {
         ctx.call::<AllProducts>(()).map(Json)
     }
 
     #[get(":id")]
-    fn show(ctx: &Context, id: Path<u64>) -> Result<Json<Product>, Throw> {
+    fn show(ctx: &Context, id: Path<u64>) -> Result<Json<Product>, Failure> {
         match ctx.emit::<ProductViewed>(*id).call::<ProductById>(*id)? {
             Some(product) => Ok(Json(product)),
-            None => ctx.throw(HttpStatus::NOT_FOUND, "no such product"),
+            None => Err(ctx.throw(HttpStatus::NOT_FOUND, "no such product")),
         }
     }
 
@@ -134,13 +133,13 @@ impl Replies {
     fn nothing() {}
 
     #[get("sent")]
-    fn sent(ctx: Context) -> Result<Context, CallError> {
+    fn sent(ctx: Context) -> Result<Context, Failure> {
         ctx.send((HttpStatus::ACCEPTED, "sent"))?;
         Ok(ctx)
     }
 
     #[get("twice")]
-    fn twice(ctx: &Context) -> Result<(), CallError> {
+    fn twice(ctx: &Context) -> Result<(), Failure> {
         ctx.send("first")?;
         match ctx.send("second") {
             Err(error) if error.code() == "already-replied" => log::info!("refused: {error}"),
@@ -150,17 +149,17 @@ impl Replies {
     }
 
     #[get("given-away")]
-    fn given_away(ctx: Context) -> Result<Deferred, CallError> {
+    fn given_away(ctx: Context) -> Result<Deferred, Failure> {
         ctx.hand_over::<Send>("by the channel".into())
     }
 
     #[get("thrown/:status")]
-    fn thrown(ctx: &Context, status: Path<u16>) -> Result<(), Throw> {
+    fn thrown(ctx: &Context, status: Path<u16>) -> Failure {
         ctx.throw(*status, "thrown")
     }
 
     #[get("streamed")]
-    fn streamed(ctx: &Context) -> Result<(), CallError> {
+    fn streamed(ctx: &Context) -> Result<(), Failure> {
         let body = ctx.open_reply(Reply::new(HttpStatus::OK).header("content-type", "text/plain"))?;
         for piece in ["one ", "two ", "three"] {
             body.write(piece)?;
@@ -192,8 +191,8 @@ impl Replies {
             .bytes(body)
     }
 
-    #[post("count")]
-    fn count(ctx: &Context) -> Result<String, CallError> {
+    #[post("count", body = "stream")]
+    fn count(ctx: &Context) -> Result<String, Failure> {
         let body = ctx.open_body()?;
         let mut bytes = 0;
         while let Some(piece) = body.read(4096)? {

@@ -1,5 +1,6 @@
 //! Native unit tests of controllers, without a host, as an author writes them.
 
+use pointwork_guest::Failure;
 use pointwork_guest::testing::TestRequest;
 use rust_basic::{
     AllProducts, Health, Methods, NewProduct, Product, ProductById, ProductViewed, Products, Replies, Send,
@@ -52,7 +53,7 @@ fn a_thrown_error_is_status_and_message() {
 #[test]
 fn a_failed_call_keeps_its_details_from_the_client() {
     let answer = TestRequest::get("/products")
-        .fail::<AllProducts>("failed", 500, "table `product` is gone")
+        .fail::<AllProducts>(Failure::with_code("failed", 500_u16, "table `product` is gone"))
         .run::<Products>();
     assert_eq!(
         (answer.status(), answer.message()),

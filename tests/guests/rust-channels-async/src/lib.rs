@@ -2,8 +2,8 @@
 
 use futures_util::future::try_join;
 use pointwork_guest::{
-    AsyncContext, AsyncDelivery, CallError, Context, Deferred, Delivery, Failure, Path, Payload, channel, controller,
-    events, module,
+    AsyncContext, AsyncDelivery, Context, Deferred, Delivery, Failure, Path, Payload, channel, controller, events,
+    module,
 };
 
 events! {
@@ -21,19 +21,19 @@ pub struct Waits;
 #[controller("both")]
 impl Waits {
     #[get(":ms")]
-    async fn both(ctx: &AsyncContext, ms: Path<u64>) -> Result<&'static str, CallError> {
+    async fn both(ctx: &AsyncContext, ms: Path<u64>) -> Result<&'static str, Failure> {
         try_join(ctx.call::<Wait>(*ms), ctx.call::<Wait>(*ms)).await?;
         Ok("both waited")
     }
 
     #[get("listener/:ms")]
-    async fn listener(ctx: &AsyncContext, ms: Path<u64>) -> Result<&'static str, CallError> {
+    async fn listener(ctx: &AsyncContext, ms: Path<u64>) -> Result<&'static str, Failure> {
         ctx.call::<Both>(*ms).await?;
         Ok("the listener waited for both")
     }
 
     #[get(":id/label")]
-    async fn label(ctx: AsyncContext, id: Path<u64>) -> Result<Deferred, CallError> {
+    async fn label(ctx: AsyncContext, id: Path<u64>) -> Result<Deferred, Failure> {
         ctx.hand_over::<Send>(format!("label of {}", *id))
     }
 }
@@ -44,7 +44,7 @@ pub struct Relay;
 #[channel("relay")]
 impl Relay {
     #[on(Both)]
-    async fn both(delivery: &AsyncDelivery, ms: u64) -> Result<(), CallError> {
+    async fn both(delivery: &AsyncDelivery, ms: u64) -> Result<(), Failure> {
         try_join(delivery.call::<Wait>(ms), delivery.call::<Wait>(ms)).await?;
         Ok(())
     }
@@ -64,7 +64,7 @@ pub struct Response;
 impl Response {
     #[on(Send)]
     async fn send(context: AsyncContext, text: String) -> Result<(), Failure> {
-        Ok(context.send(text)?)
+        context.send(text)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Native unit tests of asynchronous listeners.
 
-use pointwork_guest::Payload;
 use pointwork_guest::testing::{TestEvent, TestRequest};
+use pointwork_guest::{Failure, Payload};
 use rust_channels_async::{Both, Names, Relay, Response, Send, Wait, Waits};
 
 #[test]
@@ -15,15 +15,15 @@ fn two_calls_of_one_handler_or_listener_are_joined() {
 #[test]
 fn a_joined_call_that_fails_fails_the_whole() {
     let reaction = TestEvent::new::<Both>(5)
-        .fail::<Wait>("deadline", 504, "too late")
+        .fail::<Wait>(Failure::with_code("deadline", 504_u16, "too late"))
         .run::<Relay>();
     let failure = reaction.failure().expect("the call fails");
-    assert_eq!((failure.code.as_ref(), failure.status), ("deadline", 504));
+    assert_eq!((failure.code(), failure.status()), ("deadline", 504));
 }
 
 #[test]
 fn a_payload_passes_as_it_is() {
-    let image = Payload::new("image/png", [137, 80]);
+    let image = Payload::bytes("image/png", [137, 80]);
     for event in ["relay:echo", "relay:echo:again"] {
         assert_eq!(*TestEvent::raw(event, image.clone()).run::<Relay>().payload(), image);
     }

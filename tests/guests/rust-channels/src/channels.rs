@@ -1,4 +1,4 @@
-use pointwork_guest::{CallError, Context, Delivery, Failure, HttpStatus, channel};
+use pointwork_guest::{Context, Delivery, Failure, HttpStatus, channel};
 use serde_json::Value;
 
 use crate::events::{Answer, CrashHeard, Nest, Note, Noted, Product, ProductById};
@@ -14,7 +14,7 @@ impl Db {
     }
 
     #[on(Nest)]
-    fn nest(n: u32, delivery: &Delivery) -> Result<u32, CallError> {
+    fn nest(n: u32, delivery: &Delivery) -> Result<u32, Failure> {
         match n.checked_sub(1) {
             Some(rest) => Ok(1 + delivery.call::<Nest>(rest)?),
             None => Ok(0),
@@ -28,12 +28,16 @@ impl Db {
 
     #[on("fail")]
     fn fail() -> Result<(), Failure> {
-        Err(Failure::new(HttpStatus::CONFLICT, "the store says no").code("conflict"))
+        Err(Failure::with_code(
+            "conflict",
+            HttpStatus::CONFLICT,
+            "the store says no",
+        ))
     }
 
     #[on("ask")]
     fn ask(delivery: Delivery, text: String) -> Result<String, Failure> {
-        Ok(delivery.call::<Answer>(text)?)
+        delivery.call::<Answer>(text)
     }
 
     /// Not a listener: it has no attribute.
@@ -49,7 +53,7 @@ pub struct Response;
 impl Response {
     #[on("send")]
     fn send(context: Context, text: String) -> Result<(), Failure> {
-        Ok(context.send(text)?)
+        context.send(text)
     }
 
     #[on("silent")]
@@ -76,7 +80,7 @@ pub struct Audit;
 impl Audit {
     #[on(Note)]
     fn note(delivery: &Delivery, text: String) -> Result<(), Failure> {
-        Ok(delivery.call::<Noted>(text)?)
+        delivery.call::<Noted>(text)
     }
 }
 
@@ -87,6 +91,6 @@ pub struct Server;
 impl Server {
     #[on("crashed")]
     fn crashed(delivery: &Delivery, crash: Value) -> Result<(), Failure> {
-        Ok(delivery.call::<CrashHeard>(crash)?)
+        delivery.call::<CrashHeard>(crash)
     }
 }

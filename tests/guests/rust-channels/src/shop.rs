@@ -1,4 +1,4 @@
-use pointwork_guest::{CallError, Context, Deferred, HttpStatus, Json, Path, Throw, controller};
+use pointwork_guest::{Context, Deferred, Failure, HttpStatus, Json, Path, controller};
 
 use crate::events::{Ask, Fail, Nest, Note, Product, ProductById, Send, Silent, Trap, Twice};
 
@@ -8,20 +8,20 @@ pub struct Shop;
 #[controller("shop")]
 impl Shop {
     #[get(":id")]
-    fn show(ctx: &Context, id: Path<u64>) -> Result<Json<Product>, Throw> {
+    fn show(ctx: &Context, id: Path<u64>) -> Result<Json<Product>, Failure> {
         match ctx.call::<ProductById>(*id)? {
             Some(product) => Ok(Json(product)),
-            None => ctx.throw(HttpStatus::NOT_FOUND, "no such product"),
+            None => Err(ctx.throw(HttpStatus::NOT_FOUND, "no such product")),
         }
     }
 
     #[get(":id/label")]
-    fn label(ctx: Context, id: Path<u64>) -> Result<Deferred, CallError> {
+    fn label(ctx: Context, id: Path<u64>) -> Result<Deferred, Failure> {
         ctx.hand_over::<Send>(format!("label of {}", *id))
     }
 
     #[get("nested/:n")]
-    fn nested(ctx: &Context, n: Path<u32>) -> Result<String, CallError> {
+    fn nested(ctx: &Context, n: Path<u32>) -> Result<String, Failure> {
         Ok(ctx.call::<Nest>(*n)?.to_string())
     }
 
@@ -32,12 +32,12 @@ impl Shop {
     }
 
     #[get("ask/:text")]
-    fn ask(ctx: &Context, text: Path<String>) -> Result<String, CallError> {
+    fn ask(ctx: &Context, text: Path<String>) -> Result<String, Failure> {
         ctx.call::<Ask>(text.0)
     }
 
     #[get("trap")]
-    fn trap(ctx: &Context) -> Result<&'static str, CallError> {
+    fn trap(ctx: &Context) -> Result<&'static str, Failure> {
         ctx.call::<Trap>(()).map(|()| "the listener did not trap")
     }
 
@@ -50,12 +50,12 @@ impl Shop {
     }
 
     #[get("silent")]
-    fn silent(ctx: Context) -> Result<Deferred, CallError> {
+    fn silent(ctx: Context) -> Result<Deferred, Failure> {
         ctx.hand_over::<Silent>("never sent".into())
     }
 
     #[get("twice")]
-    fn twice(ctx: Context) -> Result<Deferred, CallError> {
+    fn twice(ctx: Context) -> Result<Deferred, Failure> {
         ctx.hand_over::<Twice>("sent twice".into())
     }
 }

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pointwork_core::routing::MethodFilter;
+use pointwork_core::routing::{MethodFilter, Pattern};
 use pointwork_core::{Error, Reporter, Router, Staged, Transport};
 
 /// Loses the first table, which the core published before the adapter attached.
@@ -41,8 +41,12 @@ impl Transport for ForgetsReplay {
         self.inner.name()
     }
 
-    fn attach(&self, reporter: Reporter) {
-        self.inner.attach(reporter);
+    fn attach(&self, reporter: Reporter, prefix: Pattern) -> Result<(), Error> {
+        self.inner.attach(reporter, prefix)
+    }
+
+    fn close(&self) {
+        self.inner.close();
     }
 
     fn serves(&self, method: &MethodFilter) -> bool {
@@ -63,8 +67,12 @@ impl Transport for Stale {
         self.inner.name()
     }
 
-    fn attach(&self, reporter: Reporter) {
-        self.inner.attach(reporter);
+    fn attach(&self, reporter: Reporter, prefix: Pattern) -> Result<(), Error> {
+        self.inner.attach(reporter, prefix)
+    }
+
+    fn close(&self) {
+        self.inner.close();
     }
 
     fn serves(&self, method: &MethodFilter) -> bool {

@@ -44,10 +44,15 @@ async fn a_javascript_controller_answers(stage: Stage) -> Result<()> {
     let bad = live.post_json("/js/echo", "{").await?;
     assert_eq!(bad.status, 400);
     let missing = live.get("/js/missing").await?;
+    let body: serde_json::Value = missing.json()?;
     assert_eq!(
-        (missing.status, missing.message().as_deref()),
-        (404, Some("no such greeting"))
+        (missing.status, body),
+        (
+            404,
+            serde_json::json!({ "message": "no such greeting", "greeting": "missing" })
+        )
     );
+    assert_eq!(missing.header("x-hint").as_deref(), Some("ask again"));
     assert_eq!(live.get("/js/with-headers").await?.all("set-cookie"), ["a=1", "b=2"]);
     assert_eq!(
         live.call("REPORT", "/js/reports").await?.text(),
@@ -75,7 +80,14 @@ async fn a_javascript_controller_uses_the_context(stage: Stage) -> Result<()> {
     assert_eq!(told["path"], "/js/request/a/b");
     assert_eq!(told["query"], "q=1");
     assert_eq!(told["route"], "/js/request/*rest");
-    assert_eq!(told["params"], serde_json::json!([["rest", "a/b"]]));
+    assert_eq!(told["params"], serde_json::json!([{ "name": "rest", "value": "a/b" }]));
+    assert_eq!(told["scheme"], "http");
+    assert_eq!(told["authority"], live.address().to_string());
+    assert_eq!(told["version"], "1.1");
+    assert_eq!(
+        (&told["hasDeadline"], &told["cancelled"]),
+        (&true.into(), &false.into())
+    );
     let sent = live.get("/js/sends").await?;
     assert_eq!((sent.status, sent.text().as_str()), (201, "sent"));
     assert_eq!(live.get("/js/silent").await?.status, 500);
@@ -89,9 +101,13 @@ async fn a_javascript_controller_uses_the_context(stage: Stage) -> Result<()> {
 async fn an_exception_in_javascript_is_a_trap(stage: Stage) -> Result<()> {
     let live = stage.start(javascript(&stage).await?).await?;
     assert_eq!(live.get("/js/breaks").await?.status, 500);
-    live.crashes()
+    let crash = live
+        .crashes()
         .expect("the trap", |crash| crash.kind == CrashKind::Trap)
         .await?;
+    for part in ["Error: broken on purpose", "controller.js:"] {
+        assert!(crash.message.contains(part), "`{part}` is not in: {}", crash.message);
+    }
     assert_eq!(live.get("/js/hello/again").await?.text(), "hello again");
     live.shutdown().await;
     Ok(())

@@ -14,14 +14,18 @@ use crate::subject::{AppSpec, Limits};
 cases![
     host;
     a_body_over_the_limit_is_413: A1 on all;
-    a_chunked_body_over_the_limit_is_413: A1;
+    a_chunked_body_over_the_limit_is_413: A1, H9;
+    a_streamed_body_over_its_limit_is_told_to_the_guest: A1, H9;
     a_body_at_the_limit_passes: A1;
     instances_are_reused: A1;
     many_requests_at_once_are_all_answered: A1 on all;
 ];
 
 fn limited() -> AppSpec {
-    let module = at_root(|t| t.post("it", Program::new().step(Step::Body)));
+    let module = at_root(|t| {
+        t.post("it", Program::new().step(Step::Body))
+            .post("it/count", Program::new().step(Step::Count))
+    });
     AppSpec::new().load("m", module).limits(Limits {
         body: Some(1000),
         ..Limits::default()
@@ -53,8 +57,44 @@ async fn a_chunked_body_over_the_limit_is_413(stage: Stage) -> Result<()> {
         .header("transfer-encoding", "chunked")
         .body(body);
     let response = live.send(request).await?;
+    assert_eq!(response.status, 413);
+    assert!(
+        response.message().is_some_and(|message| message.contains("`stream`")),
+        "{}",
+        response.text()
+    );
+    // The guest was not called.
+    let empty = live.send(Request::new("POST", "/it/count")).await?;
+    assert_eq!(empty.text(), "1");
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn a_streamed_body_over_its_limit_is_told_to_the_guest(stage: Stage) -> Result<()> {
+    let module = at_root(|t| {
+        t.post("it", Program::new().step(Step::Body))
+            .takes("stream")
+            .post("whole", Program::new().step(Step::Body))
+    });
+    let app = AppSpec::new().load("m", module).limits(Limits {
+        stream_body: Some(1000),
+        ..Limits::default()
+    });
+    let live = stage.start(app).await?;
+    let chunked = |path: &str, length: usize| {
+        let body = format!("{length:x}\r\n{}\r\n0\r\n\r\n", "x".repeat(length));
+        Request::new("POST", path)
+            .header("transfer-encoding", "chunked")
+            .body(body)
+    };
     // The guest gets the error while it reads, and reports it.
-    assert_eq!(response.text(), "failed too-large");
+    assert_eq!(live.send(chunked("/it", 1001)).await?.text(), "failed too-large");
+    assert_eq!(live.send(chunked("/it", 1000)).await?.text(), "x".repeat(1000));
+    assert_eq!(
+        live.send(chunked("/whole", 1001)).await?.text(),
+        "x".repeat(1001),
+        "the limit is that of streamed bodies"
+    );
     live.shutdown().await;
     Ok(())
 }

@@ -1,14 +1,17 @@
 //! Routes that the embedder registers by hand (spec M1, M2, H1, X1).
 
+use std::time::{Duration, Instant};
+
 use anyhow::Result;
-use pointwork_core::http::{Response, StatusCode};
-use pointwork_core::{Body, Context, Json};
+use pointwork_core::http::header::RETRY_AFTER;
+use pointwork_core::http::{HeaderValue, Response, StatusCode};
+use pointwork_core::{Body, Context, Failure, Json};
 
 use super::declarations::{ATTRIBUTES, has_no_body};
 use super::fixed;
 use crate::case::{Stage, cases};
-use crate::client::Request;
-use crate::subject::AppSpec;
+use crate::client::{PATIENCE, Request};
+use crate::subject::{AppSpec, Limits};
 
 cases![
     host;
@@ -17,6 +20,9 @@ cases![
     a_native_handler_sees_the_request: M1, H9, X1 on all;
     a_native_handler_may_return_any_reply: H1, H5, M1;
     a_native_handler_may_wait: H1;
+    a_native_handler_knows_its_client: H9;
+    a_native_handler_reads_long_bodies_piece_by_piece: H9;
+    a_native_handler_throws_headers_and_fields: H4;
     manual_and_declared_routes_stand_side_by_side: M1, M3;
 ];
 
@@ -122,6 +128,77 @@ async fn a_native_handler_may_wait(stage: Stage) -> Result<()> {
     let live = stage.start(AppSpec::new().register("GET", "/wait", waits)).await?;
     assert_eq!(live.get("/wait").await?.text(), "waited");
     live.shutdown().await;
+    Ok(())
+}
+
+async fn a_native_handler_knows_its_client(stage: Stage) -> Result<()> {
+    let tells = |ctx: Context| async move {
+        let address = ctx.remote_address().unwrap_or_default();
+        let time = ctx.received_at().elapsed().unwrap_or_default();
+        let left = ctx.deadline().map(|deadline| deadline.duration_since(Instant::now()));
+        let is_soon = time < PATIENCE && left.is_some_and(|left| left > Duration::from_secs(10));
+        format!(
+            "{} {address} {:?} {is_soon} {}",
+            ctx.scheme(),
+            ctx.http_version(),
+            ctx.is_cancelled()
+        )
+    };
+    let live = stage.start(AppSpec::new().register("GET", "/it", tells)).await?;
+    let told = live.get("/it").await?.text();
+    assert!(told.starts_with("http 127.0.0.1:"), "{told}");
+    assert!(told.ends_with(" HTTP/1.1 true false"), "{told}");
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn a_native_handler_reads_long_bodies_piece_by_piece(stage: Stage) -> Result<()> {
+    let counts = |ctx: Context| async move {
+        let mut reader = ctx.open_body()?;
+        let mut length = 0;
+        while let Some(piece) = reader.read(100).await? {
+            length += piece.len();
+        }
+        Ok::<_, Failure>(length.to_string())
+    };
+    let app = AppSpec::new()
+        .register("POST", "/pieces", counts)
+        .register("POST", "/text", |ctx: Context| async move { ctx.text().await })
+        .limits(Limits {
+            body: Some(1000),
+            ..Limits::default()
+        });
+    let live = stage.start(app).await?;
+    let post = |path, length| live.send(Request::new("POST", path).body("x".repeat(length)));
+    assert_eq!(post("/pieces", 5000).await?.text(), "5000");
+    assert_eq!(post("/text", 1000).await?.text().len(), 1000);
+    let refused = post("/text", 1001).await?;
+    assert_eq!(refused.status, 413);
+    let message = refused.message().unwrap_or_default();
+    assert!(message.contains("1000 bytes, the limit `body`"), "{message}");
+    let crash = live
+        .crashes()
+        .expect("the limit", |crash| crash.limit.as_deref() == Some("body"))
+        .await?;
+    assert_eq!(crash.route.as_deref(), Some("POST /text"));
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn a_native_handler_throws_headers_and_fields(stage: Stage) -> Result<()> {
+    let throws = |ctx: Context| async move {
+        let error = ctx.throw(StatusCode::TOO_MANY_REQUESTS, "slower");
+        let error = error.header(RETRY_AFTER, HeaderValue::from_static("7"));
+        Err::<(), _>(error.detail("limit", 10).detail("message", "ignored"))
+    };
+    let live = stage.start(AppSpec::new().register("GET", "/it", throws)).await?;
+    let reply = live.get("/it").await?;
+    assert_eq!(
+        (reply.status, reply.text().as_str()),
+        (429, r#"{"message":"slower","limit":10}"#)
+    );
+    assert_eq!(reply.all("retry-after"), ["7"]);
+    live.ends_without_a_crash().await?;
     Ok(())
 }
 

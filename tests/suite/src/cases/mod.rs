@@ -1,13 +1,17 @@
 //! The cases, by subject.
 
+mod bodies;
 mod channels;
 mod context;
+mod contract;
 mod crashes;
 mod declarations;
+mod errors;
 mod framing;
 mod grants;
 mod guests;
 mod limits;
+mod manifest;
 mod manual;
 mod methods;
 mod origins;
@@ -31,12 +35,15 @@ use crate::guest::{Controller, Guest, Program};
 pub fn all() -> Vec<Case> {
     let files = [
         declarations::all,
+        manifest::all,
         paths::all,
         manual::all,
         origins::all,
         prefix::all,
         context::all,
+        bodies::all,
         replies::all,
+        errors::all,
         channels::all,
         crashes::all,
         methods::all,
@@ -45,6 +52,7 @@ pub fn all() -> Vec<Case> {
         streams::all,
         grants::all,
         refusals::all,
+        contract::all,
         guests::all,
         rust_guests::all,
         sandbox::all,

@@ -55,13 +55,20 @@ async fn a_truncated_component_is_refused(stage: Stage) -> Result<()> {
 }
 
 async fn a_component_of_another_world_is_refused(stage: Stage) -> Result<()> {
-    is_refused(&stage, foreign_component(), &["pointwork:module", "routes"]).await?;
+    is_refused(&stage, foreign_component(), &["pointwork:module", "manifest"]).await?;
     Ok(())
 }
 
 async fn a_component_of_another_contract_version_is_refused(stage: Stage) -> Result<()> {
     let guest = Guest::of(Controller::new("Things", "/").get("a", Program::text("a")));
-    is_refused(&stage, guest.contract_version("9.0.0").build(), &["9.0.0", "0.1"]).await?;
+    for (version, advice) in [
+        ("0.1.0", "rebuild"),
+        ("0.3.0", "update the host"),
+        ("9.0.0", "update the host"),
+    ] {
+        let component = guest.clone().contract_version(version).build();
+        is_refused(&stage, component, &[version, "0.2.x", advice]).await?;
+    }
     Ok(())
 }
 
@@ -149,7 +156,7 @@ async fn a_refused_load_leaves_the_table_as_it_was(stage: Stage) -> Result<()> {
 
 async fn a_module_that_traps_in_discovery_is_refused(stage: Stage) -> Result<()> {
     let guest = Guest::of(Controller::new("Things", "/")).discovery(Discovery::Traps);
-    is_refused(&stage, guest.build(), &["declare-routes"]).await?;
+    is_refused(&stage, guest.build(), &["describe"]).await?;
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use pointwork_core::{CrashKind, Delivery, Failure, Payload};
 
 use super::at_root;
 use crate::case::{Stage, cases};
-use crate::client::{Framing, PATIENCE};
+use crate::client::{Framing, PATIENCE, Request};
 use crate::guest::{End, Program, ReplyBody, Step};
 use crate::subject::{AppSpec, Limits};
 
@@ -27,6 +27,7 @@ cases![
     a_streamed_reply_without_an_end_breaks_off: H4;
     an_invalid_status_is_refused: H4;
     json_that_is_none_is_refused: H5;
+    every_reply_has_the_id_of_its_request: H9;
 ];
 
 async fn a_returned_value_is_the_reply(stage: Stage) -> Result<()> {
@@ -289,6 +290,43 @@ async fn json_that_is_none_is_refused(stage: Stage) -> Result<()> {
     live.crashes()
         .expect("the invalid reply", |crash| crash.kind == CrashKind::Reply)
         .await?;
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn every_reply_has_the_id_of_its_request(stage: Stage) -> Result<()> {
+    let module = at_root(|t| {
+        t.get("it", Program::text("fine").header("x-request-id", "its own"))
+            .get("thrown", Program::text("no").ends(End::Throw(409)))
+            .get("trap", Program::new().ends(End::Trap))
+            .get("nothing", Program::new().ends(End::Deferred))
+    });
+    let live = stage.start(AppSpec::new().load("m", module)).await?;
+    let targets = [
+        ("/it", 200),
+        ("/thrown", 409),
+        ("/trap", 500),
+        ("/nothing", 500),
+        ("/nowhere", 404),
+    ];
+    for (target, status) in targets {
+        let reply = live.get(target).await?;
+        assert_eq!((reply.status, reply.all("x-request-id").len()), (status, 1), "{target}");
+        assert_ne!(reply.all("x-request-id"), ["its own"]);
+        let reply = live
+            .send(Request::new("GET", target).header("x-request-id", "mine-1"))
+            .await?;
+        assert_eq!(reply.all("x-request-id"), ["mine-1"], "{target}");
+    }
+    let crash = live
+        .crashes()
+        .expect("the trap", |crash| crash.request_id.as_deref() == Some("mine-1"))
+        .await?;
+    assert!(
+        matches!(crash.kind, CrashKind::Trap | CrashKind::NoReply),
+        "{:?}",
+        crash.kind
+    );
     live.shutdown().await;
     Ok(())
 }

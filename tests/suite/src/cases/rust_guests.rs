@@ -27,6 +27,7 @@ cases![
     a_rust_controller_gives_its_context_away [RustBasic, RustAsync]: H6;
     a_panic_in_rust_is_told_with_its_message [RustBasic, RustAsync]: E1;
     the_asynchronous_sdk_answers_alike [RustAsync]: H1, H3, D4;
+    lines_of_one_instance_stand_in_the_spans_of_their_requests [RustAsync]: H9;
     asynchronous_handlers_wait_side_by_side [RustAsync]: H1, H3;
 ];
 
@@ -334,20 +335,61 @@ async fn the_asynchronous_sdk_answers_alike(stage: Stage) -> Result<()> {
     Ok(())
 }
 
+/// The asynchronous guest, whose handlers wait at the gate.
+async fn waiting(stage: &Stage, name: &str, gate: &Gate) -> Result<AppSpec> {
+    let pass = gate.clone();
+    let app = AppSpec::new().load(name, stage.fixture(Fixture::RustAsync).await?);
+    Ok(app.listen("clock", "wait", move |_: Delivery, _: Payload| {
+        let pass = pass.clone();
+        async move {
+            pass.pass().await;
+            Ok(Payload::null())
+        }
+    }))
+}
+
+async fn lines_of_one_instance_stand_in_the_spans_of_their_requests(stage: Stage) -> Result<()> {
+    const MANY: u32 = 8;
+    let gate = Gate::new();
+    let live = stage.start(waiting(&stage, "side-by-side", &gate).await?).await?;
+    let client = *live;
+    let ask = move |number: u32| async move {
+        let request = Request::new("GET", "/waits/1/logged").header("x-request-id", format!("side-by-side-{number}"));
+        client.send(request).await
+    };
+    let asked = tokio::spawn(join_all((0..MANY).map(ask)));
+    // All of them are in flight in one instance.
+    gate.arrived(MANY).await?;
+    gate.open();
+    let mut numbers = Vec::new();
+    for reply in asked.await? {
+        numbers.push(reply?.text().parse::<u32>()?);
+    }
+    numbers.sort_unstable();
+    assert_eq!(numbers, (0..MANY).collect::<Vec<_>>(), "one instance counts them");
+    let lines = stage.logs().everywhere();
+    let mut lines: Vec<_> = lines
+        .iter()
+        .filter(|line| line.text.contains("module=\"side-by-side\""))
+        .collect();
+    lines.retain(|line| line.text.starts_with("number "));
+    assert_eq!(lines.len(), 2 * MANY as usize, "{lines:#?}");
+    for line in lines {
+        let request = line.request.as_deref().unwrap_or("(none)");
+        assert!(
+            line.text.ends_with(&format!("fields=\"of={request}\"")),
+            "{request}: {}",
+            line.text
+        );
+    }
+    live.shutdown().await;
+    Ok(())
+}
+
 async fn asynchronous_handlers_wait_side_by_side(stage: Stage) -> Result<()> {
     const MANY: u32 = 50;
     let gate = Gate::new();
-    let pass = gate.clone();
-    let app = AppSpec::new()
-        .load("shop", stage.fixture(Fixture::RustAsync).await?)
-        .listen("clock", "wait", move |_: Delivery, _: Payload| {
-            let pass = pass.clone();
-            async move {
-                pass.pass().await;
-                Ok(Payload::null())
-            }
-        });
-    let live = stage.start(app).await?;
+    let live = stage.start(waiting(&stage, "shop", &gate).await?).await?;
     let client = *live;
     let asked = tokio::spawn(join_all(
         (0..MANY).map(move |_| async move { client.get("/waits/1").await }),

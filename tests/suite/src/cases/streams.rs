@@ -35,11 +35,11 @@ fn body() -> Vec<u8> {
 /// POST `/it` echoes the body as it is read, and emits `app:ended` with the outcome.
 fn echo(form: Home) -> AppSpec {
     let program = Program::new().step(Step::Echo).emit("app:ended").ends(End::Deferred);
-    let things = Controller::new("Things", "/").post("it", program);
+    let things = Controller::new("Things", "/").post("it", program).takes("stream");
     AppSpec::new()
         .load("echo", form.form(Guest::of(things)).build())
         .limits(Limits {
-            body: Some(LENGTH as u64),
+            stream_body: Some(LENGTH as u64),
             memory: Some(2 * 1024 * 1024),
             ..Limits::default()
         })
@@ -101,7 +101,7 @@ fn with_ends(app: AppSpec) -> (AppSpec, mpsc::UnboundedReceiver<String>) {
 async fn a_body_over_the_limit_breaks_the_echo_off(stage: Stage) -> Result<()> {
     for form in Home::MODULES {
         let (app, mut ends) = with_ends(echo(form).limits(Limits {
-            body: Some(1000),
+            stream_body: Some(1000),
             ..Limits::default()
         }));
         let live = stage.start(app).await?;

@@ -6,6 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::{Resolve, WorldId};
 
+use super::imports::ForeignItem;
 use super::{Guest, module};
 
 /// The folder of the contract.
@@ -51,11 +52,15 @@ pub(super) fn build(guest: &Guest) -> Result<Vec<u8>> {
     let version = guest.contract_version.as_deref().unwrap_or(&own);
     let worlds = worlds(guest);
     let mut module = wat::parse_str(module::text(guest, version))?;
-    if let ([world], None, None) = (worlds.as_slice(), &guest.contract_version, &guest.foreign_import) {
+    let is_plain = guest.contract_version.is_none() && guest.foreign_import.is_none() && guest.later_import.is_none();
+    if let ([world], true) = (worlds.as_slice(), is_plain) {
         return componentize(module, world);
     }
     let mut resolve = Resolve::default();
     let mut text = contract_text()?.replace(&own, version);
+    if let Some(function) = &guest.later_import {
+        text = text.replace("interface log {", &format!("interface log {{ {function}: func();"));
+    }
     let chosen = "probe";
     text.push_str(&format!("world {chosen} {{ "));
     for world in worlds {
@@ -74,25 +79,11 @@ pub(super) fn build(guest: &Guest) -> Result<Vec<u8>> {
 
 /// The worlds of the contract that the guest targets: one, unless it mixes the two forms.
 fn worlds(guest: &Guest) -> Vec<&'static str> {
-    let listeners = guest.asynchronous || guest.mixed_forms;
-    let channels = if listeners {
-        "channel-module-async"
-    } else {
-        "channel-module"
-    };
-    let one = match (
-        guest.channels.is_empty(),
-        guest.controllers.is_empty(),
-        guest.asynchronous,
-    ) {
-        _ if guest.mixed_forms => return vec!["controller-module", channels],
-        (true, _, false) => "controller-module",
-        (true, _, true) => "controller-module-async",
-        (false, true, _) => channels,
-        (false, false, false) => "full-module",
-        (false, false, true) => "full-module-async",
-    };
-    vec![one]
+    match (guest.mixed_forms, guest.asynchronous) {
+        (true, _) => vec!["module", "module-async"],
+        (false, false) => vec!["module"],
+        (false, true) => vec!["module-async"],
+    }
 }
 
 /// The version of the contract in this repository.
@@ -141,7 +132,8 @@ fn foreign_package(foreign: &str) -> Result<String> {
         .split_once('@')
         .context("expected `namespace:package/interface@version`")?;
     Ok(format!(
-        "package {package}@{version};\ninterface {interface} {{ probe: func(); }}\n"
+        "package {package}@{version};\ninterface {interface} {{ {} }}\n",
+        ForeignItem::of(foreign).wit
     ))
 }
 

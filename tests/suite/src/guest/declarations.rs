@@ -1,43 +1,83 @@
-//! The declarations of a synthetic guest, laid out as the canonical ABI returns them.
+//! The manifest of a synthetic guest, laid out as the canonical ABI returns it.
 
 use super::layout::{Data, Record, Span};
 use super::{Channel, Controller, Guest};
 
-/// The list of controllers. Routes are numbered consecutively over all controllers.
-pub(super) fn controllers(guest: &Guest, data: &mut Data) -> Span {
+/// The addresses of a manifest in the data.
+pub(super) struct Manifest {
+    pub(super) at: u32,
+    /// The last path of the guest, which [`Discovery::Differs`](super::Discovery::Differs) changes.
+    pub(super) path: Span,
+}
+
+/// Adds the manifest. Routes and listeners are numbered consecutively over all controllers and channels.
+pub(super) fn manifest(guest: &Guest, data: &mut Data) -> Manifest {
+    let mut last_path = Span { at: 0, len: 0 };
+    let controllers = controllers(guest, data, &mut last_path);
+    let channels = channels(guest, data);
+    let uses = guest.uses.iter().map(|event| Record::default().span(data.bytes(event)));
+    let uses: Vec<_> = uses.collect();
+    let package = guest.package.as_ref();
+    let record = Record::default()
+        .option(package.map(|(name, _)| data.bytes(name)))
+        .option(package.map(|(_, version)| data.bytes(version)))
+        .span(data.bytes("pointwork-suite 1"))
+        .span(data.bytes("wat"))
+        .span(controllers)
+        .span(channels)
+        .span(data.list(&uses))
+        .span(data.properties(&guest.metadata));
+    Manifest {
+        at: data.record(&record),
+        path: last_path,
+    }
+}
+
+fn controllers(guest: &Guest, data: &mut Data, last_path: &mut Span) -> Span {
     let mut numbers = 0..;
     let mut controller = |controller: &Controller| {
         let mut routes = Vec::new();
         for (route, number) in controller.routes.iter().zip(numbers.by_ref()) {
-            let path = |path: &String| Record::default().span(data.bytes(path));
-            let paths: Vec<_> = route.paths.iter().map(path).collect();
+            let mut paths = Vec::new();
+            for path in &route.paths {
+                *last_path = data.bytes(path);
+                paths.push(Record::default().span(*last_path));
+            }
             let record = Record::default()
                 .number(number)
                 .span(data.bytes(&route.name))
                 .option(route.method.as_ref().map(|method| data.bytes(method)))
-                .span(data.list(&paths));
+                .span(data.list(&paths))
+                .span(data.bytes(&route.body))
+                .span(data.properties(&route.metadata));
             routes.push(record);
         }
         Record::default()
             .span(data.bytes(&controller.name))
             .span(data.bytes(&controller.prefix))
             .span(data.list(&routes))
+            .span(data.properties(&controller.metadata))
     };
     let controllers: Vec<_> = guest.controllers.iter().map(&mut controller).collect();
     data.list(&controllers)
 }
 
-/// The list of channels. Listeners are numbered consecutively over all channels.
-pub(super) fn channels(guest: &Guest, data: &mut Data) -> Span {
+fn channels(guest: &Guest, data: &mut Data) -> Span {
     let mut numbers = 0..;
     let mut channel = |channel: &Channel| {
         let mut listeners = Vec::new();
         for (listener, number) in channel.listeners.iter().zip(numbers.by_ref()) {
-            listeners.push(Record::default().number(number).span(data.bytes(&listener.event)));
+            let record = Record::default()
+                .number(number)
+                .span(data.bytes(format!("listener {number}")))
+                .span(data.bytes(&listener.event))
+                .span(data.properties(&listener.metadata));
+            listeners.push(record);
         }
         Record::default()
             .span(data.bytes(&channel.name))
             .span(data.list(&listeners))
+            .span(data.properties(&channel.metadata))
     };
     let channels: Vec<_> = guest.channels.iter().map(&mut channel).collect();
     data.list(&channels)

@@ -1,6 +1,6 @@
 //! The code of each end.
 
-use super::layout::{Data, RETURN};
+use super::layout::{Data, RETURN, Span};
 use super::program::{End, Program, ReplyBody};
 use super::steps::{Role, push};
 
@@ -18,7 +18,7 @@ pub(super) fn code(role: Role, program: &Program, data: &mut Data) -> String {
             .to_owned(),
         (End::Overflow, _) => "(call $overflow)".to_owned(),
         (end, Role::Handler) => handler(end, program, data),
-        (end, Role::Listener) => listener(end, data),
+        (end, Role::Listener) => listener(end, program, data),
     }
 }
 
@@ -39,7 +39,28 @@ fn text(offset: u32) -> String {
     )
 }
 
-/// The flat fields of an `outcome`.
+fn span(offset: u32, span: Span) -> String {
+    let at = word(offset, &format!("(i32.const {})", span.at));
+    format!("{at} {}", word(offset + 4, &format!("(i32.const {})", span.len)))
+}
+
+/// The fields of an error from its status on: status, headers, message, details.
+fn error(offset: u32, status: u16, program: &Program, data: &mut Data) -> String {
+    let status = word(offset, &format!("(i32.const {status})"));
+    let headers = span(offset + 4, data.pairs(&program.headers));
+    let message = text(offset + 12);
+    let details = match &program.details {
+        None => word(offset + 20, "(i32.const 0)"),
+        Some(details) => format!(
+            "{} {}",
+            word(offset + 20, "(i32.const 1)"),
+            span(offset + 24, data.bytes(details))
+        ),
+    };
+    [status, headers, message, details].join(" ")
+}
+
+/// The fields of an `outcome`.
 fn handler(end: End, program: &Program, data: &mut Data) -> String {
     let done = format!("(call $let_go (local.get $ctx)) (i32.const {RETURN})");
     match end {
@@ -62,47 +83,38 @@ fn handler(end: End, program: &Program, data: &mut Data) -> String {
             ]
             .join(" ")
         }
-        End::Throw(status) => [case(1), word(4, &format!("(i32.const {status})")), text(8), done].join(" "),
+        End::Throw(status) => [case(1), error(4, status, program, data), done].join(" "),
         End::Deferred => format!("{} {done}", case(2)),
         End::Keep => format!("{} (i32.const {RETURN})", case(2)),
         other => panic!("a handler cannot end with {other:?}"),
     }
 }
 
-/// The flat fields of a `result<payload, failure>`.
-fn listener(end: End, data: &mut Data) -> String {
+/// The fields of a `result<payload, failure>`.
+fn listener(end: End, program: &Program, data: &mut Data) -> String {
     let done = format!("(call $let_go (local.get $ctx)) (call $dismiss (local.get $delivery)) (i32.const {RETURN})");
     // An empty text becomes the JSON text `null`.
-    let or_null = |data: &mut Data| {
-        let null = push(data.bytes("null"));
-        format!("(if (i32.eqz (global.get $text_len)) (then (call $say {null})))")
-    };
-    let value = |content_type: &str, data: &mut Data| {
-        let kind = data.bytes(content_type);
-        let (at, len) = (format!("(i32.const {})", kind.at), format!("(i32.const {})", kind.len));
-        [case(0), word(4, &at), word(8, &len), text(12)].join(" ")
-    };
-    let json = "application/json";
+    let null = push(data.bytes("null"));
+    let or_null = format!("(if (i32.eqz (global.get $text_len)) (then (call $say {null})))");
+    let json = [case(0), word(4, "(i32.const 0)"), text(8)].join(" ");
     match end {
-        End::Reply(_) => [or_null(data), value(json, data), done].join(" "),
-        End::Result(content_type) => [value(content_type, data), done].join(" "),
+        End::Reply(_) => [or_null, json, done].join(" "),
+        End::Result(content_type) => {
+            let kind = span(8, data.bytes(content_type));
+            [case(0), word(4, "(i32.const 1)"), kind, text(16), done].join(" ")
+        }
         End::Fail(code, status) => {
-            let code = data.bytes(code);
-            [
-                case(1),
-                word(4, &format!("(i32.const {})", code.at)),
-                word(8, &format!("(i32.const {})", code.len)),
-                word(12, &format!("(i32.const {status})")),
-                text(16),
-                done,
-            ]
-            .join(" ")
+            let code = span(4, data.bytes(code));
+            [case(1), code, error(12, status, program, data), done].join(" ")
         }
-        End::Deferred => ["(call $clear)".to_owned(), or_null(data), value(json, data), done].join(" "),
-        End::Keep => {
-            let keep = format!("(i32.const {RETURN})");
-            ["(call $clear)".to_owned(), or_null(data), value(json, data), keep].join(" ")
-        }
+        End::Deferred => ["(call $clear)".to_owned(), or_null, json, done].join(" "),
+        End::Keep => [
+            "(call $clear)".to_owned(),
+            or_null,
+            json,
+            format!("(i32.const {RETURN})"),
+        ]
+        .join(" "),
         other => panic!("a listener cannot end with {other:?}"),
     }
 }

@@ -8,6 +8,12 @@ type Function = (&'static str, &'static str, &'static str, usize);
 const CONTEXT: &[Function] = &[
     ("context", "method", "[method]context.method", 2),
     ("context", "path", "[method]context.path", 2),
+    ("context", "scheme", "[method]context.scheme", 2),
+    ("context", "authority", "[method]context.authority", 2),
+    ("context", "http_version", "[method]context.http-version", 2),
+    ("context", "remote_address", "[method]context.remote-address", 2),
+    ("context", "received_at", "[method]context.received-at", 2),
+    ("context", "deadline", "[method]context.deadline", 2),
     ("context", "query", "[method]context.query", 2),
     ("context", "param", "[method]context.param", 4),
     ("context", "params", "[method]context.params", 2),
@@ -18,46 +24,54 @@ const CONTEXT: &[Function] = &[
     ("context", "extension", "[method]context.extension", 4),
     ("context", "set_extension", "[method]context.set-extension", 5),
     ("context", "open_body", "[method]context.open-body", 2),
-    ("context", "emit", "[method]context.emit", 7),
+    ("context", "emit", "[method]context.emit", 8),
     ("context", "send", "[method]context.send", 8),
-    ("context", "throw", "[method]context.throw", 5),
+    ("context", "throw", "[method]context.throw", 10),
     ("context", "open_reply", "[method]context.open-reply", 5),
-    ("context", "hand_over", "hand-over", 8),
-    ("context", "finish", "[method]body-writer.finish", 2),
+    ("context", "hand_over", "hand-over", 9),
     ("context", "drop_context", "[resource-drop]context", 1),
     ("context", "drop_reader", "[resource-drop]body-reader", 1),
     ("context", "drop_writer", "[resource-drop]body-writer", 1),
-    ("log", "log", "write", 5),
-    ("log", "panicked", "panicked", 2),
+    ("log", "log", "write", 7),
+    ("log", "panicked", "panicked", 7),
 ];
 
 /// The waiting functions of the synchronous form.
 const WAITING: &[Function] = &[
     ("context", "body", "[method]context.body", 2),
-    ("context", "call", "[method]context.call", 8),
+    ("context", "body_text", "[method]context.text", 2),
+    ("context", "call", "[method]context.call", 9),
     ("context", "read", "[method]body-reader.read", 3),
     ("context", "write", "[method]body-writer.write", 4),
+    ("context", "finish", "[method]body-writer.finish", 2),
 ];
 
 /// The waiting functions of the asynchronous form. A plain import of an async function blocks as a synchronous one
 /// does.
 const WAITING_ASYNC: &[Function] = &[
     ("context-async", "body", "body", 2),
-    ("context-async", "call", "call", 8),
+    ("context-async", "body_text", "text", 2),
+    ("context-async", "call", "call", 9),
     ("context-async", "read", "read", 3),
     ("context-async", "write", "write", 4),
+    ("context-async", "finish", "finish", 2),
 ];
 
 const DELIVERY: &[Function] = &[
     ("events", "event", "[method]delivery.event", 2),
     ("events", "origin", "[method]delivery.request-id", 2),
     ("events", "take_context", "[method]delivery.take-context", 2),
-    ("events", "emit_on", "[method]delivery.emit", 7),
+    ("events", "deadline_on", "[method]delivery.deadline", 2),
+    ("events", "emit_on", "[method]delivery.emit", 8),
     ("events", "drop_delivery", "[resource-drop]delivery", 1),
 ];
 
-const CALL_ON: Function = ("events", "call_on", "[method]delivery.call", 8);
-const CALL_ON_ASYNC: Function = ("events-async", "call_on", "call", 8);
+const CALL_ON: Function = ("events", "call_on", "[method]delivery.call", 9);
+const CALL_ON_ASYNC: Function = ("events-async", "call_on", "call", 9);
+
+/// The functions that return a flag.
+const FLAGS: &[Function] = &[("context", "cancelled", "[method]context.cancelled", 1)];
+const DELIVERY_FLAGS: &[Function] = &[("events", "cancelled_on", "[method]delivery.cancelled", 1)];
 
 /// The imports of a module, as WebAssembly text.
 pub(super) fn text(guest: &Guest, version: &str) -> String {
@@ -67,18 +81,56 @@ pub(super) fn text(guest: &Guest, version: &str) -> String {
         functions.extend(DELIVERY);
         functions.push(if guest.asynchronous { CALL_ON_ASYNC } else { CALL_ON });
     }
-    let contract = functions.into_iter().map(|(interface, here, there, params)| {
+    let mut flags = FLAGS.to_vec();
+    if !guest.channels.is_empty() {
+        flags.extend(DELIVERY_FLAGS);
+    }
+    let contract = |function: Function, result: &str| {
+        let (interface, here, there, params) = function;
         let interface = format!("pointwork:module/{interface}@{version}");
-        import(&interface, there, here, params)
+        import(
+            &interface,
+            there,
+            here,
+            &format!("(param {}) {result}", "i32 ".repeat(params)),
+        )
+    };
+    let functions = functions.into_iter().map(|function| contract(function, ""));
+    let flags = flags.into_iter().map(|function| contract(function, "(result i32)"));
+    let foreign = guest.foreign_import.iter().map(|foreign| {
+        let item = ForeignItem::of(foreign);
+        import(foreign, item.core_name, "foreign", item.signature)
     });
-    let foreign = guest
-        .foreign_import
-        .iter()
-        .map(|foreign| import(foreign, "probe", "probe", 0));
-    contract.chain(foreign).collect()
+    let later = guest.later_import.iter().map(|function| {
+        let interface = format!("pointwork:module/log@{version}");
+        import(&interface, function, "later", "")
+    });
+    functions.chain(flags).chain(foreign).chain(later).collect()
 }
 
-fn import(interface: &str, there: &str, here: &str, params: usize) -> String {
-    let params = "i32 ".repeat(params);
-    format!("(import \"{interface}\" \"{there}\" (func ${here} (param {params})))\n")
+fn import(interface: &str, there: &str, here: &str, signature: &str) -> String {
+    format!("(import \"{interface}\" \"{there}\" (func ${here} {signature}))\n")
+}
+
+/// The imports of a guest from an interface outside the contract.
+pub(super) struct ForeignItem {
+    pub(super) wit: &'static str,
+    core_name: &'static str,
+    signature: &'static str,
+}
+
+impl ForeignItem {
+    /// An item that the host has, where it has the interface.
+    pub(super) fn of(interface: &str) -> Self {
+        let (wit, core_name, signature) = match interface.split('@').next() {
+            Some("wasi:filesystem/types") => ("resource descriptor;", "[resource-drop]descriptor", "(param i32)"),
+            Some("wasi:random/random") => ("get-random-u64: func() -> u64;", "get-random-u64", "(result i64)"),
+            _ => ("probe: func();", "probe", ""),
+        };
+        Self {
+            wit,
+            core_name,
+            signature,
+        }
+    }
 }

@@ -52,6 +52,27 @@ impl Data {
         self.list(&records)
     }
 
+    /// Adds a list of properties.
+    pub(crate) fn properties(&mut self, properties: &[(String, String)]) -> Span {
+        let mut records = Vec::new();
+        // A long value that repeats is there once.
+        let mut last = None;
+        for (name, value) in properties {
+            let span = match last {
+                Some((before, span)) if before == value => span,
+                _ => self.bytes(value),
+            };
+            last = Some((value, span));
+            records.push(Record::default().span(self.bytes(name)).span(span));
+        }
+        self.list(&records)
+    }
+
+    /// Adds one record. Returns its address.
+    pub(crate) fn record(&mut self, record: &Record) -> u32 {
+        self.bytes(&record.0).at
+    }
+
     /// The first address after the data.
     pub(crate) fn end(&self) -> u32 {
         DATA + number(self.0.len())

@@ -28,7 +28,12 @@ pub struct Guest {
     pub(crate) mixed_forms: bool,
     pub(crate) contract_version: Option<String>,
     pub(crate) foreign_import: Option<String>,
+    pub(crate) later_import: Option<String>,
+    pub(crate) package: Option<(String, String)>,
+    pub(crate) uses: Vec<String>,
+    pub(crate) metadata: Vec<(String, String)>,
     pub(crate) discovery: Discovery,
+    pub(crate) without_code: bool,
 }
 
 /// A controller of a [`Guest`].
@@ -37,6 +42,7 @@ pub struct Controller {
     pub(crate) name: String,
     pub(crate) prefix: String,
     pub(crate) routes: Vec<Route>,
+    pub(crate) metadata: Vec<(String, String)>,
 }
 
 #[derive(Clone, Debug)]
@@ -44,6 +50,8 @@ pub(crate) struct Route {
     pub(crate) name: String,
     pub(crate) method: Option<String>,
     pub(crate) paths: Vec<String>,
+    pub(crate) body: String,
+    pub(crate) metadata: Vec<(String, String)>,
     pub(crate) program: Program,
 }
 
@@ -52,15 +60,17 @@ pub(crate) struct Route {
 pub struct Channel {
     pub(crate) name: String,
     pub(crate) listeners: Vec<Listener>,
+    pub(crate) metadata: Vec<(String, String)>,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Listener {
     pub(crate) event: String,
+    pub(crate) metadata: Vec<(String, String)>,
     pub(crate) program: Program,
 }
 
-/// The guest's behaviour when the host requests its routes and channels.
+/// The guest's behaviour when the host reads its manifest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Discovery {
     /// It returns them.
@@ -70,6 +80,8 @@ pub enum Discovery {
     Traps,
     /// It never returns.
     Loops,
+    /// Its last path ends in another letter each time.
+    Differs,
 }
 
 impl Guest {
@@ -90,7 +102,7 @@ impl Guest {
         self
     }
 
-    /// Lists one more channel. A guest with only channels is a channel module.
+    /// Lists one more channel.
     #[must_use]
     pub fn channel(mut self, channel: Channel) -> Self {
         self.channels.push(channel);
@@ -105,7 +117,7 @@ impl Guest {
         self
     }
 
-    /// Exports handlers of the synchronous form and listeners of the asynchronous form; the contract has no such world.
+    /// Exports handlers and listeners of both forms; the contract has no such world.
     #[must_use]
     pub fn mixed_forms(mut self) -> Self {
         self.mixed_forms = true;
@@ -126,7 +138,42 @@ impl Guest {
         self
     }
 
-    /// Sets the behaviour when the host requests its routes and channels.
+    /// Is built against a later version of the contract, of which it imports this function of the interface `log`.
+    #[must_use]
+    pub fn importing_later(mut self, version: &str, function: &str) -> Self {
+        self.later_import = Some(function.to_owned());
+        self.contract_version(version)
+    }
+
+    /// Declares the name and version of its package.
+    #[must_use]
+    pub fn package(mut self, name: &str, version: &str) -> Self {
+        self.package = Some((name.to_owned(), version.to_owned()));
+        self
+    }
+
+    /// Declares that it uses an event.
+    #[must_use]
+    pub fn uses(mut self, event: &str) -> Self {
+        self.uses.push(event.to_owned());
+        self
+    }
+
+    /// Leaves the programs out: handlers and listeners trap.
+    #[must_use]
+    pub fn without_code(mut self) -> Self {
+        self.without_code = true;
+        self
+    }
+
+    /// Adds metadata of the module.
+    #[must_use]
+    pub fn metadata(mut self, name: &str, value: &str) -> Self {
+        self.metadata.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Sets the behaviour when the host reads the manifest.
     #[must_use]
     pub fn discovery(mut self, discovery: Discovery) -> Self {
         self.discovery = discovery;
@@ -149,6 +196,7 @@ impl Controller {
             name: name.to_owned(),
             prefix: prefix.to_owned(),
             routes: Vec::new(),
+            metadata: Vec::new(),
         }
     }
 
@@ -159,8 +207,31 @@ impl Controller {
             name: name.to_owned(),
             method: method.map(str::to_owned),
             paths: paths.iter().map(|&path| path.to_owned()).collect(),
+            body: "whole".to_owned(),
+            metadata: Vec::new(),
             program,
         });
+        self
+    }
+
+    /// Sets the body mode of the last route; the default is `whole`.
+    ///
+    /// # Panics
+    /// If the guest has no routes.
+    #[must_use]
+    pub fn takes(mut self, body: &str) -> Self {
+        self.routes.last_mut().expect("a route").body = body.to_owned();
+        self
+    }
+
+    /// Adds metadata of the last route, or of the controller if it has no route yet.
+    #[must_use]
+    pub fn metadata(mut self, name: &str, value: &str) -> Self {
+        let metadata = match self.routes.last_mut() {
+            Some(route) => &mut route.metadata,
+            None => &mut self.metadata,
+        };
+        metadata.push((name.to_owned(), value.to_owned()));
         self
     }
 
@@ -183,7 +254,19 @@ impl Channel {
         Self {
             name: name.to_owned(),
             listeners: Vec::new(),
+            metadata: Vec::new(),
         }
+    }
+
+    /// Adds metadata of the last listener, or of the channel if it has no listener yet.
+    #[must_use]
+    pub fn metadata(mut self, name: &str, value: &str) -> Self {
+        let metadata = match self.listeners.last_mut() {
+            Some(listener) => &mut listener.metadata,
+            None => &mut self.metadata,
+        };
+        metadata.push((name.to_owned(), value.to_owned()));
+        self
     }
 
     /// Listens to an event. The text of the program starts as the payload's data.
@@ -191,6 +274,7 @@ impl Channel {
     pub fn on(mut self, event: &str, program: Program) -> Self {
         self.listeners.push(Listener {
             event: event.to_owned(),
+            metadata: Vec::new(),
             program,
         });
         self

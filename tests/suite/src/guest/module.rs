@@ -1,6 +1,7 @@
 //! The core module of a synthetic guest.
 
-use super::layout::{Data, RETURN, Span};
+use super::declarations::Manifest;
+use super::layout::Data;
 use super::steps::{self, Role};
 use super::{Discovery, Guest, Program, declarations, imports};
 
@@ -9,64 +10,41 @@ const PRELUDE: &str = include_str!("prelude.wat");
 /// The WebAssembly text of the module.
 pub(super) fn text(guest: &Guest, version: &str) -> String {
     let mut data = Data::default();
-    let mut code = String::new();
-    if guest.serves() {
-        let declared = declarations::controllers(guest, &mut data);
-        let routes = guest.controllers.iter().flat_map(|controller| &controller.routes);
-        let programs: Vec<_> = routes.map(|route| &route.program).collect();
-        code.push_str(&programs_of(Role::Handler, &programs, &mut data));
-        code.push_str(&declare(
-            guest,
-            &interface("routes", version),
-            "declare-routes",
-            declared,
-        ));
-    }
-    if !guest.channels.is_empty() {
-        let declared = declarations::channels(guest, &mut data);
-        let listeners = guest.channels.iter().flat_map(|channel| &channel.listeners);
-        let programs: Vec<_> = listeners.map(|listener| &listener.program).collect();
-        code.push_str(&programs_of(Role::Listener, &programs, &mut data));
-        code.push_str(&declare(
-            guest,
-            &interface("channels", version),
-            "declare-channels",
-            declared,
-        ));
-    }
+    let declared = declarations::manifest(guest, &mut data);
+    let mut code = describe(guest, version, &declared);
+    let routes = guest.controllers.iter().flat_map(|controller| &controller.routes);
+    let programs: Vec<_> = routes
+        .map(|route| &route.program)
+        .filter(|_| !guest.without_code)
+        .collect();
+    code.push_str(&programs_of(Role::Handler, &programs, &mut data));
+    let listeners = guest.channels.iter().flat_map(|channel| &channel.listeners);
+    let programs = listeners.map(|listener| &listener.program);
+    let programs: Vec<_> = programs.filter(|_| !guest.without_code).collect();
+    code.push_str(&programs_of(Role::Listener, &programs, &mut data));
     let heap = data.end();
-    if guest.serves() {
-        let handlers = if guest.asynchronous {
-            "handlers-async"
-        } else {
-            "handlers"
-        };
+    for form in forms(guest) {
         code.push_str(&format!(
             r#"(func (export "{}#handle") (param $number i32) (param $ctx i32) (result i32)
 (global.set $heap (i32.const {heap}))
 (call $clear)
 (global.set $count (i32.add (global.get $count) (i32.const 1)))
 (call $run_handler (local.get $number) (local.get $ctx)))
+(func (export "{}#deliver") (param $number i32) (param $delivery i32)
+(param $case i32) (param $a i32) (param $a_len i32) (param $b i32) (param $b_len i32) (result i32)
+(call $receive (i32.const {heap}) (local.get $case) (local.get $a) (local.get $a_len) (local.get $b) (local.get $b_len))
+(global.set $count (i32.add (global.get $count) (i32.const 1)))
+(call $run_listener (local.get $number) (local.get $delivery)))
 "#,
-            interface(handlers, version)
+            interface(&format!("handlers{form}"), version),
+            interface(&format!("listeners{form}"), version)
         ));
     }
     if !guest.channels.is_empty() {
-        let listeners = if guest.asynchronous || guest.mixed_forms {
-            "listeners-async"
-        } else {
-            "listeners"
-        };
-        code.push_str(&format!(
-            r#"(func (export "{}#deliver") (param $number i32) (param $delivery i32)
-(param $kind i32) (param $kind_len i32) (param $data i32) (param $data_len i32) (result i32)
-(call $receive (i32.const {heap}) (local.get $kind) (local.get $kind_len) (local.get $data) (local.get $data_len))
-(global.set $count (i32.add (global.get $count) (i32.const 1)))
-(call $run_listener (local.get $number) (local.get $delivery)))
-(func $dismiss (param $delivery i32) (if (local.get $delivery) (then (call $drop_delivery (local.get $delivery)))))
-"#,
-            interface(listeners, version)
-        ));
+        code.push_str(
+            "(func $dismiss (param $delivery i32) \
+             (if (local.get $delivery) (then (call $drop_delivery (local.get $delivery)))))\n",
+        );
     }
     let imports = imports::text(guest, version);
     let pages = heap / 65536 + 2;
@@ -84,10 +62,12 @@ pub(super) fn text(guest: &Guest, version: &str) -> String {
     )
 }
 
-impl Guest {
-    /// Whether the guest has the exports of a controller module. A guest without controllers and channels has them too.
-    fn serves(&self) -> bool {
-        self.channels.is_empty() || !self.controllers.is_empty() || self.mixed_forms
+/// The suffixes of the interfaces that the guest exports.
+fn forms(guest: &Guest) -> &'static [&'static str] {
+    match (guest.mixed_forms, guest.asynchronous) {
+        (true, _) => &["", "-async"],
+        (false, false) => &[""],
+        (false, true) => &["-async"],
     }
 }
 
@@ -111,16 +91,21 @@ fn programs_of(role: Role, programs: &[&Program], data: &mut Data) -> String {
     format!("{code}(func $run_{name} (param $number i32) (param $handle i32) (result i32)\n{dispatch}unreachable)\n")
 }
 
-fn declare(guest: &Guest, interface: &str, function: &str, declared: Span) -> String {
+fn describe(guest: &Guest, version: &str, declared: &Manifest) -> String {
+    let at = declared.at;
     let body = match guest.discovery {
-        Discovery::Declares => format!(
-            "(i32.store (i32.const {RETURN}) (i32.const {})) (i32.store (i32.const {}) (i32.const {})) (i32.const {RETURN})",
-            declared.at,
-            RETURN + 4,
-            declared.len
-        ),
+        Discovery::Declares => format!("(i32.const {at})"),
         Discovery::Traps => "unreachable".to_owned(),
         Discovery::Loops => "(loop $forever (br $forever)) unreachable".to_owned(),
+        Discovery::Differs => {
+            let last = declared.path.at + declared.path.len - 1;
+            format!(
+                "(i32.store8 (i32.const {last}) (i32.add (i32.const 1) (i32.load8_u (i32.const {last})))) (i32.const {at})"
+            )
+        }
     };
-    format!("(func (export \"{interface}#{function}\") (result i32) {body})\n")
+    format!(
+        "(func (export \"{}#describe\") (result i32) {body})\n",
+        interface("manifest", version)
+    )
 }

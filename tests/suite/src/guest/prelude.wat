@@ -44,16 +44,29 @@
 
   (func $clear (global.set $text_len (i32.const 0)))
 
-  ;; Starts a listener: resets the heap and keeps the payload, which the host has just stored there. Moves the payload to
-  ;; the start of the heap, the content type first, as the host laid it out; the data becomes the text.
-  (func $receive (param $base i32) (param $kind i32) (param $kind_len i32) (param $data i32) (param $data_len i32)
-    (memory.copy (local.get $base) (local.get $kind) (local.get $kind_len))
-    (global.set $kind (local.get $base))
-    (global.set $kind_len (local.get $kind_len))
-    (global.set $text (i32.add (local.get $base) (local.get $kind_len)))
-    (global.set $text_len (local.get $data_len))
-    (memory.copy (global.get $text) (local.get $data) (local.get $data_len))
-    (global.set $heap (i32.add (global.get $text) (local.get $data_len))))
+  ;; Starts a listener: resets the heap and keeps the payload, which the host has just stored there; its data becomes the
+  ;; text. JSON (case 0) has its text in `$a`, other content its type in `$a` and its data in `$b`. Everything moves to the
+  ;; start of the heap in the host's order.
+  (func $receive (param $base i32) (param $case i32) (param $a i32) (param $a_len i32) (param $b i32) (param $b_len i32)
+    (memory.copy (local.get $base) (local.get $a) (local.get $a_len))
+    (global.set $text (local.get $base))
+    (global.set $text_len (local.get $a_len))
+    (global.set $kind_len (i32.const 0))
+    (if (local.get $case)
+      (then
+        (global.set $kind (local.get $base))
+        (global.set $kind_len (local.get $a_len))
+        (global.set $text (i32.add (local.get $base) (local.get $a_len)))
+        (global.set $text_len (local.get $b_len))
+        (memory.copy (global.get $text) (local.get $b) (local.get $b_len))))
+    (global.set $heap (i32.add (global.get $text) (global.get $text_len))))
+
+  ;; Makes the data of the payload that an import stored the text.
+  (func $say_payload
+    (call $clear)
+    (if (i32.load8_u (i32.const 68))
+      (then (call $say (i32.load (i32.const 80)) (i32.load (i32.const 84))))
+      (else (call $say (i32.load (i32.const 72)) (i32.load (i32.const 76))))))
 
   ;; Appends the text that an import stored.
   (func $say_string (call $say (i32.load (i32.const 64)) (i32.load (i32.const 68))))
@@ -64,7 +77,7 @@
       (then (call $say (i32.load (i32.const 68)) (i32.load (i32.const 72))))
       (else (call $say (local.get $none) (local.get $none_len)))))
 
-  ;; Appends the list of pairs that an import stored, one line each.
+  ;; Appends the list of properties or headers that an import stored, one line each.
   (func $say_pairs (param $equals i32) (param $line_end i32)
     (local $at i32)
     (local $end i32)
@@ -88,7 +101,7 @@
     (if (local.get $with_message)
       (then
         (call $say (local.get $colon) (i32.const 2))
-        (call $say (i32.load (i32.const 80)) (i32.load (i32.const 84))))))
+        (call $say (i32.load (i32.const 88)) (i32.load (i32.const 92))))))
 
   ;; Appends a number below 10,000,000,000 in decimal.
   (func $say_number (param $value i32)

@@ -19,6 +19,7 @@ pub struct Program {
     pub(crate) steps: Vec<Step>,
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, Vec<u8>)>,
+    pub(crate) details: Option<String>,
     pub(crate) end: End,
 }
 
@@ -33,6 +34,20 @@ pub enum Step {
     Path,
     /// Appends the query, or `(none)`.
     Query,
+    /// Appends the scheme.
+    Scheme,
+    /// Appends the authority, or `(none)`.
+    Authority,
+    /// Appends the version of HTTP.
+    HttpVersion,
+    /// Appends the address of the client, or `(none)`.
+    RemoteAddress,
+    /// Appends the time of the request's arrival, in seconds since 1970.
+    ReceivedAt,
+    /// Appends the deadline of the request, in a listener of the event, in seconds since 1970, or `(none)`.
+    Deadline,
+    /// Appends `cancelled` if nobody waits for the reply, in a listener for the value.
+    Cancelled,
     /// Appends a path parameter, or `(none)`.
     Param(String),
     /// Appends `name=value` and a line end for each path parameter.
@@ -51,6 +66,8 @@ pub enum Step {
     SetExtension(String),
     /// Appends the whole request body, or `failed <code>`.
     Body,
+    /// Appends the whole request body as text, or `failed <code>`.
+    BodyText,
     /// Appends the number of runs of handlers and listeners in this instance.
     Count,
     /// Calls an event with the text as payload; the text becomes the result, or `failed <code>: <message>`.
@@ -85,8 +102,12 @@ pub enum Step {
     PayloadType,
     /// Writes the text to the log at level info, and empties it.
     Log,
+    /// The same with fields.
+    LogWith(Vec<(String, String)>),
     /// Reports the text to the host as the message of a panic, and empties the text.
     Panicked,
+    /// The same with the type of the exception, and with frames: function, file and line of each.
+    PanickedAt(&'static str, Vec<(&'static str, &'static str, u32)>),
 }
 
 /// The kind of reply that the text becomes.
@@ -110,7 +131,7 @@ pub enum End {
     Reply(ReplyBody),
     /// The request ends with an error; the text is its message. Handlers only.
     Throw(u16),
-    /// The text is the result, of that content type. Listeners only.
+    /// The text is the result, of that content type, as bytes. Listeners only.
     Result(&'static str),
     /// The listener fails with that code and status; the text is the message. Listeners only.
     Fail(&'static str, u16),
@@ -136,6 +157,7 @@ impl Default for Program {
             steps: Vec::new(),
             status: 200,
             headers: Vec::new(),
+            details: None,
             end: End::Reply(ReplyBody::Text),
         }
     }
@@ -214,10 +236,17 @@ impl Program {
         self
     }
 
-    /// Adds a header to the reply.
+    /// Adds a header to the reply, or to the error that ends the program.
     #[must_use]
     pub fn header(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
         self.headers.push((name.to_owned(), value.as_ref().to_vec()));
+        self
+    }
+
+    /// Sets the details of the error that ends the program.
+    #[must_use]
+    pub fn details(mut self, details: &str) -> Self {
+        self.details = Some(details.to_owned());
         self
     }
 

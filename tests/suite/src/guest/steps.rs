@@ -1,7 +1,7 @@
 //! The code of each step.
 
 use super::ends;
-use super::layout::{Data, RESULT, Span};
+use super::layout::{Data, RESULT, Record, Span};
 use super::program::{Program, Step};
 
 /// The role of a program: a handler has a context, a listener a delivery.
@@ -75,10 +75,24 @@ fn code(role: Role, step: &Step, data: &mut Data) -> String {
         ),
         Step::RequestId => string("request_id"),
         Step::Route => string("route"),
-        Step::Query => format!(
-            "(call $query (local.get $ctx) (i32.const {RESULT})) {}",
-            say_option(data)
+        Step::Scheme => string("scheme"),
+        Step::HttpVersion => string("http_version"),
+        Step::Authority => optional("authority", data),
+        Step::RemoteAddress => optional("remote_address", data),
+        Step::ReceivedAt => format!(
+            "(call $received_at (local.get $ctx) (i32.const {RESULT})) \
+             (call $say_number (i32.wrap_i64 (i64.load (i32.const {RESULT}))))"
         ),
+        Step::Deadline => deadline(role, data),
+        Step::Cancelled => {
+            let cancelled = match role {
+                Role::Handler => "cancelled",
+                Role::Listener => "cancelled_on",
+            };
+            let say = push(data.bytes("cancelled"));
+            format!("(if (call ${cancelled} {}) (then (call $say {say})))", role.door())
+        }
+        Step::Query => optional("query", data),
         Step::Param(name) => named("param", name, data),
         Step::Header(name) => named("header", name, data),
         Step::Extension(key) => named("extension", key, data),
@@ -90,17 +104,8 @@ fn code(role: Role, step: &Step, data: &mut Data) -> String {
                 push(data.bytes(key))
             )
         }
-        Step::Body => {
-            let read = format!("(call $body (local.get $ctx) (i32.const {RESULT}))");
-            format!(
-                "{read} {}",
-                if_failed(
-                    data,
-                    false,
-                    "(call $say (i32.load (i32.const 68)) (i32.load (i32.const 72)))"
-                )
-            )
-        }
+        Step::Body => body("body", data),
+        Step::BodyText => body("body_text", data),
         Step::Count => "(call $say_number (global.get $count))".to_owned(),
         Step::Call(event) => call(role, event.as_bytes(), JSON, data),
         Step::CallBytes(event) => call(role, event, JSON, data),
@@ -128,7 +133,11 @@ fn code(role: Role, step: &Step, data: &mut Data) -> String {
         Step::Send(status) => send(*status, &[], data),
         Step::SendWith(status, headers) => send(*status, headers, data),
         Step::ThrowNow(status) => {
-            let throw = format!("(call $throw (local.get $ctx) (i32.const {status}) {TEXT} (i32.const {RESULT}))");
+            // An error, flattened: status, headers, message, details.
+            let error = format!(
+                "(i32.const {status}) (i32.const 0) (i32.const 0) {TEXT} (i32.const 0) (i32.const 0) (i32.const 0)"
+            );
+            let throw = format!("(call $throw (local.get $ctx) {error} (i32.const {RESULT}))");
             format!("{throw} {}", sent(data))
         }
         Step::Stream(status, pieces) => stream(*status, pieces, data),
@@ -149,13 +158,65 @@ fn code(role: Role, step: &Step, data: &mut Data) -> String {
             "(call $event {} (i32.const {RESULT})) (call $say_string)",
             role.delivery(step)
         ),
-        Step::PayloadType => "(call $say (global.get $kind) (global.get $kind_len))".to_owned(),
-        Step::Log => format!(
-            "(call $log (i32.const 2) {} {TEXT}) (call $clear)",
-            push(data.bytes("synthetic"))
-        ),
-        Step::Panicked => format!("(call $panicked {TEXT}) (call $clear)"),
+        Step::PayloadType => {
+            let json = push(data.bytes(JSON));
+            format!(
+                "(if (global.get $kind_len) (then (call $say (global.get $kind) (global.get $kind_len))) \
+                 (else (call $say {json})))"
+            )
+        }
+        Step::Log => log(&[], data),
+        Step::LogWith(fields) => log(fields, data),
+        Step::Panicked => panicked("(i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)"),
+        Step::PanickedAt(exception, frames) => {
+            let exception = push(data.bytes(exception));
+            let mut records = Vec::new();
+            for (function, file, line) in frames {
+                let record = Record::default().span(data.bytes(function)).span(data.bytes(file));
+                records.push(record.number(*line));
+            }
+            panicked(&format!("(i32.const 1) {exception} {}", push(data.list(&records))))
+        }
     }
+}
+
+/// Reports a crash with the text as its message; `rest` are the exception and the frames, flattened.
+fn panicked(rest: &str) -> String {
+    format!("(call $panicked {TEXT} {rest}) (call $clear)")
+}
+
+fn log(fields: &[(String, String)], data: &mut Data) -> String {
+    let target = push(data.bytes("synthetic"));
+    let fields = push(data.properties(fields));
+    format!("(call $log (i32.const 2) {target} {TEXT} {fields}) (call $clear)")
+}
+
+fn body(import: &str, data: &mut Data) -> String {
+    let say = "(call $say (i32.load (i32.const 68)) (i32.load (i32.const 72)))";
+    format!(
+        "(call ${import} (local.get $ctx) (i32.const {RESULT})) {}",
+        if_failed(data, false, say)
+    )
+}
+
+fn optional(import: &str, data: &mut Data) -> String {
+    format!(
+        "(call ${import} (local.get $ctx) (i32.const {RESULT})) {}",
+        say_option(data)
+    )
+}
+
+fn deadline(role: Role, data: &mut Data) -> String {
+    let deadline = match role {
+        Role::Handler => "deadline",
+        Role::Listener => "deadline_on",
+    };
+    format!(
+        "(call ${deadline} {} (i32.const {RESULT})) (if (i32.load8_u (i32.const {RESULT})) \
+         (then (call $say_number (i32.wrap_i64 (i64.load (i32.const 72))))) (else (call $say {})))",
+        role.door(),
+        push(data.bytes("(none)"))
+    )
 }
 
 fn call(role: Role, event: &[u8], content_type: &str, data: &mut Data) -> String {
@@ -169,8 +230,7 @@ fn call(role: Role, event: &[u8], content_type: &str, data: &mut Data) -> String
         push(data.bytes(event)),
         payload(content_type, data)
     );
-    let take = "(call $clear) (call $say (i32.load (i32.const 76)) (i32.load (i32.const 80)))";
-    format!("{call} {}", if_failed(data, true, take))
+    format!("{call} {}", if_failed(data, true, "(call $say_payload)"))
 }
 
 fn send(status: u16, headers: &[(String, Vec<u8>)], data: &mut Data) -> String {
@@ -201,13 +261,15 @@ fn pairs(import: &str, data: &mut Data) -> String {
     )
 }
 
-/// A payload, flattened. An empty text becomes the JSON text `null`.
+/// A payload, flattened: JSON as a text, where an empty one becomes `null`; everything else as bytes with its type.
 fn payload(content_type: &str, data: &mut Data) -> String {
-    let (kind, null) = (push(data.bytes(content_type)), data.bytes("null"));
+    if content_type != JSON {
+        return format!("(i32.const 1) {} {TEXT}", push(data.bytes(content_type)));
+    }
     format!(
-        "{kind} (select (global.get $text) (i32.const {}) (global.get $text_len)) \
-         (select (global.get $text_len) (i32.const 4) (global.get $text_len))",
-        null.at
+        "(i32.const 0) (select (global.get $text) (i32.const {}) (global.get $text_len)) \
+         (select (global.get $text_len) (i32.const 4) (global.get $text_len)) (i32.const 0) (i32.const 0)",
+        data.bytes("null").at
     )
 }
 

@@ -90,7 +90,7 @@ impl Run {
             Step::HandOver(event) => {
                 let payload = self.payload(JSON);
                 let context = self.context.take().expect("a context to hand over");
-                self.text = failed(context.hand_over(event, payload), "");
+                self.text = failed(context.hand_over_raw(event, payload), "");
             }
             Step::Send(status) => self.send(*status, &[]),
             Step::SendWith(status, headers) => self.send(*status, headers),

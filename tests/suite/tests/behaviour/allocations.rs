@@ -1,18 +1,17 @@
 //! The number of allocations of a request, for each kind of request. The test's thread polls the request to its end,
-//! without tokio, so that only the request's own allocations are counted.
+//! without tokio, so that only the request's own allocations are counted. One of them is the text of the id that the reply
+//! carries; a request with an id of its own saves it.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
-use std::sync::Arc;
 
 use anyhow::{Result, ensure};
-use http::Request;
+use http::{HeaderValue, Request};
 use pointwork::{App, Body, Context, Delivery, Failure, Payload};
-use pointwork_core::Router;
 use pointwork_suite::guest::{Controller, Guest, Program};
 use tracing::subscriber::{NoSubscriber, with_default};
 
-use crate::{direct, trials};
+use crate::trials;
 
 trials! {
     the_allocations_of_a_request_are_as_counted,
@@ -50,14 +49,19 @@ unsafe impl GlobalAlloc for Counting {
 }
 
 /// The fewest allocations of ten requests: the first ones fill caches and make instances.
-fn allocations(router: &Arc<Router>, path: &str) -> Result<usize> {
+fn allocations(app: &App, path: &str, id: Option<&'static str>) -> Result<usize> {
     let mut least = usize::MAX;
     for _ in 0..10 {
-        let request = Request::get(path).header("host", "test").body(Body::empty())?;
+        let mut request = Request::get(path).header("host", "test").body(Body::empty())?;
+        if let Some(id) = id {
+            request
+                .headers_mut()
+                .insert("x-request-id", HeaderValue::from_static(id));
+        }
         // Other tests collect the log, which allocates.
         let count = with_default(NoSubscriber::default(), || {
             let before = ALLOCATIONS.get();
-            let reply = futures_executor::block_on(router.respond(None, request));
+            let reply = futures_executor::block_on(app.handle(request));
             let count = ALLOCATIONS.get() - before;
             drop(reply);
             count
@@ -83,19 +87,20 @@ async fn the_allocations_of_a_request_are_as_counted() -> Result<()> {
             .get(":id", Program::new().param("id"))
             .get(":id/call", Program::new().call("quiet:hear")),
     );
-    app.load("wasm", guest.build()).await?;
-    let router = direct::router(&app)?;
+    app.module("wasm").bytes(guest.build()).load().await?;
     let mut complaints = Vec::new();
     for (kind, path, expected) in [
-        ("no route", "/nowhere", 5),
-        ("native handler", "/native/42", 6),
-        ("native handler that calls an event", "/native/42/call", 7),
-        ("handler of a module", "/wasm/42", 14),
-        ("handler of a module that calls an event", "/wasm/42/call", 20),
+        ("no route", "/nowhere", 6),
+        ("native handler", "/native/42", 7),
+        ("native handler that calls an event", "/native/42/call", 8),
+        ("handler of a module", "/wasm/42", 13),
+        ("handler of a module that calls an event", "/wasm/42/call", 17),
     ] {
-        let count = allocations(&router, path)?;
-        if count != expected {
-            complaints.push(format!("{kind}: {count} allocations, expected {expected}"));
+        for (id, expected) in [(None, expected), (Some("mine-1"), expected - 1)] {
+            let count = allocations(&app, path, id)?;
+            if count != expected {
+                complaints.push(format!("{kind}, id {id:?}: {count} allocations, expected {expected}"));
+            }
         }
     }
     ensure!(complaints.is_empty(), "{}", complaints.join("; "));

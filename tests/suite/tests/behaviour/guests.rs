@@ -1,22 +1,24 @@
 //! Tests of the suite's own guests: they are components of the contract, and the malformed ones have the intended
 //! fault.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context as _, Result, ensure};
 use pointwork_suite::fixtures::{Fixture, Fixtures};
 use pointwork_suite::guest::{
-    Channel, Controller, End, Guest, Program, ReplyBody, Step, core_module, foreign_component, truncated_component,
+    Channel, Controller, End, Guest, Program, ReplyBody, Step, contract, core_module, foreign_component,
+    truncated_component,
 };
 use pointwork_wire_tests::message;
 use wit_component::DecodedWasm;
+use wit_parser::{Resolve, WorldId, WorldItem, WorldKey};
 
 use crate::trials;
 
 trials! {
-    a_synthetic_guest_is_a_controller_module,
-    the_asynchronous_form_exports_its_own_handlers,
-    waiting_functions_come_from_the_interfaces_of_the_form,
-    a_guest_of_channels_alone_is_a_channel_module,
-    a_guest_of_both_is_a_full_module,
+    a_synthetic_guest_is_a_module,
+    the_asynchronous_form_has_interfaces_of_its_own,
+    a_guest_imports_every_function_of_its_world,
     a_guest_may_mix_two_forms,
     a_channel_may_be_malformed,
     an_end_of_the_other_role_is_a_mistake_of_the_test,
@@ -24,9 +26,9 @@ trials! {
     a_guest_may_import_what_it_must_not,
     a_truncated_component_validates_and_lacks_exports,
     the_malformed_ones_are_malformed_as_meant,
-    the_hand_written_guest_is_a_controller_module,
-    the_rust_guests_with_channels_are_full_modules,
-    the_javascript_guest_is_a_controller_module,
+    the_hand_written_guest_is_a_module,
+    the_rust_guests_are_modules,
+    the_javascript_guest_is_a_module,
 }
 
 /// The imports and exports of a component, sorted.
@@ -46,16 +48,37 @@ fn interfaces(component: &[u8]) -> (Vec<String>, Vec<String>) {
     )
 }
 
-const IMPORTS: [&str; 3] = [
-    "pointwork:module/context@0.1.0",
-    "pointwork:module/log@0.1.0",
-    "pointwork:module/types@0.1.0",
+const IMPORTS: [&str; 4] = [
+    "pointwork:module/context@0.2.0",
+    "pointwork:module/events@0.2.0",
+    "pointwork:module/log@0.2.0",
+    "pointwork:module/types@0.2.0",
 ];
-const EXPORTS: [&str; 2] = ["pointwork:module/handlers@0.1.0", "pointwork:module/routes@0.1.0"];
+const EXPORTS: [&str; 3] = [
+    "pointwork:module/handlers@0.2.0",
+    "pointwork:module/listeners@0.2.0",
+    "pointwork:module/manifest@0.2.0",
+];
+
+/// The interfaces that a module of the asynchronous form imports.
+const IMPORTS_ASYNC: [&str; 6] = ["context", "context-async", "events", "events-async", "log", "types"];
+
+/// The functions that a guest of the asynchronous form imports from `context-async` and `events-async` instead.
+const WAITING: [&str; 7] = [
+    "[method]context.body",
+    "[method]context.text",
+    "[method]context.call",
+    "[method]body-reader.read",
+    "[method]body-writer.write",
+    "[method]body-writer.finish",
+    "[method]delivery.call",
+];
+
+const EXPORTS_ASYNC: [&str; 3] = ["handlers-async", "listeners-async", "manifest"];
 
 /// The full names of interfaces of the contract, sorted.
 fn of_the_contract(names: &[&str]) -> Vec<String> {
-    let full = names.iter().map(|name| format!("pointwork:module/{name}@0.1.0"));
+    let full = names.iter().map(|name| format!("pointwork:module/{name}@0.2.0"));
     let mut full: Vec<_> = full.collect();
     full.sort();
     full
@@ -70,6 +93,13 @@ fn common_steps() -> Program {
         .step(Step::Method)
         .step(Step::Path)
         .step(Step::Query)
+        .step(Step::Scheme)
+        .step(Step::Authority)
+        .step(Step::HttpVersion)
+        .step(Step::RemoteAddress)
+        .step(Step::ReceivedAt)
+        .step(Step::Deadline)
+        .step(Step::Cancelled)
         .step(Step::Params)
         .step(Step::Headers)
         .step(Step::RequestId)
@@ -77,6 +107,7 @@ fn common_steps() -> Program {
         .step(Step::Extension("e".to_owned()))
         .step(Step::SetExtension("e".to_owned()))
         .step(Step::Body)
+        .step(Step::BodyText)
         .step(Step::Count)
         .call("a:b")
         .step(Step::CallBytes(vec![0xff]))
@@ -89,7 +120,9 @@ fn common_steps() -> Program {
         .step(Step::Finish)
         .step(Step::Echo)
         .step(Step::Log)
+        .step(Step::LogWith(vec![("a".to_owned(), "1".to_owned())]))
         .step(Step::Panicked)
+        .step(Step::PanickedAt("Error", vec![("f", "f.rs", 7)]))
         .step(Step::HandOver("a:b".to_owned()))
 }
 
@@ -138,61 +171,55 @@ fn channel() -> Channel {
     })
 }
 
-async fn a_synthetic_guest_is_a_controller_module() -> Result<()> {
-    assert_eq!(
-        interfaces(&everything().build()),
-        (IMPORTS.map(String::from).to_vec(), EXPORTS.map(String::from).to_vec())
-    );
+async fn a_synthetic_guest_is_a_module() -> Result<()> {
+    let of_the_form = (IMPORTS.map(String::from).to_vec(), EXPORTS.map(String::from).to_vec());
+    assert_eq!(interfaces(&everything().build()), of_the_form);
+    assert_eq!(interfaces(&everything().channel(channel()).build()), of_the_form);
     Ok(())
 }
 
-async fn the_asynchronous_form_exports_its_own_handlers() -> Result<()> {
-    let (_, exports) = interfaces(&everything().asynchronous().build());
-    assert_eq!(
-        exports,
-        ["pointwork:module/handlers-async@0.1.0", "pointwork:module/routes@0.1.0"]
-    );
+async fn the_asynchronous_form_has_interfaces_of_its_own() -> Result<()> {
+    let (imports, exports) = interfaces(&everything().channel(channel()).asynchronous().build());
+    assert_eq!(imports, of_the_contract(&IMPORTS_ASYNC));
+    assert_eq!(exports, of_the_contract(&EXPORTS_ASYNC));
     Ok(())
 }
 
-async fn waiting_functions_come_from_the_interfaces_of_the_form() -> Result<()> {
-    let (imports, _) = interfaces(&everything().asynchronous().build());
-    assert_eq!(imports, of_the_contract(&["context", "context-async", "log", "types"]));
-    Ok(())
+/// The imported functions of a world, with their interfaces.
+fn functions(resolve: &Resolve, world: WorldId) -> BTreeSet<String> {
+    let imports = &resolve.worlds[world].imports;
+    let of_interface = |(key, item): (&WorldKey, &WorldItem)| {
+        let WorldItem::Interface { id, .. } = item else {
+            panic!("a bare import")
+        };
+        let interface = resolve.name_world_key(key);
+        let names = resolve.interfaces[*id].functions.keys();
+        names.map(|name| format!("{interface} {name}")).collect::<Vec<_>>()
+    };
+    imports.iter().flat_map(of_interface).collect()
 }
 
-async fn a_guest_of_channels_alone_is_a_channel_module() -> Result<()> {
-    let guest = Guest::new().channel(channel());
-    let (imports, exports) = interfaces(&guest.build());
-    assert_eq!(imports, of_the_contract(&["context", "events", "log", "types"]));
-    assert_eq!(exports, of_the_contract(&["channels", "listeners"]));
-    let (imports, exports) = interfaces(&guest.asynchronous().build());
-    let both = ["context", "context-async", "events", "events-async", "log", "types"];
-    assert_eq!(imports, of_the_contract(&both));
-    assert_eq!(exports, of_the_contract(&["channels", "listeners-async"]));
-    Ok(())
-}
-
-async fn a_guest_of_both_is_a_full_module() -> Result<()> {
+async fn a_guest_imports_every_function_of_its_world() -> Result<()> {
     let guest = everything().channel(channel());
-    let (imports, exports) = interfaces(&guest.build());
-    assert_eq!(imports, of_the_contract(&["context", "events", "log", "types"]));
-    assert_eq!(
-        exports,
-        of_the_contract(&["channels", "handlers", "listeners", "routes"])
-    );
-    let (_, exports) = interfaces(&guest.asynchronous().build());
-    let both = ["channels", "handlers-async", "listeners-async", "routes"];
-    assert_eq!(exports, of_the_contract(&both));
+    for (guest, world) in [(guest.clone(), "module"), (guest.asynchronous(), "module-async")] {
+        let DecodedWasm::Component(resolve, id) = wit_component::decode(&guest.build())? else {
+            panic!("a WIT package instead of a component");
+        };
+        let (contract, of_contract) = contract(world)?;
+        let mut all = functions(&contract, of_contract);
+        if world == "module-async" {
+            // The waiting functions are in two interfaces, and a guest uses one of each.
+            all.retain(|name| !WAITING.iter().any(|waiting| name.ends_with(waiting)));
+        }
+        assert_eq!(functions(&resolve, id), all, "{world}");
+    }
     Ok(())
 }
 
 async fn a_guest_may_mix_two_forms() -> Result<()> {
     let (_, exports) = interfaces(&everything().channel(channel()).mixed_forms().build());
-    assert_eq!(
-        exports,
-        of_the_contract(&["channels", "handlers", "listeners-async", "routes"])
-    );
+    let both = ["handlers", "handlers-async", "listeners", "listeners-async", "manifest"];
+    assert_eq!(exports, of_the_contract(&both));
     Ok(())
 }
 
@@ -223,10 +250,7 @@ async fn an_end_of_the_other_role_is_a_mistake_of_the_test() -> Result<()> {
 
 async fn a_guest_may_be_of_another_contract_version() -> Result<()> {
     let (_, exports) = interfaces(&everything().contract_version("9.0.0").build());
-    assert_eq!(
-        exports,
-        ["pointwork:module/handlers@9.0.0", "pointwork:module/routes@9.0.0"]
-    );
+    assert_eq!(exports, EXPORTS.map(|export| export.replace("0.2.0", "9.0.0")));
     Ok(())
 }
 
@@ -262,7 +286,7 @@ async fn fixture(fixture: Fixture) -> Vec<u8> {
         .to_vec()
 }
 
-async fn the_hand_written_guest_is_a_controller_module() -> Result<()> {
+async fn the_hand_written_guest_is_a_module() -> Result<()> {
     let (imports, exports) = interfaces(&fixture(Fixture::Wat).await);
     assert!(
         imports.iter().all(|import| IMPORTS.contains(&import.as_str())),
@@ -272,19 +296,15 @@ async fn the_hand_written_guest_is_a_controller_module() -> Result<()> {
     Ok(())
 }
 
-async fn the_rust_guests_with_channels_are_full_modules() -> Result<()> {
+async fn the_rust_guests_are_modules() -> Result<()> {
     let (_, exports) = interfaces(&fixture(Fixture::RustChannels).await);
-    assert_eq!(
-        exports,
-        of_the_contract(&["channels", "handlers", "listeners", "routes"])
-    );
+    assert_eq!(exports, EXPORTS);
     let (_, exports) = interfaces(&fixture(Fixture::RustChannelsAsync).await);
-    let both = ["channels", "handlers-async", "listeners-async", "routes"];
-    assert_eq!(exports, of_the_contract(&both));
+    assert_eq!(exports, of_the_contract(&EXPORTS_ASYNC));
     Ok(())
 }
 
-async fn the_javascript_guest_is_a_controller_module() -> Result<()> {
+async fn the_javascript_guest_is_a_module() -> Result<()> {
     let (imports, exports) = interfaces(&fixture(Fixture::Js).await);
     assert_eq!(imports, IMPORTS, "no WASI import is left");
     assert!(

@@ -5,8 +5,8 @@ mod allocations;
 mod coverage;
 mod differences;
 mod differential;
-mod direct;
 mod guests;
+mod in_process;
 mod judge;
 mod mounting;
 mod without_tokio;
@@ -61,6 +61,7 @@ fn main() -> ExitCode {
         differences::all(),
         differential::all(),
         guests::all(),
+        in_process::all(),
         judge::all(),
         mounting::all(),
         without_tokio::all(),

@@ -1,97 +1,254 @@
-//! An application inside a server that its user already has: the adapter's service beside the user's own routes, with
-//! the user's own middleware around it (spec A9), and a prefix that is set twice (spec G6).
+//! Mounting as the application sees it: the paths that modules may claim, routes that a mount cannot serve, and an adapter
+//! that is connected twice (spec A9, A10, G6). `examples/mount` runs a program for each framework and way of mounting, and
+//! `tests/wire` has the rules of each framework.
 
 use std::convert::Infallible;
-use std::net::SocketAddr;
 
-use anyhow::Result;
-use http::{HeaderValue, Request, Response, Uri};
-use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::{Service, service_fn};
-use hyper_util::rt::TokioIo;
-use pointwork::{App, Body, ConnectOptions, Context, Extensions};
-use pointwork_hyper::{Hyper, HyperService};
-use pointwork_suite::client::Client;
-use tokio::net::TcpListener;
+use anyhow::{Context as _, Result};
+use http::{Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, Empty};
+use hyper::body::Bytes;
+use pointwork::{App, AppOptions, ConnectOptions, Context, ServerRefused, StateDirectory};
+use pointwork_hyper::{Hyper, HyperLayer};
+use pointwork_suite::guest::{Controller, Guest, Program};
+use tower::{Layer as _, ServiceExt as _, service_fn};
 
 use crate::trials;
 
 trials! {
-    the_users_own_routes_and_middleware_stand_around_the_application,
+    a_module_that_claims_another_path_is_refused,
+    a_swap_that_claims_another_path_is_refused,
+    a_claim_is_compared_segment_by_segment,
+    a_claim_begins_after_the_global_prefix,
+    a_module_that_is_loaded_already_is_held_back_and_named,
+    a_module_of_the_state_directory_is_held_back_at_a_restart,
+    a_claim_with_a_parameter_is_refused,
+    a_route_outside_the_prefix_is_shown_as_unavailable,
+    an_adapter_is_connected_once,
+    in_front_of_itself_the_outer_one_answers,
     a_prefix_given_to_the_application_and_to_the_mount_doubles_the_path,
 }
 
-/// The user's server: a route of its own, the application under `/api`, and a middleware that adds the user to every
-/// request and a mark to every reply.
-async fn serve(application: HyperService, strip: bool) -> Result<SocketAddr> {
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let address = listener.local_addr()?;
-    tokio::spawn(async move {
-        while let Ok((stream, _)) = listener.accept().await {
-            let application = application.clone();
-            let service = service_fn(move |request| middleware(application.clone(), strip, request));
-            tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
-        }
+/// A module with GET routes at these paths, which reply with their path.
+fn module(paths: &[&str]) -> Vec<u8> {
+    let things = paths.iter().fold(Controller::new("Things", "/"), |things, path| {
+        things.get(path, Program::text(path))
     });
-    Ok(address)
+    Guest::of(things).build()
 }
 
-async fn middleware(
-    application: HyperService,
-    strip: bool,
-    mut request: Request<Incoming>,
-) -> Result<Response<Body>, Infallible> {
-    let user = Extensions::default();
-    user.set("user", "ada");
-    request.extensions_mut().insert(user);
-    let mut reply = match request.uri().path().strip_prefix("/api") {
-        Some(rest) if strip => {
-            let rest = rest.parse::<Uri>().unwrap_or_default();
-            *request.uri_mut() = rest;
-            application.call(request).await?
-        }
-        Some(_) => application.call(request).await?,
-        None => Response::new(Body::from("the user's own")),
-    };
-    reply.headers_mut().insert("x-mine", HeaderValue::from_static("yes"));
-    Ok(reply)
+fn claiming(claims: &[&str]) -> ConnectOptions {
+    ConnectOptions::new().claims(claims.iter().copied())
 }
 
-async fn application(prefix: &str) -> Result<(App, Hyper)> {
+/// The status and the text of the reply to a GET, behind a layer; the service inside answers 404 with `theirs`.
+async fn get(layer: &HyperLayer, target: &str) -> Result<(u16, String)> {
+    let theirs = service_fn(async |_: Request<Empty<Bytes>>| {
+        let mut reply = Response::new("theirs".to_owned());
+        *reply.status_mut() = StatusCode::NOT_FOUND;
+        Ok::<_, Infallible>(reply)
+    });
+    let request = Request::get(target).header("host", "a").body(Empty::new())?;
+    let reply = layer.layer(theirs).oneshot(request).await?;
+    let status = reply.status().as_u16();
+    let body = reply
+        .into_body()
+        .collect()
+        .await
+        .map_err(|error| anyhow::anyhow!(error))?;
+    Ok((status, String::from_utf8(body.to_bytes().to_vec())?))
+}
+
+/// The error with its causes.
+fn story(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
+async fn a_module_that_claims_another_path_is_refused() -> Result<()> {
     let (app, hyper) = (App::new()?, Hyper::new());
-    app.set_global_prefix(prefix)?;
-    app.get("user/:id", |ctx: Context| async move {
-        let user = ctx.extension("user").unwrap_or_default();
-        format!("{user} at {} with {}", ctx.path(), ctx.param("id").unwrap_or_default())
-    })?;
-    app.connect_to(hyper.clone(), ConnectOptions::new())?;
-    Ok((app, hyper))
-}
-
-async fn the_users_own_routes_and_middleware_stand_around_the_application() -> Result<()> {
-    let (_app, hyper) = application("api").await?;
-    let client = Client::new(serve(hyper.service(), false).await?);
-    let own = client.get("/own").await?;
-    assert_eq!(
-        (own.text().as_str(), own.header("x-mine").as_deref()),
-        ("the user's own", Some("yes"))
-    );
-    let ours = client.get("/api/user/7").await?;
-    assert_eq!(ours.text(), "ada at /api/user/7 with 7");
-    assert_eq!(ours.header("x-mine").as_deref(), Some("yes"));
-    let missing = client.get("/api/nothing").await?;
-    assert_eq!(
-        (missing.status, missing.header("x-mine").as_deref()),
-        (404, Some("yes"))
-    );
+    app.connect_to(hyper.clone(), claiming(&["shop"]))?;
+    app.module("m").bytes(module(&["shop", "shop/:id"])).load().await?;
+    let error = app.module("other").bytes(module(&["login"])).load().await.unwrap_err();
+    let story = story(&error);
+    for part in ["`other`", "GET /login", "Things.login", "`hyper`", "`/shop`"] {
+        assert!(story.contains(part), "`{part}` is not in: {story}");
+    }
+    // The restriction is for modules: a native route of the application is its own.
+    app.get("login", |_: Context| async { "native" })?;
+    let layer = hyper.in_front();
+    assert_eq!(get(&layer, "/shop/7").await?, (200, "shop/:id".to_owned()));
+    assert_eq!(get(&layer, "/login").await?, (200, "native".to_owned()));
     Ok(())
 }
 
+async fn a_swap_that_claims_another_path_is_refused() -> Result<()> {
+    let (app, hyper) = (App::new()?, Hyper::new());
+    app.connect_to(hyper.clone(), claiming(&["shop"]))?;
+    app.module("m").bytes(module(&["shop"])).load().await?;
+    for path in ["login", ":any", "*rest", "/"] {
+        let error = app.module("m").bytes(module(&["shop", path])).swap().await.unwrap_err();
+        assert!(
+            story(&error).contains("modules may not claim"),
+            "{path}: {}",
+            story(&error)
+        );
+    }
+    let layer = hyper.in_front();
+    assert_eq!(get(&layer, "/shop").await?.0, 200);
+    assert_eq!(get(&layer, "/login").await?, (404, "theirs".to_owned()));
+    Ok(())
+}
+
+async fn a_claim_is_compared_segment_by_segment() -> Result<()> {
+    let app = App::new()?;
+    app.connect_to(Hyper::new(), claiming(&["admin/reports", "caf%C3%A9"]))?;
+    for (number, (path, allowed)) in [
+        ("admin/reports", true),
+        ("admin/reports/:id", true),
+        ("café", true),
+        ("admin", false),
+        ("admin/reportsx", false),
+        ("admin/:what", false),
+        ("adminreports", false),
+        ("x/admin/reports", false),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let loaded = app.module(format!("m{number}")).bytes(module(&[path])).load().await;
+        assert_eq!(loaded.is_ok(), allowed, "{path}");
+    }
+    Ok(())
+}
+
+async fn a_claim_begins_after_the_global_prefix() -> Result<()> {
+    let (app, hyper) = (App::new()?, Hyper::new());
+    app.connect_to(hyper.clone(), claiming(&["shop"]).prefix("api"))?;
+    app.module("m").bytes(module(&["shop"])).load().await?;
+    assert!(app.module("n").bytes(module(&["api/shop"])).load().await.is_err());
+    assert_eq!(get(&hyper.below(), "/api/shop").await?.0, 200);
+    Ok(())
+}
+
+async fn a_module_that_is_loaded_already_is_held_back_and_named() -> Result<()> {
+    let (app, hyper) = (App::new()?, Hyper::new());
+    let (refusals, mut refused) = tokio::sync::mpsc::unbounded_channel();
+    app.channel("server").on(ServerRefused, move |refusal| {
+        let _ = refusals.send(refusal);
+        async {}
+    })?;
+    app.module("shop").bytes(module(&["shop"])).load().await?;
+    app.module("greedy").bytes(module(&["login"])).load().await?;
+    app.connect_to(hyper.clone(), claiming(&["shop"]))?;
+    let refusal = refused.recv().await.context("`server:refused`")?;
+    assert_eq!(refusal.module, "greedy");
+    assert!(refusal.reason.contains("GET /login"), "{}", refusal.reason);
+    assert_eq!(app.modules().len(), 1);
+    let layer = hyper.in_front();
+    assert_eq!(get(&layer, "/shop").await?.0, 200);
+    assert_eq!(get(&layer, "/login").await?, (404, "theirs".to_owned()));
+    Ok(())
+}
+
+async fn a_module_of_the_state_directory_is_held_back_at_a_restart() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let options = || Ok::<_, anyhow::Error>(AppOptions::new().state(StateDirectory::open(folder.path())?));
+    let base = module(&["shop"]);
+    {
+        let app = App::with_options(options()?)?;
+        app.connect_to(Hyper::new(), ConnectOptions::new())?;
+        app.module("shop").bytes(base.clone()).restore().await?;
+        app.module("shop").bytes(module(&["shop", "login"])).swap().await?;
+        app.close().await;
+    }
+    // Restored before the connection, and after it.
+    let app = App::with_options(options()?)?;
+    app.module("shop").bytes(base.clone()).restore().await?;
+    let hyper = Hyper::new();
+    app.connect_to(hyper.clone(), claiming(&["shop"]))?;
+    assert!(app.modules().is_empty());
+    assert_eq!(get(&hyper.in_front(), "/login").await?.1, "theirs");
+    app.close().await;
+
+    let app = App::with_options(options()?)?;
+    app.connect_to(Hyper::new(), claiming(&["shop"]))?;
+    let error = app.module("shop").bytes(base).restore().await.unwrap_err();
+    assert!(story(&error).contains("GET /login"), "{}", story(&error));
+    Ok(())
+}
+
+async fn a_claim_with_a_parameter_is_refused() -> Result<()> {
+    let app = App::new()?;
+    for claim in [":any", "*rest", "a/:b"] {
+        let error = app.connect_to(Hyper::new(), claiming(&[claim])).unwrap_err();
+        assert!(story(&error).contains(&format!("`{claim}`")), "{}", story(&error));
+    }
+    Ok(())
+}
+
+async fn a_route_outside_the_prefix_is_shown_as_unavailable() -> Result<()> {
+    let (app, hyper) = (App::new()?, Hyper::new());
+    app.get("early", |_: Context| async { "early" })?;
+    app.connect_to(hyper.clone(), ConnectOptions::new().prefix("api"))?;
+    app.get("late", |_: Context| async { "late" })?;
+    let shown = || -> Vec<_> {
+        let routes = app.routes().into_iter();
+        routes.map(|route| (route.path, route.unavailable_on)).collect()
+    };
+    let both = [("/early".to_owned(), vec![]), ("/api/late".to_owned(), vec![])];
+    assert_eq!(shown(), both, "its own server would serve both");
+    let layer = hyper.below();
+    let below = [("/early".to_owned(), vec!["hyper".to_owned()]), both[1].clone()];
+    assert_eq!(shown(), below);
+    assert_eq!(get(&layer, "/early").await?, (404, "theirs".to_owned()));
+    app.set_global_prefix("other")?
+        .get("later", |_: Context| async { "later" })?;
+    assert_eq!(app.routes()[2].unavailable_on, ["hyper"]);
+    Ok(())
+}
+
+async fn an_adapter_is_connected_once() -> Result<()> {
+    let (app, hyper) = (App::new()?, Hyper::new());
+    // A connection that was refused is none.
+    assert!(
+        app.connect_to(hyper.clone(), ConnectOptions::new().prefix("%"))
+            .is_err()
+    );
+    app.connect_to(hyper.clone(), ConnectOptions::new())?;
+    for again in [&app, &App::new()?] {
+        let error = again.connect_to(hyper.clone(), ConnectOptions::new()).unwrap_err();
+        assert!(story(&error).contains("connected before"), "{}", story(&error));
+    }
+    Ok(())
+}
+
+async fn in_front_of_itself_the_outer_one_answers() -> Result<()> {
+    let (app, hyper) = (App::new()?, Hyper::new());
+    app.get("a", |_: Context| async { "a" })?;
+    app.connect_to(hyper.clone(), ConnectOptions::new())?;
+    let theirs = service_fn(async |_: Request<Empty<Bytes>>| Ok::<_, Infallible>(Response::new("theirs".to_owned())));
+    let twice = hyper.in_front().layer(hyper.in_front().layer(theirs));
+    for (target, expected) in [("/a", "a"), ("/b", "theirs")] {
+        let request = Request::get(target).header("host", "a").body(Empty::new())?;
+        let body = twice.clone().oneshot(request).await?.into_body().collect().await;
+        let body = body.map_err(|error| anyhow::anyhow!(error))?.to_bytes();
+        assert_eq!(body, expected);
+    }
+    Ok(())
+}
+
+/// A router of the user's that takes the prefix off, and one that does not (spec G6).
 async fn a_prefix_given_to_the_application_and_to_the_mount_doubles_the_path() -> Result<()> {
-    let (_app, hyper) = application("api").await?;
-    let client = Client::new(serve(hyper.service(), true).await?);
-    assert_eq!(client.get("/api/user/7").await?.status, 404);
-    assert_eq!(client.get("/api/api/user/7").await?.status, 200);
+    let (app, hyper) = (App::new()?, Hyper::new());
+    app.set_global_prefix("api")?.get("a", |_: Context| async { "a" })?;
+    app.connect_to(hyper.clone(), ConnectOptions::new())?;
+    let (whole, stripped) = (hyper.below(), hyper.service());
+    assert_eq!(get(&whole, "/api/a").await?.0, 200);
+    for (rest, status) in [("/a", 404), ("/api/a", 200)] {
+        let request = Request::get(rest).header("host", "a").body(Empty::<Bytes>::new())?;
+        let reply = stripped.clone().oneshot(request).await?;
+        assert_eq!(reply.status(), status, "the client sent /api{rest}");
+    }
     Ok(())
 }

@@ -14,7 +14,7 @@ use pointwork_suite::fixtures::{Fixture, Fixtures};
 use pointwork_suite::guest::{Controller, Guest, Program};
 use tokio::sync::Semaphore;
 
-use crate::{direct, trials};
+use crate::trials;
 
 trials! {
     a_call_waits_for_an_event,
@@ -24,15 +24,15 @@ trials! {
 }
 
 /// Answers a request on a thread of its own, without a tokio runtime.
-fn respond(app: &App, request: Request<Body>) -> Result<thread::JoinHandle<(StatusCode, String)>> {
-    let router = direct::router(app)?;
-    Ok(thread::spawn(move || {
+fn respond(app: &App, request: Request<Body>) -> thread::JoinHandle<(StatusCode, String)> {
+    let app = app.clone();
+    thread::spawn(move || {
         futures_executor::block_on(async move {
-            let (head, body) = router.respond(None, request).await.into_parts();
+            let (head, body) = app.handle(request).await.into_parts();
             let body = body.bytes().await.expect("a whole reply");
             (head.status, String::from_utf8_lossy(&body).into_owned())
         })
-    }))
+    })
 }
 
 fn get(path: &str) -> Result<Request<Body>> {
@@ -63,15 +63,15 @@ async fn gated(limits: &ModuleLimits) -> Result<(App, Arc<Semaphore>)> {
         let guest = Guest::of(Controller::new("Gate", name).route("pass", Some("GET"), &[""], program));
         let guest = if asynchronous { guest.asynchronous() } else { guest };
         let options = ModuleOptions::new().limits(limits.clone());
-        app.load_with(name, guest.build(), options).await?;
+        app.module(name).bytes(guest.build()).options(options).load().await?;
     }
     Ok((app, gate))
 }
 
 async fn a_call_waits_for_an_event() -> Result<()> {
-    let (app, gate) = gated(&ModuleLimits::default()).await?;
+    let (app, gate) = gated(&ModuleLimits::new()).await?;
     for path in ["/sync", "/async"] {
-        let answer = respond(&app, get(path)?)?;
+        let answer = respond(&app, get(path)?);
         while app.requests_in_flight() == 0 {
             tokio::task::yield_now().await;
         }
@@ -86,13 +86,13 @@ async fn a_call_waits_for_an_event() -> Result<()> {
 }
 
 async fn a_call_waits_for_an_instance_until_it_is_refused() -> Result<()> {
-    let mut limits = ModuleLimits::default();
-    limits.instances = 1;
-    limits.in_flight = 1;
-    limits.queue_wait = Duration::from_millis(50);
+    let limits = ModuleLimits::new()
+        .instances(1)
+        .in_flight(1)
+        .queue_wait(Duration::from_millis(50));
     let (app, gate) = gated(&limits).await?;
     for path in ["/sync", "/async"] {
-        let first = respond(&app, get(path)?)?;
+        let first = respond(&app, get(path)?);
         let in_the_gate = || {
             app.statuses()
                 .iter()
@@ -101,7 +101,7 @@ async fn a_call_waits_for_an_instance_until_it_is_refused() -> Result<()> {
         while !in_the_gate() {
             tokio::task::yield_now().await;
         }
-        let (status, _) = join(respond(&app, get(path)?)?).await?;
+        let (status, _) = join(respond(&app, get(path)?)).await?;
         ensure!(
             status == StatusCode::SERVICE_UNAVAILABLE,
             "{path}: the second request got {status}"
@@ -114,11 +114,10 @@ async fn a_call_waits_for_an_instance_until_it_is_refused() -> Result<()> {
 }
 
 async fn a_call_waits_until_its_deadline() -> Result<()> {
-    let mut limits = ModuleLimits::default();
-    limits.deadline = Some(Duration::from_millis(50));
+    let limits = ModuleLimits::new().deadline(Duration::from_millis(50));
     let (app, _gate) = gated(&limits).await?;
     for path in ["/sync", "/async"] {
-        let (status, _) = join(respond(&app, get(path)?)?).await?;
+        let (status, _) = join(respond(&app, get(path)?)).await?;
         ensure!(status == StatusCode::GATEWAY_TIMEOUT, "{path}: {status}");
     }
     Ok(())
@@ -139,12 +138,12 @@ async fn wasi_reads_a_file() -> Result<()> {
         .http([])
         .directories([Directory::new(folder.path(), "/data", Access::ReadOnly)]);
     let options = ModuleOptions::new().grants(grants);
-    app.load_with("outside", component.to_vec(), options).await?;
+    app.module("outside").bytes(&*component).options(options).load().await?;
     app.get("/note", |ctx: Context| async move {
         let text = ctx.call_raw("outside:read", Payload::json("/data/note")?).await?;
         text.to::<String>()
     })?;
-    let (status, body) = join(respond(&app, get("/note")?)?).await?;
+    let (status, body) = join(respond(&app, get("/note")?)).await?;
     ensure!(status == StatusCode::OK && body == "written", "{status} {body}");
     Ok(())
 }

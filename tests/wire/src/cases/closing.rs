@@ -54,8 +54,7 @@ async fn a_request_in_flight_ends_and_an_idle_connection_closes(on: On) {
 
 async fn a_request_that_outlasts_the_grace_is_cut_and_its_handler_cancelled(on: On) {
     let (observed, began, dropped) = observed("GET");
-    let mut options = ServerOptions::default();
-    options.shutdown_grace = Duration::from_millis(200);
+    let options = ServerOptions::new().shutdown_grace(Duration::from_millis(200));
     let mut server = Server::with(on, options, vec![observed]).await;
     let mut client = server.client().await;
     client.send("GET /observed HTTP/1.1\r\nhost: a\r\n\r\n").await;
@@ -69,9 +68,9 @@ async fn a_request_that_outlasts_the_grace_is_cut_and_its_handler_cancelled(on: 
 }
 
 async fn a_shutdown_without_requests_takes_no_grace(on: On) {
-    let mut options = ServerOptions::default();
-    // Longer than the case: waiting for the grace period would fail it.
-    options.shutdown_grace = 60 * PATIENCE;
+    let options = ServerOptions::new()
+        // Longer than the case: waiting for the grace period would fail it.
+        .shutdown_grace(60 * PATIENCE);
     let mut server = Server::with(on, options, routes()).await;
     let mut idle = server.client().await;
     assert_eq!(idle.get("/echo/1").await.body, "1");
@@ -82,7 +81,7 @@ async fn a_shutdown_without_requests_takes_no_grace(on: On) {
 
 async fn dropping_the_server_cuts_every_connection(on: On) {
     let (observed, began, dropped) = observed("GET");
-    let server = Server::with(on, ServerOptions::default(), vec![observed]).await;
+    let server = Server::with(on, ServerOptions::new(), vec![observed]).await;
     let mut client = server.client().await;
     client.send("GET /observed HTTP/1.1\r\nhost: a\r\n\r\n").await;
     within("the handler's begin", began.notified()).await;
@@ -93,7 +92,7 @@ async fn dropping_the_server_cuts_every_connection(on: On) {
 
 async fn a_client_that_goes_away_cancels_its_handler(on: On) {
     let (observed, began, dropped) = observed("GET");
-    let server = Server::with(on, ServerOptions::default(), vec![observed]).await;
+    let server = Server::with(on, ServerOptions::new(), vec![observed]).await;
     let mut client = server.client().await;
     client.send("GET /observed HTTP/1.1\r\nhost: a\r\n\r\n").await;
     within("the handler's begin", began.notified()).await;
@@ -103,7 +102,7 @@ async fn a_client_that_goes_away_cancels_its_handler(on: On) {
 
 async fn a_client_that_goes_away_within_its_body_ends_the_reading_of_it(on: On) {
     let (observed, began, dropped) = observed("POST");
-    let server = Server::with(on, ServerOptions::default(), vec![observed]).await;
+    let server = Server::with(on, ServerOptions::new(), vec![observed]).await;
     for framing in ["content-length: 9", "transfer-encoding: chunked"] {
         let mut client = server.client().await;
         client

@@ -20,6 +20,8 @@ crate::cases! {
     a_wish_to_upgrade_changes_nothing: A1,
     headers_arrive_with_their_doubles_and_odd_bytes: H9,
     headers_arrive_in_the_order_in_which_they_were_sent: H9,
+    a_handler_knows_its_client: H9,
+    every_reply_of_the_core_has_the_id_of_its_request: H9,
 }
 
 /// The reply to one request with `connection: close`.
@@ -90,7 +92,7 @@ async fn a_streamed_reply_to_head_has_no_length_and_no_body(on: On) {
         let _ = writer.write("piece").await;
         let _ = writer.finish().await;
     };
-    let server = Server::with(on, ServerOptions::default(), vec![route("GET", "/streamed", streamed)]).await;
+    let server = Server::with(on, ServerOptions::new(), vec![route("GET", "/streamed", streamed)]).await;
     let reply = exchange(&server, "HEAD /streamed").await;
     assert!(reply.starts_with("HTTP/1.1 200 OK\r\n"), "{reply}");
     assert!(reply.ends_with("\r\n\r\n"), "{reply}");
@@ -136,7 +138,7 @@ async fn every_form_of_target_is_answered(on: On) {
 }
 
 async fn connect_opens_no_tunnel(on: On) {
-    let mut options = ServerOptions::default();
+    let mut options = ServerOptions::new();
     // The timeouts are longer than the case: only the reply can end the connection.
     let never = Some(60 * PATIENCE);
     options.first_byte_timeout = never;
@@ -154,7 +156,7 @@ async fn connect_opens_no_tunnel(on: On) {
 
 async fn connect_is_a_request_like_any_other(on: On) {
     let refuse = route("CONNECT", "/tunnel", async |_: Context| StatusCode::FORBIDDEN);
-    let server = Server::with(on, ServerOptions::default(), vec![refuse]).await;
+    let server = Server::with(on, ServerOptions::new(), vec![refuse]).await;
     assert_eq!(server.client().await.ask("CONNECT", "/tunnel").await.status(), 403);
 }
 
@@ -187,7 +189,7 @@ async fn lines(on: On, request: &[u8]) -> String {
         });
         lines.collect::<Vec<_>>().join("|")
     };
-    let server = Server::with(on, ServerOptions::default(), vec![route("GET", "/headers", told)]).await;
+    let server = Server::with(on, ServerOptions::new(), vec![route("GET", "/headers", told)]).await;
     let mut client = server.client().await;
     client
         .send([b"GET /headers HTTP/1.1\r\n", request, b"\r\n"].concat())
@@ -210,4 +212,53 @@ async fn headers_arrive_with_their_doubles_and_odd_bytes(on: On) {
 async fn headers_arrive_in_the_order_in_which_they_were_sent(on: On) {
     let request = b"x-c: 1\r\nx-a: 2\r\nhost: a\r\nx-e: 3\r\nx-b: 4\r\nx-d: 5\r\n";
     assert_eq!(lines(on, request).await, "x-c=1|x-a=2|host=a|x-e=3|x-b=4|x-d=5");
+}
+
+async fn a_handler_knows_its_client(on: On) {
+    let tells = async |context: Context| {
+        let address = context.remote_address().unwrap_or_default();
+        let authority = context.authority().unwrap_or_default();
+        format!(
+            "{} {address} {authority} {:?}",
+            context.scheme(),
+            context.http_version()
+        )
+    };
+    let server = Server::and(on, route("GET", "/client", tells)).await;
+    let mut client = server.client().await;
+    let address = client.stream().local_addr().unwrap();
+    let head = "GET /client HTTP/1.1\r\nhost: shop.test:81\r\nforwarded: for=192.0.2.7;proto=https\r\n";
+    client.send(format!("{head}x-forwarded-for: 192.0.2.7\r\n\r\n")).await;
+    assert_eq!(
+        client.reply().await.body,
+        format!("http {address} shop.test:81 HTTP/1.1")
+    );
+}
+
+async fn every_reply_of_the_core_has_the_id_of_its_request(on: On) {
+    let server = Server::limited(on, ServerOptions::default(), routes(), 10).await;
+    for (request, status) in [
+        ("GET /hello", 200),
+        ("HEAD /hello", 200),
+        ("POST /hello", 405),
+        ("OPTIONS /hello", 204),
+        ("GET /none", 404),
+        ("GET /%zz", 400),
+        ("POST /body", 413),
+        ("POST /whole", 413),
+    ] {
+        let length = if request.starts_with("POST") { 11 } else { 0 };
+        let body = "x".repeat(length);
+        let head = format!("{request} HTTP/1.1\r\nhost: a\r\ncontent-length: {length}\r\nconnection: close\r\n");
+        for (id, expected) in [("x-request-id: mine-1\r\n", Some("x-request-id: mine-1")), ("", None)] {
+            let reply = server.raw(format!("{head}{id}\r\n{body}")).await.to_ascii_lowercase();
+            assert!(reply.starts_with(&format!("http/1.1 {status} ")), "{request}: {reply}");
+            let ids: Vec<_> = reply
+                .lines()
+                .filter(|line| line.starts_with("x-request-id: "))
+                .collect();
+            assert_eq!(ids.len(), 1, "{request}: {reply}");
+            assert!(expected.is_none_or(|expected| ids[0] == expected), "{request}: {reply}");
+        }
+    }
 }

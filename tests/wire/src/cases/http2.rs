@@ -22,13 +22,12 @@ crate::cases! {
     the_end_of_a_request_is_not_the_clients: A5,
     a_method_of_every_frameworks_list_is_a_real_route: A5,
     a_method_of_no_frameworks_list_is_a_real_route: A5,
+    a_handler_knows_its_client: A5 H9,
 }
 
 /// Options that allow only HTTP/2.
 pub(super) fn options() -> ServerOptions {
-    let mut options = ServerOptions::default();
-    options.protocols = Protocols::Http2;
-    options
+    ServerOptions::new().protocols(Protocols::Http2)
 }
 
 /// An HTTP/2 client whose failures are panics.
@@ -149,8 +148,7 @@ async fn a_body_beyond_the_limit_gets_413(on: On) {
 }
 
 async fn a_body_that_stops_coming_gets_408(on: On) {
-    let mut options = options();
-    options.body_timeout = Some(Duration::from_millis(200));
+    let options = options().body_timeout(Duration::from_millis(200));
     let server = Server::with(on, options, routes()).await;
     let client = Http2Probe::connect(&server).await;
     let (mut writer, body) = Body::channel();
@@ -165,8 +163,7 @@ async fn a_body_that_stops_coming_gets_408(on: On) {
 }
 
 async fn too_many_headers_get_431(on: On) {
-    let mut options = options();
-    options.max_headers = 10;
+    let options = options().max_headers(10);
     let server = Server::with(on, options, routes()).await;
     let client = Http2Probe::connect(&server).await;
     for (count, status) in [(10, StatusCode::OK), (11, StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE)] {
@@ -208,4 +205,17 @@ async fn a_method_of_every_frameworks_list_is_a_real_route(on: On) {
 
 async fn a_method_of_no_frameworks_list_is_a_real_route(on: On) {
     is_a_real_route(on, "PURGE").await;
+}
+
+async fn a_handler_knows_its_client(on: On) {
+    let tells = async |context: Context| {
+        let address = context.remote_address().unwrap_or_default();
+        let host = address.rsplit_once(':').map_or("", |(host, _)| host);
+        let authority = context.authority().unwrap_or_default();
+        format!("{} {host} {authority} {:?}", context.scheme(), context.http_version())
+    };
+    let server = Server::with(on, options(), vec![route("GET", "/client", tells)]).await;
+    let probe = Http2Probe::connect(&server).await;
+    let told = probe.text("GET", "/client", Body::empty()).await;
+    assert_eq!(told, (StatusCode::OK, "http 127.0.0.1 a HTTP/2.0".to_owned()));
 }

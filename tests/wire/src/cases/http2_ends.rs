@@ -78,8 +78,7 @@ async fn a_shutdown_lets_requests_in_flight_end(on: On) {
 }
 
 async fn an_idle_connection_is_closed_and_a_busy_one_is_not(on: On) {
-    let mut options = options();
-    options.header_timeout = Some(Duration::from_millis(200));
+    let options = options().header_timeout(Duration::from_millis(200));
     let server = Server::with(on, options, routes()).await;
     let client = Http2Probe::connect(&server).await;
     assert_eq!(client.text("GET", "/slow", Body::empty()).await.1, "slow");
@@ -87,8 +86,7 @@ async fn an_idle_connection_is_closed_and_a_busy_one_is_not(on: On) {
 }
 
 async fn a_connection_that_begins_nothing_is_cut(on: On) {
-    let mut options = options();
-    options.header_timeout = Some(Duration::from_millis(200));
+    let options = options().header_timeout(Duration::from_millis(200));
     let server = Server::with(on, options, routes()).await;
     let mut client = server.client().await;
     // The client sends only the preface and empty settings. It acknowledges nothing, and does not close its side.
@@ -119,8 +117,7 @@ async fn a_client_that_takes_all_its_requests_back_is_cut(on: On) {
 async fn a_long_download_is_not_idle(on: On) {
     const LENGTH: usize = 24 * 1024 * 1024;
     let big = route("GET", "/big", async |_: Context| vec![b'x'; LENGTH]);
-    let mut options = options();
-    options.header_timeout = Some(Duration::from_millis(300));
+    let options = options().header_timeout(Duration::from_millis(300));
     let server = Server::with(on, options, vec![big]).await;
     let client = Http2Probe::connect(&server).await;
     let mut body = client.send("GET", "/big", Body::empty()).await.unwrap().into_body();

@@ -33,8 +33,7 @@ async fn one_connection_serves_many_requests(on: On) {
 }
 
 async fn without_keep_alive_the_connection_closes_after_the_reply(on: On) {
-    let mut options = ServerOptions::default();
-    options.keep_alive = false;
+    let options = ServerOptions::new().keep_alive(false);
     let server = Server::with(on, options, routes()).await;
     let mut client = server.client().await;
     let reply = client.get("/hello").await;

@@ -21,42 +21,53 @@ crate::cases! {
     connections_beyond_the_limit_wait_their_turn: A1,
 }
 
+/// The routes that read the body: the handler, and the core before it calls the handler.
+const READ: [&str; 2] = ["/body", "/whole"];
+
 async fn with_body_limit(on: On, limit: u64) -> Server {
-    Server::limited(on, ServerOptions::default(), routes(), limit).await
+    Server::limited(on, ServerOptions::new(), routes(), limit).await
 }
 
 async fn a_body_of_exactly_the_limit_is_taken(on: On) {
     let server = with_body_limit(on, 10).await;
-    let mut client = server.client().await;
-    client
-        .send("POST /body HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\n0123456789")
-        .await;
-    assert_eq!(client.reply().await.body, "10 bytes");
-    let chunks =
-        "POST /body HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n5\r\n01234\r\n5\r\n56789\r\n0\r\n\r\n";
-    client.send(chunks).await;
-    assert_eq!(client.reply().await.body, "10 bytes");
+    for path in READ {
+        let mut client = server.client().await;
+        let begin = format!("POST {path} HTTP/1.1\r\nhost: a\r\n");
+        client
+            .send(format!("{begin}content-length: 10\r\n\r\n0123456789"))
+            .await;
+        assert_eq!(client.reply().await.body, "10 bytes", "{path}");
+        let chunks = "transfer-encoding: chunked\r\n\r\n5\r\n01234\r\n5\r\n56789\r\n0\r\n\r\n";
+        client.send(format!("{begin}{chunks}")).await;
+        assert_eq!(client.reply().await.body, "10 bytes", "{path}");
+    }
 }
 
 async fn a_declared_length_beyond_the_limit_gets_413_before_the_body_is_sent(on: On) {
     let server = with_body_limit(on, 10).await;
-    let mut client = server.client().await;
-    client
-        .send("POST /body HTTP/1.1\r\nhost: a\r\nexpect: 100-continue\r\ncontent-length: 11\r\n\r\n")
-        .await;
-    let reply = client.reply().await;
-    assert_eq!(reply.status(), 413);
-    assert!(reply.body.starts_with("{\"message\":"), "{}", reply.body);
+    for path in READ {
+        let mut client = server.client().await;
+        let begin = format!("POST {path} HTTP/1.1\r\nhost: a\r\n");
+        client
+            .send(format!("{begin}expect: 100-continue\r\ncontent-length: 11\r\n\r\n"))
+            .await;
+        let reply = client.reply().await;
+        assert_eq!(reply.status(), 413, "{path}");
+        assert!(reply.body.starts_with("{\"message\":"), "{}", reply.body);
+    }
 }
 
 async fn chunks_beyond_the_limit_get_413(on: On) {
     let server = with_body_limit(on, 10).await;
-    let mut client = server.client().await;
-    client
-        .send("POST /body HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n8\r\n01234567\r\n")
-        .await;
-    client.send("8\r\n01234567\r\n").await;
-    assert_eq!(client.reply().await.status(), 413);
+    for path in READ {
+        let mut client = server.client().await;
+        let begin = format!("POST {path} HTTP/1.1\r\nhost: a\r\n");
+        client
+            .send(format!("{begin}transfer-encoding: chunked\r\n\r\n8\r\n01234567\r\n"))
+            .await;
+        client.send("8\r\n01234567\r\n").await;
+        assert_eq!(client.reply().await.status(), 413, "{path}");
+    }
 }
 
 async fn a_client_that_uploads_far_too_much_still_sees_its_413(on: On) {
@@ -80,21 +91,27 @@ async fn a_client_that_uploads_far_too_much_still_sees_its_413(on: On) {
 
 async fn a_client_that_expects_100_is_told_to_go_on_when_the_handler_reads(on: On) {
     let server = Server::plain(on).await;
-    let mut client = server.client().await;
-    client
-        .send("POST /body HTTP/1.1\r\nhost: a\r\nexpect: 100-continue\r\ncontent-length: 2\r\n\r\n")
-        .await;
-    assert_eq!(client.head().await, "HTTP/1.1 100 Continue\r\n\r\n");
-    client.send("ok").await;
-    assert_eq!(client.reply().await.body, "2 bytes");
+    for path in READ {
+        let mut client = server.client().await;
+        let begin = format!("POST {path} HTTP/1.1\r\nhost: a\r\n");
+        client
+            .send(format!("{begin}expect: 100-continue\r\ncontent-length: 2\r\n\r\n"))
+            .await;
+        assert_eq!(client.head().await, "HTTP/1.1 100 Continue\r\n\r\n", "{path}");
+        client.send("ok").await;
+        assert_eq!(client.reply().await.body, "2 bytes", "{path}");
+    }
 }
 
 async fn a_client_is_not_told_to_go_on_if_nobody_reads(on: On) {
     let server = Server::plain(on).await;
-    let reply = server
-        .exchange("POST /unread HTTP/1.1\r\nhost: a\r\nexpect: 100-continue\r\ncontent-length: 2\r\n\r\n")
-        .await;
-    assert!(reply.starts_with("HTTP/1.1 200 OK\r\n"), "{reply}");
+    for path in ["/unread", "/bodiless"] {
+        let begin = format!("POST {path} HTTP/1.1\r\nhost: a\r\n");
+        let reply = server
+            .exchange(format!("{begin}expect: 100-continue\r\ncontent-length: 2\r\n\r\n"))
+            .await;
+        assert!(reply.starts_with("HTTP/1.1 200 OK\r\n"), "{path}: {reply}");
+    }
 }
 
 /// A request with that many header lines.
@@ -104,8 +121,7 @@ fn with_headers(count: usize) -> String {
 }
 
 async fn too_many_headers_get_431(on: On) {
-    let mut options = ServerOptions::default();
-    options.max_headers = 20;
+    let options = ServerOptions::new().max_headers(20);
     let server = Server::with(on, options, routes()).await;
     let mut client = server.client().await;
     client.send(with_headers(20)).await;
@@ -127,8 +143,7 @@ async fn a_hundred_headers_are_taken(on: On) {
 
 /// A server that accepts heads of up to 4 KiB.
 async fn of_4_kib(on: On) -> Server {
-    let mut options = ServerOptions::default();
-    options.max_header_bytes = 4096;
+    let options = ServerOptions::new().max_header_bytes(4096);
     Server::with(on, options, routes()).await
 }
 
@@ -155,8 +170,7 @@ async fn a_head_without_an_end_gets_431(on: On) {
 }
 
 async fn a_target_beyond_64_kib_gets_414(on: On) {
-    let mut options = ServerOptions::default();
-    options.max_header_bytes = 256 * 1024;
+    let options = ServerOptions::new().max_header_bytes(256 * 1024);
     let server = Server::with(on, options, routes()).await;
     let of_length = |length: usize| format!("/{}", "x".repeat(length - 1));
     assert_eq!(server.client().await.get(&of_length(65534)).await.status(), 404);
@@ -170,8 +184,7 @@ async fn a_target_beyond_64_kib_gets_414(on: On) {
 }
 
 async fn connections_beyond_the_limit_wait_their_turn(on: On) {
-    let mut options = ServerOptions::default();
-    options.max_connections = 2;
+    let options = ServerOptions::new().max_connections(2);
     let server = Server::with(on, options, routes()).await;
     let mut first = server.client().await;
     let mut second = server.client().await;

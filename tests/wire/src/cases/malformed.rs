@@ -162,9 +162,9 @@ async fn http_1_0_needs_no_host(on: On) {
 }
 
 async fn line_ends_may_lack_their_carriage_return(on: On) {
-    let mut options = ServerOptions::default();
-    // A server that waits for more of the head gives up soon.
-    options.header_timeout = Some(Duration::from_millis(300));
+    let options = ServerOptions::new()
+        // A server that waits for more of the head gives up soon.
+        .header_timeout(Duration::from_millis(300));
     let server = Server::with(on, options, routes()).await;
     let mut client = server.client().await;
     client

@@ -45,7 +45,7 @@ async fn a_method_of_odd_characters_is_a_real_route(on: On) {
 async fn are_real_routes(on: On, methods: &[&str]) {
     let mut routes: Vec<_> = methods.iter().map(|method| named(method, "/x/:id")).collect();
     routes.push(named("ALL", "/all/:id"));
-    let server = Server::with(on, ServerOptions::default(), routes).await;
+    let server = Server::with(on, ServerOptions::new(), routes).await;
     let mut client = server.client().await;
     for method in methods {
         assert_eq!(client.ask(method, "/x/1").await.body, format!("{method} 1"));
@@ -54,7 +54,7 @@ async fn are_real_routes(on: On, methods: &[&str]) {
 }
 
 async fn a_method_that_is_not_served_never_reaches_a_route(on: On) {
-    let adapter = (on.open)(ServerOptions::default());
+    let adapter = (on.open)(ServerOptions::new());
     let serves = |method: Option<&str>| adapter.serves(&MethodFilter::parse(method).unwrap());
     assert!(serves(None));
     for method in KNOWN.iter().chain(&["CONNECT", "TRACE"]) {
@@ -62,7 +62,7 @@ async fn a_method_that_is_not_served_never_reaches_a_route(on: On) {
     }
     let mut routes: Vec<_> = OTHER.iter().map(|method| named(method, "/x")).collect();
     routes.push(named("ALL", "/x"));
-    let server = Server::with(on, ServerOptions::default(), routes).await;
+    let server = Server::with(on, ServerOptions::new(), routes).await;
     for method in OTHER.iter().filter(|method| !serves(Some(method))) {
         let next = "GET /x HTTP/1.1\r\nhost: a\r\n\r\n";
         let request = format!("{method} /x HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\n\r\nabc{next}");
@@ -82,7 +82,7 @@ async fn another_method_is_405_with_the_core_s_allow(on: On) {
         named("MERGE", "/a/literal"),
         named("SEARCH", "/dav"),
     ];
-    let server = Server::with(on, ServerOptions::default(), routes).await;
+    let server = Server::with(on, ServerOptions::new(), routes).await;
     let mut client = server.client().await;
     for (method, target, allow) in [
         ("POST", "/a/1", "GET, HEAD, LOCK, OPTIONS"),
@@ -102,7 +102,7 @@ async fn another_method_is_405_with_the_core_s_allow(on: On) {
 }
 
 async fn a_method_of_no_frameworks_list_is_405_with_the_core_s_allow(on: On) {
-    let server = Server::with(on, ServerOptions::default(), vec![named("SEARCH", "/dav")]).await;
+    let server = Server::with(on, ServerOptions::new(), vec![named("SEARCH", "/dav")]).await;
     let reply = server.client().await.ask("get", "/dav").await;
     assert_eq!(reply.status(), 405);
     assert_eq!(reply.all("allow"), ["OPTIONS, SEARCH"]);

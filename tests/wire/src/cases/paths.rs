@@ -25,7 +25,7 @@ fn named(method: &str, path: &str) -> Route {
 
 async fn server(on: On, routes: &[(&str, &str)]) -> Server {
     let routes = routes.iter().map(|(method, path)| named(method, path)).collect();
-    Server::with(on, ServerOptions::default(), routes).await
+    Server::with(on, ServerOptions::new(), routes).await
 }
 
 /// Requests each target in turn, and compares the body.
@@ -219,7 +219,7 @@ async fn patterns_that_a_framework_cannot_hold_side_by_side_are_all_served(on: O
 async fn a_table_may_have_many_routes(on: On) {
     let names: Vec<String> = (0..300).map(|number| format!("/r{number}/:id")).collect();
     let routes = names.iter().map(|name| named("GET", name)).collect();
-    let server = Server::with(on, ServerOptions::default(), routes).await;
+    let server = Server::with(on, ServerOptions::new(), routes).await;
     let mut client = server.client().await;
     for number in [0, 150, 299] {
         let reply = client.get(&format!("/r{number}/x")).await;

@@ -67,7 +67,7 @@ async fn a_reply_that_must_not_have_a_length_has_none(on: On) {
         silent("/204", StatusCode::NO_CONTENT),
         silent("/304", StatusCode::NOT_MODIFIED),
     ];
-    let server = Server::with(on, ServerOptions::default(), routes).await;
+    let server = Server::with(on, ServerOptions::new(), routes).await;
     let mut client = server.client().await;
     for target in ["/204", "/304"] {
         let reply = client.get(target).await;

@@ -1,36 +1,42 @@
 //! Tables, ports and options.
 
 use std::error::Error as _;
+use std::future::pending;
+use std::net::Shutdown;
+use std::os::fd::AsFd as _;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use pointwork_core::routing::Pattern;
 use pointwork_core::{
     Bus, Context, Delivery, ErrorKind, Failure, Payload, Router, RouterOptions, ServerOptions, Subscription,
 };
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
+use tokio::time::{sleep, timeout};
 
 use crate::routes::{bus, executor};
-use crate::{On, Server, publish, route, routes, within};
+use crate::{Adapter, On, Probe, Server, publish, route, routes, within};
 
 crate::cases! {
     before_the_first_table_every_request_gets_503,
     a_request_ends_on_the_table_it_began_on: S1,
     a_table_that_is_only_staged_serves_nobody,
     a_port_in_use_is_an_error_that_names_it_and_a_crash: E1,
+    a_connection_that_cannot_be_accepted_is_a_crash: E1,
     an_address_that_is_none_is_an_error_that_says_what_was_expected,
     limits_of_any_size_are_taken,
 }
 
 async fn before_the_first_table_every_request_gets_503(on: On) {
-    let adapter = (on.open)(ServerOptions::default());
+    let adapter = (on.open)(ServerOptions::new());
     let server = Server::start(adapter.clone()).await;
     let mut client = server.client().await;
     let reply = client.get("/hello").await;
     assert_eq!(reply.status(), 503);
     assert_eq!(reply.all("retry-after"), ["1"]);
     assert_eq!(reply.body, "{\"message\":\"the server has no routes yet\"}");
-    publish(&*adapter, routes(), RouterOptions::default());
+    publish(&*adapter, routes(), RouterOptions::new());
     assert_eq!(client.get("/hello").await.body, "hello");
 }
 
@@ -42,8 +48,8 @@ async fn a_request_ends_on_the_table_it_began_on(on: On) {
         GO.notified().await;
         "old"
     };
-    let adapter = (on.open)(ServerOptions::default());
-    publish(&*adapter, vec![route("GET", "/version", old)], RouterOptions::default());
+    let adapter = (on.open)(ServerOptions::new());
+    publish(&*adapter, vec![route("GET", "/version", old)], RouterOptions::new());
     let server = Server::start(adapter.clone()).await;
     let mut first = server.client().await;
     first.send("GET /version HTTP/1.1\r\nhost: a\r\n\r\n").await;
@@ -51,7 +57,7 @@ async fn a_request_ends_on_the_table_it_began_on(on: On) {
     publish(
         &*adapter,
         vec![route("GET", "/version", async |_: Context| "new")],
-        RouterOptions::default(),
+        RouterOptions::new(),
     );
     let mut second = server.client().await;
     assert_eq!(second.get("/version").await.body, "new");
@@ -61,12 +67,12 @@ async fn a_request_ends_on_the_table_it_began_on(on: On) {
 }
 
 async fn a_table_that_is_only_staged_serves_nobody(on: On) {
-    let adapter = (on.open)(ServerOptions::default());
-    publish(&*adapter, routes(), RouterOptions::default());
+    let adapter = (on.open)(ServerOptions::new());
+    publish(&*adapter, routes(), RouterOptions::new());
     let bus = bus();
     let other = Router::new(
         vec![route("GET", "/other", async |_: Context| "other")],
-        RouterOptions::default(),
+        RouterOptions::new(),
         bus,
         executor(),
     );
@@ -99,13 +105,38 @@ fn crashes(bus: &Bus) -> Arc<Mutex<Vec<serde_json::Value>>> {
     seen
 }
 
+/// An adapter without routes, connected to a bus, and the `server:crashed` events of the bus.
+fn watched(on: On) -> (Arc<dyn Adapter>, Arc<Mutex<Vec<serde_json::Value>>>) {
+    let adapter = (on.open)(ServerOptions::new());
+    let bus = bus();
+    let crashes = crashes(&bus);
+    let root = Pattern::parse("/").unwrap();
+    adapter.attach(bus.reporter(adapter.name()), root).unwrap();
+    (adapter, crashes)
+}
+
+/// The message of the first `server:crashed`, which the adapter has to report within a few seconds.
+async fn first_crash(adapter: &dyn Adapter, crashes: &Mutex<Vec<serde_json::Value>>) -> String {
+    let first = async {
+        loop {
+            if let Some(crash) = crashes.lock().unwrap().first() {
+                return crash.clone();
+            }
+            sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let Ok(crash) = timeout(Duration::from_secs(4), first).await else {
+        panic!("no `server:crashed` was reported");
+    };
+    assert_eq!(crash["adapter"], adapter.name());
+    assert_eq!(crash["kind"], "adapter");
+    crash["message"].as_str().unwrap().to_owned()
+}
+
 async fn a_port_in_use_is_an_error_that_names_it_and_a_crash(on: On) {
     let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = taken.local_addr().unwrap();
-    let adapter = (on.open)(ServerOptions::default());
-    let bus = bus();
-    let crashes = crashes(&bus);
-    adapter.attach(bus.reporter(adapter.name()));
+    let (adapter, crashes) = watched(on);
     let error = adapter.bind(address.to_string()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Adapter);
     let text = error.to_string();
@@ -115,22 +146,36 @@ async fn a_port_in_use_is_an_error_that_names_it_and_a_crash(on: On) {
     );
     assert!(text.contains("port 0"), "{text}");
     assert!(error.source().is_some());
-    let crash = within("server:crashed", async {
-        loop {
-            if let Some(crash) = crashes.lock().unwrap().first() {
-                return crash.clone();
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    })
-    .await;
-    assert_eq!(crash["adapter"], adapter.name());
-    assert_eq!(crash["kind"], "adapter");
-    assert!(crash["message"].as_str().unwrap().starts_with(&text), "{crash}");
+    let message = first_crash(&*adapter, &crashes).await;
+    assert!(message.starts_with(&text), "{message}");
+}
+
+/// The listener is shut down under the running server: from then on the operating system refuses to accept, as it does in a
+/// process out of file descriptors.
+async fn a_connection_that_cannot_be_accepted_is_a_crash(on: On) {
+    let (adapter, crashes) = watched(on);
+    publish(&*adapter, routes(), RouterOptions::default());
+    let listener = adapter.bind("127.0.0.1:0".to_owned()).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let socket = listener.as_fd().try_clone_to_owned().unwrap();
+    let server = tokio::spawn(adapter.serve(listener, Box::pin(pending())));
+    let mut client = Probe::connect(address).await;
+    assert_eq!(client.get("/hello").await.body, "hello");
+    std::net::TcpStream::from(socket).shutdown(Shutdown::Both).unwrap();
+    let message = first_crash(&*adapter, &crashes).await;
+    assert!(
+        message.starts_with("no connection can be accepted, trying again: "),
+        "{message}"
+    );
+    // Only the first of several errors in a row is one, and the open connections are served on.
+    sleep(Duration::from_millis(100)).await;
+    assert_eq!(crashes.lock().unwrap().len(), 1);
+    assert_eq!(client.get("/hello").await.body, "hello");
+    server.abort();
 }
 
 async fn an_address_that_is_none_is_an_error_that_says_what_was_expected(on: On) {
-    let adapter = (on.open)(ServerOptions::default());
+    let adapter = (on.open)(ServerOptions::new());
     let text = adapter.bind("nonsense".to_owned()).await.unwrap_err().to_string();
     assert!(
         text.contains("`nonsense`") && text.contains("expected a host and a port"),
@@ -141,7 +186,7 @@ async fn an_address_that_is_none_is_an_error_that_says_what_was_expected(on: On)
 }
 
 async fn limits_of_any_size_are_taken(on: On) {
-    let mut options = ServerOptions::default();
+    let mut options = ServerOptions::new();
     let longest = Some(Duration::MAX);
     options.first_byte_timeout = longest;
     options.header_timeout = longest;
@@ -156,7 +201,7 @@ async fn limits_of_any_size_are_taken(on: On) {
     client
         .send("POST /body HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\n\r\n")
         .await;
-    tokio::time::sleep(Duration::from_millis(20)).await;
+    sleep(Duration::from_millis(20)).await;
     client.send("x").await;
     assert_eq!(client.reply().await.body, "1 bytes");
     drop(client);

@@ -38,7 +38,7 @@ async fn counting(on: On) -> (Server, Arc<AtomicUsize>) {
         async move { Ok::<_, Failure>(format!("{} {}", ctx.path(), ctx.bytes().await?.len())) }
     };
     let routes = vec![route("ALL", "/", handler.clone()), route("ALL", "/*rest", handler)];
-    (Server::with(on, ServerOptions::default(), routes).await, runs)
+    (Server::with(on, ServerOptions::new(), routes).await, runs)
 }
 
 /// Sends each request followed by another. Each has to get one of the statuses, the connection has to close, and no

@@ -44,7 +44,7 @@ async fn each_piece_leaves_as_it_is_written(on: On) {
         }
         writer.finish().await.unwrap();
     };
-    let server = Server::with(on, ServerOptions::default(), vec![route("GET", "/streamed", streamed)]).await;
+    let server = Server::with(on, ServerOptions::new(), vec![route("GET", "/streamed", streamed)]).await;
     let mut client = server.client().await;
     client.send("GET /streamed HTTP/1.1\r\nhost: a\r\n\r\n").await;
     let head = client.head().await;
@@ -75,7 +75,7 @@ async fn a_slow_client_slows_the_writer_down(on: On) {
             }
         }
     };
-    let server = Server::with(on, ServerOptions::default(), vec![route("GET", "/streamed", streamed)]).await;
+    let server = Server::with(on, ServerOptions::new(), vec![route("GET", "/streamed", streamed)]).await;
     let mut client = server.client().await;
     client
         .send("GET /streamed HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
@@ -109,7 +109,7 @@ async fn broken(on: On, begin: &str) -> std::io::Result<String> {
         sleep(Duration::from_millis(50)).await;
         drop(writer);
     };
-    let server = Server::with(on, ServerOptions::default(), vec![route("GET", "/streamed", streamed)]).await;
+    let server = Server::with(on, ServerOptions::new(), vec![route("GET", "/streamed", streamed)]).await;
     let mut client = server.client().await;
     client.send(format!("GET /streamed {begin}\r\nhost: a\r\n\r\n")).await;
     client.rest().await
@@ -134,7 +134,7 @@ async fn a_client_that_goes_away_within_the_reply_is_told_to_the_writer(on: On) 
         }
         GONE.notify_one();
     };
-    let server = Server::with(on, ServerOptions::default(), vec![route("GET", "/streamed", streamed)]).await;
+    let server = Server::with(on, ServerOptions::new(), vec![route("GET", "/streamed", streamed)]).await;
     let mut client = server.client().await;
     client.send("GET /streamed HTTP/1.1\r\nhost: a\r\n\r\n").await;
     client.head().await;
@@ -143,7 +143,7 @@ async fn a_client_that_goes_away_within_the_reply_is_told_to_the_writer(on: On) 
 }
 
 async fn a_body_may_be_read_while_the_reply_is_written(on: On) {
-    let server = Server::with(on, ServerOptions::default(), vec![route("POST", "/echo", echo)]).await;
+    let server = Server::with(on, ServerOptions::new(), vec![route("POST", "/echo", echo)]).await;
     for framing in ["content-length: 6", "transfer-encoding: chunked"] {
         let mut client = server.client().await;
         client
@@ -174,8 +174,7 @@ async fn a_slow_reader_slows_the_client_down(on: On) {
         reader.read(1).await.unwrap();
         std::future::pending::<()>().await;
     };
-    let mut options = ServerOptions::default();
-    options.write_timeout = None;
+    let options = ServerOptions::new().write_timeout(None);
     let server = Server::limited(on, options, vec![route("POST", "/read", read)], u64::MAX).await;
     let mut client = server.client().await;
     client
@@ -191,7 +190,7 @@ async fn a_slow_reader_slows_the_client_down(on: On) {
 }
 
 async fn a_reply_may_begin_before_the_body_has_ended(on: On) {
-    let server = Server::with(on, ServerOptions::default(), vec![route("POST", "/echo", echo)]).await;
+    let server = Server::with(on, ServerOptions::new(), vec![route("POST", "/echo", echo)]).await;
     let mut client = server.client().await;
     client
         .send("POST /echo HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n3\r\none\r\n")
@@ -205,7 +204,7 @@ async fn a_reply_may_begin_before_the_body_has_ended(on: On) {
 }
 
 async fn a_connection_goes_on_after_a_reply_that_began_early(on: On) {
-    let server = Server::with(on, ServerOptions::default(), vec![route("POST", "/echo", echo)]).await;
+    let server = Server::with(on, ServerOptions::new(), vec![route("POST", "/echo", echo)]).await;
     let mut client = server.client().await;
     client
         .send("POST /echo HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n3\r\none\r\n")

@@ -21,7 +21,7 @@ const SHORT: Duration = Duration::from_millis(300);
 
 /// Only the timeout under test is short, so that another one cannot pass for it.
 async fn server(on: On, set: impl FnOnce(&mut ServerOptions)) -> Server {
-    let mut options = ServerOptions::default();
+    let mut options = ServerOptions::new();
     set(&mut options);
     Server::with(on, options, routes()).await
 }
@@ -82,27 +82,29 @@ async fn an_idle_connection_is_closed_and_a_busy_one_is_not(on: On) {
 
 async fn a_body_that_stops_coming_gets_408(on: On) {
     let server = server(on, |options| options.body_timeout = Some(SHORT)).await;
-    let mut client = server.client().await;
-    client
-        .send("POST /body HTTP/1.1\r\nhost: a\r\ncontent-length: 12\r\n\r\n")
-        .await;
-    for _ in 0..4 {
+    for path in ["/body", "/whole"] {
+        let mut client = server.client().await;
+        client
+            .send(format!("POST {path} HTTP/1.1\r\nhost: a\r\ncontent-length: 12\r\n\r\n"))
+            .await;
+        for _ in 0..4 {
+            client.send("xx").await;
+            sleep(SHORT / 2).await;
+        }
+        // The body was slow so far, which is allowed; now it stops.
+        let begun = Instant::now();
         client.send("xx").await;
-        sleep(SHORT / 2).await;
+        let reply = client.reply().await;
+        assert_eq!(reply.status(), 408, "{path}: {reply:?}");
+        assert!(begun.elapsed() >= SHORT, "{:?}", begun.elapsed());
     }
-    // The body was slow so far, which is allowed; now it stops.
-    let begun = Instant::now();
-    client.send("xx").await;
-    let reply = client.reply().await;
-    assert_eq!(reply.status(), 408, "{reply:?}");
-    assert!(begun.elapsed() >= SHORT, "{:?}", begun.elapsed());
 }
 
 async fn a_client_that_takes_none_of_its_reply_is_cut(on: On) {
     let big = vec![route("GET", "/big", async |_: Context| vec![b'x'; 32 * 1024 * 1024])];
-    let mut options = ServerOptions::default();
-    options.write_timeout = Some(SHORT);
-    options.shutdown_grace = Duration::from_secs(60);
+    let options = ServerOptions::new()
+        .write_timeout(SHORT)
+        .shutdown_grace(Duration::from_secs(60));
     let mut server = Server::with(on, options, big).await;
     let mut client = server.client().await;
     client.send("GET /big HTTP/1.1\r\nhost: a\r\n\r\n").await;
@@ -115,10 +117,10 @@ async fn a_client_that_takes_none_of_its_reply_is_cut(on: On) {
 async fn a_client_that_takes_its_reply_slowly_is_not_cut(on: On) {
     const LENGTH: usize = 32 * 1024 * 1024;
     let big = vec![route("GET", "/big", async |_: Context| vec![b'x'; LENGTH])];
-    let mut options = ServerOptions::default();
-    options.write_timeout = Some(SHORT);
-    // The connection does not count as idle either, although the handler has returned.
-    options.header_timeout = Some(SHORT);
+    let options = ServerOptions::new()
+        .write_timeout(SHORT)
+        // The connection does not count as idle either, although the handler has returned.
+        .header_timeout(SHORT);
     let server = Server::with(on, options, big).await;
     let mut client = server.client().await;
     client.send("GET /big HTTP/1.1\r\nhost: a\r\n\r\n").await;

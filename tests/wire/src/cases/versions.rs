@@ -15,8 +15,7 @@ crate::cases! {
 }
 
 async fn serving(on: On, protocols: Protocols) -> Server {
-    let mut options = ServerOptions::default();
-    options.protocols = protocols;
+    let options = ServerOptions::new().protocols(protocols);
     Server::with(on, options, routes()).await
 }
 

@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use std::fmt;
 
 use crate::bindings::types::{Failure, Payload};
-use crate::call_error::failure;
 
 type TestListener = Box<dyn Fn(&Payload) -> Result<Payload, Failure>>;
 
@@ -55,5 +54,5 @@ impl fmt::Debug for Bus {
 
 /// A failure of the stand-in itself.
 pub(crate) fn failed(code: &str, message: &str) -> Failure {
-    failure(code, 500, message)
+    crate::Failure::with_code(code.to_owned(), 500_u16, message).into()
 }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::bus::failed;
 use super::exchange::{Exchange, SentReply};
-use crate::bindings::types::{Body, Failure, Header, Payload, Reply, Thrown};
+use crate::bindings::types::{Body, Failure, Header, Instant, Payload, Property, Reply, Thrown};
 
 #[derive(Debug)]
 pub(crate) struct NativeContext(pub(crate) Rc<Exchange>);
@@ -24,26 +24,33 @@ impl NativeContext {
         method: String,
         path: String,
         query: Option<String>,
-        params: Vec<(String, String)>,
+        scheme: String,
+        authority: Option<String>,
+        http_version: String,
+        remote_address: Option<String>,
+        received_at: Instant,
+        deadline: Option<Instant>,
+        cancelled: bool,
+        params: Vec<Property>,
         headers: Vec<Header>,
         route: String,
     }
 
     pub(crate) fn param(&self, name: &str) -> Option<String> {
-        let found = self.0.params.iter().find(|(key, _)| key == name);
-        found.map(|(_, value)| value.clone())
+        let found = self.0.params.iter().find(|param| param.name == name);
+        found.map(|param| param.value.clone())
     }
 
-    pub(crate) fn header(&self, name: &str) -> Option<Vec<u8>> {
+    /// A value that is not UTF-8 has one character for each byte.
+    pub(crate) fn header(&self, name: &str) -> Option<String> {
         let mut headers = self.0.headers.iter();
-        let found = headers.find(|header| header.name.eq_ignore_ascii_case(name));
-        found.map(|header| header.value.clone())
+        let value = &headers.find(|header| header.name.eq_ignore_ascii_case(name))?.value;
+        let text = String::from_utf8(value.clone());
+        Some(text.unwrap_or_else(|_| value.iter().copied().map(char::from).collect()))
     }
 
     pub(crate) fn request_id(&self) -> String {
-        self.header("x-request-id")
-            .and_then(|value| String::from_utf8(value).ok())
-            .unwrap_or_else(|| "test-request".into())
+        self.header("x-request-id").unwrap_or_else(|| "test-request".into())
     }
 
     pub(crate) fn extension(&self, key: &str) -> Option<String> {
@@ -56,7 +63,17 @@ impl NativeContext {
 
     pub(crate) fn body(&self) -> Result<Vec<u8>, Failure> {
         let body = self.0.body.take();
-        body.ok_or_else(|| failed("gone", "the body has been taken already"))
+        body.ok_or_else(|| {
+            failed(
+                "gone",
+                "the body has been taken already, or the route has `body = \"none\"`",
+            )
+        })
+    }
+
+    pub(crate) fn text(&self) -> Result<String, Failure> {
+        String::from_utf8(self.body()?)
+            .map_err(|error| crate::Failure::bad_payload(format!("the body is not UTF-8: {error}")).into())
     }
 
     pub(crate) fn open_body(&self) -> Result<NativeBodyReader, Failure> {
@@ -75,11 +92,8 @@ impl NativeContext {
         self.0.reply(SentReply::Reply(reply.clone()))
     }
 
-    pub(crate) fn throw(&self, status: u16, message: &str) -> Result<(), Failure> {
-        self.0.reply(SentReply::Thrown(Thrown {
-            status,
-            message: message.into(),
-        }))
+    pub(crate) fn throw(&self, error: &Thrown) -> Result<(), Failure> {
+        self.0.reply(SentReply::Thrown(error.clone()))
     }
 
     pub(crate) fn open_reply(&self, status: u16, headers: &[Header]) -> Result<NativeBodyWriter, Failure> {
@@ -138,6 +152,10 @@ pub(crate) mod waiting {
         context.body()
     }
 
+    pub(crate) async fn text(context: &NativeContext) -> Result<String, Failure> {
+        context.text()
+    }
+
     pub(crate) async fn call(context: &NativeContext, event: String, payload: Payload) -> Result<Payload, Failure> {
         context.call(&event, &payload)
     }
@@ -148,5 +166,9 @@ pub(crate) mod waiting {
 
     pub(crate) async fn write(writer: &NativeBodyWriter, chunk: Vec<u8>) -> Result<(), Failure> {
         writer.write(&chunk)
+    }
+
+    pub(crate) async fn finish(writer: &NativeBodyWriter) -> Result<(), Failure> {
+        writer.finish()
     }
 }

@@ -5,13 +5,15 @@ use std::rc::Rc;
 
 use super::bus::Bus;
 use super::context::NativeContext;
-use crate::bindings::types::{Failure, Payload};
+use crate::bindings::types::{Failure, Instant, Payload};
 
 /// An event without its payload, and everything that a listener did with it.
 #[derive(Debug, Default)]
 pub(crate) struct TestDelivery {
     pub(crate) event: String,
     pub(crate) request_id: Option<String>,
+    pub(crate) deadline: Option<Instant>,
+    pub(crate) cancelled: bool,
     pub(crate) bus: Bus,
 }
 
@@ -36,6 +38,14 @@ impl NativeDelivery {
 
     pub(crate) fn request_id(&self) -> Option<String> {
         self.delivery.request_id.clone()
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.delivery.deadline.clone()
+    }
+
+    pub(crate) fn cancelled(&self) -> bool {
+        self.delivery.cancelled
     }
 
     pub(crate) fn take_context(&self) -> Option<NativeContext> {

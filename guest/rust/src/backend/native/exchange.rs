@@ -1,18 +1,26 @@
 //! A request in memory.
 
 use std::cell::{Cell, RefCell};
+use std::time::SystemTime;
 
 use super::bus::{Bus, failed};
-use crate::bindings::types::{Failure, Header, Payload, Reply, Thrown};
+use crate::bindings::types::{Failure, Header, Instant, Payload, Property, Reply, Thrown};
 
 /// A request, and everything that a handler did with it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Exchange {
     pub(crate) method: String,
     pub(crate) path: String,
     pub(crate) query: Option<String>,
+    pub(crate) scheme: String,
+    pub(crate) authority: Option<String>,
+    pub(crate) http_version: String,
+    pub(crate) remote_address: Option<String>,
+    pub(crate) received_at: Instant,
+    pub(crate) deadline: Option<Instant>,
+    pub(crate) cancelled: bool,
     pub(crate) headers: Vec<Header>,
-    pub(crate) params: Vec<(String, String)>,
+    pub(crate) params: Vec<Property>,
     pub(crate) route: String,
     pub(crate) body: RefCell<Option<Vec<u8>>>,
     pub(crate) extensions: RefCell<Vec<(String, String)>>,
@@ -20,6 +28,15 @@ pub(crate) struct Exchange {
     pub(crate) handed_over: RefCell<Vec<(String, Payload)>>,
     pub(crate) reply: RefCell<Option<SentReply>>,
     pub(crate) is_finished: Cell<bool>,
+}
+
+/// A time in the type of the contract. A time before 1970 becomes 1970.
+pub(crate) fn instant(time: SystemTime) -> Instant {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Instant {
+        seconds: since.as_secs(),
+        nanoseconds: since.subsec_nanos(),
+    }
 }
 
 /// The reply to a request.
@@ -30,6 +47,30 @@ pub(crate) enum SentReply {
 }
 
 impl Exchange {
+    pub(crate) fn new(method: &str, path: &str, query: Option<&str>) -> Self {
+        Self {
+            method: method.into(),
+            path: path.into(),
+            query: query.map(str::to_owned),
+            scheme: "http".into(),
+            authority: Some("localhost".into()),
+            http_version: "1.1".into(),
+            remote_address: None,
+            received_at: instant(SystemTime::now()),
+            deadline: None,
+            cancelled: false,
+            headers: Vec::new(),
+            params: Vec::new(),
+            route: String::new(),
+            body: RefCell::default(),
+            extensions: RefCell::default(),
+            bus: Bus::default(),
+            handed_over: RefCell::default(),
+            reply: RefCell::default(),
+            is_finished: Cell::default(),
+        }
+    }
+
     /// Replies, unless there is a reply already.
     pub(crate) fn reply(&self, sent: SentReply) -> Result<(), Failure> {
         let mut reply = self.reply.borrow_mut();

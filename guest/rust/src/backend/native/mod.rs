@@ -13,14 +13,15 @@ mod exchange;
 pub(crate) use bus::Bus;
 pub(crate) use context::{NativeBodyReader, NativeBodyWriter, NativeContext, hand_over, waiting};
 pub(crate) use delivery::{NativeDelivery, TestDelivery, call_from};
-pub(crate) use exchange::{Exchange, SentReply};
+pub(crate) use exchange::{Exchange, SentReply, instant};
 
 /// The log goes to standard error, where the test runner captures it for each test.
 pub(crate) mod log {
-    use crate::bindings::imports::pointwork::module::log::Level;
+    use crate::bindings::types::{Level, Property};
 
     #[allow(clippy::print_stderr, reason = "captured and shown by the test runner")]
-    pub(crate) fn write(level: Level, target: &str, message: &str) {
-        eprintln!("{level:?} {target}: {message}");
+    pub(crate) fn write(level: Level, target: &str, message: &str, fields: &[Property]) {
+        let fields = fields.iter().map(|field| format!(" {}={}", field.name, field.value));
+        eprintln!("{level:?} {target}: {message}{}", fields.collect::<String>());
     }
 }

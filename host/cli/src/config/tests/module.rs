@@ -15,7 +15,7 @@ fn module_has_a_target_and_limits_of_its_own() {
     let config = parse(&text).expect("all of it is known");
     let module = &config.modules[0];
     assert_eq!(module.target.as_deref(), Some("wasm32-wasip2"));
-    let mut limits = pointwork::ModuleLimits::default();
+    let mut limits = pointwork::ModuleLimits::new();
     module.limits.apply(&mut limits);
     assert_eq!((limits.memory, limits.instances, limits.in_flight), (256 << 20, 1, 8));
     assert_eq!(limits.queue_wait, Duration::from_secs(5));

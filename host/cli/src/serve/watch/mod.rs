@@ -84,7 +84,7 @@ impl Watch {
                 Look::Unchanged => {}
                 Look::Settling => settling = true,
                 Look::Lost(error) => module.warn_of(&error),
-                Look::Changed(component, digest) => module.swap(app, component, &digest).await,
+                Look::Changed(component) => module.swap(app, component).await,
             }
         }
         settling
@@ -100,7 +100,7 @@ impl WatchedModule {
         );
     }
 
-    async fn swap(&self, app: &App, component: Vec<u8>, digest: &str) {
+    async fn swap(&self, app: &App, component: Vec<u8>) {
         let path = self.file.path().display();
         if let Err(error) = pointwork::inspect(&component) {
             let error = Error::from(error);
@@ -111,23 +111,16 @@ impl WatchedModule {
             );
             return;
         }
-        let current = app.modules().into_iter().find(|info| info.name == self.name);
-        if current.as_ref().is_some_and(|info| info.digest == digest) {
-            tracing::info!(
-                module = self.name,
-                digest,
-                "`{path}` changed to the version that serves"
-            );
-            return;
-        }
-        // The application logs either outcome, and emits it as an event.
-        let options = self.options.clone();
-        let swapped = match current {
-            Some(_) => app.reload_with(&self.name, component, options).await.map(drop),
+        // The application logs each outcome.
+        let change = app.module(&self.name).bytes(component).options(self.options.clone());
+        let is_loaded = app.modules().iter().any(|info| info.name == self.name);
+        let changed = if is_loaded {
+            change.configured().swap().await.map(drop)
+        } else {
             // The module was removed; a newer file brings it back.
-            None => app.restore_with(&self.name, Some(component), options).await.map(drop),
+            change.restore().await.map(drop)
         };
-        if swapped.is_err() {
+        if changed.is_err() {
             tracing::debug!(module = self.name, "`{path}` is tried again when it changes");
         }
     }

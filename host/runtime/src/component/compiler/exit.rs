@@ -77,7 +77,7 @@ mod tests {
         let options = CompileOptions {
             time: Duration::from_secs(7),
             memory: 4096,
-            ..CompileOptions::default()
+            ..CompileOptions::new()
         };
         explain(ExitStatus::from_raw(raw), stderr, &options)
     }

@@ -64,7 +64,7 @@ impl Setup {
     }
 
     fn engines(&self) -> Engines {
-        Engines::new(ModuleLimits::default(), 64 * 1024 * 1024, 2, self.compiler()).unwrap()
+        Engines::new(ModuleLimits::new(), 64 * 1024 * 1024, 2, self.compiler()).unwrap()
     }
 
     /// Loads a component of the synchronous form.

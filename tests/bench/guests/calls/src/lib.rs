@@ -1,6 +1,6 @@
 //! A synchronous module: a handler that only reads the request, and handlers that call and emit events.
 
-use pointwork_guest::{CallError, Context, HttpStatus, Path, controller, events, module};
+use pointwork_guest::{Context, Failure, HttpStatus, Path, controller, events, module};
 
 events! {
     /// Returns its argument.
@@ -29,7 +29,7 @@ impl Calls {
     }
 
     #[get(":id/call")]
-    fn call(ctx: &Context) -> Result<String, CallError> {
+    fn call(ctx: &Context) -> Result<String, Failure> {
         ctx.call::<Echo>(ctx.param("id").unwrap_or_default())
     }
 
@@ -39,18 +39,18 @@ impl Calls {
     }
 
     #[get("wait")]
-    fn wait(ctx: &Context) -> Result<&'static str, CallError> {
+    fn wait(ctx: &Context) -> Result<&'static str, Failure> {
         ctx.call::<Wait>(())?;
         Ok("waited")
     }
 
     #[get(":id/calls")]
-    fn calls(ctx: &Context, id: Path<String>) -> Result<String, CallError> {
+    fn calls(ctx: &Context, id: Path<String>) -> Result<String, Failure> {
         (0..TIMES).try_fold(id.0, |text, _| ctx.call::<Echo>(text))
     }
 
     #[get(":id/calls-module")]
-    fn calls_module(ctx: &Context, id: Path<String>) -> Result<String, CallError> {
+    fn calls_module(ctx: &Context, id: Path<String>) -> Result<String, Failure> {
         (0..TIMES).try_fold(id.0, |text, _| ctx.call::<EchoInModule>(text))
     }
 

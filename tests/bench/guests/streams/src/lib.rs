@@ -1,6 +1,6 @@
 //! Request and reply bodies of any length, in chunks, in the synchronous form.
 
-use pointwork_guest::{CallError, Context, HttpStatus, Path, Reply, controller, module};
+use pointwork_guest::{Context, Failure, HttpStatus, Path, Reply, controller, module};
 
 /// The largest chunk, in bytes.
 const PIECE: u32 = 64 * 1024;
@@ -11,8 +11,8 @@ pub struct Streams;
 #[controller("streams")]
 impl Streams {
     /// The length of the request body.
-    #[post("count")]
-    fn count(ctx: &Context) -> Result<String, CallError> {
+    #[post("count", body = "stream")]
+    fn count(ctx: &Context) -> Result<String, Failure> {
         let body = ctx.open_body()?;
         let mut bytes = 0_u64;
         while let Some(piece) = body.read(PIECE)? {
@@ -23,7 +23,7 @@ impl Streams {
 
     /// A reply of that many MiB.
     #[get("give/:mib")]
-    fn give(ctx: &Context, mib: Path<u32>) -> Result<(), CallError> {
+    fn give(ctx: &Context, mib: Path<u32>) -> Result<(), Failure> {
         let body = ctx.open_reply(Reply::new(HttpStatus::OK))?;
         let piece = vec![7; PIECE as usize];
         for _ in 0..mib.0 * (1024 * 1024 / PIECE) {
@@ -33,8 +33,8 @@ impl Streams {
     }
 
     /// Echoes the body, chunk by chunk.
-    #[post("echo")]
-    fn echo(ctx: &Context) -> Result<(), CallError> {
+    #[post("echo", body = "stream")]
+    fn echo(ctx: &Context) -> Result<(), Failure> {
         let request = ctx.open_body()?;
         let reply = ctx.open_reply(Reply::new(HttpStatus::OK))?;
         while let Some(piece) = request.read(PIECE)? {

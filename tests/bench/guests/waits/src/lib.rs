@@ -1,7 +1,7 @@
 //! The same handlers in the asynchronous form.
 
 use futures_util::future::join;
-use pointwork_guest::{AsyncContext, CallError, HttpStatus, Path, Reply, controller, events, module};
+use pointwork_guest::{AsyncContext, Failure, HttpStatus, Path, Reply, controller, events, module};
 
 events! {
     /// Returns its argument.
@@ -21,13 +21,13 @@ impl Waits {
     }
 
     #[get("wait")]
-    async fn wait(ctx: &AsyncContext) -> Result<&'static str, CallError> {
+    async fn wait(ctx: &AsyncContext) -> Result<&'static str, Failure> {
         ctx.call::<Wait>(()).await?;
         Ok("waited")
     }
 
     #[get("wait-twice")]
-    async fn wait_twice(ctx: &AsyncContext) -> Result<&'static str, CallError> {
+    async fn wait_twice(ctx: &AsyncContext) -> Result<&'static str, Failure> {
         let (one, other) = join(ctx.call::<Wait>(()), ctx.call::<Wait>(())).await;
         one?;
         other?;
@@ -35,7 +35,7 @@ impl Waits {
     }
 
     #[get(":id/call")]
-    async fn call(ctx: &AsyncContext) -> Result<String, CallError> {
+    async fn call(ctx: &AsyncContext) -> Result<String, Failure> {
         ctx.call::<Echo>(ctx.param("id").unwrap_or_default()).await
     }
 }
@@ -49,8 +49,8 @@ const PIECE: u32 = 64 * 1024;
 #[controller("streams-async")]
 impl Streams {
     /// The length of the request body.
-    #[post("count")]
-    async fn count(ctx: &AsyncContext) -> Result<String, CallError> {
+    #[post("count", body = "stream")]
+    async fn count(ctx: &AsyncContext) -> Result<String, Failure> {
         let body = ctx.open_body()?;
         let mut bytes = 0_u64;
         while let Some(piece) = body.read(PIECE).await? {
@@ -61,23 +61,23 @@ impl Streams {
 
     /// A reply of that many MiB.
     #[get("give/:mib")]
-    async fn give(ctx: &AsyncContext, mib: Path<u32>) -> Result<(), CallError> {
+    async fn give(ctx: &AsyncContext, mib: Path<u32>) -> Result<(), Failure> {
         let body = ctx.open_reply(Reply::new(HttpStatus::OK))?;
         for _ in 0..mib.0 * (1024 * 1024 / PIECE) {
             body.write(vec![7; PIECE as usize]).await?;
         }
-        body.finish()
+        body.finish().await
     }
 
     /// Echoes the body, chunk by chunk.
-    #[post("echo")]
-    async fn echo(ctx: &AsyncContext) -> Result<(), CallError> {
+    #[post("echo", body = "stream")]
+    async fn echo(ctx: &AsyncContext) -> Result<(), Failure> {
         let request = ctx.open_body()?;
         let reply = ctx.open_reply(Reply::new(HttpStatus::OK))?;
         while let Some(piece) = request.read(PIECE).await? {
             reply.write(piece).await?;
         }
-        reply.finish()
+        reply.finish().await
     }
 }
 

@@ -210,7 +210,7 @@ async fn a_failure_with_a_status_that_is_none_is_500(stage: Stage) -> Result<()>
 
 async fn a_result_of_the_wrong_type_is_told_to_a_typed_caller(stage: Stage) -> Result<()> {
     let ask = |context: Context| async move {
-        match context.call::<ProductName>(&7).await {
+        match context.call::<ProductName>(7).await {
             Ok(name) => name,
             Err(failure) => format!("{}: {}", failure.code(), failure.message()),
         }

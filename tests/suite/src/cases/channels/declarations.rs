@@ -172,7 +172,7 @@ async fn a_refused_channel_module_leaves_the_application_as_it_was(stage: Stage)
 async fn two_forms_in_one_module_are_refused(stage: Stage) -> Result<()> {
     let things = Controller::new("Things", "/").get("it", Program::text("a"));
     let guest = Guest::of(things).channel(adding("db", "one", "row")).mixed_forms();
-    is_refused(&stage, guest.build().into(), &["handlers", "listeners-async"]).await
+    is_refused(&stage, guest.build().into(), &["handlers", "handlers-async"]).await
 }
 
 async fn a_module_of_channels_alone_has_no_routes(stage: Stage) -> Result<()> {
@@ -191,7 +191,7 @@ async fn a_channel_module_gets_no_capability_by_default(stage: Stage) -> Result<
     for form in Home::MODULES {
         for import in [
             "wasi:filesystem/types@0.2.6",
-            "wasi:http/outgoing-handler@0.2.6",
+            "wasi:random/random@0.2.6",
             "somebody:else/thing@1.0.0",
         ] {
             let guest = form.form(Guest::new().channel(adding("db", "one", "row")));
@@ -206,7 +206,7 @@ async fn a_module_that_traps_when_asked_for_its_channels_is_refused(stage: Stage
         let guest = Guest::new()
             .channel(adding("db", "one", "row"))
             .discovery(Discovery::Traps);
-        is_refused(&stage, form.form(guest).build().into(), &["declare-channels"]).await?;
+        is_refused(&stage, form.form(guest).build().into(), &["describe"]).await?;
     }
     Ok(())
 }

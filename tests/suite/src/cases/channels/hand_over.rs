@@ -51,7 +51,7 @@ async fn a_channel_replies_wherever_it_lives(stage: Stage) -> Result<()> {
 
 async fn a_native_handler_gives_its_context_to_a_module(stage: Stage) -> Result<()> {
     for home in Home::ALL {
-        let gives = |context: Context| async move { context.hand_over("response:send", Payload::json("given")?) };
+        let gives = |context: Context| async move { context.hand_over_raw("response:send", Payload::json("given")?) };
         let app = AppSpec::new()
             .register("GET", "/it", gives)
             .channel(home, Channel::new("response").on("send", sends()));

@@ -209,7 +209,7 @@ async fn a_reply_to_a_client_that_went_away_is_gone(stage: Stage) -> Result<()> 
             let tells = Tells(tells.clone());
             async move {
                 let _tells = tells;
-                context.hand_over("response:late", Payload::null())?;
+                context.hand_over_raw("response:late", Payload::null())?;
                 pending::<Result<(), Failure>>().await
             }
         };

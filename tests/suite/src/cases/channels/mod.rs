@@ -15,6 +15,7 @@ mod pools;
 mod removed;
 mod rust;
 mod swaps;
+mod used;
 
 use super::watch;
 use crate::case::Case;
@@ -37,6 +38,7 @@ pub(super) fn all() -> Vec<Case> {
         bad_input::all,
         declarations::all,
         swaps::all,
+        used::all,
         rust::all,
     ];
     files.into_iter().flat_map(|file| file()).collect()

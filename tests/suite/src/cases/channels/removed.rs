@@ -81,7 +81,7 @@ async fn a_module_removed_before_it_hears_answers_all_the_same(stage: Stage) -> 
             let tells = tells.clone();
             async move {
                 let id = Payload::json(context.param("id").unwrap_or_default())?;
-                context.hand_over("response:slow", id)?;
+                context.hand_over_raw("response:slow", id)?;
                 tells.add_permits(1);
                 Ok::<_, Failure>(())
             }

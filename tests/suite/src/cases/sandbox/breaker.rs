@@ -19,8 +19,7 @@ cases![
 
 /// The module, which is held back after three crashes in a row.
 async fn after_three(stage: &Stage, form: Home, pause: Duration) -> Result<Live> {
-    let mut breaker = Breaker::default();
-    (breaker.crashes, breaker.pause, breaker.longest) = (3, pause, pause * 2);
+    let breaker = Breaker::new().crashes(3).pause(pause).longest(pause * 2);
     let options = ModuleOptions::new().breaker(breaker);
     let app = AppSpec::new()
         .load_with(SHOP, version(form, "a"), options)
@@ -97,8 +96,7 @@ async fn a_crash_between_good_calls_holds_nothing_back(stage: Stage) -> Result<(
 }
 
 async fn a_breaker_can_be_waived(stage: Stage) -> Result<()> {
-    let mut breaker = Breaker::default();
-    breaker.crashes = 0;
+    let breaker = Breaker::new().crashes(0);
     let options = ModuleOptions::new().breaker(breaker);
     let app = AppSpec::new().load_with(SHOP, version(Home::Module, "a"), options);
     let live = stage.start(app).await?;

@@ -117,8 +117,9 @@ async fn a_shared_instance_serves_requests_side_by_side(stage: Stage) -> Result<
     ];
     for (isolation, expected) in expected {
         let gate = watch::Gate::new();
-        let mut options = ModuleOptions::new();
-        options.isolation = isolation;
+        let options = isolation
+            .into_iter()
+            .fold(ModuleOptions::new(), ModuleOptions::isolation);
         let live = stage.start(waiting(&stage, options, &gate).await?).await?;
         let begun = two_at_once(&live, "/waits/1/begun", &gate).await?;
         assert_eq!(begun, expected, "{isolation:?}");
@@ -129,8 +130,7 @@ async fn a_shared_instance_serves_requests_side_by_side(stage: Stage) -> Result<
 
 async fn an_instance_is_reused_up_to_its_limit(stage: Stage) -> Result<()> {
     for form in Home::MODULES {
-        let mut limits = ModuleLimits::default();
-        limits.reuse = 3;
+        let limits = ModuleLimits::new().reuse(3);
         let options = ModuleOptions::new().limits(limits);
         let live = stage.start(counting(form, options, &watch::Gate::new())).await?;
         counts(&live, &["1", "2", "3", "1", "2", "3", "1"]).await?;
@@ -170,17 +170,16 @@ async fn crash_often(live: &Live, path: &str) -> Result<()> {
 
 /// Options for a module that keeps serving although it crashes.
 fn without_breaker() -> ModuleOptions {
-    let mut breaker = Breaker::default();
-    breaker.crashes = 0;
+    let breaker = Breaker::new().crashes(0);
     ModuleOptions::new().breaker(breaker)
 }
 
 async fn a_handler_that_crashes_often_leaves_the_instances_to_the_others(stage: Stage) -> Result<()> {
     for form in Home::MODULES {
-        let mut limits = ModuleLimits::default();
-        // An idle instance leaves no room for another.
-        limits.instances = 1;
-        for limits in [limits, ModuleLimits::default()] {
+        let limits = ModuleLimits::new()
+            // An idle instance leaves no room for another.
+            .instances(1);
+        for limits in [limits, ModuleLimits::new()] {
             let alone = limits.instances == 1;
             let options = without_breaker().limits(limits);
             let gate = watch::Gate::new();
@@ -237,8 +236,7 @@ async fn a_handler_that_crashes_often_shares_no_instance(stage: Stage) -> Result
 async fn instances_go_away_when_they_are_idle(stage: Stage) -> Result<()> {
     for form in Home::MODULES {
         let gate = watch::Gate::new();
-        let mut limits = ModuleLimits::default();
-        limits.idle = Duration::from_millis(50);
+        let limits = ModuleLimits::new().idle(Duration::from_millis(50));
         let options = ModuleOptions::new().limits(limits);
         let live = stage.start(counting(form, options, &gate)).await?;
         for _ in 0..2 {

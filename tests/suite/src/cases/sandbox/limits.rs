@@ -30,7 +30,7 @@ pub(super) fn limited(form: Home, program: Program, set: impl FnOnce(&mut Module
     let things = Controller::new("Things", "/")
         .post("it", program)
         .get("ok", Program::text("ok"));
-    let mut limits = ModuleLimits::default();
+    let mut limits = ModuleLimits::new();
     // Enough for a guest, and quickly filled.
     limits.memory = 2 * 1024 * 1024;
     set(&mut limits);

@@ -153,11 +153,10 @@ async fn a_module_in_conflict_is_refused_and_the_old_one_serves(stage: Stage) ->
 
 async fn a_module_that_fails_its_probe_is_refused_and_the_old_one_serves(stage: Stage) -> Result<()> {
     for form in Home::MODULES {
-        let mut limits = ModuleLimits::default();
-        limits.probe = Duration::from_millis(200);
+        let limits = ModuleLimits::new().probe(Duration::from_millis(200));
         let loops = wrong(form, |guest| guest.discovery(Discovery::Loops));
         let all = vec![
-            plain(wrong(form, |guest| guest.discovery(Discovery::Traps)), "declare-routes"),
+            plain(wrong(form, |guest| guest.discovery(Discovery::Traps)), "describe"),
             (loops.into(), ModuleOptions::new().limits(limits), ""),
         ];
         all_are_refused(&stage, form, AppSpec::new(), all).await?;

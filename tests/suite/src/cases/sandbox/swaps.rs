@@ -1,7 +1,7 @@
 //! A module is swapped, loaded, removed and rolled back while the application serves (spec S1).
 
 use anyhow::Result;
-use pointwork::{ChangeKind, RouteChanges};
+use pointwork::{ChangeKind, Diff, ModuleLimits, ModuleOptions};
 
 use super::{SHOP, serves, status, swap, version};
 use crate::case::{Live, Stage, cases};
@@ -13,6 +13,8 @@ cases![
     modules_come_and_go_while_the_application_serves: S1, M5;
     a_swap_tells_what_became_of_the_routes: S1;
     a_swap_may_change_the_form: S1;
+    a_swap_to_the_same_bytes_changes_nothing: S4;
+    a_swap_to_the_same_bytes_with_another_limit_is_a_swap: S4;
     a_module_is_rolled_back_and_back_again: S1;
     a_module_that_was_never_swapped_is_not_rolled_back: S1, S2;
 ];
@@ -57,7 +59,7 @@ async fn a_swap_tells_what_became_of_the_routes(stage: Stage) -> Result<()> {
             .expect("the swap", |change| change.kind == ChangeKind::Swapped)
             .await?;
         assert_eq!(change.module, SHOP);
-        let mut routes = RouteChanges::default();
+        let mut routes = Diff::default();
         routes.added = vec!["GET /only-b".to_owned()];
         routes.removed = vec!["GET /only-a".to_owned()];
         routes.kept = vec!["GET /kept".to_owned(), "GET /trap".to_owned()];
@@ -82,6 +84,55 @@ async fn a_swap_may_change_the_form(stage: Stage) -> Result<()> {
         serves(&live, word, other).await?;
     }
     live.shutdown().await;
+    Ok(())
+}
+
+async fn a_swap_to_the_same_bytes_changes_nothing(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        let live = stage.start(AppSpec::new().load(SHOP, version(form, "a"))).await?;
+        let first = status(&live)?.info.digest;
+        live.control().apply(swap(version(form, "b"))).await?;
+        serves(&live, "b", "a").await?;
+        let before = status(&live)?;
+        live.control().apply(swap(version(form, "b"))).await?;
+        let after = status(&live)?;
+        assert_eq!(after, before, "{form}: the same instances, counters and time");
+        assert_eq!(
+            after.previous.as_ref(),
+            Some(&first),
+            "{form}: the target of a roll-back"
+        );
+        live.control().apply(Step::RollBack(SHOP.to_owned())).await?;
+        serves(&live, "a", "b").await?;
+        let changes = live.changes();
+        changes
+            .expect("the roll-back", |change| change.kind == ChangeKind::RolledBack)
+            .await?;
+        let swaps = changes
+            .all()
+            .iter()
+            .filter(|change| change.kind == ChangeKind::Swapped)
+            .count();
+        assert_eq!(swaps, 1, "{form}: no event of a swap that changed nothing");
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_swap_to_the_same_bytes_with_another_limit_is_a_swap(stage: Stage) -> Result<()> {
+    let options = |in_flight| ModuleOptions::new().limits(ModuleLimits::new().in_flight(in_flight));
+    for form in Home::MODULES {
+        let app = AppSpec::new().load_with(SHOP, version(form, "a"), options(2));
+        let live = stage.start(app).await?;
+        let digest = status(&live)?.info.digest;
+        for (in_flight, previous) in [(2, None), (3, Some(&digest))] {
+            let step = Step::SwapWith(SHOP.to_owned(), version(form, "a"), options(in_flight));
+            live.control().apply(step).await?;
+            assert_eq!(status(&live)?.previous.as_ref(), previous, "{form}, {in_flight}");
+        }
+        serves(&live, "a", "b").await?;
+        live.shutdown().await;
+    }
     Ok(())
 }
 

@@ -19,8 +19,7 @@ cases![
 ];
 
 fn on_trial(calls: u64, crashes: u64) -> ModuleOptions {
-    let mut trial = Trial::default();
-    (trial.calls, trial.crashes) = (calls, crashes);
+    let trial = Trial::new().calls(calls).crashes(crashes);
     ModuleOptions::new().trial(trial)
 }
 

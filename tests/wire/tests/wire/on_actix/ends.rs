@@ -22,8 +22,7 @@ cases! {
 
 async fn a_later_head_that_does_not_end_is_given_up() {
     let time = Duration::from_millis(300);
-    let mut options = ServerOptions::default();
-    options.header_timeout = Some(time);
+    let options = ServerOptions::new().header_timeout(time);
     let server = Server::with(on(), options, routes()).await;
     let mut client = server.client().await;
     assert_eq!(client.get("/hello").await.body, "hello");
@@ -89,12 +88,7 @@ async fn a_broken_reply_without_chunks_ends_with_a_reset() {
             writer.finish().await.unwrap();
         }
     };
-    let server = Server::with(
-        on(),
-        ServerOptions::default(),
-        vec![route("GET", "/streamed", streamed)],
-    )
-    .await;
+    let server = Server::with(on(), ServerOptions::new(), vec![route("GET", "/streamed", streamed)]).await;
     for head in ["HTTP/1.1\r\nhost: a\r\nupgrade: websocket\r\n\r\n", "HTTP/1.0\r\n\r\n"] {
         let mut client = server.client().await;
         client.send(format!("GET /streamed?whole {head}")).await;

@@ -1,5 +1,6 @@
 //! Cases of the actix adapter alone.
 
+mod client;
 mod ends;
 mod mounting;
 mod system;
@@ -14,7 +15,7 @@ fn within_a_system(case: impl Future<Output = ()>) {
 }
 
 pub(crate) fn all() -> Vec<Case> {
-    [ends::all(), mounting::all(), system::all()].concat()
+    [client::all(), ends::all(), mounting::all(), system::all()].concat()
 }
 
 fn on() -> On {

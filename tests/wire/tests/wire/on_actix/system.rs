@@ -19,7 +19,7 @@ async fn it_serves_within_a_system_of_actix() {
     server.signal();
     server.ended().await;
     let (observed, began, _) = observed("GET");
-    let server = Server::with(on(), ServerOptions::default(), vec![observed]).await;
+    let server = Server::with(on(), ServerOptions::new(), vec![observed]).await;
     let mut client = server.client().await;
     client.send("GET /observed HTTP/1.1\r\nhost: a\r\n\r\n").await;
     within("the handler's begin", began.notified()).await;

@@ -1,10 +1,11 @@
 //! Cases of the axum adapter alone.
 
+mod client;
 mod mounting;
 mod parameters;
 
 use pointwork_wire_tests::Case;
 
 pub(crate) fn all() -> Vec<Case> {
-    [mounting::all(), parameters::all()].concat()
+    [client::all(), mounting::all(), parameters::all()].concat()
 }

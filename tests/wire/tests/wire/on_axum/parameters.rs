@@ -7,7 +7,7 @@ use axum::middleware::{Next, from_fn};
 use axum::response::Response;
 use http_body_util::BodyExt as _;
 use pointwork_axum::Axum;
-use pointwork_wire_tests::{cases, published, routes};
+use pointwork_wire_tests::{cases, connected, routes};
 use tower::layer::Layer as _;
 use tower::util::{MapRequestLayer, ServiceExt as _};
 
@@ -18,7 +18,7 @@ cases! {
 }
 
 fn router() -> axum::Router {
-    published(Axum::new(), routes()).router()
+    connected(Axum::new(), "", routes()).router().unwrap()
 }
 
 fn request(target: &str) -> Request {

@@ -7,9 +7,9 @@ use http::{HeaderValue, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
-use pointwork_core::{Body, Context, Extensions};
-use pointwork_hyper::{Hyper, HyperService};
-use pointwork_wire_tests::{Probe, cases, observed, published, route, routes, within};
+use pointwork_core::{Body, Context, Extensions, RouterOptions, Transport};
+use pointwork_hyper::{Hyper, HyperLayer, HyperService};
+use pointwork_wire_tests::{Probe, cases, connected, observed, publish, published, route, routes, within};
 use tokio::net::TcpListener;
 use tower::layer::layer_fn;
 use tower::util::{MapRequest, MapResponse};
@@ -23,6 +23,8 @@ cases! {
     hyper_takes_the_service_as_it_is,
     hyper_takes_the_service_within_layers,
     dropping_the_call_cancels_the_handler,
+    in_front_the_rest_goes_on_to_the_users_service_untouched,
+    below_everything_else_goes_on_to_the_users_service,
 }
 
 fn service() -> HyperService {
@@ -127,4 +129,88 @@ async fn dropping_the_call_cancels_the_handler() {
     began.notified().await;
     call.abort();
     within("the handler's drop", dropped.notified()).await;
+}
+
+/// A value of the user's in the extensions of a request.
+#[derive(Clone)]
+struct Mark(&'static str);
+
+/// The status and the text of the reply behind a layer. The user's service replies with the method, the path, its mark and
+/// the body.
+async fn ask(layer: &HyperLayer, method: &str, target: &str) -> (u16, String) {
+    let own = tower::service_fn(async |request: Request<Full<bytes::Bytes>>| {
+        let mark = request.extensions().get::<Mark>().map_or("no mark", |mark| mark.0);
+        let seen = format!("own {} {} {mark} ", request.method(), request.uri());
+        let body = request.into_body().collect().await.unwrap().to_bytes();
+        let reply = Response::new(Full::from([seen.as_bytes(), &body].concat()));
+        Ok::<_, Infallible>(reply)
+    });
+    let request = Request::builder().method(method).uri(target).header("host", "a");
+    let mut request = request.body(Full::from("body")).unwrap();
+    request.extensions_mut().insert(Mark("marked"));
+    let reply = layer.layer(own).oneshot(request).await.unwrap();
+    let status = reply.status().as_u16();
+    let body = reply.into_body().collect().await.unwrap().to_bytes();
+    (status, String::from_utf8(body.to_vec()).unwrap())
+}
+
+fn own(method: &str, target: &str) -> (u16, String) {
+    (200, format!("own {method} {target} marked body"))
+}
+
+async fn in_front_the_rest_goes_on_to_the_users_service_untouched() {
+    let hyper = Hyper::new();
+    let layer = hyper.in_front();
+    assert_eq!(ask(&layer, "GET", "/hello").await, own("GET", "/hello"), "no table yet");
+    let hyper = connected(hyper, "", routes());
+    assert_eq!(ask(&layer, "GET", "/hello").await, (200, "hello".to_owned()));
+    assert_eq!(ask(&layer, "HEAD", "/hello").await, (200, String::new()));
+    assert_eq!(ask(&layer, "POST", "/body").await, (200, "4 bytes".to_owned()));
+    for (method, target) in [
+        ("DELETE", "/hello"),
+        ("OPTIONS", "/hello"),
+        ("OPTIONS", "*"),
+        ("GET", "/hello/"),
+        ("GET", "/none?a=%zz"),
+        ("GET", "/echo/%ff"),
+        ("PURGE", "/echo/1"),
+    ] {
+        assert_eq!(ask(&layer, method, target).await, own(method, target));
+    }
+    let later = vec![route("GET", "/later", async |_: Context| "later")];
+    publish(&hyper, later, RouterOptions::default());
+    assert_eq!(ask(&layer, "GET", "/later").await, (200, "later".to_owned()));
+    assert_eq!(ask(&layer, "GET", "/hello").await, own("GET", "/hello"));
+    hyper.close();
+    assert_eq!(ask(&layer, "GET", "/later").await, own("GET", "/later"));
+}
+
+async fn below_everything_else_goes_on_to_the_users_service() {
+    let hyper = Hyper::new();
+    let layer = hyper.below();
+    assert_eq!(
+        ask(&layer, "GET", "/api/a").await,
+        own("GET", "/api/a"),
+        "not connected yet"
+    );
+    let hyper = connected(hyper, "api", vec![route("GET", "/api/a", async |_: Context| "a")]);
+    assert_eq!(ask(&layer, "GET", "/api/a").await, (200, "a".to_owned()));
+    for (method, target, status) in [
+        ("GET", "/api", 404),
+        ("GET", "/api/", 404),
+        ("GET", "/api/none?a", 404),
+        ("PURGE", "/api/a", 405),
+        ("OPTIONS", "/api/a", 204),
+        ("GET", "/api/%ff", 400),
+    ] {
+        assert_eq!(ask(&layer, method, target).await.0, status, "{method} {target}");
+    }
+    for target in ["/", "/apix", "/ap", "/%61pi/a", "//api/a", "/x/api/a"] {
+        assert_eq!(ask(&layer, "GET", target).await, own("GET", target));
+    }
+    hyper.close();
+    let (status, text) = ask(&layer, "GET", "/api/a").await;
+    assert_eq!(status, 503);
+    assert!(text.contains("closed"), "{text}");
+    assert_eq!(ask(&layer, "GET", "/own").await, own("GET", "/own"));
 }

@@ -8,7 +8,7 @@ use pointwork_salvo::Salvo;
 use salvo_core::{Depot, FlowCtrl, Handler, Request, Router, async_trait, handler};
 
 use super::user::User;
-use pointwork_wire_tests::{cases, published, route, routes};
+use pointwork_wire_tests::{cases, connected, route, routes};
 
 cases! {
     own;
@@ -34,7 +34,7 @@ fn salvo() -> Salvo {
         context.extension("user").unwrap_or_default()
     }));
     all.push(route("GET", "/:a/files/*rest", async |_: Context| "files"));
-    published(Salvo::new(), all)
+    connected(Salvo::new(), "", all)
 }
 
 async fn named_values_come_from_the_extensions_or_from_the_depot() {
@@ -195,7 +195,7 @@ async fn a_whole_reply_reaches_middleware_whole_and_a_streamed_one_as_a_stream()
         route("GET", "/whole", async |_: Context| "whole"),
         route("GET", "/empty", async |_: Context| ""),
     ];
-    let user = User::serve(published(Salvo::new(), routes).router().hoop(note)).await;
+    let user = User::serve(connected(Salvo::new(), "", routes).router().hoop(note)).await;
     for (path, kind) in [("/streamed", "boxed"), ("/whole", "once"), ("/empty", "once")] {
         assert_eq!(user.get(path).await.all("x-body"), [kind], "{path}");
     }

@@ -1,5 +1,6 @@
 //! Cases of the salvo adapter alone.
 
+mod client;
 mod middleware;
 mod mounting;
 mod user;
@@ -7,5 +8,5 @@ mod user;
 use pointwork_wire_tests::Case;
 
 pub(crate) fn all() -> Vec<Case> {
-    [middleware::all(), mounting::all()].concat()
+    [client::all(), middleware::all(), mounting::all()].concat()
 }

@@ -1,12 +1,13 @@
 //! Cases of the trillium adapter alone.
 
+mod client;
 mod mounting;
 mod native;
 
 use pointwork_wire_tests::{ADAPTERS, Case, On};
 
 pub(crate) fn all() -> Vec<Case> {
-    [mounting::all(), native::all()].concat()
+    [client::all(), mounting::all(), native::all()].concat()
 }
 
 fn on() -> On {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pointwork_core::{Context, ServerOptions};
 use pointwork_trillium::{Trillium, TrilliumHandler};
-use pointwork_wire_tests::{Probe, Server, cases, published, route};
+use pointwork_wire_tests::{Probe, Server, cases, connected, route};
 use trillium::{Conn, Handler};
 use trillium_router::{Router, RouterConnExt};
 
@@ -39,7 +39,7 @@ impl Handler for Tell {
 
 async fn the_users_match_and_state_stay_as_they_are() {
     let routes = vec![route("GET", "/user/:id/*rest", async |_: Context| "found")];
-    let trillium = published(Trillium::new(), routes);
+    let trillium = connected(Trillium::new(), "", routes);
     let router = Router::new().all("/api/*", Tell(trillium.handler()));
     let address = super::mounting::serve(router).await;
     let reply = Probe::connect(address).await.get("/api/user/7/a/b").await;
@@ -112,7 +112,7 @@ async fn a_reply_in_http_1_0_is_reset_only_if_it_breaks_off() {
         let _ = writer.finish().await;
     };
     let routes = vec![route("GET", "/streamed", streamed)];
-    let server = Server::with(super::on(), ServerOptions::default(), routes).await;
+    let server = Server::with(super::on(), ServerOptions::new(), routes).await;
     for (method, end) in [("GET", "\r\n\r\npiece"), ("HEAD", "\r\n\r\n")] {
         let mut client = server.client().await;
         client.send(format!("{method} /streamed HTTP/1.0\r\n\r\n")).await;

@@ -1,0 +1,26 @@
+//! Pointwork below a prefix of an axum application: `cargo run -p pointwork-mount-examples --bin mount-axum-below`.
+//!
+//! Pointwork answers everything below `/api`, with 404 and 405 too. Everything else reaches the routes and the fallback of
+//! the application.
+
+mod own;
+
+use axum::middleware::from_fn;
+use pointwork::{App, ConnectOptions, Context};
+use pointwork_axum::Axum;
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let app = App::new()?;
+    let pointwork = Axum::new();
+    // First the prefix, then the routes: it does not cover routes that were registered before. Do not nest the router at
+    // `/api` as well: the paths would begin with `/api/api`.
+    app.connect_to(pointwork.clone(), ConnectOptions::new().prefix("api"))?;
+    // Instead of this handler, or beside it, load a module.
+    app.get("hello/:name", |ctx: Context| async move {
+        let user = ctx.extension("user").unwrap_or_default();
+        format!("{user} greets {}", ctx.param("name").unwrap_or_default())
+    })?;
+
+    own::serve(own::router().merge(pointwork.router()?).layer(from_fn(own::outer))).await
+}

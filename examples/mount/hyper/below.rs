@@ -1,0 +1,25 @@
+//! Pointwork below a prefix of a service on bare hyper: `cargo run -p pointwork-mount-examples --bin mount-hyper-below`.
+//!
+//! Pointwork answers everything below `/api`, with 404 and 405 too. Everything else reaches the service of the application.
+
+mod own;
+
+use pointwork::{App, ConnectOptions, Context};
+use pointwork_hyper::Hyper;
+use tower::Layer as _;
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let app = App::new()?;
+    let pointwork = Hyper::new();
+    // First the prefix, then the routes: it does not cover routes that were registered before.
+    app.connect_to(pointwork.clone(), ConnectOptions::new().prefix("api"))?;
+    // Instead of this handler, or beside it, load a module.
+    app.get("hello/:name", |ctx: Context| async move {
+        let user = ctx.extension("user").unwrap_or_default();
+        format!("{user} greets {}", ctx.param("name").unwrap_or_default())
+    })?;
+
+    let own = own::inner(own::Own::default());
+    own::serve(own::outer(pointwork.below().layer(own))).await
+}

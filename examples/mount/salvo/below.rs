@@ -1,0 +1,26 @@
+//! Pointwork below a prefix of a salvo application: `cargo run -p pointwork-mount-examples --bin mount-salvo-below`.
+//!
+//! Pointwork answers everything below `/api`, with 404 and 405 too. Everything else reaches the router of the application.
+
+mod own;
+
+use pointwork::{App, ConnectOptions, Context};
+use pointwork_salvo::Salvo;
+use salvo_core::{Router, Service};
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let app = App::new()?;
+    let pointwork = Salvo::new();
+    // First the prefix, then the routes: it does not cover routes that were registered before.
+    app.connect_to(pointwork.clone(), ConnectOptions::new().prefix("api"))?;
+    // Instead of this handler, or beside it, load a module.
+    app.get("hello/:name", |ctx: Context| async move {
+        let user = ctx.extension("user").unwrap_or_default();
+        format!("{user} greets {}", ctx.param("name").unwrap_or_default())
+    })?;
+
+    // Before the application's own router, whose fallback takes every path.
+    let router = Router::new().push(pointwork.router()).push(own::router());
+    own::serve(Service::new(router).hoop(own::outer)).await
+}

@@ -1,0 +1,27 @@
+//! Pointwork in front of a salvo application: `cargo run -p pointwork-mount-examples --bin mount-salvo-in-front`.
+//!
+//! A request is Pointwork's if one of its routes takes path and method. Everything else reaches the router of the
+//! application, untouched.
+
+mod own;
+
+use pointwork::{App, ConnectOptions, Context};
+use pointwork_salvo::Salvo;
+use salvo_core::Service;
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let app = App::new()?;
+    // Instead of this handler, or beside it, load a module.
+    app.get("hello/:name", |ctx: Context| async move {
+        let user = ctx.extension("user").unwrap_or_default();
+        format!("{user} greets {}", ctx.param("name").unwrap_or_default())
+    })?;
+    let pointwork = Salvo::new();
+    // No module may claim a path outside `/hello`: a swap could take the application's own `/login` otherwise.
+    app.connect_to(pointwork.clone(), ConnectOptions::new().claims(["hello"]))?;
+
+    // A hoop of the service: a hoop of the router would run only where a route of the application's own matched.
+    let service = Service::new(own::router()).hoop(own::outer).hoop(pointwork.in_front());
+    own::serve(service).await
+}

@@ -1,0 +1,25 @@
+//! Pointwork below a prefix of a trillium application:
+//! `cargo run -p pointwork-mount-examples --bin mount-trillium-below`.
+//!
+//! Pointwork answers everything below `/api`, with 404 and 405 too. Everything else reaches the handlers of the application.
+
+mod own;
+
+use pointwork::{App, ConnectOptions, Context};
+use pointwork_trillium::Trillium;
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let app = App::new()?;
+    let pointwork = Trillium::new();
+    // First the prefix, then the routes: it does not cover routes that were registered before. Set it here or at the mount,
+    // not at both: below a router's `api/*` the path would be `/api/api/…`.
+    app.connect_to(pointwork.clone(), ConnectOptions::new().prefix("api"))?;
+    // Instead of this handler, or beside it, load a module.
+    app.get("hello/:name", |ctx: Context| async move {
+        let user = ctx.extension("user").unwrap_or_default();
+        format!("{user} greets {}", ctx.param("name").unwrap_or_default())
+    })?;
+
+    own::serve((own::Outer, pointwork.handler(), own::handlers())).await
+}

@@ -1,0 +1,25 @@
+//! Pointwork in front of the handlers of a trillium application:
+//! `cargo run -p pointwork-mount-examples --bin mount-trillium-in-front`.
+//!
+//! A request is Pointwork's if one of its routes takes path and method. Everything else reaches the handlers of the
+//! application, untouched.
+
+mod own;
+
+use pointwork::{App, ConnectOptions, Context};
+use pointwork_trillium::Trillium;
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let app = App::new()?;
+    // Instead of this handler, or beside it, load a module.
+    app.get("hello/:name", |ctx: Context| async move {
+        let user = ctx.extension("user").unwrap_or_default();
+        format!("{user} greets {}", ctx.param("name").unwrap_or_default())
+    })?;
+    let pointwork = Trillium::new();
+    // No module may claim a path outside `/hello`: a swap could take the application's own `/login` otherwise.
+    app.connect_to(pointwork.clone(), ConnectOptions::new().claims(["hello"]))?;
+
+    own::serve((own::Outer, pointwork.in_front(), own::handlers())).await
+}

@@ -1,0 +1,100 @@
+//! Requests of the module `testing`, and what a handler gets of them.
+
+use std::time::{Duration, SystemTime};
+
+use pointwork_guest::testing::TestRequest;
+use pointwork_guest::{Context, Failure, controller};
+use serde_json::{Value, json};
+
+struct Shop;
+
+#[controller("shop")]
+impl Shop {
+    #[get("where")]
+    fn place(ctx: &Context) -> String {
+        let left = ctx
+            .deadline()
+            .and_then(|end| end.duration_since(ctx.received_at()).ok());
+        format!(
+            "{}://{} {} {:?} {:?} {}",
+            ctx.scheme(),
+            ctx.authority().unwrap_or_default(),
+            ctx.http_version(),
+            ctx.remote_address(),
+            left,
+            ctx.is_cancelled()
+        )
+    }
+
+    #[get("header")]
+    fn header(ctx: &Context) -> Option<String> {
+        ctx.header("x-name")
+    }
+
+    #[get("thrown")]
+    fn thrown(ctx: &Context) -> Failure {
+        ctx.throw(429_u16, "slower")
+            .header("retry-after", "1")
+            .detail("left", 0)
+    }
+
+    #[post("none", body = "none")]
+    fn none(ctx: &Context) -> Result<String, Failure> {
+        ctx.text()
+    }
+
+    #[post("text")]
+    fn text(text: String) -> String {
+        text
+    }
+}
+
+#[test]
+fn a_request_has_the_connection_that_the_test_sets() {
+    let answer = TestRequest::get("/shop/where").run::<Shop>();
+    assert_eq!(answer.text(), "http://localhost 1.1 None None false");
+    let began = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
+    let answer = TestRequest::get("/shop/where")
+        .scheme("https")
+        .authority("shop.example")
+        .http_version("2")
+        .remote_address("192.0.2.1:4711")
+        .received_at(began)
+        .deadline(began + Duration::from_millis(1500))
+        .cancelled()
+        .run::<Shop>();
+    let expected = r#"https://shop.example 2 Some("192.0.2.1:4711") Some(1.5s) true"#;
+    assert_eq!(answer.text(), expected);
+}
+
+#[test]
+fn a_header_that_is_not_utf_8_has_a_character_for_each_byte() {
+    let answer = TestRequest::get("/shop/header")
+        .header("x-name", [b'a', 0xfc])
+        .run::<Shop>();
+    assert_eq!(answer.text(), "aü");
+}
+
+#[test]
+fn a_thrown_error_shows_its_header_and_its_details() {
+    let answer = TestRequest::get("/shop/thrown").run::<Shop>();
+    assert_eq!(
+        (answer.status(), answer.header("Retry-After").as_deref()),
+        (429, Some("1"))
+    );
+    assert_eq!(answer.json::<Value>(), json!({ "message": "slower", "left": 0 }));
+}
+
+#[test]
+fn a_route_without_a_body_has_none() {
+    let answer = TestRequest::post("/shop/none").body("tea").run::<Shop>();
+    assert_eq!(answer.message(), Some("the server could not answer the request"));
+}
+
+#[test]
+fn a_text_that_is_not_utf_8_is_400() {
+    let answer = TestRequest::post("/shop/text").body([0xfc]).run::<Shop>();
+    assert_eq!(answer.status(), 400);
+    let message = "the body is not UTF-8: invalid utf-8 sequence of 1 bytes from index 0";
+    assert_eq!(answer.message(), Some(message));
+}

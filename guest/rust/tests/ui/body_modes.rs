@@ -1,0 +1,35 @@
+use pointwork_guest::{Json, controller};
+
+struct Words;
+
+#[controller]
+impl Words {
+    #[post("a", body = "chunked")]
+    fn word() {}
+
+    #[post("b", body = stream)]
+    fn literal() {}
+
+    #[post("c", mode = "stream")]
+    fn key() {}
+
+    #[request_mapping(method = "NOTIFY", body = "")]
+    fn mapping() {}
+}
+
+struct Bodies;
+
+#[controller("bodies")]
+impl Bodies {
+    #[post("a", body = "none")]
+    fn text(_text: String) {}
+
+    #[post("b", body = "none")]
+    #[put("b")]
+    fn json(_json: &Json<u64>) {}
+
+    #[post("c", body = "stream")]
+    fn stream(_bytes: Vec<u8>) {}
+}
+
+fn main() {}

@@ -1,0 +1,17 @@
+use pointwork_guest::{controller, module};
+
+struct Health;
+
+#[controller("health")]
+impl Health {
+    #[get]
+    fn show() {}
+}
+
+struct NoEvent;
+
+module! { Health; uses: NoEvent }
+
+module! { Health; uses: "audit seen" }
+
+fn main() {}

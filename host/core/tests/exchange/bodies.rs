@@ -1,0 +1,258 @@
+//! How handlers take the request's body: not at all, whole, or piece by piece.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use http::{Method, StatusCode};
+use pointwork_core::{
+    Body, BodyMode, BusOptions, Context, CrashKind, Executor, Failure, FailureCode, Handler, HandlerFuture,
+    IntoReply as _, RequestLimits, RouterOptions,
+};
+
+use super::support::Tokio;
+use super::{Stand, request};
+
+/// A handler with a mode. It counts its calls.
+struct Moded<H> {
+    mode: BodyMode,
+    calls: Arc<AtomicUsize>,
+    handler: H,
+}
+
+impl<H: Handler> Handler for Moded<H> {
+    fn call(&self, context: Context) -> HandlerFuture {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        self.handler.call(context)
+    }
+
+    fn limits(&self) -> RequestLimits {
+        let mut limits = RequestLimits::default();
+        limits.body_mode = self.mode;
+        limits
+    }
+}
+
+fn stand(mode: BodyMode, handler: impl Handler, change: impl FnOnce(&mut RouterOptions)) -> (Stand, Arc<AtomicUsize>) {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let handler = Moded {
+        mode,
+        calls: calls.clone(),
+        handler,
+    };
+    (Stand::with(handler, change, BusOptions::new()), calls)
+}
+
+async fn length(context: Context) -> Result<String, Failure> {
+    Ok(context.bytes().await?.len().to_string())
+}
+
+/// Reads piece by piece, and returns how much that was.
+async fn count(context: Context) -> Result<String, Failure> {
+    let mut reader = context.open_body()?;
+    let mut length = 0;
+    while let Some(piece) = reader.read(7).await? {
+        length += piece.len();
+    }
+    Ok(length.to_string())
+}
+
+fn post(body: Body) -> http::Request<Body> {
+    request(Method::POST, body)
+}
+
+/// A body that arrives piece by piece.
+fn pieces(pieces: impl IntoIterator<Item = &'static str, IntoIter: Send> + Send + 'static) -> Body {
+    let (mut writer, body) = Body::channel();
+    tokio::spawn(async move {
+        for piece in pieces {
+            if writer.write(piece).await.is_err() {
+                return;
+            }
+        }
+        let _ = writer.finish().await;
+    });
+    body
+}
+
+#[tokio::test]
+async fn a_handler_that_takes_no_body_runs_at_once_and_cannot_read_it() {
+    let reads = |context: Context| async move {
+        let failure = context.open_body().unwrap_err();
+        assert_eq!(failure.code(), &FailureCode::GONE);
+        context.bytes().await.unwrap_err().message().to_owned()
+    };
+    let (stand, _) = stand(BodyMode::None, reads, |options| options.body_limit = 1);
+    let (mut writer, body) = Body::channel();
+    let (status, text) = stand.send(post(body)).await;
+    assert_eq!(status, StatusCode::OK);
+    assert_eq!(text, "the handler declares that it takes no request body");
+    assert!(writer.write("more").await.is_err(), "nobody reads it");
+    assert_eq!(stand.send(post("longer than the limit".into())).await.0, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_whole_body_is_there_before_the_handler_runs() {
+    let (stand, calls) = stand(BodyMode::Whole, count, |_| {});
+    let (mut writer, body) = Body::channel();
+    let mut replying = Box::pin(stand.router.respond(None, post(body)));
+    for _ in 0..3 {
+        assert!((&mut replying).now_or_never().is_none());
+        writer.write("a piece").await.unwrap();
+    }
+    assert!((&mut replying).now_or_never().is_none());
+    assert_eq!(calls.load(Ordering::SeqCst), 0, "the body has not ended");
+    let (finished, reply) = tokio::join!(writer.finish(), replying);
+    finished.unwrap();
+    assert_eq!(reply.into_body().bytes().await.unwrap(), "21");
+    assert_eq!(calls.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn a_whole_body_that_is_there_or_empty_waits_for_nothing() {
+    let (stand, _) = stand(BodyMode::Whole, length, |_| {});
+    for body in [Body::empty(), Body::from("all"), Body::stream(Body::empty())] {
+        let expected = body.known_length().unwrap().to_string();
+        let reply = stand.router.respond(None, post(body)).now_or_never().unwrap();
+        assert_eq!(reply.into_body().bytes().await.unwrap(), expected);
+    }
+}
+
+#[tokio::test]
+async fn a_whole_body_may_come_in_many_small_pieces() {
+    let (stand, _) = stand(BodyMode::Whole, length, |options| options.body_limit = 10_000);
+    let body = pieces(std::iter::repeat_n("x", 10_000));
+    assert_eq!(stand.send(post(body)).await, (StatusCode::OK, "10000".to_owned()));
+}
+
+#[tokio::test]
+async fn a_whole_body_over_its_limit_is_413_and_the_message_names_stream() {
+    let expected = r#"{"message":"the request body is longer than 8 bytes, the limit `body`; a handler may take longer ones as a `stream`"}"#;
+    for body in [Body::from("123456789"), pieces(["12345", "6789", "and so on"])] {
+        let (stand, calls) = stand(BodyMode::Whole, length, |options| {
+            options.body_limit = 8;
+            options.stream_body_limit = Some(1);
+        });
+        assert_eq!(
+            stand.send(post("12345678".into())).await,
+            (StatusCode::OK, "8".to_owned())
+        );
+        let reply = stand.send(post(body)).await;
+        assert_eq!(reply, (StatusCode::PAYLOAD_TOO_LARGE, expected.to_owned()));
+        let crash = stand.crash().await;
+        assert_eq!((crash.kind, crash.limit.as_deref()), (CrashKind::Limit, Some("body")));
+        assert_eq!(calls.load(Ordering::SeqCst), 1, "of the first request");
+    }
+}
+
+#[tokio::test]
+async fn a_whole_body_that_breaks_off_ends_the_request() {
+    let (stand, calls) = stand(BodyMode::Whole, length, |_| {});
+    let (mut writer, body) = Body::channel();
+    let broken = tokio::spawn(async move { writer.write("half").await });
+    let (status, text) = stand.send(post(body)).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST);
+    assert_eq!(text, r#"{"message":"the body broke off before its end"}"#);
+    broken.await.unwrap().unwrap();
+    let executor: Arc<dyn Executor> = Arc::new(Tokio);
+    let (_writer, body) = Body::channel();
+    let late = body.within(Some(Duration::from_millis(10)), &executor);
+    assert_eq!(stand.send(post(late)).await.0, StatusCode::REQUEST_TIMEOUT);
+    assert_eq!(calls.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn the_deadline_counts_while_a_whole_body_arrives() {
+    let (stand, calls) = stand(BodyMode::Whole, length, |options| {
+        options.deadline = Some(Duration::from_millis(20));
+    });
+    let (mut writer, body) = Body::channel();
+    let writing = tokio::spawn(async move { while writer.write("on and on").await.is_ok() {} });
+    assert_eq!(stand.send(post(body)).await.0, StatusCode::GATEWAY_TIMEOUT);
+    assert_eq!(stand.crash().await.kind, CrashKind::Deadline);
+    writing.await.unwrap();
+    assert_eq!(calls.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn a_client_that_goes_away_before_its_whole_body_leaves_nothing() {
+    let (stand, calls) = stand(BodyMode::Whole, length, |_| {});
+    let (mut writer, body) = Body::channel();
+    let request = tokio::spawn(stand.router.respond(None, post(body)));
+    writer.write("half").await.unwrap();
+    tokio::task::yield_now().await;
+    assert_eq!(stand.bus.requests(), 1);
+    request.abort();
+    assert!(request.await.is_err());
+    assert_eq!(stand.bus.requests(), 0);
+    assert!(writer.write("more").await.is_err());
+    assert_eq!(calls.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn a_streamed_body_may_be_longer_than_what_is_held_in_memory() {
+    let (stand, _) = stand(BodyMode::Stream, count, |options| options.body_limit = 8);
+    assert_eq!(stand.send(post("123456789".into())).await.1, "9");
+    let body = pieces(std::iter::repeat_n("0123456789", 100));
+    assert_eq!(stand.send(post(body)).await.1, "1000");
+}
+
+#[tokio::test]
+async fn reading_a_streamed_body_at_once_is_bounded_as_a_whole_one() {
+    for body in [Body::from("123456789"), pieces(["12345", "6789"])] {
+        let (stand, _) = stand(BodyMode::Stream, length, |options| options.body_limit = 8);
+        let (status, text) = stand.send(post(body)).await;
+        assert_eq!(status, StatusCode::PAYLOAD_TOO_LARGE);
+        assert!(text.contains("longer than 8 bytes, the limit `body`"), "{text}");
+        assert_eq!(stand.crash().await.limit.as_deref(), Some("body"));
+    }
+}
+
+#[tokio::test]
+async fn a_streamed_body_has_a_limit_of_its_own() {
+    for body in [Body::from("123456789"), pieces(["12345", "6789"])] {
+        let (stand, _) = stand(BodyMode::Stream, count, |options| options.stream_body_limit = Some(8));
+        assert_eq!(stand.send(post("12345678".into())).await.1, "8");
+        let (status, text) = stand.send(post(body)).await;
+        assert_eq!(status, StatusCode::PAYLOAD_TOO_LARGE);
+        assert_eq!(
+            text,
+            r#"{"message":"the request body is longer than 8 bytes, the limit `stream-body`"}"#
+        );
+        assert_eq!(stand.crash().await.limit.as_deref(), Some("stream-body"));
+    }
+}
+
+#[tokio::test]
+async fn a_body_is_text_only_if_it_is_utf_8() {
+    let (stand, _) = stand(
+        BodyMode::Stream,
+        |context: Context| async move { context.text().await },
+        |_| {},
+    );
+    assert_eq!(
+        stand.send(post("höhö".into())).await,
+        (StatusCode::OK, "höhö".to_owned())
+    );
+    let (status, text) = stand.send(post(Body::from(&b"ab\xff"[..]))).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST);
+    assert_eq!(text, r#"{"message":"the body is not UTF-8 from byte 2 on"}"#);
+}
+
+#[tokio::test]
+async fn a_panic_of_a_handler_behind_a_whole_body_is_500() {
+    struct Panics;
+
+    impl Handler for Panics {
+        fn call(&self, context: Context) -> HandlerFuture {
+            assert_ne!(context.method(), Method::POST, "on purpose");
+            Box::pin(async { "fine".into_reply() })
+        }
+    }
+
+    let (stand, _) = stand(BodyMode::Whole, Panics, |_| {});
+    let reply = stand.send(post(pieces(["a body"]))).await;
+    assert_eq!(reply.0, StatusCode::INTERNAL_SERVER_ERROR);
+    assert_eq!(stand.crash().await.kind, CrashKind::Panic);
+}

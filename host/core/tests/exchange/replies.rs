@@ -1,0 +1,180 @@
+//! Replies: the id of the request, errors with headers and details, typed events (spec H3, H4, H6, H9).
+
+use http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{HeaderValue, Method, Request, StatusCode};
+use pointwork_core::events::events;
+use pointwork_core::{Body, BusOptions, Context, Delivery, Failure, Payload};
+use serde_json::{Value, json};
+
+use super::{Stand, request};
+
+events! {
+    pub Double = "math:double": u64 => u64;
+    pub Seen = "log:seen": u64;
+    pub Send = "response:send": String;
+}
+
+fn id_of<T>(reply: &http::Response<T>) -> &str {
+    let ids: Vec<_> = reply.headers().get_all("x-request-id").iter().collect();
+    assert_eq!(ids.len(), 1, "{ids:?}");
+    ids[0].to_str().unwrap()
+}
+
+#[tokio::test]
+async fn every_reply_has_the_id_of_its_request() {
+    let stand = Stand::with(
+        |ctx: Context| async move {
+            assert_ne!(ctx.method(), Method::PUT, "on purpose");
+            if ctx.method() == Method::PATCH {
+                return ctx.bytes().await.map(drop);
+            }
+            ctx.send("sent")
+        },
+        |options| options.stream_body_limit = Some(1),
+        BusOptions::new(),
+    );
+    let cases = [
+        (Method::GET, "/7", "", 200),
+        (Method::HEAD, "/7", "", 200),
+        (Method::PUT, "/7", "", 500),
+        (Method::PATCH, "/7", "", 500),
+        (Method::POST, "/7", "too long", 413),
+        (Method::GET, "/7/none", "", 404),
+        (Method::GET, "/%zz", "", 400),
+        (Method::GET, "/%ff", "", 400),
+    ];
+    for (method, target, body, status) in cases {
+        let mut request = request(method.clone(), body.into());
+        *request.uri_mut() = target.parse().unwrap();
+        let made = stand.reply(request).await;
+        assert_eq!(made.status(), status, "{method} {target}");
+        assert!(!id_of(&made).is_empty());
+        let mut request = super::request(method.clone(), body.into());
+        *request.uri_mut() = target.parse().unwrap();
+        request
+            .headers_mut()
+            .insert("x-request-id", HeaderValue::from_static("mine-1"));
+        let reply = stand.reply(request).await;
+        assert_eq!(
+            (reply.status().as_u16(), id_of(&reply)),
+            (status, "mine-1"),
+            "{method} {target}"
+        );
+    }
+    let without_host = Request::get("/7").body(Body::empty()).unwrap();
+    let refused = stand.reply(without_host).await;
+    assert_eq!(refused.status(), 400);
+    assert!(!id_of(&refused).is_empty());
+}
+
+#[tokio::test]
+async fn the_id_of_the_host_replaces_one_of_the_handler() {
+    let stand = Stand::new(|ctx: Context| async move {
+        let id = ctx.request_id().to_string();
+        let reply = http::Response::builder().header("x-request-id", "its own");
+        reply.header("x-request-id", "twice").body(Body::from(id)).unwrap()
+    });
+    let reply = stand.reply(request(Method::GET, Body::empty())).await;
+    assert_eq!(id_of(&reply), reply.body());
+}
+
+#[tokio::test]
+async fn a_thrown_error_has_headers_and_details() {
+    let stand = Stand::new(|ctx: Context| async move {
+        let error = ctx.throw(StatusCode::UNAUTHORIZED, "the token is too old");
+        let error = error.header(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        let error = error.header(WWW_AUTHENTICATE, HeaderValue::from_static("Basic"));
+        Err::<(), _>(
+            error
+                .detail("age", 7)
+                .detail("message", "another")
+                .detail("of", ["a", "b"]),
+        )
+    });
+    let reply = stand.reply(request(Method::GET, Body::empty())).await;
+    assert_eq!(reply.status(), StatusCode::UNAUTHORIZED);
+    let challenges: Vec<_> = reply.headers().get_all(WWW_AUTHENTICATE).iter().collect();
+    assert_eq!(challenges, ["Bearer", "Basic"]);
+    assert_eq!(reply.headers()[CONTENT_TYPE], "application/json");
+    let expected = json!({ "message": "the token is too old", "age": 7, "of": ["a", "b"] });
+    assert_eq!(serde_json::from_str::<Value>(reply.body()).unwrap(), expected);
+}
+
+#[tokio::test]
+async fn a_thrown_error_may_name_its_own_content_type() {
+    let stand = Stand::new(|ctx: Context| async move {
+        let error = ctx.throw(StatusCode::CONFLICT, "no");
+        Err::<(), _>(error.header(CONTENT_TYPE, HeaderValue::from_static("application/problem+json")))
+    });
+    let reply = stand.reply(request(Method::GET, Body::empty())).await;
+    let types: Vec<_> = reply.headers().get_all(CONTENT_TYPE).iter().collect();
+    assert_eq!(types, ["application/problem+json"]);
+    assert_eq!(reply.body(), r#"{"message":"no"}"#);
+}
+
+#[tokio::test]
+async fn the_failure_of_a_listener_reaches_the_client_whole() {
+    let stand = Stand::new(|ctx: Context| async move { ctx.call::<Double>(4).await.map(|double| double.to_string()) });
+    let busy = |_: Delivery, _: Payload| async {
+        let failure = Failure::new(StatusCode::SERVICE_UNAVAILABLE, "later");
+        Err(failure
+            .header(RETRY_AFTER, HeaderValue::from_static("7"))
+            .detail("queue", 3))
+    };
+    stand.listen("math", "double", busy).unwrap();
+    let reply = stand.reply(request(Method::GET, Body::empty())).await;
+    assert_eq!(
+        (reply.status().as_u16(), reply.body().as_str()),
+        (503, r#"{"message":"later","queue":3}"#)
+    );
+    assert_eq!(reply.headers()[RETRY_AFTER], "7");
+}
+
+#[tokio::test]
+async fn payloads_are_given_by_value_and_type() {
+    let stand = Stand::new(|ctx: Context| async move {
+        let double = ctx.emit::<Seen>(1).call::<Double>(4).await?;
+        ctx.hand_over::<Send>(format!("{double}"))
+    });
+    let double = |delivery: Delivery, payload: Payload| async move {
+        delivery.emit::<Seen>(2);
+        Payload::json(&(payload.to::<u64>()? * 2))
+    };
+    stand.listen("math", "double", double).unwrap();
+    let send = |mut delivery: Delivery, payload: Payload| async move {
+        let double = delivery.call::<Double>(50).await?;
+        let text: String = payload.to()?;
+        delivery.take_context().unwrap().send(format!("{text} {double}"))?;
+        Ok(Payload::null())
+    };
+    stand.listen("response", "send", send).unwrap();
+    let (give, mut seen) = tokio::sync::mpsc::unbounded_channel();
+    let see = move |_: Delivery, payload: Payload| {
+        give.send(payload.to::<u64>().unwrap()).unwrap();
+        async { Ok(Payload::null()) }
+    };
+    stand.listen("log", "seen", see).unwrap();
+    assert_eq!(stand.get().await, (StatusCode::OK, "8 100".to_owned()));
+    stand.bus.drained().await;
+    let mut all: Vec<u64> = std::iter::from_fn(|| seen.try_recv().ok()).collect();
+    all.sort_unstable();
+    assert_eq!(all, [1, 2, 2]);
+}
+
+#[tokio::test]
+async fn a_reply_with_more_headers_than_fit_is_refused() {
+    let stand = Stand::new(|ctx: Context| async move {
+        let mut failure = ctx.throw(StatusCode::CONFLICT, "too much");
+        let count: usize = ctx.param("id").unwrap().parse().unwrap();
+        for number in 0..count {
+            let name = http::HeaderName::try_from(format!("x-{number}")).unwrap();
+            failure = failure.header(name, HeaderValue::from_static("y"));
+        }
+        Err::<(), _>(failure)
+    });
+    for (count, status) in [(16_000, 409), (16_384, 500), (40_000, 500)] {
+        let mut request = request(Method::GET, Body::empty());
+        *request.uri_mut() = format!("/{count}").parse().unwrap();
+        assert_eq!(stand.send(request).await.0, status, "{count}");
+    }
+}

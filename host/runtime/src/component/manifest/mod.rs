@@ -1,0 +1,113 @@
+//! The manifest of a module: its declarations, read from an instance and checked.
+
+mod check;
+mod difference;
+
+use std::sync::Arc;
+
+use pointwork_core::BodyMode;
+use pointwork_core::routing::{ControllerDeclaration, DeclaredRoute, RouteDeclaration, validate};
+use wasmtime::Store;
+use wasmtime::component::TypedFunc;
+
+use self::check::{body_modes, check};
+use self::difference::first_difference;
+use super::module_pre::ModulePre;
+use crate::Grants;
+use crate::guest::Guest;
+use crate::guest::bindings::manifest;
+use crate::scheduling::meter::{Metered, SLICE, run_to_end};
+use crate::scheduling::threads::Threads;
+use crate::{Error, ErrorKind, OrError};
+
+/// The largest manifest, in bytes: its texts, and its records as the host holds them.
+const MAX_BYTES: usize = 8 * 1024 * 1024;
+
+/// The declarations of a version of a module.
+pub(crate) struct Manifest {
+    /// The routes with the way in which each takes the request's body, in the module's order.
+    pub(crate) routes: Vec<(DeclaredRoute, BodyMode)>,
+    /// Everything, as the module declares it.
+    pub(crate) declared: manifest::Manifest,
+}
+
+impl Manifest {
+    /// Reads the declarations, twice, from an instance with nothing granted, within the limit for that, and checks them.
+    pub(crate) async fn read(pre: &Arc<ModulePre>, threads: &Threads) -> Result<Self, Error> {
+        let limit = pre.settings.limits.probe;
+        let version = pre.clone();
+        // A component that loops while its declarations are read must not hold up those that serve.
+        let reading = Box::pin(async move { tokio::time::timeout(limit, describe(&version)).await });
+        let failed = |message: &str| Error::new(ErrorKind::Probe, message.to_owned());
+        let (declared, again) = match run_to_end(Metered::new(reading, SLICE, limit, Arc::default()), threads).await {
+            Ok(Some(Ok(Ok(both)))) => both,
+            Ok(Some(Ok(Err(trap)))) => return Err(unreadable(trap)),
+            Ok(Some(Err(_)) | None) => {
+                return Err(failed(&format!("reading its manifest took longer than {limit:?}")));
+            }
+            Err(panic) => return Err(failed("reading its manifest panicked").with_source(panic)),
+        };
+        if let Some(place) = first_difference(&declared, &again) {
+            let message = format!("its manifest differs when it is read again, first at `{place}`");
+            return Err(Error::new(ErrorKind::Refused, message)
+                .with_hint("a manifest depends on nothing but the module: no random number, no time, no setting"));
+        }
+        let refused = "its declarations are refused";
+        let module = &*pre.settings.module;
+        check(module, &declared).or_error(ErrorKind::Refused, refused)?;
+        let controllers: Vec<_> = declared.controllers.iter().map(declaration).collect();
+        let routes = validate(module, &controllers).or_error(ErrorKind::Refused, refused)?;
+        let modes = body_modes(module, &declared).or_error(ErrorKind::Refused, refused)?;
+        Ok(Self {
+            routes: routes.into_iter().zip(modes).collect(),
+            declared,
+        })
+    }
+}
+
+/// The manifest, and what the same instance declares when it is called again.
+async fn describe(pre: &ModulePre) -> wasmtime::Result<(manifest::Manifest, manifest::Manifest)> {
+    let mut store = pre.store_with(&Arc::new(Grants::default()))?;
+    store.set_hostcall_fuel(MAX_BYTES);
+    let instance = pre.instance_pre.instantiate_async(&mut store).await?;
+    let describe = instance.get_typed_func::<(), (manifest::Manifest,)>(&mut store, pre.describe)?;
+    let first = described(&mut store, describe).await?;
+    Ok((first, described(&mut store, describe).await?))
+}
+
+type Describe = TypedFunc<(), (manifest::Manifest,)>;
+
+async fn described(store: &mut Store<Guest>, describe: Describe) -> wasmtime::Result<manifest::Manifest> {
+    let described = describe.call_async(&mut *store, ()).await;
+    let (manifest,) = described.map_err(|error| {
+        let panic = store.data_mut().panic.take();
+        let panicked = panic.map(|panic| format!(": the guest panicked: {panic}"));
+        error.context(format!("its `describe` failed{}", panicked.unwrap_or_default()))
+    })?;
+    Ok(manifest)
+}
+
+fn unreadable(trap: wasmtime::Error) -> Error {
+    // wasmtime has no type for this error; a case of the behaviour suite holds the text.
+    let is_too_large = format!("{trap:?}").contains("fuel allocated for hostcalls");
+    let message = if is_too_large {
+        format!("its manifest is over {MAX_BYTES} bytes")
+    } else {
+        "reading its manifest failed".to_owned()
+    };
+    Error::new(ErrorKind::Probe, message).with_source(trap)
+}
+
+fn declaration(controller: &manifest::Controller) -> ControllerDeclaration {
+    let routes = controller.routes.iter().map(|route| RouteDeclaration {
+        handler: route.handler,
+        name: route.name.clone(),
+        method: route.method.clone(),
+        paths: route.paths.clone(),
+    });
+    ControllerDeclaration {
+        name: controller.name.clone(),
+        prefix: controller.prefix.clone(),
+        routes: routes.collect(),
+    }
+}

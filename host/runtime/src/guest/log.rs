@@ -1,0 +1,172 @@
+//! The log lines of a guest: the interface `log`.
+
+use std::fmt::Write;
+
+use wasmtime::Result;
+use wasmtime::component::{Access, HasSelf};
+
+use super::spans::span;
+use super::{Guest, MAX_LOG_LINE};
+use crate::guest::bindings::{log, types};
+
+impl log::Host for Guest {
+    fn panicked(&mut self, crash: log::Crash) -> Result<()> {
+        self.panic = Some(story(&crash));
+        Ok(())
+    }
+}
+
+impl<T: Send + 'static> log::HostWithStore<T> for HasSelf<Guest> {
+    fn write(
+        mut access: Access<'_, T, Self>,
+        level: log::Level,
+        target: String,
+        mut message: String,
+        fields: Vec<types::Property>,
+    ) -> Result<()> {
+        let guest = access.get();
+        if guest.lines.spend(&guest.module)?.is_some() {
+            return Ok(());
+        }
+        // Several requests share the instance, and the thread is in the span of none of them.
+        let span = span(&mut access)?;
+        let _entered = span.enter();
+        cut(&mut message);
+        let (module, fields) = (&*access.get().module, fields_of(&fields));
+        let (from, fields) = (target.as_str(), fields.as_deref());
+        match level {
+            log::Level::Trace => tracing::trace!(module, from, fields, "{message}"),
+            log::Level::Debug => tracing::debug!(module, from, fields, "{message}"),
+            log::Level::Info => tracing::info!(module, from, fields, "{message}"),
+            log::Level::Warn => tracing::warn!(module, from, fields, "{message}"),
+            log::Level::Error => tracing::error!(module, from, fields, "{message}"),
+        }
+        Ok(())
+    }
+}
+
+/// The fields of a line as `name=value`, separated by spaces; a value that would be ambiguous is quoted.
+fn fields_of(fields: &[types::Property]) -> Option<String> {
+    let mut text = String::new();
+    for field in fields {
+        if !text.is_empty() {
+            text.push(' ');
+        }
+        word(&mut text, &field.name);
+        text.push('=');
+        word(&mut text, &field.value);
+        if text.len() > MAX_LOG_LINE {
+            cut(&mut text);
+            break;
+        }
+    }
+    (!fields.is_empty()).then_some(text)
+}
+
+fn word(text: &mut String, word: &str) {
+    let is_plain = |c: char| !c.is_whitespace() && !c.is_control() && !matches!(c, '"' | '=' | '\\');
+    let result = if !word.is_empty() && word.chars().all(is_plain) {
+        text.write_str(word)
+    } else {
+        write!(text, "{word:?}")
+    };
+    debug_assert!(result.is_ok(), "writing to a string cannot fail");
+}
+
+/// A crash for people: `TypeError: message`, and a line for each frame.
+fn story(crash: &log::Crash) -> String {
+    let mut story = String::new();
+    if let Some(exception) = &crash.exception {
+        push_line(&mut story, exception);
+        story.push_str(": ");
+    }
+    story.push_str(&crash.message);
+    cut(&mut story);
+    for frame in &crash.stack {
+        if story.len() > 2 * MAX_LOG_LINE {
+            story.push_str("\n    …");
+            break;
+        }
+        story.push_str("\n    at ");
+        push_line(&mut story, &frame.function);
+        if frame.file.is_empty() {
+            continue;
+        }
+        story.push_str(" (");
+        push_line(&mut story, &frame.file);
+        if frame.line > 0 {
+            story.push_str(&format!(":{}", frame.line));
+        }
+        story.push(')');
+    }
+    story
+}
+
+/// Appends a short text that stays on its line.
+fn push_line(story: &mut String, text: &str) {
+    const MOST: usize = 512;
+    let visible = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c });
+    story.extend(visible.take(MOST));
+}
+
+/// Bounds what a guest can put into a log.
+fn cut(line: &mut String) {
+    if line.len() > MAX_LOG_LINE {
+        line.truncate(line.floor_char_boundary(MAX_LOG_LINE));
+        line.push('…');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(fields: &[(&str, &str)]) -> Option<String> {
+        let property = |(name, value): &(&str, &str)| types::Property {
+            name: (*name).to_owned(),
+            value: (*value).to_owned(),
+        };
+        fields_of(&fields.iter().map(property).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn fields_stay_on_one_line_and_apart() {
+        assert_eq!(fields(&[]), None);
+        assert_eq!(fields(&[("a", "1"), ("b", "2")]).as_deref(), Some("a=1 b=2"));
+        let odd = fields(&[("two words", "x=y"), ("line", "1\n2 level=error"), ("none", "")]);
+        assert_eq!(
+            odd.as_deref(),
+            Some(r#""two words"="x=y" line="1\n2 level=error" none="""#)
+        );
+        let long = fields(&[("long", &"x".repeat(2 * MAX_LOG_LINE)), ("next", "1")]).unwrap();
+        assert!(long.len() <= MAX_LOG_LINE + '…'.len_utf8() && long.ends_with('…'));
+    }
+
+    #[test]
+    fn a_crash_has_its_exception_and_its_frames() {
+        let frame = |function: &str, file: &str, line| log::Frame {
+            function: function.to_owned(),
+            file: file.to_owned(),
+            line,
+        };
+        let crash = log::Crash {
+            message: "x is not a function".to_owned(),
+            exception: Some("TypeError".to_owned()),
+            stack: vec![
+                frame("show", "shop.ts", 7),
+                frame("run\n", "", 0),
+                frame("main", "main.ts", 0),
+            ],
+        };
+        assert_eq!(
+            story(&crash),
+            "TypeError: x is not a function\n    at show (shop.ts:7)\n    at run\u{fffd}\n    at main (main.ts)"
+        );
+        let deep = log::Crash {
+            message: "x".repeat(3 * MAX_LOG_LINE),
+            exception: None,
+            stack: vec![frame(&"f".repeat(1000), "f.rs", 1); 1000],
+        };
+        assert!(story(&deep).len() < 3 * MAX_LOG_LINE);
+    }
+}

@@ -1,0 +1,40 @@
+//! Closing an application ends every thread that it started. This file has one test, since it counts the threads of its
+//! process.
+
+#![cfg(target_os = "linux")]
+
+use std::time::{Duration, Instant};
+use std::{fs, thread};
+
+use pointwork::{App, Body, Context};
+
+fn threads() -> Vec<String> {
+    let tasks = fs::read_dir("/proc/self/task").expect("Linux has it");
+    let names = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("comm")).ok());
+    let mut names: Vec<_> = names.filter(|name| name.starts_with("pointwork")).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn no_thread_is_left() {
+    let app = App::new().expect("threads start");
+    app.get("/a", |_: Context| async { "a" }).expect("a route");
+    assert!(threads().len() > 3, "{:?}", threads());
+    let waiting = app.handle(
+        http::Request::get("/a")
+            .header("host", "test")
+            .body(Body::empty())
+            .expect("a request"),
+    );
+    futures_executor::block_on(async {
+        assert_eq!(waiting.await.status(), 200);
+        app.close().await;
+    });
+    // Linux lists a thread for a moment after it was joined; the thread that closes ends after the result is there.
+    let began = Instant::now();
+    while !threads().is_empty() && began.elapsed() < Duration::from_secs(10) {
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(threads(), Vec::<String>::new());
+}

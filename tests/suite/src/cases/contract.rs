@@ -1,0 +1,136 @@
+//! The versions of the contract, and the capabilities of a module (spec C5, E3, D4).
+
+use anyhow::{Context as _, Result};
+use pointwork::{Access, Directory, Grants, ModuleOptions};
+
+use super::fixed;
+use crate::case::{Stage, cases};
+use crate::client::Request;
+use crate::fixtures::Fixture;
+use crate::guest::{Channel, Controller, Guest, Program};
+use crate::home::Home;
+use crate::subject::{AppSpec, Step};
+
+cases![
+    host;
+    a_component_of_every_released_version_serves [Kept]: D4, E3;
+    a_module_of_a_later_patch_version_serves: D4;
+    a_function_that_the_host_does_not_have_is_named: D4, E3;
+    a_module_without_channels_imports_nothing_but_the_contract: C5;
+    a_module_without_channels_is_granted_nothing: C5;
+    a_swap_to_a_module_without_channels_is_refused_its_grants: C5;
+];
+
+async fn a_component_of_every_released_version_serves(stage: Stage) -> Result<()> {
+    let live = stage
+        .start(AppSpec::new().load("kept", stage.fixture(Fixture::Kept).await?))
+        .await?;
+    assert_eq!(live.get("/kept/w%C3%B6rld").await?.text(), "hello wörld");
+    assert_eq!(live.get("/kept/call/7").await?.text(), "7 heard");
+    let sent = live.send(Request::new("POST", "/kept").body("a body")).await?;
+    assert_eq!(sent.text(), "a body");
+    let refused = live.get("/kept/missing").await?;
+    assert_eq!(
+        (
+            refused.status,
+            refused.text().as_str(),
+            refused.header("x-kept").as_deref()
+        ),
+        (404, r#"{"message":"not kept","since":"0.2.0"}"#, Some("1"))
+    );
+    live.shutdown().await;
+    Ok(())
+}
+
+fn greeting() -> Guest {
+    Guest::of(Controller::new("Things", "/").get("it", Program::text("a")))
+}
+
+async fn a_module_of_a_later_patch_version_serves(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        let component = form.form(greeting()).contract_version("0.2.7").build();
+        let live = stage.start(AppSpec::new().load("m", component)).await?;
+        assert_eq!(live.get("/it").await?.text(), "a");
+        let status = live.control().statuses().pop().context("no module")?;
+        assert_eq!(status.info.version, "0.2.7");
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_function_that_the_host_does_not_have_is_named(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        let component = form.form(greeting()).importing_later("0.2.7", "colour").build();
+        let refusal = stage.refusal(AppSpec::new().load("suspect", component)).await?;
+        for word in ["suspect", "pointwork:module/log@0.2.7", "`colour`", "update the host"] {
+            assert!(refusal.contains(word), "`{word}` is not in: {refusal}");
+        }
+    }
+    Ok(())
+}
+
+/// Checks that the refusal explains the rule, and advises no grant.
+fn explains(refusal: &str, words: &[&str]) {
+    for word in words.iter().chain(&["no channel", "module with channels"]) {
+        assert!(refusal.contains(word), "`{word}` is not in: {refusal}");
+    }
+    for advice in ["[module.grant]", "not granted"] {
+        assert!(!refusal.contains(advice), "`{advice}` is in: {refusal}");
+    }
+}
+
+async fn a_module_without_channels_imports_nothing_but_the_contract(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        for import in ["wasi:filesystem/types@0.2.6", "wasi:random/random@0.2.6"] {
+            let component = form.form(greeting()).importing(import).build();
+            let refusal = stage.refusal(AppSpec::new().load("suspect", component)).await?;
+            explains(&refusal, &["suspect", import]);
+        }
+    }
+    Ok(())
+}
+
+async fn a_module_without_channels_is_granted_nothing(stage: Stage) -> Result<()> {
+    let granted = Grants::new()
+        .clocks()
+        .directories([Directory::new("/tmp", "/data", Access::ReadOnly)]);
+    for component in [
+        greeting().build(),
+        greeting().importing("wasi:random/random@0.2.6").build(),
+    ] {
+        let options = ModuleOptions::new().grants(granted.clone().random());
+        let load = Step::LoadWith("suspect".to_owned(), component.into(), options);
+        explains(&stage.refusal(AppSpec::new().step(load)).await?, &["suspect"]);
+    }
+    let options = ModuleOptions::new().grants(granted);
+    let load = Step::LoadWith("suspect".to_owned(), greeting().build().into(), options);
+    let refusal = stage.refusal(AppSpec::new().step(load)).await?;
+    explains(&refusal, &["`clocks`", "`directories /data (read-only)`"]);
+    Ok(())
+}
+
+async fn a_swap_to_a_module_without_channels_is_refused_its_grants(stage: Stage) -> Result<()> {
+    let random = "wasi:random/random@0.2.6";
+    let options = || ModuleOptions::new().grants(Grants::new().random());
+    let with_channel = greeting()
+        .channel(Channel::new("db").on("one", Program::new()))
+        .importing(random);
+    let live = stage
+        .start(AppSpec::new().load_with("m", with_channel.build(), options()))
+        .await?;
+    for component in [fixed("it", "b"), greeting().importing(random).build().into()] {
+        let swap = Step::SwapWith("m".to_owned(), component, options());
+        let refusal = live.control().apply(swap).await.err().context("the swap is refused")?;
+        explains(refusal.text(), &["`m`"]);
+        assert_eq!(live.get("/it").await?.text(), "a");
+    }
+    // A swap without options keeps those of the version that serves.
+    let swap = Step::Swap("m".to_owned(), fixed("it", "b"));
+    let refusal = live.control().apply(swap).await.err().context("the swap is refused")?;
+    explains(refusal.text(), &["`m`", "`random`"]);
+    let swap = Step::SwapWith("m".to_owned(), fixed("it", "b"), ModuleOptions::new());
+    live.control().apply(swap).await?;
+    assert_eq!(live.get("/it").await?.text(), "b");
+    live.shutdown().await;
+    Ok(())
+}

@@ -1,0 +1,247 @@
+//! Errors with headers and details, on their way from a guest to the client or to a caller (spec H4, H8, L6).
+
+use anyhow::Result;
+use pointwork_core::http::HeaderValue;
+use pointwork_core::{Context, CrashKind, Failure, FailureCode, JSON, Payload};
+
+use super::at_root;
+use crate::case::{Stage, cases};
+use crate::client::Request;
+use crate::guest::{Channel, Controller, End, Guest, Program, Step};
+use crate::home::Home;
+use crate::subject::AppSpec;
+
+cases![
+    host;
+    a_thrown_error_has_headers_and_details: H4 on all;
+    details_that_are_not_an_object_are_refused: H4;
+    the_failure_of_a_listener_keeps_headers_and_details: H3, H4;
+    details_of_a_failure_that_are_not_an_object_are_dropped: H4;
+    json_that_is_not_utf_8_is_a_bad_payload: H8;
+    a_crash_is_told_with_exception_and_frames: E1;
+    fields_of_a_log_line_stay_one_field: H9;
+    a_line_of_a_guest_stands_in_the_span_of_its_request: H9;
+    an_extension_of_the_hosts_is_not_set_by_a_guest: H9;
+];
+
+fn throwing(details: &str) -> Program {
+    Program::text("it is taken")
+        .header("x-one", "1")
+        .header("x-one", "2")
+        .header("content-type", "application/problem+json")
+        .details(details)
+        .ends(End::Throw(409))
+}
+
+async fn a_thrown_error_has_headers_and_details(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        let details = r#"{"by": {"id": 7}, "message": "never this one"}"#;
+        let things = Controller::new("Things", "/").get("it", throwing(details));
+        let live = stage
+            .start(AppSpec::new().load("m", form.form(Guest::of(things)).build()))
+            .await?;
+        let reply = live.get("/it").await?;
+        assert_eq!(reply.status, 409);
+        assert_eq!(reply.text(), r#"{"message":"it is taken","by":{"id":7}}"#);
+        assert_eq!(reply.all("x-one"), ["1", "2"]);
+        assert_eq!(reply.all("content-type"), ["application/problem+json"]);
+        live.ends_without_a_crash().await?;
+    }
+    Ok(())
+}
+
+async fn details_that_are_not_an_object_are_refused(stage: Stage) -> Result<()> {
+    for details in ["[1]", "7", "", "{", r#"{"a":1}x"#] {
+        let live = stage
+            .start(AppSpec::new().load("m", at_root(|t| t.get("it", throwing(details)))))
+            .await?;
+        assert_eq!(live.get("/it").await?.status, 500, "{details}");
+        let crash = live
+            .crashes()
+            .expect("the refusal", |crash| crash.kind == CrashKind::Reply)
+            .await?;
+        assert!(crash.message.contains("details"), "{}", crash.message);
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+/// A native route that passes the result of `db:one` on.
+fn passing(app: AppSpec) -> AppSpec {
+    app.register("GET", "/it", |context: Context| async move {
+        let result = context.call_raw("db:one", Payload::null()).await?;
+        Ok::<_, Failure>(String::from_utf8_lossy(result.data()).into_owned())
+    })
+}
+
+async fn the_failure_of_a_listener_keeps_headers_and_details(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        let fails = Program::new()
+            .step(Step::Log)
+            .say("it is taken")
+            .header("x-one", "1")
+            .details(r#"{"by":7}"#)
+            .fails("conflict", 409);
+        let live = stage
+            .start(passing(AppSpec::new()).channel(form, Channel::new("db").on("one", fails)))
+            .await?;
+        let reply = live.get("/it").await?;
+        assert_eq!(
+            (reply.status, reply.text().as_str(), reply.header("x-one").as_deref()),
+            (409, r#"{"message":"it is taken","by":7}"#, Some("1")),
+            "{form}"
+        );
+        live.ends_without_a_crash().await?;
+    }
+    // A guest that calls gets them as well; this one shows code and message.
+    let fails = |_: Payload| {
+        let failure = Failure::with_code(
+            FailureCode::new("conflict"),
+            409.try_into().unwrap_or_default(),
+            "taken",
+        );
+        let value = HeaderValue::from_static("1");
+        Err(failure
+            .header("x-one".try_into().expect("a name"), value)
+            .detail("by", 7))
+    };
+    let app = AppSpec::new().load("m", at_root(|t| t.get("it", Program::new().call("db:one"))));
+    let live = stage.start(app.answers("db", "one", fails)).await?;
+    assert_eq!(live.get("/it").await?.text(), "failed conflict: taken");
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn details_of_a_failure_that_are_not_an_object_are_dropped(stage: Stage) -> Result<()> {
+    let fails = Program::new()
+        .step(Step::Log)
+        .say("it is taken")
+        .header("x-bad\n", "1")
+        .details("[]")
+        .fails("conflict", 409);
+    let live = stage
+        .start(passing(AppSpec::new()).channel(Home::Module, Channel::new("db").on("one", fails)))
+        .await?;
+    let reply = live.get("/it").await?;
+    assert_eq!(
+        (reply.status, reply.text().as_str()),
+        (409, r#"{"message":"it is taken"}"#)
+    );
+    let lines = stage.logs().everywhere();
+    for part in ["the details are not a JSON object", "cannot be the name of a header"] {
+        let logged = |line: &crate::logs::Line| line.text.contains(part) && line.text.contains("db-module");
+        assert!(lines.iter().any(logged), "`{part}` is not in the log");
+    }
+    live.ends_without_a_crash().await
+}
+
+async fn json_that_is_not_utf_8_is_a_bad_payload(stage: Stage) -> Result<()> {
+    let bad = || Payload::new(format!("{JSON}; charset=utf-8"), &b"\"\xff\""[..]);
+    for form in Home::MODULES {
+        let things = Controller::new("Things", "/").get("guest", Program::new().call("native:bad"));
+        let app = AppSpec::new()
+            .load("m", form.form(Guest::of(things)).build())
+            .answers("native", "bad", move |_| Ok(bad()))
+            .channel(form, Channel::new("db").on("one", Program::text("heard")))
+            .register("GET", "/native", move |context: Context| async move {
+                match context.call_raw("db:one", bad()).await {
+                    Ok(_) => "heard".to_owned(),
+                    Err(failure) => format!("{}: {failure}", failure.code()),
+                }
+            });
+        let live = stage.start(app).await?;
+        for path in ["/guest", "/native"] {
+            let text = live.get(path).await?.text();
+            assert!(
+                text.contains("bad-payload") && text.contains("not UTF-8"),
+                "{form}: {path}: {text}"
+            );
+        }
+        live.ends_without_a_crash().await?;
+    }
+    Ok(())
+}
+
+async fn a_crash_is_told_with_exception_and_frames(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        let frames = vec![("show", "src/shop.ts", 7), ("native", "", 0)];
+        let program = Program::text("x is not a function")
+            .step(Step::PanickedAt("TypeError", frames))
+            .ends(End::Trap);
+        let things = Controller::new("Things", "/").get("it", program);
+        let live = stage
+            .start(AppSpec::new().load("m", form.form(Guest::of(things)).build()))
+            .await?;
+        let reply = live.get("/it").await?;
+        assert!(!reply.text().contains("TypeError"), "{}", reply.text());
+        let crash = live
+            .crashes()
+            .expect("the trap", |crash| crash.kind == CrashKind::Trap)
+            .await?;
+        let story = "TypeError: x is not a function\n    at show (src/shop.ts:7)\n    at native";
+        assert!(crash.message.contains(story), "{form}: {}", crash.message);
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn fields_of_a_log_line_stay_one_field(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        let fields = [("count", "7"), ("text", "two words"), ("forged", "1\nmodule=other")];
+        let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let program = Program::text("a line with fields").step(Step::LogWith(fields.to_vec()));
+        let things = Controller::new("Things", "/").get("it", program);
+        let live = stage
+            .start(AppSpec::new().load("fields", form.form(Guest::of(things)).build()))
+            .await?;
+        live.get("/it").await?;
+        let lines = stage.logs().everywhere();
+        let line = lines.iter().find(|line| line.text.starts_with("a line with fields"));
+        let text = line.map(|line| line.text.as_str()).unwrap_or_default();
+        let expected = r#"fields="count=7 text=\"two words\" forged=\"1\\nmodule=other\"""#;
+        assert!(text.contains(expected), "{form}: {text}");
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_line_of_a_guest_stands_in_the_span_of_its_request(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        let heard = Channel::new("db").on("one", Program::text("a line of the listener").step(Step::Log));
+        let program = Program::text("a line of the handler").step(Step::Log).call("db:one");
+        let things = Controller::new("Things", "/").get("it", program);
+        let guest = form.form(Guest::of(things).channel(heard));
+        let live = stage.start(AppSpec::new().load("spans", guest.build())).await?;
+        let id = format!("a-line-{}", if form == Home::Module { "sync" } else { "async" });
+        live.send(Request::new("GET", "/it").header("x-request-id", &id))
+            .await?;
+        for of in ["handler", "listener"] {
+            let lines = stage.logs().everywhere();
+            let text = format!("a line of the {of}");
+            let lines = lines.iter().filter(|line| line.text.contains(&text));
+            let requests: Vec<_> = lines.map(|line| line.request.as_deref()).collect();
+            assert!(requests.contains(&Some(id.as_str())), "{form}: {of}: {requests:?}");
+            assert!(!requests.contains(&None), "{form}: {of}: {requests:?}");
+        }
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn an_extension_of_the_hosts_is_not_set_by_a_guest(stage: Stage) -> Result<()> {
+    let program = Program::text("a")
+        .step(Step::SetExtension("pointwork.own".to_owned()))
+        .step(Step::Extension("pointwork.own".to_owned()))
+        .say(" b")
+        .step(Step::SetExtension("own".to_owned()))
+        .step(Step::Extension("own".to_owned()));
+    let live = stage
+        .start(AppSpec::new().load("extended", at_root(|t| t.get("it", program))))
+        .await?;
+    assert_eq!(live.get("/it").await?.text(), "(none) b");
+    let lines = stage.logs().everywhere();
+    let logged = |line: &crate::logs::Line| line.text.contains("`pointwork.own` is ignored");
+    assert!(lines.iter().any(logged), "the refusal is logged");
+    live.shutdown().await;
+    Ok(())
+}

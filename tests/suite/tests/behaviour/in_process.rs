@@ -1,0 +1,189 @@
+//! An application without any adapter: it answers requests in process, and it is closed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use http::{Request, Response, StatusCode, header};
+use pointwork::{App, AppOptions, Body, Context, ErrorKind, FailureCode, Origin, Payload};
+use pointwork_suite::guest::{Controller, End, Guest, Program};
+use tokio::sync::{Notify, oneshot};
+use tower::ServiceExt as _;
+
+use crate::trials;
+
+trials! {
+    requests_are_answered_as_on_an_adapter,
+    it_counts_as_no_adapter,
+    calls_in_flight_end_before_a_close_does,
+    calls_that_do_not_end_are_cut,
+    a_closed_application_refuses_everything,
+}
+
+fn get(path: &str) -> Result<Request<Body>> {
+    Ok(Request::get(path).header("host", "test").body(Body::empty())?)
+}
+
+async fn text(reply: Response<Body>) -> Result<String> {
+    Ok(String::from_utf8(reply.into_body().bytes().await?.to_vec())?)
+}
+
+/// A module with a route that answers, one that calls `gate:pass`, and one that loops.
+fn guest(asynchronous: bool) -> Vec<u8> {
+    let form = if asynchronous { "async" } else { "sync" };
+    let things = Controller::new("Things", form)
+        .get("text", Program::text("text"))
+        .get("gate", Program::new().call("gate:pass").say("passed"))
+        .get("loop", Program::new().ends(End::Loop));
+    let guest = Guest::of(things);
+    if asynchronous { guest.asynchronous() } else { guest }.build()
+}
+
+async fn requests_are_answered_as_on_an_adapter() -> Result<()> {
+    let app = App::new()?;
+    let reply = app.handle(get("/sync/text")?).await;
+    ensure!(reply.status() == StatusCode::NOT_FOUND, "before any route: {reply:?}");
+    app.module("shop").bytes(guest(false)).load().await?;
+    app.post("/echo", |context: Context| async move { context.bytes().await })?;
+    ensure!(text(app.handle(get("/sync/text")?).await).await? == "text");
+    let post = Request::post("/echo").header("host", "test");
+    let reply = app.clone().oneshot(post.body("a string".to_owned())?).await?;
+    ensure!(
+        text(reply).await? == "a string",
+        "the tower service, with another kind of body"
+    );
+    let reply = app
+        .handle(Request::put("/echo").header("host", "test").body(Body::empty())?)
+        .await;
+    ensure!(reply.status() == StatusCode::METHOD_NOT_ALLOWED, "{reply:?}");
+    ensure!(reply.headers().contains_key(header::ALLOW), "{reply:?}");
+    let reply = app.handle(Request::get("/echo").body(Body::empty())?).await;
+    ensure!(reply.status() == StatusCode::BAD_REQUEST, "without a host: {reply:?}");
+    Ok(())
+}
+
+async fn it_counts_as_no_adapter() -> Result<()> {
+    let app = App::new()?;
+    app.module("shop").bytes(guest(false)).load().await?;
+    app.set_global_prefix("api")?;
+    ensure!(text(app.handle(get("/api/sync/text")?).await).await? == "text");
+    ensure!(app.routes().iter().all(|route| route.origin == Origin::Decorator));
+    ensure!(app.routes().iter().all(|route| route.unavailable_on.is_empty()));
+    Ok(())
+}
+
+/// An application with the module in both forms, a native handler, and a gate that they wait for.
+async fn gated(drain: Duration) -> Result<(App, Arc<Notify>)> {
+    let app = App::with_options(AppOptions::new().max_instances(100).drain(drain))?;
+    let gate = Arc::new(Notify::new());
+    let (native, called) = (gate.clone(), gate.clone());
+    app.get("/native/gate", move |_: Context| {
+        let gate = native.clone();
+        async move {
+            gate.notified().await;
+            "passed"
+        }
+    })?;
+    app.channel("gate").on_raw("pass", move |_, _| {
+        let gate = called.clone();
+        async move {
+            gate.notified().await;
+            Ok(Payload::null())
+        }
+    })?;
+    app.module("sync").bytes(guest(false)).load().await?;
+    app.module("async").bytes(guest(true)).load().await?;
+    Ok((app, gate))
+}
+
+const GATES: [&str; 3] = ["/native/gate", "/sync/gate", "/async/gate"];
+
+/// Sends a request, and waits until it is in flight.
+async fn begin(app: &App, path: &str) -> Result<oneshot::Receiver<Response<Body>>> {
+    let before = app.requests_in_flight();
+    let (replied, reply) = oneshot::channel();
+    let answer = app.handle(get(path)?);
+    tokio::spawn(async move { replied.send(answer.await) });
+    while app.requests_in_flight() == before {
+        tokio::task::yield_now().await;
+    }
+    Ok(reply)
+}
+
+async fn calls_in_flight_end_before_a_close_does() -> Result<()> {
+    let (app, gate) = gated(Duration::from_secs(60)).await?;
+    for path in GATES {
+        let reply = begin(&app, path).await?;
+        if path != GATES[2] {
+            gate.notify_one();
+            ensure!(text(reply.await?).await?.contains("passed"), "{path}");
+            continue;
+        }
+        let closing = tokio::spawn({
+            let app = app.clone();
+            async move { app.close().await }
+        });
+        while app.handle(get("/sync/text")?).await.status() != StatusCode::SERVICE_UNAVAILABLE {
+            tokio::task::yield_now().await;
+        }
+        ensure!(!closing.is_finished(), "a request is in flight");
+        gate.notify_one();
+        ensure!(text(reply.await?).await?.contains("passed"), "{path}");
+        closing.await?;
+    }
+    ensure!(app.requests_in_flight() == 0);
+    Ok(())
+}
+
+async fn calls_that_do_not_end_are_cut() -> Result<()> {
+    let (app, _gate) = gated(Duration::from_millis(50)).await?;
+    let mut replies = Vec::new();
+    for path in GATES.into_iter().chain(["/sync/loop", "/async/loop"]) {
+        replies.push((path, begin(&app, path).await?));
+    }
+    app.close().await;
+    for (path, reply) in replies {
+        let reply = reply.await.with_context(|| format!("{path} has no reply"))?;
+        ensure!(reply.status() == StatusCode::SERVICE_UNAVAILABLE, "{path}: {reply:?}");
+    }
+    Ok(())
+}
+
+async fn a_closed_application_refuses_everything() -> Result<()> {
+    let (app, _gate) = gated(Duration::from_secs(60)).await?;
+    let routes = app.routes();
+    // The first is cancelled, and comes to its end all the same.
+    let _ = tokio::time::timeout(Duration::ZERO, app.close()).await;
+    tokio::join!(app.close(), app.close());
+    let reply = app.handle(get("/sync/text")?).await;
+    ensure!(reply.status() == StatusCode::SERVICE_UNAVAILABLE, "{reply:?}");
+    ensure!(reply.headers().contains_key(header::RETRY_AFTER), "{reply:?}");
+    let refused = [
+        app.module("new").bytes(guest(false)).load().await.err(),
+        app.module("sync").bytes(guest(true)).swap().await.err(),
+        app.module("new").restore().await.err(),
+        app.remove("sync").await.err(),
+        app.roll_back("sync").await.err(),
+        app.get("/new", |_: Context| async {}).err(),
+        app.set_global_prefix("new").err(),
+        app.channel("new")
+            .on_raw("new", |_, _| async { Ok(Payload::null()) })
+            .err(),
+    ];
+    for (at, error) in refused.into_iter().enumerate() {
+        let kind = error.map(|error| error.kind());
+        ensure!(kind == Some(ErrorKind::Closed), "operation {at}: {kind:?}");
+    }
+    let failure = app.caller().call_raw("gate:pass", Payload::null()).await.err();
+    ensure!(
+        failure
+            .as_ref()
+            .is_some_and(|failure| *failure.code() == FailureCode::GONE),
+        "{failure:?}"
+    );
+    ensure!(
+        app.routes() == routes && app.modules().len() == 2,
+        "what was registered stays listed"
+    );
+    Ok(())
+}
