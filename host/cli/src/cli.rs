@@ -6,6 +6,7 @@ use clap::{Parser, Subcommand};
 
 use crate::build::BuildArgs;
 use crate::check::CheckArgs;
+use crate::dev::DevArgs;
 use crate::exit;
 use crate::keep::COMPILE_WORKER;
 use crate::logging::LogArgs;
@@ -42,6 +43,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Create a controller project
     New(NewArgs),
+    /// Build and serve a project, and swap its modules as their sources change
+    Dev(DevArgs),
     /// Compile a controller project into a component
     Build(BuildArgs),
     /// Serve components and channels over HTTP
@@ -73,6 +76,7 @@ const EXAMPLES: &str = "\
 Examples:
   pointwork new shop                 a project that builds and serves at once
   cd shop
+  pointwork dev                      build, serve, and swap at each change of a source
   pointwork build                    compile it to target/pointwork/shop.wasm
   pointwork check target/pointwork/shop.wasm
   pointwork routes                   the routes of the project

@@ -13,6 +13,7 @@ mod channels;
 mod check;
 mod cli;
 mod config;
+mod dev;
 mod error;
 mod exit;
 mod grants;
@@ -54,7 +55,7 @@ fn main() -> ExitCode {
         }
     };
     cli.color.write_global();
-    let level = if matches!(cli.command, Command::Serve(_)) {
+    let level = if matches!(cli.command, Command::Serve(_) | Command::Dev(_)) {
         "info"
     } else {
         // They load modules without the native channels.
@@ -67,6 +68,7 @@ fn main() -> ExitCode {
         Command::Build(args) => build::run(args, &mut terminal),
         Command::Check(args) => check::run(args, &mut terminal),
         Command::New(args) => new::run(args, &mut terminal),
+        Command::Dev(args) => dev::run(args, &mut terminal),
         Command::Routes(args) => routes::run(args, &mut terminal),
         Command::Serve(args) => serve::run(args, &mut terminal),
         Command::Modules(args) => remote::list::run(args, &mut terminal),

@@ -3,8 +3,12 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use http::StatusCode;
+use parking_lot::Mutex;
 use pointwork_events::Event;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::routing::RouteRecord;
 
 /// The channel on which the server reports about itself. Only the server emits on it.
 pub const SERVER_CHANNEL: &str = "server";
@@ -121,6 +125,56 @@ impl Crash {
     pub fn in_module(mut self, module: impl Into<String>) -> Self {
         self.module = Some(module.into());
         self
+    }
+}
+
+/// The number of crashes of one request that its reply shows.
+const MOST_SHOWN: usize = 8;
+
+/// The crashes of one request, for a reply that [shows](crate::RouterOptions::show_crashes) them.
+#[derive(Debug, Default)]
+pub(crate) struct RequestCrashes(Mutex<Vec<ShownCrash>>);
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct ShownCrash {
+    kind: CrashKind,
+    module: Option<String>,
+    /// The event whose listener crashed; `None` for the handler of the request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    event: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit: Option<String>,
+    /// The message, line by line: in JSON, a text with line breaks cannot be read.
+    message: Vec<String>,
+}
+
+impl RequestCrashes {
+    pub(crate) fn add(&self, event: Option<&str>, crash: &Crash) {
+        let mut crashes = self.0.lock();
+        if crashes.len() < MOST_SHOWN {
+            crashes.push(ShownCrash {
+                kind: crash.kind,
+                module: crash.module.clone(),
+                event: event.map(str::to_owned),
+                limit: crash.limit.clone(),
+                message: crash.message.lines().map(str::to_owned).collect(),
+            });
+        }
+    }
+
+    /// The body of an error with the crashes in it; `None` without a crash, and for a body that is not a JSON object.
+    pub(crate) fn shown_in(&self, body: &[u8], route: &RouteRecord) -> Option<Vec<u8>> {
+        let crashes = self.0.lock();
+        let mut body: Map<String, Value> = serde_json::from_slice(body).ok().filter(|_| !crashes.is_empty())?;
+        body.insert("route".to_owned(), route.to_string().into());
+        if let (Some(controller), Some(handler)) = (&route.controller, &route.handler) {
+            body.insert("handler".to_owned(), format!("{controller}.{handler}").into());
+        }
+        body.insert("crashes".to_owned(), serde_json::to_value(&*crashes).ok()?);
+        let mut shown = serde_json::to_vec_pretty(&body).ok()?;
+        shown.push(b'\n');
+        Some(shown)
     }
 }
 

@@ -124,6 +124,9 @@ pub(crate) struct Config {
     /// The content of the file.
     #[serde(skip)]
     pub(crate) text: String,
+    /// Whether replies show crashes, and crashes have no further consequence: `pointwork dev`.
+    #[serde(skip)]
+    pub(crate) development: bool,
     pub(crate) listen: Option<Listen>,
     pub(crate) adapter: Option<Adapter>,
     /// The global prefix, as written (spec G1).

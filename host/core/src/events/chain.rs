@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use crate::crash::SERVER_CHANNEL;
+use crate::crash::{RequestCrashes, SERVER_CHANNEL};
 use crate::routing::RouteRecord;
 use crate::{Failure, FailureCode, RequestId};
 
@@ -28,6 +28,8 @@ pub(crate) struct RequestOrigin {
     pub(crate) id: RequestId,
     pub(crate) route: Arc<RouteRecord>,
     pub(crate) adapter: Option<&'static str>,
+    /// `None` unless the reply shows them.
+    pub(crate) crashes: Option<Arc<RequestCrashes>>,
 }
 
 #[derive(Debug)]
@@ -117,6 +119,11 @@ impl Chain {
             .any(|(channel, _)| channel == SERVER_CHANNEL)
     }
 
+    /// The last event on the way; `None` in the handler of the request.
+    pub(crate) fn event(&self) -> Option<&str> {
+        self.last.as_deref().map(|link| &*link.event)
+    }
+
     /// The chain one call further, to a listener of `module`.
     ///
     /// # Errors
@@ -191,6 +198,7 @@ mod tests {
             id: RequestId::of(&http::HeaderMap::new()),
             route,
             adapter: None,
+            crashes: None,
         };
         Chain::of_request(None, origin)
     }

@@ -210,6 +210,23 @@ impl Dispatch {
         self.executor.spawn(Box::pin(rest));
     }
 
+    /// The reply, with the crashes of the request if it failed by them and they are shown.
+    fn with_crashes(&self, reply: Response<Body>) -> Response<Body> {
+        let Arrival { caller, route, .. } = &self.exchange.arrival;
+        let request = caller
+            .chain
+            .request
+            .as_ref()
+            .filter(|_| reply.status().is_server_error());
+        match request.and_then(|request| request.crashes.as_ref()) {
+            Some(crashes) => reply.map(|body| match body.try_into_bytes() {
+                Ok(bytes) => crashes.shown_in(&bytes, route).map_or(bytes.into(), Body::from),
+                Err(body) => body,
+            }),
+            None => reply,
+        }
+    }
+
     /// The reply, reported if it is a crash, and logged.
     fn conclude(&self, end: End) -> Response<Body> {
         let exchange = &*self.exchange;
@@ -218,6 +235,7 @@ impl Dispatch {
             report(exchange, crash);
             reply
         });
+        let reply = self.with_crashes(reply);
         tracing::info!(
             parent: &exchange.span,
             status = reply.status().as_u16(),

@@ -206,6 +206,7 @@ impl Router {
             id: id.clone(),
             route: endpoint.record.clone(),
             adapter: self.adapter,
+            crashes: options.show_crashes.then(Arc::default),
         };
         let caller = bus.caller_in(Chain::of_request(time.map(|time| now + time), origin));
         if let Err(over) = check_headers(&parts.headers, limits.headers) {

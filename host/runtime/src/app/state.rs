@@ -44,7 +44,13 @@ impl AppInner {
         let threads = Arc::new(Threads::start()?);
         let executor: Arc<dyn Executor> = threads.clone();
         let compiler = Compiler::new(options.compile, options.cache);
-        let engines = Engines::new(options.limits, options.max_memory, options.max_instances, compiler)?;
+        let engines = Engines::new(
+            options.limits,
+            options.max_memory,
+            options.max_instances,
+            options.router.show_crashes,
+            compiler,
+        )?;
         Ok(Self {
             engines: Arc::new(engines),
             threads,
