@@ -139,6 +139,7 @@ pub(crate) struct RequestCrashes(Mutex<Vec<ShownCrash>>);
 #[serde(rename_all = "kebab-case")]
 struct ShownCrash {
     kind: CrashKind,
+    #[serde(skip_serializing_if = "Option::is_none")]
     module: Option<String>,
     /// The event whose listener crashed; `None` for the handler of the request.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -147,6 +148,16 @@ struct ShownCrash {
     limit: Option<String>,
     /// The message, line by line: in JSON, a text with line breaks cannot be read.
     message: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct ShownError<'a> {
+    #[serde(flatten)]
+    body: Map<String, Value>,
+    route: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    handler: Option<String>,
+    crashes: &'a [ShownCrash],
 }
 
 impl RequestCrashes {
@@ -166,13 +177,15 @@ impl RequestCrashes {
     /// The body of an error with the crashes in it; `None` without a crash, and for a body that is not a JSON object.
     pub(crate) fn shown_in(&self, body: &[u8], route: &RouteRecord) -> Option<Vec<u8>> {
         let crashes = self.0.lock();
-        let mut body: Map<String, Value> = serde_json::from_slice(body).ok().filter(|_| !crashes.is_empty())?;
-        body.insert("route".to_owned(), route.to_string().into());
-        if let (Some(controller), Some(handler)) = (&route.controller, &route.handler) {
-            body.insert("handler".to_owned(), format!("{controller}.{handler}").into());
-        }
-        body.insert("crashes".to_owned(), serde_json::to_value(&*crashes).ok()?);
-        let mut shown = serde_json::to_vec_pretty(&body).ok()?;
+        let body: Map<String, Value> = serde_json::from_slice(body).ok().filter(|_| !crashes.is_empty())?;
+        let handler = route.controller.as_ref().zip(route.handler.as_ref());
+        let shown = ShownError {
+            body,
+            route: route.to_string(),
+            handler: handler.map(|(controller, handler)| format!("{controller}.{handler}")),
+            crashes: &crashes,
+        };
+        let mut shown = serde_json::to_vec_pretty(&shown).ok()?;
         shown.push(b'\n');
         Some(shown)
     }

@@ -54,6 +54,7 @@ pub(crate) async fn compile(
         let guest = GuestSettings {
             metrics: Arc::new(Metrics::new(&name, &options.breaker, &options.trial, bus)),
             module: name,
+            traps_at_cpu_limit: code.development,
             shares: fit.form == Form::Asynchronous && limits.in_flight > 1,
             uses_wasi: inspection.foreign_imports().next().is_some(),
             limits,

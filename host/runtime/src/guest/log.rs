@@ -92,12 +92,18 @@ fn story(crash: &log::Crash) -> String {
         if frame.file.is_empty() {
             continue;
         }
-        story.push_str(" (");
+        // Rust's own report of a panic knows the file and no function.
+        let (open, close) = if frame.function.is_empty() {
+            ("", "")
+        } else {
+            (" (", ")")
+        };
+        story.push_str(open);
         push_line(&mut story, &frame.file);
         if frame.line > 0 {
             story.push_str(&format!(":{}", frame.line));
         }
-        story.push(')');
+        story.push_str(close);
     }
     story
 }

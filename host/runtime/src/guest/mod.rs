@@ -14,6 +14,7 @@ mod spans;
 mod wasi;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use pointwork_core::{Context, Delivery};
 use wasmtime::Result;
@@ -23,6 +24,7 @@ use crate::Grants;
 use crate::guest::bindings::types;
 use crate::guest::limiter::{Exceeded, Limiter};
 use crate::limits::ModuleLimits;
+use crate::scheduling::meter::SLICE;
 use crate::scheduling::metrics::{Counted, Metrics};
 
 use self::body::{Reader, Writer};
@@ -46,6 +48,9 @@ pub(crate) struct Guest {
     /// The guest's own report of the crash before its trap.
     pub(crate) panic: Option<String>,
     spans: Spans,
+    /// The time slices until a trap; `None` without one.
+    slices: Option<u64>,
+    cpu: Duration,
 }
 
 /// The settings of every instance of a version of a module.
@@ -60,6 +65,8 @@ pub(crate) struct GuestSettings {
     /// Whether several calls share an instance at a time.
     pub(crate) shares: bool,
     pub(crate) metrics: Arc<Metrics>,
+    /// In development, a guest that loops traps shortly before the meter would end it, since only a trap has a backtrace.
+    pub(crate) traps_at_cpu_limit: bool,
 }
 
 impl Guest {
@@ -83,6 +90,8 @@ impl Guest {
             _counted: settings.metrics.instance(),
             panic: None,
             spans: Spans::default(),
+            slices: settings.traps_at_cpu_limit.then_some(u64::MAX),
+            cpu: limits.cpu,
         })
     }
 
@@ -96,6 +105,26 @@ impl Guest {
         self.limits.begin_call();
         self.lines.begin_call();
         self.emits.begin_call();
+        if let Some(slices) = &mut self.slices {
+            *slices = slices_before(self.cpu);
+        }
+    }
+
+    /// Counts a time slice that the guest used up.
+    ///
+    /// # Errors
+    /// In development, if it was the last one before the limit of processor time.
+    pub(crate) fn use_slice(&mut self) -> Result<(), Exceeded> {
+        let Some(slices) = &mut self.slices else { return Ok(()) };
+        *slices = slices.saturating_sub(1);
+        if *slices > 0 {
+            return Ok(());
+        }
+        Err(Exceeded {
+            limit: "cpu",
+            value: u64::try_from(self.cpu.as_millis()).unwrap_or(u64::MAX),
+            unit: "ms",
+        })
     }
 
     /// The number of contexts, deliveries, readers and writers that it holds.
@@ -115,3 +144,9 @@ impl Guest {
 }
 
 impl types::Host for Guest {}
+
+/// The whole slices in that time, with room for those that the clock rounds.
+fn slices_before(time: Duration) -> u64 {
+    let slices = u64::try_from(time.as_millis() / SLICE.as_millis()).unwrap_or(u64::MAX);
+    (slices - slices / 8).max(1)
+}
