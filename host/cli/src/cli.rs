@@ -9,7 +9,7 @@ use crate::check::CheckArgs;
 use crate::exit;
 use crate::keep::COMPILE_WORKER;
 use crate::logging::LogArgs;
-use crate::new::NewArgs;
+use crate::new::{NewArgs, VendorArgs};
 use crate::remote::change::{NameArgs, SwapArgs};
 use crate::remote::list::ListArgs;
 use crate::routes::RoutesArgs;
@@ -40,8 +40,10 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Create a controller project
+    /// Create a project
     New(NewArgs),
+    /// Update the copy of the SDK in a project
+    Vendor(VendorArgs),
     /// Compile a controller project into a component
     Build(BuildArgs),
     /// Serve components and channels over HTTP

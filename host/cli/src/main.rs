@@ -67,6 +67,7 @@ fn main() -> ExitCode {
         Command::Build(args) => build::run(args, &mut terminal),
         Command::Check(args) => check::run(args, &mut terminal),
         Command::New(args) => new::run(args, &mut terminal),
+        Command::Vendor(args) => new::vendor(args, &mut terminal),
         Command::Routes(args) => routes::run(args, &mut terminal),
         Command::Serve(args) => serve::run(args, &mut terminal),
         Command::Modules(args) => remote::list::run(args, &mut terminal),
