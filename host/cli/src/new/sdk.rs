@@ -132,6 +132,8 @@ fn replace(place: &Path) -> io::Result<()> {
 
 fn write(folder: &Path) -> io::Result<()> {
     super::write(&folder.join("README.md"), &README.replace("@VERSION@", VERSION))?;
+    // `cargo fmt --all` formats path dependencies too.
+    super::write(&folder.join("rustfmt.toml"), "disable_all_formatting = true\n")?;
     FILES
         .iter()
         .try_for_each(|(path, text)| super::write(&folder.join(path), text))

@@ -89,7 +89,7 @@ fn copy_of_the_sdk_is_that_of_the_checkout() {
         }
     }
     let rest: Vec<_> = copy.keys().map(|path| path.display().to_string()).collect();
-    assert_eq!(rest, ["LICENSE", "README.md"]);
+    assert_eq!(rest, ["LICENSE", "README.md", "rustfmt.toml"]);
     let version = format!("# pointwork-guest {}\n", env!("CARGO_PKG_VERSION"));
     assert!(copy[Path::new("README.md")].starts_with(&version));
 }
