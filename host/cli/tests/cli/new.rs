@@ -356,6 +356,20 @@ hint: choose another directory with `--path DIR`
     assert_eq!(std::fs::read_dir(folder.path()).expect("there").count(), 1);
 }
 
+#[test]
+fn first_build_without_a_network_says_what_it_needs() {
+    let folder = folder();
+    let offline = |command: snapbox::cmd::Command| {
+        command
+            .env("CARGO_NET_OFFLINE", "true")
+            .env("CARGO_HOME", folder.path().join("empty"))
+    };
+    offline(pointwork(folder.path())).args(["new", "shop"]).assert().success();
+    let text = stderr(offline(pointwork(&folder.path().join("shop"))).arg("build"), 1);
+    assert!(text.contains("error: cargo could not build package `shop`"), "{text}");
+    assert!(text.contains("hint: cargo did not find every dependency; the first build needs a network"), "{text}");
+}
+
 /// `/proc` takes no file, not even from the administrator.
 #[cfg(target_os = "linux")]
 #[test]
