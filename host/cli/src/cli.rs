@@ -10,7 +10,7 @@ use crate::dev::DevArgs;
 use crate::exit;
 use crate::keep::COMPILE_WORKER;
 use crate::logging::LogArgs;
-use crate::new::NewArgs;
+use crate::new::{NewArgs, VendorArgs};
 use crate::remote::change::{NameArgs, SwapArgs};
 use crate::remote::list::ListArgs;
 use crate::routes::RoutesArgs;
@@ -41,10 +41,12 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Create a controller project
+    /// Create a project
     New(NewArgs),
     /// Build and serve a project, and swap its modules as their sources change
     Dev(DevArgs),
+    /// Update the copy of the SDK in a project
+    Vendor(VendorArgs),
     /// Compile a controller project into a component
     Build(BuildArgs),
     /// Serve components and channels over HTTP

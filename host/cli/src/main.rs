@@ -69,6 +69,7 @@ fn main() -> ExitCode {
         Command::Check(args) => check::run(args, &mut terminal),
         Command::New(args) => new::run(args, &mut terminal),
         Command::Dev(args) => dev::run(args, &mut terminal),
+        Command::Vendor(args) => new::vendor(args, &mut terminal),
         Command::Routes(args) => routes::run(args, &mut terminal),
         Command::Serve(args) => serve::run(args, &mut terminal),
         Command::Modules(args) => remote::list::run(args, &mut terminal),

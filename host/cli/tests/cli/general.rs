@@ -18,7 +18,8 @@ HTTP server you run
 Usage: pointwork [OPTIONS] <COMMAND>
 
 Commands:
-  new       Create a controller project
+  new       Create a project
+  vendor    Update the copy of the SDK in a project
   build     Compile a controller project into a component
   serve     Serve components and channels over HTTP
   routes    List the routes of components
