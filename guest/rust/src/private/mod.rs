@@ -20,6 +20,8 @@ mod listener_result;
 mod module;
 #[cfg(target_arch = "wasm32")]
 mod panic;
+mod routes;
+mod text;
 mod uses;
 
 pub use event_name::{is_first, is_own_name, own_name};
@@ -30,6 +32,8 @@ pub use module::{
     AsyncModule, BlockingModule, DeclaredChannel, DeclaredController, Module, asynchronous, blocking, unknown_handler,
     unknown_listener,
 };
+pub use routes::{PARTS, conflict, count};
+pub use text::{joined, length, text};
 pub use uses::{EventName, NotAnEvent};
 
 /// The kinds of arguments. A handler or listener takes each kind at most once, except for the first two.
