@@ -47,6 +47,10 @@ pub trait Channel {
 }
 
 /// A channel without `async fn`, for modules of both forms.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a channel",
+    label = "expected a type with a `#[channel]` impl block"
+)]
 pub trait BlockingChannel: Channel {}
 
 impl<C: Channel> BlockingChannel for C where C::Form: Synchronous {}

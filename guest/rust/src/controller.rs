@@ -43,6 +43,10 @@ pub trait Controller {
 }
 
 /// A controller without `async fn`, for modules of both forms.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a controller",
+    label = "expected a type with a `#[controller]` impl block"
+)]
 pub trait BlockingController: Controller {}
 
 impl<C: Controller> BlockingController for C where C::Form: Synchronous {}

@@ -70,7 +70,7 @@ pub(crate) fn expand<F: Function>(arguments: TokenStream, item: TokenStream) -> 
 
     let mut functions = Vec::new();
     for item in &mut block.items {
-        let taken = take::<F>(item);
+        let taken = take::<F>(item, &mut errors);
         if let ImplItem::Fn(item) = item
             && !taken.is_empty()
         {
@@ -210,7 +210,7 @@ fn check(block: &ItemImpl, terms: &Terms, errors: &mut Errors) {
 }
 
 /// Removes the SDK's attributes from an item.
-fn take<F: Function>(item: &mut ImplItem) -> Vec<Attribute> {
+fn take<F: Function>(item: &mut ImplItem, errors: &mut Errors) -> Vec<Attribute> {
     let attributes = match item {
         ImplItem::Fn(item) => &mut item.attrs,
         ImplItem::Const(item) => &mut item.attrs,
@@ -218,7 +218,22 @@ fn take<F: Function>(item: &mut ImplItem) -> Vec<Attribute> {
         ImplItem::Macro(item) => &mut item.attrs,
         _ => return Vec::new(),
     };
+    for attribute in attributes.extract_if(.., |attribute| {
+        name(attribute).is_some_and(|name| is_upper_case::<F>(&name))
+    }) {
+        let (name, function) = (name(&attribute).unwrap_or_default(), F::TERMS.function);
+        let lower = name.to_ascii_lowercase();
+        errors.at(
+            &attribute,
+            format_args!("`#[{name}]` is not an attribute of a {function}, expected `#[{lower}]`"),
+        );
+    }
     take_from::<F>(attributes)
+}
+
+/// `#[GET]` and `#[Get]` are those of other frameworks.
+fn is_upper_case<F: Function>(name: &str) -> bool {
+    !F::is_attribute(name) && F::is_attribute(&name.to_ascii_lowercase())
 }
 
 fn take_from<F: Function>(attributes: &mut Vec<Attribute>) -> Vec<Attribute> {

@@ -27,10 +27,16 @@ pub(crate) fn check(handlers: &[Handler], errors: &mut Errors) {
                     seen.insert(key, (name.clone(), text));
                     continue;
                 };
-                let message = format!(
-                    "handler `{name}` answers the same requests as handler `{other}`, which has the same method and the path \
-                     `{shown}`, expected one of them"
-                );
+                let other = if *other == name {
+                    "has this route twice".to_owned()
+                } else if shown.is_empty() {
+                    format!("answers the same requests as handler `{other}`, which has the same method and no path")
+                } else {
+                    format!(
+                        "answers the same requests as handler `{other}`, which has the same method and the path `{shown}`"
+                    )
+                };
+                let message = format!("handler `{name}` {other}; expected one of them");
                 match path {
                     Some(path) => errors.at(path, message),
                     None => errors.at(&handler.signature.ident, message),

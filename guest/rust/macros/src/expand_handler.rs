@@ -132,11 +132,11 @@ fn routes(index: u32, handler: &Handler) -> impl Iterator<Item = TokenStream> {
 
 fn body(handler: &Handler, is_async: bool, form: &TokenStream, names: &Names) -> TokenStream {
     let call = call(&handler.signature, form, names, |argument| {
-        let (ty, name) = (&argument.ty, &argument.name);
+        let (ty, name, trait_) = (&argument.ty, &argument.name, &names.argument);
         if is_async {
-            quote_spanned!(ty.span()=> ::pointwork_guest::__private::ready::<#ty, _>(&context, #name).await)
+            quote_spanned!(ty.span()=> <#ty as #trait_<#form, _>>::ready(&context, #name).await)
         } else {
-            quote_spanned!(ty.span()=> ::pointwork_guest::__private::ready_blocking::<#ty, _>(&context, #name))
+            quote_spanned!(ty.span()=> <#ty as #trait_<#form, _>>::ready_blocking(&context, #name))
         }
     });
     let outcome = quote_spanned!(handler.signature.output=> ::pointwork_guest::IntoOutcome::into_outcome(value));

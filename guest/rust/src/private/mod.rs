@@ -25,7 +25,7 @@ mod text;
 mod uses;
 
 pub use event_name::{is_first, is_own_name, own_name};
-pub use handler_argument::{HandlerArgument, ready, ready_blocking};
+pub use handler_argument::HandlerArgument;
 pub use listener_argument::{ListenerArgument, check_payload};
 pub use listener_result::{answer, answer_result, check_output, check_result};
 pub use module::{
