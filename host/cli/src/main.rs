@@ -17,6 +17,7 @@ mod error;
 mod exit;
 mod grants;
 mod keep;
+mod lint;
 mod logging;
 mod modules;
 mod new;

@@ -179,7 +179,7 @@ fn declared(block: &Block, attributes: &[Attribute]) -> TokenStream {
         #[cfg(target_arch = "wasm32")]
         const _: () = {
             const LINE: &[&str] = &[#place, "\n"];
-            #[used]
+            #[allow(dead_code, reason = "the section is read, not the static")]
             #[unsafe(link_section = "pointwork:declared")]
             static DECLARED: [u8; ::pointwork_guest::__private::length(LINE)] =
                 ::pointwork_guest::__private::joined(LINE);

@@ -187,7 +187,7 @@ macro_rules! __list {
                 $(<$controller as $crate::Controller>::PLACE, "\n",)*
                 $(<$channel as $crate::Channel>::PLACE, "\n",)*
             ];
-            #[used]
+            #[allow(dead_code, reason = "the section is read, not the static")]
             #[unsafe(link_section = "pointwork:listed")]
             static LISTED: [u8; $crate::__private::length(LINES)] = $crate::__private::joined(LINES);
         };

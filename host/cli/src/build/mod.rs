@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use bytesize::ByteSize;
 
 use crate::error::Result;
+use crate::lint;
 use crate::ui::{DONE, STRONG, Terminal, styled};
 
 /// The target of controllers: it has no WASI imports, so that the sandbox has nothing to grant.
@@ -118,12 +119,19 @@ pub(crate) fn build(args: &BuildArgs, terminal: &mut Terminal) -> Result<Built> 
     toolchain::ensure_target(&package.directory, &args.target, terminal)?;
     let module = compile::cargo_build(&package, args)?;
     let (bytes, form) = component::encode(&module)?;
+    let findings = lint::findings(&bytes);
     let path = args.file.clone().unwrap_or_else(|| {
         let default = || package.workspace_root.join("target/pointwork");
         let directory = args.out.clone().unwrap_or_else(default);
         directory.join(format!("{}.wasm", package.name))
     });
     write::atomically(&path, &bytes)?;
+    for warning in findings.warnings {
+        terminal.warning(warning);
+    }
+    if let Some(reason) = findings.unread {
+        terminal.note(reason);
+    }
     Ok(Built {
         path,
         size: bytes.len(),
