@@ -117,6 +117,10 @@ impl<'a> CoreModule<'a> {
                     self.callers.entry(function_index).or_default().insert(function);
                 }
                 Operator::I32Const { value } => self.constants.push((function, value.cast_unsigned())),
+                // The address of a copy has the place of the original as its offset.
+                Operator::I32Load { memarg } | Operator::I64Load { memarg } => {
+                    self.constants.push((function, memarg.offset as u32));
+                }
                 // Two words at once.
                 Operator::I64Const { value } => {
                     let words = value.cast_unsigned();

@@ -2,9 +2,15 @@
 
 use std::fmt::Write as _;
 
+/// The code that drops a value. Its argument is all that it says.
+pub(super) const DROP: &str = "core::ptr::drop_in_place";
+
 /// A name without its hash and its generic arguments: `std::fs::read`, `<shop::Item as core::fmt::Display>::fmt`.
 pub(super) fn readable(mangled: &str) -> String {
     let name = format!("{:#}", rustc_demangle::demangle(mangled));
+    if name.starts_with(DROP) {
+        return name;
+    }
     let name = without_generics(&name);
     // `<std::time::Instant>::now` is `std::time::Instant::now`.
     match name.strip_prefix('<').and_then(|rest| rest.split_once(">::")) {

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
 use super::binary::CoreModule;
-use super::names::{crates, is_std, readable, shown};
+use super::names::{DROP, crates, is_std, readable, shown};
 use super::unlisted::crate_of_module;
 
 /// Functions of the standard library with one effect.
@@ -21,8 +21,8 @@ struct Calls {
 }
 
 const LOG: &str = "write to the log with `pointwork_guest::log`";
-const TIME: &str = "let the host pass the time, in the result of a call";
-const CHANNEL: &str = "call a channel of the host or of a module with WASI instead";
+const TIME: &str = "let a channel return the time";
+const CHANNEL: &str = "let a channel do it";
 const ERROR: &str = "returns an error";
 const PANICS: &str = "panics";
 
@@ -85,8 +85,19 @@ const CALLS: &[Calls] = &[
             "std::thread::lifecycle::",
         ],
         shown: "`std::thread::spawn`",
-        effect: "fails",
-        instead: "do the work in the handler, or emit an event to a channel",
+        effect: PANICS,
+        instead: "do it in the handler, or emit an event to a channel",
+    },
+    Calls {
+        names: &[
+            "std::thread::functions::park",
+            "std::sys::sync::condvar::",
+            "std::sync::poison::condvar::Condvar::wait",
+            "std::sys::sync::thread_parking::",
+        ],
+        shown: "`std::thread::park`, `Condvar::wait` or `Receiver::recv`",
+        effect: PANICS,
+        instead: "do not wait: there is no other thread",
     },
     Calls {
         names: &["std::process::exit"],
@@ -121,8 +132,8 @@ const CALLS: &[Calls] = &[
         names: &[
             "std::env::var",
             "std::env::_var",
+            VARIABLE_ERROR,
             "<std::env::VarError",
-            "core::ptr::drop_in_place<std::env::VarError",
             "std::env::args",
             "std::env::current_",
         ],
@@ -160,6 +171,9 @@ const CALLS: &[Calls] = &[
     },
 ];
 
+/// The error of a variable that does not exist. Nothing but the functions for variables makes it.
+const VARIABLE_ERROR: &str = "std::env::VarError";
+
 /// An error of a function that was inlined.
 const UNSUPPORTED: &Calls = &Calls {
     names: &[],
@@ -186,7 +200,11 @@ pub(super) fn warnings(module: &CoreModule<'_>) -> Vec<String> {
     let mut found: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
     for (&function, name) in &code.names {
         if let Some(calls) = calls(name) {
-            found.entry(calls).or_default().extend(code.users(function));
+            let users = code.users(function);
+            // A pointer to it is in a table of methods, which a function has that unwraps the error.
+            let is_pointed_at = users.is_empty() && name.contains(VARIABLE_ERROR);
+            let unknown = is_pointed_at.then(|| "a function whose name the compiler removed".to_owned());
+            found.entry(calls).or_default().extend(users.into_iter().chain(unknown));
         }
     }
     for function in unsupported(module) {
@@ -219,16 +237,17 @@ fn sentence(calls: &Calls, users: &BTreeSet<String>) -> String {
     if users.len() > SHOWN {
         names += &format!(" and {} more", users.len() - SHOWN);
     }
-    format!("{shown} {effect} in a module without WASI, found in {names}; {instead}")
+    format!("{shown} {effect} in a module without WASI, called by {names}; {instead}")
 }
 
 /// The kind of a function of the standard library.
 fn calls(name: &str) -> Option<usize> {
+    // The call itself is inlined.
+    if name.starts_with(DROP) && name.contains(VARIABLE_ERROR) {
+        return calls(VARIABLE_ERROR);
+    }
     let begins = |calls: &Calls| calls.names.iter().any(|known| name.starts_with(known));
-    CALLS
-        .iter()
-        .position(begins)
-        .filter(|_| is_std(name) || name.starts_with("core::ptr::drop_in_place<"))
+    CALLS.iter().position(begins).filter(|_| is_std(name))
 }
 
 /// The functions that have the address of the error of unsupported functions.
