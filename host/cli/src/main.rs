@@ -18,6 +18,7 @@ mod error;
 mod exit;
 mod grants;
 mod keep;
+mod lint;
 mod logging;
 mod modules;
 mod new;

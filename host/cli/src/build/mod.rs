@@ -16,6 +16,7 @@ use bytesize::ByteSize;
 
 pub(crate) use self::package::CargoPackage;
 use crate::error::Result;
+use crate::lint;
 use crate::ui::{DONE, STRONG, Terminal, styled};
 
 /// The target of controllers: it has no WASI imports, so that the sandbox has nothing to grant.
@@ -152,12 +153,14 @@ pub(crate) fn run(args: &BuildArgs, terminal: &mut Terminal) -> Result<()> {
 pub(crate) fn build(args: &BuildArgs, terminal: &mut Terminal) -> Result<Built> {
     let package = find(args, terminal)?;
     let (bytes, form) = component::encode(&compile::cargo_build(&package, args)?)?;
+    let findings = lint::findings(&bytes);
     let path = args.file.clone().unwrap_or_else(|| {
         let default = || package.workspace_root.join("target/pointwork");
         let directory = args.out.clone().unwrap_or_else(default);
         directory.join(format!("{}.wasm", package.name))
     });
     write::atomically(&path, &bytes)?;
+    findings.print(terminal);
     Ok(Built {
         path,
         size: bytes.len(),

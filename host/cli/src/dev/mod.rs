@@ -17,6 +17,7 @@ use crate::config::Config;
 use crate::error::{Error, OrFailed, Result};
 use crate::exit::Exit;
 use crate::grants::Missing;
+use crate::lint;
 use crate::serve::{self, PlaceArgs, Server, Signals, Watch};
 use crate::ui::Terminal;
 
@@ -161,7 +162,7 @@ impl Workshop {
             self.terminal
                 .note(format_args!("building module `{name}` from {package}"));
             match self.update(place).await {
-                Ok(_) => return,
+                Ok(outcome) => return self.warn(outcome),
                 Err(error) => {
                     self.terminal.error(&error);
                     self.terminal
@@ -206,12 +207,14 @@ impl Workshop {
             let updated = self.update(place).await;
             let name = &self.modules[place].name;
             match updated {
-                Ok(Outcome::Same) => {}
-                Ok(Outcome::Loaded(changes)) => {
-                    let seconds = since.elapsed().as_secs_f64();
-                    self.terminal.note(format_args!(
-                        "module `{name}` swapped {seconds:.2} s after {file} changed{changes}"
-                    ));
+                Ok(outcome) => {
+                    if let Outcome::Loaded(changes, _) = &outcome {
+                        let seconds = since.elapsed().as_secs_f64();
+                        self.terminal.note(format_args!(
+                            "module `{name}` swapped {seconds:.2} s after {file} changed{changes}"
+                        ));
+                    }
+                    self.warn(outcome);
                 }
                 Err(error) => {
                     self.terminal.error(&error);
@@ -219,6 +222,14 @@ impl Workshop {
                         .note(format_args!("the version before of module `{name}` serves on"));
                 }
             }
+        }
+    }
+
+    /// Warns of mistakes in the code that is loaded, which takes a while.
+    fn warn(&mut self, outcome: Outcome) {
+        if let Outcome::Loaded(_, component) = outcome {
+            let findings = tokio::task::block_in_place(|| lint::findings(&component));
+            findings.print(&mut self.terminal);
         }
     }
 

@@ -24,8 +24,8 @@ pub(super) struct DevModule {
 pub(super) enum Outcome {
     /// The component is the one that is loaded.
     Same,
-    /// Another one is loaded. The text has the routes that are new or gone, a line for each.
-    Loaded(String),
+    /// This one is loaded. The text has the routes that are new or gone, a line for each.
+    Loaded(String, Vec<u8>),
 }
 
 impl DevModule {
@@ -78,7 +78,7 @@ impl DevModule {
         if self.digest.as_ref() == Some(&digest) {
             return Ok(Outcome::Same);
         }
-        let change = app.module(&self.name).bytes(component).options(self.options.clone());
+        let change = app.module(&self.name).bytes(component.clone()).options(self.options.clone());
         let published = match self.digest {
             Some(_) => change.swap().await.map(|change| routes(&change)),
             None => change.load().await.map(|_| String::new()),
@@ -86,7 +86,7 @@ impl DevModule {
         let refused = |error| Error::refused(format!("module `{}` is refused", self.name), &error);
         let text = published.map_err(refused)?;
         self.digest = Some(digest);
-        Ok(Outcome::Loaded(text))
+        Ok(Outcome::Loaded(text, component))
     }
 }
 
