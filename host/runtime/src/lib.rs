@@ -39,7 +39,7 @@ pub use worker::Worker;
 pub use pointwork_core::limits::{Amount, Limit, LimitError, Limits};
 pub use pointwork_core::{
     Application, Body, BodyError, BodyMode, BodyReader, BodyWriter, Bus, BusOptions, Caller, Claim, ConnectOptions,
-    Context, Crash, CrashKind, Delivery, Extensions, Failure, FailureCode, Handler, HandlerFuture, IntoReply, Json,
-    Listener, Origin, Outcome, Payload, Peer, RequestId, RouteRecord, RouterOptions, ServerCrashed, Staged,
-    Subscription, Transport, bytes, events, http, ipnet, routing,
+    Context, Crash, CrashKind, DURATION_BUCKETS, Delivery, Extensions, Failure, FailureCode, Handler, HandlerFuture,
+    IntoReply, Json, Listener, Origin, Outcome, Payload, Peer, RequestDurations, RequestId, RouteDurations,
+    RouteRecord, RouterOptions, ServerCrashed, Staged, Subscription, Transport, bytes, events, http, ipnet, routing,
 };

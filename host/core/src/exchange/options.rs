@@ -24,5 +24,11 @@ limits! {
         /// The networks of the proxies whose `Forwarded`, `X-Forwarded-For` and `X-Forwarded-Proto` are believed; see
         /// [`Peer`](crate::Peer). Default: none.
         trusted_proxies: Vec<IpNet> = Vec::new();
+        /// Whether each request is logged: a line of the level `info` at its end, within a span around its handler, both with
+        /// the target `pointwork::access`. Such a line takes longer than the routing of a request. Default: `false`.
+        ///
+        /// Without it, the lines of guests and of crashes name their request all the same. A native handler uses
+        /// [`Context::span`](crate::Context::span) for its own.
+        access_log: bool = false;
     }
 }

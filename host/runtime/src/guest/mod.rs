@@ -10,12 +10,12 @@ pub(crate) mod limiter;
 mod log;
 pub(crate) mod payload;
 pub(crate) mod reply;
-mod spans;
+pub(crate) mod spans;
 mod wasi;
 
 use std::sync::Arc;
 
-use pointwork_core::{Context, Delivery};
+use pointwork_core::{Caller, Context, Delivery};
 use wasmtime::Result;
 use wasmtime::component::ResourceTable;
 
@@ -27,7 +27,7 @@ use crate::scheduling::metrics::{Counted, Metrics};
 
 use self::body::{Reader, Writer};
 use self::budget::Budget;
-use self::spans::Spans;
+use self::spans::{CurrentCall, Tasks};
 use self::wasi::Wasi;
 
 /// The longest log line that is taken from a guest, in bytes; the rest is cut off.
@@ -45,7 +45,8 @@ pub(crate) struct Guest {
     _counted: Counted,
     /// The guest's own report of the crash before its trap.
     pub(crate) panic: Option<String>,
-    spans: Spans,
+    call: CurrentCall,
+    tasks: Tasks,
 }
 
 /// The settings of every instance of a version of a module.
@@ -70,9 +71,10 @@ impl Guest {
         let calls = if settings.shares { limits.in_flight } else { 1 };
         let calls = u32::try_from(calls).unwrap_or(u32::MAX);
         let lines = Arc::new(Budget::new("log-lines", "lines", limits.log_lines, calls));
+        let call = CurrentCall::default();
         let wasi = settings
             .uses_wasi
-            .then(|| Wasi::new(grants, &settings.module, &lines).map(Box::new));
+            .then(|| Wasi::new(grants, &settings.module, &lines, &call).map(Box::new));
         Ok(Self {
             table: ResourceTable::new(),
             limits: Limiter::new(limits.memory, limits.table_elements),
@@ -82,12 +84,14 @@ impl Guest {
             emits: Budget::new("emits", "events", limits.emits, calls),
             _counted: settings.metrics.instance(),
             panic: None,
-            spans: Spans::default(),
+            call,
+            tasks: Tasks::default(),
         })
     }
 
-    pub(crate) fn begin_call(&mut self) {
+    pub(crate) fn begin_call(&mut self, caller: &Caller) {
         self.panic = None;
+        self.call.begin(caller);
         self.begin_shared_call();
     }
 
