@@ -190,7 +190,10 @@ impl Snapshot {
                 ),
                 ("status", format!("{}xx", durations.status_class)),
             ];
-            let bounds = DURATION_BUCKETS.iter().map(Duration::as_secs_f64).chain([f64::MAX]);
+            let bounds = DURATION_BUCKETS
+                .iter()
+                .map(Duration::as_secs_f64)
+                .chain([f64::INFINITY]);
             let buckets: Vec<_> = bounds.zip(durations.counts).collect();
             let (sum, count) = (durations.sum.as_secs_f64(), durations.counts.iter().sum());
             let mut metric = family.encode_family(&labels)?;

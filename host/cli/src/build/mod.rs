@@ -6,7 +6,7 @@
 mod compile;
 mod component;
 mod package;
-mod toolchain;
+pub(crate) mod toolchain;
 mod write;
 
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::ui::{DONE, STRONG, Terminal, styled};
 
 /// The target of controllers: it has no WASI imports, so that the sandbox has nothing to grant.
-const CONTROLLER_TARGET: &str = "wasm32-unknown-unknown";
+pub(crate) const CONTROLLER_TARGET: &str = "wasm32-unknown-unknown";
 
 /// The cargo profile of components.
 const PROFILE: &str = "release";

@@ -20,11 +20,13 @@ use crate::config::{Adapter, Admin, AdminAddress, Config, Listen, Prefix};
 use crate::error::{Error, OrFailed, Result};
 use crate::exit::Exit;
 use crate::grants::Missing;
-use crate::modules::ModuleArgs;
+use crate::logging::AccessLogArgs;
+use crate::modules::{self, ModuleArgs};
 use crate::ui::Terminal;
 use crate::{keep, options};
 
-const LISTEN: &str = "127.0.0.1:8080";
+/// The default address.
+pub(crate) const LISTEN: &str = "127.0.0.1:8080";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -33,6 +35,7 @@ Examples:
   pointwork serve shop.wasm admin.wasm          two components
   pointwork serve --listen 127.0.0.1:0          on a free port, which the banner shows
   pointwork serve --build                       build the modules first, also those that exist
+  pointwork serve --access-log                  log each request
   pointwork serve --watch                       swap a component when its file changes
   pointwork serve --admin admin.sock            for `pointwork swap`, `modules` and others
   pointwork serve --state /var/lib/shop         start with the versions that were swapped in last
@@ -73,6 +76,9 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 
+    #[command(flatten)]
+    log: AccessLogArgs,
+
     /// State directory, which keeps the current version of each module [default: none]
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
@@ -87,6 +93,7 @@ impl ServeArgs {
         config.prefix = self.prefix.clone().or(config.prefix);
         config.state = self.state.clone().or(config.state);
         config.watch |= self.watch;
+        config.access_log |= self.log.access_log;
         if let Some(address) = &self.admin {
             config.admin = Some(Admin {
                 address: address.clone(),
@@ -143,6 +150,7 @@ async fn serve(
     let mut serving = serve(listener, Box::pin(stop.clone().cancelled_owned()));
     let admin = admin::start(config, &app, modules, stop.clone()).await?;
 
+    modules::explain_no_routes(config, &app, terminal);
     banner::print(adapter, &app, channels, terminal);
     if let Some(admin) = &admin {
         terminal.line(format_args!("admin on {}", admin.place));

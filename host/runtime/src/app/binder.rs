@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use pointwork_core::adapter::AdapterState;
 use pointwork_core::routing::{Conflicts, MethodFilter, Pattern, PatternError};
-use pointwork_core::{Bus, Executor, Handler, Origin, Route, RouteRecord, Router, RouterOptions, Staged, Transport};
+use pointwork_core::{
+    Bus, Executor, Handler, Origin, RequestDurations, Route, RouteRecord, Router, RouterOptions, Staged, Transport,
+};
 
 use crate::app::changes::ChangeKind;
 use crate::app::module::Module;
