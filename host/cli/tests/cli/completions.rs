@@ -32,8 +32,8 @@ fn script_of_each_shell_has_every_command() {
             "rollback",
             "doctor",
             "completions",
-            "--access-log",
-            "--log-level",
+            "access-log",
+            "log-level",
         ] {
             assert!(script.contains(command), "{shell}: `{command}` is missing");
         }

@@ -37,6 +37,9 @@ use crate::app::status::ModuleStatus;
 
 /// An application: modules, channels and manual routes, served by the adapters that it is connected to.
 ///
+/// In a debug build it loads modules slowly, unless the compiler of wasmtime is optimised: see
+/// [Debug builds](crate#debug-builds).
+///
 /// Cheap to clone; all clones are one application. It serves until it is [closed](Self::close), or the last clone
 /// and the last adapter are dropped.
 ///
