@@ -44,10 +44,10 @@ const CLASSES: [u8; 4] = [2, 3, 4, 5];
 /// A route is known by its method and its pattern. It keeps its counts when the table changes, and also when it is gone, so
 /// that they never decrease.
 #[derive(Clone, Debug, Default)]
-pub struct RequestDurations(Arc<Registry>);
+pub struct RequestDurations(Arc<KnownRoutes>);
 
 #[derive(Debug, Default)]
-struct Registry {
+struct KnownRoutes {
     /// By pattern and method.
     routes: Mutex<BTreeMap<(String, String), Arc<Histogram>>>,
     unmatched: Arc<Histogram>,
