@@ -12,8 +12,10 @@ mod build;
 mod channels;
 mod check;
 mod cli;
+mod completions;
 mod config;
 mod dev;
+mod doctor;
 mod error;
 mod exit;
 mod grants;
@@ -77,6 +79,8 @@ fn main() -> ExitCode {
         Command::Swap(args) => remote::change::swap(args, &mut terminal),
         Command::Remove(args) => remote::change::remove(args, &mut terminal),
         Command::Rollback(args) => remote::change::roll_back(args, &mut terminal),
+        Command::Doctor(args) => doctor::run(args, &mut terminal),
+        Command::Completions(args) => completions::run(args, &mut terminal),
         Command::CompileWorker => pointwork::compile_worker().map_err(error::Error::from),
     };
     match result.and_then(|()| terminal.finish()) {

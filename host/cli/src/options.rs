@@ -18,6 +18,7 @@ pub(crate) fn application(config: &Config) -> AppOptions {
     }
     options.router.trusted_proxies = config.trusted_proxies.iter().map(|network| network.0).collect();
     options.router.show_crashes = config.development;
+    options.router.access_log = config.access_log;
     config.limits.apply(&mut options);
     config.limits.apply(&mut options.router);
     config.limits.apply(&mut options.bus);

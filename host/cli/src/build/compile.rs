@@ -56,8 +56,7 @@ pub(super) fn cargo_build(package: &CargoPackage, args: &BuildArgs) -> Result<Pa
 }
 
 /// Cargo writes its lock file when it has found every dependency.
-const NO_DEPENDENCIES: &str =
-    "cargo did not find every dependency; the first build needs a network, or a project in which `cargo vendor` was run \
+const NO_DEPENDENCIES: &str = "cargo did not find every dependency; the first build needs a network, or a project in which `cargo vendor` was run \
      on a machine with one";
 
 /// The WebAssembly file of the package, by the messages of cargo. All of them are read, so that cargo can end.

@@ -7,7 +7,7 @@ mod compile;
 mod component;
 mod package;
 mod sources;
-mod toolchain;
+pub(crate) mod toolchain;
 mod write;
 
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use crate::lint;
 use crate::ui::{DONE, STRONG, Terminal, styled};
 
 /// The target of controllers: it has no WASI imports, so that the sandbox has nothing to grant.
-const CONTROLLER_TARGET: &str = "wasm32-unknown-unknown";
+pub(crate) const CONTROLLER_TARGET: &str = "wasm32-unknown-unknown";
 
 /// The cargo profile of components.
 const PROFILE: &str = "release";

@@ -78,7 +78,10 @@ impl DevModule {
         if self.digest.as_ref() == Some(&digest) {
             return Ok(Outcome::Same);
         }
-        let change = app.module(&self.name).bytes(component.clone()).options(self.options.clone());
+        let change = app
+            .module(&self.name)
+            .bytes(component.clone())
+            .options(self.options.clone());
         let published = match self.digest {
             Some(_) => change.swap().await.map(|change| routes(&change)),
             None => change.load().await.map(|_| String::new()),

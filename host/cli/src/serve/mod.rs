@@ -23,11 +23,12 @@ use crate::config::{Adapter, Admin, AdminAddress, Config, Listen, Prefix};
 use crate::error::{Error, OrFailed, Result};
 use crate::exit::Exit;
 use crate::grants::Missing;
-use crate::modules::ModuleArgs;
+use crate::modules::{self, ModuleArgs};
 use crate::ui::Terminal;
 use crate::{keep, options};
 
-const LISTEN: &str = "127.0.0.1:8080";
+/// The default address.
+pub(crate) const LISTEN: &str = "127.0.0.1:8080";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -36,6 +37,7 @@ Examples:
   pointwork serve shop.wasm admin.wasm          two components
   pointwork serve --listen 127.0.0.1:0          on a free port, which the banner shows
   pointwork serve --build                       build the modules first, also those that exist
+  pointwork serve --access-log                  log each request
   pointwork serve --watch                       swap a component when its file changes
   pointwork serve --admin admin.sock            for `pointwork swap`, `modules` and others
   pointwork serve --state /var/lib/shop         start with the versions that were swapped in last
@@ -86,6 +88,10 @@ pub(crate) struct PlaceArgs {
     /// Path before that of every route
     #[arg(long, value_name = "PATH")]
     prefix: Option<Prefix>,
+
+    /// Log each request: method, path, route, status, time and id
+    #[arg(long)]
+    access_log: bool,
 }
 
 impl PlaceArgs {
@@ -93,6 +99,7 @@ impl PlaceArgs {
         config.listen = self.listen.clone().or(config.listen.take());
         config.adapter = self.adapter.or(config.adapter);
         config.prefix = self.prefix.clone().or(config.prefix.take());
+        config.access_log |= self.access_log;
     }
 }
 
@@ -159,6 +166,7 @@ async fn serve(
     let signals = Signals::install().or_failed("cannot listen for signals")?;
     let mut server = Server::new(app.clone(), listener, config, signals)?;
     server.admin = admin::start(config, &app, modules, server.stop.clone()).await?;
+    modules::explain_no_routes(config, &app, terminal);
     server.announce(channels, terminal)?;
     let watching = config.watch.then(|| tokio::spawn(Watch::new(digests).run(app)));
     server.run(watching).await

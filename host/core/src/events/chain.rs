@@ -30,6 +30,8 @@ pub(crate) struct RequestOrigin {
     pub(crate) adapter: Option<&'static str>,
     /// `None` unless the reply shows them.
     pub(crate) crashes: Option<Arc<RequestCrashes>>,
+    /// Whether the handler runs in a span of the request.
+    pub(crate) in_span: bool,
 }
 
 #[derive(Debug)]
@@ -110,6 +112,12 @@ impl Chain {
         let mut calls = self.links().take_while(|link| !link.emitted);
         let cancelled = calls.any(|link| link.cancelled.load(Ordering::Relaxed));
         cancelled || self.deadline.is_some_and(|deadline| deadline <= Instant::now())
+    }
+
+    /// The request whose end awaits this chain, unless its handler runs in a span. An emitted event has a span of its own.
+    pub(crate) fn request_without_span(&self) -> Option<&RequestOrigin> {
+        let request = self.request.as_ref().filter(|request| !request.in_span)?;
+        (!self.links().any(|link| link.emitted)).then_some(request)
     }
 
     /// Whether an event of the server's own led here.
@@ -199,6 +207,7 @@ mod tests {
             route,
             adapter: None,
             crashes: None,
+            in_span: false,
         };
         Chain::of_request(None, origin)
     }

@@ -28,5 +28,11 @@ limits! {
         /// backtrace. It is for development only: a crash tells a client about code and data. The runtime then keeps
         /// the lines of source files for backtraces, and compiles modules sooner, to slower code. Default: `false`.
         show_crashes: bool = false;
+        /// Whether each request is logged: a line of the level `info` at its end, within a span around its handler, both with
+        /// the target `pointwork::access`. Such a line takes longer than the routing of a request. Default: `false`.
+        ///
+        /// Without it, the lines of guests and of crashes name their request all the same. A native handler uses
+        /// [`Context::span`](crate::Context::span) for its own.
+        access_log: bool = false;
     }
 }

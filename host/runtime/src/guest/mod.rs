@@ -10,13 +10,13 @@ pub(crate) mod limiter;
 mod log;
 pub(crate) mod payload;
 pub(crate) mod reply;
-mod spans;
+pub(crate) mod spans;
 mod wasi;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use pointwork_core::{Context, Delivery};
+use pointwork_core::{Caller, Context, Delivery};
 use wasmtime::Result;
 use wasmtime::component::ResourceTable;
 
@@ -29,7 +29,7 @@ use crate::scheduling::metrics::{Counted, Metrics};
 
 use self::body::{Reader, Writer};
 use self::budget::Budget;
-use self::spans::Spans;
+use self::spans::{CurrentCall, Tasks};
 use self::wasi::Wasi;
 
 /// The longest log line that is taken from a guest, in bytes; the rest is cut off.
@@ -47,7 +47,8 @@ pub(crate) struct Guest {
     _counted: Counted,
     /// The guest's own report of the crash before its trap.
     pub(crate) panic: Option<String>,
-    spans: Spans,
+    call: CurrentCall,
+    tasks: Tasks,
     /// The time slices until a trap; `None` without one.
     slices: Option<u64>,
     cpu: Duration,
@@ -77,9 +78,10 @@ impl Guest {
         let calls = if settings.shares { limits.in_flight } else { 1 };
         let calls = u32::try_from(calls).unwrap_or(u32::MAX);
         let lines = Arc::new(Budget::new("log-lines", "lines", limits.log_lines, calls));
+        let call = CurrentCall::default();
         let wasi = settings
             .uses_wasi
-            .then(|| Wasi::new(grants, &settings.module, &lines).map(Box::new));
+            .then(|| Wasi::new(grants, &settings.module, &lines, &call).map(Box::new));
         Ok(Self {
             table: ResourceTable::new(),
             limits: Limiter::new(limits.memory, limits.table_elements),
@@ -89,14 +91,16 @@ impl Guest {
             emits: Budget::new("emits", "events", limits.emits, calls),
             _counted: settings.metrics.instance(),
             panic: None,
-            spans: Spans::default(),
+            call,
+            tasks: Tasks::default(),
             slices: settings.traps_at_cpu_limit.then_some(u64::MAX),
             cpu: limits.cpu,
         })
     }
 
-    pub(crate) fn begin_call(&mut self) {
+    pub(crate) fn begin_call(&mut self, caller: &Caller) {
         self.panic = None;
+        self.call.begin(caller);
         self.begin_shared_call();
     }
 
