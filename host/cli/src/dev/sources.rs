@@ -20,14 +20,8 @@ const SETTLE: Duration = Duration::from_millis(15);
 /// The time between two looks at the sources on a system that reports no changes.
 const POLL: Duration = Duration::from_millis(500);
 
-/// Files that decide how every module is built.
-const SETTINGS: &[&str] = &[
-    "Cargo.toml",
-    "Cargo.lock",
-    "config.toml",
-    "rust-toolchain",
-    "rust-toolchain.toml",
-];
+/// Files that decide how every module is built. Cargo.lock is not among them, since cargo writes it.
+const SETTINGS: &[&str] = &["Cargo.toml", "config.toml", "rust-toolchain", "rust-toolchain.toml"];
 
 /// Directories that hold no sources.
 const OTHERS: &[&str] = &["node_modules", "target"];

@@ -8,6 +8,7 @@ mod build;
 mod capabilities;
 mod check;
 mod completions;
+mod dev;
 #[cfg(unix)]
 mod doctor;
 mod empty;

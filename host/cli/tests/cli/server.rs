@@ -36,6 +36,13 @@ pub(crate) struct End {
 const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Server {
+    /// Starts `pointwork dev` on a free port and reads its banner. The products of its builds are kept in this directory.
+    pub(crate) fn develop(folder: &Path, target_dir: &Path) -> Self {
+        let mut command = command_of("dev", folder, [""; 0]);
+        command.env("CARGO_TARGET_DIR", target_dir);
+        Self::of(command, folder)
+    }
+
     /// Starts `pointwork serve` on a free port and reads its banner.
     pub(crate) fn start(folder: &Path, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
         Self::start_with(folder, arguments, |_| {})
@@ -46,9 +53,13 @@ impl Server {
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
         change: impl FnOnce(&mut Command),
     ) -> Self {
-        let errors = folder.join("errors.log");
         let mut command = command(folder, arguments);
         change(&mut command);
+        Self::of(command, folder)
+    }
+
+    fn of(mut command: Command, folder: &Path) -> Self {
+        let errors = folder.join("errors.log");
         let mut child = command.spawn().expect("it runs");
         let stdout = BufReader::new(child.stdout.take().expect("piped"));
         let mut server = Self {
@@ -76,6 +87,11 @@ impl Server {
                 return address.parse().expect("an address");
             }
         }
+    }
+
+    /// Everything that it wrote to its standard error.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(&self.errors).expect("text")
     }
 
     /// Waits until the log has a line with this text, and returns that line.
@@ -165,13 +181,17 @@ impl Server {
 
 /// `pointwork serve` on a free port, which logs into the folder.
 pub(crate) fn command(folder: &Path, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
+    command_of("serve", folder, arguments)
+}
+
+fn command_of(subcommand: &str, folder: &Path, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
     let mut command = Command::new(cargo_bin!("pointwork"));
     for variable in VARIABLES {
         command.env_remove(variable);
     }
     command
         .env("XDG_CACHE_HOME", cache())
-        .args(["serve", "--listen", "127.0.0.1:0"])
+        .args([subcommand, "--listen", "127.0.0.1:0"])
         .args(arguments)
         .current_dir(folder)
         .stdout(Stdio::piped())

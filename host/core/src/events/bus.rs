@@ -349,7 +349,7 @@ impl Bus {
 
     fn crashed(&self, registered: &Registered, chain: &Chain, mut crash: Crash) {
         crash.module = registered.module.as_deref().map(str::to_owned);
-        self.report_in(chain, crash);
+        self.report_in(chain, Some(&registered.name), crash);
     }
 
     fn delivered(&self) {

@@ -67,7 +67,7 @@ impl Caller {
             crash.module = crash.module.or_else(|| request.route.module.clone());
         }
         match self.bus.upgrade() {
-            Ok(bus) => bus.report_in(&self.chain, crash),
+            Ok(bus) => bus.report_in(&self.chain, self.chain.event(), crash),
             Err(_) => tracing::error!(module = crash.module, limit = crash.limit, "{}", crash.message),
         }
     }

@@ -47,15 +47,15 @@ impl Bus {
         self.announce::<ServerCrashed>(&crash);
     }
 
-    /// Reports a crash at the end of a chain, with the request that began it. A crash that a listener of the server's own
+    /// Reports a crash at the end of a chain, with the request that began it; `event` is that of its listener. A crash that a listener of the server's own
     /// events causes is only logged: it must not cause another such event.
-    pub(crate) fn report_in(&self, chain: &Chain, mut crash: Crash) {
+    pub(crate) fn report_in(&self, chain: &Chain, event: Option<&str>, mut crash: Crash) {
         if let Some(request) = &chain.request {
             crash.request_id.get_or_insert_with(|| request.id.to_string());
             crash.route.get_or_insert_with(|| request.route.to_string());
             crash.adapter = crash.adapter.or_else(|| request.adapter.map(str::to_owned));
             if let Some(crashes) = &request.crashes {
-                crashes.add(chain.event(), &crash);
+                crashes.add(event, &crash);
             }
         }
         if chain.is_of_server() {

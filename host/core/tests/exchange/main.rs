@@ -20,6 +20,7 @@ use pointwork_core::{
     Listener, Origin, Outcome, Payload, Route, RouteRecord, Router, RouterOptions, Subscription,
 };
 
+use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use support::Tokio;
@@ -194,6 +195,42 @@ async fn a_panic_ends_one_request_with_500() {
     let crash = stand.crash().await;
     assert_eq!(crash.kind, CrashKind::Panic);
     assert!(crash.message.contains("a secret"), "{}", crash.message);
+}
+
+#[tokio::test]
+async fn a_reply_shows_the_crashes_of_its_request_only_if_it_is_to() {
+    let handler = |ctx: Context| async move {
+        match ctx.method() {
+            &Method::PUT => panic!("a secret\nof two lines"),
+            _ => ctx.call_raw("db:one", Payload::null()).await.map(|_| "fine"),
+        }
+    };
+    let hear = |_: Delivery, _: Payload| async { panic!("no such table") };
+    let crashes = |body: &str| -> Vec<Value> {
+        let body: Value = serde_json::from_str(body).unwrap();
+        body["crashes"].as_array().cloned().unwrap_or_default()
+    };
+    let silent = Stand::new(handler);
+    assert!(crashes(&silent.send(request(Method::PUT, Body::empty())).await.1).is_empty());
+
+    let stand = Stand::with(handler, |options| options.show_crashes = true, BusOptions::new());
+    stand.listen("db", "one", hear).unwrap();
+    let (status, body) = stand.send(request(Method::PUT, Body::empty())).await;
+    assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR);
+    assert!(body.contains("\"message\": \"internal error\""), "{body}");
+    assert!(body.contains("\"route\": \"ALL /:id\""), "{body}");
+    let lines = ["the handler panicked: a secret", "of two lines"];
+    assert_eq!(crashes(&body), [json!({"kind": "panic", "message": lines})]);
+
+    let (status, body) = stand.get().await;
+    assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR);
+    assert!(
+        body.contains("\"message\": \"the listener of `db:one` crashed\""),
+        "{body}"
+    );
+    let lines = ["the listener of `db:one` panicked: no such table"];
+    let crash = json!({"kind": "panic", "event": "db:one", "message": lines});
+    assert_eq!(crashes(&body), [crash]);
 }
 
 #[tokio::test]

@@ -28,7 +28,9 @@ pub(crate) fn trapped(
     let event = panic.map_or("trapped".to_owned(), |panic| format!("panicked: {panic}"));
     let cause = exceeded.map_or(String::new(), |exceeded| format!("{exceeded}: "));
     // The debug form of the error has its causes and the backtrace with the guest's function names.
-    let message = format!("{cause}the guest {event}: {error:?}");
+    // A panic with its place has two lines.
+    let end = if event.contains('\n') { "\n" } else { ": " };
+    let message = format!("{cause}the guest {event}{end}{error:?}");
     let kind = match trap {
         Some(Trap::Interrupt) => CrashKind::Deadline,
         // Other modules use the whole pool; this one did nothing wrong.
