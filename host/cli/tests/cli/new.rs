@@ -364,10 +364,16 @@ fn first_build_without_a_network_says_what_it_needs() {
             .env("CARGO_NET_OFFLINE", "true")
             .env("CARGO_HOME", folder.path().join("empty"))
     };
-    offline(pointwork(folder.path())).args(["new", "shop"]).assert().success();
+    offline(pointwork(folder.path()))
+        .args(["new", "shop"])
+        .assert()
+        .success();
     let text = stderr(offline(pointwork(&folder.path().join("shop"))).arg("build"), 1);
     assert!(text.contains("error: cargo could not build package `shop`"), "{text}");
-    assert!(text.contains("hint: cargo did not find every dependency; the first build needs a network"), "{text}");
+    assert!(
+        text.contains("hint: cargo did not find every dependency; the first build needs a network"),
+        "{text}"
+    );
 }
 
 /// `/proc` takes no file, not even from the administrator.
