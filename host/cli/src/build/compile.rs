@@ -56,8 +56,8 @@ pub(super) fn cargo_build(package: &CargoPackage, args: &BuildArgs) -> Result<Pa
 }
 
 /// Cargo writes its lock file when it has found every dependency.
-const NO_DEPENDENCIES: &str = "cargo did not find every dependency; the first build needs a network, or a project in which `cargo vendor` was run \
-     on a machine with one";
+const NO_DEPENDENCIES: &str = "cargo did not find every dependency; the first build needs a network, or a project in \
+                               which `cargo vendor` was run on a machine with one";
 
 /// The WebAssembly file of the package, by the messages of cargo. All of them are read, so that cargo can end.
 fn built_file(messages: ChildStdout, package: &CargoPackage) -> io::Result<Option<PathBuf>> {
