@@ -161,7 +161,7 @@ macro_rules! __module {
 macro_rules! __check_routes {
     () => {
         const _: () = {
-            use $crate::__private::{Module as Declared, PARTS, conflict, count, joined, length, text};
+            use $crate::__private::{Module as _, PARTS, conflict, count, joined, length, text};
 
             const SLOTS: usize = 2 * count(Module::CONTROLLERS) + 1;
             const CONFLICT: ::core::option::Option<[&'static str; PARTS]> = conflict::<SLOTS>(Module::CONTROLLERS);
