@@ -103,14 +103,20 @@
 //! Controllers are built for `wasm32-unknown-unknown`, and their world imports only the context and the log. This
 //! proves that they have no side effects, and it means that these are missing:
 //!
-//! - clocks: `SystemTime::now()` and `Instant::now()` panic. Let the host add a time, in a channel.
+//! - clocks: `SystemTime::now()` and `Instant::now()` panic. Let a channel return the time.
 //! - randomness: `getrandom` and the crates that use it (`uuid` v4, `rand`) do not compile or fail. `HashMap` works,
 //!   with the same hash keys in every instance.
-//! - environment, files, sockets and threads: `std::env::var` finds nothing; `std::fs`, `std::net` and
-//!   `std::thread::spawn` return errors.
-//! - standard output: `println!` prints nothing. Use [`log`](mod@log).
+//! - environment, files, sockets and processes: `std::env::var` finds nothing; `std::fs`, `std::net` and
+//!   `std::process::Command` return errors; `std::env::vars`, `set_var` and `temp_dir` panic.
+//! - threads: `std::thread::spawn`, `sleep` and `park` panic, and so does what waits for another thread.
+//! - standard streams: `println!`, `eprintln!` and `dbg!` print nothing. Use [`log`](mod@log). `std::io::stdin` is empty.
 //!
 //! For each of these, call a channel: a native one, or a module for `wasm32-wasip2` with the grants that it needs.
+//!
+//! `pointwork build` and `pointwork check` warn of such calls and name the functions that make them. They find a call by the
+//! names of functions in the module, so `strip = true` in the cargo profile hides all of them; `strip = "debuginfo"` does not.
+//! An optimised build has no trace of a call whose error is dropped, as in `std::env::var("HOME").is_ok()`; a build with
+//! `--debug` has.
 //!
 //! A panic ends the request with 500 and the instance. Its message and location are in the host's log.
 //!

@@ -140,7 +140,7 @@ fn stub_of<F: Function>(name: &Ident, generics: &Generics) -> TokenStream {
     F::stub(&parse_quote!(#name #arguments), generics)
 }
 
-/// Keeps the function's name in the binary, for the backtrace of a crash and the warnings of `pointwork build`. It would be
+/// Keeps the function's name in the binary, for the backtrace of a crash and the warnings of `pointwork build`: it would be
 /// inlined, since it has one caller.
 fn keep_name(function: &mut ImplItemFn) {
     if !function

@@ -1,6 +1,6 @@
 //! The code that handlers and listeners have in common.
 
-use proc_macro2::{Group, TokenStream, TokenTree};
+use proc_macro2::{Group, Ident, TokenStream, TokenTree};
 use quote::{ToTokens as _, format_ident, quote, quote_spanned};
 use syn::Type;
 use syn::spanned::Spanned as _;
@@ -71,15 +71,32 @@ pub(crate) fn call(
         passed.push(quote_spanned!(ty.span()=> #reference #value));
     }
     let ident = &signature.ident;
-    let wait = signature.is_async.then(|| quote!(.await));
+    let value = quote!(Self::#ident(#(#passed),*));
+    let value = if signature.is_async { wait(ident, &value) } else { value };
     quote! {
         #reads
         #[allow(unused_mut, unused_variables, reason = "a function need not take every argument")]
         let mut source = ::core::option::Option::Some(#source);
         #finishes
         #[allow(deprecated, reason = "a deprecated function is still served")]
-        let value = Self::#ident(#(#passed),*)#wait;
+        let value = #value;
     }
+}
+
+/// Waits for a future. A function of its own polls it, which keeps the function's name in the binary: the body of an
+/// `async fn` would be inlined here.
+fn wait(ident: &Ident, future: &TokenStream) -> TokenStream {
+    quote! {{
+        #[cfg_attr(target_arch = "wasm32", inline(never))]
+        fn #ident<F: ::core::future::Future>(
+            future: ::core::pin::Pin<&mut F>,
+            context: &mut ::core::task::Context<'_>,
+        ) -> ::core::task::Poll<F::Output> {
+            future.poll(context)
+        }
+        let mut future = ::core::pin::pin!(#future);
+        ::core::future::poll_fn(|context| #ident(future.as_mut(), context)).await
+    }}
 }
 
 /// Constants that fail to compile if a function takes two arguments of one of these kinds. Only types show that.

@@ -21,6 +21,7 @@ mod module;
 #[cfg(target_arch = "wasm32")]
 mod panic;
 mod routes;
+mod served;
 mod text;
 mod uses;
 
@@ -29,10 +30,11 @@ pub use handler_argument::HandlerArgument;
 pub use listener_argument::{ListenerArgument, check_payload};
 pub use listener_result::{answer, answer_result, check_output, check_result};
 pub use module::{
-    AsyncModule, BlockingModule, DeclaredChannel, DeclaredController, Module, asynchronous, blocking, unknown_handler,
-    unknown_listener,
+    AsyncModule, BlockingModule, DeclaredChannel, DeclaredController, Module, asynchronous, blocking, places,
+    unknown_handler, unknown_listener,
 };
 pub use routes::{PARTS, conflict, count};
+pub use served::{NotListable, Served};
 pub use text::{joined, length, text};
 pub use uses::{EventName, NotAnEvent};
 

@@ -20,6 +20,7 @@ pub struct DeclaredController {
     pub routes: &'static [Route],
     pub metadata: Metadata,
     pub events_used: &'static [Option<&'static str>],
+    pub place: &'static str,
 }
 
 /// The declaration of a channel.
@@ -30,6 +31,7 @@ pub struct DeclaredChannel {
     pub events: &'static [Listener],
     pub metadata: Metadata,
     pub events_used: &'static [Option<&'static str>],
+    pub place: &'static str,
 }
 
 /// The declarations of a module.
@@ -80,6 +82,7 @@ pub mod asynchronous {
             routes: C::ROUTES,
             metadata: C::METADATA,
             events_used: C::EVENTS_USED,
+            place: C::PLACE,
         }
     }
 
@@ -90,6 +93,7 @@ pub mod asynchronous {
             events: C::EVENTS,
             metadata: C::METADATA,
             events_used: C::EVENTS_USED,
+            place: C::PLACE,
         }
     }
 }
@@ -103,6 +107,26 @@ pub mod blocking {
     pub const fn channel<C: crate::BlockingChannel>() -> super::DeclaredChannel {
         super::asynchronous::channel::<C>()
     }
+}
+
+/// The texts of the section that lists the controllers and channels of a module.
+pub const fn places<const N: usize>(
+    module: &'static str,
+    controllers: &[DeclaredController],
+    channels: &[DeclaredChannel],
+) -> [&'static str; N] {
+    let mut texts = ["\n"; N];
+    (texts[0], texts[1], texts[2]) = ("in `", module, "`\n");
+    let mut at = 0;
+    while at < controllers.len() + channels.len() {
+        texts[3 + 2 * at] = if at < controllers.len() {
+            controllers[at].place
+        } else {
+            channels[at - controllers.len()].place
+        };
+        at += 1;
+    }
+    texts
 }
 
 /// One module: its form, and the list of `module!`.
@@ -138,7 +162,7 @@ macro_rules! __module {
             }
 
             $crate::__check_routes! {}
-            $crate::__list! { [$($controller),*] [$($channel),*] }
+            $crate::__list! {}
 
             #[cfg(target_arch = "wasm32")]
             $crate::__dispatch! { $form [$($controller),*] [$($channel),*] }
@@ -161,7 +185,7 @@ macro_rules! __module {
 macro_rules! __check_routes {
     () => {
         const _: () = {
-            use $crate::__private::{Module as Declared, PARTS, conflict, count, joined, length, text};
+            use $crate::__private::{Module as _, PARTS, conflict, count, joined, length, text};
 
             const SLOTS: usize = 2 * count(Module::CONTROLLERS) + 1;
             const CONFLICT: ::core::option::Option<[&'static str; PARTS]> = conflict::<SLOTS>(Module::CONTROLLERS);
@@ -179,17 +203,16 @@ macro_rules! __check_routes {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __list {
-    ([$($controller:ty),*] [$($channel:ty),*]) => {
+    () => {
         #[cfg(target_arch = "wasm32")]
         const _: () = {
-            const LINES: &[&str] = &[
-                "in `", ::core::module_path!(), "`\n",
-                $(<$controller as $crate::Controller>::PLACE, "\n",)*
-                $(<$channel as $crate::Channel>::PLACE, "\n",)*
-            ];
+            use $crate::__private::{Module as _, joined, length, places};
+
+            const LINES: [&str; 3 + 2 * (Module::CONTROLLERS.len() + Module::CHANNELS.len())] =
+                places(::core::module_path!(), Module::CONTROLLERS, Module::CHANNELS);
             #[allow(dead_code, reason = "the section is read, not the static")]
             #[unsafe(link_section = "pointwork:listed")]
-            static LISTED: [u8; $crate::__private::length(LINES)] = $crate::__private::joined(LINES);
+            static LISTED: [u8; length(&LINES)] = joined(&LINES);
         };
     };
 }
@@ -223,11 +246,12 @@ macro_rules! __uses {
 #[macro_export]
 macro_rules! __dispatch {
     (blocking [$($controller:ty),*] [$($channel:ty),*]) => {
-        #[allow(unused_variables, reason = "a module need not have both controllers and channels")]
+        #[allow(unused_variables, unused_imports, reason = "a module need not have both controllers and channels")]
         impl $crate::__private::BlockingModule for Module {
             fn handle(number: u32, context: $crate::Context) -> $crate::Outcome {
-                $(let ::core::option::Option::Some(number) = number.checked_sub(<$controller as $crate::Controller>::HANDLERS) else {
-                    return <$controller as $crate::Controller>::handle(number, context);
+                use $crate::__private::{NotListable as _, Served};
+                $(let ::core::option::Option::Some(number) = number.checked_sub(Served::<$controller>::HANDLERS) else {
+                    return Served::<$controller>::handle(number, context);
                 };)*
                 $crate::__private::unknown_handler()
             }
@@ -237,19 +261,21 @@ macro_rules! __dispatch {
                 delivery: $crate::Delivery,
                 payload: $crate::Payload,
             ) -> ::core::result::Result<$crate::Payload, $crate::Failure> {
-                $(let ::core::option::Option::Some(number) = number.checked_sub(<$channel as $crate::Channel>::LISTENERS) else {
-                    return <$channel as $crate::Channel>::deliver(number, delivery, payload);
+                use $crate::__private::{NotListable as _, Served};
+                $(let ::core::option::Option::Some(number) = number.checked_sub(Served::<$channel>::LISTENERS) else {
+                    return Served::<$channel>::deliver(number, delivery, payload);
                 };)*
                 ::core::result::Result::Err($crate::__private::unknown_listener())
             }
         }
     };
     (asynchronous [$($controller:ty),*] [$($channel:ty),*]) => {
-        #[allow(unused_variables, reason = "a module need not have both controllers and channels")]
+        #[allow(unused_variables, unused_imports, reason = "a module need not have both controllers and channels")]
         impl $crate::__private::AsyncModule for Module {
             async fn handle(number: u32, context: $crate::AsyncContext) -> $crate::Outcome {
-                $(let ::core::option::Option::Some(number) = number.checked_sub(<$controller as $crate::Controller>::HANDLERS) else {
-                    return <$controller as $crate::Controller>::handle_async(number, context).await;
+                use $crate::__private::{NotListable as _, Served};
+                $(let ::core::option::Option::Some(number) = number.checked_sub(Served::<$controller>::HANDLERS) else {
+                    return Served::<$controller>::handle_async(number, context).await;
                 };)*
                 $crate::__private::unknown_handler()
             }
@@ -259,8 +285,9 @@ macro_rules! __dispatch {
                 delivery: $crate::AsyncDelivery,
                 payload: $crate::Payload,
             ) -> ::core::result::Result<$crate::Payload, $crate::Failure> {
-                $(let ::core::option::Option::Some(number) = number.checked_sub(<$channel as $crate::Channel>::LISTENERS) else {
-                    return <$channel as $crate::Channel>::deliver_async(number, delivery, payload).await;
+                use $crate::__private::{NotListable as _, Served};
+                $(let ::core::option::Option::Some(number) = number.checked_sub(Served::<$channel>::LISTENERS) else {
+                    return Served::<$channel>::deliver_async(number, delivery, payload).await;
                 };)*
                 ::core::result::Result::Err($crate::__private::unknown_listener())
             }

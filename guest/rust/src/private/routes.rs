@@ -270,6 +270,7 @@ mod tests {
                 .leak(),
             metadata: &[],
             events_used: &[],
+            place: "",
         };
         let controllers = [controller("One", one, routes), controller("Other", other, others)];
         assert!(count(&controllers) < 16);

@@ -1,7 +1,5 @@
 //! The names of Rust's functions.
 
-use std::fmt::Write as _;
-
 /// The code that drops a value. Its argument is all that it says.
 pub(super) const DROP: &str = "core::ptr::drop_in_place";
 
@@ -94,19 +92,19 @@ pub(super) fn is_std(name: &str) -> bool {
 
 /// The name for a message: `shop::Item::fmt`, and the function around a closure.
 pub(super) fn shown(name: &str) -> String {
-    let end = name.find("::{").unwrap_or(name.len());
-    let name = &name[..end];
-    let Some((ty, rest)) = name.strip_prefix('<').and_then(|rest| rest.split_once(" as ")) else {
-        return name.to_owned();
-    };
-    let mut shown = ty.to_owned();
-    // The dispatch of a controller, into which its handlers may be inlined, has a name that no author wrote.
-    if !rest.starts_with("pointwork_guest::")
-        && let Some((_, function)) = rest.rsplit_once(">::")
-    {
-        let _ = write!(shown, "::{function}");
+    let impl_of = name.strip_prefix('<').and_then(|rest| rest.split_once(" as "));
+    if let Some((ty, rest)) = impl_of.filter(|(_, rest)| rest.starts_with("pointwork_guest::")) {
+        // The dispatch of a controller, and a function of it that polls an `async fn` of the same name.
+        return match rest.rsplit_once("}::") {
+            Some((_, function)) => format!("{ty}::{function}"),
+            None => ty.to_owned(),
+        };
     }
-    shown
+    let function = |path: &str| path[..path.find("::{").unwrap_or(path.len())].to_owned();
+    match impl_of.and_then(|(ty, rest)| Some((ty, rest.split_once(">::")?.1))) {
+        Some((ty, path)) => format!("{ty}::{}", function(path)),
+        None => function(name),
+    }
 }
 
 #[cfg(test)]
@@ -161,6 +159,10 @@ mod tests {
         assert_eq!(shown("shop::list::{{closure}}"), "shop::list");
         assert_eq!(shown("shop::list::{closure#0}::{closure#1}"), "shop::list");
         assert_eq!(shown("<shop::Item as core::fmt::Display>::fmt"), "shop::Item::fmt");
+        assert_eq!(
+            shown("<shop::Items as pointwork_guest::controller::Controller>::handle_async::{{closure}}::list"),
+            "shop::Items::list"
+        );
         assert_eq!(
             shown("<shop::Items as pointwork_guest::controller::Controller>::handle"),
             "shop::Items"

@@ -214,11 +214,10 @@ pub(super) fn warnings(module: &CoreModule<'_>) -> Vec<String> {
             found.entry(CALLS.len()).or_default().extend(code.users(function));
         }
     }
-    // A function with a named call has most likely no other.
-    let named: BTreeSet<String> = found
-        .range(..CALLS.len())
-        .flat_map(|(_, users)| users.clone())
-        .collect();
+    // A function whose call has a name has its error as well.
+    let fails = |calls: &usize| CALLS.get(*calls).is_some_and(|calls| calls.effect == ERROR);
+    let named = found.iter().filter(|(calls, _)| fails(calls));
+    let named: BTreeSet<String> = named.flat_map(|(_, users)| users.clone()).collect();
     if let Some(users) = found.get_mut(&CALLS.len()) {
         users.retain(|user| !named.contains(user));
     }
