@@ -3,10 +3,11 @@
 use std::thread;
 use std::time::Duration;
 
+use cpu_time::ProcessTime;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::artifact::Artifact;
-use super::{CompileJob, result_of, timeout};
+use super::{CompileJob, result_of, slow, timeout};
 use crate::scheduling::threads::Threads;
 use crate::{Error, ErrorKind, OrError};
 
@@ -26,8 +27,12 @@ pub(super) async fn compile(
     let (done, result) = oneshot::channel();
     let work = move || {
         lower_priority();
+        let start = ProcessTime::try_now();
         let compiled = Artifact::compile(job.settings, &job.component);
         let compiled = compiled.or_error(ErrorKind::Compile, "the component does not compile");
+        if let Ok(used) = start.and_then(|start| start.try_elapsed()) {
+            slow::explain(job.component.len(), used);
+        }
         // Before the result: then the next load finds the permit returned.
         drop(permit);
         // The load may have been cancelled.
