@@ -1,0 +1,33 @@
+//! The application of `docs/mount.md` with Pointwork in front: `cargo run -p pointwork-mount-examples --bin guide-in_front`.
+//! It loads the module of a project `shop` beside the current directory.
+
+#![allow(clippy::print_stdout, reason = "a program tells its user where it listens")]
+
+use axum::Router;
+use axum::extract::Path;
+use axum::http::StatusCode;
+use axum::routing::get;
+
+fn router() -> Router {
+    Router::new()
+        .route(
+            "/users/{name}",
+            get(async |Path(name): Path<String>| format!("user {name}\n")),
+        )
+        .fallback(async || (StatusCode::NOT_FOUND, "the application has nothing here\n"))
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let app = pointwork::App::new()?;
+    app.module("shop")
+        .file("../shop/target/pointwork/shop.wasm")
+        .load()
+        .await?;
+    let router = pointwork_axum::in_front_of(&app, router())?;
+
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    println!("listening on http://{}", listener.local_addr()?);
+    axum::serve(listener, router).await?;
+    Ok(())
+}
