@@ -8,11 +8,9 @@ use axum::http::StatusCode;
 use axum::routing::get;
 
 fn router() -> Router {
+    let user = async |Path(name): Path<String>| format!("user {name}\n");
     Router::new()
-        .route(
-            "/users/{name}",
-            get(async |Path(name): Path<String>| format!("user {name}\n")),
-        )
+        .route("/users/{name}", get(user))
         .fallback(async || (StatusCode::NOT_FOUND, "the application has nothing here\n"))
 }
 

@@ -78,6 +78,16 @@ const EXCEPTIONS: &[Exception] = &[
         "cd tests/suite",
         "the tests below it have names with a hash",
     ),
+    not_run(
+        "docs/start.md",
+        "git clone https://github.com/pointwork/pointwork",
+        "the folder has a clone",
+    ),
+    not_run(
+        "docs/start.md",
+        "cargo install --path pointwork/host/cli",
+        "cargo built the command for this test",
+    ),
 ];
 
 const fn not_run(page: &'static str, text: &'static str, reason: &'static str) -> Exception {
@@ -102,9 +112,11 @@ pages! {
     contributing: "CONTRIBUTING.md" from CLONE,
     deployment: "docs/deployment.md" from CLONE,
     limits: "docs/limits.md" from CLONE,
+    mount: "docs/mount.md" from AROUND,
     sandbox: "docs/sandbox.md" from CLONE,
     scheduling: "docs/scheduling.md" from CLONE,
     servers: "docs/servers.md" from CLONE,
+    start: "docs/start.md" from AROUND,
     products: "examples/products/README.md" from CLONE,
     results: "tests/bench/RESULTS.md" from CLONE,
     kept: "tests/guests/kept/README.md" from CLONE,
