@@ -5,6 +5,7 @@ use std::future::Future;
 use crate::controller::Metadata;
 use crate::delivery::{AsyncDelivery, Delivery};
 use crate::failure::Failure;
+use crate::form::{Form, Synchronous};
 use crate::payload::Payload;
 
 /// A named group of listeners (spec C1).
@@ -25,6 +26,16 @@ pub trait Channel {
     const METADATA: Metadata;
     /// The names of the events that its functions call or emit, as far as the source shows them.
     const EVENTS_USED: &'static [Option<&'static str>];
+    /// Its path in the source, with file and line. `module!` lists those of its channels.
+    #[doc(hidden)]
+    const PLACE: &'static str;
+
+    /// [`Async`](crate::form::Async) if one of its listeners is an `async fn`.
+    type Form: Form;
+
+    /// Runs one listener, in the synchronous form of a module. It has that form if it has no `async fn`.
+    #[doc(hidden)]
+    fn deliver(listener: u32, delivery: Delivery, payload: Payload) -> Result<Payload, Failure>;
 
     /// Runs one listener, in the asynchronous form of a module.
     #[doc(hidden)]
@@ -37,15 +48,12 @@ pub trait Channel {
 
 /// A channel without `async fn`, for modules of both forms.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` does not fit a synchronous module",
-    label = "has `async fn` listeners or no `#[channel]` impl block",
-    note = "write `module! {{ async; … }}` to make the module asynchronous, or make the listeners plain `fn`"
+    message = "`{Self}` is not a channel",
+    label = "expected a type with a `#[channel]` impl block"
 )]
-pub trait BlockingChannel: Channel {
-    /// Runs one listener, in the synchronous form of a module.
-    #[doc(hidden)]
-    fn deliver(listener: u32, delivery: Delivery, payload: Payload) -> Result<Payload, Failure>;
-}
+pub trait BlockingChannel: Channel {}
+
+impl<C: Channel> BlockingChannel for C where C::Form: Synchronous {}
 
 /// One attribute of a listener.
 #[derive(Clone, Copy, Debug)]

@@ -3,6 +3,7 @@
 use std::future::Future;
 
 use crate::context::{AsyncContext, Context};
+use crate::form::{Form, Synchronous};
 use crate::reply::Outcome;
 
 /// Handlers with a common path prefix.
@@ -25,6 +26,16 @@ pub trait Controller {
     const METADATA: Metadata;
     /// The names of the events that its functions call, emit or hand over to, as far as the source shows them.
     const EVENTS_USED: &'static [Option<&'static str>];
+    /// Its path in the source, with file and line. `module!` lists those of its controllers.
+    #[doc(hidden)]
+    const PLACE: &'static str;
+
+    /// [`Async`](crate::form::Async) if one of its handlers is an `async fn`.
+    type Form: Form;
+
+    /// Runs one handler, in the synchronous form of a module. It has that form if it has no `async fn`.
+    #[doc(hidden)]
+    fn handle(handler: u32, context: Context) -> Outcome;
 
     /// Runs one handler, in the asynchronous form of a module.
     #[doc(hidden)]
@@ -33,15 +44,12 @@ pub trait Controller {
 
 /// A controller without `async fn`, for modules of both forms.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` does not fit a synchronous module",
-    label = "has `async fn` handlers or no `#[controller]` impl block",
-    note = "write `module! {{ async; … }}` to make the module asynchronous, or make the handlers plain `fn`"
+    message = "`{Self}` is not a controller",
+    label = "expected a type with a `#[controller]` impl block"
 )]
-pub trait BlockingController: Controller {
-    /// Runs one handler, in the synchronous form of a module.
-    #[doc(hidden)]
-    fn handle(handler: u32, context: Context) -> Outcome;
-}
+pub trait BlockingController: Controller {}
+
+impl<C: Controller> BlockingController for C where C::Form: Synchronous {}
 
 /// One attribute of a handler.
 #[derive(Clone, Copy, Debug)]

@@ -14,6 +14,16 @@ pub trait Form: sealed::Sealed + 'static {}
 impl Form for Blocking {}
 impl Form for Async {}
 
+/// The form of a controller or channel that fits a synchronous module: [`Blocking`].
+#[diagnostic::on_unimplemented(
+    message = "a controller or channel with `async fn` is in a synchronous module",
+    label = "has `async fn`",
+    note = "write `module! {{ async; … }}` to make the module asynchronous, or make its functions plain `fn`"
+)]
+pub trait Synchronous: Form {}
+
+impl Synchronous for Blocking {}
+
 mod sealed {
     pub trait Sealed {}
     impl Sealed for super::Blocking {}

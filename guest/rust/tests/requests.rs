@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use pointwork_guest::testing::TestRequest;
-use pointwork_guest::{Context, Failure, controller};
+use pointwork_guest::{AsyncContext, Context, Failure, Reply, controller, events};
 use serde_json::{Value, json};
 
 struct Shop;
@@ -97,4 +97,57 @@ fn a_text_that_is_not_utf_8_is_400() {
     assert_eq!(answer.status(), 400);
     let message = "the body is not UTF-8: invalid utf-8 sequence of 1 bytes from index 0";
     assert_eq!(answer.message(), Some(message));
+}
+
+events! {
+    pub Stock = "db:stock": u64 => u32;
+    pub Sold = "shop:sold": u64;
+}
+
+#[test]
+fn code_without_a_controller_runs_with_the_context_of_a_request() {
+    let answer = TestRequest::get("/shop/7")
+        .route("/shop/:id")
+        .remote_address("192.0.2.7:4711")
+        .run_with(|ctx| format!("{:?} {:?}", ctx.param("id"), ctx.remote_address()));
+    assert_eq!(answer.text(), r#"Some("7") Some("192.0.2.7:4711")"#);
+    let answer = TestRequest::get("/").run_with(|ctx| ctx.set_extension("seen", "yes"));
+    assert!(answer.is_open());
+    assert_eq!(answer.extension("seen").as_deref(), Some("yes"));
+    let answer = TestRequest::get("/")
+        .on::<Stock>(|_| 3)
+        .run_with_async(async |ctx: AsyncContext| ctx.call::<Stock>(7).await.map(|stock| stock.to_string()));
+    assert_eq!(answer.text(), "3");
+}
+
+#[test]
+fn calls_are_recorded_in_order_with_those_that_fail() {
+    let answer = TestRequest::get("/").run_with(|ctx| {
+        ctx.emit::<Sold>(1).emit::<Sold>(2);
+        assert!(ctx.call::<Stock>(3).is_err());
+        ctx.call::<Stock>(4).map(|stock| stock.to_string())
+    });
+    assert_eq!(answer.called::<Stock>(), [3, 4]);
+    assert_eq!(answer.emitted::<Sold>(), [1, 2]);
+}
+
+#[test]
+fn headers_of_the_reply_are_all_there() {
+    let answer = TestRequest::get("/").run_with(|_| {
+        Reply::new(204_u16)
+            .header("set-cookie", "a=1")
+            .header("set-cookie", "b=2")
+    });
+    let cookies: Vec<_> = answer
+        .headers()
+        .into_iter()
+        .filter(|(name, _)| name == "set-cookie")
+        .collect();
+    assert_eq!(
+        cookies,
+        [
+            ("set-cookie".into(), b"a=1".to_vec()),
+            ("set-cookie".into(), b"b=2".to_vec())
+        ]
+    );
 }

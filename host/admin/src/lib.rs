@@ -35,6 +35,22 @@
 //! of [`AdminOptions::module_options`] for its name; a replaced one keeps its own. If the client disconnects before the
 //! reply, the change is either not made, or made in full.
 //!
+//! # Metrics
+//!
+//! Requests are measured in the application itself, on every adapter alike. The histogram
+//! `pointwork_request_duration_seconds` has the time from the head of a request to the head of its reply, also of one that is
+//! streamed, in buckets from 0.0001 to 10 s ([`DURATION_BUCKETS`](pointwork::DURATION_BUCKETS)). A request whose client leaves
+//! before that is not counted. Its labels are:
+//!
+//! | label | value |
+//! |---|---|
+//! | `method` | the method of the route, or `ALL` |
+//! | `route` | the pattern of the route, such as `/products/:id`; `unmatched` for the requests that no route answered |
+//! | `status` | `2xx`, `3xx`, `4xx` or `5xx` |
+//!
+//! There is a series for each route that had a request, not for each path. A route keeps its counts when its module is
+//! swapped, and also when the route is gone, until the process ends: a count never decreases.
+//!
 //! # Errors
 //!
 //! The reply to a request that fails is a [`ProblemReport`] with one of these statuses:

@@ -1,17 +1,18 @@
 //! Metrics in the text format of OpenMetrics, taken at each request.
 
 use std::fmt;
+use std::time::Duration;
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::{StatusCode, header};
-use pointwork::{ModuleState, ModuleStatus};
+use pointwork::{DURATION_BUCKETS, ModuleState, ModuleStatus, RouteDurations};
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, text};
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet, text};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
-use prometheus_client::registry::Registry;
+use prometheus_client::registry::{Registry, Unit};
 
 use crate::changes::ChangeCounts;
 use crate::problem::Problem;
@@ -24,6 +25,7 @@ pub(crate) async fn show(State(admin): State<Shared>) -> Response {
     let snapshot = Snapshot {
         modules: admin.app.statuses(),
         requests: admin.app.requests_in_flight(),
+        durations: admin.app.request_durations(),
         events_waiting: admin.app.bus().waiting(),
         events_refused: admin.app.bus().refused(),
         changes: admin.changes.counts(),
@@ -39,6 +41,7 @@ pub(crate) async fn show(State(admin): State<Shared>) -> Response {
 struct Snapshot {
     modules: Vec<ModuleStatus>,
     requests: usize,
+    durations: Vec<RouteDurations>,
     events_waiting: usize,
     events_refused: u64,
     changes: ChangeCounts,
@@ -136,7 +139,7 @@ impl Collector for Snapshot {
         ] {
             encode(kind, value, encoder.encode_descriptor(name, help, None, kind)?)?;
         }
-        Ok(())
+        self.encode_durations(&mut encoder)
     }
 }
 
@@ -173,6 +176,32 @@ impl Snapshot {
         families
     }
 
+    /// By route and class of status. A label of the route cannot be mistaken for a pattern, which begins with a slash.
+    fn encode_durations(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let help = "Time from the head of a request to the head of its reply";
+        let kind = MetricType::Histogram;
+        let mut family = encoder.encode_descriptor("request_duration", help, Some(&Unit::Seconds), kind)?;
+        for durations in &self.durations {
+            let labels = [
+                ("method", durations.method.clone()),
+                (
+                    "route",
+                    durations.route.clone().unwrap_or_else(|| "unmatched".to_owned()),
+                ),
+                ("status", format!("{}xx", durations.status_class)),
+            ];
+            let bounds = DURATION_BUCKETS
+                .iter()
+                .map(Duration::as_secs_f64)
+                .chain([f64::INFINITY]);
+            let buckets: Vec<_> = bounds.zip(durations.counts).collect();
+            let (sum, count) = (durations.sum.as_secs_f64(), durations.counts.iter().sum());
+            let mut metric = family.encode_family(&labels)?;
+            metric.encode_histogram::<NoLabelSet>(sum, count, &buckets, None)?;
+        }
+        Ok(())
+    }
+
     fn changes(&self) -> Family {
         let published = self.changes.published.iter();
         let rows = published.map(|(kind, count)| (vec![("kind", kind.clone())], *count));
@@ -201,6 +230,7 @@ mod tests {
         let snapshot = Snapshot {
             modules: Vec::new(),
             requests: 3,
+            durations: Vec::new(),
             events_waiting: 0,
             events_refused: 7,
             changes: ChangeCounts {

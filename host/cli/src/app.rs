@@ -37,29 +37,29 @@ pub(crate) fn prepare(config: &Config, missing: Missing) -> Result<Vec<Loadable<
 }
 
 /// Loads the modules in their order (spec D9). With a state directory, it loads the last current version of each. The
-/// result is the SHA-256 of each file, in hex. It blocks while it reads the files.
-pub(crate) async fn load(app: &App, modules: &[Loadable<'_>]) -> Result<Vec<String>> {
+/// result is each with the SHA-256 of its file, in hex. It blocks while it reads the files.
+pub(crate) async fn load<'a>(app: &App, modules: &'a [Loadable<'a>]) -> Result<Vec<(&'a Loadable<'a>, String)>> {
     let mut digests = Vec::with_capacity(modules.len());
-    for Loadable { module, options, .. } in modules {
-        let component = std::fs::read(&module.path).map_err(|error| {
-            let path = module.path.display();
-            Error::failed(format!("module `{}` cannot be read from `{path}`", module.name)).with_source(error)
-        })?;
-        digests.push(pointwork::digest(&component));
-        app.module(&module.name)
-            .bytes(component)
-            .options(options.clone())
-            .restore()
-            .await
-            .map_err(|error| match error.kind() {
-                ErrorKind::State => error.into(),
-                _ => {
-                    let path = module.path.display();
-                    Error::refused(format!("module `{}` from `{path}` is refused", module.name), &error)
-                }
-            })?;
+    for loadable in modules {
+        digests.push((loadable, load_file(app, loadable).await?));
     }
     Ok(digests)
+}
+
+/// Loads one module, as [`load`] does.
+pub(crate) async fn load_file(app: &App, loadable: &Loadable<'_>) -> Result<String> {
+    let Loadable { module, options, .. } = loadable;
+    let path = module.path.display();
+    let component = std::fs::read(&module.path).map_err(|error| {
+        Error::failed(format!("module `{}` cannot be read from `{path}`", module.name)).with_source(error)
+    })?;
+    let digest = pointwork::digest(&component);
+    let loading = app.module(&module.name).bytes(component).options(options.clone());
+    loading.restore().await.map_err(|error| match error.kind() {
+        ErrorKind::State => error.into(),
+        _ => Error::refused(format!("module `{}` from `{path}` is refused", module.name), &error),
+    })?;
+    Ok(digest)
 }
 
 /// Loads the uploaded modules whose names the configuration lacks. A refused one is logged as an error; the others serve.

@@ -12,6 +12,7 @@ use crate::config::{Config, Module};
 use crate::error::{Error, OrFailed, Result};
 use crate::exit::Exit;
 use crate::grants::Missing;
+use crate::lint;
 use crate::suggest;
 use crate::ui::{DONE, ERROR, Terminal, styled};
 
@@ -43,6 +44,7 @@ pub(crate) fn run(args: &CheckArgs, terminal: &mut Terminal) -> Result<()> {
     let bytes = std::fs::read(&args.file).or_failed(format_args!("cannot read the component `{file}`"))?;
     let refused = || format!("`{file}` is refused");
     let inspection = pointwork::inspect(&bytes).map_err(|error| Error::refused_because(refused(), error))?;
+    let findings = lint::findings(&bytes);
     let config = configuration(args)?;
     let module = Loadable::new(module(args, &config)?, &config, Missing::StandIn)?;
     let loaded = match inspection.check() {
@@ -65,8 +67,11 @@ pub(crate) fn run(args: &CheckArgs, terminal: &mut Terminal) -> Result<()> {
         Err(_) => terminal.line(format_args!("{file} {}", styled(ERROR, "is refused"))),
     }
     outline(&inspection, &module.grants, terminal);
-    for warning in loaded?.warnings {
+    for warning in loaded?.warnings.into_iter().chain(findings.warnings) {
         terminal.warning(warning);
+    }
+    if let Some(reason) = findings.unread {
+        terminal.note(reason);
     }
     Ok(())
 }

@@ -6,10 +6,13 @@ use clap::{Parser, Subcommand};
 
 use crate::build::BuildArgs;
 use crate::check::CheckArgs;
+use crate::completions::CompletionsArgs;
+use crate::dev::DevArgs;
+use crate::doctor::DoctorArgs;
 use crate::exit;
 use crate::keep::COMPILE_WORKER;
 use crate::logging::LogArgs;
-use crate::new::NewArgs;
+use crate::new::{NewArgs, VendorArgs};
 use crate::remote::change::{NameArgs, SwapArgs};
 use crate::remote::list::ListArgs;
 use crate::routes::RoutesArgs;
@@ -40,8 +43,12 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Create a controller project
+    /// Create a project
     New(NewArgs),
+    /// Build and serve a project, and swap its modules as their sources change
+    Dev(DevArgs),
+    /// Update the copy of the SDK in a project
+    Vendor(VendorArgs),
     /// Compile a controller project into a component
     Build(BuildArgs),
     /// Serve components and channels over HTTP
@@ -58,6 +65,10 @@ pub(crate) enum Command {
     Remove(NameArgs),
     /// Return a module of a running server to its previous version
     Rollback(NameArgs),
+    /// Report what is missing for building and serving
+    Doctor(DoctorArgs),
+    /// Print the completion script of a shell
+    Completions(CompletionsArgs),
     /// Compile a component for a server, from standard input to standard output
     #[command(name = COMPILE_WORKER, hide = true)]
     CompileWorker,
@@ -73,8 +84,10 @@ const EXAMPLES: &str = "\
 Examples:
   pointwork new shop                 a project that builds and serves at once
   cd shop
+  pointwork dev                      build, serve, and swap at each change of a source
   pointwork build                    compile it to target/pointwork/shop.wasm
   pointwork check target/pointwork/shop.wasm
   pointwork routes                   the routes of the project
   pointwork serve                    serve it on http://127.0.0.1:8080
+  pointwork doctor                   what is missing for this
   pointwork swap shop new.wasm       swap a module of a running server with an [admin]";

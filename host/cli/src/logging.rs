@@ -29,6 +29,10 @@ pub(crate) struct LogArgs {
     log_level: Option<String>,
 }
 
+/// Directives in front of every filter. The access log is off unless it is wanted, and then its level does not matter; this
+/// program itself says what to do about an application without routes.
+const OWN_TARGETS: &str = "pointwork::access=info,pointwork::replay=off";
+
 /// The format of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum LogFormat {
@@ -51,8 +55,9 @@ fn parse_filter(text: &str) -> Result<String, String> {
 pub(crate) fn init(args: &LogArgs, default: &str) {
     // tracing-subscriber by itself looks at NO_COLOR only.
     let colours = !matches!(AutoStream::choice(&io::stderr()), ColorChoice::Never);
+    let filter = args.log_level.as_deref().unwrap_or(default);
     let builder = tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::new(args.log_level.as_deref().unwrap_or(default)))
+        .with_env_filter(EnvFilter::new(format!("{OWN_TARGETS},{filter}")))
         .with_writer(io::stderr)
         .with_ansi(colours);
     // The only error is a subscriber that is set already.

@@ -12,11 +12,15 @@ mod build;
 mod channels;
 mod check;
 mod cli;
+mod completions;
 mod config;
+mod dev;
+mod doctor;
 mod error;
 mod exit;
 mod grants;
 mod keep;
+mod lint;
 mod logging;
 mod modules;
 mod new;
@@ -54,7 +58,7 @@ fn main() -> ExitCode {
         }
     };
     cli.color.write_global();
-    let level = if matches!(cli.command, Command::Serve(_)) {
+    let level = if matches!(cli.command, Command::Serve(_) | Command::Dev(_)) {
         "info"
     } else {
         // They load modules without the native channels.
@@ -67,12 +71,16 @@ fn main() -> ExitCode {
         Command::Build(args) => build::run(args, &mut terminal),
         Command::Check(args) => check::run(args, &mut terminal),
         Command::New(args) => new::run(args, &mut terminal),
+        Command::Dev(args) => dev::run(args, &mut terminal),
+        Command::Vendor(args) => new::vendor(args, &mut terminal),
         Command::Routes(args) => routes::run(args, &mut terminal),
         Command::Serve(args) => serve::run(args, &mut terminal),
         Command::Modules(args) => remote::list::run(args, &mut terminal),
         Command::Swap(args) => remote::change::swap(args, &mut terminal),
         Command::Remove(args) => remote::change::remove(args, &mut terminal),
         Command::Rollback(args) => remote::change::roll_back(args, &mut terminal),
+        Command::Doctor(args) => doctor::run(args, &mut terminal),
+        Command::Completions(args) => completions::run(args, &mut terminal),
         Command::CompileWorker => pointwork::compile_worker().map_err(error::Error::from),
     };
     match result.and_then(|()| terminal.finish()) {

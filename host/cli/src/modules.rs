@@ -1,11 +1,14 @@
 //! The modules of `serve` and `routes`: those of a configuration, or files on the command line.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use pointwork::App;
 
 use crate::build::{self, BuildArgs};
-use crate::config::{Config, Module};
+use crate::config::{Config, FILE_NAME, Module};
 use crate::error::{Error, Result};
 use crate::exit::Exit;
+use crate::suggest;
 use crate::ui::Terminal;
 
 /// The arguments that name modules.
@@ -74,6 +77,38 @@ impl ModuleArgs {
         Ok(())
     }
 }
+
+/// Says what to do about an application without routes. Its modules may have channels only, and an endpoint may get others
+/// later, so this is no error.
+pub(crate) fn explain_no_routes(config: &Config, app: &App, terminal: &mut Terminal) {
+    if !app.routes().is_empty() {
+        return;
+    }
+    let modules = app.modules();
+    if !modules.is_empty() {
+        let names = suggest::list(modules.iter().map(|module| &*module.name), "and");
+        terminal.warning(format_args!("there are no routes: no controller in {names}"));
+        terminal.hint("a controller has the attribute `#[controller]`, and its module names it in `module!`");
+        return;
+    }
+    let file = if config.file.as_os_str().is_empty() {
+        Path::new(FILE_NAME)
+    } else {
+        &config.file
+    };
+    terminal.warning(format_args!("there are no routes: {} lists no module", file.display()));
+    terminal.hint(NO_MODULE);
+    if config.admin.is_some() {
+        terminal.hint("`pointwork swap NAME FILE` uploads a module while the server runs");
+    }
+}
+
+const NO_MODULE: &str = "\
+`pointwork new NAME` creates a project with a module, `pointwork build` compiles one. A module in the configuration:
+
+[[module]]
+path = \"target/pointwork/shop.wasm\"
+build = \".\"  # the folder of its Cargo.toml";
 
 #[cfg(test)]
 mod tests {

@@ -17,6 +17,8 @@ pub(crate) fn application(config: &Config) -> AppOptions {
         });
     }
     options.router.trusted_proxies = config.trusted_proxies.iter().map(|network| network.0).collect();
+    options.router.show_crashes = config.development;
+    options.router.access_log = config.access_log;
     config.limits.apply(&mut options);
     config.limits.apply(&mut options.router);
     config.limits.apply(&mut options.bus);
@@ -56,6 +58,11 @@ pub(crate) fn of_module(module: &Module, all: &ModuleLimits, config: &Config) ->
     apply(&mut options, &module.limits);
     options.isolation = module.isolation.or(options.isolation);
     options.limits = Some(limits_of(module, all)).filter(|limits| limits != all);
+    if config.development {
+        // A crash is to be seen, at each request again.
+        options.breaker.crashes = 0;
+        options.trial.crashes = 0;
+    }
     options.health = module.health.as_ref().map(|health| health.0.clone());
     options.digest = module.digest.as_ref().map(|digest| digest.0.clone());
     options

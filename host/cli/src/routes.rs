@@ -6,7 +6,7 @@ use crate::app;
 use crate::config::Adapter;
 use crate::error::{OrFailed, Result};
 use crate::grants::Missing;
-use crate::modules::ModuleArgs;
+use crate::modules::{self, ModuleArgs};
 use crate::table;
 use crate::ui::Terminal;
 
@@ -54,11 +54,10 @@ pub(crate) fn run(args: &RoutesArgs, terminal: &mut Terminal) -> Result<()> {
         terminal.line(json);
         return Ok(());
     }
-    if routes.is_empty() {
-        terminal.note("there are no routes");
-    } else {
+    if !routes.is_empty() {
         terminal.line(table::routes(&routes));
     }
+    modules::explain_no_routes(&config, &app, terminal);
     for table in table::events(Vec::new(), &app.modules()) {
         terminal.line(format_args!("\n{table}"));
     }

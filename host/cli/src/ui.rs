@@ -75,6 +75,11 @@ impl Terminal {
         self.remark(WARNING, "warning", &text);
     }
 
+    /// Something to do about a probable mistake, to standard error.
+    pub(crate) fn hint(&mut self, text: impl fmt::Display) {
+        self.remark(NOTE, "hint", &text);
+    }
+
     /// An error, its causes and its hint, to standard error.
     pub(crate) fn error(&mut self, error: &Error) {
         self.remark(ERROR, "error", error);

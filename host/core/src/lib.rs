@@ -33,6 +33,7 @@ pub use events::payload::{JSON, Payload};
 pub use events::reporter::Reporter;
 pub use exchange::body::{Body, BodyError, BodyReader, BodyWriter};
 pub use exchange::context::Context;
+pub use exchange::durations::{DURATION_BUCKETS, RequestDurations, RouteDurations};
 pub use exchange::handler::{BodyMode, Handler, HandlerFuture, RequestLimits};
 pub use exchange::options::RouterOptions;
 pub use exchange::peer::Peer;

@@ -3,6 +3,27 @@
 //! An [`App`] holds modules, native channels and manual routes, and is served by the adapters that it is connected to:
 //! `pointwork-hyper` and its siblings. The router's rules are in [`routing`], the contract with modules in the WIT
 //! package `pointwork:module`.
+//!
+//! # Debug builds
+//!
+//! An application compiles its modules with wasmtime, which is slow in a debug build: a small module takes seconds. Have its
+//! compiler optimised in the Cargo.toml of your workspace, and nothing else:
+//!
+//! ```toml
+//! [profile.dev.package]
+//! cranelift-bforest.opt-level = 1
+//! cranelift-codegen.opt-level = 1
+//! cranelift-entity.opt-level = 1
+//! cranelift-frontend.opt-level = 1
+//! regalloc2.opt-level = 1
+//! wasmparser.opt-level = 1
+//! wasmtime.opt-level = 1
+//! wasmtime-environ.opt-level = 1
+//! wasmtime-internal-cranelift.opt-level = 1
+//! ```
+//!
+//! A debug build that takes long logs these lines once. With [`AppOptions::cache`](field@AppOptions::cache) a component is
+//! compiled once for all starts.
 
 mod app;
 mod component;
@@ -39,7 +60,7 @@ pub use worker::Worker;
 pub use pointwork_core::limits::{Amount, Limit, LimitError, Limits};
 pub use pointwork_core::{
     Application, Body, BodyError, BodyMode, BodyReader, BodyWriter, Bus, BusOptions, Caller, Claim, ConnectOptions,
-    Context, Crash, CrashKind, Delivery, Extensions, Failure, FailureCode, Handler, HandlerFuture, IntoReply, Json,
-    Listener, Origin, Outcome, Payload, Peer, RequestId, RouteRecord, RouterOptions, ServerCrashed, Staged,
-    Subscription, Transport, bytes, events, http, ipnet, routing,
+    Context, Crash, CrashKind, DURATION_BUCKETS, Delivery, Extensions, Failure, FailureCode, Handler, HandlerFuture,
+    IntoReply, Json, Listener, Origin, Outcome, Payload, Peer, RequestDurations, RequestId, RouteDurations,
+    RouteRecord, RouterOptions, ServerCrashed, Staged, Subscription, Transport, bytes, events, http, ipnet, routing,
 };

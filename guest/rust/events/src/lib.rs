@@ -48,6 +48,11 @@ pub trait Event {
 }
 
 /// An event that was declared with a result, which can be called as well as emitted (spec H8).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an event with a result",
+    label = "expected an event that `events!` declares with a result",
+    note = "declare the result, `Name = \"channel:event\": Payload => Output;`, or emit the event instead of calling it"
+)]
 pub trait IoEvent: Event {}
 
 /// Declares the event map: one line for each event, `pub Name = "channel:event": Payload => Output;`.

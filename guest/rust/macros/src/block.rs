@@ -1,9 +1,9 @@
 //! An impl block whose functions the host calls: a controller or a channel.
 
-use proc_macro2::TokenStream;
-use quote::quote;
+use proc_macro2::{Ident, TokenStream};
+use quote::{ToTokens as _, quote};
 use syn::parse::{ParseStream, Parser as _};
-use syn::{Attribute, ImplItem, ItemImpl, LitStr, Type};
+use syn::{Attribute, Generics, ImplItem, ImplItemFn, Item, ItemImpl, LitStr, Meta, TraitItem, Type, parse_quote};
 
 use crate::errors::{self, Errors};
 use crate::events_used::events_used;
@@ -25,14 +25,23 @@ pub(crate) trait Function: Sized {
     /// Whether the SDK has an attribute of that name for functions of this block.
     fn is_attribute(name: &str) -> bool;
 
+    /// Checks the functions together.
+    fn check(functions: &[Self], errors: &mut Errors);
+
     /// The impls for the block's type.
     fn expand(block: &Block, argument: Option<&LitStr>, functions: &[Self]) -> TokenStream;
+
+    /// Impls without a function, beside an error: the type is still a controller or channel, so that `module!` reports no
+    /// second error.
+    fn stub(ty: &Type, generics: &Generics) -> TokenStream;
 }
 
 /// The parts of a block besides its functions that the generated code needs.
 pub(crate) struct Block {
     pub(crate) ty: Type,
     pub(crate) metadata: Metadata,
+    /// Its path in the source, as an expression of type `&'static str`.
+    pub(crate) place: TokenStream,
     /// The events that its functions use, as an expression of type `&'static [Option<&'static str>]`.
     pub(crate) events_used: TokenStream,
 }
@@ -42,16 +51,15 @@ pub(crate) struct Block {
 pub(crate) fn expand<F: Function>(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let Terms {
         block: kind,
-        block_example,
         function,
         function_example,
         ..
     } = F::TERMS;
-    let Ok(mut block) = syn::parse2::<ItemImpl>(item.clone()) else {
-        return errors::beside(
-            item,
-            &format!("`#[{kind}]` is not on an impl block, expected `{block_example}`"),
-        );
+    let mut block = match syn::parse2(item.clone()) {
+        Ok(Item::Impl(block)) => block,
+        Ok(other) => return not_a_block::<F>(other),
+        // The compiler has the better words for code that is no Rust.
+        Err(_) => return item,
     };
     let mut errors = Errors::default();
     let argument = errors.keep(F::block_argument.parse2(arguments)).flatten();
@@ -62,11 +70,12 @@ pub(crate) fn expand<F: Function>(arguments: TokenStream, item: TokenStream) -> 
 
     let mut functions = Vec::new();
     for item in &mut block.items {
-        let taken = take::<F>(item);
+        let taken = take::<F>(item, &mut errors);
         if let ImplItem::Fn(item) = item
             && !taken.is_empty()
         {
             let signature = Signature::read(item, &F::TERMS, &mut errors);
+            keep_name(item);
             functions.push(F::read(signature, &taken, argument.as_ref(), &mut errors));
         } else {
             for attribute in &taken {
@@ -78,6 +87,7 @@ pub(crate) fn expand<F: Function>(arguments: TokenStream, item: TokenStream) -> 
             }
         }
     }
+    F::check(&functions, &mut errors);
     if functions.is_empty() && errors.is_empty() {
         let message = format!(
             "this {kind} has no {function}, expected at least one function with an attribute such as \
@@ -89,13 +99,92 @@ pub(crate) fn expand<F: Function>(arguments: TokenStream, item: TokenStream) -> 
         let read = Block {
             ty: (*block.self_ty).clone(),
             metadata: Metadata::read(&block.attrs),
+            place: place(kind, &block.self_ty),
             events_used: events_used(&block),
         };
-        F::expand(&read, argument.as_ref(), &functions)
+        let declared = declared(&read, &block.attrs);
+        let expanded = F::expand(&read, argument.as_ref(), &functions);
+        quote!(#declared #expanded)
     } else {
-        errors.into_tokens()
+        let (errors, stub) = (errors.into_tokens(), F::stub(&block.self_ty, &block.generics));
+        quote!(#errors #stub)
     };
     quote!(#block #expanded)
+}
+
+/// An error at the attribute of another item, which keeps the compiler from further ones.
+fn not_a_block<F: Function>(mut item: Item) -> TokenStream {
+    let Terms {
+        block, block_example, ..
+    } = F::TERMS;
+    let mut stub = TokenStream::new();
+    match &mut item {
+        Item::Struct(item) => stub = stub_of::<F>(&item.ident, &item.generics),
+        Item::Enum(item) => stub = stub_of::<F>(&item.ident, &item.generics),
+        Item::Trait(item) => {
+            for item in &mut item.items {
+                if let TraitItem::Fn(function) = item {
+                    take_from::<F>(&mut function.attrs);
+                }
+            }
+        }
+        _ => {}
+    }
+    let message = format!("`#[{block}]` is not on an impl block, expected `{block_example}`");
+    let error = errors::beside(item.to_token_stream(), &message);
+    quote!(#error #stub)
+}
+
+fn stub_of<F: Function>(name: &Ident, generics: &Generics) -> TokenStream {
+    let (_, arguments, _) = generics.split_for_impl();
+    F::stub(&parse_quote!(#name #arguments), generics)
+}
+
+/// Keeps the function's name in the binary, for the backtrace of a crash and the warnings of `pointwork build`. It would be
+/// inlined, since it has one caller.
+fn keep_name(function: &mut ImplItemFn) {
+    if !function
+        .attrs
+        .iter()
+        .any(|attribute| attribute.path().is_ident("inline"))
+    {
+        function
+            .attrs
+            .push(parse_quote!(#[cfg_attr(target_arch = "wasm32", inline(never))]));
+    }
+}
+
+fn place(kind: &str, ty: &Type) -> TokenStream {
+    let kind = format!("{kind} `");
+    let name = format!("::{}` at ", ty.to_token_stream().to_string().replace(' ', ""));
+    quote! {
+        ::core::concat!(#kind, ::core::module_path!(), #name, ::core::file!(), ":", ::core::line!())
+    }
+}
+
+/// A line in a section of the binary. `pointwork build` compares the lines with those of `module!`, and warns of a block
+/// that is in no list. `#[allow(dead_code)]` on the block prevents it.
+fn declared(block: &Block, attributes: &[Attribute]) -> TokenStream {
+    let allows = |attribute: &Attribute| match &attribute.meta {
+        Meta::List(list) if list.path.is_ident("allow") || list.path.is_ident("expect") => {
+            list.tokens.to_string().contains("dead_code")
+        }
+        _ => false,
+    };
+    if attributes.iter().any(allows) {
+        return TokenStream::new();
+    }
+    let place = &block.place;
+    quote! {
+        #[cfg(target_arch = "wasm32")]
+        const _: () = {
+            const LINE: &[&str] = &[#place, "\n"];
+            #[allow(dead_code, reason = "the section is read, not the static")]
+            #[unsafe(link_section = "pointwork:declared")]
+            static DECLARED: [u8; ::pointwork_guest::__private::length(LINE)] =
+                ::pointwork_guest::__private::joined(LINE);
+        };
+    }
 }
 
 fn check(block: &ItemImpl, terms: &Terms, errors: &mut Errors) {
@@ -121,7 +210,7 @@ fn check(block: &ItemImpl, terms: &Terms, errors: &mut Errors) {
 }
 
 /// Removes the SDK's attributes from an item.
-fn take<F: Function>(item: &mut ImplItem) -> Vec<Attribute> {
+fn take<F: Function>(item: &mut ImplItem, errors: &mut Errors) -> Vec<Attribute> {
     let attributes = match item {
         ImplItem::Fn(item) => &mut item.attrs,
         ImplItem::Const(item) => &mut item.attrs,
@@ -129,6 +218,25 @@ fn take<F: Function>(item: &mut ImplItem) -> Vec<Attribute> {
         ImplItem::Macro(item) => &mut item.attrs,
         _ => return Vec::new(),
     };
+    for attribute in attributes.extract_if(.., |attribute| {
+        name(attribute).is_some_and(|name| is_upper_case::<F>(&name))
+    }) {
+        let (name, function) = (name(&attribute).unwrap_or_default(), F::TERMS.function);
+        let lower = name.to_ascii_lowercase();
+        errors.at(
+            &attribute,
+            format_args!("`#[{name}]` is not an attribute of a {function}, expected `#[{lower}]`"),
+        );
+    }
+    take_from::<F>(attributes)
+}
+
+/// `#[GET]` and `#[Get]` are those of other frameworks.
+fn is_upper_case<F: Function>(name: &str) -> bool {
+    !F::is_attribute(name) && F::is_attribute(&name.to_ascii_lowercase())
+}
+
+fn take_from<F: Function>(attributes: &mut Vec<Attribute>) -> Vec<Attribute> {
     attributes
         .extract_if(.., |attribute| {
             name(attribute).is_some_and(|name| F::is_attribute(&name))

@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::{ToTokens as _, quote, quote_spanned};
 use syn::spanned::Spanned as _;
-use syn::{LitStr, Type};
+use syn::{Generics, LitStr, Type};
 
 use crate::block::Block;
 use crate::expand::{Names, call, check_kinds, dispatch, form, is_kind, number};
@@ -14,6 +14,7 @@ pub(crate) fn controller(block: &Block, prefix: Option<&LitStr>, handlers: &[Han
     let Block {
         ty,
         metadata,
+        place,
         events_used,
     } = block;
     let name = type_name(ty);
@@ -34,10 +35,14 @@ pub(crate) fn controller(block: &Block, prefix: Option<&LitStr>, handlers: &[Han
         handlers.iter().map(|handler| body(handler, is_async, &form, &names)),
         &quote!(::pointwork_guest::__private::unknown_handler()),
     );
-    let (handle_async, blocking) = if is_async {
-        (dispatch, TokenStream::new())
+    let (handle, handle_async) = if is_async {
+        (quote!(::pointwork_guest::__private::unknown_handler()), dispatch)
     } else {
-        blocking(ty, &dispatch)
+        let to_blocking = quote!(<Self as ::pointwork_guest::Controller>::handle(
+            handler,
+            context.into_blocking()
+        ));
+        (dispatch, to_blocking)
     };
     let checks = handlers
         .iter()
@@ -51,32 +56,47 @@ pub(crate) fn controller(block: &Block, prefix: Option<&LitStr>, handlers: &[Han
             const ROUTES: &'static [::pointwork_guest::Route] = &[#(#routes),*];
             const METADATA: ::pointwork_guest::Metadata = #metadata;
             const EVENTS_USED: &'static [::core::option::Option<&'static str>] = #events_used;
+            const PLACE: &'static str = #place;
+            type Form = #form;
+
+            #[allow(unused_variables, reason = "a controller has one of the two forms")]
+            fn handle(handler: u32, context: ::pointwork_guest::Context) -> ::pointwork_guest::Outcome {
+                #handle
+            }
 
             async fn handle_async(handler: u32, context: ::pointwork_guest::AsyncContext) -> ::pointwork_guest::Outcome {
                 #handle_async
             }
         }
 
-        #blocking
-
         #(#checks)*
     }
 }
 
-/// For a controller without `async fn`: the body of `handle_async`, and the impl with the dispatch.
-fn blocking(ty: &Type, dispatch: &TokenStream) -> (TokenStream, TokenStream) {
-    let handle_async = quote! {
-        <Self as ::pointwork_guest::BlockingController>::handle(handler, context.into_blocking())
-    };
-    let blocking = quote! {
+/// A controller without handlers.
+pub(crate) fn stub(ty: &Type, generics: &Generics) -> TokenStream {
+    let (parameters, _, bounds) = generics.split_for_impl();
+    quote! {
         #[automatically_derived]
-        impl ::pointwork_guest::BlockingController for #ty {
-            fn handle(handler: u32, context: ::pointwork_guest::Context) -> ::pointwork_guest::Outcome {
-                #dispatch
+        impl #parameters ::pointwork_guest::Controller for #ty #bounds {
+            const NAME: &'static str = "";
+            const PREFIX: &'static str = "/";
+            const HANDLERS: u32 = 0;
+            const ROUTES: &'static [::pointwork_guest::Route] = &[];
+            const METADATA: ::pointwork_guest::Metadata = &[];
+            const EVENTS_USED: &'static [::core::option::Option<&'static str>] = &[];
+            const PLACE: &'static str = "";
+            type Form = ::pointwork_guest::form::Blocking;
+
+            fn handle(_: u32, _: ::pointwork_guest::Context) -> ::pointwork_guest::Outcome {
+                ::pointwork_guest::__private::unknown_handler()
+            }
+
+            async fn handle_async(_: u32, _: ::pointwork_guest::AsyncContext) -> ::pointwork_guest::Outcome {
+                ::pointwork_guest::__private::unknown_handler()
             }
         }
-    };
-    (handle_async, blocking)
+    }
 }
 
 /// The name of the block's type in the source.
@@ -112,11 +132,11 @@ fn routes(index: u32, handler: &Handler) -> impl Iterator<Item = TokenStream> {
 
 fn body(handler: &Handler, is_async: bool, form: &TokenStream, names: &Names) -> TokenStream {
     let call = call(&handler.signature, form, names, |argument| {
-        let (ty, name) = (&argument.ty, &argument.name);
+        let (ty, name, trait_) = (&argument.ty, &argument.name, &names.argument);
         if is_async {
-            quote_spanned!(ty.span()=> ::pointwork_guest::__private::ready::<#ty, _>(&context, #name).await)
+            quote_spanned!(ty.span()=> <#ty as #trait_<#form, _>>::ready(&context, #name).await)
         } else {
-            quote_spanned!(ty.span()=> ::pointwork_guest::__private::ready_blocking::<#ty, _>(&context, #name))
+            quote_spanned!(ty.span()=> <#ty as #trait_<#form, _>>::ready_blocking(&context, #name))
         }
     });
     let outcome = quote_spanned!(handler.signature.output=> ::pointwork_guest::IntoOutcome::into_outcome(value));

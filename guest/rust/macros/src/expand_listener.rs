@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned as _;
-use syn::{LitStr, Type, TypePath};
+use syn::{Generics, LitStr, Type, TypePath};
 
 use crate::block::Block;
 use crate::expand::{Names, call, check_kinds, dispatch, form, number, without_self};
@@ -14,6 +14,7 @@ pub(crate) fn channel(block: &Block, name: &LitStr, listeners: &[Listener]) -> T
     let Block {
         ty,
         metadata,
+        place,
         events_used,
     } = block;
     let count = number(listeners.len());
@@ -27,18 +28,20 @@ pub(crate) fn channel(block: &Block, name: &LitStr, listeners: &[Listener]) -> T
         source: quote!(delivery),
         error: quote!(::core::result::Result::Err),
     };
+    let unknown = unknown();
     let dispatch = dispatch(
         &quote!(listener),
         listeners.iter().map(|listener| body(listener, name, &form, &names)),
-        &quote!(::core::result::Result::Err(
-            ::pointwork_guest::__private::unknown_listener()
-        )),
+        &unknown,
     );
-    let result = quote!(::core::result::Result<::pointwork_guest::Payload, ::pointwork_guest::Failure>);
-    let (deliver_async, blocking) = if is_async {
-        (dispatch, TokenStream::new())
+    let result = delivered();
+    let (deliver, deliver_async) = if is_async {
+        (unknown, dispatch)
     } else {
-        blocking(ty, &dispatch, &result)
+        let to_blocking = quote! {
+            <Self as ::pointwork_guest::Channel>::deliver(listener, delivery.into_blocking(), payload)
+        };
+        (dispatch, to_blocking)
     };
     let kinds = ["Delivery", "Context", "Payload"];
     let checks = listeners
@@ -53,6 +56,17 @@ pub(crate) fn channel(block: &Block, name: &LitStr, listeners: &[Listener]) -> T
             const EVENTS: &'static [::pointwork_guest::Listener] = &[#(#events),*];
             const METADATA: ::pointwork_guest::Metadata = #metadata;
             const EVENTS_USED: &'static [::core::option::Option<&'static str>] = #events_used;
+            const PLACE: &'static str = #place;
+            type Form = #form;
+
+            #[allow(unused_variables, reason = "a channel has one of the two forms")]
+            fn deliver(
+                listener: u32,
+                delivery: ::pointwork_guest::Delivery,
+                payload: ::pointwork_guest::Payload,
+            ) -> #result {
+                #deliver
+            }
 
             async fn deliver_async(
                 listener: u32,
@@ -63,31 +77,49 @@ pub(crate) fn channel(block: &Block, name: &LitStr, listeners: &[Listener]) -> T
             }
         }
 
-        #blocking
-
         #(#checks)*
         #event_checks
     }
 }
 
-/// For a channel without `async fn`: the body of `deliver_async`, and the impl with the dispatch.
-fn blocking(ty: &Type, dispatch: &TokenStream, result: &TokenStream) -> (TokenStream, TokenStream) {
-    let deliver_async = quote! {
-        <Self as ::pointwork_guest::BlockingChannel>::deliver(listener, delivery.into_blocking(), payload)
-    };
-    let blocking = quote! {
+fn delivered() -> TokenStream {
+    quote!(::core::result::Result<::pointwork_guest::Payload, ::pointwork_guest::Failure>)
+}
+
+fn unknown() -> TokenStream {
+    quote!(::core::result::Result::Err(
+        ::pointwork_guest::__private::unknown_listener()
+    ))
+}
+
+/// A channel without listeners.
+pub(crate) fn stub(ty: &Type, generics: &Generics) -> TokenStream {
+    let (parameters, _, bounds) = generics.split_for_impl();
+    let (result, unknown) = (delivered(), unknown());
+    quote! {
         #[automatically_derived]
-        impl ::pointwork_guest::BlockingChannel for #ty {
-            fn deliver(
-                listener: u32,
-                delivery: ::pointwork_guest::Delivery,
-                payload: ::pointwork_guest::Payload,
+        impl #parameters ::pointwork_guest::Channel for #ty #bounds {
+            const NAME: &'static str = "";
+            const LISTENERS: u32 = 0;
+            const EVENTS: &'static [::pointwork_guest::Listener] = &[];
+            const METADATA: ::pointwork_guest::Metadata = &[];
+            const EVENTS_USED: &'static [::core::option::Option<&'static str>] = &[];
+            const PLACE: &'static str = "";
+            type Form = ::pointwork_guest::form::Blocking;
+
+            fn deliver(_: u32, _: ::pointwork_guest::Delivery, _: ::pointwork_guest::Payload) -> #result {
+                #unknown
+            }
+
+            async fn deliver_async(
+                _: u32,
+                _: ::pointwork_guest::AsyncDelivery,
+                _: ::pointwork_guest::Payload,
             ) -> #result {
-                #dispatch
+                #unknown
             }
         }
-    };
-    (deliver_async, blocking)
+    }
 }
 
 fn events(index: u32, listener: &Listener, channel: &LitStr, ty: &Type) -> impl Iterator<Item = TokenStream> {

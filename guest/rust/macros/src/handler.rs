@@ -2,9 +2,10 @@
 
 use proc_macro2::TokenStream;
 use syn::parse::ParseStream;
-use syn::{Attribute, LitStr};
+use syn::{Attribute, Generics, LitStr, Type};
 
 use crate::block::{self, Block, Function};
+use crate::duplicates;
 use crate::errors::{self, Errors};
 use crate::expand_handler;
 use crate::mapping::{self, Mapping};
@@ -58,7 +59,15 @@ impl Function for Handler {
         mapping::is_attribute(name)
     }
 
+    fn check(handlers: &[Self], errors: &mut Errors) {
+        duplicates::check(handlers, errors);
+    }
+
     fn expand(block: &Block, prefix: Option<&LitStr>, handlers: &[Self]) -> TokenStream {
         expand_handler::controller(block, prefix, handlers)
+    }
+
+    fn stub(ty: &Type, generics: &Generics) -> TokenStream {
+        expand_handler::stub(ty, generics)
     }
 }

@@ -1,6 +1,7 @@
 //! The attributes of `pointwork-guest`. That crate re-exports and documents them; use them through it.
 
 mod block;
+mod duplicates;
 mod errors;
 mod events_used;
 mod expand;

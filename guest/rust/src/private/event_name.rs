@@ -1,5 +1,6 @@
 //! Event names in constant functions, which the compiler runs for each channel.
 
+use super::text::same;
 use crate::channel::Listener;
 
 pub use pointwork_events::is_event_name as is_own_name;
@@ -12,29 +13,18 @@ pub const fn own_name(channel: &str, name: &'static str) -> &'static str {
     }
     // The byte `:` is a whole character, so this is a character boundary.
     let (first, rest) = name.split_at(prefix);
-    if same(first, channel) { rest.split_at(1).1 } else { name }
+    if same(first.as_bytes(), channel.as_bytes()) {
+        rest.split_at(1).1
+    } else {
+        name
+    }
 }
 
 /// Whether no attribute before the one at `index` has the same event.
 pub const fn is_first(events: &[Listener], index: usize) -> bool {
     let mut at = 0;
     while at < index {
-        if same(events[at].event, events[index].event) {
-            return false;
-        }
-        at += 1;
-    }
-    true
-}
-
-const fn same(one: &str, other: &str) -> bool {
-    let (one, other) = (one.as_bytes(), other.as_bytes());
-    if one.len() != other.len() {
-        return false;
-    }
-    let mut at = 0;
-    while at < one.len() {
-        if one[at] != other[at] {
+        if same(events[at].event.as_bytes(), events[index].event.as_bytes()) {
             return false;
         }
         at += 1;

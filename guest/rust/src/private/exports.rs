@@ -281,7 +281,8 @@ macro_rules! __export {
     (@ $world:ident $section:literal $($name:literal => $function:ident::<Module>(
         $($argument:ident: $ty:ty),* $(, [$($word:ident)*])?
     ) -> $result:ty;)*) => {
-        #[used]
+        // Not `#[used]`, which would put a copy into the memory of the module.
+        #[allow(dead_code, reason = "the section is read, not the static")]
         #[unsafe(link_section = $section)]
         static SECTION: [u8; $crate::bindings::worlds::$world.len()] = $crate::bindings::worlds::$world;
 

@@ -8,7 +8,7 @@ use super::ArgumentKind;
 use crate::context::Context;
 use crate::extract::{FromBody, FromRequest, RequestBody};
 use crate::failure::Failure;
-use crate::form::{Async, Blocking};
+use crate::form::Async;
 use crate::request::Request;
 
 #[derive(Debug)]
@@ -40,6 +40,16 @@ pub trait HandlerArgument<F, Marker>: Sized {
 
     /// The first step.
     fn read(request: &Request, body: Self::Body, argument: &'static str) -> Result<Self::Ready, Failure>;
+
+    /// Body and first step in the synchronous form.
+    fn ready_blocking(context: &Context, argument: &'static str) -> Result<Self::Ready, Failure> {
+        Self::read(context, Self::body(context)?, argument)
+    }
+
+    /// Body and first step in the asynchronous form.
+    fn ready(context: &Context<Async>, argument: &'static str) -> impl Future<Output = Result<Self::Ready, Failure>> {
+        async move { Self::read(context, Self::body_async(context).await?, argument) }
+    }
 
     /// The second step. `context` is `Some` until an argument takes it.
     fn finish(ready: Self::Ready, context: &mut Option<Context<F>>) -> Self;
@@ -107,20 +117,4 @@ impl<F> HandlerArgument<F, ByContext> for Context<F> {
             None => unreachable!("the macro checks that a handler takes the context once"),
         }
     }
-}
-
-/// Reads one argument in the synchronous form.
-pub fn ready_blocking<T, M>(context: &Context, argument: &'static str) -> Result<T::Ready, Failure>
-where
-    T: HandlerArgument<Blocking, M>,
-{
-    T::read(context, T::body(context)?, argument)
-}
-
-/// Reads one argument in the asynchronous form.
-pub async fn ready<T, M>(context: &Context<Async>, argument: &'static str) -> Result<T::Ready, Failure>
-where
-    T: HandlerArgument<Async, M>,
-{
-    T::read(context, T::body_async(context).await?, argument)
 }

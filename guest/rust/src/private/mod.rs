@@ -20,16 +20,20 @@ mod listener_result;
 mod module;
 #[cfg(target_arch = "wasm32")]
 mod panic;
+mod routes;
+mod text;
 mod uses;
 
 pub use event_name::{is_first, is_own_name, own_name};
-pub use handler_argument::{HandlerArgument, ready, ready_blocking};
+pub use handler_argument::HandlerArgument;
 pub use listener_argument::{ListenerArgument, check_payload};
 pub use listener_result::{answer, answer_result, check_output, check_result};
 pub use module::{
     AsyncModule, BlockingModule, DeclaredChannel, DeclaredController, Module, asynchronous, blocking, unknown_handler,
     unknown_listener,
 };
+pub use routes::{PARTS, conflict, count};
+pub use text::{joined, length, text};
 pub use uses::{EventName, NotAnEvent};
 
 /// The kinds of arguments. A handler or listener takes each kind at most once, except for the first two.

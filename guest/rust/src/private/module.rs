@@ -116,6 +116,10 @@ macro_rules! __module {
         $crate::__module! { @ $form [$($controller),+] [$($($channel),+)?] [$($($used)+)?] }
     };
     (@ $form:ident [$($controller:ty),*] [$($channel:ty),*] [$($used:tt)*]) => {
+        // A second `module!` beside it does not compile.
+        #[allow(dead_code, reason = "it is a name only")]
+        const ONE_MODULE_PER_CRATE: () = ();
+
         const _: () = {
             #[allow(dead_code, reason = "a native build has no exports")]
             struct Module;
@@ -133,6 +137,9 @@ macro_rules! __module {
                 const EVENTS_USED: &'static [&'static str] = $crate::__uses!([] $($used)*);
             }
 
+            $crate::__check_routes! {}
+            $crate::__list! { [$($controller),*] [$($channel),*] }
+
             #[cfg(target_arch = "wasm32")]
             $crate::__dispatch! { $form [$($controller),*] [$($channel),*] }
             #[cfg(target_arch = "wasm32")]
@@ -145,6 +152,45 @@ macro_rules! __module {
              `module! { channels: Db }`, or both, `module! { Products, Health; channels: Db }`; the asynchronous form \
              begins with `async;`, and events of helper functions follow `; uses:`"
         );
+    };
+}
+
+/// Fails to compile if two routes of the module answer the same requests.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __check_routes {
+    () => {
+        const _: () = {
+            use $crate::__private::{Module as Declared, PARTS, conflict, count, joined, length, text};
+
+            const SLOTS: usize = 2 * count(Module::CONTROLLERS) + 1;
+            const CONFLICT: ::core::option::Option<[&'static str; PARTS]> = conflict::<SLOTS>(Module::CONTROLLERS);
+            const MESSAGE: &[&str] = match &CONFLICT {
+                ::core::option::Option::Some(parts) => parts,
+                ::core::option::Option::None => &[],
+            };
+            const BYTES: [u8; length(MESSAGE)] = joined(MESSAGE);
+            ::core::assert!(BYTES.is_empty(), "{}", text(&BYTES));
+        };
+    };
+}
+
+/// Lists the controllers and channels in a section of the binary, for `pointwork build`, which knows those that exist.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __list {
+    ([$($controller:ty),*] [$($channel:ty),*]) => {
+        #[cfg(target_arch = "wasm32")]
+        const _: () = {
+            const LINES: &[&str] = &[
+                "in `", ::core::module_path!(), "`\n",
+                $(<$controller as $crate::Controller>::PLACE, "\n",)*
+                $(<$channel as $crate::Channel>::PLACE, "\n",)*
+            ];
+            #[allow(dead_code, reason = "the section is read, not the static")]
+            #[unsafe(link_section = "pointwork:listed")]
+            static LISTED: [u8; $crate::__private::length(LINES)] = $crate::__private::joined(LINES);
+        };
     };
 }
 
@@ -181,7 +227,7 @@ macro_rules! __dispatch {
         impl $crate::__private::BlockingModule for Module {
             fn handle(number: u32, context: $crate::Context) -> $crate::Outcome {
                 $(let ::core::option::Option::Some(number) = number.checked_sub(<$controller as $crate::Controller>::HANDLERS) else {
-                    return <$controller as $crate::BlockingController>::handle(number, context);
+                    return <$controller as $crate::Controller>::handle(number, context);
                 };)*
                 $crate::__private::unknown_handler()
             }
@@ -192,7 +238,7 @@ macro_rules! __dispatch {
                 payload: $crate::Payload,
             ) -> ::core::result::Result<$crate::Payload, $crate::Failure> {
                 $(let ::core::option::Option::Some(number) = number.checked_sub(<$channel as $crate::Channel>::LISTENERS) else {
-                    return <$channel as $crate::BlockingChannel>::deliver(number, delivery, payload);
+                    return <$channel as $crate::Channel>::deliver(number, delivery, payload);
                 };)*
                 ::core::result::Result::Err($crate::__private::unknown_listener())
             }

@@ -1,12 +1,12 @@
 use std::rc::Rc;
 
-use pointwork_events::Event;
+use pointwork_events::{Event, IoEvent};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::events::{self, read};
 use crate::backend::native::{Exchange, SentReply};
-use crate::bindings::types::Body;
+use crate::bindings::types::{Body, Header};
 use crate::payload::Payload;
 use crate::reply::Outcome;
 
@@ -79,15 +79,29 @@ impl Answer {
         }
     }
 
+    #[track_caller]
+    fn sent_headers(&self) -> &[Header] {
+        match self.reply() {
+            SentReply::Reply(reply) => &reply.headers,
+            SentReply::Thrown(thrown) => &thrown.headers,
+        }
+    }
+
     /// The first header of that name that the handler set, in any case. Headers that a host adds are missing.
     #[track_caller]
     pub fn header(&self, name: &str) -> Option<String> {
-        let mut headers = match self.reply() {
-            SentReply::Reply(reply) => reply.headers.iter(),
-            SentReply::Thrown(thrown) => thrown.headers.iter(),
-        };
+        let mut headers = self.sent_headers().iter();
         let header = headers.find(|header| header.name.eq_ignore_ascii_case(name))?;
         Some(String::from_utf8_lossy(&header.value).into_owned())
+    }
+
+    /// All headers that the handler set, in order: a header that was set twice, such as `set-cookie`, occurs twice.
+    #[track_caller]
+    pub fn headers(&self) -> Vec<(String, Vec<u8>)> {
+        let headers = self.sent_headers().iter();
+        headers
+            .map(|header| (header.name.clone(), header.value.clone()))
+            .collect()
     }
 
     /// The body; for an error the JSON text that the client gets, with `message` and the details.
@@ -122,10 +136,17 @@ impl Answer {
         read("the body", &self.bytes())
     }
 
+    /// The payloads of all events `E` that the handler called, in order; of calls that failed, too. Panics if one does not
+    /// fit the type.
+    #[track_caller]
+    pub fn called<E: IoEvent>(&self) -> Vec<E::Payload> {
+        events::payloads::<E>(self.exchange.bus.called(E::NAME))
+    }
+
     /// The payloads of all events `E` that the handler emitted, in order. Panics if one does not fit the type.
     #[track_caller]
     pub fn emitted<E: Event>(&self) -> Vec<E::Payload> {
-        events::emitted::<E>(&self.exchange.bus)
+        events::payloads::<E>(self.exchange.bus.emitted(E::NAME))
     }
 
     /// The payload of the event `E` with which the handler handed its context over; `None` if it did not. Panics if the

@@ -4,6 +4,7 @@ use pointwork_events::{Event, IoEvent};
 use serde::de::DeserializeOwned;
 
 use crate::backend::native::Bus;
+use crate::bindings::types;
 use crate::failure::Failure;
 use crate::json::from_json;
 use crate::payload::{self, Payload};
@@ -37,14 +38,11 @@ pub(super) fn answer<E: IoEvent>(bus: &mut Bus, listener: impl Fn(E::Payload) ->
     });
 }
 
-/// The payloads of all events `E` that were emitted, in order.
+/// The payloads of the events `E` that were called or emitted.
 #[track_caller]
-pub(super) fn emitted<E: Event>(bus: &Bus) -> Vec<E::Payload> {
-    let payloads = bus.emitted(E::NAME);
-    payloads
-        .into_iter()
-        .map(|payload| read(E::NAME, Payload::from(payload).as_bytes()))
-        .collect()
+pub(super) fn payloads<E: Event>(sent: Vec<types::Payload>) -> Vec<E::Payload> {
+    let read = |payload| read(E::NAME, Payload::from(payload).as_bytes());
+    sent.into_iter().map(read).collect()
 }
 
 /// Reads JSON, and fails the test with `what` if that is not possible.

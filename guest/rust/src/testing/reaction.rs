@@ -1,6 +1,6 @@
 use std::rc::Rc;
 
-use pointwork_events::Event;
+use pointwork_events::{Event, IoEvent};
 use serde::de::DeserializeOwned;
 
 use super::answer::Answer;
@@ -59,11 +59,18 @@ impl Reaction {
         self.result.as_ref().err()
     }
 
+    /// The payloads of all events `E` that the listener called through its delivery, in order; of calls that failed, too.
+    /// Panics if a payload does not fit the type.
+    #[track_caller]
+    pub fn called<E: IoEvent>(&self) -> Vec<E::Payload> {
+        events::payloads::<E>(self.delivery.bus.called(E::NAME))
+    }
+
     /// The payloads of all events `E` that the listener emitted through its delivery, in order. Events emitted through
     /// the context are in [`reply`](Self::reply). Panics if a payload does not fit the type.
     #[track_caller]
     pub fn emitted<E: Event>(&self) -> Vec<E::Payload> {
-        events::emitted::<E>(&self.delivery.bus)
+        events::payloads::<E>(self.delivery.bus.emitted(E::NAME))
     }
 
     /// The reply on the context that was handed over. Panics if the event came without a context.

@@ -9,9 +9,10 @@ use super::events::listeners;
 use super::routing::{find, params};
 use crate::backend::native::{Exchange, NativeContext, instant};
 use crate::bindings::types::Header;
-use crate::context::AsyncContext;
+use crate::context::{AsyncContext, Context};
 use crate::controller::Controller;
 use crate::json::JSON;
+use crate::reply::IntoOutcome;
 
 /// A request for one controller, with closures as listeners of the events that it calls; see the [module docs](super).
 #[derive(Debug)]
@@ -154,6 +155,37 @@ impl TestRequest {
         }
         let context = AsyncContext::new(NativeContext(Rc::clone(&exchange)));
         let outcome = block_on(C::handle_async(found.handler, context));
+        Answer::new(exchange, outcome)
+    }
+
+    /// Runs a function with the context of the request, without a controller: for code that handlers share. Set the path
+    /// parameters with [`route`](Self::route). The function may return a reply.
+    ///
+    /// ```
+    /// use pointwork_guest::testing::TestRequest;
+    /// use pointwork_guest::{Context, Failure, HttpStatus};
+    ///
+    /// fn user(ctx: &Context) -> Result<String, Failure> {
+    ///     let user = ctx.extension("user");
+    ///     user.ok_or_else(|| ctx.throw(HttpStatus::UNAUTHORIZED, "sign in first").header("www-authenticate", "Bearer"))
+    /// }
+    ///
+    /// let answer = TestRequest::get("/").extension("user", "ada").run_with(|ctx| user(&ctx));
+    /// assert_eq!(answer.text(), "ada");
+    /// let answer = TestRequest::get("/").run_with(|ctx| user(&ctx));
+    /// assert_eq!((answer.status(), answer.header("www-authenticate")), (401, Some("Bearer".into())));
+    /// ```
+    pub fn run_with<R: IntoOutcome>(self, code: impl FnOnce(Context) -> R) -> Answer {
+        let exchange = self.into_exchange();
+        let outcome = code(Context::new(NativeContext(Rc::clone(&exchange)))).into_outcome();
+        Answer::new(exchange, outcome)
+    }
+
+    /// The same for the asynchronous form. Panics if the function awaits a future that is not of this crate, which nothing
+    /// would wake.
+    pub fn run_with_async<R: IntoOutcome>(self, code: impl AsyncFnOnce(AsyncContext) -> R) -> Answer {
+        let exchange = self.into_exchange();
+        let outcome = block_on(code(AsyncContext::new(NativeContext(Rc::clone(&exchange))))).into_outcome();
         Answer::new(exchange, outcome)
     }
 }

@@ -10,10 +10,10 @@ impl Waiting {
     async fn long(_delivery: &AsyncDelivery) {}
 }
 
-module! { channels: NoChannel }
+module! { channels: NoChannel, Waiting }
 
-module! { channels: Waiting }
-
-module! { channels: }
+mod empty {
+    pointwork_guest::module! { channels: }
+}
 
 fn main() {}

@@ -2,7 +2,9 @@ use pointwork_guest::module;
 
 struct NoController;
 
-module! {}
+mod empty {
+    pointwork_guest::module! {}
+}
 
 module! { NoController }
 

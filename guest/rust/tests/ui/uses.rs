@@ -12,6 +12,10 @@ struct NoEvent;
 
 module! { Health; uses: NoEvent }
 
-module! { Health; uses: "audit seen" }
+mod wrong_name {
+    use super::Health;
+
+    pointwork_guest::module! { Health; uses: "audit seen" }
+}
 
 fn main() {}

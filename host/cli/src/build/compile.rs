@@ -44,7 +44,8 @@ pub(super) fn cargo_build(package: &CargoPackage, args: &BuildArgs) -> Result<Pa
     if !status.success() {
         return Err(
             Error::failed(format!("cargo could not build package `{}`", package.name))
-                .with_source(format!("cargo ended with {status}")),
+                .with_source(format!("cargo ended with {status}"))
+                .with_optional_hint((!package.workspace_root.join("Cargo.lock").exists()).then_some(NO_DEPENDENCIES)),
         );
     }
     built.or_failed("cannot parse the messages of cargo")?.ok_or_else(|| {
@@ -53,6 +54,10 @@ pub(super) fn cargo_build(package: &CargoPackage, args: &BuildArgs) -> Result<Pa
         Error::failed(message).with_hint(TARGETS)
     })
 }
+
+/// Cargo writes its lock file when it has found every dependency.
+const NO_DEPENDENCIES: &str = "cargo did not find every dependency; the first build needs a network, or a project in which `cargo vendor` was run \
+     on a machine with one";
 
 /// The WebAssembly file of the package, by the messages of cargo. All of them are read, so that cargo can end.
 fn built_file(messages: ChildStdout, package: &CargoPackage) -> io::Result<Option<PathBuf>> {

@@ -6,18 +6,21 @@
 mod compile;
 mod component;
 mod package;
-mod toolchain;
+mod sources;
+pub(crate) mod toolchain;
 mod write;
 
 use std::path::{Path, PathBuf};
 
 use bytesize::ByteSize;
 
+pub(crate) use self::package::CargoPackage;
 use crate::error::Result;
+use crate::lint;
 use crate::ui::{DONE, STRONG, Terminal, styled};
 
 /// The target of controllers: it has no WASI imports, so that the sandbox has nothing to grant.
-const CONTROLLER_TARGET: &str = "wasm32-unknown-unknown";
+pub(crate) const CONTROLLER_TARGET: &str = "wasm32-unknown-unknown";
 
 /// The cargo profile of components.
 const PROFILE: &str = "release";
@@ -36,7 +39,7 @@ machine.
 cargo is taken from CARGO or else from PATH, the compiler from RUSTC or else from PATH.";
 
 /// The options of `pointwork build`.
-#[derive(Debug, Default, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct BuildArgs {
     /// Directory or Cargo.toml of the package
@@ -79,7 +82,41 @@ pub(crate) struct BuildArgs {
     file: Option<PathBuf>,
 }
 
+/// The cargo profile of `pointwork dev`: quick to build, and with lines for backtraces. Dependencies are built once, and
+/// optimised, so that there is less code to compile at each change.
+const DEV_PROFILE: &str = "pointwork-dev";
+const DEV_SETTINGS: &[&str] = &[
+    "inherits = \"dev\"",
+    "debug = \"line-tables-only\"",
+    "incremental = true",
+    "package.\"*\".opt-level = \"s\"",
+    "package.\"*\".debug = false",
+];
+
 impl BuildArgs {
+    /// A build of the package at `path` for development: of the profile `release`, or as fast as it gets.
+    pub(crate) fn of_development(path: &Path, target: Option<&str>, release: bool) -> Self {
+        let settings = DEV_SETTINGS.iter().filter(|_| !release);
+        let settings = settings.flat_map(|setting| ["--config".to_owned(), format!("profile.{DEV_PROFILE}.{setting}")]);
+        Self {
+            path: path.to_owned(),
+            profile: if release { PROFILE } else { DEV_PROFILE }.to_owned(),
+            target: target.unwrap_or(CONTROLLER_TARGET).to_owned(),
+            cargo_args: settings.collect(),
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The same build, for which cargo prints warnings and errors only.
+    pub(crate) fn quiet(mut self) -> Self {
+        self.cargo_args.push("--quiet".to_owned());
+        self
+    }
+
     /// A release build of the package at `path` into `file`.
     pub(crate) fn of_module(path: &Path, target: Option<&str>, file: &Path) -> Self {
         Self {
@@ -114,21 +151,36 @@ pub(crate) fn run(args: &BuildArgs, terminal: &mut Terminal) -> Result<()> {
 
 /// Builds a package and writes its component. It blocks until cargo ends.
 pub(crate) fn build(args: &BuildArgs, terminal: &mut Terminal) -> Result<Built> {
-    let package = package::find(&args.path, args.package.as_deref())?;
-    toolchain::ensure_target(&package.directory, &args.target, terminal)?;
-    let module = compile::cargo_build(&package, args)?;
-    let (bytes, form) = component::encode(&module)?;
+    let package = find(args, terminal)?;
+    let (bytes, form) = component::encode(&compile::cargo_build(&package, args)?)?;
+    let findings = lint::findings(&bytes);
     let path = args.file.clone().unwrap_or_else(|| {
         let default = || package.workspace_root.join("target/pointwork");
         let directory = args.out.clone().unwrap_or_else(default);
         directory.join(format!("{}.wasm", package.name))
     });
     write::atomically(&path, &bytes)?;
+    findings.print(terminal);
     Ok(Built {
         path,
         size: bytes.len(),
         form,
     })
+}
+
+/// Finds the package, and ensures that its compiler has the target.
+pub(crate) fn find(args: &BuildArgs, terminal: &mut Terminal) -> Result<CargoPackage> {
+    let package = package::find(&args.path, args.package.as_deref())?;
+    toolchain::ensure_target(&package.directory, &args.target, terminal)?;
+    Ok(package)
+}
+
+/// Builds a package into a component that is not written. The second result is the list of its sources. It blocks until
+/// cargo ends.
+pub(crate) fn build_in_memory(package: &CargoPackage, args: &BuildArgs) -> Result<(Vec<u8>, Vec<PathBuf>)> {
+    let module = compile::cargo_build(package, args)?;
+    let (bytes, _) = component::encode(&module)?;
+    Ok((bytes, sources::of(&module)))
 }
 
 /// The path relative to the current directory, if it lies below it.

@@ -9,13 +9,15 @@ use crate::suggest;
 
 /// The package to build.
 #[derive(Debug)]
-pub(super) struct CargoPackage {
+pub(crate) struct CargoPackage {
     pub(super) id: PackageId,
     pub(super) name: String,
     pub(super) manifest: PathBuf,
     /// The directory of the manifest, whose toolchain file chooses the compiler.
     pub(super) directory: PathBuf,
     pub(super) workspace_root: PathBuf,
+    /// The directories of each package of its workspace.
+    pub(crate) source_roots: Vec<PathBuf>,
 }
 
 /// Finds the package at `path`, a directory or a Cargo.toml, and checks that it builds a `cdylib`.
@@ -42,7 +44,16 @@ pub(super) fn find(path: &Path, wanted: Option<&str>) -> Result<CargoPackage> {
         name: package.name.to_string(),
         manifest: package.manifest_path.clone().into_std_path_buf(),
         directory: directory.to_owned().into_std_path_buf(),
-        workspace_root: metadata.workspace_root.clone().into_std_path_buf(),
+        source_roots: {
+            let members = metadata.workspace_packages().into_iter();
+            let directories = members.filter_map(|member| member.manifest_path.parent());
+            let root = &*metadata.workspace_root;
+            directories
+                .chain([root])
+                .map(|path| path.as_std_path().to_owned())
+                .collect()
+        },
+        workspace_root: metadata.workspace_root.into_std_path_buf(),
     })
 }
 

@@ -51,19 +51,13 @@ pub(super) fn ensure_target(directory: &Path, target: &str, terminal: &mut Termi
 }
 
 /// Whether the compiler has the libraries of the target. It prints their directory for missing targets, too.
-fn is_installed(directory: &Path, target: &str) -> Result<bool> {
-    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| OsString::from("rustc"));
-    let output = Command::new(&rustc)
+pub(crate) fn is_installed(directory: &Path, target: &str) -> Result<bool> {
+    let output = rustc()
         .args(["--print", "target-libdir", "--target", target])
         .current_dir(directory)
         .stdin(Stdio::null())
         .output()
-        .map_err(|error| {
-            let message = format!("cannot run the Rust compiler `{}`", rustc.display());
-            Error::new(Exit::MissingTool, message)
-                .with_source(error)
-                .with_hint("install Rust from https://rustup.rs, or name the compiler in RUSTC")
-        })?;
+        .map_err(cannot_run_rustc)?;
     if !output.status.success() {
         let reason = String::from_utf8_lossy(&output.stderr);
         let reason = reason.lines().find(|line| !line.trim().is_empty());
@@ -79,7 +73,21 @@ fn is_installed(directory: &Path, target: &str) -> Result<bool> {
     Ok(std::fs::read_dir(libraries.trim()).is_ok_and(|mut entries| entries.next().is_some()))
 }
 
-fn by_hand(target: &str) -> String {
+/// The compiler in `RUSTC`, otherwise the one in PATH.
+pub(crate) fn rustc() -> Command {
+    Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()))
+}
+
+pub(crate) fn cannot_run_rustc(error: io::Error) -> Error {
+    let rustc = rustc();
+    let message = format!("cannot run the Rust compiler `{}`", rustc.get_program().display());
+    Error::new(Exit::MissingTool, message)
+        .with_source(error)
+        .with_hint("install Rust from https://rustup.rs, or name the compiler in RUSTC")
+}
+
+/// The commands that add a target.
+pub(crate) fn by_hand(target: &str) -> String {
     let mut text = format!("with rustup:            rustup target add {target}");
     let distributions: &[(&str, &str)] = match target {
         "wasm32-unknown-unknown" => &[
@@ -97,11 +105,11 @@ fn by_hand(target: &str) -> String {
 }
 
 /// The cargo in `CARGO`, which `cargo run` sets so that both use the same toolchain; otherwise the one in PATH.
-pub(super) fn cargo() -> OsString {
+pub(crate) fn cargo() -> OsString {
     std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
-pub(super) fn cannot_run_cargo(error: io::Error) -> Error {
+pub(crate) fn cannot_run_cargo(error: io::Error) -> Error {
     Error::new(Exit::MissingTool, format!("cannot run `{}`", cargo().display()))
         .with_source(error)
         .with_hint("install Rust from https://rustup.rs, or name cargo in CARGO")

@@ -6,6 +6,7 @@
 //! prefix = "/api"               # before every path
 //! trailing-slash = "distinct"   # or "match": /products/ is the same as /products
 //! watch = false                 # swap a component when its file changes
+//! access-log = false            # log each request
 //! trusted-proxies = ["10.0.0.0/8"] # `Forwarded` and `X-Forwarded-…` of these addresses are believed; default: none
 //!
 //! [[module]]                    # routes are listed in the order of the modules
@@ -114,6 +115,11 @@ use crate::exit::Exit;
 /// The file that `serve` and `routes` read by default.
 pub(crate) const FILE_NAME: &str = "pointwork.toml";
 
+const NO_FILE: &str = "\
+`pointwork new NAME` creates a project with one
+`--config FILE` names the configuration of another folder
+a component on the command line needs none: `pointwork serve shop.wasm`";
+
 /// A configuration with its paths resolved. `None` is the runtime's default.
 #[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
@@ -124,6 +130,9 @@ pub(crate) struct Config {
     /// The content of the file.
     #[serde(skip)]
     pub(crate) text: String,
+    /// Whether replies show crashes, and crashes have no further consequence: `pointwork dev`.
+    #[serde(skip)]
+    pub(crate) development: bool,
     pub(crate) listen: Option<Listen>,
     pub(crate) adapter: Option<Adapter>,
     /// The global prefix, as written (spec G1).
@@ -132,6 +141,8 @@ pub(crate) struct Config {
     pub(crate) trailing_slash: Option<TrailingSlash>,
     /// Whether components are swapped when their files change (spec S3).
     pub(crate) watch: bool,
+    /// Whether each request is logged.
+    pub(crate) access_log: bool,
     /// The networks of the proxies that are believed (spec H9).
     pub(crate) trusted_proxies: Vec<Network>,
     /// The modules, in their order (spec D9).
@@ -214,14 +225,15 @@ impl Config {
         let file = path.unwrap_or(Path::new(FILE_NAME));
         let text = std::fs::read_to_string(file).map_err(|error| {
             let missing = error.kind() == std::io::ErrorKind::NotFound;
-            let error = Error::new(
+            let unreadable = Error::new(
                 Exit::Config,
                 format!("cannot read the configuration `{}`", file.display()),
-            )
-            .with_source(error);
+            );
             match path {
-                None if missing => error.with_hint("name a file with `--config FILE`, or name the components"),
-                _ => error,
+                None if missing => {
+                    Error::new(Exit::Config, format!("there is no `{FILE_NAME}` in this folder")).with_hint(NO_FILE)
+                }
+                _ => unreadable.with_source(error),
             }
         })?;
         Self::parse(&text, file)

@@ -13,7 +13,20 @@ const KEYWORDS: &[&str] = &[
     "move", "mut", "override", "priv", "pub", "ref", "return", "self", "static", "struct", "super", "trait", "true",
     "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
 ];
-const CRATES: &[&str] = &["alloc", "core", "pointwork-guest", "proc-macro", "std", "test"];
+const CRATES: &[&str] = &[
+    "alloc",
+    "anyhow",
+    "axum",
+    "core",
+    "pointwork",
+    "proc-macro",
+    "serde",
+    "serde-json",
+    "std",
+    "test",
+    "tokio",
+    "tower",
+];
 const BUILD_FOLDERS: &[&str] = &["build", "deps", "examples", "incremental"];
 const DEVICES: &[&str] = &[
     "aux", "con", "nul", "prn", "com1", "com2", "com3", "com4", "com5", "com6", "com7", "com8", "com9", "lpt1", "lpt2",
@@ -46,6 +59,9 @@ pub(super) fn check(name: &str) -> Result<(), String> {
     if name.len() > 64 {
         return Err("is longer than 64 characters".to_owned());
     }
+    if lower.starts_with("pointwork-") {
+        return Err("begins with `pointwork-`, as the crates of Pointwork do".to_owned());
+    }
     match RESERVED.iter().find(|(names, _)| names.contains(&lower.as_str())) {
         Some((_, reason)) => Err((*reason).to_owned()),
         None => Ok(()),
@@ -66,6 +82,7 @@ pub(super) fn suggestion(name: &str) -> Option<String> {
     let near = near
         .trim_start_matches(|c: char| !c.is_ascii_alphabetic())
         .trim_end_matches(['-', '_']);
+    let near = near.strip_prefix("pointwork-").unwrap_or(near);
     [near.to_owned(), format!("{near}-api")]
         .into_iter()
         .find(|near| check(near).is_ok())
@@ -93,7 +110,11 @@ mod tests {
             ("läden", "contains `ä`"),
             ("match", "keyword of Rust"),
             ("std", "crate"),
-            ("pointwork-guest", "crate"),
+            ("pointwork", "crate"),
+            ("pointwork-guest", "crates of Pointwork"),
+            ("pointwork_guest_macros", "crates of Pointwork"),
+            ("pointwork-events", "crates of Pointwork"),
+            ("serde_json", "crate"),
             ("deps", "target directory"),
             ("NUL", "device"),
             ("com1", "device"),
@@ -110,6 +131,7 @@ mod tests {
             ("2shop", Some("shop")),
             ("match", Some("match-api")),
             ("a/b", Some("a-b")),
+            ("pointwork-shop", Some("shop")),
             ("42", None),
             ("", None),
         ] {

@@ -1,152 +1,152 @@
-//! The source of `pointwork-guest` for a new project.
-//!
-//! A released `pointwork` uses the version that was released with it. One that was built from a checkout uses the SDK of
-//! that checkout, since the two may depend on each other. The path of the running program decides. The program does not
-//! contain the path of the machine that built it, so that a copied binary does not search for folders of another machine.
+//! The SDK of a project: a copy in the project, or the folder of a developer of the SDK.
 
-use std::env;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, OrFailed, Result};
+use crate::ui::{DONE, Terminal, styled};
 
 const PACKAGE: &str = "pointwork-guest";
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The folder of the SDK in a checkout.
-const SDK_FOLDER: &str = "guest/rust";
+/// The folder of the copy in a project.
+const VENDORED: &str = "vendor/pointwork-guest";
 
-/// The source of `pointwork-guest`.
+/// The copy: paths and texts, packed by `build.rs`.
+const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/sdk.rs"));
+const README: &str = include_str!("template/vendor.md.in");
+
+/// The source of `pointwork-guest` for a new project.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum SdkSource {
-    /// The registry, in this version.
-    Version(&'static str),
-    /// A folder, absolute.
-    Path(PathBuf),
+pub(super) enum Sdk {
+    /// A copy in the project, so that it builds on every machine.
+    Vendored,
+    /// A folder elsewhere, absolute.
+    Folder(PathBuf),
 }
 
-impl SdkSource {
-    /// The right-hand side of a dependency line, with an optional feature.
-    pub(super) fn dependency(&self, feature: Option<&str>) -> String {
-        let (key, value) = match self {
-            Self::Version(version) => ("version", (*version).to_owned()),
-            Self::Path(path) => ("path", path.to_string_lossy().into_owned()),
+impl Sdk {
+    /// The folder of the user, else a copy.
+    pub(super) fn of(folder: Option<&Path>) -> Result<Self> {
+        let Some(path) = folder else {
+            return Ok(Self::Vendored);
         };
-        let features = feature
-            .map(|feature| format!(", features = [\"{feature}\"]"))
-            .unwrap_or_default();
-        format!("{{ {key} = {}{features} }}", toml::Value::String(value))
-    }
-}
-
-/// The folder of the user, else the checkout that this program was built in or installed from, else the registry.
-pub(super) fn source(folder: Option<&Path>) -> Result<SdkSource> {
-    if let Some(path) = folder {
         let absolute = path
             .canonicalize()
             .or_failed(format_args!("cannot find the SDK `{}`", path.display()))?;
-        if !is_sdk(&absolute) {
+        if version(&absolute).is_none() {
             return Err(
                 Error::failed(format!("`{}` is not the package `{PACKAGE}`", path.display()))
                     .with_hint("name the folder `guest/rust` of a checkout of Pointwork"),
             );
         }
-        return Ok(SdkSource::Path(absolute));
-    }
-    let program = env::current_exe().and_then(|path| path.canonicalize()).ok();
-    let found = program
-        .as_deref()
-        .and_then(|program| checkout_around(program).or_else(|| installed_from(program)));
-    Ok(found.map_or(SdkSource::Version(env!("CARGO_PKG_VERSION")), SdkSource::Path))
-}
-
-/// The SDK of the checkout whose target directory holds the program.
-fn checkout_around(program: &Path) -> Option<PathBuf> {
-    program
-        .ancestors()
-        .skip(1)
-        .map(|folder| folder.join(SDK_FOLDER))
-        .find(|folder| is_sdk(folder))
-}
-
-/// The SDK of the checkout that `cargo install --path` used. Cargo records it beside the folder of installed programs.
-fn installed_from(program: &Path) -> Option<PathBuf> {
-    let record = std::fs::read_to_string(program.parent()?.parent()?.join(".crates.toml")).ok()?;
-    let package = installed_package(&record, program.file_name()?.to_str()?)?;
-    checkout_around(&package.join("Cargo.toml"))
-}
-
-/// The folder of a package by cargo's record of installed programs: `"name version (source)" = ["program"]`.
-fn installed_package(record: &str, program: &str) -> Option<PathBuf> {
-    let record: toml::Table = record.parse().ok()?;
-    let is_program = |name: &toml::Value| name.as_str() == Some(program);
-    let mut packages = record.get("v1")?.as_table()?.iter();
-    let (package, _) =
-        packages.find(|(_, programs)| programs.as_array().is_some_and(|list| list.iter().any(is_program)))?;
-    let source = package.split_once("(path+file://")?.1.strip_suffix(')')?;
-    // The path of a URL is percent-encoded.
-    let path = percent_encoding::percent_decode_str(source).decode_utf8().ok()?;
-    Some(PathBuf::from(path.into_owned()))
-}
-
-fn is_sdk(folder: &Path) -> bool {
-    let is_named = || {
-        let manifest: toml::Table = std::fs::read_to_string(folder.join("Cargo.toml")).ok()?.parse().ok()?;
-        Some(manifest.get("package")?.get("name")?.as_str()? == PACKAGE)
-    };
-    is_named().unwrap_or(false)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn checkout() -> tempfile::TempDir {
-        let folder = tempfile::tempdir().expect("a directory");
-        std::fs::create_dir_all(folder.path().join(SDK_FOLDER)).expect("created");
-        std::fs::create_dir_all(folder.path().join("target/release")).expect("created");
-        std::fs::write(
-            folder.path().join("guest/rust/Cargo.toml"),
-            "[package]\nname = \"pointwork-guest\"\n",
-        )
-        .expect("written");
-        folder
+        Ok(Self::Folder(absolute))
     }
 
-    #[test]
-    fn program_in_a_checkout_finds_its_sdk() {
-        let folder = checkout();
-        let found = checkout_around(&folder.path().join("target/release/pointwork"));
-        assert_eq!(found, Some(folder.path().join(SDK_FOLDER)));
+    /// Its path in the manifest of a project.
+    pub(super) fn path(&self) -> PathBuf {
+        match self {
+            Self::Vendored => VENDORED.into(),
+            Self::Folder(path) => path.clone(),
+        }
     }
 
-    #[test]
-    fn program_elsewhere_finds_none() {
-        let folder = tempfile::tempdir().expect("a directory");
-        assert_eq!(checkout_around(&folder.path().join("bin/pointwork")), None);
-        assert_eq!(installed_from(&folder.path().join("bin/pointwork")), None);
+    /// The root of the checkout that contains it, where the crates of the host are.
+    pub(super) fn checkout(&self) -> Result<PathBuf> {
+        const HINT: &str = "a project with a host is made from a checkout until the crates of Pointwork are released:\n\
+                            pointwork new NAME --template host --sdk-path CHECKOUT/guest/rust";
+        let Self::Folder(folder) = self else {
+            return Err(Error::failed("the template `host` needs `--sdk-path`").with_hint(HINT));
+        };
+        let root = folder.ancestors().nth(2);
+        root.filter(|root| root.join("host/runtime/Cargo.toml").is_file())
+            .map(Path::to_owned)
+            .ok_or_else(|| {
+                Error::failed(format!("`{}` is not in a checkout of Pointwork", folder.display())).with_hint(HINT)
+            })
     }
 
-    #[test]
-    fn program_installed_from_a_checkout_finds_its_sdk() {
-        let folder = checkout();
-        let home = tempfile::tempdir().expect("a directory");
-        let record = format!(
-            "[v1]\n\"ripgrep 14.0.0 (registry+https://github.com/rust-lang/crates.io-index)\" = [\"rg\"]\n\
-             \"pointwork-cli 0.1.0 (path+file://{}/host/cli)\" = [\"pointwork\"]\n",
-            folder.path().display()
+    /// Writes the copy into a project, if it gets one.
+    pub(super) fn write(&self, project: &Path) -> io::Result<()> {
+        match self {
+            Self::Vendored => write(&project.join(VENDORED)),
+            Self::Folder(_) => Ok(()),
+        }
+    }
+}
+
+/// The options of `pointwork vendor`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct VendorArgs {
+    /// Directory of the project
+    #[arg(default_value = ".", value_name = "DIR")]
+    path: PathBuf,
+}
+
+/// Replaces the copy in a project by that of this program, or adds one.
+pub(crate) fn vendor(args: &VendorArgs, terminal: &mut Terminal) -> Result<()> {
+    if !args.path.join("Cargo.toml").is_file() {
+        let message = format!(
+            "`{}` is not a cargo project: expected a Cargo.toml there",
+            args.path.display()
         );
-        std::fs::write(home.path().join(".crates.toml"), record).expect("written");
-        assert_eq!(
-            installed_from(&home.path().join("bin/pointwork")),
-            Some(folder.path().join(SDK_FOLDER))
-        );
+        return Err(Error::failed(message));
     }
+    let place = args.path.join(VENDORED);
+    let before = version(&place);
+    if before.is_none() && place.exists() {
+        let message = format!("`{}` is not the package `{PACKAGE}`", place.display());
+        return Err(Error::failed(message).with_hint("it would be replaced; move it elsewhere first"));
+    }
+    replace(&place).or_failed(format_args!("cannot write `{}`", place.display()))?;
+    terminal.line(format_args!(
+        "{} {PACKAGE} {VERSION} in {}",
+        styled(DONE, "vendored"),
+        place.display()
+    ));
+    match before {
+        Some(before) => terminal.note(format_args!("the copy before was {before}")),
+        None => terminal.note(format_args!(
+            "the manifest of the project needs these lines:\n\n\
+             [workspace]\nexclude = [\"vendor\"]\n\n[dependencies]\n{PACKAGE} = {{ path = \"{VENDORED}\" }}"
+        )),
+    }
+    Ok(())
+}
 
-    #[test]
-    fn dependency_is_one_line_of_toml() {
-        assert_eq!(SdkSource::Version("0.1.0").dependency(None), r#"{ version = "0.1.0" }"#);
-        assert_eq!(
-            SdkSource::Path("/a \"b\"".into()).dependency(Some("testing")),
-            r#"{ path = '/a "b"', features = ["testing"] }"#
-        );
+/// Writes a new copy beside the old one, and then takes its place.
+fn replace(place: &Path) -> io::Result<()> {
+    let parent = place.parent().unwrap_or(place);
+    std::fs::create_dir_all(parent)?;
+    let draft = tempfile::Builder::new().prefix(".pointwork-").tempdir_in(parent)?;
+    let (new, old) = (draft.path().join("new"), draft.path().join("old"));
+    write(&new)?;
+    if place.exists() {
+        std::fs::rename(place, &old)?;
     }
+    std::fs::rename(&new, place).inspect_err(|_| {
+        // The first error is reported.
+        let _ = std::fs::rename(&old, place);
+    })
+}
+
+fn write(folder: &Path) -> io::Result<()> {
+    super::write(&folder.join("README.md"), &README.replace("@VERSION@", VERSION))?;
+    // `cargo fmt --all` formats path dependencies too.
+    super::write(&folder.join("rustfmt.toml"), "disable_all_formatting = true\n")?;
+    FILES
+        .iter()
+        .try_for_each(|(path, text)| super::write(&folder.join(path), text))
+}
+
+/// The version of the SDK in a folder; `None` if it is not the SDK.
+fn version(folder: &Path) -> Option<String> {
+    let manifest: toml::Table = std::fs::read_to_string(folder.join("Cargo.toml")).ok()?.parse().ok()?;
+    let package = manifest.get("package")?;
+    // In a checkout the workspace has the version.
+    let version = package
+        .get("version")
+        .and_then(toml::Value::as_str)
+        .unwrap_or("that of a checkout");
+    (package.get("name")?.as_str()? == PACKAGE).then(|| version.to_owned())
 }

@@ -5,26 +5,30 @@ mod banner;
 mod signals;
 mod watch;
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use pointwork::StateDirectory;
+use pointwork::{App, StateDirectory};
+use pointwork_core::BoxFuture;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Handle};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use self::signals::Signals;
-use self::watch::Watch;
+pub(crate) use self::signals::Signals;
+pub(crate) use self::watch::Watch;
 use crate::app::{self, Loadable};
 use crate::channels::Channels;
 use crate::config::{Adapter, Admin, AdminAddress, Config, Listen, Prefix};
 use crate::error::{Error, OrFailed, Result};
 use crate::exit::Exit;
 use crate::grants::Missing;
-use crate::modules::ModuleArgs;
+use crate::modules::{self, ModuleArgs};
 use crate::ui::Terminal;
 use crate::{keep, options};
 
-const LISTEN: &str = "127.0.0.1:8080";
+/// The default address.
+pub(crate) const LISTEN: &str = "127.0.0.1:8080";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -33,6 +37,7 @@ Examples:
   pointwork serve shop.wasm admin.wasm          two components
   pointwork serve --listen 127.0.0.1:0          on a free port, which the banner shows
   pointwork serve --build                       build the modules first, also those that exist
+  pointwork serve --access-log                  log each request
   pointwork serve --watch                       swap a component when its file changes
   pointwork serve --admin admin.sock            for `pointwork swap`, `modules` and others
   pointwork serve --state /var/lib/shop         start with the versions that were swapped in last
@@ -49,17 +54,8 @@ pub(crate) struct ServeArgs {
     #[command(flatten)]
     modules: ModuleArgs,
 
-    /// Address to listen on, host and port; port 0 takes a free one [default: 127.0.0.1:8080]
-    #[arg(short, long, value_name = "ADDR")]
-    listen: Option<Listen>,
-
-    /// HTTP server to run on [default: hyper]
-    #[arg(short, long, value_enum, value_name = "NAME")]
-    adapter: Option<Adapter>,
-
-    /// Path before that of every route
-    #[arg(long, value_name = "PATH")]
-    prefix: Option<Prefix>,
+    #[command(flatten)]
+    place: PlaceArgs,
 
     /// Swap a component when its file changes
     #[arg(short, long)]
@@ -78,13 +74,40 @@ pub(crate) struct ServeArgs {
     state: Option<PathBuf>,
 }
 
+/// Where a server listens, and with what.
+#[derive(Debug, clap::Args)]
+pub(crate) struct PlaceArgs {
+    /// Address to listen on, host and port; port 0 takes a free one [default: 127.0.0.1:8080]
+    #[arg(short, long, value_name = "ADDR")]
+    listen: Option<Listen>,
+
+    /// HTTP server to run on [default: hyper]
+    #[arg(short, long, value_enum, value_name = "NAME")]
+    adapter: Option<Adapter>,
+
+    /// Path before that of every route
+    #[arg(long, value_name = "PATH")]
+    prefix: Option<Prefix>,
+
+    /// Log each request: method, path, route, status, time and id
+    #[arg(long)]
+    access_log: bool,
+}
+
+impl PlaceArgs {
+    pub(crate) fn apply(&self, config: &mut Config) {
+        config.listen = self.listen.clone().or(config.listen.take());
+        config.adapter = self.adapter.or(config.adapter);
+        config.prefix = self.prefix.clone().or(config.prefix.take());
+        config.access_log |= self.access_log;
+    }
+}
+
 impl ServeArgs {
     /// The configuration, overridden by the command line.
     fn config(&self) -> Result<Config> {
         let mut config = self.modules.config()?;
-        config.listen = self.listen.clone().or(config.listen);
-        config.adapter = self.adapter.or(config.adapter);
-        config.prefix = self.prefix.clone().or(config.prefix);
+        self.place.apply(&mut config);
         config.state = self.state.clone().or(config.state);
         config.watch |= self.watch;
         if let Some(address) = &self.admin {
@@ -110,12 +133,17 @@ pub(crate) fn run(args: &ServeArgs, terminal: &mut Terminal) -> Result<()> {
     let modules = app::prepare(&config, Missing::Create)?;
     let channels = Channels::open(&config)?;
     let state = keep::state(&config)?;
+    run_in_runtime(serve(&config, &modules, &channels, state, terminal))
+}
+
+/// Runs a server to its end.
+pub(crate) fn run_in_runtime(server: impl Future<Output = Result<()>>) -> Result<()> {
     let runtime = Builder::new_multi_thread()
         .enable_all()
         .thread_name("pointwork-server")
         .build()
         .or_failed("cannot start the server's threads")?;
-    let result = runtime.block_on(serve(&config, &modules, &channels, state, terminal));
+    let result = runtime.block_on(server);
     // Tasks that still block had their time.
     runtime.shutdown_background();
     result
@@ -135,49 +163,84 @@ async fn serve(
         app::load_uploaded(&app, config, state).await;
     }
     let listener = listen(config.listen.as_ref()).await?;
-    let address = listener.local_addr().or_failed("cannot read the address")?;
-    let mut signals = Signals::install().or_failed("cannot listen for signals")?;
-    let stop = CancellationToken::new();
-    let adapter = config.adapter.unwrap_or_default();
-    let serve = adapter.connect(&app, options::server(config))?;
-    let mut serving = serve(listener, Box::pin(stop.clone().cancelled_owned()));
-    let admin = admin::start(config, &app, modules, stop.clone()).await?;
+    let signals = Signals::install().or_failed("cannot listen for signals")?;
+    let mut server = Server::new(app.clone(), listener, config, signals)?;
+    server.admin = admin::start(config, &app, modules, server.stop.clone()).await?;
+    modules::explain_no_routes(config, &app, terminal);
+    server.announce(channels, terminal)?;
+    let watching = config.watch.then(|| tokio::spawn(Watch::new(digests).run(app)));
+    server.run(watching).await
+}
 
-    banner::print(adapter, &app, channels, terminal);
-    if let Some(admin) = &admin {
-        terminal.line(format_args!("admin on {}", admin.place));
-    }
-    terminal.line(format_args!("listening on http://{address}"));
-    terminal.finish()?;
+/// A server whose listener is bound. It accepts connections while it runs.
+pub(crate) struct Server {
+    app: App,
+    adapter: Adapter,
+    address: SocketAddr,
+    serving: BoxFuture<'static, ()>,
+    admin: Option<admin::Endpoint>,
+    stop: CancellationToken,
+    signals: Signals,
+}
 
-    let watching = config
-        .watch
-        .then(|| tokio::spawn(Watch::new(modules, digests).run(app.clone())));
-    let name = tokio::select! {
-        () = &mut serving => return Ok(()),
-        name = signals.next() => name,
-    };
-    if let Some(watching) = watching {
-        watching.abort();
+impl Server {
+    /// Connects the application to the adapter of the configuration.
+    pub(crate) fn new(app: App, listener: TcpListener, config: &Config, signals: Signals) -> Result<Self> {
+        let address = listener.local_addr().or_failed("cannot read the address")?;
+        let stop = CancellationToken::new();
+        let adapter = config.adapter.unwrap_or_default();
+        let serve = adapter.connect(&app, options::server(config))?;
+        Ok(Self {
+            serving: serve(listener, Box::pin(stop.clone().cancelled_owned())),
+            app,
+            adapter,
+            address,
+            admin: None,
+            stop,
+            signals,
+        })
     }
-    tracing::info!("{name}: requests in flight come to their end");
-    stop.cancel();
-    let ending = async {
-        serving.await;
-        if let Some(admin) = admin {
-            // The task fails by a panic only, which is printed already.
-            let _ = admin.serving.await;
+
+    /// Prints the banner, which ends with the address.
+    pub(crate) fn announce(&self, channels: &Channels, terminal: &mut Terminal) -> Result<()> {
+        banner::print(self.adapter, &self.app, channels, terminal);
+        if let Some(admin) = &self.admin {
+            terminal.line(format_args!("admin on {}", admin.place));
         }
-        app.close().await;
-        Ok(())
-    };
-    tokio::select! {
-        ended = ending => ended,
-        name = signals.next() => Err(Error::failed(format!("a second signal, {name}, cut the requests in flight"))),
+        terminal.line(format_args!("listening on http://{}", self.address));
+        terminal.finish()
+    }
+
+    /// Serves until a signal, which ends the watching task at once.
+    pub(crate) async fn run(mut self, watching: Option<JoinHandle<()>>) -> Result<()> {
+        let name = tokio::select! {
+            () = &mut self.serving => return Ok(()),
+            name = self.signals.next() => name,
+        };
+        if let Some(watching) = watching {
+            watching.abort();
+        }
+        tracing::info!("{name}: requests in flight come to their end");
+        self.stop.cancel();
+        let ending = async {
+            self.serving.await;
+            if let Some(admin) = self.admin {
+                // The task fails by a panic only, which is printed already.
+                let _ = admin.serving.await;
+            }
+            self.app.close().await;
+            Ok(())
+        };
+        tokio::select! {
+            ended = ending => ended,
+            name = self.signals.next() => {
+                Err(Error::failed(format!("a second signal, {name}, cut the requests in flight")))
+            }
+        }
     }
 }
 
-async fn listen(address: Option<&Listen>) -> Result<TcpListener> {
+pub(crate) async fn listen(address: Option<&Listen>) -> Result<TcpListener> {
     let address = address.map_or(LISTEN, Listen::as_str);
     TcpListener::bind(address).await.map_err(|error| {
         use std::io::ErrorKind;

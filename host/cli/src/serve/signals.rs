@@ -8,7 +8,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::signal::windows::{CtrlC, ctrl_c};
 
 /// SIGINT and SIGTERM (on Windows, Ctrl-C). From the moment it is created they do not end the process by themselves.
-pub(super) struct Signals {
+pub(crate) struct Signals {
     #[cfg(unix)]
     interrupt: Signal,
     #[cfg(unix)]
@@ -19,7 +19,7 @@ pub(super) struct Signals {
 
 impl Signals {
     /// Begins to listen, within a tokio runtime.
-    pub(super) fn install() -> io::Result<Self> {
+    pub(crate) fn install() -> io::Result<Self> {
         Ok(Self {
             #[cfg(unix)]
             interrupt: signal(SignalKind::interrupt())?,
@@ -31,7 +31,7 @@ impl Signals {
     }
 
     /// The name of the next signal. Cancel safe.
-    pub(super) async fn next(&mut self) -> &'static str {
+    pub(crate) async fn next(&mut self) -> &'static str {
         #[cfg(unix)]
         tokio::select! {
             _ = self.interrupt.recv() => "SIGINT",

@@ -209,6 +209,52 @@ fn metrics_routes_and_readiness_are_served() {
 }
 
 #[test]
+fn durations_are_measured_by_route_and_go_on_after_a_swap() {
+    let folder = configured(SOCKET);
+    let server = Server::start(folder.path(), [""; 0]);
+    let counts = |method: &str, route: &str, status: &str| {
+        let metrics = server.admin("GET", "/metrics", b"").body;
+        let labels = format!("{{method=\"{method}\",route=\"{route}\",status=\"{status}\"}} ");
+        let name = format!("pointwork_request_duration_seconds_count{labels}");
+        let count = metrics
+            .lines()
+            .find_map(|line| line.strip_prefix(&name)?.parse::<u64>().ok());
+        count.unwrap_or(0)
+    };
+    assert_eq!(counts("GET", "/version", "2xx"), 0);
+    for _ in 0..3 {
+        assert_eq!(server.get("/version").status, 200);
+    }
+    assert_eq!(server.send("HEAD", "/only/1", None).status, 200);
+    for (method, target, status) in [("GET", "/nothing", 404), ("PURGE", "/version", 405)] {
+        assert_eq!(server.send(method, target, None).status, status);
+    }
+    assert_eq!(counts("GET", "/version", "2xx"), 3);
+    assert_eq!(counts("GET", "/only/1", "2xx"), 1, "a GET route answers HEAD");
+    assert_eq!(counts("ALL", "unmatched", "4xx"), 2);
+
+    assert_eq!(server.admin("PUT", "/modules/shop", &version(2)).status, 200);
+    assert_eq!(server.get("/version").status, 200);
+    assert_eq!(
+        counts("GET", "/version", "2xx"),
+        4,
+        "a route that stays keeps its counts"
+    );
+    assert_eq!(counts("GET", "/only/1", "2xx"), 1, "and so does one that is gone");
+    assert_eq!(server.admin("POST", "/modules/shop/rollback", b"").status, 200);
+    assert_eq!(server.get("/only/1").status, 200);
+    assert_eq!(counts("GET", "/only/1", "2xx"), 2, "it goes on when it is back");
+
+    let metrics = server.admin("GET", "/metrics", b"").body;
+    for line in [
+        "# TYPE pointwork_request_duration_seconds histogram",
+        "pointwork_request_duration_seconds_bucket{le=\"+Inf\",method=\"GET\",route=\"/version\",status=\"2xx\"} 4",
+    ] {
+        assert!(metrics.lines().any(|found| found == line), "{line}\n{metrics}");
+    }
+}
+
+#[test]
 fn socket_is_its_owners_alone_and_gone_with_the_server() {
     let folder = configured(SOCKET);
     let socket = folder.path().join("admin.sock");

@@ -18,16 +18,20 @@ HTTP server you run
 Usage: pointwork [OPTIONS] <COMMAND>
 
 Commands:
-  new       Create a controller project
-  build     Compile a controller project into a component
-  serve     Serve components and channels over HTTP
-  routes    List the routes of components
-  check     Check a component against the contract, and describe it
-  modules   List the modules of a running server
-  swap      Replace or add a module of a running server
-  remove    Remove a module from a running server
-  rollback  Return a module of a running server to its previous version
-  help      Print this message or the help of the given subcommand(s)
+  new          Create a project
+  vendor       Update the copy of the SDK in a project
+  dev          Build and serve a project, and swap its modules as their sources change
+  build        Compile a controller project into a component
+  serve        Serve components and channels over HTTP
+  routes       List the routes of components
+  check        Check a component against the contract, and describe it
+  modules      List the modules of a running server
+  swap         Replace or add a module of a running server
+  remove       Remove a module from a running server
+  rollback     Return a module of a running server to its previous version
+  doctor       Report what is missing for building and serving
+  completions  Print the completion script of a shell
+  help         Print this message or the help of the given subcommand(s)
 
 Options:
       --color <WHEN>  Controls when to use color [default: auto] [possible values: auto, always,

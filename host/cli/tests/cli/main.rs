@@ -1,11 +1,16 @@
 //! The command line as its users run it.
 
+mod access_log;
 #[cfg(unix)]
 mod admin;
 mod banner;
 mod build;
 mod capabilities;
 mod check;
+mod completions;
+#[cfg(unix)]
+mod doctor;
+mod empty;
 mod example;
 mod general;
 #[cfg(unix)]

@@ -1,10 +1,14 @@
 //! `pointwork new`.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
+use serde_json::json;
+use snapbox::cmd::cargo_bin;
 use snapbox::str;
 
-use crate::{folder, pointwork, stderr, write};
+use crate::server::Server;
+use crate::{example, folder, pointwork, stderr, write};
 
 fn sdk() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -13,23 +17,278 @@ fn sdk() -> std::path::PathBuf {
         .expect("the SDK is in the checkout")
 }
 
-#[test]
-fn project_has_all_its_files_and_names() {
-    let folder = folder();
-    pointwork(folder.path())
-        .args(["new", "my-shop"])
-        .assert()
-        .success()
-        .stdout_eq("created my-shop\n");
-    let project = folder.path().join("my-shop");
-    for file in ["Cargo.toml", "src/lib.rs", "pointwork.toml", "README.md", ".gitignore"] {
-        let text = std::fs::read_to_string(project.join(file)).expect(file);
-        for place in ["@NAME@", "@SDK@", "@SDK_TESTING@"] {
-            assert!(!text.contains(place), "{file} has {place}");
+/// The texts below a folder, by path.
+fn texts(folder: &Path) -> BTreeMap<PathBuf, String> {
+    let mut texts = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in std::fs::read_dir(next).expect("a directory") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let text = std::fs::read_to_string(&path).expect("text");
+                texts.insert(path.strip_prefix(folder).expect("below it").to_owned(), text);
+            }
         }
     }
-    let manifest = std::fs::read_to_string(project.join("Cargo.toml")).expect("written");
-    assert!(manifest.contains("name = \"my-shop\""), "{manifest}");
+    texts
+}
+
+#[test]
+fn project_has_all_its_files_and_names() {
+    for template in ["controller", "channel", "both"] {
+        let folder = folder();
+        pointwork(folder.path())
+            .args(["new", "my-shop", "--template", template])
+            .assert()
+            .success()
+            .stdout_eq("created my-shop\n")
+            .stderr_eq("note: next: cd my-shop && pointwork dev\n");
+        let texts = texts(&folder.path().join("my-shop"));
+        for (path, text) in &texts {
+            let place = text
+                .split('@')
+                .skip(1)
+                .step_by(2)
+                .find(|word| word.to_uppercase() == **word);
+            assert!(
+                path.starts_with("vendor") || place.is_none(),
+                "{}: @{place:?}@",
+                path.display()
+            );
+        }
+        assert!(texts[Path::new("README.md")].contains("vendor/pointwork-guest"));
+        assert!(texts[Path::new("pointwork.toml")].contains("name = \"my-shop\""));
+    }
+}
+
+/// What a build needs, unchanged but for the line against lints of later compilers.
+#[test]
+fn copy_of_the_sdk_is_that_of_the_checkout() {
+    let folder = folder();
+    pointwork(folder.path()).args(["new", "shop"]).assert().success();
+    let mut copy = texts(&folder.path().join("shop/vendor/pointwork-guest"));
+    for package in ["", "macros", "events"] {
+        for (path, text) in texts(&sdk().join(package).join("src")) {
+            let path = Path::new(package).join("src").join(path);
+            let copied = copy
+                .remove(&path)
+                .unwrap_or_else(|| panic!("{} is missing", path.display()));
+            let copied = match copied.split_once('\n') {
+                Some((first, rest)) if path.ends_with("lib.rs") && first.starts_with("#![allow(warnings)]") => rest,
+                _ => &copied,
+            };
+            assert!(copied == text, "{} differs", path.display());
+        }
+        let manifest = copy
+            .remove(&Path::new(package).join("Cargo.toml"))
+            .expect("it has a manifest");
+        for word in ["workspace", "lints", "dev-dependencies"] {
+            assert!(!manifest.contains(word), "{word} in:\n{manifest}");
+        }
+    }
+    let rest: Vec<_> = copy.keys().map(|path| path.display().to_string()).collect();
+    assert_eq!(rest, ["LICENSE", "README.md", "rustfmt.toml"]);
+    let version = format!("# pointwork-guest {}\n", env!("CARGO_PKG_VERSION"));
+    assert!(copy[Path::new("README.md")].starts_with(&version));
+}
+
+/// A project at a place that is kept between runs, and so are the products of its builds.
+struct Project {
+    folder: PathBuf,
+}
+
+impl Project {
+    fn new(name: &str, template: &str) -> Self {
+        let parent = Path::new(env!("CARGO_TARGET_TMPDIR")).join("new");
+        std::fs::create_dir_all(&parent).expect("created");
+        let folder = parent.join(name);
+        if folder.exists() {
+            std::fs::remove_dir_all(&folder).expect("removed");
+        }
+        pointwork(&parent)
+            .args(["new", name, "--template", template])
+            .assert()
+            .success();
+        Self { folder }
+    }
+
+    /// Runs a command that succeeds without a warning.
+    fn run(&self, mut command: std::process::Command, arguments: &str) {
+        let output = command
+            .args(arguments.split(' '))
+            .current_dir(&self.folder)
+            .env("CARGO_TARGET_DIR", example::target_dir())
+            .env("CARGO_TERM_COLOR", "never")
+            .output()
+            .expect("it runs");
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arguments}: {text}");
+        assert!(!text.contains("warning"), "{arguments}: {text}");
+    }
+
+    /// Everything that a user does first.
+    fn check(&self, builds: &[&str]) {
+        let cargo = || std::process::Command::new(env!("CARGO"));
+        self.run(cargo(), "fmt --all --check");
+        self.run(cargo(), "build");
+        self.run(cargo(), "test");
+        self.run(cargo(), "clippy --all-targets -- -D warnings");
+        for build in builds {
+            self.run(std::process::Command::new(cargo_bin!("pointwork")), build);
+        }
+    }
+}
+
+#[test]
+fn project_with_a_controller_is_complete() {
+    let project = Project::new("fresh-controller", "controller");
+    // A lint that only a later compiler has.
+    let lib = project.folder.join("vendor/pointwork-guest/src/lib.rs");
+    let text = std::fs::read_to_string(&lib).expect("text");
+    std::fs::write(&lib, format!("{text}\nfn unused() {{}}\n")).expect("written");
+    project.check(&["build"]);
+
+    let server = Server::start(&project.folder, [""; 0]);
+    let greeted = server.get("/greetings/Ada").json();
+    assert_eq!(greeted, json!({"text": "Hello, Ada!", "visits": 0}));
+    server.until(|| server.get("/greetings/Ada").json()["visits"] != 0);
+    assert_eq!(server.send("POST", "/greetings", Some(r#"{"name": " "}"#)).status, 422);
+}
+
+#[test]
+fn project_with_a_channel_is_complete() {
+    let project = Project::new("fresh-channel", "channel");
+    project.check(&["build --target wasm32-wasip2"]);
+    // The grants are enough.
+    let server = Server::start(&project.folder, [""; 0]);
+    assert!(server.banner.contains("visits:of"), "{}", server.banner);
+}
+
+#[test]
+fn project_with_both_is_complete() {
+    let project = Project::new("fresh-both", "both");
+    project.check(&["build controllers", "build channels --target wasm32-wasip2"]);
+    let server = Server::start(&project.folder, [""; 0]);
+    let greeted = server.get("/greetings/Ada").json();
+    assert_eq!(greeted, json!({"text": "Hello, Ada!", "visits": 0}));
+    server.until(|| server.get("/greetings/Ada").json()["visits"] != 0);
+}
+
+/// `.ci/package` compiles it.
+#[test]
+fn project_with_a_host_names_the_crates_of_the_checkout() {
+    let folder = folder();
+    pointwork(folder.path())
+        .args(["new", "shop", "--template", "host", "--sdk-path"])
+        .arg(sdk())
+        .assert()
+        .success();
+    let manifest = std::fs::read_to_string(folder.path().join("shop/Cargo.toml")).expect("written");
+    let root = sdk().join("../..").canonicalize().expect("the checkout");
+    for (name, path) in [("pointwork", "host/runtime"), ("pointwork-axum", "adapters/axum")] {
+        let line = format!("{name} = {{ path = \"{}\" }}", root.join(path).display());
+        assert!(manifest.contains(&line), "{manifest}");
+    }
+    assert!(!folder.path().join("shop/vendor").exists());
+}
+
+#[test]
+fn host_needs_a_checkout() {
+    let folder = folder();
+    pointwork(folder.path())
+        .args(["new", "shop", "--template", "host"])
+        .assert()
+        .code(1)
+        .stdout_eq("")
+        .stderr_eq(str![[r#"
+error: the template `host` needs `--sdk-path`
+hint: a project with a host is made from a checkout until the crates of Pointwork are released:
+      pointwork new NAME --template host --sdk-path CHECKOUT/guest/rust
+
+"#]]);
+    pointwork(folder.path()).args(["new", "other"]).assert().success();
+    let copy = "other/vendor/pointwork-guest";
+    let text = stderr(
+        pointwork(folder.path()).args(["new", "shop", "--template", "host", "--sdk-path", copy]),
+        1,
+    );
+    assert!(text.contains("is not in a checkout of Pointwork"), "{text}");
+    assert!(!folder.path().join("shop").exists());
+}
+
+#[test]
+fn copy_of_the_sdk_is_replaced_as_a_whole() {
+    let folder = folder();
+    pointwork(folder.path()).args(["new", "shop"]).assert().success();
+    let shop = folder.path().join("shop");
+    let before = texts(&shop);
+    let manifest = std::fs::read_to_string(shop.join("vendor/pointwork-guest/Cargo.toml")).expect("text");
+    let version = format!("version = \"{}\"", env!("CARGO_PKG_VERSION"));
+    assert!(manifest.contains(&version), "{manifest}");
+    write(
+        &shop,
+        "vendor/pointwork-guest/Cargo.toml",
+        &manifest.replace(&version, "version = \"0.1.0\""),
+    );
+    write(&shop, "vendor/pointwork-guest/src/old.rs", "");
+    pointwork(folder.path())
+        .args(["vendor", "shop"])
+        .assert()
+        .success()
+        .stdout_eq("vendored pointwork-guest [..] in shop/vendor/pointwork-guest\n")
+        .stderr_eq("note: the copy before was 0.1.0\n");
+    assert!(texts(&shop) == before, "more or less than before");
+}
+
+#[test]
+fn project_without_a_copy_gets_one_and_the_lines_for_it() {
+    let folder = folder();
+    pointwork(folder.path())
+        .args(["new", "shop", "--sdk-path"])
+        .arg(sdk())
+        .assert()
+        .success();
+    pointwork(&folder.path().join("shop"))
+        .arg("vendor")
+        .assert()
+        .success()
+        .stdout_eq("vendored pointwork-guest [..] in ./vendor/pointwork-guest\n")
+        .stderr_eq(str![[r#"
+note: the manifest of the project needs these lines:
+
+      [workspace]
+      exclude = ["vendor"]
+
+      [dependencies]
+      pointwork-guest = { path = "vendor/pointwork-guest" }
+
+"#]]);
+    assert!(folder.path().join("shop/vendor/pointwork-guest/src/lib.rs").is_file());
+}
+
+#[test]
+fn copy_takes_the_place_of_nothing_else() {
+    let folder = folder();
+    pointwork(folder.path())
+        .arg("vendor")
+        .assert()
+        .code(1)
+        .stdout_eq("")
+        .stderr_eq("error: `.` is not a cargo project: expected a Cargo.toml there\n");
+    write(folder.path(), "Cargo.toml", "[workspace]\n");
+    write(folder.path(), "vendor/pointwork-guest/notes.txt", "mine");
+    pointwork(folder.path())
+        .arg("vendor")
+        .assert()
+        .code(1)
+        .stdout_eq("")
+        .stderr_eq(str![[r#"
+error: `./vendor/pointwork-guest` is not the package `pointwork-guest`
+hint: it would be replaced; move it elsewhere first
+
+"#]]);
 }
 
 #[test]
@@ -79,6 +338,100 @@ hint: choose another directory with `--path DIR`
 }
 
 #[test]
+fn file_in_the_way_is_named() {
+    let folder = folder();
+    write(folder.path(), "notes", "mine");
+    for arguments in [&["new", "notes"][..], &["new", "shop", "--path", "notes/shop"]] {
+        pointwork(folder.path())
+            .args(arguments)
+            .assert()
+            .code(1)
+            .stdout_eq("")
+            .stderr_eq(str![[r#"
+error: `notes` is a file
+hint: choose another directory with `--path DIR`
+
+"#]]);
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).expect("there").count(), 1);
+}
+
+#[test]
+fn first_build_without_a_network_says_what_it_needs() {
+    let folder = folder();
+    let offline = |command: snapbox::cmd::Command| {
+        command
+            .env("CARGO_NET_OFFLINE", "true")
+            .env("CARGO_HOME", folder.path().join("empty"))
+    };
+    offline(pointwork(folder.path()))
+        .args(["new", "shop"])
+        .assert()
+        .success();
+    let text = stderr(offline(pointwork(&folder.path().join("shop"))).arg("build"), 1);
+    assert!(text.contains("error: cargo could not build package `shop`"), "{text}");
+    assert!(
+        text.contains("hint: cargo did not find every dependency; the first build needs a network"),
+        "{text}"
+    );
+}
+
+/// `/proc` takes no file, not even from the administrator.
+#[cfg(target_os = "linux")]
+#[test]
+fn directory_that_cannot_be_written_is_named() {
+    let text = stderr(
+        pointwork(folder().path()).args(["new", "shop", "--path", "/proc/shop"]),
+        1,
+    );
+    assert!(
+        text.starts_with("error: cannot write `/proc/shop`\n  caused by: "),
+        "{text}"
+    );
+}
+
+#[test]
+fn member_of_a_workspace_around_it_is_refused_with_the_line_to_add() {
+    let folder = folder();
+    write(
+        folder.path(),
+        "Cargo.toml",
+        "[workspace]\nresolver = \"3\"\nmembers = [\"services/*\"]\n",
+    );
+    pointwork(folder.path())
+        .args(["new", "shop", "--path", "services/shop"])
+        .assert()
+        .code(1)
+        .stdout_eq("")
+        .stderr_eq(str![[r#"
+error: `services/shop` would be a member of the workspace `[..]Cargo.toml`
+  caused by: a project is a workspace of its own
+hint: choose another directory with `--path DIR`, or exclude this one in the workspace:
+
+      [workspace]
+      exclude = ["services/shop"]
+
+"#]]);
+    assert!(!folder.path().join("services").exists());
+
+    let line = "[workspace]\nresolver = \"3\"\nmembers = [\"services/*\"]\nexclude = [\"services/shop\"]\n";
+    write(folder.path(), "Cargo.toml", line);
+    for path in ["services/shop", "tools/shop"] {
+        pointwork(folder.path())
+            .args(["new", "shop", "--path", path])
+            .assert()
+            .success();
+    }
+    let surrounding = std::process::Command::new(env!("CARGO"))
+        .args(["metadata", "--no-deps", "--format-version", "1"])
+        .current_dir(folder.path())
+        .output()
+        .expect("it runs");
+    let errors = String::from_utf8_lossy(&surrounding.stderr);
+    assert!(surrounding.status.success(), "{errors}");
+}
+
+#[test]
 fn empty_directory_and_directory_elsewhere_are_taken() {
     let folder = folder();
     std::fs::create_dir(folder.path().join("shop")).expect("created");
@@ -88,6 +441,10 @@ fn empty_directory_and_directory_elsewhere_are_taken() {
         .assert()
         .success();
     assert!(folder.path().join("services/shop-2/src/lib.rs").is_file());
+    let names = std::fs::read_dir(folder.path()).expect("there");
+    let mut names: Vec<_> = names.map(|entry| entry.expect("an entry").file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["services", "shop"], "nothing else is left");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use pointwork_events::{Event, IoEvent};
+use tracing::Span;
 
 use super::bus::WeakBus;
 use super::chain::Chain;
@@ -36,6 +37,26 @@ impl Caller {
     /// The id of the request that began the chain, if a request did.
     pub fn request_id(&self) -> Option<&RequestId> {
         self.chain.request.as_ref().map(|request| &request.id)
+    }
+
+    /// A span for log lines of whatever runs in this chain: it names the request that began the chain, and its route.
+    ///
+    /// A span costs more than most requests, so it is made where a line is written, not beforehand. It is
+    /// [none](Span::none) where a span of the request or of the event is entered already (the access log,
+    /// [`RouterOptions::access_log`](field@crate::RouterOptions::access_log), or an emitted event), and without a request.
+    pub fn span(&self) -> Span {
+        // The level is that of the rarest line: a filter that drops the span would drop the names from the line.
+        self.chain.request_without_span().map_or_else(Span::none, |request| {
+            tracing::error_span!(
+                "request",
+                request_id = %request.id,
+                method = request.route.method,
+                route = request.route.path,
+                module = request.route.module,
+                controller = request.route.controller,
+                handler = request.route.handler,
+            )
+        })
     }
 
     /// Reports a crash as `server:crashed`, with the request that began the chain (spec E1). When the application is

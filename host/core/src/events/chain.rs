@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use crate::crash::SERVER_CHANNEL;
+use crate::crash::{RequestCrashes, SERVER_CHANNEL};
 use crate::routing::RouteRecord;
 use crate::{Failure, FailureCode, RequestId};
 
@@ -28,6 +28,10 @@ pub(crate) struct RequestOrigin {
     pub(crate) id: RequestId,
     pub(crate) route: Arc<RouteRecord>,
     pub(crate) adapter: Option<&'static str>,
+    /// `None` unless the reply shows them.
+    pub(crate) crashes: Option<Arc<RequestCrashes>>,
+    /// Whether the handler runs in a span of the request.
+    pub(crate) in_span: bool,
 }
 
 #[derive(Debug)]
@@ -110,11 +114,22 @@ impl Chain {
         cancelled || self.deadline.is_some_and(|deadline| deadline <= Instant::now())
     }
 
+    /// The request whose end awaits this chain, unless its handler runs in a span. An emitted event has a span of its own.
+    pub(crate) fn request_without_span(&self) -> Option<&RequestOrigin> {
+        let request = self.request.as_ref().filter(|request| !request.in_span)?;
+        (!self.links().any(|link| link.emitted)).then_some(request)
+    }
+
     /// Whether an event of the server's own led here.
     pub(crate) fn is_of_server(&self) -> bool {
         self.links()
             .filter_map(|link| link.event.split_once(':'))
             .any(|(channel, _)| channel == SERVER_CHANNEL)
+    }
+
+    /// The last event on the way; `None` in the handler of the request.
+    pub(crate) fn event(&self) -> Option<&str> {
+        self.last.as_deref().map(|link| &*link.event)
     }
 
     /// The chain one call further, to a listener of `module`.
@@ -191,6 +206,8 @@ mod tests {
             id: RequestId::of(&http::HeaderMap::new()),
             route,
             adapter: None,
+            crashes: None,
+            in_span: false,
         };
         Chain::of_request(None, origin)
     }

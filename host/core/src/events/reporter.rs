@@ -54,6 +54,9 @@ impl Bus {
             crash.request_id.get_or_insert_with(|| request.id.to_string());
             crash.route.get_or_insert_with(|| request.route.to_string());
             crash.adapter = crash.adapter.or_else(|| request.adapter.map(str::to_owned));
+            if let Some(crashes) = &request.crashes {
+                crashes.add(chain.event(), &crash);
+            }
         }
         if chain.is_of_server() {
             log(&crash);

@@ -10,6 +10,7 @@ use http::uri::Authority;
 use http::{HeaderMap, Method, Response, StatusCode, Version};
 use pointwork_events::{Event, IoEvent};
 use serde::de::DeserializeOwned;
+use tracing::Span;
 
 use super::body::{BodyReader, BodyWriter};
 use super::handler::BodyMode;
@@ -126,6 +127,24 @@ impl Context {
     /// The id under which the request stands in every log line.
     pub fn request_id(&self) -> &RequestId {
         &self.0.arrival.request_id
+    }
+
+    /// A span for the handler's own log lines, which names the request; see [`Caller::span`].
+    ///
+    /// ```
+    /// use pointwork_core::Context;
+    ///
+    /// async fn show(ctx: Context) -> &'static str {
+    ///     tracing::info!(parent: &ctx.span(), "looked up");
+    ///     "tea"
+    /// }
+    /// ```
+    pub fn span(&self) -> Span {
+        if self.0.span.is_none() {
+            self.caller().span()
+        } else {
+            self.0.span.clone()
+        }
     }
 
     /// A request extension by its key.

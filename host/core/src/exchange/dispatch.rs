@@ -18,7 +18,7 @@ use super::finish::finish;
 use super::handler::{Handler, HandlerFuture};
 use super::reply::{Outcome, check_reply, error_reply, failure_reply};
 use super::reply_cell::End;
-use super::state::{Arrival, Exchange, Extensions};
+use super::state::{Arrival, Exchange};
 use crate::crash::panic_message;
 use crate::executor::FOREVER;
 use crate::{BoxFuture, Crash, CrashKind, Executor, Failure};
@@ -41,6 +41,7 @@ impl Future for Responding {
                 dispatch.ended = true;
                 let exchange = &dispatch.exchange;
                 let reply = finish(&exchange.method, &exchange.arrival.request_id, dispatch.conclude(reply));
+                exchange.ended(reply.status());
                 Poll::Ready(reply)
             }
         }
@@ -210,22 +211,31 @@ impl Dispatch {
         self.executor.spawn(Box::pin(rest));
     }
 
-    /// The reply, reported if it is a crash, and logged.
+    /// The reply, with the crashes of the request if it failed by them and they are shown.
+    fn with_crashes(&self, reply: Response<Body>) -> Response<Body> {
+        let Arrival { caller, route, .. } = &self.exchange.arrival;
+        let request = caller
+            .chain
+            .request
+            .as_ref()
+            .filter(|_| reply.status().is_server_error());
+        match request.and_then(|request| request.crashes.as_ref()) {
+            Some(crashes) => reply.map(|body| match body.try_into_bytes() {
+                Ok(bytes) => crashes.shown_in(&bytes, route).map_or(bytes.into(), Body::from),
+                Err(body) => body,
+            }),
+            None => reply,
+        }
+    }
+
+    /// The reply. A crash is reported.
     fn conclude(&self, end: End) -> Response<Body> {
-        let exchange = &*self.exchange;
         let reply = end.unwrap_or_else(|crash| {
             let reply = crash_reply(&crash);
-            report(exchange, crash);
+            report(&self.exchange, crash);
             reply
         });
-        tracing::info!(
-            parent: &exchange.span,
-            status = reply.status().as_u16(),
-            micros = u64::try_from(exchange.arrival.time.elapsed().as_micros()).unwrap_or(u64::MAX),
-            extensions = exchange.extensions.get().map(Extensions::to_line),
-            "replied"
-        );
-        reply
+        self.with_crashes(reply)
     }
 }
 
@@ -245,7 +255,8 @@ impl Drop for Dispatch {
     fn drop(&mut self) {
         if !self.ended {
             self.exchange.reply.close();
-            tracing::debug!(parent: &self.exchange.span, "the client went away before the reply");
+            let request_id = &self.exchange.arrival.request_id;
+            tracing::debug!(%request_id, "the client went away before the reply");
         }
     }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod body;
 pub(crate) mod context;
 mod dispatch;
+pub(crate) mod durations;
 pub(crate) mod finish;
 pub(crate) mod handler;
 pub(crate) mod options;

@@ -24,5 +24,15 @@ limits! {
         /// The networks of the proxies whose `Forwarded`, `X-Forwarded-For` and `X-Forwarded-Proto` are believed; see
         /// [`Peer`](crate::Peer). Default: none.
         trusted_proxies: Vec<IpNet> = Vec::new();
+        /// Whether a reply of 500 or more has the crashes of its request in its body: module, handler or event, message and
+        /// backtrace. It is for development only: a crash tells a client about code and data. The runtime then keeps
+        /// the lines of source files for backtraces, and compiles modules sooner, to slower code. Default: `false`.
+        show_crashes: bool = false;
+        /// Whether each request is logged: a line of the level `info` at its end, within a span around its handler, both with
+        /// the target `pointwork::access`. Such a line takes longer than the routing of a request. Default: `false`.
+        ///
+        /// Without it, the lines of guests and of crashes name their request all the same. A native handler uses
+        /// [`Context::span`](crate::Context::span) for its own.
+        access_log: bool = false;
     }
 }

@@ -12,16 +12,16 @@ use ipnet::IpNet;
 
 use super::body::{Body, BodyError, BodyLimits, Collect};
 use super::dispatch::{Dispatch, Responding};
+use super::durations::{RequestDurations, TableDurations};
 use super::finish::finish;
 use super::handler::{BodyMode, Handler, RequestLimits};
 use super::options::RouterOptions;
 use super::reply::error_reply;
-use super::state::{Arrival, Exchange};
+use super::state::{ACCESS, Arrival, Exchange};
 use crate::events::bus::Bus;
 use crate::events::chain::{Chain, RequestOrigin};
 use crate::routing::{
-    Conflicts, MethodFilter, Owner, Params, Pattern, Refusal, Resolution, RouteEntry, RouteRecord, Shape, ShapeId,
-    Table, guard,
+    Conflicts, MethodFilter, Owner, Params, Pattern, Resolution, RouteEntry, RouteRecord, Shape, ShapeId, Table, guard,
 };
 use crate::{Crash, CrashKind, Executor, RequestId};
 
@@ -48,6 +48,8 @@ pub struct Router {
     shared: Arc<RouterState>,
     adapter: Option<&'static str>,
     body_timeout: Option<Duration>,
+    /// `None` measures nothing.
+    durations: Option<Arc<TableDurations>>,
 }
 
 /// The route of a request, found before the request is answered; see [`Router::claim`].
@@ -108,7 +110,16 @@ impl Router {
             }),
             adapter: None,
             body_timeout: None,
+            durations: None,
         })
+    }
+
+    /// The same router, measuring: it counts its requests among these durations.
+    pub fn measured(&self, durations: &RequestDurations) -> Self {
+        Self {
+            durations: Some(durations.of_table(self.records())),
+            ..self.clone()
+        }
     }
 
     /// The same router for the adapter of that name, which stands in its crashes.
@@ -153,22 +164,27 @@ impl Router {
         hint: Option<ShapeId>,
         request: Request<Body>,
     ) -> impl Future<Output = Response<Body>> + Send + use<> {
+        let arrived = Instant::now();
         let (parts, body) = request.into_parts();
         let id = RequestId::of(&parts.headers);
         if let Err(refusal) = guard::check(&parts) {
-            return Responding::Answer(Some(refuse(&parts, &id, refusal)));
+            let reply = error_reply(refusal.status(), refusal.reason());
+            let mut reply = self.answer(&parts, &id, None, arrived, reply);
+            if parts.version <= Version::HTTP_11 {
+                // Where the refused message ends is uncertain, so nothing after it may be read as another.
+                let close = HeaderValue::from_static("close");
+                reply.headers_mut().insert(header::CONNECTION, close);
+            }
+            return Responding::Answer(Some(reply));
         }
         let (method, path) = (&parts.method, parts.uri.path());
         let reply = match self.shared.table.resolve(hint, method, &parts.uri) {
-            Resolution::Matched { entry, params, .. } => return self.arrive(&entry.target, params, id, parts, body),
-            Resolution::NotFound => {
-                let message = format!("no route for {method} {path}");
-                answer(&parts, &id, StatusCode::NOT_FOUND, &message)
-            }
-            Resolution::BadRequest(bad) => answer(&parts, &id, StatusCode::BAD_REQUEST, &bad.to_string()),
+            Resolution::Matched { route, params, .. } => return self.arrive(route, params, arrived, id, parts, body),
+            Resolution::NotFound => error_reply(StatusCode::NOT_FOUND, &format!("no route for {method} {path}")),
+            Resolution::BadRequest(bad) => error_reply(StatusCode::BAD_REQUEST, &bad.to_string()),
             Resolution::MethodNotAllowed { allow } => {
                 let message = format!("{method} is not allowed for {path}");
-                allowing(answer(&parts, &id, StatusCode::METHOD_NOT_ALLOWED, &message), allow)
+                allowing(error_reply(StatusCode::METHOD_NOT_ALLOWED, &message), allow)
             }
             Resolution::Options { allow } => {
                 let mut reply = Response::new(Body::empty());
@@ -176,7 +192,7 @@ impl Router {
                 allowing(reply, allow)
             }
         };
-        Responding::Answer(Some(finish(method, &id, reply)))
+        Responding::Answer(Some(self.answer(&parts, &id, None, arrived, reply)))
     }
 
     /// The route of a request, for an adapter in front of its user's own routes: `None` unless the guard lets the head pass
@@ -196,22 +212,34 @@ impl Router {
         }
     }
 
-    /// Checks the limits of the route that matched, and begins the exchange with its handler.
-    fn arrive(&self, endpoint: &Endpoint, params: Params, id: RequestId, parts: Parts, body: Body) -> Responding {
-        let RouterState { options, bus, .. } = &*self.shared;
+    /// Checks the limits of the route that matched, by its place in the table, and begins the exchange with its handler.
+    fn arrive(
+        &self,
+        route: usize,
+        params: Params,
+        arrived: Instant,
+        id: RequestId,
+        parts: Parts,
+        body: Body,
+    ) -> Responding {
+        let RouterState {
+            table, options, bus, ..
+        } = &*self.shared;
+        let endpoint = &table.routes()[route].target;
         let limits = &endpoint.limits;
-        let now = Instant::now();
         let time = [options.deadline, limits.deadline].into_iter().flatten().min();
         let origin = RequestOrigin {
             id: id.clone(),
             route: endpoint.record.clone(),
             adapter: self.adapter,
+            crashes: options.show_crashes.then(Arc::default),
+            in_span: options.access_log,
         };
-        let caller = bus.caller_in(Chain::of_request(time.map(|time| now + time), origin));
+        let caller = bus.caller_in(Chain::of_request(time.map(|time| arrived + time), origin));
         if let Err(over) = check_headers(&parts.headers, limits.headers) {
             caller.report(Crash::new(CrashKind::Limit, &*over).at_limit("headers"));
-            let reply = answer(&parts, &id, StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, &over);
-            return Responding::Answer(Some(finish(&parts.method, &id, reply)));
+            let reply = error_reply(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, &over);
+            return Responding::Answer(Some(self.answer(&parts, &id, Some(route), arrived, reply)));
         }
         let body_limits = BodyLimits {
             body: narrower(limits.body, Some(options.body_limit)),
@@ -222,12 +250,12 @@ impl Router {
             Ok(taken) => taken,
             Err(error) => {
                 let failure = body_limits.failed(&error, Some(&caller));
-                let reply = answer(&parts, &id, failure.status(), failure.message());
-                return Responding::Answer(Some(finish(&parts.method, &id, reply)));
+                let reply = error_reply(failure.status(), failure.message());
+                return Responding::Answer(Some(self.answer(&parts, &id, Some(route), arrived, reply)));
             }
         };
         let arrival = Arrival {
-            time: now,
+            time: arrived,
             request_id: id,
             route: endpoint.record.clone(),
             params,
@@ -235,6 +263,11 @@ impl Router {
             body_mode: limits.body_mode,
             body_limits,
             trusted_proxies: self.shared.trusted_proxies.clone(),
+            durations: self
+                .durations
+                .as_ref()
+                .map(|durations| durations.of(Some(route)).clone()),
+            access_log: options.access_log,
             _count: bus.count_request(),
         };
         let exchange = Exchange::new(parts, body, arrival);
@@ -243,6 +276,36 @@ impl Router {
             None => Dispatch::start(exchange, &*endpoint.handler, executor),
             Some(collect) => Dispatch::collect(exchange, collect, endpoint.handler.clone(), executor),
         })
+    }
+
+    /// An answer of the router itself. It is measured and logged like a handler's; `route` is the one that matched.
+    fn answer(
+        &self,
+        parts: &Parts,
+        id: &RequestId,
+        route: Option<usize>,
+        arrived: Instant,
+        reply: Response<Body>,
+    ) -> Response<Body> {
+        let reply = finish(&parts.method, id, reply);
+        let (status, time) = (reply.status(), arrived.elapsed());
+        if let Some(durations) = &self.durations {
+            durations.of(route).count(status, time);
+        }
+        if self.shared.options.access_log {
+            let record = route.map(|route| &self.shared.table.routes()[route].target.record);
+            tracing::info!(
+                target: ACCESS,
+                method = %parts.method,
+                path = parts.uri.path(),
+                request_id = %id,
+                route = record.map(|record| &*record.path),
+                status = status.as_u16(),
+                micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX),
+                "replied"
+            );
+        }
+        reply
     }
 }
 
@@ -255,8 +318,7 @@ impl Claim {
         let (parts, body) = request.into_parts();
         let id = RequestId::of(&parts.headers);
         let Self { router, route, params } = self;
-        let endpoint = &router.shared.table.routes()[route].target;
-        router.arrive(endpoint, params, id, parts, body)
+        router.arrive(route, params, Instant::now(), id, parts, body)
     }
 }
 
@@ -290,26 +352,6 @@ fn check_headers(headers: &HeaderMap, limit: Option<usize>) -> Result<(), String
         return Err(format!("the headers have {size} bytes; at most {limit} are allowed"));
     }
     Ok(())
-}
-
-/// The answer to a head that the guard refuses.
-fn refuse(parts: &Parts, id: &RequestId, refusal: Refusal) -> Response<Body> {
-    let reply = answer(parts, id, refusal.status(), refusal.reason());
-    let mut reply = finish(&parts.method, id, reply);
-    if parts.version <= Version::HTTP_11 {
-        // Where the refused message ends is uncertain, so nothing after it may be read as another.
-        reply
-            .headers_mut()
-            .insert(header::CONNECTION, HeaderValue::from_static("close"));
-    }
-    reply
-}
-
-/// An answer of the router itself; it is logged like a handler's.
-fn answer(parts: &Parts, id: &RequestId, status: StatusCode, message: &str) -> Response<Body> {
-    let (method, path, code) = (&parts.method, parts.uri.path(), status.as_u16());
-    tracing::info!(%method, path, request_id = %id, status = code, "{message}");
-    error_reply(status, message)
 }
 
 fn allowing(mut reply: Response<Body>, allow: HeaderValue) -> Response<Body> {

@@ -5,11 +5,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use http::request::Parts;
-use http::{HeaderMap, Method, Uri, Version};
+use http::{HeaderMap, Method, StatusCode, Uri, Version};
 use ipnet::IpNet;
 use parking_lot::Mutex;
+use tracing::Span;
 
 use super::body::{Body, BodyLimits};
+use super::durations::Histogram;
 use super::handler::BodyMode;
 use super::peer::{Client, Peer};
 use super::reply_cell::ReplyCell;
@@ -17,6 +19,9 @@ use crate::RequestId;
 use crate::events::bus::RequestCount;
 use crate::events::caller::Caller;
 use crate::routing::{Params, RouteRecord};
+
+/// The target of the access log.
+pub(crate) const ACCESS: &str = "pointwork::access";
 
 /// A request whose route has matched, until its reply: made on arrival, in one allocation.
 ///
@@ -30,8 +35,8 @@ pub(crate) struct Exchange {
     /// The other end of the connection, which may be a proxy.
     pub(crate) peer: Peer,
     pub(crate) arrival: Arrival,
-    /// The span of the request's log lines.
-    pub(crate) span: tracing::Span,
+    /// The span of the access log; none if that is off.
+    pub(crate) span: Span,
     pub(crate) reply: ReplyCell,
     /// Most requests set none.
     pub(crate) extensions: OnceLock<Extensions>,
@@ -53,6 +58,9 @@ pub(crate) struct Arrival {
     pub(crate) body_limits: BodyLimits,
     /// `None` for none.
     pub(crate) trusted_proxies: Option<Arc<[IpNet]>>,
+    /// `None` on a router that measures nothing.
+    pub(crate) durations: Option<Arc<Histogram>>,
+    pub(crate) access_log: bool,
     pub(crate) _count: RequestCount,
 }
 
@@ -60,16 +68,21 @@ impl Exchange {
     /// An exchange with one holder, whom [`ReplyCell`] waits for.
     pub(crate) fn new(parts: Parts, body: Option<Body>, arrival: Arrival) -> Arc<Self> {
         let route = &arrival.route;
-        let span = tracing::info_span!(
-            "request",
-            method = %parts.method,
-            path = parts.uri.path(),
-            request_id = %arrival.request_id,
-            route = route.path,
-            module = route.module,
-            controller = route.controller,
-            handler = route.handler,
-        );
+        let span = if arrival.access_log {
+            tracing::info_span!(
+                target: ACCESS,
+                "request",
+                method = %parts.method,
+                path = parts.uri.path(),
+                request_id = %arrival.request_id,
+                route = route.path,
+                module = route.module,
+                controller = route.controller,
+                handler = route.handler,
+            )
+        } else {
+            Span::none()
+        };
         let set_by_middleware = parts.extensions.get::<Extensions>().cloned();
         Arc::new(Self {
             method: parts.method,
@@ -85,6 +98,24 @@ impl Exchange {
             body: Mutex::new(body),
             holders: AtomicUsize::new(1),
         })
+    }
+
+    /// The request has its reply, or the head of it.
+    pub(crate) fn ended(&self, status: StatusCode) {
+        let time = self.arrival.time.elapsed();
+        if let Some(durations) = &self.arrival.durations {
+            durations.count(status, time);
+        }
+        if self.arrival.access_log {
+            tracing::info!(
+                target: ACCESS,
+                parent: &self.span,
+                status = status.as_u16(),
+                micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX),
+                extensions = self.extensions.get().map(Extensions::to_line),
+                "replied"
+            );
+        }
     }
 
     /// The client of the request, by its peer and the proxies that are trusted.

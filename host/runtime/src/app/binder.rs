@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use pointwork_core::adapter::AdapterState;
 use pointwork_core::routing::{Conflicts, MethodFilter, Pattern, PatternError};
-use pointwork_core::{Bus, Executor, Handler, Origin, Route, RouteRecord, Router, RouterOptions, Staged, Transport};
+use pointwork_core::{
+    Bus, Executor, Handler, Origin, RequestDurations, Route, RouteRecord, Router, RouterOptions, Staged, Transport,
+};
 
 use crate::app::changes::ChangeKind;
 use crate::app::module::Module;
@@ -65,6 +67,8 @@ pub(crate) struct RouterFactory {
     pub(crate) options: RouterOptions,
     pub(crate) bus: Bus,
     pub(crate) executor: Arc<dyn Executor>,
+    /// The durations of requests, over all tables.
+    pub(crate) durations: RequestDurations,
     /// Answers requests without an adapter; it counts as none.
     pub(crate) in_process: Arc<AdapterState>,
 }
@@ -216,7 +220,8 @@ impl Binder {
         let records = routes.iter().map(|route| route.record.clone()).collect();
         let router = routers
             .router(routes)
-            .or_error(ErrorKind::Refused, "routes are in conflict")?;
+            .or_error(ErrorKind::Refused, "routes are in conflict")?
+            .measured(&routers.durations);
         let stage = |transport: &Arc<dyn Transport>| {
             let name = transport.name();
             let staged = transport.stage(Arc::new(router.for_adapter(name)));

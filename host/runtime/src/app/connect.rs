@@ -59,10 +59,11 @@ impl App {
         }
         if state.records.is_empty() {
             tracing::error!(
+                target: "pointwork::replay",
                 adapter = name,
-                "the route replay to adapter `{name}` is missing: it received no route, and answers 404 until one is \
-                 registered. Likely causes: no module is loaded; a module lists no controllers; a component was built \
-                 against an older version of the WIT package"
+                "adapter `{name}` received no route, and answers 404 until one is registered: the route replay is missing. \
+                 Likely causes: no module is loaded; a module lists no controllers; a component was built against an \
+                 older version of the WIT package"
             );
         }
         drop(state);

@@ -23,7 +23,7 @@ pub(crate) mod status;
 use std::fmt;
 use std::sync::Arc;
 
-use pointwork_core::{Bus, Caller, RouteRecord};
+use pointwork_core::{Bus, Caller, RouteDurations, RouteRecord};
 
 use crate::Error;
 use crate::app::builder::ModuleBuilder;
@@ -36,6 +36,9 @@ use crate::app::state::AppInner;
 use crate::app::status::ModuleStatus;
 
 /// An application: modules, channels and manual routes, served by the adapters that it is connected to.
+///
+/// In a debug build it loads modules slowly, unless the compiler of wasmtime is optimised: see
+/// [Debug builds](crate#debug-builds).
 ///
 /// Cheap to clone; all clones are one application. It serves until it is [closed](Self::close), or the last clone
 /// and the last adapter are dropped.
@@ -139,6 +142,24 @@ impl App {
     /// The number of requests in flight: those that wait for their reply, and those whose context is still held.
     pub fn requests_in_flight(&self) -> usize {
         self.bus().requests()
+    }
+
+    /// The durations of the requests since the application was made, by route and class of status, of all adapters together;
+    /// only those with a request. See [`RequestDurations`](pointwork_core::RequestDurations).
+    ///
+    /// ```
+    /// # use pointwork::{App, Body, Context, http::Request};
+    /// # let app = App::new().unwrap();
+    /// # app.get("/products/:id", |_: Context| async { "tea" }).unwrap();
+    /// # let request = Request::get("/products/1").header("host", "localhost").body(Body::empty()).unwrap();
+    /// # futures_executor::block_on(app.handle(request));
+    /// for durations in app.request_durations() {
+    ///     let count: u64 = durations.counts.iter().sum();
+    ///     assert_eq!((durations.route.as_deref(), durations.status_class, count), (Some("/products/:id"), 2, 1));
+    /// }
+    /// ```
+    pub fn request_durations(&self) -> Vec<RouteDurations> {
+        self.0.routers.durations.snapshot()
     }
 
     /// Every registered route, in the order of registration (spec M3, D9).

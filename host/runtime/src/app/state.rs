@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 use pointwork_core::adapter::AdapterState;
-use pointwork_core::{Bus, Executor, Failure, RouteRecord, ServerOptions};
+use pointwork_core::{Bus, Executor, Failure, RequestDurations, RouteRecord, ServerOptions};
 use tokio::sync::watch;
 
 use super::App;
@@ -44,7 +44,13 @@ impl AppInner {
         let threads = Arc::new(Threads::start()?);
         let executor: Arc<dyn Executor> = threads.clone();
         let compiler = Compiler::new(options.compile, options.cache);
-        let engines = Engines::new(options.limits, options.max_memory, options.max_instances, compiler)?;
+        let engines = Engines::new(
+            options.limits,
+            options.max_memory,
+            options.max_instances,
+            options.router.show_crashes,
+            compiler,
+        )?;
         Ok(Self {
             engines: Arc::new(engines),
             threads,
@@ -52,6 +58,7 @@ impl AppInner {
                 options: options.router,
                 bus: Bus::new(executor.clone(), options.bus),
                 executor,
+                durations: RequestDurations::default(),
                 // No client can be slow.
                 in_process: AdapterState::new("app", ServerOptions::new().body_timeout(None)),
             },

@@ -29,6 +29,7 @@ pub(crate) struct Engines {
     pub(crate) limits: ModuleLimits,
     max_memory: usize,
     max_instances: u32,
+    development: bool,
     pub(crate) compiler: Compiler,
     engines: Mutex<HashMap<CodeSettings, LinkedEngine>>,
     pub(crate) ticker: EpochTicker,
@@ -46,16 +47,27 @@ impl Engines {
         limits: ModuleLimits,
         max_memory: usize,
         max_instances: u32,
+        development: bool,
         compiler: Compiler,
     ) -> Result<Self, Error> {
         Ok(Self {
             limits,
             max_memory,
             max_instances,
+            development,
             compiler,
             engines: Mutex::default(),
             ticker: EpochTicker::start()?,
         })
+    }
+
+    /// The settings of a module's code.
+    pub(crate) fn code(&self, form: Form, stack: usize) -> CodeSettings {
+        CodeSettings {
+            form,
+            stack,
+            development: self.development,
+        }
     }
 
     /// The engine with these settings.

@@ -9,7 +9,6 @@ use wasmtime::component::Component;
 use crate::component::engine::{Engines, LinkedEngine};
 use crate::component::inspect::{Conformance, Form, Inspection, inspect};
 use crate::component::module_pre::ModulePre;
-use crate::component::settings::CodeSettings;
 use crate::guest::GuestSettings;
 use crate::scheduling::metrics::Metrics;
 use crate::scheduling::threads::Threads;
@@ -43,7 +42,7 @@ pub(crate) async fn compile(
         move || {
             let inspection = inspect(&bytes)?;
             let fit = inspection.check()?;
-            let code = CodeSettings { form: fit.form, stack };
+            let code = engines.code(fit.form, stack);
             Ok((inspection, fit, code, engines.of(code)?))
         }
     };
@@ -55,6 +54,7 @@ pub(crate) async fn compile(
         let guest = GuestSettings {
             metrics: Arc::new(Metrics::new(&name, &options.breaker, &options.trial, bus)),
             module: name,
+            traps_at_cpu_limit: code.development,
             shares: fit.form == Form::Asynchronous && limits.in_flight > 1,
             uses_wasi: inspection.foreign_imports().next().is_some(),
             limits,

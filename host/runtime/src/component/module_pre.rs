@@ -43,8 +43,9 @@ impl ModulePre {
         let guest = Guest::new(&self.settings, grants)?;
         let mut store = Store::new(self.instance_pre.engine(), guest);
         store.limiter(|guest| &mut guest.limits);
-        store.epoch_deadline_callback(|_| {
+        store.epoch_deadline_callback(|mut store| {
             slice_used();
+            store.data_mut().use_slice()?;
             Ok(UpdateDeadline::Yield(1))
         });
         store.set_epoch_deadline(1);

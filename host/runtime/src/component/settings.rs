@@ -1,7 +1,7 @@
 //! The settings of an engine that compiled code depends on.
 
 use serde::{Deserialize, Serialize};
-use wasmtime::Config;
+use wasmtime::{Config, OptLevel, WasmBacktraceDetails};
 
 use crate::component::inspect::Form;
 
@@ -14,6 +14,8 @@ pub(crate) struct CodeSettings {
     pub(crate) form: Form,
     /// The stack of a call, in bytes.
     pub(crate) stack: usize,
+    /// Whether backtraces have the lines of source files, and compiling matters more than speed.
+    pub(crate) development: bool,
 }
 
 impl CodeSettings {
@@ -27,6 +29,11 @@ impl CodeSettings {
             .epoch_interruption(true)
             .max_wasm_stack(self.stack)
             .async_stack_size(self.stack.saturating_add(HOST_STACK));
+        if self.development {
+            config
+                .wasm_backtrace_details(WasmBacktraceDetails::Enable)
+                .cranelift_opt_level(OptLevel::None);
+        }
         config
     }
 }

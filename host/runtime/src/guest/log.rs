@@ -5,7 +5,7 @@ use std::fmt::Write;
 use wasmtime::Result;
 use wasmtime::component::{Access, HasSelf};
 
-use super::spans::span;
+use super::spans::line_span;
 use super::{Guest, MAX_LOG_LINE};
 use crate::guest::bindings::{log, types};
 
@@ -28,8 +28,7 @@ impl<T: Send + 'static> log::HostWithStore<T> for HasSelf<Guest> {
         if guest.lines.spend(&guest.module)?.is_some() {
             return Ok(());
         }
-        // Several requests share the instance, and the thread is in the span of none of them.
-        let span = span(&mut access)?;
+        let span = line_span(&mut access)?;
         let _entered = span.enter();
         cut(&mut message);
         let (module, fields) = (&*access.get().module, fields_of(&fields));
@@ -92,12 +91,18 @@ fn story(crash: &log::Crash) -> String {
         if frame.file.is_empty() {
             continue;
         }
-        story.push_str(" (");
+        // Rust's own report of a panic knows the file and no function.
+        let (open, close) = if frame.function.is_empty() {
+            ("", "")
+        } else {
+            (" (", ")")
+        };
+        story.push_str(open);
         push_line(&mut story, &frame.file);
         if frame.line > 0 {
             story.push_str(&format!(":{}", frame.line));
         }
-        story.push(')');
+        story.push_str(close);
     }
     story
 }

@@ -10,12 +10,13 @@ pub(crate) mod limiter;
 mod log;
 pub(crate) mod payload;
 pub(crate) mod reply;
-mod spans;
+pub(crate) mod spans;
 mod wasi;
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use pointwork_core::{Context, Delivery};
+use pointwork_core::{Caller, Context, Delivery};
 use wasmtime::Result;
 use wasmtime::component::ResourceTable;
 
@@ -23,11 +24,12 @@ use crate::Grants;
 use crate::guest::bindings::types;
 use crate::guest::limiter::{Exceeded, Limiter};
 use crate::limits::ModuleLimits;
+use crate::scheduling::meter::SLICE;
 use crate::scheduling::metrics::{Counted, Metrics};
 
 use self::body::{Reader, Writer};
 use self::budget::Budget;
-use self::spans::Spans;
+use self::spans::{CurrentCall, Tasks};
 use self::wasi::Wasi;
 
 /// The longest log line that is taken from a guest, in bytes; the rest is cut off.
@@ -45,7 +47,11 @@ pub(crate) struct Guest {
     _counted: Counted,
     /// The guest's own report of the crash before its trap.
     pub(crate) panic: Option<String>,
-    spans: Spans,
+    call: CurrentCall,
+    tasks: Tasks,
+    /// The time slices until a trap; `None` without one.
+    slices: Option<u64>,
+    cpu: Duration,
 }
 
 /// The settings of every instance of a version of a module.
@@ -60,6 +66,8 @@ pub(crate) struct GuestSettings {
     /// Whether several calls share an instance at a time.
     pub(crate) shares: bool,
     pub(crate) metrics: Arc<Metrics>,
+    /// In development, a guest that loops traps shortly before the meter would end it, since only a trap has a backtrace.
+    pub(crate) traps_at_cpu_limit: bool,
 }
 
 impl Guest {
@@ -70,9 +78,10 @@ impl Guest {
         let calls = if settings.shares { limits.in_flight } else { 1 };
         let calls = u32::try_from(calls).unwrap_or(u32::MAX);
         let lines = Arc::new(Budget::new("log-lines", "lines", limits.log_lines, calls));
+        let call = CurrentCall::default();
         let wasi = settings
             .uses_wasi
-            .then(|| Wasi::new(grants, &settings.module, &lines).map(Box::new));
+            .then(|| Wasi::new(grants, &settings.module, &lines, &call).map(Box::new));
         Ok(Self {
             table: ResourceTable::new(),
             limits: Limiter::new(limits.memory, limits.table_elements),
@@ -82,12 +91,16 @@ impl Guest {
             emits: Budget::new("emits", "events", limits.emits, calls),
             _counted: settings.metrics.instance(),
             panic: None,
-            spans: Spans::default(),
+            call,
+            tasks: Tasks::default(),
+            slices: settings.traps_at_cpu_limit.then_some(u64::MAX),
+            cpu: limits.cpu,
         })
     }
 
-    pub(crate) fn begin_call(&mut self) {
+    pub(crate) fn begin_call(&mut self, caller: &Caller) {
         self.panic = None;
+        self.call.begin(caller);
         self.begin_shared_call();
     }
 
@@ -96,6 +109,26 @@ impl Guest {
         self.limits.begin_call();
         self.lines.begin_call();
         self.emits.begin_call();
+        if let Some(slices) = &mut self.slices {
+            *slices = slices_before(self.cpu);
+        }
+    }
+
+    /// Counts a time slice that the guest used up.
+    ///
+    /// # Errors
+    /// In development, if it was the last one before the limit of processor time.
+    pub(crate) fn use_slice(&mut self) -> Result<(), Exceeded> {
+        let Some(slices) = &mut self.slices else { return Ok(()) };
+        *slices = slices.saturating_sub(1);
+        if *slices > 0 {
+            return Ok(());
+        }
+        Err(Exceeded {
+            limit: "cpu",
+            value: u64::try_from(self.cpu.as_millis()).unwrap_or(u64::MAX),
+            unit: "ms",
+        })
     }
 
     /// The number of contexts, deliveries, readers and writers that it holds.
@@ -115,3 +148,9 @@ impl Guest {
 }
 
 impl types::Host for Guest {}
+
+/// The whole slices in that time, with room for those that the clock rounds.
+fn slices_before(time: Duration) -> u64 {
+    let slices = u64::try_from(time.as_millis() / SLICE.as_millis()).unwrap_or(u64::MAX);
+    (slices - slices / 8).max(1)
+}

@@ -1,45 +1,97 @@
-//! The spans of the calls that share an instance: the thread that polls the instance is in none of them.
+//! The spans of the log lines of an instance. A line stands in a span that names its request; without the access log, the
+//! span is made for the line.
 
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use pointwork_core::Caller;
 use tracing::Span;
 use wasmtime::component::{Access, GuestTaskId, HasSelf};
 use wasmtime::{AsContextMut, Result};
 
 use super::Guest;
 
-/// The span of each call, by the task that runs it. It is empty in an instance of the synchronous form, where the thread is
-/// in the span of the one call.
+/// The call that runs in an instance of the synchronous form, where the thread is in the span that its caller entered.
+#[derive(Clone, Default)]
+pub(super) struct CurrentCall(Arc<Mutex<Option<Caller>>>);
+
+impl CurrentCall {
+    pub(super) fn begin(&self, caller: &Caller) {
+        *self.0.lock() = Some(caller.clone());
+    }
+
+    /// The span for a line.
+    pub(super) fn span(&self) -> Span {
+        self.0.lock().as_ref().map_or_else(Span::none, Caller::span)
+    }
+}
+
+/// The calls that share an instance, by the tasks that run them: the thread that polls the instance is in no span. It is
+/// empty in an instance of the synchronous form.
 #[derive(Default)]
-pub(super) struct Spans(Vec<(GuestTaskId, Span)>);
+pub(super) struct Tasks(Vec<(GuestTaskId, TaskSpan)>);
+
+/// The spans of one of several calls.
+pub(crate) struct TaskSpan {
+    /// The span that its caller entered.
+    entered: Span,
+    caller: Caller,
+}
+
+impl TaskSpan {
+    /// Of a call that is about to be handed to its instance.
+    pub(crate) fn of(caller: &Caller) -> Self {
+        Self {
+            entered: Span::current(),
+            caller: caller.clone(),
+        }
+    }
+
+    /// The span for a line.
+    fn of_line(&self) -> Span {
+        let span = self.entered.in_scope(|| self.caller.span());
+        if span.is_none() { self.entered.clone() } else { span }
+    }
+}
 
 impl Guest {
-    /// A task runs a call beside others. The lines that it logs stand in that span.
-    pub(crate) fn task_started(&mut self, task: GuestTaskId, span: Span) {
-        self.spans.0.push((task, span));
+    /// A task runs a call beside others.
+    pub(crate) fn task_started(&mut self, task: GuestTaskId, span: TaskSpan) {
+        self.tasks.0.push((task, span));
     }
 
     pub(crate) fn task_ended(&mut self, task: GuestTaskId) {
-        self.spans.0.retain(|(running, _)| *running != task);
+        self.tasks.0.retain(|(running, _)| *running != task);
     }
 
-    /// The span of the only call, for a host function that does not know its task; otherwise the span of none.
+    /// The entered span of the only call, for a host function that does not know its task; otherwise the span of none.
     pub(super) fn only_span(&self) -> Span {
-        match &*self.spans.0 {
-            [(_, span)] => span.clone(),
+        match &*self.tasks.0 {
+            [(_, span)] => span.entered.clone(),
             _ => Span::none(),
         }
     }
 }
 
-/// The span of the call that runs, in an instance that several calls share; otherwise the span of none.
+/// The entered span of the call that runs, in an instance that several calls share; otherwise the span of none.
 pub(super) fn span<T: Send + 'static>(access: &mut Access<'_, T, HasSelf<Guest>>) -> Result<Span> {
-    if access.get().spans.0.is_empty() {
-        return Ok(Span::none());
+    Ok(running(access)?.map_or_else(Span::none, |span| span.entered.clone()))
+}
+
+/// The span for a line of the call that runs.
+pub(super) fn line_span<T: Send + 'static>(access: &mut Access<'_, T, HasSelf<Guest>>) -> Result<Span> {
+    if let Some(span) = running(access)? {
+        return Ok(span.of_line());
+    }
+    Ok(access.get().call.span())
+}
+
+fn running<'a, T: Send + 'static>(access: &'a mut Access<'_, T, HasSelf<Guest>>) -> Result<Option<&'a TaskSpan>> {
+    if access.get().tasks.0.is_empty() {
+        return Ok(None);
     }
     // The first task of the stack is the current one, the last one is that of the call.
     let call = access.as_context_mut().async_call_stack()?.last();
-    let mut spans = access.get().spans.0.iter();
-    let span = spans
-        .find(|(task, _)| Some(*task) == call)
-        .map(|(_, span)| span.clone());
-    Ok(span.unwrap_or_else(Span::none))
+    let mut tasks = access.get().tasks.0.iter();
+    Ok(tasks.find(|(task, _)| Some(*task) == call).map(|(_, span)| span))
 }

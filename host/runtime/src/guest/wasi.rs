@@ -16,6 +16,7 @@ use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks, WasiHttpView};
 
 use super::budget::Budget;
+use super::spans::CurrentCall;
 use super::{Guest, MAX_LOG_LINE};
 use crate::grants::{Access, Capability, Grants};
 use crate::guest::limiter::Exceeded;
@@ -33,11 +34,16 @@ impl Wasi {
     ///
     /// # Errors
     /// If a directory cannot be opened.
-    pub(super) fn new(grants: &Arc<Grants>, module: &Arc<str>, lines: &Arc<Budget>) -> wasmtime::Result<Self> {
+    pub(super) fn new(
+        grants: &Arc<Grants>,
+        module: &Arc<str>,
+        lines: &Arc<Budget>,
+        call: &CurrentCall,
+    ) -> wasmtime::Result<Self> {
         let mut builder = WasiCtxBuilder::new();
         if grants.has(Capability::Output) {
-            builder.stdout(Lines::new(module, "stdout", lines));
-            builder.stderr(Lines::new(module, "stderr", lines));
+            builder.stdout(Lines::new(module, "stdout", lines, call));
+            builder.stderr(Lines::new(module, "stderr", lines, call));
         }
         for (name, value) in grants.environment.iter().flatten() {
             builder.env(name, value);
@@ -57,16 +63,20 @@ impl Wasi {
                     ))
                 })?;
         }
+        let current = call.clone();
         let allowed: Arc<[String]> = grants.sockets.iter().flatten().cloned().collect();
         builder
             .allow_udp(false)
             .allow_ip_name_lookup(!allowed.is_empty())
             .allow_tcp(!allowed.is_empty())
-            .socket_addr_check(move |address, purpose| check_socket(allowed.clone(), address, purpose));
+            .socket_addr_check(move |address, purpose| check_socket(allowed.clone(), address, purpose, &current));
         Ok(Self {
             context: builder.build(),
             http: WasiHttpCtx::new(),
-            http_grants: HttpGrants(grants.clone()),
+            http_grants: HttpGrants {
+                grants: grants.clone(),
+                call: call.clone(),
+            },
         })
     }
 }
@@ -96,7 +106,8 @@ impl WasiHttpView for Guest {
 type Allowed = Pin<Box<dyn Future<Output = bool> + Send + Sync>>;
 
 /// Lets a guest connect to the addresses that it was granted. The system binds a local port for it, which is not a listener.
-fn check_socket(allowed: Arc<[String]>, address: SocketAddr, purpose: SocketAddrUse) -> Allowed {
+fn check_socket(allowed: Arc<[String]>, address: SocketAddr, purpose: SocketAddrUse, call: &CurrentCall) -> Allowed {
+    let call = call.clone();
     match purpose {
         SocketAddrUse::TcpBind => Box::pin(async move { address.port() == 0 }),
         SocketAddrUse::TcpConnect => Box::pin(async move {
@@ -106,6 +117,7 @@ fn check_socket(allowed: Arc<[String]>, address: SocketAddr, purpose: SocketAddr
             };
             let allowed = wasmtime_wasi::runtime::spawn_blocking(names).await;
             if !allowed {
+                let _entered = call.span().entered();
                 tracing::warn!(
                     "a connection to `{address}` was denied: the module was not granted it (`sockets = […]`)"
                 );
@@ -118,7 +130,10 @@ fn check_socket(allowed: Arc<[String]>, address: SocketAddr, purpose: SocketAddr
 
 /// Sends requests to the hosts that were granted.
 #[derive(Default)]
-struct HttpGrants(Arc<Grants>);
+struct HttpGrants {
+    grants: Arc<Grants>,
+    call: CurrentCall,
+}
 
 type Answer = Result<
     (
@@ -139,9 +154,10 @@ impl WasiHttpHooks for HttpGrants {
         let default_port = if uri.scheme() == Some(&Scheme::HTTP) { 80 } else { 443 };
         let allowed = uri
             .authority()
-            .is_some_and(|authority| self.0.allows_http(authority, default_port));
+            .is_some_and(|authority| self.grants.allows_http(authority, default_port));
         if !allowed {
             let to = uri.authority().map_or("no host at all", |authority| authority.as_str());
+            let _entered = self.call.span().entered();
             tracing::warn!("a request to `{to}` was denied: the module was not granted it (`http = […]`)");
         }
         Box::new(async move {
@@ -163,15 +179,17 @@ struct LineBuffer {
     module: Arc<str>,
     from: &'static str,
     lines: Arc<Budget>,
+    call: CurrentCall,
     begun: Mutex<Vec<u8>>,
 }
 
 impl Lines {
-    fn new(module: &Arc<str>, from: &'static str, lines: &Arc<Budget>) -> Self {
+    fn new(module: &Arc<str>, from: &'static str, lines: &Arc<Budget>, call: &CurrentCall) -> Self {
         Self(Arc::new(LineBuffer {
             module: module.clone(),
             from,
             lines: lines.clone(),
+            call: call.clone(),
             begun: Mutex::default(),
         }))
     }
@@ -197,6 +215,7 @@ impl LineBuffer {
     }
 
     fn log(&self, line: &[u8]) {
+        let _entered = self.call.span().entered();
         tracing::info!(
             module = &*self.module,
             from = self.from,

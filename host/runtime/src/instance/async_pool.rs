@@ -8,13 +8,13 @@ use parking_lot::Mutex;
 use pointwork_core::{BoxFuture, CrashKind, within};
 use tokio::sync::futures::Notified;
 use tokio::sync::{Notify, mpsc, oneshot};
-use tracing::Span;
 
 use super::async_instance::{GRACE, InstanceState, drive};
 use super::call::{Call, Queued, QueuedCall};
 use super::crashes::{Overload, cpu_exceeded, crash, overloaded, panicked};
 use super::reentrancy::{Idle, InstancePool};
 use crate::component::module_pre::ModulePre;
+use crate::guest::spans::TaskSpan;
 use crate::scheduling::call_history::CallHistory;
 use crate::scheduling::meter::{Metered, run_to_end};
 use crate::scheduling::metrics::Counted;
@@ -135,13 +135,14 @@ impl AsyncPool {
         let mut in_flight = CallInFlight {
             pool: self.clone(),
             instance: instance.clone(),
-            deadline: call.deadline(),
+            deadline: call.caller().deadline(),
             ended: false,
         };
         // An instance that is gone drops the call, and with it the sender.
+        let span = TaskSpan::of(call.caller());
         let _ = instance.queue.send(C::queued(Queued {
             call,
-            span: Span::current(),
+            span,
             output: sender,
         }));
         let output = output.await;

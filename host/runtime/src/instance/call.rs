@@ -1,11 +1,9 @@
 //! The two calls that an instance serves: a request for a handler, and an event for a listener.
 
 use std::sync::Arc;
-use std::time::Instant;
 
-use pointwork_core::{Context, Crash, Delivery, Failure, Outcome, Payload};
+use pointwork_core::{Caller, Context, Crash, Delivery, Failure, Outcome, Payload};
 use tokio::sync::oneshot;
-use tracing::Span;
 use wasmtime::Store;
 use wasmtime::component::{ComponentNamedList, Instance, Lift, Lower, Resource, TypedFunc};
 
@@ -14,6 +12,7 @@ use crate::guest::Guest;
 use crate::guest::bindings::types;
 use crate::guest::payload::payload_in;
 use crate::guest::reply::{failure_in, outcome_in};
+use crate::guest::spans::TaskSpan;
 use crate::scheduling::call_history::CallHistory;
 
 /// One call of an instance, with its arguments.
@@ -35,8 +34,8 @@ pub(crate) trait Call: Sized + Send + 'static {
     /// The history of calls of the same handler or listener.
     fn history(&self) -> &Arc<CallHistory>;
 
-    /// When nobody waits for it any more; `None` if never.
-    fn deadline(&self) -> Option<Instant>;
+    /// The chain that it runs in.
+    fn caller(&self) -> &Caller;
 
     /// The call in the queue of an instance that serves several.
     fn queued(queued: Queued<Self>) -> QueuedCall;
@@ -62,8 +61,7 @@ impl Exports {
 /// A call in the queue of an instance, with the sender of its output.
 pub(crate) struct Queued<C: Call> {
     pub(crate) call: C,
-    /// The span of the request or event.
-    pub(crate) span: Span,
+    pub(crate) span: TaskSpan,
     pub(crate) output: oneshot::Sender<C::Output>,
 }
 
@@ -103,8 +101,8 @@ impl Call for Request {
         &self.history
     }
 
-    fn deadline(&self) -> Option<Instant> {
-        self.context.caller().deadline()
+    fn caller(&self) -> &Caller {
+        self.context.caller()
     }
 
     fn queued(queued: Queued<Self>) -> QueuedCall {
@@ -145,8 +143,8 @@ impl Call for Event {
         &self.history
     }
 
-    fn deadline(&self) -> Option<Instant> {
-        self.delivery.caller().deadline()
+    fn caller(&self) -> &Caller {
+        self.delivery.caller()
     }
 
     fn queued(queued: Queued<Self>) -> QueuedCall {

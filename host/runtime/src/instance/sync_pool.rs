@@ -148,7 +148,7 @@ impl SyncPool {
 impl SyncInstance {
     async fn call<C: Call>(&mut self, call: C) -> wasmtime::Result<C::Results> {
         let Self { store, exports, .. } = self;
-        store.data_mut().begin_call();
+        store.data_mut().begin_call(call.caller());
         store.set_epoch_deadline(1);
         let params = call.lower(store.data_mut())?;
         C::export(exports).call_async(store, params).await

@@ -7,7 +7,9 @@ use std::time::{Duration, SystemTime};
 
 use tempfile::NamedTempFile;
 
-use crate::{Error, ErrorKind};
+use crate::Error;
+#[cfg(unix)]
+use crate::ErrorKind;
 
 /// The prefix of the names of files that are being written.
 const TEMPORARY: &str = ".tmp-";
@@ -19,15 +21,25 @@ pub(super) fn make_directory(path: &Path) -> io::Result<()> {
     }
     let parent = parent(path);
     fs::create_dir_all(parent)?;
-    let mut builder = DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    match builder.create(path) {
+    match private_directory().create(path) {
         Ok(()) => sync(parent),
         // Another process was faster.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
         Err(error) => Err(error),
     }
+}
+
+#[cfg(unix)]
+fn private_directory() -> DirBuilder {
+    let mut builder = DirBuilder::new();
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder
+}
+
+/// Elsewhere, access is up to whoever makes the parent.
+#[cfg(not(unix))]
+fn private_directory() -> DirBuilder {
+    DirBuilder::new()
 }
 
 /// Refuses a file or directory of another user, or with any of the `forbidden` bits in its mode.

@@ -21,6 +21,7 @@ cases![
     a_crash_is_told_with_exception_and_frames: E1;
     fields_of_a_log_line_stay_one_field: H9;
     a_line_of_a_guest_stands_in_the_span_of_its_request: H9;
+    a_line_of_a_native_handler_stands_in_the_span_that_it_takes: H9;
     an_extension_of_the_hosts_is_not_set_by_a_guest: H9;
 ];
 
@@ -226,6 +227,24 @@ async fn a_line_of_a_guest_stands_in_the_span_of_its_request(stage: Stage) -> Re
         live.shutdown().await;
     }
     Ok(())
+}
+
+async fn a_line_of_a_native_handler_stands_in_the_span_that_it_takes(stage: Stage) -> Result<()> {
+    let app = AppSpec::new()
+        .register("GET", "/native", |context: Context| async move {
+            tracing::info!(target: "pointwork::test", parent: &context.span(), "a line of the native handler");
+            context.call_raw("native:hear", Payload::null()).await.map(|_| "heard")
+        })
+        .channel(Home::Native, Channel::new("native").on("hear", Program::new()));
+    let live = stage.start(app).await?;
+    live.send(Request::new("GET", "/native").header("x-request-id", "a-native-line"))
+        .await?;
+    let lines = stage.logs().everywhere();
+    let line = lines
+        .iter()
+        .find(|line| line.text.contains("a line of the native handler"));
+    assert_eq!(line.and_then(|line| line.request.as_deref()), Some("a-native-line"));
+    live.ends_without_a_crash().await
 }
 
 async fn an_extension_of_the_hosts_is_not_set_by_a_guest(stage: Stage) -> Result<()> {

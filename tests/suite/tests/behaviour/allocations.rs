@@ -4,17 +4,22 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Result, ensure};
 use http::{HeaderValue, Request};
-use pointwork::{App, Body, Context, Delivery, Failure, Payload};
+use pointwork::{App, AppOptions, Body, Context, Delivery, Failure, Payload};
 use pointwork_suite::guest::{Controller, Guest, Program};
+use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::{NoSubscriber, with_default};
+use tracing::{Event, Level, Metadata, Subscriber};
 
 use crate::trials;
 
 trials! {
     the_allocations_of_a_request_are_as_counted,
+    a_request_makes_no_span_and_no_line_unless_they_are_wanted,
 }
 
 thread_local! {
@@ -71,8 +76,9 @@ fn allocations(app: &App, path: &str, id: Option<&'static str>) -> Result<usize>
     Ok(least)
 }
 
-async fn the_allocations_of_a_request_are_as_counted() -> Result<()> {
-    let app = App::new()?;
+/// An application with a handler and a module, which listens to `quiet:hear`.
+async fn application(options: AppOptions) -> Result<App> {
+    let app = App::with_options(options)?;
     app.get("/native/:id", |ctx: Context| async move {
         ctx.param("id").map(str::to_owned)
     })?;
@@ -88,6 +94,11 @@ async fn the_allocations_of_a_request_are_as_counted() -> Result<()> {
             .get(":id/call", Program::new().call("quiet:hear")),
     );
     app.module("wasm").bytes(guest.build()).load().await?;
+    Ok(app)
+}
+
+async fn the_allocations_of_a_request_are_as_counted() -> Result<()> {
+    let app = application(AppOptions::new()).await?;
     let mut complaints = Vec::new();
     for (kind, path, expected) in [
         ("no route", "/nowhere", 6),
@@ -104,5 +115,57 @@ async fn the_allocations_of_a_request_are_as_counted() -> Result<()> {
         }
     }
     ensure!(complaints.is_empty(), "{}", complaints.join("; "));
+    Ok(())
+}
+
+/// Takes every span and line of Pointwork, and counts them.
+#[derive(Clone, Default)]
+struct Taking(Arc<AtomicUsize>);
+
+impl Subscriber for Taking {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target().starts_with("pointwork") && *metadata.level() <= Level::INFO
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Id::from_u64(1)
+    }
+
+    fn event(&self, _: &Event<'_>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+async fn a_request_makes_no_span_and_no_line_unless_they_are_wanted() -> Result<()> {
+    for (wanted, of_a_handler, of_none) in [(false, 0, 0), (true, 2, 1)] {
+        let mut options = AppOptions::new();
+        options.router.access_log = wanted;
+        let app = application(options).await?;
+        for (path, expected) in [
+            ("/nowhere", of_none),
+            ("/native/42", of_a_handler),
+            ("/native/42/call", of_a_handler),
+            ("/wasm/42", of_a_handler),
+            ("/wasm/42/call", of_a_handler),
+        ] {
+            let request = Request::get(path).header("host", "test").body(Body::empty())?;
+            let taking = Taking::default();
+            with_default(taking.clone(), || futures_executor::block_on(app.handle(request)));
+            let count = taking.0.load(Ordering::Relaxed);
+            ensure!(
+                count == expected,
+                "{path}, wanted {wanted}: {count}, expected {expected}"
+            );
+        }
+    }
     Ok(())
 }

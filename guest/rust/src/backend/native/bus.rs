@@ -8,11 +8,29 @@ use crate::bindings::types::{Failure, Payload};
 
 type TestListener = Box<dyn Fn(&Payload) -> Result<Payload, Failure>>;
 
-/// The listeners of a test, and the events that the code under test emitted.
+/// The listeners of a test, and the events that the code under test called and emitted.
 #[derive(Default)]
 pub(crate) struct Bus {
     listeners: HashMap<&'static str, TestListener>,
-    emitted: RefCell<Vec<(String, Payload)>>,
+    called: Record,
+    emitted: Record,
+}
+
+/// Events in the order in which they were sent.
+#[derive(Debug, Default)]
+struct Record(RefCell<Vec<(String, Payload)>>);
+
+impl Record {
+    fn add(&self, event: &str, payload: &Payload) {
+        self.0.borrow_mut().push((event.into(), payload.clone()));
+    }
+
+    /// The payloads of all events of that name.
+    fn of(&self, event: &str) -> Vec<Payload> {
+        let all = self.0.borrow();
+        let found = all.iter().filter(|(name, _)| name == event);
+        found.map(|(_, payload)| payload.clone()).collect()
+    }
 }
 
 impl Bus {
@@ -25,6 +43,7 @@ impl Bus {
     }
 
     pub(crate) fn call(&self, event: &str, payload: &Payload) -> Result<Payload, Failure> {
+        self.called.add(event, payload);
         match self.listeners.get(event) {
             Some(listener) => listener(payload),
             None => Err(failed("unknown-event", "the test has no listener for the event")),
@@ -32,14 +51,15 @@ impl Bus {
     }
 
     pub(crate) fn emit(&self, event: &str, payload: &Payload) {
-        self.emitted.borrow_mut().push((event.into(), payload.clone()));
+        self.emitted.add(event, payload);
     }
 
-    /// The payloads of all events of that name, in the order in which they were emitted.
+    pub(crate) fn called(&self, event: &str) -> Vec<Payload> {
+        self.called.of(event)
+    }
+
     pub(crate) fn emitted(&self, event: &str) -> Vec<Payload> {
-        let all = self.emitted.borrow();
-        let found = all.iter().filter(|(name, _)| name == event);
-        found.map(|(_, payload)| payload.clone()).collect()
+        self.emitted.of(event)
     }
 }
 
@@ -47,6 +67,7 @@ impl fmt::Debug for Bus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Bus")
             .field("listeners", &self.listeners.keys())
+            .field("called", &self.called)
             .field("emitted", &self.emitted)
             .finish()
     }

@@ -28,7 +28,7 @@ const QUIET: Duration = Duration::from_millis(300);
 /// The time between two polls.
 const POLL: Duration = Duration::from_secs(5);
 
-pub(super) struct Watch {
+pub(crate) struct Watch {
     modules: Vec<WatchedModule>,
     folders: Folders,
     changed: Arc<Notify>,
@@ -41,9 +41,9 @@ struct WatchedModule {
 }
 
 impl Watch {
-    /// Watches the files of `modules`, whose content had these `digests` when it was loaded.
-    pub(super) fn new(modules: &[Loadable<'_>], digests: Vec<String>) -> Self {
-        let modules = modules.iter().zip(digests).map(|(loadable, digest)| WatchedModule {
+    /// Watches the files of modules, each with the SHA-256 that its content had when it was loaded.
+    pub(crate) fn new(modules: Vec<(&Loadable<'_>, String)>) -> Self {
+        let modules = modules.into_iter().map(|(loadable, digest)| WatchedModule {
             name: loadable.module.name.clone(),
             options: loadable.options.clone(),
             // Events have absolute paths.
@@ -63,7 +63,7 @@ impl Watch {
     ///
     /// # Cancel safety
     /// A swap that is cancelled is either not made, or made in full.
-    pub(super) async fn run(mut self, app: App) {
+    pub(crate) async fn run(mut self, app: App) {
         loop {
             self.folders.watch();
             if self.look(&app).await {

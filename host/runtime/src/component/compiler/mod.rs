@@ -4,6 +4,7 @@ mod artifact;
 mod exit;
 mod process;
 mod protocol;
+mod slow;
 mod thread;
 mod worker;
 
@@ -95,10 +96,12 @@ impl Compiler {
                 permit
             }
         };
+        let (size, start) = (job.component.len(), Instant::now());
         let artifact = match &self.options.worker {
             Some(worker) => process::compile(worker, job, &self.options, permit, threads).await?,
             None => thread::compile(job, self.options.time, permit, threads).await?,
         };
+        slow::explain(size, start.elapsed());
         let engine = engine.clone();
         let load = move || {
             let loaded = artifact.load(&engine);

@@ -100,6 +100,7 @@ mod tests {
         let code = CodeSettings {
             form: Form::Asynchronous,
             stack: 4096,
+            development: false,
         };
         RequestSettings {
             code,

@@ -18,7 +18,11 @@ const STACK: usize = 512 * 1024;
 const FORMS: [Form; 2] = [Form::Synchronous, Form::Asynchronous];
 
 fn settings(form: Form) -> CodeSettings {
-    CodeSettings { form, stack: STACK }
+    CodeSettings {
+        form,
+        stack: STACK,
+        development: false,
+    }
 }
 
 /// A component whose only function returns a number.
@@ -64,7 +68,7 @@ impl Setup {
     }
 
     fn engines(&self) -> Engines {
-        Engines::new(ModuleLimits::new(), 64 * 1024 * 1024, 2, self.compiler()).unwrap()
+        Engines::new(ModuleLimits::new(), 64 * 1024 * 1024, 2, false, self.compiler()).unwrap()
     }
 
     /// Loads a component of the synchronous form.

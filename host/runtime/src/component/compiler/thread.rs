@@ -12,6 +12,7 @@ use crate::{Error, ErrorKind, OrError};
 
 /// The nice value of compiling on Unix: a serving thread that wants the same processor gets about nine times as much of
 /// it.
+#[cfg(unix)]
 pub(super) const NICE: i32 = 10;
 
 /// Compiles on a new thread. Nothing can end the thread, so it keeps its permit until it is done, even if the caller is

@@ -1,0 +1,254 @@
+//! `pointwork dev`: builds modules, serves them, and swaps each one when its sources change.
+
+mod module;
+mod sources;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use pointwork::App;
+use tokio::runtime::Handle;
+
+use self::module::{DevModule, Outcome};
+use self::sources::{Changed, Sources};
+use crate::app::{self, Loadable};
+use crate::channels::Channels;
+use crate::config::Config;
+use crate::error::{Error, OrFailed, Result};
+use crate::exit::Exit;
+use crate::grants::Missing;
+use crate::lint;
+use crate::serve::{self, PlaceArgs, Server, Signals, Watch};
+use crate::ui::Terminal;
+
+const EXAMPLES: &str = "\
+Examples:
+  pointwork dev                                 the modules of pointwork.toml
+  pointwork dev -c shop/pointwork.toml          those of another configuration
+  pointwork dev --listen 127.0.0.1:0            on a free port, which the banner shows
+  pointwork dev --release                       with the optimisation of `pointwork build`
+
+Each module with a `build` in the configuration is built and loaded; it is built and swapped again
+when one of its sources changes. Sources are what the last build read, and every .rs file and
+Cargo.toml of the workspace. Code that does not compile is shown, and the version before serves on.
+A module without a `build` is swapped when its component changes.
+
+A reply of 500 or more contains the crashes of its request: module, handler, message, and the
+backtrace with files and lines. There is no circuit breaker and no trial of new versions. [admin],
+[state] and [cache] of the configuration are not used, and no component is written: this is for
+development; `pointwork serve` is for everything else.";
+
+/// The options of `pointwork dev`.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct DevArgs {
+    /// Configuration [default: pointwork.toml]
+    #[arg(short, long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    #[command(flatten)]
+    place: PlaceArgs,
+
+    /// Build with the profile `release`, which takes longer and serves faster
+    #[arg(long)]
+    release: bool,
+}
+
+impl DevArgs {
+    fn config(&self) -> Result<Config> {
+        let mut config = Config::load(self.config.as_deref())?;
+        self.place.apply(&mut config);
+        config.development = true;
+        config.admin = None;
+        config.state = None;
+        config.cache.enabled = false;
+        if config.modules.iter().all(|module| module.build.is_none()) {
+            let file = config.file.display();
+            let message = format!("no module of `{file}` has a `build`, so that there are no sources to watch");
+            return Err(Error::new(Exit::Config, message).with_hint(
+                "name the cargo package of a module, as in `build = \".\"`; components that change are swapped by \
+                 `pointwork serve --watch`",
+            ));
+        }
+        Ok(config)
+    }
+}
+
+pub(crate) fn run(args: &DevArgs, terminal: &mut Terminal) -> Result<()> {
+    let config = args.config()?;
+    let modules = app::prepare(&config, Missing::Create)?;
+    let channels = Channels::open(&config)?;
+    serve::run_in_runtime(dev(args, &config, &modules, &channels, terminal))
+}
+
+async fn dev(
+    args: &DevArgs,
+    config: &Config,
+    modules: &[Loadable<'_>],
+    channels: &Channels,
+    terminal: &mut Terminal,
+) -> Result<()> {
+    // A port that is taken is better known before a long build. Until the server runs, clients wait.
+    let listener = serve::listen(config.listen.as_ref()).await?;
+    let mut signals = Signals::install().or_failed("cannot listen for signals")?;
+    let app = app::create(config, None)?;
+    channels.bind(&app, &Handle::current())?;
+    let mut workshop = Workshop::new(&app, config, modules, args.release, terminal)?;
+    let mut others = Vec::new();
+    let starting = async {
+        // In the order of the configuration (spec D9).
+        for loadable in modules {
+            match workshop.place(&loadable.module.name) {
+                Some(place) => workshop.start(place).await,
+                None => others.push((loadable, app::load_file(&app, loadable).await?)),
+            }
+        }
+        Ok::<_, Error>(())
+    };
+    tokio::select! {
+        started = starting => started?,
+        _ = signals.next() => return Ok(()),
+    }
+    let server = Server::new(app.clone(), listener, config, signals)?;
+    server.announce(channels, terminal)?;
+    let others = Watch::new(others);
+    let watching = tokio::spawn(async move {
+        tokio::join!(workshop.run(), others.run(app));
+    });
+    server.run(Some(watching)).await
+}
+
+/// The modules that are built from sources.
+struct Workshop {
+    app: App,
+    modules: Vec<DevModule>,
+    sources: Sources,
+    terminal: Terminal,
+}
+
+impl Workshop {
+    fn new(
+        app: &App,
+        config: &Config,
+        modules: &[Loadable<'_>],
+        release: bool,
+        terminal: &mut Terminal,
+    ) -> Result<Self> {
+        let built = modules.iter().filter_map(|loadable| {
+            let package = loadable.module.build.as_deref()?;
+            Some(DevModule::new(loadable, package, release, terminal))
+        });
+        let modules = built.collect::<Result<Vec<_>>>()?;
+        let roots: BTreeSet<PathBuf> = modules.iter().flat_map(DevModule::roots).collect();
+        let configuration = absolute(&config.file);
+        let sources = Sources::new(modules.len(), roots.into_iter().collect(), configuration);
+        Ok(Self {
+            app: app.clone(),
+            modules,
+            sources: sources.or_failed("the sources cannot be watched")?,
+            terminal: Terminal::standard(),
+        })
+    }
+
+    fn place(&self, name: &str) -> Option<usize> {
+        self.modules.iter().position(|module| module.name == name)
+    }
+
+    /// Builds and loads a module. If that fails, it waits for changes, and tries again.
+    async fn start(&mut self, place: usize) {
+        loop {
+            let module = &mut self.modules[place];
+            let (name, package) = (module.name.clone(), module.package().display().to_string());
+            self.terminal
+                .note(format_args!("building module `{name}` from {package}"));
+            match self.update(place).await {
+                Ok(outcome) => return self.warn(outcome),
+                Err(error) => {
+                    self.terminal.error(&error);
+                    self.terminal
+                        .note("waiting for a change; the server starts when every module is loaded");
+                }
+            }
+            let changed = self.sources.changed().await;
+            self.apply(changed).await;
+        }
+    }
+
+    /// Builds and swaps modules as their sources change, for ever.
+    async fn run(mut self) {
+        loop {
+            let changed = self.sources.changed().await;
+            self.apply(changed).await;
+        }
+    }
+
+    /// Updates the modules that are loaded and changed.
+    async fn apply(&mut self, changed: Changed) {
+        let Changed {
+            file,
+            since,
+            modules,
+            settings,
+            configuration,
+        } = changed;
+        let file = shown(&file);
+        if configuration {
+            self.terminal
+                .warning(format_args!("{file} changed; `pointwork dev` reads it when it starts"));
+        }
+        for place in modules {
+            if settings && let Err(error) = self.modules[place].find().await {
+                self.terminal.error(&error);
+                continue;
+            }
+            if !self.modules[place].is_loaded() {
+                continue;
+            }
+            let updated = self.update(place).await;
+            let name = &self.modules[place].name;
+            match updated {
+                Ok(outcome) => {
+                    if let Outcome::Loaded(changes, _) = &outcome {
+                        let seconds = since.elapsed().as_secs_f64();
+                        self.terminal.note(format_args!(
+                            "module `{name}` swapped {seconds:.2} s after {file} changed{changes}"
+                        ));
+                    }
+                    self.warn(outcome);
+                }
+                Err(error) => {
+                    self.terminal.error(&error);
+                    self.terminal
+                        .note(format_args!("the version before of module `{name}` serves on"));
+                }
+            }
+        }
+    }
+
+    /// Warns of mistakes in the code that is loaded, which takes a while.
+    fn warn(&mut self, outcome: Outcome) {
+        if let Outcome::Loaded(_, component) = outcome {
+            let findings = tokio::task::block_in_place(|| lint::findings(&component));
+            findings.print(&mut self.terminal);
+        }
+    }
+
+    async fn update(&mut self, place: usize) -> Result<Outcome> {
+        let module = &mut self.modules[place];
+        let (component, files) = module.build().await?;
+        self.sources.built(place, files);
+        self.sources.add(&module.roots());
+        module.publish(&self.app, component).await
+    }
+}
+
+/// Paths in events are absolute.
+fn absolute(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+/// The path relative to the current directory, if it lies below it.
+fn shown(path: &Path) -> String {
+    let here = std::env::current_dir().unwrap_or_default();
+    path.strip_prefix(here).unwrap_or(path).display().to_string()
+}

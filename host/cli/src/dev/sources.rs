@@ -1,0 +1,301 @@
+//! The sources of modules, watched.
+
+use std::collections::{BTreeSet, HashSet};
+use std::mem;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use notify_debouncer_full::notify::event::ModifyKind;
+use notify_debouncer_full::notify::{
+    self, Config, Event, EventKind, PollWatcher, RecommendedWatcher, RecursiveMode, Watcher,
+};
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+/// The time between the first change and the build: an editor saves a file in several steps, and several files at once.
+/// A change during a build leads to another build, so nothing has to be quiet for longer.
+const SETTLE: Duration = Duration::from_millis(15);
+
+/// The time between two looks at the sources on a system that reports no changes.
+const POLL: Duration = Duration::from_millis(500);
+
+/// Files that decide how every module is built.
+const SETTINGS: &[&str] = &[
+    "Cargo.toml",
+    "Cargo.lock",
+    "config.toml",
+    "rust-toolchain",
+    "rust-toolchain.toml",
+];
+
+/// Directories that hold no sources.
+const OTHERS: &[&str] = &["node_modules", "target"];
+
+pub(super) struct Sources {
+    watcher: Box<dyn Watcher + Send>,
+    /// The directories that are watched.
+    watched: HashSet<PathBuf>,
+    /// The directories whose whole trees are watched.
+    roots: Vec<PathBuf>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    wake: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    /// The files that each module was built from.
+    files: Vec<HashSet<PathBuf>>,
+    configuration: PathBuf,
+    changed: Option<Changed>,
+}
+
+/// The changes since the last build.
+#[derive(Debug)]
+pub(super) struct Changed {
+    /// The file that changed first.
+    pub(super) file: PathBuf,
+    pub(super) since: Instant,
+    /// The modules that need a build, by their places.
+    pub(super) modules: BTreeSet<usize>,
+    /// Whether a Cargo.toml or the like changed.
+    pub(super) settings: bool,
+    pub(super) configuration: bool,
+}
+
+impl Sources {
+    /// Watches the trees of these directories for so many modules. The paths are absolute.
+    pub(super) fn new(modules: usize, roots: Vec<PathBuf>, configuration: PathBuf) -> notify::Result<Self> {
+        let shared = Arc::new(Shared::default());
+        *shared.state.lock() = State {
+            files: vec![HashSet::new(); modules],
+            configuration,
+            changed: None,
+        };
+        let handler = {
+            let shared = shared.clone();
+            move |event: notify::Result<Event>| shared.handle(event)
+        };
+        let watcher: Box<dyn Watcher + Send> = match RecommendedWatcher::new(handler.clone(), Config::default()) {
+            Ok(watcher) => Box::new(watcher),
+            Err(error) => {
+                tracing::warn!("the system does not report changes, sources are polled: {error}");
+                let config = Config::default().with_poll_interval(POLL);
+                Box::new(PollWatcher::new(handler, config)?)
+            }
+        };
+        let mut sources = Self {
+            watcher,
+            watched: HashSet::new(),
+            roots,
+            shared,
+        };
+        sources.watch();
+        Ok(sources)
+    }
+
+    /// Keeps the files that a module was built from. They are watched, wherever they are.
+    pub(super) fn built(&mut self, module: usize, files: Vec<PathBuf>) {
+        self.shared.state.lock().files[module] = files.into_iter().collect();
+        self.watch();
+    }
+
+    /// Watches these trees as well.
+    pub(super) fn add(&mut self, roots: &[PathBuf]) {
+        let new = roots.iter().filter(|root| !self.roots.contains(root));
+        let new: Vec<_> = new.cloned().collect();
+        self.roots.extend(new);
+        self.watch();
+    }
+
+    /// Waits for a change.
+    ///
+    /// # Cancel safety
+    /// No change is lost: the next call has it.
+    pub(super) async fn changed(&mut self) -> Changed {
+        loop {
+            let is_changed = self.shared.state.lock().changed.is_some();
+            if is_changed {
+                tokio::time::sleep(SETTLE).await;
+                // New directories.
+                self.watch();
+                if let Some(changed) = mem::take(&mut self.shared.state.lock().changed) {
+                    return changed;
+                }
+            }
+            self.shared.wake.notified().await;
+        }
+    }
+
+    /// Watches every directory of the trees and of the files that is not watched yet.
+    fn watch(&mut self) {
+        let mut wanted = HashSet::new();
+        for root in &self.roots {
+            add_tree(root, &mut wanted);
+        }
+        {
+            let state = self.shared.state.lock();
+            let files = state.files.iter().flatten().chain([&state.configuration]);
+            wanted.extend(files.filter_map(|file| file.parent()).map(Path::to_owned));
+        }
+        self.watched.retain(|directory| wanted.contains(directory));
+        for directory in wanted {
+            // A directory that was deleted and made again has to be watched anew; one that is watched stays so.
+            match self.watcher.watch(&directory, RecursiveMode::NonRecursive) {
+                Ok(()) => drop(self.watched.insert(directory)),
+                Err(error) if directory.is_dir() => {
+                    if self.watched.insert(directory.clone()) {
+                        let directory = directory.display();
+                        tracing::warn!("`{directory}` cannot be watched, changes there are not seen: {error}");
+                    }
+                }
+                Err(_) => {}
+            }
+        }
+    }
+}
+
+/// Adds a directory and those below it, except for the hidden ones and those with results of a build.
+fn add_tree(directory: &Path, found: &mut HashSet<PathBuf>) {
+    let is_cache = directory.join("CACHEDIR.TAG").exists();
+    if is_cache || !found.insert(directory.to_owned()) {
+        return;
+    }
+    // A directory that cannot be read is reported by cargo, if it matters.
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    for entry in entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if !name.starts_with('.') && !OTHERS.contains(&&*name) || name == ".cargo" {
+            add_tree(&entry.path(), found);
+        }
+    }
+}
+
+impl Shared {
+    fn handle(&self, event: notify::Result<Event>) {
+        let mut state = self.state.lock();
+        match event {
+            // Events are lost: everything may have changed.
+            Err(_) => state.change(Path::new(""), true),
+            Ok(event) if event.need_rescan() => state.change(Path::new(""), true),
+            Ok(event) => {
+                // A directory that was made or moved brings files without events of their own.
+                let arrives = matches!(
+                    event.kind,
+                    EventKind::Create(_) | EventKind::Modify(ModifyKind::Name(_))
+                );
+                if matches!(event.kind, EventKind::Access(_)) {
+                    return;
+                }
+                for path in &event.paths {
+                    state.change(path, arrives && path.is_dir() && !is_other(path));
+                }
+            }
+        }
+        let is_changed = state.changed.is_some();
+        drop(state);
+        if is_changed {
+            self.wake.notify_one();
+        }
+    }
+}
+
+fn is_other(directory: &Path) -> bool {
+    let name = directory.file_name().unwrap_or_default().to_string_lossy();
+    name.starts_with('.') || OTHERS.contains(&&*name)
+}
+
+impl State {
+    /// Notes a change of a path, if it is a source; `is_all` is a change of which more is not known.
+    fn change(&mut self, path: &Path, is_all: bool) {
+        let configuration = path == self.configuration;
+        let settings = path
+            .file_name()
+            .is_some_and(|name| SETTINGS.iter().any(|setting| name == *setting));
+        let known = self.files.iter().enumerate().filter(|(_, files)| files.contains(path));
+        let mut modules: BTreeSet<usize> = known.map(|(module, _)| module).collect();
+        let is_code = path.extension().is_some_and(|extension| extension == "rs");
+        if modules.is_empty() && (is_all || settings || is_code) {
+            modules.extend(0..self.files.len());
+        }
+        if modules.is_empty() && !configuration {
+            return;
+        }
+        let changed = self.changed.get_or_insert_with(|| Changed {
+            file: path.to_owned(),
+            since: Instant::now(),
+            modules: BTreeSet::new(),
+            settings: false,
+            configuration: false,
+        });
+        changed.modules.extend(modules);
+        changed.settings |= settings;
+        changed.configuration |= configuration;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn project() -> (tempfile::TempDir, PathBuf, Sources) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path().canonicalize().expect("it exists");
+        for directory in ["src", "target/debug", ".git"] {
+            std::fs::create_dir_all(root.join(directory)).expect("created");
+        }
+        let sources = Sources::new(2, vec![root.clone()], root.join("pointwork.toml")).expect("it watches");
+        (folder, root, sources)
+    }
+
+    fn write(path: PathBuf) {
+        std::fs::write(path, "changed").expect("written");
+    }
+
+    #[tokio::test]
+    async fn a_source_concerns_the_modules_that_were_built_from_it_and_a_new_one_all() {
+        let (_folder, root, mut sources) = project();
+        sources.built(1, vec![root.join("src/b.rs"), root.join("text.html")]);
+        write(root.join("src/b.rs"));
+        let changed = sources.changed().await;
+        assert_eq!((changed.file, changed.modules), (root.join("src/b.rs"), [1].into()));
+        write(root.join("text.html"));
+        assert_eq!(sources.changed().await.modules, [1].into());
+        write(root.join("src/new.rs"));
+        assert_eq!(sources.changed().await.modules, [0, 1].into());
+        write(root.join("Cargo.toml"));
+        let changed = sources.changed().await;
+        assert!(changed.settings && !changed.configuration, "{changed:?}");
+    }
+
+    #[tokio::test]
+    async fn other_files_wake_nobody() {
+        let (_folder, root, mut sources) = project();
+        for path in ["data.sqlite-wal", "target/debug/a.rs", ".git/a.rs", "src/a.rs.swp"] {
+            write(root.join(path));
+        }
+        write(root.join("pointwork.toml"));
+        let changed = sources.changed().await;
+        assert_eq!(
+            (changed.file, changed.modules),
+            (root.join("pointwork.toml"), [].into())
+        );
+        assert!(changed.configuration);
+    }
+
+    #[tokio::test]
+    async fn files_in_a_new_directory_are_seen() {
+        let (_folder, root, mut sources) = project();
+        std::fs::create_dir(root.join("src/deep")).expect("created");
+        assert_eq!(sources.changed().await.modules, [0, 1].into());
+        write(root.join("src/deep/a.rs"));
+        let changed = sources.changed().await;
+        assert_eq!(changed.file, root.join("src/deep/a.rs"));
+    }
+}
