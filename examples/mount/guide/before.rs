@@ -1,7 +1,5 @@
 //! The application of `docs/mount.md` before Pointwork is mounted: `cargo run -p pointwork-mount-examples --bin guide-before`.
 
-#![allow(clippy::print_stdout, reason = "a program tells its user where it listens")]
-
 use axum::Router;
 use axum::extract::Path;
 use axum::http::StatusCode;
@@ -14,6 +12,7 @@ fn router() -> Router {
         .fallback(async || (StatusCode::NOT_FOUND, "the application has nothing here\n"))
 }
 
+#[allow(clippy::print_stdout, reason = "a program tells its user where it listens")]
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;

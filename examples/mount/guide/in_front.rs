@@ -1,8 +1,6 @@
 //! The application of `docs/mount.md` with Pointwork in front: `cargo run -p pointwork-mount-examples --bin guide-in_front`.
 //! It loads the module of the project `shop` beside the current directory.
 
-#![allow(clippy::print_stdout, reason = "a program tells its user where it listens")]
-
 use axum::Router;
 use axum::extract::Path;
 use axum::http::StatusCode;
@@ -21,6 +19,7 @@ events! {
     Greeted = "db:visits:add": String;
 }
 
+#[allow(clippy::print_stdout, reason = "it shows that the listener runs")]
 async fn pointwork() -> Result<App, pointwork::Error> {
     let app = App::new()?;
     app.channel("db")
@@ -40,6 +39,7 @@ fn router() -> Router {
         .fallback(async || (StatusCode::NOT_FOUND, "the application has nothing here\n"))
 }
 
+#[allow(clippy::print_stdout, reason = "a program tells its user where it listens")]
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let app = pointwork().await?;

@@ -40,6 +40,9 @@ struct Exception {
     reason: &'static str,
 }
 
+/// The reason of many commands.
+const SLOW: &str = "a part of `cargo test --workspace`";
+
 const EXCEPTIONS: &[Exception] = &[
     not_run("README.md", "cargo test --workspace", "this test is a part of it"),
     not_run(
@@ -52,31 +55,29 @@ const EXCEPTIONS: &[Exception] = &[
         " 1 adapter ──► 2 router ──► 3 exchange ──► 4 dispatcher ──► 5 handler ──► 6 guest",
         "a picture",
     ),
-    not_run(
-        "CONTRIBUTING.md",
-        "cargo test -p pointwork-core",
-        "a part of `cargo test --workspace`",
-    ),
-    not_run(
-        "CONTRIBUTING.md",
-        "cargo test -p pointwork-guest --test bindings",
-        "a part of `cargo test --workspace`",
-    ),
+    not_run("CONTRIBUTING.md", "cargo test -p pointwork-core", SLOW),
+    not_run("CONTRIBUTING.md", "cargo test -p pointwork-guest --test bindings", SLOW),
     not_run(
         "CONTRIBUTING.md",
         "cargo test -p pointwork-rules --test structure",
-        "a part of `cargo test --workspace`",
+        SLOW,
     ),
     not_run("CONTRIBUTING.md", "cargo fmt --all", "`.ci/run` begins with it"),
+    not_run("CONTRIBUTING.md", "cargo test --workspace --no-run", SLOW),
     not_run(
         "CONTRIBUTING.md",
-        "cargo test --workspace --no-run",
-        "a part of `cargo test --workspace`",
+        "cargo test --workspace --test behaviour -- hyper::literal_beats_parameter",
+        SLOW,
     ),
     not_run(
         "CONTRIBUTING.md",
-        "cd tests/suite",
-        "the tests below it have names with a hash",
+        "cargo test --workspace --test behaviour -- coverage",
+        SLOW,
+    ),
+    not_run(
+        "CONTRIBUTING.md",
+        "cargo test --workspace --test wire -- actix::streams",
+        SLOW,
     ),
     not_run(
         "docs/start.md",
@@ -147,7 +148,8 @@ fn follow(page: &Page) {
     let mut session = Session::new(page.path, page.begins);
     for block in &blocks {
         println!("-- {}:{} {}", page.path, block.line, block.language);
-        if is_exception(block.text.lines().next().unwrap_or_default()) {
+        let has_commands = ["sh", "console"].contains(&block.language.as_str());
+        if !has_commands && is_exception(block.text.lines().next().unwrap_or_default()) {
             continue;
         }
         let done = match block.language.as_str() {
@@ -177,6 +179,40 @@ fn follow(page: &Page) {
         "{} has no such command or block: {unused:?}",
         page.path
     );
+}
+
+/// Checks that the packages, tests and programs that cargo's commands name exist, in prose too: most are too slow to run.
+#[test]
+fn cargo_commands_name_what_exists() {
+    let metadata = cargo_metadata::MetadataCommand::new()
+        .no_deps()
+        .current_dir(root())
+        .exec()
+        .expect("metadata");
+    let packages = || metadata.packages.iter();
+    let has = |flag: &str, name: &str| match flag {
+        "-p" => packages().any(|package| package.name.as_str() == name),
+        "--test" | "--bin" => packages().any(|package| package.targets.iter().any(|target| target.name == name)),
+        "--manifest-path" => root().join(name).exists(),
+        _ => true,
+    };
+    let mut wrong = Vec::new();
+    for page in PAGES {
+        let text = std::fs::read_to_string(root().join(page.path)).expect(page.path);
+        let commands = text.split(['`', '\n']).filter(|code| code.contains("cargo "));
+        for command in commands {
+            let words: Vec<_> = command.split_whitespace().collect();
+            let pairs = words
+                .windows(2)
+                .filter(|pair| pair[1].chars().all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c)));
+            wrong.extend(
+                pairs
+                    .filter(|pair| !has(pair[0], pair[1]))
+                    .map(|pair| format!("{}: {}", page.path, pair.join(" "))),
+            );
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 /// Whether rustdoc compiles the blocks of a document, as a part of the behaviour suite.

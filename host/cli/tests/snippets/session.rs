@@ -38,6 +38,8 @@ pub(crate) struct Session {
     server: Option<Server>,
     /// The program of the repository that the document showed last, if it is one.
     program: Option<String>,
+    /// Keeps another run of the test out of the folder.
+    _lock: File,
 }
 
 struct Server {
@@ -57,6 +59,9 @@ impl Session {
         env!("CARGO_TARGET_TMPDIR").hash(&mut hasher);
         let name = format!("pointwork-snippets-{:x}", hasher.finish());
         let folder = std::env::temp_dir().join(name).join(page.replace(['/', '.'], "-"));
+        let _ = fs::create_dir_all(&folder);
+        let lock = File::create(folder.with_extension("lock")).expect("created");
+        lock.lock().expect("the test of another run ends");
         let _ = fs::remove_dir_all(&folder);
         let clone = folder.join("pointwork");
         fs::create_dir_all(clone.join("examples")).expect("created");
@@ -81,6 +86,7 @@ impl Session {
             folder,
             server: None,
             program: None,
+            _lock: lock,
         }
     }
 
@@ -299,11 +305,13 @@ impl Session {
         let mut files = Vec::new();
         sources(&self.here, &mut files);
         sources(&root().join("examples"), &mut files);
-        // The code may be indented in the program.
-        let lines = |text: &str| {
-            text.lines()
-                .map(|line| format!("{}\n", line.trim()))
-                .collect::<String>()
+        // The code may be indented in the program, and the lints of the repository do not concern the reader.
+        let lines = |text: &str| -> String {
+            let lines = text
+                .lines()
+                .map(str::trim)
+                .filter(|line| !line.starts_with("#[allow(clippy::"));
+            lines.map(|line| format!("{line}\n")).collect()
         };
         let code = lines(&code.replace(ADDRESS, "127.0.0.1:0"));
         let has_code = |file: &&PathBuf| fs::read_to_string(file).is_ok_and(|text| lines(&text).contains(&code));
@@ -344,18 +352,24 @@ impl Drop for Server {
 
 /// Compares an output with the one of a document, where `…` stands for anything and a digest for any other.
 fn compare(printed: &str, expected: &str) -> Result<(), String> {
-    let lines = expected.lines().map(|line| match line.trim() {
-        "…" => "...\n".to_owned(),
-        _ => format!("{}\n", line.replace('…', "[..]")),
-    });
-    let expected = without_digests(&lines.collect::<String>());
-    let printed = without_digests(printed);
+    let lines = |text: &str| {
+        text.trim_end()
+            .lines()
+            .map(|line| format!("{line}\n"))
+            .collect::<String>()
+    };
+    let any_lines = |line: &str| {
+        if line.trim() == "…" {
+            "...".to_owned()
+        } else {
+            line.replace('…', "[..]")
+        }
+    };
+    let expected: Vec<_> = expected.lines().map(any_lines).collect();
+    let expected = without_digests(&lines(&expected.join("\n")));
+    let printed = without_digests(&lines(printed));
     let assert = Assert::new().palette(Palette::plain());
-    let compared = assert.try_eq(
-        None,
-        format!("{}\n", printed.trim_end()).into_data(),
-        expected.into_data(),
-    );
+    let compared = assert.try_eq(None, printed.into_data(), expected.into_data());
     compared.map_err(|difference| difference.to_string())
 }
 
