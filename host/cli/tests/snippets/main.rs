@@ -40,8 +40,10 @@ struct Exception {
     reason: &'static str,
 }
 
-/// The reason of many commands.
+/// Reasons of several commands.
 const SLOW: &str = "a part of `cargo test --workspace`";
+const RELEASE: &str = "a release; `.ci/package` makes the packages and compiles them";
+const OTHER: &str = "needs C compilers for the other platform";
 
 const EXCEPTIONS: &[Exception] = &[
     not_run("README.md", "cargo test --workspace", "this test is a part of it"),
@@ -78,6 +80,27 @@ const EXCEPTIONS: &[Exception] = &[
         "CONTRIBUTING.md",
         "cargo test --workspace --test wire -- actix::streams",
         SLOW,
+    ),
+    not_run(
+        "CONTRIBUTING.md",
+        "POINTWORK_WRITE_SDK=1 cargo check -p pointwork-cli",
+        RELEASE,
+    ),
+    not_run("CONTRIBUTING.md", "cargo publish --workspace --allow-dirty", RELEASE),
+    not_run(
+        "CONTRIBUTING.md",
+        "rustup target add aarch64-unknown-linux-gnu x86_64-pc-windows-gnu",
+        OTHER,
+    ),
+    not_run(
+        "CONTRIBUTING.md",
+        "cargo check -p pointwork-cli --target aarch64-unknown-linux-gnu",
+        OTHER,
+    ),
+    not_run(
+        "CONTRIBUTING.md",
+        "cargo check -p pointwork-cli --target x86_64-pc-windows-gnu",
+        OTHER,
     ),
     not_run(
         "docs/start.md",
