@@ -1,0 +1,52 @@
+//! The application of `docs/mount.md` with Pointwork below `/api`: `cargo run -p pointwork-mount-examples --bin guide-below`.
+//! It loads the module of the project `shop` beside the current directory.
+
+use axum::Router;
+use axum::extract::Path;
+use axum::http::StatusCode;
+use axum::routing::get;
+use pointwork::App;
+use pointwork::events::events;
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize)]
+struct Visits {
+    visits: u64,
+}
+
+events! {
+    VisitsOf = "db:visits:of": String => Visits;
+    Greeted = "db:visits:add": String;
+}
+
+#[allow(clippy::print_stdout, reason = "it shows that the listener runs")]
+async fn pointwork() -> Result<App, pointwork::Error> {
+    let app = App::new()?;
+    app.channel("db")
+        .on(VisitsOf, async |_name| Visits { visits: 7 })?
+        .on(Greeted, async |name| println!("{name} was greeted"))?;
+    app.module("shop")
+        .file("../shop/target/pointwork/shop.wasm")
+        .load()
+        .await?;
+    Ok(app)
+}
+
+fn router() -> Router {
+    let user = async |Path(name): Path<String>| format!("user {name}\n");
+    Router::new()
+        .route("/users/{name}", get(user))
+        .fallback(async || (StatusCode::NOT_FOUND, "the application has nothing here\n"))
+}
+
+#[allow(clippy::print_stdout, reason = "a program tells its user where it listens")]
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let app = pointwork().await?;
+    let router = router().merge(pointwork_axum::router(&app, "api")?);
+
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    println!("listening on http://{}", listener.local_addr()?);
+    axum::serve(listener, router).await?;
+    Ok(())
+}

@@ -1,0 +1,279 @@
+//! The documents stay true: every snippet in them is compiled, read or run.
+//!
+//! A test follows a document from top to bottom, as a user does, in a folder of its own. The language of a block decides:
+//!
+//! | language | test |
+//! |---|---|
+//! | `sh` | each command is run and has to succeed |
+//! | `console` | the same, and the output is compared; `…` stands for anything, alone on a line for any lines |
+//! | `text` | compared with the new output of the server that runs |
+//! | `diff` | applied to the file that its first line names |
+//! | `toml` | read by cargo if it is a part of a `Cargo.toml`, else by the command |
+//! | `rust` | a doctest of `tests/suite/src/lib.rs`, or found as it stands in a program of `examples` or of the folder |
+//!
+//! Anything else is an error, and so is a block without a language. [`EXCEPTIONS`] lists the commands and blocks that are
+//! not run, each with the reason.
+#![cfg(unix)]
+
+mod markdown;
+mod session;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use crate::session::Session;
+
+/// A document that a test follows.
+struct Page {
+    path: &'static str,
+    /// Where its commands begin: in a clone, or in the folder around one.
+    begins: &'static str,
+}
+
+const CLONE: &str = "pointwork";
+const AROUND: &str = "";
+
+/// A command, or the first line of a block, that is not run, with the reason.
+struct Exception {
+    page: &'static str,
+    text: &'static str,
+    reason: &'static str,
+}
+
+/// Reasons of several commands.
+const SLOW: &str = "a part of `cargo test --workspace`";
+const RELEASE: &str = "a release; `.ci/package` makes the packages and compiles them";
+const OTHER: &str = "needs C compilers for the other platform";
+
+const EXCEPTIONS: &[Exception] = &[
+    not_run("README.md", "cargo test --workspace", "this test is a part of it"),
+    not_run(
+        "ARCHITECTURE.md",
+        "  client ── framework's server ── adapter ── core ──┬── native handler",
+        "a picture",
+    ),
+    not_run(
+        "ARCHITECTURE.md",
+        " 1 adapter ──► 2 router ──► 3 exchange ──► 4 dispatcher ──► 5 handler ──► 6 guest",
+        "a picture",
+    ),
+    not_run("CONTRIBUTING.md", "cargo test -p pointwork-core", SLOW),
+    not_run("CONTRIBUTING.md", "cargo test -p pointwork-guest --test bindings", SLOW),
+    not_run(
+        "CONTRIBUTING.md",
+        "cargo test -p pointwork-rules --test structure",
+        SLOW,
+    ),
+    not_run("CONTRIBUTING.md", "cargo fmt --all", "`.ci/run` begins with it"),
+    not_run("CONTRIBUTING.md", "cargo test --workspace --no-run", SLOW),
+    not_run(
+        "CONTRIBUTING.md",
+        "cargo test --workspace --test behaviour -- hyper::literal_beats_parameter",
+        SLOW,
+    ),
+    not_run(
+        "CONTRIBUTING.md",
+        "cargo test --workspace --test behaviour -- coverage",
+        SLOW,
+    ),
+    not_run(
+        "CONTRIBUTING.md",
+        "cargo test --workspace --test wire -- actix::streams",
+        SLOW,
+    ),
+    not_run(
+        "CONTRIBUTING.md",
+        "POINTWORK_WRITE_SDK=1 cargo check -p pointwork-cli",
+        RELEASE,
+    ),
+    not_run("CONTRIBUTING.md", "cargo publish --workspace --allow-dirty", RELEASE),
+    not_run(
+        "CONTRIBUTING.md",
+        "rustup target add aarch64-unknown-linux-gnu x86_64-pc-windows-gnu",
+        OTHER,
+    ),
+    not_run(
+        "CONTRIBUTING.md",
+        "cargo check -p pointwork-cli --target aarch64-unknown-linux-gnu",
+        OTHER,
+    ),
+    not_run(
+        "CONTRIBUTING.md",
+        "cargo check -p pointwork-cli --target x86_64-pc-windows-gnu",
+        OTHER,
+    ),
+    not_run(
+        "docs/start.md",
+        "git clone https://github.com/pointwork/pointwork",
+        "the folder has a clone",
+    ),
+    not_run(
+        "docs/start.md",
+        "cargo install --path pointwork/host/cli",
+        "cargo built the command for this test",
+    ),
+];
+
+const fn not_run(page: &'static str, text: &'static str, reason: &'static str) -> Exception {
+    Exception { page, text, reason }
+}
+
+/// A test for each document.
+macro_rules! pages {
+    ($($test:ident: $path:literal from $begins:ident),+ $(,)?) => {
+        const PAGES: &[Page] = &[$(Page { path: $path, begins: $begins }),+];
+
+        $(#[test] fn $test() {
+            follow(PAGES.iter().find(|page| page.path == $path).expect("it is in the list"));
+        })+
+    };
+}
+
+pages! {
+    readme: "README.md" from CLONE,
+    architecture: "ARCHITECTURE.md" from CLONE,
+    changelog: "CHANGELOG.md" from CLONE,
+    contributing: "CONTRIBUTING.md" from CLONE,
+    deployment: "docs/deployment.md" from CLONE,
+    limits: "docs/limits.md" from CLONE,
+    mount: "docs/mount.md" from AROUND,
+    sandbox: "docs/sandbox.md" from CLONE,
+    scheduling: "docs/scheduling.md" from CLONE,
+    servers: "docs/servers.md" from CLONE,
+    start: "docs/start.md" from AROUND,
+    products: "examples/products/README.md" from CLONE,
+    results: "tests/bench/RESULTS.md" from CLONE,
+    kept: "tests/guests/kept/README.md" from CLONE,
+    specification: "tests/spec.md" from CLONE,
+}
+
+/// The root of the repository.
+fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.join("../..")
+        .canonicalize()
+        .expect("the command is in the repository")
+}
+
+fn follow(page: &Page) {
+    let text = std::fs::read_to_string(root().join(page.path)).expect(page.path);
+    let blocks = markdown::blocks(&text).unwrap_or_else(|errors| panic!("{}:\n{errors}", page.path));
+    let exceptions = || EXCEPTIONS.iter().filter(|exception| exception.page == page.path);
+    let mut used = BTreeSet::new();
+    let mut is_exception = |text: &str| {
+        let found = exceptions().find(|exception| exception.text == text);
+        if let Some(Exception { text, reason, .. }) = found {
+            println!("not run, {reason}: {text}");
+            used.insert(*text);
+        }
+        found.is_some()
+    };
+    let mut session = Session::new(page.path, page.begins);
+    for block in &blocks {
+        println!("-- {}:{} {}", page.path, block.line, block.language);
+        let has_commands = ["sh", "console"].contains(&block.language.as_str());
+        if !has_commands && is_exception(block.text.lines().next().unwrap_or_default()) {
+            continue;
+        }
+        let done = match block.language.as_str() {
+            "sh" | "console" => block.commands().and_then(|commands| {
+                let mut commands = commands.iter().filter(|command| !is_exception(&command.text));
+                commands.try_for_each(|command| {
+                    session
+                        .run(command)
+                        .map_err(|error| format!("line {}: `{}`: {error}", command.line, command.text))
+                })
+            }),
+            "text" => session.prints(&block.text),
+            "diff" => session.change(&block.text),
+            "toml" => session.read_toml(&block.text),
+            "rust" if is_doctest(page.path) => Ok(()),
+            "rust" => session.show_rust(&block.text),
+            other => Err(format!("no test knows the language `{other}`")),
+        };
+        done.unwrap_or_else(|error| panic!("{}:{}: {error}", page.path, block.line));
+    }
+    let unused: Vec<_> = exceptions()
+        .map(|exception| exception.text)
+        .filter(|text| !used.contains(text))
+        .collect();
+    assert!(
+        unused.is_empty(),
+        "{} has no such command or block: {unused:?}",
+        page.path
+    );
+}
+
+/// Checks that the packages, tests and programs that cargo's commands name exist, in prose too: most are too slow to run.
+#[test]
+fn cargo_commands_name_what_exists() {
+    let metadata = cargo_metadata::MetadataCommand::new()
+        .no_deps()
+        .current_dir(root())
+        .exec()
+        .expect("metadata");
+    let packages = || metadata.packages.iter();
+    let has = |flag: &str, name: &str| match flag {
+        "-p" => packages().any(|package| package.name.as_str() == name),
+        "--test" | "--bin" => packages().any(|package| package.targets.iter().any(|target| target.name == name)),
+        "--manifest-path" => root().join(name).exists(),
+        _ => true,
+    };
+    let mut wrong = Vec::new();
+    for page in PAGES {
+        let text = std::fs::read_to_string(root().join(page.path)).expect(page.path);
+        let commands = text.split(['`', '\n']).filter(|code| code.contains("cargo "));
+        for command in commands {
+            let words: Vec<_> = command.split_whitespace().collect();
+            let pairs = words
+                .windows(2)
+                .filter(|pair| pair[1].chars().all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c)));
+            wrong.extend(
+                pairs
+                    .filter(|pair| !has(pair[0], pair[1]))
+                    .map(|pair| format!("{}: {}", page.path, pair.join(" "))),
+            );
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Whether rustdoc compiles the blocks of a document, as a part of the behaviour suite.
+fn is_doctest(page: &str) -> bool {
+    let suite = std::fs::read_to_string(root().join("tests/suite/src/lib.rs")).expect("the suite");
+    suite.contains(&format!("include_str!(\"../../../{page}\")"))
+}
+
+/// The documents of a folder and of those below it.
+fn documents(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("readable") {
+        let path = entry.expect("readable").path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let is_made = name.starts_with('.') || name == "target" || name == "node_modules";
+        if path.is_dir() && !is_made {
+            documents(&path, found);
+        } else if name.ends_with(".md") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn every_document_is_followed() {
+    let mut found = Vec::new();
+    documents(&root(), &mut found);
+    let found: BTreeSet<_> = found
+        .iter()
+        .map(|path| {
+            path.strip_prefix(root())
+                .expect("below the root")
+                .to_string_lossy()
+                .into_owned()
+        })
+        .collect();
+    let followed = PAGES.iter().map(|page| page.path.to_owned()).collect();
+    assert_eq!(
+        found, followed,
+        "left: the documents of the repository, right: those with a test"
+    );
+}
