@@ -22,7 +22,7 @@ pub(super) struct CoreModule<'a> {
     /// The contents of sections of the SDK.
     pub(super) declared: Vec<&'a [u8]>,
     pub(super) listed: Vec<&'a [u8]>,
-    functions: u32,
+    pub(super) functions: u32,
 }
 
 impl<'a> CoreModule<'a> {
