@@ -1,0 +1,85 @@
+//! The time from a save to the first new answer of `pointwork dev`, for a project that `pointwork new` made.
+//!
+//! `cargo bench -p pointwork-cli --bench dev`. It builds the command and the project first, which takes minutes. The goal is a
+//! median of 0.9 s on two quiet cores.
+
+use std::error::Error;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const SAVES: usize = 20;
+
+/// The time after which a save is lost.
+const LONGEST: Duration = Duration::from_secs(60);
+
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let folder = tempfile::tempdir()?;
+    let pointwork = || Command::new(env!("CARGO_BIN_EXE_pointwork"));
+    let made = pointwork().args(["new", "shop"]).current_dir(folder.path()).status()?;
+    assert!(made.success(), "`pointwork new` failed");
+    let project = folder.path().join("shop");
+    let mut server = pointwork()
+        .args(["dev", "--listen", "127.0.0.1:0"])
+        .current_dir(&project)
+        .env_remove("CARGO_TARGET_DIR")
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let output = BufReader::new(server.stdout.take().ok_or("it is piped")?);
+    let _server = Server(server);
+    let address = output.lines().find_map(|line| {
+        let line = line.ok()?;
+        Some(line.strip_prefix("listening on http://")?.to_owned())
+    });
+    let address = address.ok_or("the server ended")?;
+
+    let mut times = Vec::new();
+    for count in 0..SAVES {
+        let text = format!("Hello {count}, ");
+        save(&project.join("src/lib.rs"), &text)?;
+        let saved = Instant::now();
+        while !answer(&address)?.contains(&text) {
+            assert!(saved.elapsed() < LONGEST, "the change is not served");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        times.push(saved.elapsed());
+        // Files of the build are still written.
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    times.sort();
+    let [least, median, most] = [0, SAVES / 2, SAVES - 1].map(|place| times[place].as_secs_f64());
+    println!("from a save to the first new answer, {SAVES} saves: median {median:.2} s, {least:.2} to {most:.2} s");
+    Ok(())
+}
+
+/// Puts another text before the name that is greeted.
+fn save(file: &Path, text: &str) -> Result<(), Box<dyn Error>> {
+    let code = std::fs::read_to_string(file)?;
+    let end = code.find("{name}!").ok_or("the template greets by name")?;
+    let begin = code[..end].rfind('"').ok_or("in a text")? + 1;
+    std::fs::write(file, format!("{}{text}{}", &code[..begin], &code[end..]))?;
+    Ok(())
+}
+
+fn answer(address: &str) -> Result<String, Box<dyn Error>> {
+    let mut stream = TcpStream::connect(address)?;
+    write!(
+        stream,
+        "GET /greetings/Ada HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n"
+    )?;
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply)?;
+    Ok(reply)
+}
