@@ -3,6 +3,8 @@
 //! `cargo bench -p pointwork-cli --bench dev`. It builds the command and the project first, which takes minutes. The goal is a
 //! median of 0.9 s on two quiet cores.
 
+#![allow(clippy::print_stdout, reason = "it prints its figures")]
+
 use std::error::Error;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
