@@ -7,7 +7,8 @@ use std::time::Duration;
 /// Nobody needs an explanation for less.
 const LONG: Duration = Duration::from_secs(1);
 
-/// In bytes per second of processor time. The compiler reads 60,000 if it is not optimised, and 600,000 at `opt-level = 1`.
+/// In bytes per second of processor time. The compiler reads 60,000 at most if it is not optimised, and 300,000 at
+/// `opt-level = 1`.
 const SLOW: f64 = 150_000.0;
 
 /// The lines that have the compiler optimised, and nothing else.
