@@ -22,7 +22,8 @@ pub(super) struct CoreModule<'a> {
     /// The contents of sections of the SDK.
     pub(super) declared: Vec<&'a [u8]>,
     pub(super) listed: Vec<&'a [u8]>,
-    functions: u32,
+    /// The functions so far, imported ones first.
+    pub(super) functions: u32,
 }
 
 impl<'a> CoreModule<'a> {
