@@ -163,7 +163,7 @@ fn place(kind: &str, ty: &Type) -> TokenStream {
 }
 
 /// A line in a section of the binary. `pointwork build` compares the lines with those of `module!`, and warns of a block
-/// that is in no list. `#[allow(dead_code)]` on the block prevents it.
+/// that is in no list. `allow(dead_code)` on the block prevents it.
 fn declared(block: &Block, attributes: &[Attribute]) -> TokenStream {
     let allows = |attribute: &Attribute| match &attribute.meta {
         Meta::List(list) if list.path.is_ident("allow") || list.path.is_ident("expect") => {

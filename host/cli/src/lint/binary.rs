@@ -22,6 +22,7 @@ pub(super) struct CoreModule<'a> {
     /// The contents of sections of the SDK.
     pub(super) declared: Vec<&'a [u8]>,
     pub(super) listed: Vec<&'a [u8]>,
+    /// The functions so far, imported ones first.
     pub(super) functions: u32,
 }
 

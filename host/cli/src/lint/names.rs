@@ -124,7 +124,7 @@ mod tests {
                 "std::thread::functions::sleep",
             ),
             (
-                "_ZN5alloc3vec12Vec$LT$T$C$A$GT$4push17h414a250d5bede27bE",
+                "_ZN5alloc3vec16Vec$LT$T$C$A$GT$4push17h414a250d5bede27bE",
                 "alloc::vec::Vec::push",
             ),
             ("malloc", "malloc"),

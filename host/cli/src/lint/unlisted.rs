@@ -23,7 +23,7 @@ pub(super) fn warnings(module: &CoreModule<'_>) -> Vec<String> {
     unlisted.sort_unstable();
     let shown = unlisted.iter().map(|place| {
         format!(
-            "{place} is not part of the module; add it to the list of `module!`, or `#[allow(dead_code)]` to its block"
+            "{place} is not part of the module; add it to the list of `module!`, or put `allow(dead_code)` on its block"
         )
     });
     shown.collect()
@@ -63,8 +63,8 @@ mod tests {
         assert_eq!(
             warnings(&module),
             [
-                "controller `shop::Carts` at src/carts.rs:9 is not part of the module; add it to the list of `module!`, or \
-              `#[allow(dead_code)]` to its block"
+                "controller `shop::Carts` at src/carts.rs:9 is not part of the module; add it to the list of `module!`, or put \
+                 `allow(dead_code)` on its block"
             ]
         );
         assert_eq!(crate_of_module(&module), Some("shop"));

@@ -433,7 +433,7 @@ impl Audit {
 
 struct Old;
 
-#[allow(dead_code)]
+#[allow(dead_code, reason = "kept for later")]
 #[pointwork_guest::controller("old")]
 impl Old {
     #[get]
@@ -443,7 +443,7 @@ impl Old {
 pointwork_guest::module! { Orders }
 "#;
     let (_folder, text) = build_source("lists", source, &[]);
-    let add = "is not part of the module; add it to the list of `module!`, or `#[allow(dead_code)]` to its block";
+    let add = "is not part of the module; add it to the list of `module!`, or put `allow(dead_code)` on its block";
     assert_eq!(
         labelled("warning: ", &text),
         [
