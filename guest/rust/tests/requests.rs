@@ -100,7 +100,9 @@ fn a_text_that_is_not_utf_8_is_400() {
 }
 
 events! {
+    /// The stock of a product.
     pub Stock = "db:stock": u64 => u32;
+    /// A product was sold.
     pub Sold = "shop:sold": u64;
 }
 

@@ -14,6 +14,7 @@
 //! Anything else is an error, and so is a block without a language. [`EXCEPTIONS`] lists the commands and blocks that are
 //! not run, each with the reason.
 #![cfg(unix)]
+#![allow(clippy::print_stdout, reason = "it prints what it runs, and what it does not run")]
 
 mod markdown;
 mod session;
