@@ -156,7 +156,6 @@ fn root() -> PathBuf {
         .expect("the command is in the repository")
 }
 
-#[allow(clippy::print_stdout, reason = "a failed test shows how far it came")]
 fn follow(page: &Page) {
     let text = std::fs::read_to_string(root().join(page.path)).expect(page.path);
     let blocks = markdown::blocks(&text).unwrap_or_else(|errors| panic!("{}:\n{errors}", page.path));
