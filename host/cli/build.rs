@@ -54,7 +54,12 @@ fn pack(root: &Path) -> Result<Vec<(String, String)>> {
     let mut files = vec![("LICENSE".to_owned(), read(&root.join("LICENSE"))?)];
     for package in PACKAGES {
         let folder = format!("guest/rust/{package}");
-        let manifest = manifest(root, &folder, &workspace).map_err(|error| format!("{folder}Cargo.toml: {error}"))?;
+        let mut manifest =
+            manifest(root, &folder, &workspace).map_err(|error| format!("{folder}Cargo.toml: {error}"))?;
+        if package.is_empty() {
+            // The project excludes it from its own workspace, and it is of no workspace around the project either.
+            manifest.push_str("\n[workspace]\n");
+        }
         files.push((format!("{package}Cargo.toml"), manifest));
         sources(&root.join(&folder).join("src"), &format!("{package}src"), &mut files)?;
         let lib = format!("{package}src/lib.rs");

@@ -3,12 +3,8 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use http::StatusCode;
-use parking_lot::Mutex;
 use pointwork_events::Event;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
-
-use crate::routing::RouteRecord;
 
 /// The channel on which the server reports about itself. Only the server emits on it.
 pub const SERVER_CHANNEL: &str = "server";
@@ -125,69 +121,6 @@ impl Crash {
     pub fn in_module(mut self, module: impl Into<String>) -> Self {
         self.module = Some(module.into());
         self
-    }
-}
-
-/// The number of crashes of one request that its reply shows.
-const MOST_SHOWN: usize = 8;
-
-/// The crashes of one request, for a reply that [shows](crate::RouterOptions::show_crashes) them.
-#[derive(Debug, Default)]
-pub(crate) struct RequestCrashes(Mutex<Vec<ShownCrash>>);
-
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-struct ShownCrash {
-    kind: CrashKind,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    module: Option<String>,
-    /// The event whose listener crashed; `None` for the handler of the request.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    event: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    limit: Option<String>,
-    /// The message, line by line: in JSON, a text with line breaks cannot be read.
-    message: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct ShownError<'a> {
-    #[serde(flatten)]
-    body: Map<String, Value>,
-    route: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    handler: Option<String>,
-    crashes: &'a [ShownCrash],
-}
-
-impl RequestCrashes {
-    pub(crate) fn add(&self, event: Option<&str>, crash: &Crash) {
-        let mut crashes = self.0.lock();
-        if crashes.len() < MOST_SHOWN {
-            crashes.push(ShownCrash {
-                kind: crash.kind,
-                module: crash.module.clone(),
-                event: event.map(str::to_owned),
-                limit: crash.limit.clone(),
-                message: crash.message.lines().map(str::to_owned).collect(),
-            });
-        }
-    }
-
-    /// The body of an error with the crashes in it; `None` without a crash, and for a body that is not a JSON object.
-    pub(crate) fn shown_in(&self, body: &[u8], route: &RouteRecord) -> Option<Vec<u8>> {
-        let crashes = self.0.lock();
-        let body: Map<String, Value> = serde_json::from_slice(body).ok().filter(|_| !crashes.is_empty())?;
-        let handler = route.controller.as_ref().zip(route.handler.as_ref());
-        let shown = ShownError {
-            body,
-            route: route.to_string(),
-            handler: handler.map(|(controller, handler)| format!("{controller}.{handler}")),
-            crashes: &crashes,
-        };
-        let mut shown = serde_json::to_vec_pretty(&shown).ok()?;
-        shown.push(b'\n');
-        Some(shown)
     }
 }
 

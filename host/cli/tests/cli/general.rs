@@ -19,8 +19,8 @@ Usage: pointwork [OPTIONS] <COMMAND>
 
 Commands:
   new          Create a project
-  vendor       Update the copy of the SDK in a project
   dev          Build and serve a project, and swap its modules as their sources change
+  vendor       Update the copy of the SDK in a project
   build        Compile a controller project into a component
   serve        Serve components and channels over HTTP
   routes       List the routes of components

@@ -84,7 +84,7 @@ fn copy_of_the_sdk_is_that_of_the_checkout() {
         let manifest = copy
             .remove(&Path::new(package).join("Cargo.toml"))
             .expect("it has a manifest");
-        for word in ["workspace", "lints", "dev-dependencies"] {
+        for word in ["workspace = ", "lints", "dev-dependencies"] {
             assert!(!manifest.contains(word), "{word} in:\n{manifest}");
         }
     }

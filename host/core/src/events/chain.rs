@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use crate::crash::{RequestCrashes, SERVER_CHANNEL};
+use super::shown::RequestCrashes;
+use crate::crash::SERVER_CHANNEL;
 use crate::routing::RouteRecord;
 use crate::{Failure, FailureCode, RequestId};
 

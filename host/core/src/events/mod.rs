@@ -8,5 +8,6 @@ pub(crate) mod payload;
 mod queue;
 mod registry;
 pub(crate) mod reporter;
+pub(crate) mod shown;
 
 pub use pointwork_events::*;
