@@ -103,6 +103,8 @@ impl Project {
     fn new(name: &str, template: &str) -> Self {
         let parent = Path::new(env!("CARGO_TARGET_TMPDIR")).join("new");
         std::fs::create_dir_all(&parent).expect("created");
+        // The style of the repository around it is not that of a user.
+        std::fs::write(parent.join("rustfmt.toml"), "").expect("written");
         let folder = parent.join(name);
         if folder.exists() {
             std::fs::remove_dir_all(&folder).expect("removed");

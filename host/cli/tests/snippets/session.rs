@@ -277,7 +277,7 @@ impl Session {
             (
                 "Cargo.toml",
                 format!("{head}{text}"),
-                "cargo metadata --offline --format-version 1",
+                "cargo metadata --format-version 1",
             )
         } else {
             // The command reads the file, and then has no server to ask.

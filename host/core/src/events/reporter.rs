@@ -47,8 +47,8 @@ impl Bus {
         self.announce::<ServerCrashed>(&crash);
     }
 
-    /// Reports a crash at the end of a chain, with the request that began it; `event` is that of its listener. A crash that a listener of the server's own
-    /// events causes is only logged: it must not cause another such event.
+    /// Reports a crash at the end of a chain, with the request that began it; `event` is that of its listener. A crash that a
+    /// listener of the server's own events causes is only logged: it must not cause another such event.
     pub(crate) fn report_in(&self, chain: &Chain, event: Option<&str>, mut crash: Crash) {
         if let Some(request) = &chain.request {
             crash.request_id.get_or_insert_with(|| request.id.to_string());
