@@ -310,7 +310,7 @@ impl Session {
             let lines = text
                 .lines()
                 .map(str::trim)
-                .filter(|line| !line.starts_with("#[allow(clippy::"));
+                .filter(|line| !(line.starts_with("#[") && line.contains("(clippy::")));
             lines.map(|line| format!("{line}\n")).collect()
         };
         let code = lines(&code.replace(ADDRESS, "127.0.0.1:0"));
