@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::{Grants, Worker};
 
 limits! {
-    /// The limits of one module. Every limit is on by default.
+    /// The limits of one module.
     ///
     /// A call that exceeds a limit ends with the status that the field names, and with a `server:crashed` whose `limit` is
     /// the limit's name. Other calls go on, except those that share an asynchronous instance with a call that trapped.
