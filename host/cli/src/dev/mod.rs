@@ -208,12 +208,14 @@ impl Workshop {
             let name = &self.modules[place].name;
             match updated {
                 Ok(outcome) => {
-                    if let Outcome::Loaded(changes, _) = &outcome {
-                        let seconds = since.elapsed().as_secs_f64();
-                        self.terminal.note(format_args!(
-                            "module `{name}` swapped {seconds:.2} s after {file} changed{changes}"
-                        ));
-                    }
+                    let seconds = since.elapsed().as_secs_f64();
+                    let text = match &outcome {
+                        Outcome::Loaded(changes, _) => {
+                            format!("swapped {seconds:.2} s after {file} changed{changes}")
+                        }
+                        Outcome::Same => format!("is the same as before {file} changed"),
+                    };
+                    self.terminal.note(format_args!("module `{name}` {text}"));
                     self.warn(outcome);
                 }
                 Err(error) => {
