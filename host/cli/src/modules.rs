@@ -79,7 +79,7 @@ impl ModuleArgs {
 }
 
 /// Says what to do about an application without routes. Its modules may have channels only, and an endpoint may get others
-/// later, so this is no error.
+/// later, so this is not an error.
 pub(crate) fn explain_no_routes(config: &Config, app: &App, terminal: &mut Terminal) {
     if !app.routes().is_empty() {
         return;

@@ -11,7 +11,7 @@ mod unlisted;
 use self::binary::CoreModule;
 use crate::ui::Terminal;
 
-/// What a component's code shows.
+/// The findings in a component's code.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     /// Probable mistakes, a sentence each.

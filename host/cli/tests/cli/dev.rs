@@ -98,7 +98,7 @@ fn code_that_does_not_compile_is_shown_and_the_version_before_serves_on() {
     server.logged("could not compile `dev-errors`");
     server.logged("the version before of module `shop` serves on");
     assert_eq!(server.get("/a").body, "one");
-    // It compiles, and is no module of this contract.
+    // It compiles, and does not export the contract.
     write(project.path(), "src/lib.rs", "");
     server.logged("list what the module serves, once per crate");
     assert_eq!(server.get("/a").body, "one");

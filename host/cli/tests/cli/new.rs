@@ -63,7 +63,7 @@ fn project_has_all_its_files_and_names() {
     }
 }
 
-/// What a build needs, unchanged but for the line against lints of later compilers.
+/// The files that a build needs, unchanged but for the line against lints of later compilers.
 #[test]
 fn copy_of_the_sdk_is_that_of_the_checkout() {
     let folder = folder();

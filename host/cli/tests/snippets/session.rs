@@ -30,7 +30,7 @@ const START: Duration = Duration::from_secs(600);
 /// The time limit of an output; a change may be built before it.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What the user of a document has: a folder, and a server in the other terminal.
+/// The folder of the user who follows a document, and the server in the other terminal.
 pub(crate) struct Session {
     folder: PathBuf,
     /// The folder of the next command.

@@ -25,7 +25,7 @@ wasmtime-environ.opt-level = 1
 wasmtime-internal-cranelift.opt-level = 1";
 
 /// Logs a warning, once in each process, if compiling took long and the compiler is probably not optimised. `time` is
-/// processor time: a busy machine is no reason.
+/// processor time: a busy machine does not count.
 pub(super) fn explain(size: usize, time: Duration) {
     static EXPLAINED: AtomicBool = AtomicBool::new(false);
     if cfg!(debug_assertions) && is_slow(size, time) && !EXPLAINED.swap(true, Ordering::Relaxed) {
