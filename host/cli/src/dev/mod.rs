@@ -139,7 +139,7 @@ impl Workshop {
             Some(DevModule::new(loadable, package, release, terminal))
         });
         let modules = built.collect::<Result<Vec<_>>>()?;
-        let roots: BTreeSet<PathBuf> = modules.iter().flat_map(DevModule::roots).collect();
+        let roots: BTreeSet<PathBuf> = modules.iter().flat_map(DevModule::roots).cloned().collect();
         let configuration = absolute(&config.file);
         let sources = Sources::new(modules.len(), roots.into_iter().collect(), configuration);
         Ok(Self {
@@ -238,9 +238,10 @@ impl Workshop {
     async fn update(&mut self, place: usize) -> Result<Outcome> {
         let module = &mut self.modules[place];
         let (component, files) = module.build().await?;
-        self.sources.built(place, files);
-        self.sources.add(&module.roots());
-        module.publish(&self.app, component).await
+        let published = module.publish(&self.app, component).await;
+        // Directories are read; the new version should not wait for it.
+        self.sources.built(place, files, module.roots());
+        published
     }
 }
 

@@ -50,8 +50,8 @@ impl DevModule {
     }
 
     /// The directories with its sources.
-    pub(super) fn roots(&self) -> Vec<PathBuf> {
-        self.package.source_roots.clone()
+    pub(super) fn roots(&self) -> &[PathBuf] {
+        &self.package.source_roots
     }
 
     /// Finds the package anew: its manifest changed.

@@ -93,17 +93,14 @@ impl Sources {
         Ok(sources)
     }
 
-    /// Keeps the files that a module was built from. They are watched, wherever they are.
-    pub(super) fn built(&mut self, module: usize, files: Vec<PathBuf>) {
+    /// Keeps the files that a module was built from, wherever they are, and the roots of its workspace: all are watched.
+    pub(super) fn built(&mut self, module: usize, files: Vec<PathBuf>, roots: &[PathBuf]) {
         self.shared.state.lock().files[module] = files.into_iter().collect();
-        self.watch();
-    }
-
-    /// Watches these trees as well.
-    pub(super) fn add(&mut self, roots: &[PathBuf]) {
-        let new = roots.iter().filter(|root| !self.roots.contains(root));
-        let new: Vec<_> = new.cloned().collect();
-        self.roots.extend(new);
+        for root in roots {
+            if !self.roots.contains(root) {
+                self.roots.push(root.clone());
+            }
+        }
         self.watch();
     }
 
@@ -255,7 +252,7 @@ mod tests {
     #[tokio::test]
     async fn a_source_concerns_the_modules_that_were_built_from_it_and_a_new_one_all() {
         let (_folder, root, mut sources) = project();
-        sources.built(1, vec![root.join("src/b.rs"), root.join("text.html")]);
+        sources.built(1, vec![root.join("src/b.rs"), root.join("text.html")], &[]);
         write(root.join("src/b.rs"));
         let changed = sources.changed().await;
         assert_eq!((changed.file, changed.modules), (root.join("src/b.rs"), [1].into()));
