@@ -12,6 +12,7 @@ mod exchange;
 mod executor;
 mod failure;
 pub mod limits;
+mod memory;
 mod request_id;
 pub mod routing;
 
@@ -42,5 +43,6 @@ pub use exchange::router::{Claim, Route, Router};
 pub use exchange::state::Extensions;
 pub use executor::{BoxFuture, Executor, within};
 pub use failure::{Failure, FailureCode};
+pub use memory::{Charge, MemoryAccount, MemoryExceeded};
 pub use request_id::{REQUEST_ID_HEADER, RequestId};
 pub use routing::{Origin, RouteRecord};

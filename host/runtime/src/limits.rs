@@ -18,6 +18,9 @@ limits! {
         ///
         /// At most [`AppOptions::max_memory`](crate::AppOptions::max_memory).
         memory: usize = bytes(64 MiB) as "memory";
+        /// The memory that the host keeps for the module outside of its instances: request extensions, emitted events that
+        /// wait, replies that their clients have not taken, declarations. The call that needs more ends: 500.
+        host_memory: u64 = bytes(64 MiB) as "host-memory";
         /// The entries of one table of an instance. Past it growing fails in the guest: 500.
         table_elements: usize = count(100_000) >= 1 as "table-elements";
         /// The stack of a call; 500 past it.

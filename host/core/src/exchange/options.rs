@@ -16,6 +16,12 @@ limits! {
         body_limit: u64 = bytes(2 MiB) as "body";
         /// The longest request body that a handler takes piece by piece; 413 past it.
         stream_body_limit: Option<u64> = bytes(none) as "stream-body";
+        /// The memory for all request bodies together that have arrived and that no handler has taken yet; a request gets 503
+        /// with `Retry-After` past it.
+        body_memory: u64 = bytes(256 MiB) as "body-memory";
+        /// The bytes per second that a client must send of a request's body, over 10 seconds in which the server waits for it;
+        /// 408 past it. 0 turns it off.
+        body_rate: u64 = bytes(1 KiB) as "body-rate";
         /// The time from a request's arrival until its reply begins; 504 past it.
         deadline: Option<Duration> = time(30 s) as "request-deadline";
     } and {
