@@ -3,8 +3,10 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use pointwork::{ModuleLimits, ModuleOptions};
+use pointwork_core::Body;
+use tokio::task::JoinSet;
 
 use super::limits::names;
 use super::{SHOP, status, watch};
@@ -18,6 +20,7 @@ use crate::subject::AppSpec;
 cases![
     host;
     slow_uploads_leave_an_instance_to_other_routes: H9 on all;
+    slow_bodies_of_one_http_2_connection_leave_an_instance_to_other_routes: H9;
     slow_readers_leave_an_instance_to_other_routes: H9 on all;
     a_whole_body_takes_no_instance_until_it_is_there: H9 on all;
     the_only_instance_may_stream_both_ways: H9;
@@ -83,6 +86,34 @@ async fn slow_uploads_leave_an_instance_to_other_routes(stage: Stage) -> Result<
             connection.write(b"2345").await?;
             assert_eq!(connection.read_response("POST").await?.text(), "12345", "{form}");
         }
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn slow_bodies_of_one_http_2_connection_leave_an_instance_to_other_routes(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        let app = shop(form, Program::new().step(Step::Body), "stream", three_calls());
+        let live = stage.start(app).await?;
+        let connection = live.connect_http2().await?;
+        let mut writers = Vec::new();
+        let mut streams = JoinSet::new();
+        for _ in 0..100 {
+            let (mut writer, body) = Body::channel();
+            let request = http::Request::post(format!("http://{}/it", live.address())).body(body)?;
+            streams.spawn(connection.begin(request));
+            // The first byte is read when the stream is open.
+            writer.write("1").await?;
+            writers.push(writer);
+        }
+        // All but two are refused, while the two that have a slot wait for their clients.
+        for _ in 0..98 {
+            let refused = streams.join_next().await.context("two streams are open")???;
+            assert_eq!(refused.status(), 503, "{form}");
+        }
+        others_are_served(&live, form).await?;
+        in_flight(&live, 2).await?;
+        drop(writers);
         live.shutdown().await;
     }
     Ok(())
