@@ -16,12 +16,12 @@ use tracing::Instrument;
 use super::caller::{Caller, Delivery, HandedOver, Subscription};
 use super::chain::Chain;
 use super::options::BusOptions;
-use super::payload::Payload;
+use super::payload::{JSON, Payload};
 use super::queue::Queue;
 use super::registry::{Emitted, Registered, Registry};
 use crate::crash::panic_message;
 use crate::executor::within;
-use crate::{Crash, CrashKind, Error, ErrorKind, Executor, Failure, FailureCode};
+use crate::{Charge, Crash, CrashKind, Error, ErrorKind, Executor, Failure, FailureCode};
 
 /// Carries events from controllers and the server to listeners. Cheap to clone; all clones are one bus.
 ///
@@ -221,11 +221,12 @@ impl Bus {
         event: &str,
         payload: Payload,
         handed_over: Option<HandedOver>,
+        charge: Charge,
     ) -> Result<(), Failure> {
         let emitted = || {
             let registered = self.0.registry.load().find(event)?.clone();
             self.check_size(&payload, || format!("the payload of `{event}`"))?;
-            self.push(&registered, &caller.chain, payload, handed_over)
+            self.push(&registered, &caller.chain, payload, handed_over, charge)
         };
         let result = emitted();
         if result.is_err() {
@@ -236,7 +237,8 @@ impl Bus {
 
     pub(crate) fn emit_as_server(&self, event: &str, payload: Payload) {
         for registered in self.0.registry.load().server(event) {
-            if let Err(failure) = self.push(registered, &Chain::default(), payload.clone(), None) {
+            let (chain, charge) = (Chain::default(), Charge::default());
+            if let Err(failure) = self.push(registered, &chain, payload.clone(), None, charge) {
                 self.0.refused.fetch_add(1, Ordering::Relaxed);
                 tracing::error!(event = &*registered.name, "the event was not emitted: {failure}");
             }
@@ -244,7 +246,9 @@ impl Bus {
     }
 
     fn check_size(&self, payload: &Payload, of: impl FnOnce() -> String) -> Result<(), Failure> {
-        let (size, limit) = (payload.data().len(), self.0.options.payload_limit);
+        let content_type = Some(payload.content_type()).filter(|&content_type| content_type != JSON);
+        let size = content_type.map_or(0, str::len) + payload.data().len();
+        let limit = self.0.options.payload_limit;
         if size <= limit {
             return Ok(());
         }
@@ -268,6 +272,7 @@ impl Bus {
         chain: &Chain,
         payload: Payload,
         handed_over: Option<HandedOver>,
+        charge: Charge,
     ) -> Result<(), Failure> {
         let chain = chain.detach(&registered.name, registered.module.as_ref())?;
         registered.reserve(self.0.options.queue)?;
@@ -278,6 +283,7 @@ impl Bus {
             registered: registered.clone(),
             delivery: self.delivery(registered, chain, handed_over),
             payload,
+            charge,
         };
         if registered.queue.push(emitted, urgent) {
             let task = self.clone().empty(registered.queue.clone());
@@ -308,6 +314,7 @@ impl Bus {
             registered,
             mut delivery,
             payload,
+            charge: _until_the_end,
         } = emitted;
         let time = self.0.options.deadline;
         let deadline = Instant::now() + time;

@@ -107,6 +107,11 @@ impl ReplyCell {
         }
     }
 
+    /// Whether somebody waits for the reply, and none came.
+    pub(crate) fn is_awaited(&self) -> bool {
+        matches!(&*self.state.lock(), ReplyState::Empty | ReplyState::Awaited(_))
+    }
+
     pub(crate) fn has_reply(&self) -> bool {
         matches!(&*self.state.lock(), ReplyState::Filled(_) | ReplyState::Taken)
     }
