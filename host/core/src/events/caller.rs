@@ -70,7 +70,12 @@ impl Caller {
         }
         match self.bus.upgrade() {
             Ok(bus) => bus.report_in(&self.chain, self.chain.event(), crash),
-            Err(_) => tracing::error!(module = crash.module, limit = crash.limit, "{}", paragraph(&crash.message, MAX_CRASH_LINE)),
+            Err(_) => tracing::error!(
+                module = crash.module,
+                limit = crash.limit,
+                "{}",
+                paragraph(&crash.message, MAX_CRASH_LINE)
+            ),
         }
     }
 

@@ -15,10 +15,10 @@ use super::durations::Histogram;
 use super::handler::BodyMode;
 use super::peer::{Client, Peer};
 use super::reply_cell::ReplyCell;
-use crate::{Charge, RequestId};
 use crate::events::bus::RequestCount;
 use crate::events::caller::Caller;
 use crate::routing::{Params, RouteRecord};
+use crate::{Charge, RequestId};
 
 /// The most bytes of extensions in the access log's line of a request.
 const MAX_EXTENSIONS_LINE: usize = 8 * 1024;

@@ -166,7 +166,10 @@ mod tests {
     #[test]
     fn the_lines_of_a_paragraph_are_indented() {
         let text = "first\nERROR forged\u{1b}[31m\n  kept";
-        assert_eq!(paragraph(text, 100).to_string(), "first\n    ERROR forged\\u{1b}[31m\n  kept");
+        assert_eq!(
+            paragraph(text, 100).to_string(),
+            "first\n    ERROR forged\\u{1b}[31m\n  kept"
+        );
         assert_eq!(paragraph(text, 5).to_string(), "first…");
     }
 }

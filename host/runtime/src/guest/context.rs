@@ -86,10 +86,7 @@ async fn read(reader: Arc<Mutex<BodyReader>>, max: u32) -> Result<Option<Vec<u8>
     piece.map(|piece| piece.map(Vec::from)).map_err(failure_out)
 }
 
-async fn write(
-    writer: Arc<Mutex<Option<BodyWriter>>>,
-    piece: Result<Bytes, Exceeded>,
-) -> Result<(), types::Failure> {
+async fn write(writer: Arc<Mutex<Option<BodyWriter>>>, piece: Result<Bytes, Exceeded>) -> Result<(), types::Failure> {
     let mut writer = writer.lock().await;
     match (&mut *writer, piece) {
         (Some(writer), Ok(piece)) => writer.write(piece).await.map_err(failure_out),

@@ -37,7 +37,9 @@ impl<T: Send + 'static> log::HostWithStore<T> for HasSelf<Guest> {
         cut(&mut target, MAX_TARGET);
         let mut fields = fields_of(&fields);
         let room = MAX_LOG_LINE - target.len().min(MAX_TARGET);
-        let of_message = room.saturating_sub(fields.as_ref().map_or(0, String::len)).max(room / 2);
+        let of_message = room
+            .saturating_sub(fields.as_ref().map_or(0, String::len))
+            .max(room / 2);
         if let Some(fields) = &mut fields {
             cut(fields, room - message.len().min(of_message));
         }

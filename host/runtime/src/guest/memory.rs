@@ -72,7 +72,11 @@ impl HostMemory {
     /// # Errors
     /// It would go past the limit.
     pub(crate) fn keep_reply(&self, reply: Response<Body>) -> Result<Response<Body>, Exceeded> {
-        if reply.body().known_length().is_none_or(|length| length < COUNTED_BODY as u64) {
+        if reply
+            .body()
+            .known_length()
+            .is_none_or(|length| length < COUNTED_BODY as u64)
+        {
             return Ok(reply);
         }
         let (head, body) = reply.into_parts();

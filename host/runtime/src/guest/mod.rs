@@ -177,10 +177,16 @@ impl Guest {
             return false;
         }
         self.calls_since_count = 0;
-        let awaits_reply =
-            |entry: &(dyn Any + Send)| entry.downcast_ref().is_some_and(|context: &Context| context.awaits_reply());
+        let awaits_reply = |entry: &(dyn Any + Send)| {
+            entry
+                .downcast_ref()
+                .is_some_and(|context: &Context| context.awaits_reply())
+        };
         let entries = self.table.iter_mut();
-        entries.filter(|entry| is_handle(&**entry) && !awaits_reply(&**entry)).count() > allowed
+        entries
+            .filter(|entry| is_handle(&**entry) && !awaits_reply(&**entry))
+            .count()
+            > allowed
     }
 
     /// Logs that an instance is not used any more because it [`leaks`](Self::leaks).

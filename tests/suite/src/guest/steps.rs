@@ -67,6 +67,7 @@ fn code(role: Role, step: &Step, data: &mut Data) -> String {
     let string = |import: &str| format!("(call ${import} (local.get $ctx) (i32.const {RESULT})) (call $say_string)");
     match step {
         Step::Say(text) => format!("(call $say {})", push(data.bytes(text))),
+        Step::Double(times) => format!("(call $say {TEXT}) ").repeat(*times as usize),
         Step::Method => string("method"),
         Step::Path => string("path"),
         Step::RequestId if role == Role::Listener => format!(
@@ -140,7 +141,11 @@ fn code(role: Role, step: &Step, data: &mut Data) -> String {
             let throw = format!("(call $throw (local.get $ctx) {error} (i32.const {RESULT}))");
             format!("{throw} {}", sent(data))
         }
-        Step::Stream(status, pieces) => stream(*status, pieces, data),
+        Step::Stream(status, pieces) => {
+            let pieces: Vec<_> = pieces.iter().map(|piece| push(data.bytes(piece))).collect();
+            stream(*status, &pieces, data)
+        }
+        Step::StreamText(status) => format!("{} (call $clear)", stream(*status, &[TEXT.to_owned()], data)),
         Step::Finish => format!(
             "(if (global.get $writer) (then (call $finish (global.get $writer) (i32.const {RESULT})) \
              (call $drop_writer (global.get $writer)) (global.set $writer (i32.const 0))))"
@@ -165,8 +170,9 @@ fn code(role: Role, step: &Step, data: &mut Data) -> String {
                  (else (call $say {json})))"
             )
         }
-        Step::Log => log(&[], data),
-        Step::LogWith(fields) => log(fields, data),
+        Step::Log => log("synthetic", &[], data),
+        Step::LogFrom(target) => log(target, &[], data),
+        Step::LogWith(fields) => log("synthetic", fields, data),
         Step::Panicked => panicked("(i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)"),
         Step::PanickedAt(exception, frames) => {
             let exception = push(data.bytes(exception));
@@ -185,8 +191,8 @@ fn panicked(rest: &str) -> String {
     format!("(call $panicked {TEXT} {rest}) (call $clear)")
 }
 
-fn log(fields: &[(String, String)], data: &mut Data) -> String {
-    let target = push(data.bytes("synthetic"));
+fn log(target: &str, fields: &[(String, String)], data: &mut Data) -> String {
+    let target = push(data.bytes(target));
     let fields = push(data.properties(fields));
     format!("(call $log (i32.const 2) {target} {TEXT} {fields}) (call $clear)")
 }
@@ -291,12 +297,7 @@ fn stream(status: u16, pieces: &[String], data: &mut Data) -> String {
     let open = format!(
         "(call $open_reply (local.get $ctx) (i32.const {status}) (i32.const 0) (i32.const 0) (i32.const {RESULT}))"
     );
-    let write = |piece: &String| {
-        format!(
-            "(call $write (global.get $writer) {} (i32.const {RESULT}))",
-            push(data.bytes(piece))
-        )
-    };
+    let write = |piece: &String| format!("(call $write (global.get $writer) {piece} (i32.const {RESULT}))");
     let writes: Vec<_> = pieces.iter().map(write).collect();
     let write = format!("(global.set $writer (i32.load (i32.const 68))) {}", writes.join(" "));
     format!("{open} {}", if_failed(data, false, &write))

@@ -6,8 +6,8 @@ mod size;
 
 use std::sync::Arc;
 
-use pointwork_core::{BodyMode, Charge};
 use pointwork_core::routing::{ControllerDeclaration, DeclaredRoute, RouteDeclaration, validate};
+use pointwork_core::{BodyMode, Charge};
 use wasmtime::Store;
 use wasmtime::component::TypedFunc;
 
@@ -31,9 +31,13 @@ fn most(pre: &ModulePre) -> usize {
     usize::try_from(pre.settings.limits.host_memory).map_or(MAX_BYTES, |limit| limit.min(MAX_BYTES))
 }
 
-/// Counts what the host keeps of a manifest: itself, and its routes and names as they are registered.
-fn charge(pre: &ModulePre, declared: &manifest::Manifest) -> Result<Charge, Error> {
-    let (settings, bytes) = (&pre.settings, 2 * size(declared));
+/// Counts what the host keeps of a manifest: the manifest, its texts again as they are shown and as they are registered,
+/// and a handler or a listener for each route and each event.
+fn charge(pre: &ModulePre, declared: &manifest::Manifest, routes: usize) -> Result<Charge, Error> {
+    const REGISTERED: usize = 1024;
+    let listeners: usize = declared.channels.iter().map(|channel| channel.listeners.len()).sum();
+    let bytes = 3 * size(declared) + REGISTERED * (routes + listeners);
+    let settings = &pre.settings;
     settings.memory.charge(bytes).map_err(|exceeded| {
         let message = format!(
             "the declarations of module `{}` take {bytes} bytes: {exceeded}",
@@ -82,8 +86,8 @@ impl Manifest {
         let routes = validate(module, &controllers).or_error(ErrorKind::Refused, refused)?;
         let modes = body_modes(module, &declared).or_error(ErrorKind::Refused, refused)?;
         Ok(Self {
+            _charge: charge(pre, &declared, routes.len())?,
             routes: routes.into_iter().zip(modes).collect(),
-            _charge: charge(pre, &declared)?,
             declared,
         })
     }
