@@ -27,7 +27,7 @@ use crate::{Charge, Crash, CrashKind, Error, ErrorKind, Executor, Failure, Failu
 ///
 /// `call` runs the listener within the caller. `emit` puts the event into a bounded queue: the events of one channel are
 /// delivered one after the other, in the order emitted. An event that follows another within a millisecond may wait for as
-/// long; one that carries a context never does.
+/// long. One that carries a context is delivered at once, beside the others: its listener may wait for a slow client.
 #[derive(Clone, Debug)]
 #[debug("Bus {{ waiting: {}, refused: {} }}", self.waiting(), self.refused())]
 pub struct Bus(Arc<BusState>);
@@ -277,15 +277,19 @@ impl Bus {
         let chain = chain.detach(&registered.name, registered.module.as_ref())?;
         registered.reserve(self.0.options.queue)?;
         self.0.waiting.fetch_add(1, Ordering::Relaxed);
-        // A client waits for whoever gets its context.
-        let urgent = handed_over.is_some();
+        // A client waits for whoever gets its context, and may be slow itself: it stays out of the queue.
+        let waits = handed_over.is_some();
         let emitted = Emitted {
             registered: registered.clone(),
             delivery: self.delivery(registered, chain, handed_over),
             payload,
             charge,
         };
-        if registered.queue.push(emitted, urgent) {
+        if waits {
+            let bus = self.clone();
+            let task = async move { bus.deliver_and_release(emitted).await };
+            self.0.executor.spawn(Box::pin(task));
+        } else if registered.queue.push(emitted) {
             let task = self.clone().empty(registered.queue.clone());
             self.0.executor.spawn(Box::pin(task));
         }
@@ -295,17 +299,22 @@ impl Bus {
     /// Delivers the events of a queue until it has been empty for a while.
     async fn empty(self, queue: Arc<Queue<Emitted>>) {
         while let Some(emitted) = queue.next(&*self.0.executor).await {
-            let registered = emitted.registered.clone();
-            let span = tracing::info_span!(
-                "event",
-                event = &*registered.name,
-                module = registered.module.as_deref(),
-                request_id = emitted.delivery.request_id().map(tracing::field::display),
-            );
-            self.deliver(emitted).instrument(span).await;
-            registered.release();
-            self.delivered();
+            self.deliver_and_release(emitted).await;
         }
+    }
+
+    /// Delivers one emitted event, and gives its place back.
+    async fn deliver_and_release(&self, emitted: Emitted) {
+        let registered = emitted.registered.clone();
+        let span = tracing::info_span!(
+            "event",
+            event = &*registered.name,
+            module = registered.module.as_deref(),
+            request_id = emitted.delivery.request_id().map(tracing::field::display),
+        );
+        self.deliver(emitted).instrument(span).await;
+        registered.release();
+        self.delivered();
     }
 
     /// Delivers one emitted event. Nobody waits for its result, so a failure is reported.

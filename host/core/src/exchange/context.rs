@@ -12,7 +12,8 @@ use pointwork_events::{Event, IoEvent};
 use serde::de::DeserializeOwned;
 use tracing::Span;
 
-use super::body::{BodyReader, BodyWriter};
+use super::body::BodyWriter;
+use super::body_reader::BodyReader;
 use super::handler::BodyMode;
 use super::reply::{IntoReply, Outcome, check_reply};
 use super::state::Exchange;
@@ -112,6 +113,11 @@ impl Context {
     /// Whether the request has neither its reply nor another end: whoever holds the context may still reply.
     pub fn awaits_reply(&self) -> bool {
         self.0.reply.is_awaited()
+    }
+
+    /// How the handler of the route takes the request body.
+    pub fn body_mode(&self) -> BodyMode {
+        self.0.arrival.body_mode
     }
 
     /// A path parameter, percent-decoded (spec P4, P8).

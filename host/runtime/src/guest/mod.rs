@@ -12,6 +12,7 @@ pub(crate) mod memory;
 pub(crate) mod payload;
 pub(crate) mod reply;
 pub(crate) mod spans;
+pub(crate) mod streams;
 mod wasi;
 
 use std::any::Any;
@@ -34,6 +35,7 @@ use crate::scheduling::metrics::{Counted, Metrics};
 use self::body::{Reader, Writer};
 use self::budget::Budget;
 use self::spans::{CurrentCall, Tasks};
+use self::streams::{StreamSlot, Streams};
 use self::wasi::Wasi;
 
 /// The longest log line that is taken from a guest, in bytes: target, message and fields. The rest is cut off.
@@ -58,14 +60,16 @@ pub(crate) struct Guest {
     memory: HostMemory,
     /// Whether it was logged already that the limit of the host's memory was hit.
     memory_logged: AtomicBool,
-    /// Whether several calls share the instance at a time.
-    shares: bool,
     /// The calls that ended since the handles were counted.
     calls_since_count: usize,
     _counted: Counted,
     /// The guest's own report of the crash before its trap.
     pub(crate) panic: Option<String>,
     call: CurrentCall,
+    shares: bool,
+    streams: Arc<Streams>,
+    /// The slot of the call, if the instance serves one at a time.
+    slot: Option<StreamSlot>,
     tasks: Tasks,
     /// The time slices until a trap; `None` without one.
     slices: Option<u64>,
@@ -85,6 +89,7 @@ pub(crate) struct GuestSettings {
     /// Whether several calls share an instance at a time.
     pub(crate) shares: bool,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) streams: Arc<Streams>,
     /// In development, a guest that loops traps shortly before the meter would end it, since only a trap has a backtrace.
     pub(crate) traps_at_cpu_limit: bool,
 }
@@ -112,11 +117,13 @@ impl Guest {
             emits: Budget::new("emits", "events", limits.emits, calls),
             memory: settings.memory.clone(),
             memory_logged: AtomicBool::new(false),
-            shares: calls > 1,
             calls_since_count: 0,
             _counted: settings.metrics.instance(),
             panic: None,
             call,
+            shares: settings.shares,
+            streams: settings.streams.clone(),
+            slot: None,
             tasks: Tasks::default(),
             slices: settings.traps_at_cpu_limit.then_some(u64::MAX),
             cpu: limits.cpu,
@@ -138,6 +145,16 @@ impl Guest {
         if let Some(slices) = &mut self.slices {
             *slices = slices_before(self.cpu);
         }
+    }
+
+    /// Takes over the slot of the call that the instance serves. Where calls share it, each keeps its own, which is returned.
+    #[must_use]
+    pub(crate) fn keep_slot(&mut self, slot: Option<StreamSlot>) -> Option<StreamSlot> {
+        if self.shares {
+            return slot;
+        }
+        self.slot = slot;
+        None
     }
 
     /// Counts a time slice that the guest used up.

@@ -10,6 +10,7 @@ mod instances;
 mod limits;
 mod overload;
 mod refused;
+mod slow;
 mod swaps;
 mod trial;
 mod under_load;
@@ -35,6 +36,7 @@ pub(super) fn all() -> Vec<Case> {
         trial::all,
         limits::all,
         overload::all,
+        slow::all,
         instances::all,
         breaker::all,
         host_memory::all,
