@@ -16,11 +16,12 @@ use tracing::Instrument;
 use super::caller::{Caller, Delivery, HandedOver, Subscription};
 use super::chain::Chain;
 use super::options::BusOptions;
-use super::payload::{JSON, Payload};
+use super::payload::Payload;
 use super::queue::Queue;
 use super::registry::{Emitted, Registered, Registry};
 use crate::crash::panic_message;
 use crate::executor::within;
+use crate::routing::MAX_NAME_BYTES;
 use crate::{Charge, Crash, CrashKind, Error, ErrorKind, Executor, Failure, FailureCode};
 
 /// Carries events from controllers and the server to listeners. Cheap to clone; all clones are one bus.
@@ -246,13 +247,18 @@ impl Bus {
     }
 
     fn check_size(&self, payload: &Payload, of: impl FnOnce() -> String) -> Result<(), Failure> {
-        let content_type = Some(payload.content_type()).filter(|&content_type| content_type != JSON);
-        let size = content_type.map_or(0, str::len) + payload.data().len();
-        let limit = self.0.options.payload_limit;
-        if size <= limit {
+        let (size, limit) = (payload.data().len(), self.0.options.payload_limit);
+        let of_type = payload.content_type().len();
+        let message = if size > limit {
+            format!("{} has {size} bytes; at most {limit} are allowed", of())
+        } else if of_type > MAX_NAME_BYTES {
+            format!(
+                "the content type of {} has {of_type} bytes; at most {MAX_NAME_BYTES} are allowed",
+                of()
+            )
+        } else {
             return Ok(());
-        }
-        let message = format!("{} has {size} bytes; at most {limit} are allowed", of());
+        };
         let status = StatusCode::PAYLOAD_TOO_LARGE;
         Err(Failure::with_code(FailureCode::TOO_LARGE, status, message))
     }

@@ -212,3 +212,33 @@ impl Extensions {
         line
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MemoryAccount;
+
+    #[test]
+    fn the_line_of_extensions_is_bounded() {
+        let extensions = Extensions::default();
+        extensions.set("a", "1");
+        extensions.set("b", "2");
+        extensions.set("a", "3");
+        assert_eq!(extensions.to_line(), "a=3 b=2");
+        extensions.set("long", "é".repeat(MAX_EXTENSIONS_LINE));
+        let line = extensions.to_line();
+        assert!(line.starts_with("a=3 b=2 long=é") && line.ends_with('…'), "{line:.20}");
+        assert!(line.len() <= MAX_EXTENSIONS_LINE + '…'.len_utf8(), "{}", line.len());
+    }
+
+    #[test]
+    fn a_value_counts_until_it_is_replaced_or_dropped() {
+        let account = MemoryAccount::new(100);
+        let extensions = Extensions::default();
+        extensions.set_charged("a", "1", account.charge(60).unwrap());
+        extensions.set_charged("a", "2", account.charge(30).unwrap());
+        assert_eq!((account.used(), extensions.get("a").as_deref()), (30, Some("2")));
+        drop(extensions);
+        assert_eq!(account.used(), 0);
+    }
+}

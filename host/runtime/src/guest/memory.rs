@@ -181,3 +181,52 @@ impl Guest {
         Ok(exceeded)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use wasmtime::component::{Component, Linker};
+    use wasmtime::{Engine, Store};
+
+    use super::*;
+
+    /// Makes resources of its own without end.
+    const MAKER: &str = r#"(component
+        (type $thing (resource (rep i32)))
+        (core func $new (canon resource.new $thing))
+        (core module $maker
+            (import "" "new" (func $new (param i32) (result i32)))
+            (func (export "make") (loop $more (drop (call $new (i32.const 0))) (br $more))))
+        (core instance $instance (instantiate $maker (with "" (instance (export "new" (func $new))))))
+        (func (export "make") (canon lift (core func $instance "make"))))"#;
+
+    #[test]
+    fn too_many_handles_are_named() {
+        let engine = Engine::default();
+        let component = Component::new(&engine, wat::parse_str(MAKER).unwrap()).unwrap();
+        let mut store = Store::new(&engine, ());
+        store.set_max_component_handles(10);
+        let instance = Linker::new(&engine).instantiate(&mut store, &component).unwrap();
+        let make = instance.get_typed_func::<(), ()>(&mut store, "make").unwrap();
+        let trap = make.call(&mut store, ()).unwrap_err();
+        let memory = HostMemory::new(1);
+        let full = wasmtime::Error::from(ResourceTableError::Full);
+        for error in [trap, full] {
+            let exceeded = memory.exceeded_by(&error).unwrap();
+            assert_eq!(exceeded.to_string(), "the limit `host-memory` of 8192 handles was hit");
+        }
+        assert_eq!(memory.exceeded_by(&wasmtime::Error::msg("another trap")), None);
+    }
+
+    #[test]
+    fn short_replies_are_not_counted() {
+        let memory = HostMemory::new(10_000);
+        let reply = |length: usize| memory.keep_reply(Response::new(Body::from(vec![b'x'; length])));
+        let short = reply(COUNTED_BODY - 1).unwrap();
+        assert_eq!(memory.used(), 0);
+        let long = reply(COUNTED_BODY).unwrap();
+        assert_eq!(memory.used(), COUNTED_BODY as u64);
+        assert_eq!(reply(COUNTED_BODY).unwrap_err().limit, "host-memory");
+        drop((short, long));
+        assert_eq!(memory.used(), 0);
+    }
+}

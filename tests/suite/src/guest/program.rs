@@ -30,6 +30,8 @@ pub enum Step {
     Say(String),
     /// Appends the text to itself that many times, so that it doubles each time.
     Double(u32),
+    /// Runs each of these steps with the text as it is now.
+    Each(Vec<Step>),
     /// Appends the method.
     Method,
     /// Appends the path as the client sent it.

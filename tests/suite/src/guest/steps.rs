@@ -68,6 +68,11 @@ fn code(role: Role, step: &Step, data: &mut Data) -> String {
     match step {
         Step::Say(text) => format!("(call $say {})", push(data.bytes(text))),
         Step::Double(times) => format!("(call $say {TEXT}) ").repeat(*times as usize),
+        Step::Each(steps) => {
+            let again = "(global.set $text_len (global.get $all))";
+            let codes: Vec<_> = steps.iter().map(|step| code(role, step, data)).collect();
+            format!("(global.set $all (global.get $text_len)) {}", codes.join(again))
+        }
         Step::Method => string("method"),
         Step::Path => string("path"),
         Step::RequestId if role == Role::Listener => format!(

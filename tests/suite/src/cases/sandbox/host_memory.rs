@@ -453,8 +453,9 @@ fn leaking(form: Home, program: Program) -> AppSpec {
     let things = Controller::new("Things", "/")
         .post("it", program.ends(End::Keep))
         .get("count", Program::new().step(Step::Count));
-    // A retired instance must not look like one that crashed.
-    let options = ModuleOptions::new().breaker(Breaker::new().crashes(1));
+    // All calls come into one instance; its retirement must not look like a crash.
+    let limits = ModuleLimits::new().instances(1).queue_wait(Duration::from_secs(60));
+    let options = ModuleOptions::new().limits(limits).breaker(Breaker::new().crashes(1));
     AppSpec::new().load_with(SHOP, form.form(Guest::of(things)).build(), options)
 }
 
