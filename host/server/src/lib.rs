@@ -51,7 +51,6 @@
 mod body;
 mod connection;
 mod driver;
-mod framing;
 mod head_timer;
 mod http1;
 mod http2;

@@ -2,9 +2,11 @@ use proptest::prelude::*;
 
 use super::*;
 
+const LIMIT: u32 = 64 * 1024;
+
 /// Feeds the bytes in pieces of at most `piece` bytes; returns what comes out.
 fn fed(bytes: &[u8], piece: usize) -> Vec<u8> {
-    let (mut framing, mut bytes) = (Framing::default(), bytes.to_vec());
+    let (mut framing, mut bytes) = (Framing::new(LIMIT), bytes.to_vec());
     bytes.chunks_mut(piece).for_each(|piece| framing.follow(piece));
     bytes
 }
@@ -19,7 +21,7 @@ fn is_spoiled(bytes: &[u8]) -> bool {
 }
 
 #[test]
-fn a_head_with_two_framings_is_spoiled_by_one_nul_in_place_of_a_line_end() {
+fn a_head_with_two_framings_is_spoiled_by_one_nul() {
     let good = [
         "",
         "\r\n\r\n",
@@ -28,34 +30,36 @@ fn a_head_with_two_framings_is_spoiled_by_one_nul_in_place_of_a_line_end() {
         "POST / HTTP/1.1\r\ntransfer-encoding: gzip, chunked\r\n\r\n3\r\n\r\n0\r\nA;q\r\n0123456789\r\n0\r\n\r\n",
         "POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n0\r\ntrailer: a\r\n\r\n",
     ];
-    for (bad, line) in [
+    for (bad, spoiled) in [
         (
             "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
-            "Transfer-Encoding: chunked\r",
+            "Content-Length: 5\r\nTransfer-Encoding: chunke\0\r\n",
         ),
         (
             "transfer-encoding: chunked\r\nx: y\r\ncontent-length: 5\r\n",
-            "content-length: 5\r",
+            "transfer-encoding: chunked\r\nx: y\r\ncontent-length: \0\r\n",
         ),
         (
             "CONTENT-LENGTH:5\nTRANSFER-ENCODING:chunked\n",
-            "TRANSFER-ENCODING:chunked",
+            "CONTENT-LENGTH:5\nTRANSFER-ENCODING:chunke\0\n",
         ),
         (
-            "Content-Length: 0\r\nTransfer-Encoding: chunked\r\n",
-            "Transfer-Encoding: chunked\r",
+            "content-length: 5\r\nContent-Length: 5\r\n",
+            "content-length: 5\r\nContent-Length: \0\r\n",
         ),
-        ("content-length: 5\r\nContent-Length: 5\r\n", "Content-Length: 5\r"),
-        ("content-length: 5\r\nContent-Length: 6\r\n", "Content-Length: 6\r"),
-        ("content-length: 5\r\nContent-Length: x\r\n", "Content-Length: x\r"),
-        ("content-length: 5\r\nContent-Length:\r\n", "Content-Length:\r"),
+        (
+            "content-length: 5\r\nContent-Length: x6\r\n",
+            "content-length: 5\r\nContent-Length: x\0\r\n",
+        ),
+        (
+            "content-length: 0\r\nContent-Length:\r\n",
+            "content-length: 0\r\nContent-Length\0\r\n",
+        ),
     ] {
         for good in good {
-            let head = format!("{good}POST / HTTP/1.1\r\n{bad}\r\n");
-            assert!(is_spoiled(head.as_bytes()), "{head:?}");
-            let spoiled = fed(head.as_bytes(), head.len());
-            assert!(spoiled.ends_with(format!("{line}\0\r\n").as_bytes()), "{head:?}");
-            assert_eq!(spoiled.iter().filter(|byte| **byte == 0).count(), 1, "{head:?}");
+            let head = |lines| format!("{good}POST / HTTP/1.1\r\n{lines}\r\n").into_bytes();
+            assert!(is_spoiled(&head(bad)), "{good:?} {bad:?}");
+            assert_eq!(fed(&head(bad), usize::MAX), head(spoiled), "{good:?} {bad:?}");
         }
     }
 }
@@ -77,7 +81,7 @@ fn other_names_and_other_heads_are_left_alone() {
 }
 
 #[test]
-fn bytes_that_are_not_http_are_left_to_hyper() {
+fn bytes_that_are_not_http_are_left_to_the_parser() {
     for bytes in [
         "\0\x01\x02\n\n\n",
         "POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\nno size\r\ncontent-length: 1\r\ncontent-length: 1\r\n",
@@ -87,14 +91,76 @@ fn bytes_that_are_not_http_are_left_to_hyper() {
     }
 }
 
+/// No parser finds an end of the body, nor anything that it could take for another request.
+#[test]
+fn nothing_behind_a_line_feed_alone_in_a_chunked_body_arrives() {
+    for body in [
+        "0\r\n\n",
+        "0\r\nx: y\n",
+        "0\r\nx: y\r\n\n",
+        "0\r\nx: y\n\r\n",
+        "3;x\nabc\r\n",
+        "3\nabc\r\n",
+        "0\n",
+        "3\r\nabc\n",
+        "3\r\nabcd\r\n",
+        "3\r\nabXX0\r\n\r\n",
+    ] {
+        let request = format!("POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n{body}");
+        let whole = [request.as_bytes(), b"\r\nGET / HTTP/1.1\r\n\r\n"].concat();
+        for piece in 1..=whole.len() {
+            let mut framing = Framing::new(LIMIT);
+            let mut out = whole.clone();
+            out.chunks_mut(piece).for_each(|piece| framing.follow(piece));
+            assert!(framing.is_broken(), "{body:?}");
+            let cr = out.iter().rposition(|byte| *byte != 0).unwrap();
+            assert!(
+                cr < request.len() && out[..cr] == whole[..cr],
+                "{body:?}: {}",
+                out.escape_ascii()
+            );
+            assert_eq!((out[cr], whole[cr]), (b'\r', b'\n'), "{body:?}");
+        }
+    }
+}
+
+#[test]
+fn a_strict_one_takes_no_half_line_ends_in_a_head() {
+    for head in [
+        "GET / HTTP/1.1\nhost: a\r\n\r\n",
+        "GET / HTTP/1.1\r\nhost: a\n\r\n",
+        "GET / HTTP/1.1\r\nhost: a\r\n\n",
+        "GET / HTTP/1.1\r\nhost: a\r\r\n\r\n",
+        "GET / HTTP/1.1\r\nhost: a\x0c\r\n\r\n",
+        "\nGET / HTTP/1.1\r\nhost: a\r\n\r\n",
+    ] {
+        let mut out = head.as_bytes().to_vec();
+        Framing::new(LIMIT).strict().follow(&mut out);
+        assert_eq!(out.iter().filter(|byte| **byte == 0).count(), 1, "{head:?}");
+        assert!(!is_spoiled(head.as_bytes()), "{head:?}");
+    }
+}
+
+/// The limit for heads may be raised beyond any buffer.
+#[test]
+fn a_head_behind_a_long_line_is_followed_too() {
+    let long = "y".repeat(200_000);
+    let head = format!("POST / HTTP/1.1\r\nx: {long}\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n");
+    for (limit, is_spoiled) in [(256 * 1024, true), (64 * 1024, false)] {
+        let (mut framing, mut out) = (Framing::new(limit), head.clone().into_bytes());
+        out.chunks_mut(8192).for_each(|piece| framing.follow(piece));
+        assert_eq!(out != head.as_bytes(), is_spoiled, "{limit}");
+    }
+}
+
 #[test]
 fn a_line_without_end_takes_bounded_memory() {
-    let mut framing = Framing::default();
+    let mut framing = Framing::new(LIMIT);
     let mut bytes = vec![b'x'; 4096];
     for _ in 0..100 {
         framing.follow(&mut bytes);
     }
-    assert!(framing.partial_line.len() <= LONGEST_LINE + bytes.len());
+    assert!(framing.partial_line.len() <= LIMIT as usize + bytes.len());
 }
 
 proptest! {
@@ -120,7 +186,7 @@ proptest! {
                 bytes.extend_from_slice(&body);
             }
         }
-        let (mut framing, mut out) = (Framing::default(), bytes.clone());
+        let (mut framing, mut out) = (Framing::new(LIMIT), bytes.clone());
         out.chunks_mut(piece).for_each(|piece| framing.follow(piece));
         prop_assert_eq!(out, bytes);
         prop_assert_eq!(framing.position, Position::default());
