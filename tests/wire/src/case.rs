@@ -56,7 +56,8 @@ pub fn main(own: impl IntoIterator<Item = (&'static str, Vec<Case>)>) -> ExitCod
         let on = ADAPTERS.iter().find(|on| on.name == name).expect("an adapter's name");
         trials.extend(cases.iter().map(|case| case.on(*on)));
     }
-    let names = common.iter().map(|case| case.name.clone()).collect();
+    let names = common.iter().map(|case| case.name.clone());
+    let names = names.chain(crate::cases::requests::names()).collect();
     trials.push(Trial::test("every_declared_difference_names_a_case", move || {
         Differences::declared()
             .check_names(&names, |name| name.contains("::"))

@@ -20,6 +20,8 @@ pub enum Refusal {
     BadHost,
     /// The authority of the target is not a host with an optional port, or that of a CONNECT has no port.
     BadAuthority,
+    /// The scheme of the target is empty, or does not begin with a letter.
+    BadScheme,
     /// HTTP/2 or later, and `Host` differs from the authority of the target.
     HostMismatch,
     /// A `Content-Length` that is not a decimal number of at most 64 bits.
@@ -36,6 +38,8 @@ pub enum Refusal {
     UnknownCoding,
     /// HTTP/2 or later with a connection header, such as `Connection` or `Keep-Alive`.
     ConnectionHeader,
+    /// HTTP/2 or later with a header value that begins or ends with a blank.
+    PaddedValue,
 }
 
 impl Refusal {
@@ -58,6 +62,7 @@ impl Refusal {
             Self::BadAuthority => {
                 "the authority of the request target is malformed, expected a host with a port from 0 to 65535 or without one"
             }
+            Self::BadScheme => "the scheme of the request target is malformed, expected one such as `http`",
             Self::HostMismatch => "the `host` header differs from the authority of the request target",
             Self::BadContentLength => "the `content-length` header is malformed, expected a decimal number of bytes",
             Self::SeveralContentLengths => "the request has several `content-length` headers, expected one at most",
@@ -65,6 +70,7 @@ impl Refusal {
             Self::MisplacedEncoding => "the request has `transfer-encoding`, which its HTTP version does not have",
             Self::UnframedBody => "the `transfer-encoding` header does not end in `chunked`",
             Self::UnknownCoding => "the request has a transfer coding other than `chunked`",
+            Self::PaddedValue => "a header value begins or ends with a blank, which HTTP/2 and later do not allow",
             Self::ConnectionHeader => "the request has a header of the connection, which HTTP/2 and later do not have",
         }
     }
@@ -108,6 +114,10 @@ fn check_host(head: &Parts) -> Result<(), Refusal> {
         Some(text) => Some(authority(text.as_str()).ok_or(Refusal::BadAuthority)?),
         None => None,
     };
+    let begins_with_a_letter = |scheme: &str| scheme.starts_with(|first: char| first.is_ascii_alphabetic());
+    if !head.uri.scheme_str().is_none_or(begins_with_a_letter) {
+        return Err(Refusal::BadScheme);
+    }
     // RFC 9110, section 9.3.6.
     if head.method == Method::CONNECT && authority.is_some_and(|(_, port)| port.is_none()) {
         return Err(Refusal::BadAuthority);
@@ -167,7 +177,7 @@ fn same_authority(scheme: Option<&str>, one: (&str, Option<u16>), other: (&str, 
     one.0.eq_ignore_ascii_case(other.0) && one.1.or(default) == other.1.or(default)
 }
 
-/// RFC 9112, section 6, and RFC 9113, section 8.2.2.
+/// RFC 9112, section 6, and RFC 9113, section 8.2.
 fn check_framing(head: &Parts) -> Result<(), Refusal> {
     let has_encoding = head.headers.contains_key(TRANSFER_ENCODING);
     let mut lengths = head.headers.get_all(CONTENT_LENGTH).iter();
@@ -189,6 +199,10 @@ fn check_framing(head: &Parts) -> Result<(), Refusal> {
         ];
         if CONNECTION.iter().any(|name| head.headers.contains_key(name)) {
             return Err(Refusal::ConnectionHeader);
+        }
+        let is_padded = |value: &HeaderValue| matches!(value.as_bytes(), [b' ' | b'\t', ..] | [.., b' ' | b'\t']);
+        if head.headers.values().any(is_padded) {
+            return Err(Refusal::PaddedValue);
         }
     }
     if !has_encoding {

@@ -11,6 +11,7 @@ mod malformed;
 mod methods;
 mod paths;
 mod replies;
+pub(crate) mod requests;
 mod serving;
 mod smuggling;
 mod streams;
@@ -33,6 +34,7 @@ pub fn all() -> Vec<Case> {
         methods::all,
         paths::all,
         replies::all,
+        requests::all,
         serving::all,
         smuggling::all,
         streams::all,

@@ -144,6 +144,21 @@ fn a_host_is_a_name_or_an_address_with_or_without_a_port() {
 }
 
 #[test]
+fn the_scheme_of_a_target_begins_with_a_letter() {
+    for (target, verdict) in [
+        ("h2c://a/", Ok(())),
+        ("://a/", Err(Refusal::BadScheme)),
+        ("1http://a/", Err(Refusal::BadScheme)),
+    ] {
+        assert_eq!(
+            check(&head(Version::HTTP_11, target, &[("host", "a")])),
+            verdict,
+            "{target}"
+        );
+    }
+}
+
+#[test]
 fn a_connect_to_an_authority_needs_a_port() {
     let connect = |target| {
         let mut head = head(Version::HTTP_11, target, &[("host", "a")]);
@@ -179,6 +194,18 @@ fn http_2_has_no_headers_of_the_connection() {
         assert_eq!(one(&[(name, "x")]), Ok(()), "{name}");
     }
     assert_eq!(two("http://a/", &[("te", "trailers")]), Ok(()));
+}
+
+#[test]
+fn http_2_has_no_blanks_around_a_value() {
+    for value in [" y", "y ", "\ty", "y\t", " "] {
+        assert_eq!(
+            two("http://a/", &[("x", value)]),
+            Err(Refusal::PaddedValue),
+            "{value:?}"
+        );
+    }
+    assert_eq!(two("http://a/", &[("x", "y z"), ("z", "")]), Ok(()));
 }
 
 #[test]
