@@ -47,6 +47,9 @@ impl Case {
 
 /// Runs the common cases on every adapter and the cases of single adapters, as the command line selects them.
 pub fn main(own: impl IntoIterator<Item = (&'static str, Vec<Case>)>) -> ExitCode {
+    if let Some(code) = crate::apart::serve() {
+        return code;
+    }
     let common = crate::all();
     let mut trials: Vec<_> = ADAPTERS
         .iter()

@@ -2,6 +2,7 @@
 
 mod closing;
 mod exactness;
+mod floods;
 mod framing;
 mod http2;
 mod http2_ends;
@@ -25,6 +26,7 @@ pub fn all() -> Vec<Case> {
     let files = [
         closing::all,
         exactness::all,
+        floods::all,
         framing::all,
         http2::all,
         http2_ends::all,
