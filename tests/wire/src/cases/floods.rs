@@ -21,8 +21,8 @@ crate::cases! {
     heads_that_grow_up_to_the_limit_are_bounded: A5,
 }
 
-/// The most that the memory of the server may grow, in bytes. The floods send, or would take, many times as much.
-const CEILING: u64 = 48 << 20;
+/// The most that the memory of the server may grow, in bytes: about ten times what it does.
+const CEILING: u64 = 24 << 20;
 
 /// The streams of a client, in order.
 fn streams() -> impl Iterator<Item = u32> {
