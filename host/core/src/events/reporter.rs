@@ -43,7 +43,7 @@ impl Bus {
 
     /// Logs a crash and emits it as `server:crashed`.
     pub fn report(&self, crash: Crash) {
-        log(&crash);
+        self.log(&crash);
         self.announce::<ServerCrashed>(&crash);
     }
 
@@ -59,7 +59,7 @@ impl Bus {
             }
         }
         if chain.is_of_server() {
-            log(&crash);
+            self.log(&crash);
         } else {
             self.report(crash);
         }
@@ -77,17 +77,4 @@ impl Bus {
             Err(failure) => tracing::error!("`{SERVER_CHANNEL}:{event}` was not emitted: {failure}"),
         }
     }
-}
-
-fn log(crash: &Crash) {
-    tracing::error!(
-        kind = ?crash.kind,
-        adapter = crash.adapter,
-        module = crash.module,
-        route = crash.route,
-        request_id = crash.request_id,
-        limit = crash.limit,
-        "{}",
-        crash.message
-    );
 }

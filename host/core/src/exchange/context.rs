@@ -11,7 +11,8 @@ use pointwork_events::{Event, IoEvent};
 use serde::de::DeserializeOwned;
 use tracing::Span;
 
-use super::body::{BodyReader, BodyWriter};
+use super::body::BodyWriter;
+use super::body_reader::BodyReader;
 use super::handler::BodyMode;
 use super::reply::{IntoReply, Outcome, check_reply};
 use super::state::Exchange;
@@ -105,6 +106,11 @@ impl Context {
     pub fn is_cancelled(&self) -> bool {
         let is_late = || self.deadline().is_some_and(|deadline| deadline <= Instant::now());
         self.0.reply.is_closed() || (is_late() && !self.0.reply.has_reply())
+    }
+
+    /// How the handler of the route takes the request body.
+    pub fn body_mode(&self) -> BodyMode {
+        self.0.arrival.body_mode
     }
 
     /// A path parameter, percent-decoded (spec P4, P8).

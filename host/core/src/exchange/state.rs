@@ -10,7 +10,8 @@ use ipnet::IpNet;
 use parking_lot::Mutex;
 use tracing::Span;
 
-use super::body::{Body, BodyLimits};
+use super::body::Body;
+use super::body_reader::BodyLimits;
 use super::durations::Histogram;
 use super::handler::BodyMode;
 use super::peer::{Client, Peer};

@@ -10,6 +10,7 @@ use crate::component::engine::{Engines, LinkedEngine};
 use crate::component::inspect::{Conformance, Form, Inspection, inspect};
 use crate::component::module_pre::ModulePre;
 use crate::guest::GuestSettings;
+use crate::guest::streams::Streams;
 use crate::scheduling::metrics::Metrics;
 use crate::scheduling::threads::Threads;
 use crate::{Error, ErrorKind, Isolation, ModuleLimits, ModuleOptions, OrError};
@@ -49,6 +50,7 @@ pub(crate) async fn compile(
     let (inspection, fit, code, engine) = threads.blocking(ErrorKind::Compile, checking).await?;
     let component = compiler.component(code, &engine.engine, bytes, threads).await?;
     let name: Arc<str> = name.into();
+    let executor = threads.clone();
     let linking = move || {
         let limits = isolated(limits, options.isolation, &inspection, &fit)?;
         let guest = GuestSettings {
@@ -57,6 +59,7 @@ pub(crate) async fn compile(
             traps_at_cpu_limit: code.development,
             shares: fit.form == Form::Asynchronous && limits.in_flight > 1,
             uses_wasi: inspection.foreign_imports().next().is_some(),
+            streams: Arc::new(Streams::new(&limits, executor)),
             limits,
             grants: Arc::new(options.grants),
         };

@@ -56,6 +56,7 @@ impl ModulePre {
     pub(crate) fn anew(&self) -> Self {
         let mut settings = self.settings.clone();
         settings.metrics = Arc::new(settings.metrics.anew());
+        settings.streams = Arc::new(settings.streams.anew());
         Self {
             settings,
             cut: CancellationToken::new(),

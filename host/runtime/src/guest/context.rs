@@ -7,15 +7,16 @@ use std::task::Poll;
 
 use bytes::Bytes;
 use http::Version;
-use pointwork_core::{BodyReader, BodyWriter, Context, Crash, CrashKind, Failure, FailureCode};
+use pointwork_core::{BodyMode, BodyReader, Context, Crash, CrashKind, Failure, FailureCode};
 use tokio::sync::Mutex;
 use tracing::Instrument;
 use wasmtime::Result;
 use wasmtime::component::{Accessor, HasSelf, Resource};
 
 use super::Guest;
-use super::body::{Reader, Writer};
+use super::body::{OpenReply, Reader, Writer};
 use super::spans::span;
+use super::streams::StreamSlot;
 use crate::guest::bindings::{context, context_async, types};
 use crate::guest::instant::{after, at};
 use crate::guest::limiter::Exceeded;
@@ -28,6 +29,36 @@ const RESERVED: &str = "pointwork.";
 impl Guest {
     fn context(&self, context: &Resource<Context>) -> Result<&Context> {
         Ok(self.table.get(context)?)
+    }
+
+    /// A slot for a call that is about to wait for a request body, if it has none: its context was handed over. Calls that
+    /// share an instance need none: one that waits holds up no other.
+    async fn slot_to_read(&mut self, context: &Resource<Context>) -> Result<Result<(), Failure>> {
+        if self.shares || self.context(context)?.body_mode() != BodyMode::Stream {
+            return Ok(Ok(()));
+        }
+        Ok(self.slot_of_call().await)
+    }
+
+    /// A slot for a call that is about to wait for a client that reads. Calls that share an instance do not wait for it,
+    /// which would hold up the others, and the writer keeps it.
+    async fn slot_to_write(&mut self, context: &Resource<Context>) -> Result<Result<Option<StreamSlot>, Failure>> {
+        if !self.shares {
+            return Ok(self.slot_of_call().await.map(|()| None));
+        }
+        if self.context(context)?.body_mode() == BodyMode::Stream {
+            // The call of the handler has one.
+            return Ok(Ok(None));
+        }
+        Ok(self.streams.try_take().map(Some).map_err(|_| self.streams.busy()))
+    }
+
+    async fn slot_of_call(&mut self) -> Result<(), Failure> {
+        if self.slot.is_none() {
+            let slot = self.streams.take().await;
+            self.slot = Some(slot.map_err(|_| self.streams.busy())?);
+        }
+        Ok(())
     }
 }
 
@@ -64,17 +95,17 @@ async fn read(reader: Arc<Mutex<BodyReader>>, max: u32) -> Result<Option<Vec<u8>
     piece.map(|piece| piece.map(Vec::from)).map_err(failure_out)
 }
 
-async fn write(writer: Arc<Mutex<Option<BodyWriter>>>, chunk: Vec<u8>) -> Result<(), types::Failure> {
+async fn write(writer: Arc<Mutex<Option<OpenReply>>>, chunk: Vec<u8>) -> Result<(), types::Failure> {
     match &mut *writer.lock().await {
-        Some(writer) => writer.write(chunk).await.map_err(failure_out),
+        Some((writer, _)) => writer.write(chunk).await.map_err(failure_out),
         None => Err(finished()),
     }
 }
 
-async fn finish(writer: Arc<Mutex<Option<BodyWriter>>>) -> Result<(), types::Failure> {
+async fn finish(writer: Arc<Mutex<Option<OpenReply>>>) -> Result<(), types::Failure> {
     let writer = writer.lock().await.take();
     match writer {
-        Some(writer) => writer.finish().await.map_err(failure_out),
+        Some((writer, _slot)) => writer.finish().await.map_err(failure_out),
         None => Err(finished()),
     }
 }
@@ -194,14 +225,23 @@ impl context::HostContext for Guest {
     }
 
     async fn body(&mut self, this: Resource<Context>) -> Result<Result<Vec<u8>, types::Failure>> {
+        if let Err(busy) = self.slot_to_read(&this).await? {
+            return Ok(Err(failure_out(busy)));
+        }
         Ok(bytes_out(self.context(&this)?.bytes().await))
     }
 
     async fn text(&mut self, this: Resource<Context>) -> Result<Result<String, types::Failure>> {
+        if let Err(busy) = self.slot_to_read(&this).await? {
+            return Ok(Err(failure_out(busy)));
+        }
         Ok(self.context(&this)?.text().await.map_err(failure_out))
     }
 
-    fn open_body(&mut self, this: Resource<Context>) -> Result<Result<Resource<Reader>, types::Failure>> {
+    async fn open_body(&mut self, this: Resource<Context>) -> Result<Result<Resource<Reader>, types::Failure>> {
+        if let Err(busy) = self.slot_to_read(&this).await? {
+            return Ok(Err(failure_out(busy)));
+        }
         match self.context(&this)?.open_body() {
             Ok(reader) => Ok(Ok(self.table.push(Reader::new(reader))?)),
             Err(failure) => Ok(Err(failure_out(failure))),
@@ -241,15 +281,19 @@ impl context::HostContext for Guest {
             .map_err(failure_out))
     }
 
-    fn open_reply(
+    async fn open_reply(
         &mut self,
         this: Resource<Context>,
         status: u16,
         headers: Vec<types::Header>,
     ) -> Result<Result<Resource<Writer>, types::Failure>> {
+        let slot = match self.slot_to_write(&this).await? {
+            Ok(slot) => slot,
+            Err(busy) => return Ok(Err(failure_out(busy))),
+        };
         let context = self.context(&this)?;
         match response_head(status, headers).and_then(|head| context.open_reply(head)) {
-            Ok(writer) => Ok(Ok(self.table.push(Writer::new(writer))?)),
+            Ok(writer) => Ok(Ok(self.table.push(Writer::new(writer, slot))?)),
             Err(failure) => Ok(Err(failure_out(failure))),
         }
     }

@@ -11,6 +11,7 @@ mod log;
 pub(crate) mod payload;
 pub(crate) mod reply;
 pub(crate) mod spans;
+pub(crate) mod streams;
 mod wasi;
 
 use std::sync::Arc;
@@ -30,6 +31,7 @@ use crate::scheduling::metrics::{Counted, Metrics};
 use self::body::{Reader, Writer};
 use self::budget::Budget;
 use self::spans::{CurrentCall, Tasks};
+use self::streams::{StreamSlot, Streams};
 use self::wasi::Wasi;
 
 /// The longest log line that is taken from a guest, in bytes; the rest is cut off.
@@ -48,6 +50,10 @@ pub(crate) struct Guest {
     /// The guest's own report of the crash before its trap.
     pub(crate) panic: Option<String>,
     call: CurrentCall,
+    shares: bool,
+    streams: Arc<Streams>,
+    /// The slot of the call, if the instance serves one at a time.
+    slot: Option<StreamSlot>,
     tasks: Tasks,
     /// The time slices until a trap; `None` without one.
     slices: Option<u64>,
@@ -66,6 +72,7 @@ pub(crate) struct GuestSettings {
     /// Whether several calls share an instance at a time.
     pub(crate) shares: bool,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) streams: Arc<Streams>,
     /// In development, a guest that loops traps shortly before the meter would end it, since only a trap has a backtrace.
     pub(crate) traps_at_cpu_limit: bool,
 }
@@ -92,6 +99,9 @@ impl Guest {
             _counted: settings.metrics.instance(),
             panic: None,
             call,
+            shares: settings.shares,
+            streams: settings.streams.clone(),
+            slot: None,
             tasks: Tasks::default(),
             slices: settings.traps_at_cpu_limit.then_some(u64::MAX),
             cpu: limits.cpu,
@@ -112,6 +122,16 @@ impl Guest {
         if let Some(slices) = &mut self.slices {
             *slices = slices_before(self.cpu);
         }
+    }
+
+    /// Takes over the slot of the call that the instance serves. Where calls share it, each keeps its own, which is returned.
+    #[must_use]
+    pub(crate) fn keep_slot(&mut self, slot: Option<StreamSlot>) -> Option<StreamSlot> {
+        if self.shares {
+            return slot;
+        }
+        self.slot = slot;
+        None
     }
 
     /// Counts a time slice that the guest used up.

@@ -128,19 +128,29 @@ async fn run<C: Call>(
     state: &InstanceState,
     queued: Queued<C>,
 ) -> wasmtime::Result<()> {
-    let Queued { call, span, output } = queued;
+    let Queued {
+        call,
+        slot,
+        span,
+        output,
+    } = queued;
     let export = C::export(exports);
-    let started = accessor.with(|mut access| {
+    let (started, _slot) = accessor.with(|mut access| {
         let guest = access.get();
         guest.begin_shared_call();
+        let slot = guest.keep_slot(slot);
         let params = call.lower(guest)?;
         let started = export.start_call_concurrent(&mut access, params)?;
         access.get().task_started(started.task(), span);
-        wasmtime::error::Ok(started)
+        wasmtime::error::Ok((started, slot))
     })?;
     let task = started.task();
     let results = export.finish_call_concurrent(accessor, started).await?;
-    accessor.with(|mut access| access.get().task_ended(task));
+    accessor.with(|mut access| {
+        let guest = access.get();
+        guest.task_ended(task);
+        drop(guest.keep_slot(None));
+    });
     if output.send(C::lift(results, &pre.settings.module)).is_err() {
         state.abandoned.fetch_sub(1, Ordering::Relaxed);
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pointwork_core::{Caller, Context, Crash, Delivery, Failure, Outcome, Payload};
+use pointwork_core::{BodyMode, Caller, Context, Crash, Delivery, Failure, Outcome, Payload};
 use tokio::sync::oneshot;
 use wasmtime::Store;
 use wasmtime::component::{ComponentNamedList, Instance, Lift, Lower, Resource, TypedFunc};
@@ -13,6 +13,7 @@ use crate::guest::bindings::types;
 use crate::guest::payload::payload_in;
 use crate::guest::reply::{failure_in, outcome_in};
 use crate::guest::spans::TaskSpan;
+use crate::guest::streams::StreamSlot;
 use crate::scheduling::call_history::CallHistory;
 
 /// One call of an instance, with its arguments.
@@ -33,6 +34,9 @@ pub(crate) trait Call: Sized + Send + 'static {
 
     /// The history of calls of the same handler or listener.
     fn history(&self) -> &Arc<CallHistory>;
+
+    /// Whether it may wait for its client from the start.
+    fn streams(&self) -> bool;
 
     /// The chain that it runs in.
     fn caller(&self) -> &Caller;
@@ -61,6 +65,7 @@ impl Exports {
 /// A call in the queue of an instance, with the sender of its output.
 pub(crate) struct Queued<C: Call> {
     pub(crate) call: C,
+    pub(crate) slot: Option<StreamSlot>,
     pub(crate) span: TaskSpan,
     pub(crate) output: oneshot::Sender<C::Output>,
 }
@@ -99,6 +104,10 @@ impl Call for Request {
 
     fn history(&self) -> &Arc<CallHistory> {
         &self.history
+    }
+
+    fn streams(&self) -> bool {
+        self.context.body_mode() == BodyMode::Stream
     }
 
     fn caller(&self) -> &Caller {
@@ -141,6 +150,10 @@ impl Call for Event {
 
     fn history(&self) -> &Arc<CallHistory> {
         &self.history
+    }
+
+    fn streams(&self) -> bool {
+        false
     }
 
     fn caller(&self) -> &Caller {

@@ -6,6 +6,7 @@ use wasmtime::{PoolConcurrencyLimitError, Trap};
 use crate::component::module_pre::ModulePre;
 use crate::guest::Guest;
 use crate::guest::limiter::Exceeded;
+use crate::guest::streams::NoSlot;
 use crate::scheduling::call_history::CallHistory;
 
 /// A guest that trapped: the trap, the guest's own panic message and the backtrace, for the log only. `history` is that of
@@ -54,6 +55,14 @@ pub(crate) enum Overload {
     Instances,
     /// The queue for instances is full.
     Queue,
+    /// Too many calls wait for their clients.
+    Streams,
+}
+
+impl From<NoSlot> for Overload {
+    fn from(_: NoSlot) -> Self {
+        Self::Streams
+    }
 }
 
 pub(crate) fn overloaded(pre: &ModulePre, overload: Overload) -> Crash {
@@ -67,6 +76,7 @@ pub(crate) fn overloaded(pre: &ModulePre, overload: Overload) -> Crash {
                 limits.instances, limits.queue_wait
             ),
         ),
+        Overload::Streams => ("instances", pre.settings.streams.refusal()),
         Overload::Queue => ("queue", format!("{} calls wait for an instance already", limits.queue)),
     };
     crash(pre, CrashKind::Limit, message).at_limit(limit)

@@ -9,6 +9,7 @@ mod instances;
 mod limits;
 mod overload;
 mod refused;
+mod slow;
 mod swaps;
 mod trial;
 mod under_load;
@@ -34,6 +35,7 @@ pub(super) fn all() -> Vec<Case> {
         trial::all,
         limits::all,
         overload::all,
+        slow::all,
         instances::all,
         breaker::all,
     ];
