@@ -57,7 +57,7 @@ struct Head {
     encoded: bool,
 }
 
-/// The longest line that is followed under any limit. No parser takes longer extensions of chunks.
+/// The longest line that is followed under any limit; a longer one of a chunked body breaks the body.
 const LEAST_LONGEST_LINE: usize = 16 * 1024;
 
 impl Framing {
@@ -117,7 +117,11 @@ impl Framing {
         };
         let Some(end) = end else {
             if line.len() > self.longest_line {
-                self.position = Position::Lost;
+                self.position = match self.position {
+                    Position::Head(_) => Position::Lost,
+                    // A parser may have no limit for trailers.
+                    _ => Position::Broken,
+                };
             }
             return bytes.len();
         };

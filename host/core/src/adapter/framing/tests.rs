@@ -154,6 +154,18 @@ fn a_head_behind_a_long_line_is_followed_too() {
 }
 
 #[test]
+fn a_trailer_without_end_breaks_the_body() {
+    let mut framing = Framing::new(LIMIT);
+    framing.follow(&mut b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n0\r\nx: ".to_vec());
+    for _ in 0..20 {
+        framing.follow(&mut [b'y'; 4096]);
+    }
+    let mut end = *b"\n\r\nGET";
+    framing.follow(&mut end);
+    assert_eq!((framing.is_broken(), end), (true, [0; 6]));
+}
+
+#[test]
 fn a_line_without_end_takes_bounded_memory() {
     let mut framing = Framing::new(LIMIT);
     let mut bytes = vec![b'x'; 4096];
