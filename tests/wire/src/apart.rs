@@ -1,6 +1,6 @@
 //! A server in a process of its own, so that its memory can be measured.
 
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::SocketAddr;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::Arc;
@@ -78,7 +78,7 @@ pub(crate) fn serve() -> Option<ExitCode> {
     std::thread::spawn(move || {
         block_on(async move {
             let server = Server::with(on, ServerOptions::new(), [routes(), held()].concat()).await;
-            println!("{}", server.address);
+            let _ = writeln!(std::io::stdout(), "{}", server.address);
             let _ = server.serving.await;
         });
     });

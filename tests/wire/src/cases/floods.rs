@@ -52,15 +52,17 @@ enum Flooded {
 }
 
 impl Flooded {
-    /// The connection is at its end.
+    /// Reads up to the end of the connection, which takes no more bytes.
     async fn ended(client: &mut Frames) -> Self {
         let mut code = None;
-        while let Ok(Some(frame)) = client.next(Duration::from_secs(1)).await {
-            if frame.kind == Frame::GOAWAY {
-                code = frame.payload.get(7).copied();
+        loop {
+            match client.next(PATIENCE).await {
+                Ok(Some(frame)) if frame.kind == Frame::GOAWAY => code = frame.payload.get(7).copied(),
+                Ok(Some(_)) => {}
+                Ok(None) => return Self::Ended(code),
+                Err(_) => return Self::Blocked,
             }
         }
-        Self::Ended(code)
     }
 
     /// Asserts that the server ended the connection because of the flood, and not because it did not understand it.
@@ -88,7 +90,9 @@ async fn flood(server: &ServerApart, reads: bool, frames: impl Iterator<Item = F
                     false => client.send(&batch).await,
                 }
             };
-            match tokio::time::timeout(Duration::from_secs(1), sent).await {
+            // A server that is read does not stop to read for long.
+            let patience = if reads { PATIENCE } else { Duration::from_secs(1) };
+            match tokio::time::timeout(patience, sent).await {
                 Ok(Ok(())) => {}
                 Ok(Err(_)) => return Flooded::ended(&mut client).await,
                 Err(_) => return Flooded::Blocked,
