@@ -138,7 +138,7 @@ async fn run<C: Call>(
     let (started, _slot) = accessor.with(|mut access| {
         let guest = access.get();
         guest.begin_shared_call();
-        let slot = guest.keep_slot(slot);
+        let slot = guest.keep_slot(slot, call.history());
         let params = call.lower(guest)?;
         let started = export.start_call_concurrent(&mut access, params)?;
         access.get().task_started(started.task(), span);
@@ -149,7 +149,7 @@ async fn run<C: Call>(
     accessor.with(|mut access| {
         let guest = access.get();
         guest.task_ended(task);
-        drop(guest.keep_slot(None));
+        guest.free_slot();
     });
     if output.send(C::lift(results, &pre.settings.module)).is_err() {
         state.abandoned.fetch_sub(1, Ordering::Relaxed);

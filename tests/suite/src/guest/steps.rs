@@ -1,5 +1,7 @@
 //! The code of each step.
 
+use std::collections::HashMap;
+
 use super::ends;
 use super::layout::{Data, RESULT, Record, Span};
 use super::program::{Program, Step};
@@ -291,13 +293,18 @@ fn stream(status: u16, pieces: &[String], data: &mut Data) -> String {
     let open = format!(
         "(call $open_reply (local.get $ctx) (i32.const {status}) (i32.const 0) (i32.const 0) (i32.const {RESULT}))"
     );
-    let write = |piece: &String| {
+    let mut write = |piece: &String| {
         format!(
             "(call $write (global.get $writer) {} (i32.const {RESULT}))",
             push(data.bytes(piece))
         )
     };
-    let writes: Vec<_> = pieces.iter().map(write).collect();
+    // Pieces that are equal have one place in memory.
+    let mut known: HashMap<&String, String> = HashMap::new();
+    let writes = pieces
+        .iter()
+        .map(|piece| known.entry(piece).or_insert_with(|| write(piece)).clone());
+    let writes: Vec<_> = writes.collect();
     let write = format!("(global.set $writer (i32.load (i32.const 68))) {}", writes.join(" "));
     format!("{open} {}", if_failed(data, false, &write))
 }
