@@ -2,6 +2,8 @@
 
 mod check;
 mod difference;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 
 use std::sync::Arc;
 
@@ -22,6 +24,8 @@ use crate::{Error, ErrorKind, OrError};
 
 /// The largest manifest, in bytes: its texts, and its records as the host holds them.
 const MAX_BYTES: usize = 8 * 1024 * 1024;
+
+const REFUSED: &str = "its declarations are refused";
 
 /// The declarations of a version of a module.
 pub(crate) struct Manifest {
@@ -52,17 +56,21 @@ impl Manifest {
             return Err(Error::new(ErrorKind::Refused, message)
                 .with_hint("a manifest depends on nothing but the module: no random number, no time, no setting"));
         }
-        let refused = "its declarations are refused";
         let module = &*pre.settings.module;
-        check(module, &declared).or_error(ErrorKind::Refused, refused)?;
-        let controllers: Vec<_> = declared.controllers.iter().map(declaration).collect();
-        let routes = validate(module, &controllers).or_error(ErrorKind::Refused, refused)?;
-        let modes = body_modes(module, &declared).or_error(ErrorKind::Refused, refused)?;
+        check(module, &declared).or_error(ErrorKind::Refused, REFUSED)?;
         Ok(Self {
-            routes: routes.into_iter().zip(modes).collect(),
+            routes: routes(module, &declared)?,
             declared,
         })
     }
+}
+
+/// The routes of a manifest that was checked.
+fn routes(module: &str, declared: &manifest::Manifest) -> Result<Vec<(DeclaredRoute, BodyMode)>, Error> {
+    let controllers: Vec<_> = declared.controllers.iter().map(declaration).collect();
+    let routes = validate(module, &controllers).or_error(ErrorKind::Refused, REFUSED)?;
+    let modes = body_modes(module, declared).or_error(ErrorKind::Refused, REFUSED)?;
+    Ok(routes.into_iter().zip(modes).collect())
 }
 
 /// The manifest, and what the same instance declares when it is called again.
