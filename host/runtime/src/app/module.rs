@@ -234,6 +234,7 @@ impl Module {
         Usage {
             idle: idle.instances,
             held: idle.held,
+            host_memory: self.instances.pre.settings.memory.used(),
             ..self.metrics().usage()
         }
     }

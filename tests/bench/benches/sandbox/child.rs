@@ -89,6 +89,7 @@ pub fn run(role: &str) -> Result<()> {
         "sandbox" => runtime.block_on(sandbox())?,
         "start" => runtime.block_on(started())?,
         "slow" => runtime.block_on(slow::application())?,
+        "memory" => runtime.block_on(crate::memory::app())?,
         other => bail!("there is no role `{other}`"),
     };
     if let Some(adapter) = option("--adapter") {
@@ -102,7 +103,12 @@ pub fn run(role: &str) -> Result<()> {
     }
     // Ends with the parent process, even if that is killed.
     for line in std::io::stdin().lines() {
-        if line? == "heavy" {
+        let line = line?;
+        if line == "names" {
+            let refused = runtime.block_on(app.module("names").bytes(crate::memory::names()).load());
+            println!("{}", if refused.is_err() { "refused" } else { "loaded" });
+        }
+        if line == "heavy" {
             let heavy = laden(&Runs::Synchronous.build(good("heavy")), functions()?, FUNCTION);
             match runtime.block_on(app.module("heavy").bytes(heavy).swap()) {
                 Ok(_) => println!("swapped in"),

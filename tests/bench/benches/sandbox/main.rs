@@ -8,6 +8,7 @@
 //! cargo bench --manifest-path tests/bench/Cargo.toml --bench sandbox -- loops
 //! cargo bench --manifest-path tests/bench/Cargo.toml --bench sandbox -- aborts
 //! cargo bench --manifest-path tests/bench/Cargo.toml --bench sandbox -- start
+//! cargo bench --manifest-path tests/bench/Cargo.toml --bench sandbox -- memory
 //! cargo bench --manifest-path tests/bench/Cargo.toml --bench sandbox -- slow --clients 2000
 //! ```
 //!
@@ -20,6 +21,7 @@ mod child;
 mod client;
 mod guests;
 mod loops;
+mod memory;
 mod pressure;
 mod refusals;
 mod slow;
@@ -42,13 +44,14 @@ fn main() -> Result<()> {
     if let Some(role) = option("--child") {
         return child::run(&role);
     }
-    let figures: [(&str, fn() -> Result<()>); 7] = [
+    let figures: [(&str, fn() -> Result<()>); 8] = [
         ("swaps", swaps::run),
         ("refusals", refusals::run),
         ("traps", traps::run),
         ("loops", loops::run),
         ("aborts", aborts::run),
         ("start", start::run),
+        ("memory", memory::run),
         ("slow", slow::run),
     ];
     match figures.iter().find(|(name, _)| flag(name)) {
