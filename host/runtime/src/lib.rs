@@ -38,6 +38,13 @@ mod setters;
 mod store;
 mod worker;
 
+/// Fuzz targets.
+#[cfg(fuzzing)]
+pub mod fuzz {
+    pub use crate::component::manifest::fuzz::manifest;
+    pub use crate::store::cache::fuzz::cache_entry;
+}
+
 pub use app::builder::ModuleBuilder;
 pub use app::changes::{Change, ChangeKind, Diff, Refusal, ServerRefused, ServerSwapped};
 pub use app::channel::{Channel, ListenerResult};

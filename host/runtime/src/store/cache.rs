@@ -1,6 +1,8 @@
 //! The cache of compiled components.
 
 mod format;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 
 use std::fmt;
 use std::fs::{self, File};

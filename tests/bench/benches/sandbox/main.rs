@@ -1,4 +1,4 @@
-//! The cost of swaps, refusals, traps, endless loops and aborted requests for all other requests. Each figure is one
+//! The cost of swaps, refusals, traps, endless loops, aborted and slow requests for all other requests. Each figure is one
 //! command:
 //!
 //! ```text
@@ -9,6 +9,7 @@
 //! cargo bench --manifest-path tests/bench/Cargo.toml --bench sandbox -- aborts
 //! cargo bench --manifest-path tests/bench/Cargo.toml --bench sandbox -- start
 //! cargo bench --manifest-path tests/bench/Cargo.toml --bench sandbox -- memory
+//! cargo bench --manifest-path tests/bench/Cargo.toml --bench sandbox -- slow --clients 2000
 //! ```
 //!
 //! The modules are the suite's synthetic guests. All counts and ratios come from one run; a count that must be 0 and is
@@ -23,6 +24,8 @@ mod loops;
 mod memory;
 mod pressure;
 mod refusals;
+mod slow;
+mod slow_clients;
 mod start;
 mod swaps;
 mod traps;
@@ -41,7 +44,7 @@ fn main() -> Result<()> {
     if let Some(role) = option("--child") {
         return child::run(&role);
     }
-    let figures: [(&str, fn() -> Result<()>); 7] = [
+    let figures: [(&str, fn() -> Result<()>); 8] = [
         ("swaps", swaps::run),
         ("refusals", refusals::run),
         ("traps", traps::run),
@@ -49,6 +52,7 @@ fn main() -> Result<()> {
         ("aborts", aborts::run),
         ("start", start::run),
         ("memory", memory::run),
+        ("slow", slow::run),
     ];
     match figures.iter().find(|(name, _)| flag(name)) {
         Some((_, figure)) => figure(),

@@ -2,6 +2,8 @@
 
 mod check;
 mod difference;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 mod size;
 
 use std::sync::Arc;
@@ -25,6 +27,8 @@ use crate::{Error, ErrorKind, OrError};
 
 /// The largest manifest, in bytes: its texts, and its records as the host holds them.
 const MAX_BYTES: usize = 8 * 1024 * 1024;
+
+const REFUSED: &str = "its declarations are refused";
 
 /// The most bytes of this module's manifest.
 fn most(pre: &ModulePre) -> usize {
@@ -73,24 +77,29 @@ impl Manifest {
             }
             Err(panic) => return Err(failed("reading its manifest panicked").with_source(panic)),
         };
-        let refused = "its declarations are refused";
         let module = &*pre.settings.module;
         // Before anything is made of them: it checks their number.
-        check(module, &declared).or_error(ErrorKind::Refused, refused)?;
+        check(module, &declared).or_error(ErrorKind::Refused, REFUSED)?;
         if let Some(place) = first_difference(&declared, &again) {
             let message = format!("its manifest differs when it is read again, first at `{place}`");
             return Err(Error::new(ErrorKind::Refused, message)
                 .with_hint("a manifest depends on nothing but the module: no random number, no time, no setting"));
         }
-        let controllers: Vec<_> = declared.controllers.iter().map(declaration).collect();
-        let routes = validate(module, &controllers).or_error(ErrorKind::Refused, refused)?;
-        let modes = body_modes(module, &declared).or_error(ErrorKind::Refused, refused)?;
+        let routes = routes(module, &declared)?;
         Ok(Self {
             _charge: charge(pre, &declared, routes.len())?,
-            routes: routes.into_iter().zip(modes).collect(),
+            routes,
             declared,
         })
     }
+}
+
+/// The routes of a manifest that was checked.
+fn routes(module: &str, declared: &manifest::Manifest) -> Result<Vec<(DeclaredRoute, BodyMode)>, Error> {
+    let controllers: Vec<_> = declared.controllers.iter().map(declaration).collect();
+    let routes = validate(module, &controllers).or_error(ErrorKind::Refused, REFUSED)?;
+    let modes = body_modes(module, declared).or_error(ErrorKind::Refused, REFUSED)?;
+    Ok(routes.into_iter().zip(modes).collect())
 }
 
 /// The manifest, and what the same instance declares when it is called again.
