@@ -16,6 +16,8 @@ mod example;
 mod general;
 #[cfg(unix)]
 mod kills;
+#[cfg(target_os = "linux")]
+mod log;
 mod new;
 mod products;
 mod routes;
