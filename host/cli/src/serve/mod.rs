@@ -44,8 +44,12 @@ Examples:
 
 The banner on standard output lists the routes, the channels, and the imports and grants of each
 module. Its last line is `listening on http://HOST:PORT`, after `admin on PLACE` if there is an
-admin endpoint. SIGINT (Ctrl-C) and SIGTERM end the server: it accepts no further connection;
-requests in flight and emitted events come to their end. A second signal ends it at once.";
+admin endpoint. SIGINT (Ctrl-C), SIGTERM and SIGHUP end the server: it accepts no further
+connection; requests in flight and emitted events come to their end. A second signal ends it at
+once. Under `nohup`, SIGHUP is ignored.
+
+The log goes to standard error, and never holds the server up: lines that cannot be written are
+dropped, counted and told of in the log.";
 
 /// The options of `pointwork serve`.
 #[derive(Debug, clap::Args)]

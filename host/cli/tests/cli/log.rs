@@ -2,11 +2,11 @@
 
 use std::fs::File;
 use std::io::{Read as _, pipe};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::Mutex;
 
 use crate::folder;
-use crate::server::{End, Server};
+use crate::server::{End, Server, within};
 use crate::versions::configured;
 
 const ADAPTERS: [&str; 5] = ["axum", "trillium", "actix", "salvo", "hyper"];
@@ -73,20 +73,7 @@ fn log_that_nobody_reads_stops_no_adapter_and_not_its_end() {
 fn closed_standard_error_stops_nothing() {
     let folder = configured("");
     let server = Server::start_with(folder.path(), ["--access-log"], |command| {
-        let mut shell = Command::new("sh");
-        shell
-            .args(["-c", "exec \"$0\" \"$@\" 2>&-"])
-            .arg(command.get_program())
-            .args(command.get_args())
-            .current_dir(folder.path())
-            .stdout(Stdio::piped());
-        for (name, value) in command.get_envs() {
-            match value {
-                Some(value) => shell.env(name, value),
-                None => shell.env_remove(name),
-            };
-        }
-        *command = shell;
+        *command = within(folder.path(), command, &["sh", "-c", "exec \"$0\" \"$@\" 2>&-"]);
     });
     request(&server, 20, LONG);
     end(server, "hyper");

@@ -9,6 +9,8 @@ mod capabilities;
 mod check;
 mod completions;
 mod dev;
+#[cfg(target_os = "linux")]
+mod disk;
 #[cfg(unix)]
 mod doctor;
 mod empty;

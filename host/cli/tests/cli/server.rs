@@ -157,6 +157,12 @@ impl Server {
         try_request(&mut stream, method, target, "host: admin\r\n", body)
     }
 
+    /// Its process id.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends a signal by its name and waits for the end.
     #[cfg(unix)]
     pub(crate) fn stop(mut self, signal: &str) -> End {
@@ -217,6 +223,26 @@ fn command_of(subcommand: &str, folder: &Path, arguments: impl IntoIterator<Item
         .stdout(Stdio::piped())
         .stderr(File::create(folder.join("errors.log")).expect("created"));
     command
+}
+
+/// The command as the last arguments of another one, such as a shell; it logs into the folder.
+#[cfg(target_os = "linux")]
+pub(crate) fn within(folder: &Path, command: &Command, outer: &[&str]) -> Command {
+    let mut within = Command::new(outer[0]);
+    within
+        .args(&outer[1..])
+        .arg(command.get_program())
+        .args(command.get_args())
+        .current_dir(folder)
+        .stdout(Stdio::piped())
+        .stderr(File::create(folder.join("errors.log")).expect("created"));
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => within.env(name, value),
+            None => within.env_remove(name),
+        };
+    }
+    within
 }
 
 /// One request on a connection of its own.

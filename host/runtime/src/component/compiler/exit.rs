@@ -12,10 +12,12 @@ pub(super) fn explain(status: ExitStatus, stderr: &str, options: &CompileOptions
         Some(hint) => error.with_hint(hint),
         None => error,
     };
-    match stderr.trim() {
-        "" => error,
-        stderr => error.with_source(format!("its standard error: {stderr}")),
+    // One line of a log.
+    let lines: Vec<_> = stderr.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    if lines.is_empty() {
+        return error;
     }
+    error.with_source(format!("its standard error: {}", lines.join("; ")))
 }
 
 const SMALLER: &str = "a smaller or simpler component takes less; or set a higher limit for compiling";
@@ -80,6 +82,19 @@ mod tests {
             ..CompileOptions::new()
         };
         explain(ExitStatus::from_raw(raw), stderr, &options)
+    }
+
+    #[test]
+    fn the_explanation_is_one_line_for_the_log() {
+        let error = explained(
+            6,
+            "thread 'main' panicked at a.rs:1:\n\n  no text\nnote: run with a backtrace\n",
+        );
+        let source = error.source().map(ToString::to_string);
+        assert_eq!(
+            source.as_deref(),
+            Some("its standard error: thread 'main' panicked at a.rs:1:; no text; note: run with a backtrace")
+        );
     }
 
     #[test]
