@@ -27,11 +27,11 @@ type Notice = Box<dyn Fn(u64) -> Vec<u8> + Send>;
 /// Lines that a thread of their own writes, in their order. A line without room, and one that cannot be written, is
 /// dropped and counted; once writing works again, a line in the place of the dropped ones has their number. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct LogQueue(Arc<Shared>);
+pub(crate) struct LogQueue(Arc<SharedQueue>);
 
 #[derive(Default)]
-struct Shared {
-    state: Mutex<State>,
+struct SharedQueue {
+    state: Mutex<QueueContent>,
     filled: Condvar,
     emptied: Condvar,
     /// All lines that were dropped.
@@ -39,7 +39,7 @@ struct Shared {
 }
 
 #[derive(Default)]
-struct State {
+struct QueueContent {
     waiting: Lines,
     /// The lines that were dropped after those that wait.
     dropped: u64,
@@ -101,7 +101,7 @@ impl LogQueue {
     }
 }
 
-impl Shared {
+impl SharedQueue {
     fn write_to(&self, output: &mut Output<impl Write>) {
         let mut lines = Lines::default();
         loop {
@@ -121,7 +121,7 @@ impl Shared {
     }
 }
 
-impl State {
+impl QueueContent {
     fn is_empty(&self) -> bool {
         self.waiting.ends.is_empty() && self.dropped == 0
     }
@@ -330,7 +330,8 @@ mod tests {
             lines: sent,
         };
         let queue = LogQueue::start(pipe, notice()).expect("a thread");
-        let line = [b'x'; 64 * 1024];
+        let mut line = [b'x'; 64 * 1024];
+        line[line.len() - 1] = b'\n';
         for _ in 0..100 {
             queue.push(&line);
         }

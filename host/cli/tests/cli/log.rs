@@ -3,7 +3,8 @@
 use std::fs::File;
 use std::io::{Read as _, pipe};
 use std::process::Stdio;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
+use std::thread;
 
 use crate::folder;
 use crate::server::{End, Server, within};
@@ -16,7 +17,7 @@ const LONG: usize = 4000;
 
 /// On each adapter: sends requests to a server with an access log to such a stream, and ends it.
 fn serve_everywhere<T: Into<Stdio>>(stream: impl Fn() -> T + Sync) {
-    std::thread::scope(|scope| {
+    thread::scope(|scope| {
         for adapter in ADAPTERS {
             let stream = &stream;
             scope.spawn(move || serve(adapter, stream()));
@@ -100,20 +101,27 @@ fn dropped_lines_are_counted_and_shown_in_their_place() {
         request(&server, 20, 16 * LONG);
         count += 21;
     }
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let reading = {
+        let log = log.clone();
+        thread::spawn(move || {
+            let mut piece = [0; 65536];
+            while let Ok(length @ 1..) = reader.read(&mut piece) {
+                log.lock().expect("no panic").extend_from_slice(&piece[..length]);
+            }
+        })
+    };
+    let text = || String::from_utf8_lossy(&log.lock().expect("no panic")).into_owned();
+    server.until(|| text().contains("were dropped") || text().contains("was dropped"));
     let dropped = dropped();
-    let reading = std::thread::spawn(move || {
-        let mut log = String::new();
-        reader.read_to_string(&mut log).expect("text");
-        log
-    });
-    // The first lines after those that were dropped: once the log has room again.
-    let end = end(server, "hyper");
-    assert_eq!(end.errors, "", "the log is elsewhere");
-    let log = reading.join().expect("it ends with the server");
+    end(server, "hyper");
+    reading.join().expect("it ends with the server");
+    let log = text();
     let served = log.matches("pointwork::access: ").count();
-    let notice = format!("WARN pointwork::log: {dropped} log line");
     assert_eq!(served + dropped, count, "each line is there or counted");
+    let notice = format!(" WARN pointwork::log: {dropped} log line");
     assert_eq!(log.matches(&notice).count(), 1, "{} bytes", log.len());
+    assert!(log.contains("SIGTERM"), "later lines are there");
 }
 
 #[test]

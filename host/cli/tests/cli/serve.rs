@@ -239,6 +239,25 @@ error: module `shop` from `shop.wasm` is refused
 "#]]);
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn compile_worker_that_aborts_is_one_line() {
+    let folder = configured("[compile]\nmemory = \"16MiB\"\n[cache]\nenabled = false");
+    let text = stderr(
+        pointwork(folder.path())
+            .args(["serve", "--listen", "127.0.0.1:0"])
+            .env("RUST_BACKTRACE", "full"),
+        5,
+    );
+    let lines: Vec<_> = text.lines().collect();
+    assert!(lines[0].starts_with("error: module `shop`"), "{text}");
+    assert!(text.contains("  caused by: the compile worker "), "{text}");
+    for line in &lines[1..] {
+        let is_own = line.starts_with("  caused by: ") || line.starts_with("hint: ");
+        assert!(is_own, "{line}\n{text}");
+    }
+}
+
 #[test]
 fn routes_in_conflict_are_refused_with_both_owners() {
     let folder = folder();

@@ -12,8 +12,11 @@ pub(super) fn explain(status: ExitStatus, stderr: &str, options: &CompileOptions
         Some(hint) => error.with_hint(hint),
         None => error,
     };
-    // One line of a log.
-    let lines: Vec<_> = stderr.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    // One line of a log, without the advice that Rust gives to the reader of a panic.
+    let lines = stderr.lines().map(str::trim);
+    let lines: Vec<_> = lines
+        .filter(|line| !line.is_empty() && !line.starts_with("note: "))
+        .collect();
     if lines.is_empty() {
         return error;
     }
@@ -93,7 +96,7 @@ mod tests {
         let source = error.source().map(ToString::to_string);
         assert_eq!(
             source.as_deref(),
-            Some("its standard error: thread 'main' panicked at a.rs:1:; no text; note: run with a backtrace")
+            Some("its standard error: thread 'main' panicked at a.rs:1:; no text")
         );
     }
 

@@ -1,5 +1,6 @@
 use std::fs::Permissions;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use tempfile::TempDir;
 use tracing::span::{Attributes, Id, Record};
