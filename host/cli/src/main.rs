@@ -79,7 +79,7 @@ fn main() -> ExitCode {
             error.exit()
         }
     };
-    terminal.end();
+    terminal.flush_log();
     exit.into()
 }
 

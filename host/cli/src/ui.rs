@@ -12,8 +12,8 @@ use anstyle::{AnsiColor, Style};
 use crate::error::{Error, OrFailed, Result};
 use crate::logging::LogQueue;
 
-/// The time that a server's last lines have at its end, if nobody reads them.
-const LAST_LINES: Duration = Duration::from_secs(1);
+/// The time that the lines of a server's log have before its banner and at its end, if nobody reads them.
+const LOG_WAIT: Duration = Duration::from_secs(1);
 
 /// The label of an error.
 pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
@@ -93,9 +93,9 @@ impl Terminal {
     }
 
     /// Waits until the log of a server is written, for a short time.
-    pub(crate) fn end(&self) {
+    pub(crate) fn flush_log(&self) {
         if let Some(log) = &self.log {
-            log.flush(LAST_LINES);
+            log.flush(LOG_WAIT);
         }
     }
 

@@ -215,6 +215,8 @@ impl Server {
             banner.push_str(&format!("admin on {}\n", admin.place));
         }
         banner.push_str(&format!("listening on http://{}\n", self.address));
+        // Whoever reads the last line finds everything of the start in the log.
+        terminal.flush_log();
         Terminal::banner(banner)
     }
 
