@@ -143,3 +143,24 @@ impl LogFormat {
         line.into_bytes()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_beside_tracing_have_its_format() {
+        let text = LogFormat::Text.line("WARN", "pointwork::log", "3 lines");
+        let text = String::from_utf8(text).expect("text");
+        assert!(text.ends_with("Z  WARN pointwork::log: 3 lines\n"), "{text}");
+        let json = LogFormat::Json.line("ERROR", "pointwork::panic", "two\nlines");
+        let line = json.strip_suffix(b"\n").expect("a line");
+        assert!(!line.contains(&b'\n'));
+        let line: serde_json::Value = serde_json::from_slice(line).expect("JSON");
+        assert_eq!(
+            (&line["level"], &line["target"], &line["message"]),
+            (&"ERROR".into(), &"pointwork::panic".into(), &"two\nlines".into())
+        );
+        assert!(line["timestamp"].as_str().is_some_and(|time| time.ends_with('Z')));
+    }
+}
