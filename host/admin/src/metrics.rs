@@ -53,7 +53,7 @@ struct Snapshot {
 }
 
 /// The metrics of every module: type, name and help text. [`values`] has their values.
-const MODULE_METRICS: [(MetricType, &str, &str); 9] = {
+const MODULE_METRICS: [(MetricType, &str, &str); 10] = {
     use MetricType::{Counter, Gauge};
     [
         (Counter, "module_calls", "Calls that began: requests and events"),
@@ -72,12 +72,17 @@ const MODULE_METRICS: [(MetricType, &str, &str); 9] = {
             "module_held",
             "Resources that idle instances still hold of finished requests",
         ),
+        (
+            Gauge,
+            "module_host_memory_bytes",
+            "Bytes that the host keeps for the module outside of its instances",
+        ),
         (Gauge, "module_draining", "Versions before that have calls in flight"),
     ]
 };
 
 /// The values of [`MODULE_METRICS`], in the same order.
-fn values(module: &ModuleStatus) -> [u64; 9] {
+fn values(module: &ModuleStatus) -> [u64; 10] {
     let usage = &module.usage;
     [
         usage.calls,
@@ -88,6 +93,7 @@ fn values(module: &ModuleStatus) -> [u64; 9] {
         usage.instances as u64,
         usage.idle as u64,
         usage.held as u64,
+        usage.host_memory,
         module.draining.len() as u64,
     ]
 }

@@ -18,8 +18,18 @@ limits! {
         ///
         /// At most [`AppOptions::max_memory`](crate::AppOptions::max_memory).
         memory: usize = bytes(64 MiB) as "memory";
-        /// The memory that the host keeps for the module outside of its instances: request extensions, emitted events that
-        /// wait, replies that their clients have not taken, declarations. The call that needs more ends: 500.
+        /// The memory that the host keeps for the module outside of its instances: request extensions, events that are
+        /// called or wait, replies that their clients have not taken, declarations. The call that needs more ends: 500.
+        ///
+        /// Each version of the module has an account. Counted are keys and values of request extensions, until the request's
+        /// state is dropped; names and payloads of emitted events, until their listener has ended, and of called ones, until
+        /// they have their result; replies and their pieces of 8 KiB or more, until the connection has sent them; and the
+        /// declarations, for as long as the version is there. The number of connections and of calls bounds shorter replies.
+        /// A component whose declarations need more is refused.
+        ///
+        /// Where calls share an instance, the request that needs more ends and the others go on; a listener's event is
+        /// dropped, and a streamed reply breaks off. A guest that passes more to the host in one call than this or its
+        /// [`memory`](Self::memory), whichever is more, traps, and so does one that holds more than 8,192 handles.
         host_memory: u64 = bytes(64 MiB) as "host-memory";
         /// The entries of one table of an instance. Past it growing fails in the guest: 500.
         table_elements: usize = count(100_000) >= 1 as "table-elements";
@@ -32,6 +42,11 @@ limits! {
         /// A synchronous instance serves one call at a time, so this is also the number of calls in flight. An asynchronous
         /// instance serves [`in_flight`](Self::in_flight) calls. Calls of a module to itself do not count: each level of
         /// such calls has as many instances again.
+        ///
+        /// Calls that wait for their client piece by piece, a route with the body mode `stream` or a reply that is written in
+        /// pieces, have slots: one fewer than the calls that the instances serve, and at least one. So slow clients leave an
+        /// instance to other calls. One more waits for a slot as for an instance, and is refused alike; where calls share an
+        /// instance, opening a reply does not wait.
         instances: usize = count(128) >= 1 as "instances";
         /// The number of calls that share an asynchronous instance; further calls wait.
         ///

@@ -13,6 +13,7 @@ use http::StatusCode;
 use parking_lot::{Mutex, MutexGuard};
 use tracing::Instrument;
 
+use super::bursts::Bursts;
 use super::caller::{Caller, Delivery, HandedOver, Subscription};
 use super::chain::Chain;
 use super::options::BusOptions;
@@ -21,13 +22,14 @@ use super::queue::Queue;
 use super::registry::{Emitted, Registered, Registry};
 use crate::crash::panic_message;
 use crate::executor::within;
-use crate::{Crash, CrashKind, Error, ErrorKind, Executor, Failure, FailureCode};
+use crate::routing::MAX_NAME_BYTES;
+use crate::{Charge, Crash, CrashKind, Error, ErrorKind, Executor, Failure, FailureCode};
 
 /// Carries events from controllers and the server to listeners. Cheap to clone; all clones are one bus.
 ///
 /// `call` runs the listener within the caller. `emit` puts the event into a bounded queue: the events of one channel are
 /// delivered one after the other, in the order emitted. An event that follows another within a millisecond may wait for as
-/// long; one that carries a context never does.
+/// long. One that carries a context is delivered at once, beside the others: its listener may wait for a slow client.
 #[derive(Clone, Debug)]
 #[debug("Bus {{ waiting: {}, refused: {} }}", self.waiting(), self.refused())]
 pub struct Bus(Arc<BusState>);
@@ -55,6 +57,7 @@ struct BusState {
     options: BusOptions,
     closed: AtomicBool,
     refused: AtomicU64,
+    bursts: Bursts,
     waiting: AtomicUsize,
     requests: Arc<AtomicUsize>,
     /// Notified when no emitted event waits any more.
@@ -97,6 +100,7 @@ impl Bus {
             options,
             closed: AtomicBool::new(false),
             refused: AtomicU64::new(0),
+            bursts: Bursts::default(),
             waiting: AtomicUsize::new(0),
             requests: Arc::default(),
             drained: Event::new(),
@@ -221,11 +225,12 @@ impl Bus {
         event: &str,
         payload: Payload,
         handed_over: Option<HandedOver>,
+        charge: Charge,
     ) -> Result<(), Failure> {
         let emitted = || {
             let registered = self.0.registry.load().find(event)?.clone();
             self.check_size(&payload, || format!("the payload of `{event}`"))?;
-            self.push(&registered, &caller.chain, payload, handed_over)
+            self.push(&registered, &caller.chain, payload, handed_over, charge)
         };
         let result = emitted();
         if result.is_err() {
@@ -236,19 +241,34 @@ impl Bus {
 
     pub(crate) fn emit_as_server(&self, event: &str, payload: Payload) {
         for registered in self.0.registry.load().server(event) {
-            if let Err(failure) = self.push(registered, &Chain::default(), payload.clone(), None) {
+            let (chain, charge) = (Chain::default(), Charge::default());
+            if let Err(failure) = self.push(registered, &chain, payload.clone(), None, charge) {
                 self.0.refused.fetch_add(1, Ordering::Relaxed);
-                tracing::error!(event = &*registered.name, "the event was not emitted: {failure}");
+                if self.0.bursts.begins("event-queue", &registered.name, &self.0.executor) {
+                    tracing::error!(event = &*registered.name, "the event was not emitted: {failure}");
+                }
             }
         }
     }
 
+    /// See [`Bursts::log`].
+    pub(crate) fn log(&self, crash: &Crash) {
+        self.0.bursts.log(crash, &self.0.executor);
+    }
+
     fn check_size(&self, payload: &Payload, of: impl FnOnce() -> String) -> Result<(), Failure> {
         let (size, limit) = (payload.data().len(), self.0.options.payload_limit);
-        if size <= limit {
+        let of_type = payload.content_type().len();
+        let message = if size > limit {
+            format!("{} has {size} bytes; at most {limit} are allowed", of())
+        } else if of_type > MAX_NAME_BYTES {
+            format!(
+                "the content type of {} has {of_type} bytes; at most {MAX_NAME_BYTES} are allowed",
+                of()
+            )
+        } else {
             return Ok(());
-        }
-        let message = format!("{} has {size} bytes; at most {limit} are allowed", of());
+        };
         let status = StatusCode::PAYLOAD_TOO_LARGE;
         Err(Failure::with_code(FailureCode::TOO_LARGE, status, message))
     }
@@ -268,18 +288,24 @@ impl Bus {
         chain: &Chain,
         payload: Payload,
         handed_over: Option<HandedOver>,
+        charge: Charge,
     ) -> Result<(), Failure> {
         let chain = chain.detach(&registered.name, registered.module.as_ref())?;
         registered.reserve(self.0.options.queue)?;
         self.0.waiting.fetch_add(1, Ordering::Relaxed);
-        // A client waits for whoever gets its context.
-        let urgent = handed_over.is_some();
+        // A client waits for whoever gets its context, and may be slow itself: it stays out of the queue.
+        let waits = handed_over.is_some();
         let emitted = Emitted {
             registered: registered.clone(),
             delivery: self.delivery(registered, chain, handed_over),
             payload,
+            charge,
         };
-        if registered.queue.push(emitted, urgent) {
+        if waits {
+            let bus = self.clone();
+            let task = async move { bus.deliver_and_release(emitted).await };
+            self.0.executor.spawn(Box::pin(task));
+        } else if registered.queue.push(emitted) {
             let task = self.clone().empty(registered.queue.clone());
             self.0.executor.spawn(Box::pin(task));
         }
@@ -289,17 +315,22 @@ impl Bus {
     /// Delivers the events of a queue until it has been empty for a while.
     async fn empty(self, queue: Arc<Queue<Emitted>>) {
         while let Some(emitted) = queue.next(&*self.0.executor).await {
-            let registered = emitted.registered.clone();
-            let span = tracing::info_span!(
-                "event",
-                event = &*registered.name,
-                module = registered.module.as_deref(),
-                request_id = emitted.delivery.request_id().map(tracing::field::display),
-            );
-            self.deliver(emitted).instrument(span).await;
-            registered.release();
-            self.delivered();
+            self.deliver_and_release(emitted).await;
         }
+    }
+
+    /// Delivers one emitted event, and gives its place back.
+    async fn deliver_and_release(&self, emitted: Emitted) {
+        let registered = emitted.registered.clone();
+        let span = tracing::info_span!(
+            "event",
+            event = &*registered.name,
+            module = registered.module.as_deref(),
+            request_id = emitted.delivery.request_id().map(tracing::field::display),
+        );
+        self.deliver(emitted).instrument(span).await;
+        registered.release();
+        self.delivered();
     }
 
     /// Delivers one emitted event. Nobody waits for its result, so a failure is reported.
@@ -308,6 +339,7 @@ impl Bus {
             registered,
             mut delivery,
             payload,
+            charge: _until_the_end,
         } = emitted;
         let time = self.0.options.deadline;
         let deadline = Instant::now() + time;

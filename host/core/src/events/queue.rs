@@ -26,19 +26,11 @@ struct QueueState<T> {
     has_task: bool,
     /// Wakes that task while it lingers.
     lingering: Option<Waker>,
-    /// Whether an item came that must not wait for others.
-    urgent: bool,
 }
 
 impl<T> QueueState<T> {
     fn is_due(&self) -> bool {
-        self.urgent || self.items.len() >= BATCH
-    }
-
-    fn pop(&mut self) -> Option<T> {
-        let item = self.items.pop_front();
-        self.urgent &= !self.items.is_empty();
-        item
+        self.items.len() >= BATCH
     }
 }
 
@@ -48,16 +40,14 @@ impl<T> Default for Queue<T> {
             items: VecDeque::new(),
             has_task: false,
             lingering: None,
-            urgent: false,
         }))
     }
 }
 
 impl<T> Queue<T> {
     /// Adds an item. Returns `true` if the queue has no task and needs one.
-    pub(crate) fn push(&self, item: T, urgent: bool) -> bool {
+    pub(crate) fn push(&self, item: T) -> bool {
         let mut state = self.0.lock();
-        state.urgent |= urgent;
         state.items.push_back(item);
         let needs_task = !std::mem::replace(&mut state.has_task, true);
         let waker = if state.is_due() { state.lingering.take() } else { None };
@@ -70,7 +60,7 @@ impl<T> Queue<T> {
 
     /// The next item, as soon as there is one. `None` after [`LINGER`] without one: the queue then has no task any more.
     pub(crate) async fn next(&self, executor: &dyn Executor) -> Option<T> {
-        if let Some(item) = self.0.lock().pop() {
+        if let Some(item) = self.0.lock().items.pop_front() {
             return Some(item);
         }
         let mut timer = pin!(executor.sleep_until(Instant::now() + LINGER));
@@ -82,7 +72,7 @@ impl<T> Queue<T> {
                 return Poll::Pending;
             }
             state.lingering = None;
-            let item = state.pop();
+            let item = state.items.pop_front();
             state.has_task = item.is_some();
             Poll::Ready(item)
         })

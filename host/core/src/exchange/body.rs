@@ -3,18 +3,19 @@
 use std::future::ready;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context as TaskContext, Poll, ready};
-use std::time::{Duration, Instant};
+use std::task::{Context as TaskContext, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_channel::mpsc;
 use futures_util::{SinkExt, StreamExt, stream};
-use http::StatusCode;
+use http::header::RETRY_AFTER;
+use http::{HeaderValue, StatusCode};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use http_body_util::{BodyExt, StreamBody};
 
-use crate::events::caller::Caller;
-use crate::{BoxFuture, Crash, CrashKind, Executor, Failure, FailureCode};
+use super::pace::Pace;
+use crate::{Charge, Executor, Failure, FailureCode, MemoryAccount, MemoryExceeded};
 
 /// Why a body broke off.
 #[derive(Debug, thiserror::Error)]
@@ -30,9 +31,14 @@ pub enum BodyError {
     /// [`finish`](BodyWriter::finish).
     #[error("the body broke off before its end")]
     Incomplete,
-    /// The client took longer than the adapter waits.
+    /// The client took longer than the adapter waits, or sent less in a time than
+    /// [`RouterOptions::body_rate`](crate::RouterOptions::body_rate) expects.
     #[error("the body did not arrive in time")]
     Timeout,
+    /// The bodies of all requests need more memory than
+    /// [`RouterOptions::body_memory`](crate::RouterOptions::body_memory) allows.
+    #[error("the server holds as many request bodies as it may: {0}")]
+    Overloaded(#[from] MemoryExceeded),
     /// Anything else that the adapter met.
     #[error("the body could not be read")]
     Transport(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -43,6 +49,11 @@ impl From<&BodyError> for Failure {
         let (code, status) = match error {
             BodyError::TooLarge { .. } => (FailureCode::TOO_LARGE, StatusCode::PAYLOAD_TOO_LARGE),
             BodyError::Timeout => (FailureCode::DEADLINE, StatusCode::REQUEST_TIMEOUT),
+            BodyError::Overloaded(_) => {
+                let message = "the server holds as many request bodies as it may";
+                let failure = Failure::with_code(FailureCode::OVERLOADED, StatusCode::SERVICE_UNAVAILABLE, message);
+                return failure.header(RETRY_AFTER, HeaderValue::from_static("1"));
+            }
             BodyError::Incomplete | BodyError::Transport(_) => (FailureCode::GONE, StatusCode::BAD_REQUEST),
         };
         Failure::with_code(code, status, error.to_string())
@@ -60,11 +71,13 @@ pub struct Body(BodyKind);
 enum BodyKind {
     #[default]
     Empty,
-    Full(Bytes),
+    Full(Bytes, Charge),
     Stream {
         body: Pin<Box<dyn HttpBody<Data = Bytes, Error = BodyError> + Send>>,
         limit: Option<LengthLimit>,
-        timeout: Option<Box<Timeout>>,
+        pace: Option<Box<Pace>>,
+        /// Counts the bytes of a request's body while it is collected.
+        memory: Option<Arc<MemoryAccount>>,
     },
 }
 
@@ -85,8 +98,18 @@ impl Body {
         Self(BodyKind::Stream {
             body: Box::pin(body),
             limit: None,
-            timeout: None,
+            pace: None,
+            memory: None,
         })
+    }
+
+    /// A body that has arrived, and that counts until it is taken.
+    pub(crate) fn charged(bytes: Bytes, charge: Charge) -> Self {
+        if bytes.is_empty() {
+            Self::empty()
+        } else {
+            Self(BodyKind::Full(bytes, charge))
+        }
     }
 
     /// A body that is written piece by piece, with room for one piece that was not yet read.
@@ -120,15 +143,44 @@ impl Body {
     ///
     /// Only the time during which somebody waits counts. A body that came along with its head costs no timer.
     #[must_use]
-    pub fn within(mut self, pause: Option<Duration>, executor: &Arc<dyn Executor>) -> Self {
-        if let (BodyKind::Stream { timeout, .. }, Some(pause)) = (&mut self.0, pause) {
-            *timeout = Some(Box::new(Timeout {
-                pause,
-                executor: executor.clone(),
-                timer: None,
-            }));
+    pub fn within(self, pause: Option<Duration>, executor: &Arc<dyn Executor>) -> Self {
+        self.at_pace(pause, 0, executor)
+    }
+
+    /// As [`within`](Self::within), and breaking off as well when fewer bytes arrive than `rate` per second, see
+    /// [`Pace`]; 0 is unlimited.
+    #[must_use]
+    pub(crate) fn at_pace(mut self, longest: Option<Duration>, rate: u64, executor: &Arc<dyn Executor>) -> Self {
+        if let BodyKind::Stream { pace, .. } = &mut self.0 {
+            let limited = longest.is_some() || rate > 0;
+            *pace = limited.then(|| Box::new(Pace::new(longest, rate, executor.clone())));
         }
         self
+    }
+
+    /// The same body; whoever collects it counts its bytes in this account.
+    #[must_use]
+    pub(crate) fn counted(mut self, account: &Arc<MemoryAccount>) -> Self {
+        if let BodyKind::Stream { memory, .. } = &mut self.0 {
+            *memory = Some(account.clone());
+        }
+        self
+    }
+
+    /// The account of a body that is to be counted.
+    pub(crate) fn memory(&self) -> Option<Arc<MemoryAccount>> {
+        match &self.0 {
+            BodyKind::Stream { memory, .. } => memory.clone(),
+            BodyKind::Empty | BodyKind::Full(..) => None,
+        }
+    }
+
+    /// Takes the charge of a body that has arrived.
+    pub(crate) fn take_charge(&mut self) -> Charge {
+        match &mut self.0 {
+            BodyKind::Full(_, charge) => std::mem::take(charge),
+            BodyKind::Empty | BodyKind::Stream { .. } => Charge::default(),
+        }
     }
 
     /// The length in bytes, if it is known beforehand.
@@ -151,7 +203,7 @@ impl Body {
     pub fn try_into_bytes(self) -> Result<Bytes, Self> {
         match self.0 {
             BodyKind::Empty => Ok(Bytes::new()),
-            BodyKind::Full(bytes) => Ok(bytes),
+            BodyKind::Full(bytes, _) => Ok(bytes),
             BodyKind::Stream { .. } => Err(self),
         }
     }
@@ -164,18 +216,13 @@ impl Body {
     /// # Cancel safety
     /// Not cancel safe: what was read is lost.
     pub async fn bytes(self) -> Result<Bytes, BodyError> {
-        Collect::new(self, u64::MAX)?.await
+        Ok(self.collect().await?.to_bytes())
     }
 }
 
 impl<T: Into<Bytes>> From<T> for Body {
     fn from(bytes: T) -> Self {
-        let bytes = bytes.into();
-        if bytes.is_empty() {
-            Self::empty()
-        } else {
-            Self(BodyKind::Full(bytes))
-        }
+        Self::charged(bytes.into(), Charge::default())
     }
 }
 
@@ -186,25 +233,23 @@ impl HttpBody for Body {
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         match &mut self.0 {
             BodyKind::Empty => Poll::Ready(None),
-            BodyKind::Full(bytes) => {
+            BodyKind::Full(bytes, _) => {
                 let bytes = std::mem::take(bytes);
                 self.0 = BodyKind::Empty;
                 Poll::Ready(Some(Ok(Frame::data(bytes))))
             }
-            BodyKind::Stream { body, limit, timeout } => {
-                let polled = body.as_mut().poll_frame(cx);
-                if let Some(timeout) = timeout
-                    && timeout.is_over(polled.is_pending(), cx)
-                {
-                    return Poll::Ready(Some(Err(BodyError::Timeout)));
+            BodyKind::Stream { body, limit, pace, .. } => {
+                let Poll::Ready(frame) = body.as_mut().poll_frame(cx) else {
+                    let over = pace.as_mut().map_or(Poll::Pending, |pace| pace.poll_over(cx));
+                    return over.map(|()| Some(Err(BodyError::Timeout)));
+                };
+                let data = frame.as_ref().and_then(|frame| frame.as_ref().ok());
+                let length = data.and_then(Frame::data_ref).map_or(0, |data| data.len() as u64);
+                if let Some(pace) = pace {
+                    pace.arrived(length);
                 }
-                let frame = ready!(polled);
-                let data = frame
-                    .as_ref()
-                    .and_then(|frame| frame.as_ref().ok())
-                    .and_then(Frame::data_ref);
-                if let (Some(limit), Some(data)) = (limit, data) {
-                    match limit.left.checked_sub(data.len() as u64) {
+                if let Some(limit) = limit {
+                    match limit.left.checked_sub(length) {
                         Some(left) => limit.left = left,
                         None => return Poll::Ready(Some(Err(BodyError::TooLarge { limit: limit.bytes }))),
                     }
@@ -217,7 +262,7 @@ impl HttpBody for Body {
     fn is_end_stream(&self) -> bool {
         match &self.0 {
             BodyKind::Empty => true,
-            BodyKind::Full(_) => false,
+            BodyKind::Full(..) => false,
             BodyKind::Stream { body, .. } => body.is_end_stream(),
         }
     }
@@ -225,87 +270,9 @@ impl HttpBody for Body {
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
             BodyKind::Empty => SizeHint::with_exact(0),
-            BodyKind::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            BodyKind::Full(bytes, _) => SizeHint::with_exact(bytes.len() as u64),
             BodyKind::Stream { body, .. } => body.size_hint(),
         }
-    }
-}
-
-/// Reads a body to its end into memory, which grows with the pieces as they arrive.
-pub(crate) struct Collect {
-    body: Body,
-    limit: u64,
-    /// Most bodies come in one piece, which is not copied.
-    first: Bytes,
-    /// All pieces, once there are two.
-    all: Vec<u8>,
-}
-
-impl Collect {
-    /// A body of at most `limit` bytes.
-    ///
-    /// # Errors
-    /// At once, if the body declares that it is longer.
-    pub(crate) fn new(body: Body, limit: u64) -> Result<Self, BodyError> {
-        if body.size_hint().lower() > limit {
-            return Err(BodyError::TooLarge { limit });
-        }
-        Ok(Self {
-            body,
-            limit,
-            first: Bytes::new(),
-            all: Vec::new(),
-        })
-    }
-
-    fn take(&mut self, piece: Bytes) -> Result<(), BodyError> {
-        let length = self.first.len().max(self.all.len()) + piece.len();
-        if length as u64 > self.limit {
-            return Err(BodyError::TooLarge { limit: self.limit });
-        }
-        if length == piece.len() {
-            self.first = piece;
-        } else {
-            if self.all.is_empty() {
-                self.all.extend_from_slice(&std::mem::take(&mut self.first));
-            }
-            self.all.extend_from_slice(&piece);
-        }
-        Ok(())
-    }
-}
-
-impl Future for Collect {
-    type Output = Result<Bytes, BodyError>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Self::Output> {
-        let this = &mut *self;
-        while let Some(frame) = ready!(Pin::new(&mut this.body).poll_frame(cx)?) {
-            if let Ok(piece) = frame.into_data() {
-                this.take(piece)?;
-            }
-        }
-        let (first, all) = (std::mem::take(&mut this.first), std::mem::take(&mut this.all));
-        Poll::Ready(Ok(if all.is_empty() { first } else { all.into() }))
-    }
-}
-
-/// See [`Body::within`].
-struct Timeout {
-    pause: Duration,
-    executor: Arc<dyn Executor>,
-    /// Runs while somebody waits.
-    timer: Option<BoxFuture<'static, ()>>,
-}
-
-impl Timeout {
-    fn is_over(&mut self, waits: bool, cx: &mut TaskContext<'_>) -> bool {
-        let start = || self.executor.sleep_until(Instant::now() + self.pause);
-        let over = waits && self.timer.get_or_insert_with(start).as_mut().poll(cx).is_ready();
-        if over || !waits {
-            self.timer = None;
-        }
-        over
     }
 }
 
@@ -351,89 +318,5 @@ impl BodyWriter {
             .feed(piece)
             .await
             .map_err(|_| Failure::internal(FailureCode::GONE, "nobody reads the reply any more"))
-    }
-}
-
-/// The limits of a request's body, in bytes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct BodyLimits {
-    /// As much may be held in memory.
-    pub(crate) body: u64,
-    /// As much may be read piece by piece.
-    pub(crate) stream_body: u64,
-}
-
-impl BodyLimits {
-    /// The failure for a body that broke off. One that is too long is reported.
-    pub(crate) fn failed(self, error: &BodyError, caller: Option<&Caller>) -> Failure {
-        let (limit, name, hint) = match *error {
-            BodyError::TooLarge { limit } if limit == self.body => {
-                (limit, "body", "; a handler may take longer ones as a `stream`")
-            }
-            BodyError::TooLarge { limit } if limit == self.stream_body => (limit, "stream-body", ""),
-            // A limit of the framework's, or no limit at all.
-            _ => return Failure::from(error),
-        };
-        let message = format!("the request body is longer than {limit} bytes, the limit `{name}`{hint}");
-        if let Some(caller) = caller {
-            caller.report(Crash::new(CrashKind::Limit, &*message).at_limit(name));
-        }
-        Failure::with_code(FailureCode::TOO_LARGE, StatusCode::PAYLOAD_TOO_LARGE, message)
-    }
-}
-
-/// Reads a request body piece by piece, in pieces of a size that the reader chooses.
-#[derive(Debug)]
-pub struct BodyReader {
-    body: Body,
-    rest: Bytes,
-    limits: BodyLimits,
-    /// Reports once that the body is too long.
-    caller: Option<Caller>,
-}
-
-impl BodyReader {
-    pub(crate) fn new(body: Body, limits: BodyLimits, caller: Caller) -> Self {
-        Self {
-            body,
-            rest: Bytes::new(),
-            limits,
-            caller: Some(caller),
-        }
-    }
-
-    /// The next piece, 1 to `max` bytes, or `None` at the end. A `max` of 0 counts as 1.
-    ///
-    /// # Errors
-    /// As the body's own: it broke off, or went over its limit.
-    ///
-    /// # Cancel safety
-    /// Cancel safe: a piece that was not returned comes with the next call.
-    pub async fn read(&mut self, max: usize) -> Result<Option<Bytes>, Failure> {
-        while self.rest.is_empty() {
-            let Some(frame) = self.body.frame().await else {
-                return Ok(None);
-            };
-            let frame = frame.map_err(|error| self.failed(&error))?;
-            if let Ok(data) = frame.into_data() {
-                self.rest = data;
-            }
-        }
-        let length = self.rest.len().min(max.max(1));
-        Ok(Some(self.rest.split_to(length)))
-    }
-
-    /// Reads to the end, within the limit of what may be held in memory.
-    pub(crate) async fn read_all(mut self) -> Result<Bytes, Failure> {
-        let body = std::mem::take(&mut self.body);
-        let bytes = match Collect::new(body, self.limits.body) {
-            Ok(collect) => collect.await,
-            Err(error) => Err(error),
-        };
-        bytes.map_err(|error| self.failed(&error))
-    }
-
-    fn failed(&mut self, error: &BodyError) -> Failure {
-        self.limits.failed(error, self.caller.take().as_ref())
     }
 }

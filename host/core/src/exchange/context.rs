@@ -6,19 +6,19 @@ use std::time::{Instant, SystemTime};
 
 use bytes::Bytes;
 use http::header::HOST;
-use http::uri::Authority;
 use http::{HeaderMap, Method, Response, StatusCode, Version};
 use pointwork_events::{Event, IoEvent};
 use serde::de::DeserializeOwned;
 use tracing::Span;
 
-use super::body::{BodyReader, BodyWriter};
+use super::body::BodyWriter;
+use super::body_reader::BodyReader;
 use super::handler::BodyMode;
 use super::reply::{IntoReply, Outcome, check_reply};
 use super::state::Exchange;
 use crate::events::caller::{Caller, Delivery};
 use crate::routing::{Params, RouteRecord};
-use crate::{Body, Crash, Failure, FailureCode, Payload, RequestId};
+use crate::{Body, Charge, Crash, Failure, FailureCode, Payload, RequestId};
 
 /// One request that waits for its reply.
 ///
@@ -63,7 +63,7 @@ impl Context {
         self.0.uri.query()
     }
 
-    /// The request's headers.
+    /// The request's headers. `Host` is the authority of the target, if that has one (RFC 9112, section 3.2.2).
     pub fn headers(&self) -> &HeaderMap {
         &self.0.headers
     }
@@ -81,8 +81,7 @@ impl Context {
     /// The authority that the client addressed: that of the target (`:authority` in HTTP/2), otherwise the header `Host`;
     /// `None` if it sent none (spec H9).
     pub fn authority(&self) -> Option<&str> {
-        let of_the_target = self.0.uri.authority().map(Authority::as_str);
-        of_the_target.or_else(|| self.0.headers.get(HOST)?.to_str().ok())
+        self.0.headers.get(HOST)?.to_str().ok()
     }
 
     /// The client as `address:port`, or `[address]:port` for IPv6: the peer, or what trusted proxies report, without a port if
@@ -107,6 +106,16 @@ impl Context {
     pub fn is_cancelled(&self) -> bool {
         let is_late = || self.deadline().is_some_and(|deadline| deadline <= Instant::now());
         self.0.reply.is_closed() || (is_late() && !self.0.reply.has_reply())
+    }
+
+    /// Whether the request has neither its reply nor another end: whoever holds the context may still reply.
+    pub fn awaits_reply(&self) -> bool {
+        self.0.reply.is_awaited()
+    }
+
+    /// How the handler of the route takes the request body.
+    pub fn body_mode(&self) -> BodyMode {
+        self.0.arrival.body_mode
     }
 
     /// A path parameter, percent-decoded (spec P4, P8).
@@ -155,6 +164,13 @@ impl Context {
     /// Sets a request extension; it stands in the request's closing log line.
     pub fn set_extension(&self, key: &str, value: impl Into<String>) {
         self.0.extensions.get_or_init(Default::default).set(key, value);
+    }
+
+    /// The same for a value that is counted: the charge is kept until the request's state is dropped, or the key is set
+    /// anew.
+    pub fn set_extension_charged(&self, key: &str, value: impl Into<String>, charge: Charge) {
+        let extensions = self.0.extensions.get_or_init(Default::default);
+        extensions.set_charged(key, value, charge);
     }
 
     /// Calls and emits events, also after the context is gone: it does not hold the request.
@@ -267,8 +283,16 @@ impl Context {
     /// As an emit would log it: an unknown event, a full queue. The context is dropped then, and the client gets 500
     /// unless the handler returns the error, or another holder is left.
     pub fn hand_over_raw(self, event: &str, payload: Payload) -> Result<(), Failure> {
+        self.hand_over_charged(event, payload, Charge::default())
+    }
+
+    /// The same for a payload that is counted: the charge is kept until the listener has ended.
+    ///
+    /// # Errors
+    /// As [`hand_over_raw`](Self::hand_over_raw).
+    pub fn hand_over_charged(self, event: &str, payload: Payload, charge: Charge) -> Result<(), Failure> {
         let caller = self.caller().clone();
-        caller.try_emit(event, payload, Some(Box::new(self)))
+        caller.try_emit(event, payload, Some(Box::new(self)), charge)
     }
 
     /// Completes when nobody waits for the reply any more: the client went away, or the deadline passed. For a

@@ -12,7 +12,8 @@ use futures_util::FutureExt;
 use futures_util::future::{Either, select};
 use http::{HeaderValue, Response, StatusCode, header};
 
-use super::body::{Body, Collect};
+use super::body::Body;
+use super::body_reader::Collect;
 use super::context::Context;
 use super::finish::finish;
 use super::handler::{Handler, HandlerFuture};
@@ -135,8 +136,8 @@ impl Dispatch {
             return None;
         };
         match result {
-            Ok(bytes) => {
-                self.exchange.put_body(bytes.into());
+            Ok((bytes, charge)) => {
+                self.exchange.put_body(Body::charged(bytes, charge));
                 let handler = handler.clone();
                 self.work = Work::start(&self.exchange, &*handler);
                 None
@@ -173,6 +174,8 @@ impl Dispatch {
         match outcome {
             Outcome::Deferred => None,
             Outcome::Crashed(crash) => self.unless_replied(*crash),
+            // The host ended the request before the handler did: the cell has the crash.
+            Outcome::Reply(_) if self.exchange.reply.is_crashed() => None,
             // The value goes straight to the client; the cell only learns of it.
             Outcome::Reply(reply) => match check_reply(&reply).and_then(|()| self.exchange.reply.claim()) {
                 Ok(()) => Some(Ok(reply)),

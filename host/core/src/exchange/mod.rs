@@ -1,12 +1,14 @@
 //! The exchange of one request for one reply.
 
 pub(crate) mod body;
+pub(crate) mod body_reader;
 pub(crate) mod context;
 mod dispatch;
 pub(crate) mod durations;
 pub(crate) mod finish;
 pub(crate) mod handler;
 pub(crate) mod options;
+mod pace;
 pub(crate) mod peer;
 pub(crate) mod reply;
 mod reply_cell;

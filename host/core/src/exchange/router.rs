@@ -10,7 +10,8 @@ use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Version, heade
 use http_body::Body as _;
 use ipnet::IpNet;
 
-use super::body::{Body, BodyError, BodyLimits, Collect};
+use super::body::{Body, BodyError};
+use super::body_reader::{BodyLimits, Collect};
 use super::dispatch::{Dispatch, Responding};
 use super::durations::{RequestDurations, TableDurations};
 use super::finish::finish;
@@ -23,7 +24,7 @@ use crate::events::chain::{Chain, RequestOrigin};
 use crate::routing::{
     Conflicts, MethodFilter, Owner, Params, Pattern, Resolution, RouteEntry, RouteRecord, Shape, ShapeId, Table, guard,
 };
-use crate::{Crash, CrashKind, Executor, RequestId};
+use crate::{Crash, CrashKind, Executor, MemoryAccount, RequestId};
 
 /// A route ready to be compiled into a router.
 #[derive(Clone, Debug)]
@@ -48,6 +49,8 @@ pub struct Router {
     shared: Arc<RouterState>,
     adapter: Option<&'static str>,
     body_timeout: Option<Duration>,
+    /// The request bodies that are held.
+    bodies: Arc<MemoryAccount>,
     /// `None` measures nothing.
     durations: Option<Arc<TableDurations>>,
 }
@@ -101,6 +104,7 @@ impl Router {
         });
         let table = Table::compile(entries.collect(), options.table)?;
         Ok(Self {
+            bodies: MemoryAccount::new(options.body_memory),
             shared: Arc::new(RouterState {
                 table,
                 trusted_proxies: (!options.trusted_proxies.is_empty()).then(|| (*options.trusted_proxies).into()),
@@ -118,6 +122,14 @@ impl Router {
     pub fn measured(&self, durations: &RequestDurations) -> Self {
         Self {
             durations: Some(durations.of_table(self.records())),
+            ..self.clone()
+        }
+    }
+
+    /// The same router, counting the request bodies that it holds in this account instead of one of its own.
+    pub fn counting_bodies(&self, account: &Arc<MemoryAccount>) -> Self {
+        Self {
+            bodies: account.clone(),
             ..self.clone()
         }
     }
@@ -219,7 +231,7 @@ impl Router {
         params: Params,
         arrived: Instant,
         id: RequestId,
-        parts: Parts,
+        mut parts: Parts,
         body: Body,
     ) -> Responding {
         let RouterState {
@@ -245,7 +257,9 @@ impl Router {
             body: narrower(limits.body, Some(options.body_limit)),
             stream_body: narrower(limits.stream_body, options.stream_body_limit),
         };
-        let body = body.within(self.body_timeout, &self.shared.executor);
+        let body = body
+            .at_pace(self.body_timeout, options.body_rate, &self.shared.executor)
+            .counted(&self.bodies);
         let (body, missing) = match take(body, limits.body_mode, body_limits) {
             Ok(taken) => taken,
             Err(error) => {
@@ -270,6 +284,7 @@ impl Router {
             access_log: options.access_log,
             _count: bus.count_request(),
         };
+        guard::settle_host(&mut parts);
         let exchange = Exchange::new(parts, body, arrival);
         let executor = self.shared.executor.clone();
         Responding::Handler(match missing {

@@ -145,3 +145,5 @@ pub use sanitize::{BadStatus, BodyRule, Sanitized, sanitize};
 pub use shape::{Shape, ShapeId};
 pub use table::{Resolution, RouteEntry, Table, TableOptions, TrailingSlash};
 pub use target::BadTarget;
+pub use text::one_line;
+pub(crate) use text::{excerpt, paragraph};

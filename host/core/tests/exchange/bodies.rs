@@ -11,6 +11,9 @@ use pointwork_core::{
     IntoReply as _, RequestLimits, RouterOptions,
 };
 
+use pointwork_core::adapter::BodyPump;
+use tokio::sync::Semaphore;
+
 use super::support::Tokio;
 use super::{Stand, request};
 
@@ -255,4 +258,105 @@ async fn a_panic_of_a_handler_behind_a_whole_body_is_500() {
     let reply = stand.send(post(pieces(["a body"]))).await;
     assert_eq!(reply.0, StatusCode::INTERNAL_SERVER_ERROR);
     assert_eq!(stand.crash().await.kind, CrashKind::Panic);
+}
+
+#[tokio::test]
+async fn bodies_that_arrive_share_their_memory_and_one_too_many_is_503() {
+    for mode in [BodyMode::Whole, BodyMode::Stream] {
+        let (stand, _) = stand(mode, length, |options| options.body_memory = 100);
+        let (mut writer, body) = Body::channel();
+        let mut first = Box::pin(stand.router.respond(None, post(body)));
+        assert!((&mut first).now_or_never().is_none());
+        writer.write("x".repeat(60)).await.unwrap();
+        assert!((&mut first).now_or_never().is_none());
+
+        let refused = stand.router.respond(None, post(pieces(["0123456789"; 5]))).await;
+        assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE, "{mode:?}");
+        assert_eq!(refused.headers()["retry-after"], "1");
+        let crash = stand.crash().await;
+        assert_eq!(
+            (crash.kind, crash.limit.as_deref()),
+            (CrashKind::Limit, Some("body-memory"))
+        );
+
+        let small = stand.send(post(pieces(["0123456789"; 4]))).await;
+        assert_eq!(
+            small,
+            (StatusCode::OK, "40".to_owned()),
+            "{mode:?}: there is room for it"
+        );
+        let (finished, reply) = tokio::join!(writer.finish(), first);
+        finished.unwrap();
+        assert_eq!(reply.into_body().bytes().await.unwrap(), "60");
+        let large = stand.send(post(pieces(["0123456789"; 10]))).await;
+        assert_eq!(
+            large,
+            (StatusCode::OK, "100".to_owned()),
+            "{mode:?}: the first body is gone"
+        );
+    }
+}
+
+#[tokio::test]
+async fn memory_is_taken_by_the_bytes_that_arrive_not_by_those_that_are_declared() {
+    let (stand, _) = stand(BodyMode::Whole, length, |options| options.body_memory = 100);
+    // It declares a megabyte, and has sent ten bytes.
+    let (mut pump, body) = BodyPump::new(Some(1 << 20));
+    let mut waiting = Box::pin(stand.router.respond(None, post(body)));
+    assert!((&mut waiting).now_or_never().is_none());
+    pump.put(Some(Ok("0123456789".into())));
+    assert!((&mut waiting).now_or_never().is_none());
+    let other = stand.send(post(pieces(["0123456789"; 9]))).await;
+    assert_eq!(other, (StatusCode::OK, "90".to_owned()));
+}
+
+#[tokio::test]
+async fn a_body_counts_until_its_handler_takes_it() {
+    let gate = Arc::new(Semaphore::new(0));
+    let (calls, held) = (Arc::new(AtomicUsize::new(0)), gate.clone());
+    let handler = move |context: Context| {
+        let (is_first, gate) = (calls.fetch_add(1, Ordering::SeqCst) == 0, held.clone());
+        async move {
+            if is_first {
+                gate.acquire().await.unwrap().forget();
+            }
+            let length = context.bytes().await?.len().to_string();
+            if is_first {
+                gate.acquire().await.unwrap().forget();
+            }
+            Ok::<_, Failure>(length)
+        }
+    };
+    let (stand, started) = stand(BodyMode::Whole, handler, |options| options.body_memory = 100);
+    let send = || stand.send(post(pieces(["0123456789"; 10])));
+    let mut first = Box::pin(send());
+    while started.load(Ordering::SeqCst) == 0 {
+        assert!((&mut first).now_or_never().is_none());
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(send().await.0, StatusCode::SERVICE_UNAVAILABLE);
+    gate.add_permits(1);
+    assert!(
+        (&mut first).now_or_never().is_none(),
+        "it has taken its body, and works on"
+    );
+    assert_eq!(send().await.0, StatusCode::OK);
+    gate.add_permits(1);
+    assert_eq!(first.await.0, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_client_that_sends_less_than_the_rate_gets_408() {
+    let status = |mode| async move {
+        let (stand, _) = stand(mode, length, |options| options.body_rate = 1024);
+        let (mut writer, body) = Body::channel();
+        let replying = tokio::spawn(stand.router.respond(None, post(body)));
+        // One byte now and then, until nobody reads any more.
+        while writer.write("x").await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+        replying.await.unwrap().status()
+    };
+    let statuses = tokio::join!(status(BodyMode::Whole), status(BodyMode::Stream));
+    assert_eq!(statuses, (StatusCode::REQUEST_TIMEOUT, StatusCode::REQUEST_TIMEOUT));
 }

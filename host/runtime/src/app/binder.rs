@@ -7,8 +7,8 @@ use http::StatusCode;
 use pointwork_core::adapter::AdapterState;
 use pointwork_core::routing::{Conflicts, MethodFilter, Pattern, PatternError};
 use pointwork_core::{
-    Bus, Context, Executor, Handler, Origin, RequestDurations, Route, RouteRecord, Router, RouterOptions, Staged,
-    Transport, error_reply,
+    Bus, Context, Executor, Handler, MemoryAccount, Origin, RequestDurations, Route, RouteRecord, Router,
+    RouterOptions, Staged, Transport, error_reply,
 };
 
 use crate::app::changes::ChangeKind;
@@ -76,6 +76,8 @@ pub(crate) struct RouterFactory {
     pub(crate) executor: Arc<dyn Executor>,
     /// The durations of requests, over all tables.
     pub(crate) durations: RequestDurations,
+    /// The request bodies that are held, over all tables.
+    pub(crate) bodies: Arc<MemoryAccount>,
     /// Answers requests without an adapter; it counts as none.
     pub(crate) in_process: Arc<AdapterState>,
 }
@@ -238,7 +240,8 @@ impl Binder {
         let router = routers
             .router(routes)
             .or_error(ErrorKind::Refused, "routes are in conflict")?
-            .measured(&routers.durations);
+            .measured(&routers.durations)
+            .counting_bodies(&routers.bodies);
         let stage = |transport: &Arc<dyn Transport>| {
             let name = transport.name();
             let staged = transport.stage(Arc::new(router.for_adapter(name)));

@@ -244,6 +244,7 @@ impl Module {
         Usage {
             idle: idle.instances,
             held: idle.held,
+            host_memory: self.instances.pre.settings.memory.used(),
             ..self.metrics().usage()
         }
     }

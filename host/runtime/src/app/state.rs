@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 use pointwork_core::adapter::AdapterState;
-use pointwork_core::{Bus, Executor, Failure, RequestDurations, RouteRecord, ServerOptions};
+use pointwork_core::{Bus, Executor, Failure, MemoryAccount, RequestDurations, RouteRecord, ServerOptions};
 use tokio::sync::watch;
 
 use super::App;
@@ -58,6 +58,7 @@ impl AppInner {
             engines: Arc::new(engines),
             threads,
             routers: RouterFactory {
+                bodies: MemoryAccount::new(options.router.body_memory),
                 options: options.router,
                 bus: Bus::new(executor.clone(), options.bus),
                 executor,

@@ -10,6 +10,8 @@ use crate::component::engine::{Engines, LinkedEngine};
 use crate::component::inspect::{Conformance, Form, Inspection, inspect};
 use crate::component::module_pre::ModulePre;
 use crate::guest::GuestSettings;
+use crate::guest::memory::HostMemory;
+use crate::guest::streams::Streams;
 use crate::scheduling::metrics::Metrics;
 use crate::scheduling::threads::Threads;
 use crate::{Error, ErrorKind, Isolation, ModuleLimits, ModuleOptions, OrError};
@@ -49,6 +51,7 @@ pub(crate) async fn compile(
     let (inspection, fit, code, engine) = threads.blocking(ErrorKind::Compile, checking).await?;
     let component = compiler.component(code, &engine.engine, bytes, threads).await?;
     let name: Arc<str> = name.into();
+    let executor = threads.clone();
     let linking = move || {
         let limits = isolated(limits, options.isolation, &inspection, &fit)?;
         let guest = GuestSettings {
@@ -57,6 +60,8 @@ pub(crate) async fn compile(
             traps_at_cpu_limit: code.development,
             shares: fit.form == Form::Asynchronous && limits.in_flight > 1,
             uses_wasi: inspection.foreign_imports().next().is_some(),
+            memory: HostMemory::new(limits.host_memory),
+            streams: Arc::new(Streams::new(&limits, executor)),
             limits,
             grants: Arc::new(options.grants),
         };

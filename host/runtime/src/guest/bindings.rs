@@ -24,6 +24,8 @@ wasmtime::component::bindgen!({
     imports: {
         "pointwork:module/context.[method]context.body": async | trappable,
         "pointwork:module/context.[method]context.text": async | trappable,
+        "pointwork:module/context.[method]context.open-body": async | trappable,
+        "pointwork:module/context.[method]context.open-reply": async | trappable,
         "pointwork:module/context.[method]context.call": async | trappable,
         "pointwork:module/context.[method]body-reader.read": async | trappable,
         "pointwork:module/context.[method]body-writer.write": async | trappable,

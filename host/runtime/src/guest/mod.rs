@@ -8,12 +8,16 @@ mod events;
 mod instant;
 pub(crate) mod limiter;
 mod log;
+pub(crate) mod memory;
 pub(crate) mod payload;
 pub(crate) mod reply;
 pub(crate) mod spans;
+pub(crate) mod streams;
 mod wasi;
 
+use std::any::Any;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pointwork_core::{Caller, Context, Delivery};
@@ -23,17 +27,27 @@ use wasmtime::component::ResourceTable;
 use crate::Grants;
 use crate::guest::bindings::types;
 use crate::guest::limiter::{Exceeded, Limiter};
+use crate::guest::memory::{HostMemory, MAX_HANDLES};
 use crate::limits::ModuleLimits;
+use crate::scheduling::call_history::CallHistory;
 use crate::scheduling::meter::SLICE;
 use crate::scheduling::metrics::{Counted, Metrics};
 
 use self::body::{Reader, Writer};
 use self::budget::Budget;
 use self::spans::{CurrentCall, Tasks};
+use self::streams::{StreamSlot, Streams};
 use self::wasi::Wasi;
 
-/// The longest log line that is taken from a guest, in bytes; the rest is cut off.
+/// The longest log line that is taken from a guest, in bytes: target, message and fields. The rest is cut off.
 const MAX_LOG_LINE: usize = 8 * 1024;
+
+/// The contexts, deliveries, readers and writers that an instance may hold between calls, beside the contexts that await a
+/// reply. One that holds more has lost them, and would hold more and more.
+const MAX_LEFT: usize = 64;
+
+/// As many of them belong to each call in flight: its context or delivery, a context that it takes, a reader and a writer.
+const OF_EACH_CALL: usize = 4;
 
 /// The data of a store: everything that belongs to one instance.
 pub(crate) struct Guest {
@@ -44,10 +58,20 @@ pub(crate) struct Guest {
     wasi: Option<Box<Wasi>>,
     lines: Arc<Budget>,
     emits: Budget,
+    memory: HostMemory,
+    /// Whether it was logged already that the limit of the host's memory was hit.
+    memory_logged: AtomicBool,
+    /// The calls that ended since the handles were counted.
+    calls_since_count: usize,
     _counted: Counted,
     /// The guest's own report of the crash before its trap.
     pub(crate) panic: Option<String>,
     call: CurrentCall,
+    shares: bool,
+    streams: Arc<Streams>,
+    /// The slot of the call and its history, if the instance serves one at a time.
+    slot: Option<StreamSlot>,
+    history: Option<Arc<CallHistory>>,
     tasks: Tasks,
     /// The time slices until a trap; `None` without one.
     slices: Option<u64>,
@@ -60,12 +84,14 @@ pub(crate) struct GuestSettings {
     /// The module's name.
     pub(crate) module: Arc<str>,
     pub(crate) limits: ModuleLimits,
+    pub(crate) memory: HostMemory,
     pub(crate) grants: Arc<Grants>,
     /// Whether it imports more than the contract.
     pub(crate) uses_wasi: bool,
     /// Whether several calls share an instance at a time.
     pub(crate) shares: bool,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) streams: Arc<Streams>,
     /// In development, a guest that loops traps shortly before the meter would end it, since only a trap has a backtrace.
     pub(crate) traps_at_cpu_limit: bool,
 }
@@ -82,16 +108,25 @@ impl Guest {
         let wasi = settings
             .uses_wasi
             .then(|| Wasi::new(grants, &settings.module, &lines, &call).map(Box::new));
+        let mut table = ResourceTable::new();
+        table.set_max_capacity(MAX_HANDLES);
         Ok(Self {
-            table: ResourceTable::new(),
+            table,
             limits: Limiter::new(limits.memory, limits.table_elements),
             module: settings.module.clone(),
             wasi: wasi.transpose()?,
             lines,
             emits: Budget::new("emits", "events", limits.emits, calls),
+            memory: settings.memory.clone(),
+            memory_logged: AtomicBool::new(false),
+            calls_since_count: 0,
             _counted: settings.metrics.instance(),
             panic: None,
             call,
+            shares: settings.shares,
+            streams: settings.streams.clone(),
+            slot: None,
+            history: None,
             tasks: Tasks::default(),
             slices: settings.traps_at_cpu_limit.then_some(u64::MAX),
             cpu: limits.cpu,
@@ -109,9 +144,26 @@ impl Guest {
         self.limits.begin_call();
         self.lines.begin_call();
         self.emits.begin_call();
+        self.memory_logged.store(false, Ordering::Relaxed);
         if let Some(slices) = &mut self.slices {
             *slices = slices_before(self.cpu);
         }
+    }
+
+    /// Takes over the slot of the call that begins. Where calls share the instance, each keeps its own, which is returned.
+    #[must_use]
+    pub(crate) fn keep_slot(&mut self, slot: Option<StreamSlot>, history: &Arc<CallHistory>) -> Option<StreamSlot> {
+        if self.shares {
+            return slot;
+        }
+        self.slot = slot;
+        self.history = Some(history.clone());
+        None
+    }
+
+    /// Gives the slot of the only call back, which has ended.
+    pub(crate) fn free_slot(&mut self) {
+        self.slot = None;
     }
 
     /// Counts a time slice that the guest used up.
@@ -133,12 +185,43 @@ impl Guest {
 
     /// The number of contexts, deliveries, readers and writers that it holds.
     pub(crate) fn held(&mut self) -> usize {
+        self.table.iter_mut().filter(|entry| is_handle(&**entry)).count()
+    }
+
+    /// Whether an instance has lost handles: it holds more than its calls in flight and the contexts that await a reply
+    /// explain. It is asked after each call.
+    pub(crate) fn leaks(&mut self, in_flight: usize) -> bool {
+        let allowed = MAX_LEFT + OF_EACH_CALL * in_flight;
+        // The length of the table, which never shrinks. Most are short.
+        let length = self.table.iter_mut().size_hint().1.unwrap_or(usize::MAX);
+        if length <= allowed {
+            return false;
+        }
+        // One that was long once is not read after each call.
+        self.calls_since_count += 1;
+        if self.calls_since_count < length / 256 {
+            return false;
+        }
+        self.calls_since_count = 0;
+        let awaits_reply = |entry: &(dyn Any + Send)| {
+            entry
+                .downcast_ref()
+                .is_some_and(|context: &Context| context.awaits_reply())
+        };
         let entries = self.table.iter_mut();
         entries
-            .filter(|entry| {
-                entry.is::<Context>() || entry.is::<Delivery>() || entry.is::<Reader>() || entry.is::<Writer>()
-            })
+            .filter(|entry| is_handle(&**entry) && !awaits_reply(&**entry))
             .count()
+            > allowed
+    }
+
+    /// Logs that an instance is not used any more because it [`leaks`](Self::leaks).
+    pub(crate) fn log_leak(&self) {
+        tracing::warn!(
+            module = &*self.module,
+            "an instance was retired: it holds more than {MAX_LEFT} contexts, deliveries, readers and writers of calls that \
+             have ended"
+        );
     }
 
     /// Takes one event from the budget of the call: see [`Budget::spend`].
@@ -148,6 +231,10 @@ impl Guest {
 }
 
 impl types::Host for Guest {}
+
+fn is_handle(entry: &(dyn Any + Send)) -> bool {
+    entry.is::<Context>() || entry.is::<Delivery>() || entry.is::<Reader>() || entry.is::<Writer>()
+}
 
 /// The whole slices in that time, with room for those that the clock rounds.
 fn slices_before(time: Duration) -> u64 {

@@ -28,6 +28,8 @@ pub(crate) struct InstanceState {
     abandoned: AtomicUsize,
     /// Whether it takes no further calls.
     pub(crate) retired: AtomicBool,
+    /// Whether it lost handles: it takes no further calls either, but ends those that it has.
+    pub(crate) leaks: AtomicBool,
     give_up: Notify,
     /// Set when the instance is gone: the crash of every call that it did not end.
     pub(crate) end: SetOnce<Crash>,
@@ -128,20 +130,33 @@ async fn run<C: Call>(
     state: &InstanceState,
     queued: Queued<C>,
 ) -> wasmtime::Result<()> {
-    let Queued { call, span, output } = queued;
+    let Queued {
+        call,
+        slot,
+        span,
+        output,
+    } = queued;
     let export = C::export(exports);
-    let started = accessor.with(|mut access| {
+    let (started, _slot) = accessor.with(|mut access| {
         let guest = access.get();
         guest.begin_shared_call();
+        let slot = guest.keep_slot(slot, call.history());
         let params = call.lower(guest)?;
         let started = export.start_call_concurrent(&mut access, params)?;
         access.get().task_started(started.task(), span);
-        wasmtime::error::Ok(started)
+        wasmtime::error::Ok((started, slot))
     })?;
     let task = started.task();
     let results = export.finish_call_concurrent(accessor, started).await?;
-    accessor.with(|mut access| access.get().task_ended(task));
-    if output.send(C::lift(results, &pre.settings.module)).is_err() {
+    accessor.with(|mut access| {
+        let guest = access.get();
+        let in_flight = guest.task_ended(task);
+        guest.free_slot();
+        if guest.leaks(in_flight) && !state.leaks.swap(true, Ordering::Relaxed) {
+            guest.log_leak();
+        }
+    });
+    if output.send(C::lift(results, &pre.settings)).is_err() {
         state.abandoned.fetch_sub(1, Ordering::Relaxed);
     }
     Ok(())

@@ -15,6 +15,7 @@ use super::crashes::{Overload, cpu_exceeded, crash, overloaded, panicked};
 use super::reentrancy::{Idle, InstancePool};
 use crate::component::module_pre::ModulePre;
 use crate::guest::spans::TaskSpan;
+use crate::guest::streams::StreamSlot;
 use crate::scheduling::call_history::CallHistory;
 use crate::scheduling::meter::{Metered, run_to_end};
 use crate::scheduling::metrics::Counted;
@@ -65,7 +66,9 @@ impl AsyncInstances {
     }
 
     fn forget_ended(&mut self) {
-        self.close(|instance| instance.state.retired.load(Ordering::Relaxed));
+        self.close(|AsyncInstance { state, .. }| {
+            state.retired.load(Ordering::Relaxed) || state.leaks.load(Ordering::Relaxed)
+        });
         self.closing.retain(|state| !state.end.initialized());
     }
 }
@@ -124,12 +127,9 @@ impl AsyncPool {
 
     async fn serve<C: Call>(self: Arc<Self>, call: C) -> C::Output {
         let history = call.history().clone();
-        let instance = match self.instance(&history) {
-            Some(instance) => instance,
-            None => match self.wait_for_instance(&history).await {
-                Ok(instance) => instance,
-                Err(overload) => return C::crashed(overloaded(&self.pre, overload)),
-            },
+        let (slot, instance) = match self.admit(call.streams(), &history).await {
+            Ok(admitted) => admitted,
+            Err(overload) => return C::crashed(overloaded(&self.pre, overload)),
         };
         let (sender, output) = oneshot::channel();
         let mut in_flight = CallInFlight {
@@ -142,6 +142,7 @@ impl AsyncPool {
         let span = TaskSpan::of(call.caller());
         let _ = instance.queue.send(C::queued(Queued {
             call,
+            slot,
             span,
             output: sender,
         }));
@@ -160,6 +161,20 @@ impl AsyncPool {
             history.crashed();
         }
         C::crashed(end)
+    }
+
+    /// The slot of a call that streams, and an instance with room for it.
+    async fn admit(
+        &self,
+        streams: bool,
+        history: &Arc<CallHistory>,
+    ) -> Result<(Option<StreamSlot>, Arc<AsyncInstance>), Overload> {
+        let slot = self.pre.settings.streams.take_if(streams).await?;
+        let instance = match self.instance(history) {
+            Some(instance) => instance,
+            None => self.wait_for_instance(history).await?,
+        };
+        Ok((slot, instance))
     }
 
     /// An instance with room for such a call, made if need be; `None` when all are full.

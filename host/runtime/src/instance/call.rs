@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
-use pointwork_core::{Caller, Context, Crash, Delivery, Failure, Outcome, Payload};
+use pointwork_core::{BodyMode, Caller, Context, Crash, Delivery, Failure, Outcome, Payload};
 use tokio::sync::oneshot;
 use wasmtime::Store;
 use wasmtime::component::{ComponentNamedList, Instance, Lift, Lower, Resource, TypedFunc};
 
 use crate::component::module_pre::ModulePre;
-use crate::guest::Guest;
 use crate::guest::bindings::types;
 use crate::guest::payload::payload_in;
 use crate::guest::reply::{failure_in, outcome_in};
 use crate::guest::spans::TaskSpan;
+use crate::guest::streams::StreamSlot;
+use crate::guest::{Guest, GuestSettings};
 use crate::scheduling::call_history::CallHistory;
 
 /// One call of an instance, with its arguments.
@@ -27,12 +28,15 @@ pub(crate) trait Call: Sized + Send + 'static {
     fn lower(self, guest: &mut Guest) -> wasmtime::Result<Self::Params>;
 
     /// The output of a call of that module.
-    fn lift(results: Self::Results, module: &str) -> Self::Output;
+    fn lift(results: Self::Results, settings: &GuestSettings) -> Self::Output;
 
     fn crashed(crash: Crash) -> Self::Output;
 
     /// The history of calls of the same handler or listener.
     fn history(&self) -> &Arc<CallHistory>;
+
+    /// Whether it may wait for its client from the start.
+    fn streams(&self) -> bool;
 
     /// The chain that it runs in.
     fn caller(&self) -> &Caller;
@@ -61,6 +65,7 @@ impl Exports {
 /// A call in the queue of an instance, with the sender of its output.
 pub(crate) struct Queued<C: Call> {
     pub(crate) call: C,
+    pub(crate) slot: Option<StreamSlot>,
     pub(crate) span: TaskSpan,
     pub(crate) output: oneshot::Sender<C::Output>,
 }
@@ -89,8 +94,8 @@ impl Call for Request {
         Ok((self.handler, guest.table.push(self.context)?))
     }
 
-    fn lift((outcome,): Self::Results, _: &str) -> Outcome {
-        outcome_in(outcome)
+    fn lift((outcome,): Self::Results, settings: &GuestSettings) -> Outcome {
+        outcome_in(outcome, &settings.memory)
     }
 
     fn crashed(crash: Crash) -> Outcome {
@@ -99,6 +104,10 @@ impl Call for Request {
 
     fn history(&self) -> &Arc<CallHistory> {
         &self.history
+    }
+
+    fn streams(&self) -> bool {
+        self.context.body_mode() == BodyMode::Stream || self.history.streams()
     }
 
     fn caller(&self) -> &Caller {
@@ -131,8 +140,9 @@ impl Call for Event {
         Ok((self.listener, delivery, self.payload))
     }
 
-    fn lift((result,): Self::Results, module: &str) -> Self::Output {
-        result.map(payload_in).map_err(|failure| failure_in(failure, module))
+    fn lift((result,): Self::Results, settings: &GuestSettings) -> Self::Output {
+        let failed = |failure| failure_in(failure, &settings.module);
+        result.map(payload_in).map_err(failed)
     }
 
     fn crashed(crash: Crash) -> Self::Output {
@@ -141,6 +151,10 @@ impl Call for Event {
 
     fn history(&self) -> &Arc<CallHistory> {
         &self.history
+    }
+
+    fn streams(&self) -> bool {
+        self.history.streams()
     }
 
     fn caller(&self) -> &Caller {

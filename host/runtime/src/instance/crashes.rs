@@ -6,6 +6,7 @@ use wasmtime::{PoolConcurrencyLimitError, Trap};
 use crate::component::module_pre::ModulePre;
 use crate::guest::Guest;
 use crate::guest::limiter::Exceeded;
+use crate::guest::streams::NoSlot;
 use crate::scheduling::call_history::CallHistory;
 
 /// A guest that trapped: the trap, the guest's own panic message and the backtrace, for the log only. `history` is that of
@@ -20,6 +21,7 @@ pub(crate) fn trapped(
     let trap = error.downcast_ref::<Trap>();
     // The host ends a guest that exceeds a limit, or the guest ends itself because the host refused it something.
     let exceeded = error.downcast_ref::<Exceeded>().copied().or(refused);
+    let exceeded = exceeded.or_else(|| pre.settings.memory.exceeded_by(error));
     let limit = match (exceeded, trap) {
         (Some(exceeded), _) => Some(exceeded.limit),
         (None, Some(Trap::StackOverflow)) => Some("stack"),
@@ -54,6 +56,14 @@ pub(crate) enum Overload {
     Instances,
     /// The queue for instances is full.
     Queue,
+    /// Too many calls wait for their clients.
+    Streams,
+}
+
+impl From<NoSlot> for Overload {
+    fn from(_: NoSlot) -> Self {
+        Self::Streams
+    }
 }
 
 pub(crate) fn overloaded(pre: &ModulePre, overload: Overload) -> Crash {
@@ -67,6 +77,7 @@ pub(crate) fn overloaded(pre: &ModulePre, overload: Overload) -> Crash {
                 limits.instances, limits.queue_wait
             ),
         ),
+        Overload::Streams => ("instances", pre.settings.streams.refusal()),
         Overload::Queue => ("queue", format!("{} calls wait for an instance already", limits.queue)),
     };
     crash(pre, CrashKind::Limit, message).at_limit(limit)

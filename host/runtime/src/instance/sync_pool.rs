@@ -14,6 +14,7 @@ use super::offload::offload;
 use super::reentrancy::{Idle, InstancePool};
 use crate::component::module_pre::ModulePre;
 use crate::guest::Guest;
+use crate::guest::streams::StreamSlot;
 use crate::scheduling::metrics::Counted;
 use crate::scheduling::threads::Threads;
 
@@ -61,8 +62,8 @@ impl SyncPool {
     }
 
     async fn serve<C: Call>(&self, call: C) -> C::Output {
-        let _permit = match self.permit().await {
-            Ok(permit) => permit,
+        let (slot, _permit) = match self.admit(call.streams()).await {
+            Ok(admitted) => admitted,
             Err(overload) => return C::crashed(overloaded(&self.pre, overload)),
         };
         let history = call.history().clone();
@@ -70,17 +71,23 @@ impl SyncPool {
             Ok(instance) => instance,
             Err(error) => return C::crashed(trapped(&self.pre, Some(&history), &error, None)),
         };
-        match instance.call(call).await {
+        match instance.call(call, slot).await {
             Ok(results) => {
                 self.pre.settings.metrics.succeeded();
                 self.keep(instance);
-                C::lift(results, &self.pre.settings.module)
+                C::lift(results, &self.pre.settings)
             }
             Err(error) => {
                 let guest = instance.store.data_mut();
                 C::crashed(trapped(&self.pre, Some(&history), &error, Some(guest)))
             }
         }
+    }
+
+    /// The slot of a call that streams, and the permit for an instance.
+    async fn admit(&self, streams: bool) -> Result<(Option<StreamSlot>, SemaphorePermit<'_>), Overload> {
+        let slot = self.pre.settings.streams.take_if(streams).await?;
+        Ok((slot, self.permit().await?))
     }
 
     async fn permit(&self) -> Result<SemaphorePermit<'_>, Overload> {
@@ -128,6 +135,10 @@ impl SyncPool {
 
     /// Keeps an instance for the next call, if it may serve one.
     fn keep(&self, mut instance: SyncInstance) {
+        let guest = instance.store.data_mut();
+        if guest.leaks(0) {
+            return guest.log_leak();
+        }
         instance.served += 1;
         if !instance.single_use && instance.served < self.pre.settings.limits.reuse && !self.pre.is_retired() {
             instance.idle_since = Instant::now();
@@ -146,12 +157,15 @@ impl SyncPool {
 }
 
 impl SyncInstance {
-    async fn call<C: Call>(&mut self, call: C) -> wasmtime::Result<C::Results> {
+    async fn call<C: Call>(&mut self, call: C, slot: Option<StreamSlot>) -> wasmtime::Result<C::Results> {
         let Self { store, exports, .. } = self;
         store.data_mut().begin_call(call.caller());
+        let _slot = store.data_mut().keep_slot(slot, call.history());
         store.set_epoch_deadline(1);
         let params = call.lower(store.data_mut())?;
-        C::export(exports).call_async(store, params).await
+        let results = C::export(exports).call_async(&mut *store, params).await;
+        store.data_mut().free_slot();
+        results
     }
 }
 

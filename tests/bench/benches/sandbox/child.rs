@@ -87,6 +87,7 @@ pub fn run(role: &str) -> Result<()> {
     let app = match role {
         "sandbox" => runtime.block_on(sandbox())?,
         "start" => runtime.block_on(started())?,
+        "memory" => runtime.block_on(crate::memory::app())?,
         other => bail!("there is no role `{other}`"),
     };
     let hyper = Hyper::new();
@@ -96,7 +97,12 @@ pub fn run(role: &str) -> Result<()> {
     let serving = runtime.spawn(async move { hyper.serve(listener).await });
     // Ends with the parent process, even if that is killed.
     for line in std::io::stdin().lines() {
-        if line? == "heavy" {
+        let line = line?;
+        if line == "names" {
+            let refused = runtime.block_on(app.module("names").bytes(crate::memory::names()).load());
+            println!("{}", if refused.is_err() { "refused" } else { "loaded" });
+        }
+        if line == "heavy" {
             let heavy = laden(&Runs::Synchronous.build(good("heavy")), functions()?, FUNCTION);
             match runtime.block_on(app.module("heavy").bytes(heavy).swap()) {
                 Ok(_) => println!("swapped in"),

@@ -8,6 +8,7 @@
 //! cargo bench --manifest-path tests/bench/Cargo.toml --bench sandbox -- loops
 //! cargo bench --manifest-path tests/bench/Cargo.toml --bench sandbox -- aborts
 //! cargo bench --manifest-path tests/bench/Cargo.toml --bench sandbox -- start
+//! cargo bench --manifest-path tests/bench/Cargo.toml --bench sandbox -- memory
 //! ```
 //!
 //! The modules are the suite's synthetic guests. All counts and ratios come from one run; a count that must be 0 and is
@@ -19,6 +20,7 @@ mod child;
 mod client;
 mod guests;
 mod loops;
+mod memory;
 mod pressure;
 mod refusals;
 mod start;
@@ -39,13 +41,14 @@ fn main() -> Result<()> {
     if let Some(role) = option("--child") {
         return child::run(&role);
     }
-    let figures: [(&str, fn() -> Result<()>); 6] = [
+    let figures: [(&str, fn() -> Result<()>); 7] = [
         ("swaps", swaps::run),
         ("refusals", refusals::run),
         ("traps", traps::run),
         ("loops", loops::run),
         ("aborts", aborts::run),
         ("start", start::run),
+        ("memory", memory::run),
     ];
     match figures.iter().find(|(name, _)| flag(name)) {
         Some((_, figure)) => figure(),

@@ -5,10 +5,12 @@
 
 mod breaker;
 mod drain;
+mod host_memory;
 mod instances;
 mod limits;
 mod overload;
 mod refused;
+mod slow;
 mod swaps;
 mod trial;
 mod under_load;
@@ -34,8 +36,10 @@ pub(super) fn all() -> Vec<Case> {
         trial::all,
         limits::all,
         overload::all,
+        slow::all,
         instances::all,
         breaker::all,
+        host_memory::all,
     ];
     files.into_iter().flat_map(|file| file()).collect()
 }

@@ -1,0 +1,178 @@
+//! Reading the bodies of requests: whole, or piece by piece.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context as TaskContext, Poll, ready};
+
+use bytes::Bytes;
+use http::StatusCode;
+use http_body::Body as HttpBody;
+use http_body_util::BodyExt;
+
+use super::body::{Body, BodyError};
+use crate::events::caller::Caller;
+use crate::{Charge, Crash, CrashKind, Failure, FailureCode, MemoryAccount};
+
+/// Reads a body to its end into memory, which grows with the pieces as they arrive.
+pub(crate) struct Collect {
+    body: Body,
+    limit: u64,
+    memory: Option<Arc<MemoryAccount>>,
+    charge: Charge,
+    /// Most bodies come in one piece, which is not copied.
+    first: Bytes,
+    /// All pieces, once there are two.
+    all: Vec<u8>,
+}
+
+impl Collect {
+    /// A body of at most `limit` bytes.
+    ///
+    /// # Errors
+    /// At once, if the body declares that it is longer.
+    pub(crate) fn new(mut body: Body, limit: u64) -> Result<Self, BodyError> {
+        if body.size_hint().lower() > limit {
+            return Err(BodyError::TooLarge { limit });
+        }
+        Ok(Self {
+            memory: body.memory(),
+            charge: body.take_charge(),
+            body,
+            limit,
+            first: Bytes::new(),
+            all: Vec::new(),
+        })
+    }
+
+    fn take(&mut self, piece: Bytes) -> Result<(), BodyError> {
+        let length = self.first.len().max(self.all.len()) + piece.len();
+        if length as u64 > self.limit {
+            return Err(BodyError::TooLarge { limit: self.limit });
+        }
+        if let Some(memory) = &self.memory {
+            self.charge.grow(memory, piece.len() as u64)?;
+        }
+        if length == piece.len() {
+            self.first = piece;
+        } else {
+            if self.all.is_empty() {
+                self.all.extend_from_slice(&std::mem::take(&mut self.first));
+            }
+            self.all.extend_from_slice(&piece);
+        }
+        Ok(())
+    }
+}
+
+impl Future for Collect {
+    /// The bytes, which count as long as the charge is held.
+    type Output = Result<(Bytes, Charge), BodyError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        while let Some(frame) = ready!(Pin::new(&mut this.body).poll_frame(cx)?) {
+            if let Ok(piece) = frame.into_data() {
+                this.take(piece)?;
+            }
+        }
+        let (first, all) = (std::mem::take(&mut this.first), std::mem::take(&mut this.all));
+        let bytes = if all.is_empty() { first } else { all.into() };
+        Poll::Ready(Ok((bytes, std::mem::take(&mut this.charge))))
+    }
+}
+
+/// The limits of a request's body, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BodyLimits {
+    /// As much may be held in memory.
+    pub(crate) body: u64,
+    /// As much may be read piece by piece.
+    pub(crate) stream_body: u64,
+}
+
+impl BodyLimits {
+    /// The failure for a body that broke off. One that is too long is reported.
+    pub(crate) fn failed(self, error: &BodyError, caller: Option<&Caller>) -> Failure {
+        let (limit, name, hint) = match *error {
+            BodyError::TooLarge { limit } if limit == self.body => {
+                (limit, "body", "; a handler may take longer ones as a `stream`")
+            }
+            BodyError::TooLarge { limit } if limit == self.stream_body => (limit, "stream-body", ""),
+            BodyError::Overloaded(exceeded) => {
+                if let Some(caller) = caller {
+                    let message = format!(
+                        "the request bodies of the application need more memory than {} bytes",
+                        exceeded.limit
+                    );
+                    caller.report(Crash::new(CrashKind::Limit, message).at_limit("body-memory"));
+                }
+                return Failure::from(error);
+            }
+            // A limit of the framework's, or no limit at all.
+            _ => return Failure::from(error),
+        };
+        let message = format!("the request body is longer than {limit} bytes, the limit `{name}`{hint}");
+        if let Some(caller) = caller {
+            caller.report(Crash::new(CrashKind::Limit, &*message).at_limit(name));
+        }
+        Failure::with_code(FailureCode::TOO_LARGE, StatusCode::PAYLOAD_TOO_LARGE, message)
+    }
+}
+
+/// Reads a request body piece by piece, in pieces of a size that the reader chooses.
+#[derive(Debug)]
+pub struct BodyReader {
+    body: Body,
+    rest: Bytes,
+    limits: BodyLimits,
+    /// Reports once that the body is too long.
+    caller: Option<Caller>,
+    _charge: Charge,
+}
+
+impl BodyReader {
+    pub(crate) fn new(mut body: Body, limits: BodyLimits, caller: Caller) -> Self {
+        Self {
+            _charge: body.take_charge(),
+            body,
+            rest: Bytes::new(),
+            limits,
+            caller: Some(caller),
+        }
+    }
+
+    /// The next piece, 1 to `max` bytes, or `None` at the end. A `max` of 0 counts as 1.
+    ///
+    /// # Errors
+    /// As the body's own: it broke off, or went over its limit.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: a piece that was not returned comes with the next call.
+    pub async fn read(&mut self, max: usize) -> Result<Option<Bytes>, Failure> {
+        while self.rest.is_empty() {
+            let Some(frame) = self.body.frame().await else {
+                return Ok(None);
+            };
+            let frame = frame.map_err(|error| self.failed(&error))?;
+            if let Ok(data) = frame.into_data() {
+                self.rest = data;
+            }
+        }
+        let length = self.rest.len().min(max.max(1));
+        Ok(Some(self.rest.split_to(length)))
+    }
+
+    /// Reads to the end, within the limit of what may be held in memory.
+    pub(crate) async fn read_all(mut self) -> Result<Bytes, Failure> {
+        let body = std::mem::take(&mut self.body);
+        let bytes = match Collect::new(body, self.limits.body) {
+            Ok(collect) => collect.await,
+            Err(error) => Err(error),
+        };
+        bytes.map(|(bytes, _)| bytes).map_err(|error| self.failed(&error))
+    }
+
+    fn failed(&mut self, error: &BodyError) -> Failure {
+        self.limits.failed(error, self.caller.take().as_ref())
+    }
+}

@@ -1,0 +1,179 @@
+//! The time that a client may take for the body of its request.
+
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+
+use crate::{BoxFuture, Executor};
+
+/// The time over which the rate of a body counts.
+const WINDOW: Duration = Duration::from_secs(10);
+
+/// Limits the pauses of a body and the rate at which it arrives. Only the time during which somebody waits for it counts.
+///
+/// The rate is that of each ten seconds of waiting: so a short body may be slow, and a reader that is slow itself costs its
+/// client nothing.
+pub(crate) struct Pace {
+    /// The longest pause.
+    pause: Option<Duration>,
+    /// Bytes in a window; 0 is unlimited.
+    least: u64,
+    executor: Arc<dyn Executor>,
+    /// Bytes that arrived in this window.
+    arrived: u64,
+    /// The time of this window that was waited for them.
+    waited: Duration,
+    /// Present while somebody waits.
+    waiting: Option<Waiting>,
+}
+
+struct Waiting {
+    pause_ends: Option<Instant>,
+    window_ends: Option<Instant>,
+    timer: BoxFuture<'static, ()>,
+}
+
+impl Pace {
+    /// `rate` is in bytes per second.
+    pub(crate) fn new(pause: Option<Duration>, rate: u64, executor: Arc<dyn Executor>) -> Self {
+        Self {
+            pause,
+            least: rate.saturating_mul(WINDOW.as_secs()),
+            executor,
+            arrived: 0,
+            waited: Duration::ZERO,
+            waiting: None,
+        }
+    }
+
+    /// Somebody waits for the next piece. Completes when the body is too late.
+    pub(crate) fn poll_over(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let waiting = match &mut self.waiting {
+            Some(waiting) => waiting,
+            none => {
+                let now = Instant::now();
+                let pause_ends = self.pause.map(|pause| now + pause);
+                let window_ends = (self.least > 0).then(|| now + WINDOW.saturating_sub(self.waited));
+                none.insert(Waiting::new(pause_ends, window_ends, &*self.executor))
+            }
+        };
+        loop {
+            ready!(waiting.timer.as_mut().poll(cx));
+            let now = Instant::now();
+            // The executor's timer is earlier than asked once the executor ends, which ends the body as well.
+            let window_is_over = waiting.window_ends.is_some_and(|end| end <= now);
+            let pause_is_over = waiting.pause_ends.is_some_and(|end| end <= now);
+            if pause_is_over || !window_is_over || self.arrived < self.least {
+                return Poll::Ready(());
+            }
+            self.arrived = 0;
+            *waiting = Waiting::new(waiting.pause_ends, Some(now + WINDOW), &*self.executor);
+        }
+    }
+
+    /// The next piece is there, or the end.
+    pub(crate) fn arrived(&mut self, bytes: u64) {
+        self.arrived = self.arrived.saturating_add(bytes);
+        if let Some(end) = self.waiting.take().and_then(|waiting| waiting.window_ends) {
+            let left = end.saturating_duration_since(Instant::now());
+            self.waited = WINDOW.saturating_sub(left);
+        }
+    }
+}
+
+impl Waiting {
+    fn new(pause_ends: Option<Instant>, window_ends: Option<Instant>, executor: &dyn Executor) -> Self {
+        let first = pause_ends.into_iter().chain(window_ends).min();
+        Self {
+            pause_ends,
+            window_ends,
+            // One of them is there: a body without limits has no pace.
+            timer: executor.sleep_until(first.unwrap_or_else(Instant::now)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::thread::sleep;
+
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    /// Keeps time by being polled.
+    struct Polled;
+
+    impl Executor for Polled {
+        fn spawn(&self, _: BoxFuture<'static, ()>) {}
+
+        fn sleep_until(&self, instant: Instant) -> BoxFuture<'static, ()> {
+            Box::pin(poll_fn(move |_| {
+                if instant <= Instant::now() {
+                    Poll::Ready(())
+                } else {
+                    Poll::Pending
+                }
+            }))
+        }
+    }
+
+    fn is_over(pace: &mut Pace) -> bool {
+        poll_fn(|cx| pace.poll_over(cx)).now_or_never().is_some()
+    }
+
+    /// A pace whose window ends in a moment.
+    fn almost_over(rate: u64) -> Pace {
+        let mut pace = Pace::new(None, rate, Arc::new(Polled));
+        pace.waited = WINDOW - Duration::from_millis(1);
+        pace
+    }
+
+    #[test]
+    fn a_window_with_fewer_bytes_than_the_rate_is_over() {
+        for (bytes, over) in [(0, true), (9, true), (10, false), (11, false)] {
+            let mut pace = almost_over(1);
+            pace.arrived(bytes);
+            is_over(&mut pace);
+            sleep(Duration::from_millis(2));
+            assert_eq!(is_over(&mut pace), over, "{bytes} bytes");
+        }
+    }
+
+    #[test]
+    fn each_window_counts_its_own_bytes() {
+        let mut pace = almost_over(1);
+        pace.arrived(1_000_000);
+        is_over(&mut pace);
+        sleep(Duration::from_millis(2));
+        assert!(!is_over(&mut pace));
+        assert_eq!(pace.arrived, 0);
+        pace.arrived(0);
+        pace.waited = WINDOW - Duration::from_millis(1);
+        is_over(&mut pace);
+        sleep(Duration::from_millis(2));
+        assert!(is_over(&mut pace), "nothing came in the second one");
+    }
+
+    #[test]
+    fn only_the_time_of_waiting_counts() {
+        let mut pace = Pace::new(None, 1, Arc::new(Polled));
+        pace.waited = WINDOW / 2;
+        assert!(!is_over(&mut pace));
+        pace.arrived(0);
+        let waited = pace.waited;
+        sleep(Duration::from_millis(20));
+        pace.arrived(0);
+        assert_eq!(pace.waited, waited, "nobody waited meanwhile");
+    }
+
+    #[test]
+    fn a_pause_ends_within_a_window() {
+        let mut pace = Pace::new(Some(Duration::from_millis(1)), 1, Arc::new(Polled));
+        pace.arrived(1_000_000);
+        is_over(&mut pace);
+        sleep(Duration::from_millis(2));
+        assert!(is_over(&mut pace));
+    }
+}
