@@ -7,9 +7,11 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use super::reporter::MAX_CRASH_LINE;
 use crate::routing::paragraph;
 use crate::{Crash, CrashKind, Executor};
+
+/// The most bytes of a crash's message: it may hold texts of a guest, such as the names of its functions.
+pub(crate) const MAX_CRASH_LINE: usize = 32 * 1024;
 
 /// The time over which refusals are counted.
 const WINDOW: Duration = Duration::from_secs(1);
@@ -17,10 +19,10 @@ const WINDOW: Duration = Duration::from_secs(1);
 /// Counts the refusals of each limit. The first one of a burst is logged as it comes; as long as more follow, each second has
 /// one line with their number. So clients that are refused cannot fill the log.
 #[derive(Clone, Default)]
-pub(crate) struct Bursts(Arc<Mutex<HashMap<Refusal, u64>>>);
+pub(crate) struct Bursts(Arc<Mutex<HashMap<RefusedBy, u64>>>);
 
 /// A limit, and the module or event that hit it: there are as many as an operator configures.
-type Refusal = (String, String);
+type RefusedBy = (String, String);
 
 impl Bursts {
     /// Logs a crash. Of a burst of refusals the first one is logged, and then their number.
@@ -58,7 +60,7 @@ impl Bursts {
     }
 
     /// Logs the number of refusals of each second, until there was none.
-    async fn follow(&self, refusal: &Refusal, executor: &dyn Executor) {
+    async fn follow(&self, refusal: &RefusedBy, executor: &dyn Executor) {
         while let Some(count) = self.next(refusal, executor).await {
             let (limit, of) = refusal;
             tracing::error!(limit, of, count, "{count} more were refused within a second");
@@ -66,7 +68,7 @@ impl Bursts {
     }
 
     /// The number of refusals of the next second; `None` ends the burst.
-    async fn next(&self, refusal: &Refusal, executor: &dyn Executor) -> Option<u64> {
+    async fn next(&self, refusal: &RefusedBy, executor: &dyn Executor) -> Option<u64> {
         executor.sleep_until(Instant::now() + WINDOW).await;
         let mut bursts = self.0.lock();
         let count = bursts.get_mut(refusal).map(std::mem::take).filter(|count| *count > 0);

@@ -8,10 +8,10 @@ use std::time::Instant;
 use pointwork_events::{Event, IoEvent};
 use tracing::Span;
 
+use super::bursts::MAX_CRASH_LINE;
 use super::bus::WeakBus;
 use super::chain::Chain;
 use super::payload::Payload;
-use super::reporter::MAX_CRASH_LINE;
 use crate::routing::{excerpt, paragraph};
 use crate::{BoxFuture, Charge, Crash, Failure, FailureCode, RequestId};
 

@@ -3,15 +3,13 @@
 use pointwork_events::Event;
 use serde::Serialize;
 
+use super::bursts::MAX_CRASH_LINE;
 use super::bus::Bus;
 use super::chain::Chain;
 use super::payload::Payload;
 use crate::crash::{SERVER_CHANNEL, ServerCrashed};
 use crate::routing::paragraph;
 use crate::{Crash, CrashKind};
-
-/// The most bytes of a crash's message: it may hold texts of a guest, such as the names of its functions.
-pub(crate) const MAX_CRASH_LINE: usize = 32 * 1024;
 
 /// Reports failures of one adapter: one line in the log and one `server:crashed` each, never an error at the route
 /// (spec E1).
