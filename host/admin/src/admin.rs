@@ -113,7 +113,7 @@ async fn health() -> Response {
     Json(json!({"status": "up"})).into_response()
 }
 
-/// An application is ready when all of its modules serve.
+/// An application is ready when all of its modules serve, each in the version that it is meant to.
 async fn ready(State(admin): State<Shared>) -> Response {
     let statuses = admin.app.statuses();
     let held: Vec<_> = statuses
@@ -121,12 +121,15 @@ async fn ready(State(admin): State<Shared>) -> Response {
         .filter(|status| status.state == ModuleState::HeldBack)
         .map(|status| status.info.name.as_str())
         .collect();
-    let status = if held.is_empty() {
+    let unrestored = admin.app.unrestored();
+    let ready = held.is_empty() && unrestored.is_empty();
+    let status = if ready {
         StatusCode::OK
     } else {
         StatusCode::SERVICE_UNAVAILABLE
     };
-    (status, Json(json!({"ready": held.is_empty(), "held-back": held}))).into_response()
+    let report = json!({"ready": ready, "held-back": held, "unrestored": unrestored});
+    (status, Json(report)).into_response()
 }
 
 async fn not_found(request: Request) -> Problem {

@@ -29,7 +29,7 @@
 //! | `GET /routes` | lists the routes | 200, an array of [`pointwork::RouteRecord`] |
 //! | `GET /metrics` | metrics in the text format of OpenMetrics, which Prometheus reads | 200 |
 //! | `GET /health` | shows that the process runs | 200 |
-//! | `GET /ready` | shows whether every module serves | 200, or 503 with those that are held back |
+//! | `GET /ready` | shows whether every module serves in its recorded version | 200, or 503 with those that are held back or could not be restored ([`pointwork::Unrestored`]) |
 //!
 //! A `PUT` may have a `Content-Digest` (RFC 9530): a component with another SHA-256 is refused. A new module gets the options
 //! of [`AdminOptions::module_options`] for its name; a replaced one keeps its own. If the client disconnects before the
@@ -57,14 +57,14 @@
 //!
 //! | status | when |
 //! |---|---|
-//! | 400 | the name of the module or the digest is invalid, or the body breaks off |
+//! | 400 | the name of the module is invalid or not UTF-8, the digest is invalid, or the body breaks off |
 //! | 401 | the token is missing or wrong |
 //! | 404, 405 | the module, the resource or the method does not exist |
 //! | 408 | the client pauses for longer than [`AdminOptions::body_timeout`] |
 //! | 409 | the routes or channels are in conflict with others, or there is no version to roll back to |
 //! | 413 | the component is larger than [`AdminOptions::component_limit`] |
 //! | 422 | the component is refused: it is invalid, has another digest, is of another world, or fails its probe |
-//! | 500 | the host itself failed |
+//! | 500 | the host itself failed; the state directory cannot be written |
 //! | 503 | the application is closed |
 //!
 //! Unix sockets need a Unix system.

@@ -1,6 +1,7 @@
 //! Metrics in the text format of OpenMetrics, taken at each request.
 
 use std::fmt;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use axum::extract::State;
@@ -22,6 +23,7 @@ use crate::state::Shared;
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 pub(crate) async fn show(State(admin): State<Shared>) -> Response {
+    let dropped = admin.options.dropped_log_lines.as_ref();
     let snapshot = Snapshot {
         modules: admin.app.statuses(),
         requests: admin.app.requests_in_flight(),
@@ -29,6 +31,7 @@ pub(crate) async fn show(State(admin): State<Shared>) -> Response {
         events_waiting: admin.app.bus().waiting(),
         events_refused: admin.app.bus().refused(),
         changes: admin.changes.counts(),
+        log_lines_dropped: dropped.map(|count| count.load(Ordering::Relaxed)),
     };
     match snapshot.text() {
         Ok(text) => ([(header::CONTENT_TYPE, OPEN_METRICS)], text).into_response(),
@@ -45,10 +48,12 @@ struct Snapshot {
     events_waiting: usize,
     events_refused: u64,
     changes: ChangeCounts,
+    /// `None` if the program does not count them.
+    log_lines_dropped: Option<u64>,
 }
 
 /// The metrics of every module: type, name and help text. [`values`] has their values.
-const MODULE_METRICS: [(MetricType, &str, &str); 9] = {
+const MODULE_METRICS: [(MetricType, &str, &str); 10] = {
     use MetricType::{Counter, Gauge};
     [
         (Counter, "module_calls", "Calls that began: requests and events"),
@@ -67,12 +72,17 @@ const MODULE_METRICS: [(MetricType, &str, &str); 9] = {
             "module_held",
             "Resources that idle instances still hold of finished requests",
         ),
+        (
+            Gauge,
+            "module_host_memory_bytes",
+            "Bytes that the host keeps for the module outside of its instances",
+        ),
         (Gauge, "module_draining", "Versions before that have calls in flight"),
     ]
 };
 
 /// The values of [`MODULE_METRICS`], in the same order.
-fn values(module: &ModuleStatus) -> [u64; 9] {
+fn values(module: &ModuleStatus) -> [u64; 10] {
     let usage = &module.usage;
     [
         usage.calls,
@@ -83,6 +93,7 @@ fn values(module: &ModuleStatus) -> [u64; 9] {
         usage.instances as u64,
         usage.idle as u64,
         usage.held as u64,
+        usage.host_memory,
         module.draining.len() as u64,
     ]
 }
@@ -136,7 +147,10 @@ impl Collector for Snapshot {
                 "Changes of modules that were refused",
                 self.changes.refused,
             ),
-        ] {
+        ]
+        .into_iter()
+        .chain(self.log_lines_dropped.map(dropped))
+        {
             encode(kind, value, encoder.encode_descriptor(name, help, None, kind)?)?;
         }
         self.encode_durations(&mut encoder)
@@ -147,6 +161,11 @@ impl Collector for Snapshot {
 type Family = (MetricType, &'static str, &'static str, Vec<(Vec<Label>, u64)>);
 
 type Label = (&'static str, String);
+
+fn dropped(lines: u64) -> (MetricType, &'static str, &'static str, u64) {
+    let help = "Lines of the log that were dropped: the stream did not take them";
+    (MetricType::Counter, "log_lines_dropped", help, lines)
+}
 
 impl Snapshot {
     fn modules(&self) -> Vec<Family> {
@@ -237,6 +256,7 @@ mod tests {
                 published: [("swapped".to_owned(), 2)].into(),
                 refused: 1,
             },
+            log_lines_dropped: Some(5),
         };
         let text = snapshot.text().expect("it is written");
         for line in [
@@ -245,6 +265,7 @@ mod tests {
             "pointwork_events_refused_total 7",
             "pointwork_changes_total{kind=\"swapped\"} 2",
             "pointwork_changes_refused_total 1",
+            "pointwork_log_lines_dropped_total 5",
             "# TYPE pointwork_module_calls counter",
         ] {
             assert!(text.lines().any(|found| found == line), "{line}\n{text}");

@@ -2,7 +2,8 @@
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::{FromRequestParts, Path, State};
+use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 
 use crate::problem::Problem;
@@ -13,11 +14,30 @@ use crate::upload;
 /// The longest name of a module, in bytes.
 const NAME: usize = 128;
 
+/// The name of a module in a path.
+pub(crate) struct Name(String);
+
+impl FromRequestParts<Shared> for Name {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, admin: &Shared) -> Result<Self, Problem> {
+        let path = parts.uri.path().to_owned();
+        match Path::from_request_parts(parts, admin).await {
+            Ok(Path(name)) => Ok(Self(name)),
+            // The only one: what the path has is not text.
+            Err(_) => {
+                let message = format!("the name of a module in `{path}` is not text in UTF-8");
+                Err(Problem::new(StatusCode::BAD_REQUEST, message))
+            }
+        }
+    }
+}
+
 pub(crate) async fn list(State(admin): State<Shared>) -> Json<Vec<ModuleReport>> {
     Json(admin.app.statuses().into_iter().map(ModuleReport::from).collect())
 }
 
-pub(crate) async fn show(State(admin): State<Shared>, Path(name): Path<String>) -> Result<Json<ModuleReport>, Problem> {
+pub(crate) async fn show(State(admin): State<Shared>, Name(name): Name) -> Result<Json<ModuleReport>, Problem> {
     let status = admin.app.statuses().into_iter().find(|status| status.info.name == name);
     status
         .map(|status| Json(status.into()))
@@ -26,7 +46,7 @@ pub(crate) async fn show(State(admin): State<Shared>, Path(name): Path<String>) 
 
 pub(crate) async fn put(
     State(admin): State<Shared>,
-    Path(name): Path<String>,
+    Name(name): Name,
     headers: HeaderMap,
     body: Body,
 ) -> Result<(StatusCode, Json<ChangeReport>), Problem> {
@@ -58,18 +78,15 @@ pub(crate) async fn put(
     Ok((StatusCode::CREATED, Json(change)))
 }
 
-pub(crate) async fn remove(
-    State(admin): State<Shared>,
-    Path(name): Path<String>,
-) -> Result<Json<ChangeReport>, Problem> {
-    expect(&admin, &name)?;
+pub(crate) async fn remove(State(admin): State<Shared>, Name(name): Name) -> Result<Json<ChangeReport>, Problem> {
+    let is_unrestored = admin.app.unrestored().iter().any(|module| module.module == name);
+    if !is_unrestored {
+        expect(&admin, &name)?;
+    }
     Ok(Json(admin.app.remove(&name).await?.into()))
 }
 
-pub(crate) async fn roll_back(
-    State(admin): State<Shared>,
-    Path(name): Path<String>,
-) -> Result<Json<ChangeReport>, Problem> {
+pub(crate) async fn roll_back(State(admin): State<Shared>, Name(name): Name) -> Result<Json<ChangeReport>, Problem> {
     expect(&admin, &name)?;
     Ok(Json(admin.app.roll_back(&name).await?.into()))
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use pointwork::{App, ModuleOptions};
@@ -34,6 +35,9 @@ pub struct AdminOptions {
     pub shutdown_grace: Duration,
     /// The options of a module that is loaded, by its name. Default: [`ModuleOptions::new`] for every name.
     pub module_options: Arc<dyn Fn(&str) -> ModuleOptions + Send + Sync>,
+    /// The number of lines of its log that the program dropped, for `GET /metrics`. Default `None`: the program has no such
+    /// counter, and the metrics do not have it.
+    pub dropped_log_lines: Option<Arc<AtomicU64>>,
 }
 
 impl AdminOptions {
@@ -76,6 +80,13 @@ impl AdminOptions {
         self.module_options = Arc::new(options);
         self
     }
+
+    /// Sets [`dropped_log_lines`](field@Self::dropped_log_lines).
+    #[must_use]
+    pub fn dropped_log_lines(mut self, count: Arc<AtomicU64>) -> Self {
+        self.dropped_log_lines = Some(count);
+        self
+    }
 }
 
 impl Default for AdminOptions {
@@ -86,6 +97,7 @@ impl Default for AdminOptions {
             body_timeout: Duration::from_secs(30),
             shutdown_grace: Duration::from_secs(10),
             module_options: Arc::new(|_| ModuleOptions::new()),
+            dropped_log_lines: None,
         }
     }
 }

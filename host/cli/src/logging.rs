@@ -1,10 +1,22 @@
 //! The log, through `tracing`, to standard error.
 
+mod queue;
+
+use std::backtrace::{Backtrace, BacktraceStatus};
 use std::io;
+use std::panic::{self, PanicHookInfo};
+use std::thread;
 
 use anstream::{AutoStream, ColorChoice};
 use clap::{Args, ValueEnum};
+use serde_json::json;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
+
+pub(crate) use self::queue::LogQueue;
+use crate::error::{OrFailed, Result};
 
 /// The options of the log.
 #[derive(Debug, Clone, Args)]
@@ -53,16 +65,102 @@ fn parse_filter(text: &str) -> Result<String, String> {
 
 /// Sets the log of the process; `default` is the filter without `--log-level`. Later calls change nothing.
 pub(crate) fn init(args: &LogArgs, default: &str) {
+    set(args, default, io::stderr);
+}
+
+/// Sets the log of a server, which never waits for standard error: see [`LogQueue`]. Panics are lines of the log too.
+///
+/// # Errors
+/// If the thread that writes does not start.
+pub(crate) fn init_server(args: &LogArgs) -> Result<LogQueue> {
+    let format = args.log_format;
+    let notice = move |count: u64| {
+        let lines = if count == 1 { "line was" } else { "lines were" };
+        let reason = "the standard error did not take them in time, or not at all";
+        format.line(
+            "WARN",
+            "pointwork::log",
+            &format!("{count} log {lines} dropped: {reason}"),
+        )
+    };
+    let queue = LogQueue::start(io::stderr(), Box::new(notice)).or_failed("cannot start the log")?;
+    set(args, "info", queue.clone());
+    let panics = queue.clone();
+    // Not through `tracing`, within which the panic may be.
+    panic::set_hook(Box::new(move |panic| {
+        panics.push(&format.line("ERROR", "pointwork::panic", &text_of(panic)));
+    }));
+    Ok(queue)
+}
+
+fn set<W>(args: &LogArgs, default: &str, writer: W)
+where
+    W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
+{
     // tracing-subscriber by itself looks at NO_COLOR only.
     let colours = !matches!(AutoStream::choice(&io::stderr()), ColorChoice::Never);
     let filter = args.log_level.as_deref().unwrap_or(default);
     let builder = tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::new(format!("{OWN_TARGETS},{filter}")))
-        .with_writer(io::stderr)
+        .with_writer(writer)
+        .log_internal_errors(false)
         .with_ansi(colours);
     // The only error is a subscriber that is set already.
     let _ = match args.log_format {
         LogFormat::Text => builder.try_init(),
         LogFormat::Json => builder.json().with_ansi(false).flatten_event(true).try_init(),
     };
+}
+
+fn text_of(panic: &PanicHookInfo<'_>) -> String {
+    let thread = thread::current();
+    let mut text = format!("thread `{}` panicked", thread.name().unwrap_or("unnamed"));
+    if let Some(place) = panic.location() {
+        text.push_str(&format!(" at {place}"));
+    }
+    let message = panic.payload_as_str().unwrap_or("without a text");
+    text.push_str(&format!(": {}", message.replace('\n', "\n    ")));
+    let backtrace = Backtrace::capture();
+    if backtrace.status() == BacktraceStatus::Captured {
+        text.push_str(&format!("\n{backtrace}"));
+    }
+    text
+}
+
+impl LogFormat {
+    /// A line that does not come through `tracing`.
+    fn line(self, level: &str, target: &str, message: &str) -> Vec<u8> {
+        let mut time = String::new();
+        // A clock that cannot be shown is no reason to lose the line.
+        let _ = SystemTime.format_time(&mut Writer::new(&mut time));
+        let line = match self {
+            Self::Text => format!("{time} {level:>5} {target}: {message}\n"),
+            Self::Json => {
+                let line = json!({"timestamp": time, "level": level, "message": message, "target": target});
+                format!("{line}\n")
+            }
+        };
+        line.into_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_beside_tracing_have_its_format() {
+        let text = LogFormat::Text.line("WARN", "pointwork::log", "3 lines");
+        let text = String::from_utf8(text).expect("text");
+        assert!(text.ends_with("Z  WARN pointwork::log: 3 lines\n"), "{text}");
+        let json = LogFormat::Json.line("ERROR", "pointwork::panic", "two\nlines");
+        let line = json.strip_suffix(b"\n").expect("a line");
+        assert!(!line.contains(&b'\n'));
+        let line: serde_json::Value = serde_json::from_slice(line).expect("JSON");
+        assert_eq!(
+            (&line["level"], &line["target"], &line["message"]),
+            (&"ERROR".into(), &"pointwork::panic".into(), &"two\nlines".into())
+        );
+        assert!(line["timestamp"].as_str().is_some_and(|time| time.ends_with('Z')));
+    }
 }

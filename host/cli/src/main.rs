@@ -58,36 +58,46 @@ fn main() -> ExitCode {
         }
     };
     cli.color.write_global();
-    let level = if matches!(cli.command, Command::Serve(_) | Command::Dev(_)) {
-        "info"
+    let terminal = if matches!(cli.command, Command::Serve(_) | Command::Dev(_)) {
+        logging::init_server(&cli.log).map(Terminal::of_server)
     } else {
         // They load modules without the native channels.
-        "warn,pointwork::events_used=off"
+        logging::init(&cli.log, "warn,pointwork::events_used=off");
+        Ok(Terminal::standard())
     };
-    logging::init(&cli.log, level);
-
-    let mut terminal = Terminal::standard();
-    let result = match &cli.command {
-        Command::Build(args) => build::run(args, &mut terminal),
-        Command::Check(args) => check::run(args, &mut terminal),
-        Command::New(args) => new::run(args, &mut terminal),
-        Command::Dev(args) => dev::run(args, &mut terminal),
-        Command::Vendor(args) => new::vendor(args, &mut terminal),
-        Command::Routes(args) => routes::run(args, &mut terminal),
-        Command::Serve(args) => serve::run(args, &mut terminal),
-        Command::Modules(args) => remote::list::run(args, &mut terminal),
-        Command::Swap(args) => remote::change::swap(args, &mut terminal),
-        Command::Remove(args) => remote::change::remove(args, &mut terminal),
-        Command::Rollback(args) => remote::change::roll_back(args, &mut terminal),
-        Command::Doctor(args) => doctor::run(args, &mut terminal),
-        Command::Completions(args) => completions::run(args, &mut terminal),
-        Command::CompileWorker => pointwork::compile_worker().map_err(error::Error::from),
+    let (mut terminal, result) = match terminal {
+        Ok(mut terminal) => {
+            let result = run(&cli.command, &mut terminal).and_then(|()| terminal.finish());
+            (terminal, result)
+        }
+        Err(error) => (Terminal::standard(), Err(error)),
     };
-    match result.and_then(|()| terminal.finish()) {
-        Ok(()) => Exit::Success.into(),
+    let exit = match result {
+        Ok(()) => Exit::Success,
         Err(error) => {
             terminal.error(&error);
-            error.exit().into()
+            error.exit()
         }
+    };
+    terminal.flush_log();
+    exit.into()
+}
+
+fn run(command: &Command, terminal: &mut Terminal) -> error::Result<()> {
+    match command {
+        Command::Build(args) => build::run(args, terminal),
+        Command::Check(args) => check::run(args, terminal),
+        Command::New(args) => new::run(args, terminal),
+        Command::Dev(args) => dev::run(args, terminal),
+        Command::Vendor(args) => new::vendor(args, terminal),
+        Command::Routes(args) => routes::run(args, terminal),
+        Command::Serve(args) => serve::run(args, terminal),
+        Command::Modules(args) => remote::list::run(args, terminal),
+        Command::Swap(args) => remote::change::swap(args, terminal),
+        Command::Remove(args) => remote::change::remove(args, terminal),
+        Command::Rollback(args) => remote::change::roll_back(args, terminal),
+        Command::Doctor(args) => doctor::run(args, terminal),
+        Command::Completions(args) => completions::run(args, terminal),
+        Command::CompileWorker => pointwork::compile_worker().map_err(error::Error::from),
     }
 }

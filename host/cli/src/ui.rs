@@ -1,12 +1,19 @@
 //! The output of the command line.
 
-use std::fmt;
 use std::io::{self, Stderr, Stdout, Write};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+use std::{fmt, thread};
 
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, OrFailed, Result};
+use crate::logging::LogQueue;
+
+/// The time that the lines of a server's log have before its banner and at its end, if nobody reads them.
+const LOG_WAIT: Duration = Duration::from_secs(1);
 
 /// The label of an error.
 pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
@@ -31,6 +38,12 @@ pub(crate) struct Terminal {
     out: AutoStream<Stdout>,
     err: AutoStream<Stderr>,
     failed: Option<io::Error>,
+    /// Whether a line was printed.
+    printed: bool,
+    /// The log of a server.
+    log: Option<LogQueue>,
+    /// Whether a server runs: then nothing waits for a stream.
+    serves: bool,
 }
 
 impl Terminal {
@@ -40,11 +53,55 @@ impl Terminal {
             out: AutoStream::auto(io::stdout()),
             err: AutoStream::auto(io::stderr()),
             failed: None,
+            printed: false,
+            log: None,
+            serves: false,
+        }
+    }
+
+    /// The streams of a process that becomes a server with this log.
+    pub(crate) fn of_server(log: LogQueue) -> Self {
+        Self {
+            log: Some(log),
+            ..Self::standard()
+        }
+    }
+
+    /// The server begins. From now on remarks are lines of its log.
+    pub(crate) fn serves(&mut self) {
+        self.serves = true;
+    }
+
+    /// The number of lines of the log that were dropped.
+    pub(crate) fn dropped_lines(&self) -> Arc<AtomicU64> {
+        self.log.as_ref().map(LogQueue::dropped).unwrap_or_default()
+    }
+
+    /// Prints the banner of a server to standard output, on a thread that waits for its reader in the place of the server.
+    /// A failed write is a warning in the log: nothing that reads a banner may stop a server.
+    pub(crate) fn banner(text: String) -> Result<()> {
+        let print = move || {
+            let mut out = AutoStream::auto(io::stdout());
+            let printed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+            if let Err(error) = printed {
+                tracing::warn!("the banner cannot be written to standard output: {error}");
+            }
+        };
+        let thread = thread::Builder::new().name("pointwork-banner".to_owned());
+        thread.spawn(print).or_failed("cannot print the banner")?;
+        Ok(())
+    }
+
+    /// Waits until the log of a server is written, for a short time.
+    pub(crate) fn flush_log(&self) {
+        if let Some(log) = &self.log {
+            log.flush(LOG_WAIT);
         }
     }
 
     /// A line of the result, to standard output.
     pub(crate) fn line(&mut self, text: impl fmt::Display) {
+        self.printed = true;
         if let Err(error) = writeln!(self.out, "{text}") {
             self.failed.get_or_insert(error);
         }
@@ -95,7 +152,10 @@ impl Terminal {
     ///
     /// A pipe that its reader closed early (`pointwork routes | head -1`) is not an error.
     pub(crate) fn finish(&mut self) -> Result<()> {
-        if let Err(error) = self.out.flush() {
+        // Another thread may wait with the stream, see `banner`.
+        if self.printed
+            && let Err(error) = self.out.flush()
+        {
             self.failed.get_or_insert(error);
         }
         match self.failed.take() {
@@ -111,7 +171,16 @@ impl Terminal {
         let indent = format!("\n{}", " ".repeat(label.len() + 2));
         let text = text.to_string().trim_end().replace('\n', &indent);
         let text = text.replace(&format!("{indent}\n"), "\n\n");
+        let line = format!("{} {text}\n", styled(style, format_args!("{label}:")));
         // A failed write to standard error cannot be reported.
-        let _ = writeln!(self.err, "{} {text}", styled(style, format_args!("{label}:")));
+        let _ = match self.log.as_ref().filter(|_| self.serves) {
+            Some(log) => {
+                let mut shown = AutoStream::new(Vec::new(), AutoStream::choice(&io::stderr()));
+                let written = shown.write_all(line.as_bytes());
+                log.push(&shown.into_inner());
+                written
+            }
+            None => self.err.write_all(line.as_bytes()),
+        };
     }
 }

@@ -46,4 +46,4 @@ pub use executor::{BoxFuture, Executor, within};
 pub use failure::{Failure, FailureCode};
 pub use memory::{Charge, MemoryAccount, MemoryExceeded};
 pub use request_id::{REQUEST_ID_HEADER, RequestId};
-pub use routing::{Origin, RouteRecord};
+pub use routing::{Origin, RouteRecord, one_line};

@@ -5,7 +5,7 @@ mod support;
 use std::sync::{Arc, Mutex};
 
 use pointwork_core::{
-    Bus, BusOptions, Crash, CrashKind, Delivery, Failure, FailureCode, Listener, Payload, Subscription,
+    Bus, BusOptions, Crash, CrashKind, Delivery, Failure, FailureCode, Listener, MemoryAccount, Payload, Subscription,
 };
 use tokio::sync::Semaphore;
 
@@ -66,6 +66,53 @@ async fn a_payload_or_a_result_over_the_limit_is_refused() {
     assert!(failure.message().starts_with("the result of `a:large`"), "{failure}");
     caller.emit_raw("a:same", text(11));
     assert_eq!((bus.refused(), bus.waiting()), (1, 0));
+}
+
+#[tokio::test]
+async fn an_emitted_event_counts_until_its_listener_has_ended() {
+    let bus = bus(|_| {});
+    let (arrived, gate) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+    let (here, pass) = (arrived.clone(), gate.clone());
+    let waits = move |_: Delivery, payload: Payload| {
+        let (here, pass) = (here.clone(), pass.clone());
+        async move {
+            here.add_permits(1);
+            pass.acquire().await.unwrap().forget();
+            Ok(payload)
+        }
+    };
+    bus.subscribe([listener("a", "waits", None, waits)]).unwrap();
+    let account = MemoryAccount::new(100);
+    let charge = |bytes| account.charge(bytes).unwrap();
+    bus.caller().emit_charged("a:unknown", text(1), charge(1));
+    assert_eq!(account.used(), 0, "nobody listens");
+    bus.caller().emit_charged("a:waits", text(1), charge(10));
+    bus.caller().emit_charged("a:waits", text(1), charge(20));
+    arrived.acquire().await.unwrap().forget();
+    assert_eq!(account.used(), 30, "one is heard, the other one waits");
+    gate.add_permits(1);
+    arrived.acquire().await.unwrap().forget();
+    assert_eq!(account.used(), 20);
+    gate.add_permits(1);
+    bus.drained().await;
+    assert_eq!(account.used(), 0);
+}
+
+#[tokio::test]
+async fn a_long_content_type_and_many_listeners_of_a_name_make_no_long_message() {
+    let bus = bus(|_| {});
+    let channels: Vec<_> = (0..1000).map(|number| format!("channel-{number}")).collect();
+    let listeners = channels.iter().map(|channel| listener(channel, "same", None, same));
+    bus.subscribe(listeners).unwrap();
+    let odd = Payload::new("t".repeat(256), "data");
+    let failure = bus.caller().call_raw("channel-1:same", odd).await.unwrap_err();
+    assert!(failure.message().contains("256 bytes"), "{failure}");
+    let failure = bus.caller().call_raw("same", text(1)).await.unwrap_err();
+    assert_eq!(failure.code(), &FailureCode::AMBIGUOUS_EVENT);
+    assert!(
+        failure.message().contains("992 others") && failure.message().len() < 1000,
+        "{failure}"
+    );
 }
 
 #[tokio::test]

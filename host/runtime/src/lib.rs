@@ -38,13 +38,20 @@ mod setters;
 mod store;
 mod worker;
 
+/// Fuzz targets.
+#[cfg(fuzzing)]
+pub mod fuzz {
+    pub use crate::component::manifest::fuzz::manifest;
+    pub use crate::store::cache::fuzz::cache_entry;
+}
+
 pub use app::builder::ModuleBuilder;
 pub use app::changes::{Change, ChangeKind, Diff, Refusal, ServerRefused, ServerSwapped};
 pub use app::channel::{Channel, ListenerResult};
 pub use app::info::{ChannelInfo, ControllerInfo, HandlerInfo, ListenerInfo};
 pub use app::module::ModuleInfo;
 pub use app::options::AppOptions;
-pub use app::status::{Draining, ModuleStatus};
+pub use app::status::{Draining, ModuleStatus, Unrestored};
 pub use app::{App, Settings};
 pub use component::compiler::work as compile_worker;
 pub use component::inspect::{Conformance, Form, Inspection, inspect};

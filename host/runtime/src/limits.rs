@@ -18,8 +18,18 @@ limits! {
         ///
         /// At most [`AppOptions::max_memory`](crate::AppOptions::max_memory).
         memory: usize = bytes(64 MiB) as "memory";
-        /// The memory that the host keeps for the module outside of its instances: request extensions, emitted events that
-        /// wait, replies that their clients have not taken, declarations. The call that needs more ends: 500.
+        /// The memory that the host keeps for the module outside of its instances: request extensions, events that are
+        /// called or wait, replies that their clients have not taken, declarations. The call that needs more ends: 500.
+        ///
+        /// Each version of the module has an account. Counted are keys and values of request extensions, until the request's
+        /// state is dropped; names and payloads of emitted events, until their listener has ended, and of called ones, until
+        /// they have their result; replies and their pieces of 8 KiB or more, until the connection has sent them; and the
+        /// declarations, for as long as the version is there. The number of connections and of calls bounds shorter replies.
+        /// A component whose declarations need more is refused.
+        ///
+        /// Where calls share an instance, the request that needs more ends and the others go on; a listener's event is
+        /// dropped, and a streamed reply breaks off. A guest that passes more to the host in one call than this or its
+        /// [`memory`](Self::memory), whichever is more, traps, and so does one that holds more than 8,192 handles.
         host_memory: u64 = bytes(64 MiB) as "host-memory";
         /// The entries of one table of an instance. Past it growing fails in the guest: 500.
         table_elements: usize = count(100_000) >= 1 as "table-elements";

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pointwork_rules::{Text, root, texts};
+use pointwork_rules::{Text, root, texts, texts_ending};
 
 /// The most lines that a document may have.
 const LONGEST: &[(&str, usize)] = &[("README.md", 250), ("ARCHITECTURE.md", 200)];
@@ -123,4 +123,32 @@ fn every_path_in_backticks_exists() {
         }
     }
     assert!(wrong.is_empty(), "paths that lead nowhere:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_test_of_the_security_page_exists() {
+    let mut functions = BTreeSet::new();
+    for source in texts_ending(".rs").unwrap() {
+        let names = source.text.split("fn ").skip(1);
+        functions.extend(names.filter_map(|rest| rest.split(['(', '<']).next().map(str::to_owned)));
+    }
+    let documents = documents();
+    let page = documents
+        .iter()
+        .find(|document| document.path == "docs/security.md")
+        .expect("the page");
+    let mut rows = 0;
+    let mut wrong = Vec::new();
+    for (line, text) in prose(&page.text) {
+        // Threat, limit, test.
+        let ["", _, _, tests, ""] = text.split('|').collect::<Vec<_>>()[..] else {
+            continue;
+        };
+        rows += 1;
+        let tests = tests.split('`').skip(1).step_by(2);
+        let missing = tests.filter(|test| !functions.contains(*test));
+        wrong.extend(missing.map(|test| format!("{line}: `{test}`")));
+    }
+    assert!(rows > 10, "the page has no table of threats");
+    assert!(wrong.is_empty(), "tests that do not exist:\n{}", wrong.join("\n"));
 }

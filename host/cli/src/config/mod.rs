@@ -86,6 +86,8 @@
 
 mod adapter;
 mod channels;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 mod grant;
 mod hosts;
 mod limits;

@@ -74,7 +74,7 @@ impl Problem {
             Some(span) => place(file, text, span.start),
             None => file.display().to_string(),
         };
-        Error::new(Exit::Config, format!("{} in {place}", self.message)).with_optional_hint(self.hint)
+        Error::new(Exit::Config, format!("{} in {place}", one_line(&self.message))).with_optional_hint(self.hint)
     }
 }
 
@@ -82,6 +82,19 @@ impl From<toml::de::Error> for Problem {
     fn from(error: toml::de::Error) -> Self {
         Self::of(&error, &[])
     }
+}
+
+/// The text with its control characters escaped: a key in quotes may have any.
+fn one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character.is_control() {
+            line.extend(character.escape_debug());
+        } else {
+            line.push(character);
+        }
+    }
+    line
 }
 
 /// The words in backticks: the first one and the others.

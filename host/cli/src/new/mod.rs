@@ -5,6 +5,7 @@ mod place;
 mod sdk;
 mod template;
 
+use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -41,7 +42,13 @@ pub(crate) struct NewArgs {
     path: Option<PathBuf>,
 
     /// Folder of pointwork-guest, in place of a copy; for developers of the SDK
-    #[arg(long, env = "POINTWORK_SDK_PATH", value_name = "DIR")]
+    // A path may be empty: a variable that is set but empty counts as unset.
+    #[arg(
+        long,
+        env = "POINTWORK_SDK_PATH",
+        value_name = "DIR",
+        value_parser = OsStringValueParser::new().map(PathBuf::from)
+    )]
     sdk_path: Option<PathBuf>,
 }
 
@@ -50,7 +57,8 @@ pub(crate) fn run(args: &NewArgs, terminal: &mut Terminal) -> Result<()> {
     let directory = args.path.clone().unwrap_or_else(|| PathBuf::from(&args.name));
     place::check_vacant(&directory)?;
     place::check_surroundings(&directory)?;
-    let sdk = Sdk::of(args.sdk_path.as_deref())?;
+    let named = args.sdk_path.as_deref().filter(|path| !path.as_os_str().is_empty());
+    let sdk = Sdk::of(named)?;
     let files = args.template.files(&args.name, &sdk)?;
     place::fill(&directory, |project| {
         files

@@ -1,6 +1,8 @@
 //! The admin endpoint beside the server.
 
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use pointwork::{App, ModuleOptions};
 use pointwork_admin::{Admin, AdminOptions, ErrorKind, Listener, Token};
@@ -20,11 +22,13 @@ pub(super) struct Endpoint {
     pub(super) serving: JoinHandle<()>,
 }
 
-/// Starts the endpoint, if the configuration has one. It serves until `stop` is cancelled.
+/// Starts the endpoint, if the configuration has one; it shows the number of dropped lines of the log. It serves until
+/// `stop` is cancelled.
 pub(super) async fn start(
     config: &Config,
     app: &App,
     modules: &[Loadable<'_>],
+    dropped_lines: Arc<AtomicU64>,
     stop: CancellationToken,
 ) -> Result<Option<Endpoint>> {
     let Some(admin) = &config.admin else {
@@ -34,6 +38,7 @@ pub(super) async fn start(
     let mut admin_options = AdminOptions::new()
         .component_limit(options::application(config).compile.size)
         .shutdown_grace(options::server(config).shutdown_grace)
+        .dropped_log_lines(dropped_lines)
         .module_options(module_options(config, modules));
     if let Some(file) = &admin.token_file {
         let token = Token::new(&token::read(file)?).map_err(|error| failed(place, error))?;

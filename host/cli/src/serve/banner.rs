@@ -5,30 +5,27 @@ use pointwork::{App, ModuleInfo};
 use crate::channels::Channels;
 use crate::config::Adapter;
 use crate::table;
-use crate::ui::{STRONG, Terminal, styled};
+use crate::ui::{STRONG, styled};
 
-/// Prints a table of the routes, the channels, the events used and the capabilities, where there are any.
-pub(super) fn print(adapter: Adapter, app: &App, channels: &Channels, terminal: &mut Terminal) {
+/// A table of the routes, the channels, the events used and the capabilities, where there are any.
+pub(super) fn text(adapter: Adapter, app: &App, channels: &Channels) -> String {
     let version = env!("CARGO_PKG_VERSION");
-    terminal.line(format_args!(
-        "{} on {adapter}\n",
-        styled(STRONG, format_args!("pointwork {version}"))
-    ));
+    let name = format!("pointwork {version}");
+    let mut text = format!("{} on {adapter}\n\n", styled(STRONG, name));
     let routes = app.routes();
     if !routes.is_empty() {
-        terminal.line(format_args!("{}\n", table::routes(&routes)));
+        text.push_str(&format!("{}\n\n", table::routes(&routes)));
     }
     let modules = app.modules();
     for table in table::events(channels.rows(), &modules) {
-        terminal.line(format_args!("{table}\n"));
+        text.push_str(&format!("{table}\n\n"));
     }
     let rows: Vec<_> = modules.iter().filter_map(capabilities).collect();
     if !rows.is_empty() {
-        terminal.line(format_args!(
-            "{}\n",
-            table::columns(["MODULE", "ASKS", "GRANTED"], rows)
-        ));
+        let table = table::columns(["MODULE", "ASKS", "GRANTED"], rows);
+        text.push_str(&format!("{table}\n\n"));
     }
+    text
 }
 
 /// A row for a module with imports or grants (spec C5).

@@ -44,8 +44,12 @@ Examples:
 
 The banner on standard output lists the routes, the channels, and the imports and grants of each
 module. Its last line is `listening on http://HOST:PORT`, after `admin on PLACE` if there is an
-admin endpoint. SIGINT (Ctrl-C) and SIGTERM end the server: it accepts no further connection;
-requests in flight and emitted events come to their end. A second signal ends it at once.";
+admin endpoint. SIGINT (Ctrl-C), SIGTERM and SIGHUP end the server: it accepts no further
+connection; requests in flight and emitted events come to their end. A second signal ends it at
+once. Under `nohup`, SIGHUP is ignored.
+
+The log goes to standard error, and never holds the server up: lines that cannot be written are
+dropped, counted and told of in the log.";
 
 /// The options of `pointwork serve`.
 #[derive(Debug, clap::Args)]
@@ -130,6 +134,8 @@ impl ServeArgs {
 pub(crate) fn run(args: &ServeArgs, terminal: &mut Terminal) -> Result<()> {
     let config = args.config()?;
     args.modules.prepare(&config, terminal)?;
+    // Only the builds print as they go.
+    terminal.serves();
     let modules = app::prepare(&config, Missing::Create)?;
     let channels = Channels::open(&config)?;
     let state = keep::state(&config)?;
@@ -165,7 +171,7 @@ async fn serve(
     let listener = listen(config.listen.as_ref()).await?;
     let signals = Signals::install().or_failed("cannot listen for signals")?;
     let mut server = Server::new(app.clone(), listener, config, signals)?;
-    server.admin = admin::start(config, &app, modules, server.stop.clone()).await?;
+    server.admin = admin::start(config, &app, modules, terminal.dropped_lines(), server.stop.clone()).await?;
     modules::explain_no_routes(config, &app, terminal);
     server.announce(channels, terminal)?;
     let watching = config.watch.then(|| tokio::spawn(Watch::new(digests).run(app)));
@@ -201,14 +207,17 @@ impl Server {
         })
     }
 
-    /// Prints the banner, which ends with the address.
+    /// Prints the banner, which ends with the address. From now on the server waits for no stream.
     pub(crate) fn announce(&self, channels: &Channels, terminal: &mut Terminal) -> Result<()> {
-        banner::print(self.adapter, &self.app, channels, terminal);
+        terminal.serves();
+        let mut banner = banner::text(self.adapter, &self.app, channels);
         if let Some(admin) = &self.admin {
-            terminal.line(format_args!("admin on {}", admin.place));
+            banner.push_str(&format!("admin on {}\n", admin.place));
         }
-        terminal.line(format_args!("listening on http://{}", self.address));
-        terminal.finish()
+        banner.push_str(&format!("listening on http://{}\n", self.address));
+        // Whoever reads the last line finds everything of the start in the log.
+        terminal.flush_log();
+        Terminal::banner(banner)
     }
 
     /// Serves until a signal, which ends the watching task at once.

@@ -7,12 +7,16 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 #[cfg(windows)]
 use tokio::signal::windows::{CtrlC, ctrl_c};
 
-/// SIGINT and SIGTERM (on Windows, Ctrl-C). From the moment it is created they do not end the process by themselves.
+/// SIGINT, SIGTERM and SIGHUP (on Windows, Ctrl-C). From the moment it is created they do not end the process by
+/// themselves.
 pub(crate) struct Signals {
     #[cfg(unix)]
     interrupt: Signal,
     #[cfg(unix)]
     terminate: Signal,
+    /// `None` if the process was started with it ignored, as `nohup` does.
+    #[cfg(unix)]
+    hangup: Option<Signal>,
     #[cfg(windows)]
     interrupt: CtrlC,
 }
@@ -25,6 +29,12 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt())?,
             #[cfg(unix)]
             terminate: signal(SignalKind::terminate())?,
+            #[cfg(unix)]
+            hangup: if is_hangup_ignored() {
+                None
+            } else {
+                Some(signal(SignalKind::hangup())?)
+            },
             #[cfg(windows)]
             interrupt: ctrl_c()?,
         })
@@ -36,6 +46,7 @@ impl Signals {
         tokio::select! {
             _ = self.interrupt.recv() => "SIGINT",
             _ = self.terminate.recv() => "SIGTERM",
+            () = received(self.hangup.as_mut()) => "SIGHUP",
         }
         #[cfg(windows)]
         {
@@ -43,4 +54,24 @@ impl Signals {
             "Ctrl-C"
         }
     }
+}
+
+/// Ends when the signal arrives; never without one. Cancel safe.
+#[cfg(unix)]
+async fn received(signal: Option<&mut Signal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
+        None => std::future::pending().await,
+    }
+}
+
+/// Whether the process was started with SIGHUP ignored. Only Linux tells.
+#[cfg(unix)]
+fn is_hangup_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    // SIGHUP is the signal 1, the lowest bit.
+    ignored
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .is_some_and(|mask| mask & 1 == 1)
 }

@@ -164,6 +164,25 @@ fn digest_that_the_component_does_not_have_is_refused() {
 }
 
 #[test]
+fn name_that_is_not_text_is_refused_in_the_form_of_every_error() {
+    let folder = configured(SOCKET);
+    let server = Server::start(folder.path(), [""; 0]);
+    for (method, target) in [
+        ("GET", "/modules/%ff"),
+        ("PUT", "/modules/%ff"),
+        ("DELETE", "/modules/%C3%28"),
+        ("POST", "/modules/%ff/rollback"),
+    ] {
+        let (status, message) = server.admin(method, target, b"").error();
+        assert_eq!(status, 400, "{method} {target}");
+        assert_eq!(
+            message,
+            format!("the name of a module in `{target}` is not text in UTF-8")
+        );
+    }
+}
+
+#[test]
 fn metrics_routes_and_readiness_are_served() {
     let folder = configured(SOCKET);
     let server = Server::start(folder.path(), [""; 0]);
@@ -173,7 +192,7 @@ fn metrics_routes_and_readiness_are_served() {
     assert_eq!(server.admin("GET", "/health", b"").json(), json!({"status": "up"}));
     assert_eq!(
         server.admin("GET", "/ready", b"").json(),
-        json!({"ready": true, "held-back": []})
+        json!({"ready": true, "held-back": [], "unrestored": []})
     );
     let routes = server.admin("GET", "/routes", b"").json();
     assert_eq!(routes[0]["path"], "/version");

@@ -9,6 +9,8 @@ mod capabilities;
 mod check;
 mod completions;
 mod dev;
+#[cfg(target_os = "linux")]
+mod disk;
 #[cfg(unix)]
 mod doctor;
 mod empty;
@@ -16,6 +18,8 @@ mod example;
 mod general;
 #[cfg(unix)]
 mod kills;
+#[cfg(target_os = "linux")]
+mod log;
 mod new;
 mod products;
 mod routes;

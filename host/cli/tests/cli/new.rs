@@ -307,6 +307,17 @@ fn sdk_path_becomes_a_path_dependency() {
 }
 
 #[test]
+fn empty_variable_for_the_sdk_counts_as_unset() {
+    let folder = folder();
+    pointwork(folder.path())
+        .args(["new", "shop"])
+        .env("POINTWORK_SDK_PATH", "")
+        .assert()
+        .success();
+    assert!(folder.path().join("shop/vendor/pointwork-guest/Cargo.toml").is_file());
+}
+
+#[test]
 fn sdk_path_to_something_else_is_refused() {
     let folder = folder();
     pointwork(folder.path())

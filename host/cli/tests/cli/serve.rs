@@ -7,6 +7,10 @@ use snapbox::str;
 
 use crate::example::{self, Example};
 use crate::server::Server;
+#[cfg(target_os = "linux")]
+use crate::server::within;
+#[cfg(target_os = "linux")]
+use crate::versions::{configured, served};
 use crate::{folder, pointwork, stderr, write};
 
 #[test]
@@ -30,7 +34,7 @@ fn every_adapter_serves_the_example() {
 #[cfg(unix)]
 #[test]
 fn signals_end_it_with_success() {
-    for signal in ["TERM", "INT"] {
+    for signal in ["TERM", "INT", "HUP"] {
         let end = Server::start(Example::Native.built().path(), [""; 0]).stop(signal);
         assert_eq!(end.code, Some(0), "{signal}: {}", end.errors);
         assert_eq!(end.output, "", "the address is the last line");
@@ -40,6 +44,23 @@ fn signals_end_it_with_success() {
             end.errors
         );
     }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn hangup_is_ignored_under_nohup() {
+    let folder = configured("");
+    let server = Server::start_with(folder.path(), [""; 0], |command| {
+        let shell = ["sh", "-c", "trap '' HUP; exec \"$0\" \"$@\""];
+        *command = within(folder.path(), command, &shell);
+    });
+    let sent = std::process::Command::new("kill")
+        .args(["-s", "HUP", &server.id().to_string()])
+        .status();
+    assert!(sent.expect("POSIX has it").success());
+    assert_eq!(served(&server), 1);
+    let end = server.stop("TERM");
+    assert!(end.errors.contains("SIGTERM: requests in flight"), "{}", end.errors);
 }
 
 #[test]
@@ -216,6 +237,25 @@ error: module `shop` from `shop.wasm` is refused
   caused by: not a WebAssembly component: it begins with `no component`, expected `/0asm`
 
 "#]]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn compile_worker_that_aborts_is_one_line() {
+    let folder = configured("[compile]\nmemory = \"16MiB\"\n[cache]\nenabled = false");
+    let text = stderr(
+        pointwork(folder.path())
+            .args(["serve", "--listen", "127.0.0.1:0"])
+            .env("RUST_BACKTRACE", "full"),
+        5,
+    );
+    let lines: Vec<_> = text.lines().collect();
+    assert!(lines[0].starts_with("error: module `shop`"), "{text}");
+    assert!(text.contains("  caused by: the compile worker "), "{text}");
+    for line in &lines[1..] {
+        let is_own = line.starts_with("  caused by: ") || line.starts_with("hint: ");
+        assert!(is_own, "{line}\n{text}");
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -16,7 +16,7 @@ use crate::{VARIABLES, cache};
 /// A running server. It ends with the test, also when the test fails.
 pub(crate) struct Server {
     child: Child,
-    stdout: BufReader<ChildStdout>,
+    stdout: BufReader<Box<dyn Read + Send>>,
     errors: PathBuf,
     pub(crate) banner: String,
     pub(crate) address: SocketAddr,
@@ -58,20 +58,34 @@ impl Server {
         Self::of(command, folder)
     }
 
-    fn of(mut command: Command, folder: &Path) -> Self {
-        let errors = folder.join("errors.log");
+    /// Starts `pointwork serve` and reads nothing: its address is unknown.
+    #[cfg(unix)]
+    pub(crate) fn start_without_banner(folder: &Path, change: impl FnOnce(&mut Command)) -> Self {
+        let mut command = command(folder, [""; 0]);
+        change(&mut command);
+        Self::spawn(command, folder)
+    }
+
+    fn of(command: Command, folder: &Path) -> Self {
+        let mut server = Self::spawn(command, folder);
+        server.address = server.read_banner();
+        server
+    }
+
+    fn spawn(mut command: Command, folder: &Path) -> Self {
         let mut child = command.spawn().expect("it runs");
-        let stdout = BufReader::new(child.stdout.take().expect("piped"));
-        let mut server = Self {
+        let stdout: Box<dyn Read + Send> = match child.stdout.take() {
+            Some(piped) => Box::new(piped),
+            None => Box::new(std::io::empty()),
+        };
+        Self {
             child,
-            stdout,
-            errors,
+            stdout: BufReader::new(stdout),
+            errors: folder.join("errors.log"),
             banner: String::new(),
             address: ([0, 0, 0, 0], 0).into(),
             folder: folder.to_owned(),
-        };
-        server.address = server.read_banner();
-        server
+        }
     }
 
     /// Reads up to the line with the address.
@@ -131,10 +145,22 @@ impl Server {
     /// One request to the admin endpoint on a socket.
     #[cfg(unix)]
     pub(crate) fn admin(&self, method: &str, target: &str, body: &[u8]) -> Reply {
-        let socket = self.folder.join(self.admin_place());
-        let stream = std::os::unix::net::UnixStream::connect(socket).expect("it listens");
-        stream.set_read_timeout(Some(PATIENCE)).expect("set");
-        request(stream, method, target, "host: admin\r\n", body)
+        self.admin_on(self.admin_place(), method, target, body)
+            .expect("a reply in text")
+    }
+
+    /// One request to the admin endpoint on that socket, which may not be there.
+    #[cfg(unix)]
+    pub(crate) fn admin_on(&self, place: &str, method: &str, target: &str, body: &[u8]) -> std::io::Result<Reply> {
+        let mut stream = std::os::unix::net::UnixStream::connect(self.folder.join(place))?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        try_request(&mut stream, method, target, "host: admin\r\n", body)
+    }
+
+    /// Its process id.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// Sends a signal by its name and waits for the end.
@@ -197,6 +223,26 @@ fn command_of(subcommand: &str, folder: &Path, arguments: impl IntoIterator<Item
         .stdout(Stdio::piped())
         .stderr(File::create(folder.join("errors.log")).expect("created"));
     command
+}
+
+/// The command as the last arguments of another one, such as a shell; it logs into the folder.
+#[cfg(target_os = "linux")]
+pub(crate) fn within(folder: &Path, command: &Command, outer: &[&str]) -> Command {
+    let mut within = Command::new(outer[0]);
+    within
+        .args(&outer[1..])
+        .arg(command.get_program())
+        .args(command.get_args())
+        .current_dir(folder)
+        .stdout(Stdio::piped())
+        .stderr(File::create(folder.join("errors.log")).expect("created"));
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => within.env(name, value),
+            None => within.env_remove(name),
+        };
+    }
+    within
 }
 
 /// One request on a connection of its own.

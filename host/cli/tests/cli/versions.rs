@@ -17,6 +17,21 @@ pub(crate) fn version(number: u64) -> Vec<u8> {
     Guest::of(shop).build()
 }
 
+/// A component with that many routes.
+#[cfg(target_os = "linux")]
+pub(crate) fn with_routes(count: usize) -> Vec<u8> {
+    let routes = 0..count;
+    let many = routes.fold(Controller::new("Many", ""), |many, number| {
+        many.route(
+            "many",
+            Some("GET"),
+            &[&format!("many/routes/{number}")],
+            Program::text("one of many"),
+        )
+    });
+    Guest::of(many).build()
+}
+
 /// A component that conflicts with every version: it has their route.
 pub(crate) fn rival() -> Vec<u8> {
     let answer = Program::text("rival");

@@ -140,6 +140,7 @@ pages! {
     mount: "docs/mount.md" from AROUND,
     sandbox: "docs/sandbox.md" from CLONE,
     scheduling: "docs/scheduling.md" from CLONE,
+    security: "docs/security.md" from CLONE,
     servers: "docs/servers.md" from CLONE,
     start: "docs/start.md" from AROUND,
     products: "examples/products/README.md" from CLONE,

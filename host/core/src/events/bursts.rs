@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
+use super::reporter::MAX_CRASH_LINE;
+use crate::routing::paragraph;
 use crate::{Crash, CrashKind, Executor};
 
 /// The time over which refusals are counted.
@@ -36,7 +38,7 @@ impl Bursts {
             request_id = crash.request_id,
             limit,
             "{}",
-            crash.message
+            paragraph(&crash.message, MAX_CRASH_LINE)
         );
     }
 

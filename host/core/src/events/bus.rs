@@ -22,7 +22,8 @@ use super::queue::Queue;
 use super::registry::{Emitted, Registered, Registry};
 use crate::crash::panic_message;
 use crate::executor::within;
-use crate::{Crash, CrashKind, Error, ErrorKind, Executor, Failure, FailureCode};
+use crate::routing::MAX_NAME_BYTES;
+use crate::{Charge, Crash, CrashKind, Error, ErrorKind, Executor, Failure, FailureCode};
 
 /// Carries events from controllers and the server to listeners. Cheap to clone; all clones are one bus.
 ///
@@ -224,11 +225,12 @@ impl Bus {
         event: &str,
         payload: Payload,
         handed_over: Option<HandedOver>,
+        charge: Charge,
     ) -> Result<(), Failure> {
         let emitted = || {
             let registered = self.0.registry.load().find(event)?.clone();
             self.check_size(&payload, || format!("the payload of `{event}`"))?;
-            self.push(&registered, &caller.chain, payload, handed_over)
+            self.push(&registered, &caller.chain, payload, handed_over, charge)
         };
         let result = emitted();
         if result.is_err() {
@@ -239,7 +241,8 @@ impl Bus {
 
     pub(crate) fn emit_as_server(&self, event: &str, payload: Payload) {
         for registered in self.0.registry.load().server(event) {
-            if let Err(failure) = self.push(registered, &Chain::default(), payload.clone(), None) {
+            let (chain, charge) = (Chain::default(), Charge::default());
+            if let Err(failure) = self.push(registered, &chain, payload.clone(), None, charge) {
                 self.0.refused.fetch_add(1, Ordering::Relaxed);
                 if self.0.bursts.begins("event-queue", &registered.name, &self.0.executor) {
                     tracing::error!(event = &*registered.name, "the event was not emitted: {failure}");
@@ -255,10 +258,17 @@ impl Bus {
 
     fn check_size(&self, payload: &Payload, of: impl FnOnce() -> String) -> Result<(), Failure> {
         let (size, limit) = (payload.data().len(), self.0.options.payload_limit);
-        if size <= limit {
+        let of_type = payload.content_type().len();
+        let message = if size > limit {
+            format!("{} has {size} bytes; at most {limit} are allowed", of())
+        } else if of_type > MAX_NAME_BYTES {
+            format!(
+                "the content type of {} has {of_type} bytes; at most {MAX_NAME_BYTES} are allowed",
+                of()
+            )
+        } else {
             return Ok(());
-        }
-        let message = format!("{} has {size} bytes; at most {limit} are allowed", of());
+        };
         let status = StatusCode::PAYLOAD_TOO_LARGE;
         Err(Failure::with_code(FailureCode::TOO_LARGE, status, message))
     }
@@ -278,6 +288,7 @@ impl Bus {
         chain: &Chain,
         payload: Payload,
         handed_over: Option<HandedOver>,
+        charge: Charge,
     ) -> Result<(), Failure> {
         let chain = chain.detach(&registered.name, registered.module.as_ref())?;
         registered.reserve(self.0.options.queue)?;
@@ -288,6 +299,7 @@ impl Bus {
             registered: registered.clone(),
             delivery: self.delivery(registered, chain, handed_over),
             payload,
+            charge,
         };
         if waits {
             let bus = self.clone();
@@ -327,6 +339,7 @@ impl Bus {
             registered,
             mut delivery,
             payload,
+            charge: _until_the_end,
         } = emitted;
         let time = self.0.options.deadline;
         let deadline = Instant::now() + time;

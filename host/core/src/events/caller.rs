@@ -11,7 +11,9 @@ use tracing::Span;
 use super::bus::WeakBus;
 use super::chain::Chain;
 use super::payload::Payload;
-use crate::{BoxFuture, Crash, Failure, FailureCode, RequestId};
+use super::reporter::MAX_CRASH_LINE;
+use crate::routing::{excerpt, paragraph};
+use crate::{BoxFuture, Charge, Crash, Failure, FailureCode, RequestId};
 
 /// Calls and emits events within one chain. [`Context`](crate::Context) and [`Delivery`] each have one.
 ///
@@ -68,7 +70,12 @@ impl Caller {
         }
         match self.bus.upgrade() {
             Ok(bus) => bus.report_in(&self.chain, self.chain.event(), crash),
-            Err(_) => tracing::error!(module = crash.module, limit = crash.limit, "{}", crash.message),
+            Err(_) => tracing::error!(
+                module = crash.module,
+                limit = crash.limit,
+                "{}",
+                paragraph(&crash.message, MAX_CRASH_LINE)
+            ),
         }
     }
 
@@ -118,9 +125,14 @@ impl Caller {
     /// Puts an event into its listener's queue and returns at once. An unknown event or a full queue is logged and
     /// counted, never an error to the emitter (spec H3, C4).
     pub fn emit_raw(&self, event: &str, payload: Payload) -> &Self {
-        if let Err(failure) = self.try_emit(event, payload, None) {
+        self.emit_charged(event, payload, Charge::default())
+    }
+
+    /// The same for a payload that is counted: the charge is kept until the listener has ended.
+    pub fn emit_charged(&self, event: &str, payload: Payload, charge: Charge) -> &Self {
+        if let Err(failure) = self.try_emit(event, payload, None, charge) {
             tracing::error!(
-                event,
+                event = %excerpt(event),
                 request_id = self.request_id().map(tracing::field::display),
                 "the event was not emitted: {failure}"
             );
@@ -133,8 +145,9 @@ impl Caller {
         event: &str,
         payload: Payload,
         handed_over: Option<HandedOver>,
+        charge: Charge,
     ) -> Result<(), Failure> {
-        self.bus.upgrade()?.emit(self, event, payload, handed_over)
+        self.bus.upgrade()?.emit(self, event, payload, handed_over, charge)
     }
 }
 

@@ -10,7 +10,8 @@ use super::caller::{Delivery, Listener, Subscription};
 use super::payload::Payload;
 use super::queue::Queue;
 use crate::crash::SERVER_CHANNEL;
-use crate::{Error, ErrorKind, Failure, FailureCode};
+use crate::routing::{MAX_NAME_BYTES, excerpt};
+use crate::{Charge, Error, ErrorKind, Failure, FailureCode};
 
 /// A listener in its place.
 pub(crate) struct Registered {
@@ -30,6 +31,8 @@ pub(crate) struct Emitted {
     pub(crate) registered: Arc<Registered>,
     pub(crate) delivery: Delivery,
     pub(crate) payload: Payload,
+    /// Counts it until its listener has ended.
+    pub(crate) charge: Charge,
 }
 
 impl Registered {
@@ -152,7 +155,11 @@ impl Registry {
     }
 
     fn unknown(&self, name: &str) -> Failure {
-        let mut message = format!("no channel listens to event `{name}`");
+        let mut message = format!("no channel listens to event `{}`", excerpt(name));
+        // A name of any length may come from a guest, and no module declares a longer one.
+        if name.len() > 2 * MAX_NAME_BYTES + 1 {
+            return Failure::internal(FailureCode::UNKNOWN_EVENT, message);
+        }
         let known = self.channels.values().flat_map(|channel| channel.events.values());
         let nearest = known
             .map(|entry| {
@@ -173,7 +180,12 @@ impl Registry {
 }
 
 fn ambiguous(name: &str, entries: &[Arc<Registered>]) -> Failure {
-    let names: Vec<_> = entries.iter().map(|entry| format!("`{}`", entry.name)).collect();
+    const SHOWN: usize = 8;
+    let shown = entries.iter().take(SHOWN);
+    let mut names: Vec<_> = shown.map(|entry| format!("`{}`", entry.name)).collect();
+    if entries.len() > SHOWN {
+        names.push(format!("{} others", entries.len() - SHOWN));
+    }
     let message = format!("event `{name}` could be any of {}; name the channel", names.join(", "));
     Failure::internal(FailureCode::AMBIGUOUS_EVENT, message)
 }

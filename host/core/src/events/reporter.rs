@@ -7,7 +7,11 @@ use super::bus::Bus;
 use super::chain::Chain;
 use super::payload::Payload;
 use crate::crash::{SERVER_CHANNEL, ServerCrashed};
+use crate::routing::paragraph;
 use crate::{Crash, CrashKind};
+
+/// The most bytes of a crash's message: it may hold texts of a guest, such as the names of its functions.
+pub(crate) const MAX_CRASH_LINE: usize = 32 * 1024;
 
 /// Reports failures of one adapter: one line in the log and one `server:crashed` each, never an error at the route
 /// (spec E1).
@@ -42,7 +46,11 @@ impl Bus {
     }
 
     /// Logs a crash and emits it as `server:crashed`.
-    pub fn report(&self, crash: Crash) {
+    pub fn report(&self, mut crash: Crash) {
+        if crash.message.len() > MAX_CRASH_LINE {
+            let cut = paragraph(&crash.message, MAX_CRASH_LINE).to_string();
+            crash.message = cut;
+        }
         self.log(&crash);
         self.announce::<ServerCrashed>(&crash);
     }

@@ -18,7 +18,7 @@ use super::reply::{IntoReply, Outcome, check_reply};
 use super::state::Exchange;
 use crate::events::caller::{Caller, Delivery};
 use crate::routing::{Params, RouteRecord};
-use crate::{Body, Crash, Failure, FailureCode, Payload, RequestId};
+use crate::{Body, Charge, Crash, Failure, FailureCode, Payload, RequestId};
 
 /// One request that waits for its reply.
 ///
@@ -108,6 +108,11 @@ impl Context {
         self.0.reply.is_closed() || (is_late() && !self.0.reply.has_reply())
     }
 
+    /// Whether the request has neither its reply nor another end: whoever holds the context may still reply.
+    pub fn awaits_reply(&self) -> bool {
+        self.0.reply.is_awaited()
+    }
+
     /// How the handler of the route takes the request body.
     pub fn body_mode(&self) -> BodyMode {
         self.0.arrival.body_mode
@@ -159,6 +164,13 @@ impl Context {
     /// Sets a request extension; it stands in the request's closing log line.
     pub fn set_extension(&self, key: &str, value: impl Into<String>) {
         self.0.extensions.get_or_init(Default::default).set(key, value);
+    }
+
+    /// The same for a value that is counted: the charge is kept until the request's state is dropped, or the key is set
+    /// anew.
+    pub fn set_extension_charged(&self, key: &str, value: impl Into<String>, charge: Charge) {
+        let extensions = self.0.extensions.get_or_init(Default::default);
+        extensions.set_charged(key, value, charge);
     }
 
     /// Calls and emits events, also after the context is gone: it does not hold the request.
@@ -271,8 +283,16 @@ impl Context {
     /// As an emit would log it: an unknown event, a full queue. The context is dropped then, and the client gets 500
     /// unless the handler returns the error, or another holder is left.
     pub fn hand_over_raw(self, event: &str, payload: Payload) -> Result<(), Failure> {
+        self.hand_over_charged(event, payload, Charge::default())
+    }
+
+    /// The same for a payload that is counted: the charge is kept until the listener has ended.
+    ///
+    /// # Errors
+    /// As [`hand_over_raw`](Self::hand_over_raw).
+    pub fn hand_over_charged(self, event: &str, payload: Payload, charge: Charge) -> Result<(), Failure> {
         let caller = self.caller().clone();
-        caller.try_emit(event, payload, Some(Box::new(self)))
+        caller.try_emit(event, payload, Some(Box::new(self)), charge)
     }
 
     /// Completes when nobody waits for the reply any more: the client went away, or the deadline passed. For a

@@ -174,6 +174,8 @@ impl Dispatch {
         match outcome {
             Outcome::Deferred => None,
             Outcome::Crashed(crash) => self.unless_replied(*crash),
+            // The host ended the request before the handler did: the cell has the crash.
+            Outcome::Reply(_) if self.exchange.reply.is_crashed() => None,
             // The value goes straight to the client; the cell only learns of it.
             Outcome::Reply(reply) => match check_reply(&reply).and_then(|()| self.exchange.reply.claim()) {
                 Ok(()) => Some(Ok(reply)),

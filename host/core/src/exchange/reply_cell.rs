@@ -107,6 +107,16 @@ impl ReplyCell {
         }
     }
 
+    /// Whether a host ended the request, which the dispatcher does not know yet.
+    pub(crate) fn is_crashed(&self) -> bool {
+        matches!(&*self.state.lock(), ReplyState::Crashed(_))
+    }
+
+    /// Whether somebody waits for the reply, and none came.
+    pub(crate) fn is_awaited(&self) -> bool {
+        matches!(&*self.state.lock(), ReplyState::Empty | ReplyState::Awaited(_))
+    }
+
     pub(crate) fn has_reply(&self) -> bool {
         matches!(&*self.state.lock(), ReplyState::Filled(_) | ReplyState::Taken)
     }

@@ -16,10 +16,13 @@ use super::durations::Histogram;
 use super::handler::BodyMode;
 use super::peer::{Client, Peer};
 use super::reply_cell::ReplyCell;
-use crate::RequestId;
 use crate::events::bus::RequestCount;
 use crate::events::caller::Caller;
 use crate::routing::{Params, RouteRecord};
+use crate::{Charge, RequestId};
+
+/// The most bytes of extensions in the access log's line of a request.
+const MAX_EXTENSIONS_LINE: usize = 8 * 1024;
 
 /// The target of the access log.
 pub(crate) const ACCESS: &str = "pointwork::access";
@@ -157,29 +160,85 @@ impl Exchange {
 /// the same values with [`Context::extension`](crate::Context::extension) and
 /// [`Context::set_extension`](crate::Context::set_extension).
 #[derive(Clone, Debug, Default)]
-pub struct Extensions(Arc<Mutex<Vec<(String, String)>>>);
+pub struct Extensions(Arc<Mutex<Vec<Extension>>>);
+
+#[derive(Debug)]
+struct Extension {
+    key: String,
+    value: String,
+    _charge: Charge,
+}
 
 impl Extensions {
     /// The value of a key.
     pub fn get(&self, key: &str) -> Option<String> {
         let values = self.0.lock();
-        let found = values.iter().find(|(known, _)| known == key);
-        found.map(|(_, value)| value.clone())
+        let found = values.iter().find(|known| known.key == key);
+        found.map(|known| known.value.clone())
     }
 
     /// Sets a key; the last value counts.
     pub fn set(&self, key: &str, value: impl Into<String>) {
-        let mut values = self.0.lock();
-        match values.iter_mut().find(|(known, _)| known == key) {
-            Some((_, old)) => *old = value.into(),
-            None => values.push((key.to_owned(), value.into())),
+        self.set_charged(key, value, Charge::default());
+    }
+
+    /// Sets a key to a value that is counted for as long as it is kept.
+    pub(crate) fn set_charged(&self, key: &str, value: impl Into<String>, charge: Charge) {
+        let (value, mut values) = (value.into(), self.0.lock());
+        match values.iter_mut().find(|known| known.key == key) {
+            Some(known) => (known.value, known._charge) = (value, charge),
+            None => values.push(Extension {
+                key: key.to_owned(),
+                value,
+                _charge: charge,
+            }),
         }
     }
 
-    /// All values, as `key=value` separated by spaces, in the order set; for a log line.
+    /// The values, as `key=value` separated by spaces, in the order set; for a log line, which is cut with the mark `…`.
     pub(crate) fn to_line(&self) -> String {
-        let values = self.0.lock();
-        let values: Vec<_> = values.iter().map(|(key, value)| format!("{key}={value}")).collect();
-        values.join(" ")
+        let mut line = String::new();
+        for Extension { key, value, .. } in &*self.0.lock() {
+            let separator = if line.is_empty() { "" } else { " " };
+            for part in [separator, key, "=", value] {
+                let room = MAX_EXTENSIONS_LINE - line.len();
+                line.push_str(&part[..part.floor_char_boundary(room)]);
+                if part.len() > room {
+                    line.push('…');
+                    return line;
+                }
+            }
+        }
+        line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MemoryAccount;
+
+    #[test]
+    fn the_line_of_extensions_is_bounded() {
+        let extensions = Extensions::default();
+        extensions.set("a", "1");
+        extensions.set("b", "2");
+        extensions.set("a", "3");
+        assert_eq!(extensions.to_line(), "a=3 b=2");
+        extensions.set("long", "é".repeat(MAX_EXTENSIONS_LINE));
+        let line = extensions.to_line();
+        assert!(line.starts_with("a=3 b=2 long=é") && line.ends_with('…'), "{line:.20}");
+        assert!(line.len() <= MAX_EXTENSIONS_LINE + '…'.len_utf8(), "{}", line.len());
+    }
+
+    #[test]
+    fn a_value_counts_until_it_is_replaced_or_dropped() {
+        let account = MemoryAccount::new(100);
+        let extensions = Extensions::default();
+        extensions.set_charged("a", "1", account.charge(60).unwrap());
+        extensions.set_charged("a", "2", account.charge(30).unwrap());
+        assert_eq!((account.used(), extensions.get("a").as_deref()), (30, Some("2")));
+        drop(extensions);
+        assert_eq!(account.used(), 0);
     }
 }

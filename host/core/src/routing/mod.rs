@@ -117,6 +117,8 @@
 
 mod conflict;
 mod declaration;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 pub mod guard;
 mod matcher;
 mod method;
@@ -145,3 +147,5 @@ pub use sanitize::{BadStatus, BodyRule, Sanitized, sanitize};
 pub use shape::{Shape, ShapeId};
 pub use table::{Resolution, RouteEntry, Table, TableOptions, TrailingSlash};
 pub use target::BadTarget;
+pub use text::one_line;
+pub(crate) use text::{excerpt, paragraph};

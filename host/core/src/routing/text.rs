@@ -54,20 +54,63 @@ pub(super) fn encode_literal(text: &str) -> impl fmt::Display + '_ {
     utf8_percent_encode(text, NOT_IN_A_LITERAL)
 }
 
-/// Untrusted text for one line of an error: control characters are escaped, and it is cut after 128 characters.
-pub(super) fn excerpt(text: &str) -> impl fmt::Display + '_ {
-    fmt::from_fn(move |f| {
-        let mut characters = text.chars();
-        for character in characters.by_ref().take(128) {
-            // Not escape_debug for all: it would also put a backslash before quotes.
-            if character.is_control() || rearranges(character) {
-                write!(f, "{}", character.escape_default())?;
-            } else {
-                f.write_char(character)?;
-            }
+/// Untrusted text for one line of an error: control characters are escaped, and it is cut after 128 bytes.
+pub(crate) fn excerpt(text: &str) -> impl fmt::Display + '_ {
+    one_line(text, 128)
+}
+
+/// Untrusted text for one line of a log: characters that could begin another line or move the cursor are escaped, and the
+/// text is cut after `most` bytes, with the mark `…`.
+///
+/// ```
+/// use pointwork_core::one_line;
+///
+/// assert_eq!(one_line("said\n2024 ERROR forged", 100).to_string(), "said\\n2024 ERROR forged");
+/// assert_eq!(one_line("too long", 3).to_string(), "too…");
+/// ```
+pub fn one_line(text: &str, most: usize) -> impl fmt::Display + '_ {
+    fmt::from_fn(move |f| tame(f, text, most, false))
+}
+
+/// Untrusted text of several lines for a log: as [`one_line`], but it may have further lines, which are indented, so that
+/// none of them looks like a line of the log's own.
+pub(crate) fn paragraph(text: &str, most: usize) -> impl fmt::Display + '_ {
+    fmt::from_fn(move |f| tame(f, text, most, true))
+}
+
+fn tame(f: &mut fmt::Formatter<'_>, text: &str, most: usize, breaks: bool) -> fmt::Result {
+    if text.len() <= most && !text.chars().any(is_unfit) {
+        return f.write_str(text);
+    }
+    let mut left = most;
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        let is_break = breaks && character == '\n';
+        let is_escaped = is_unfit(character) && !is_break;
+        // Not escape_debug for all: it would also put a backslash before quotes.
+        let length = if is_escaped {
+            character.escape_default().len()
+        } else {
+            character.len_utf8()
+        };
+        let Some(rest) = left.checked_sub(length) else {
+            return f.write_char('…');
+        };
+        left = rest;
+        if is_escaped {
+            write!(f, "{}", character.escape_default())?;
+        } else {
+            f.write_char(character)?;
         }
-        f.write_str(if characters.next().is_some() { "…" } else { "" })
-    })
+        if is_break && characters.peek().is_some_and(|next| *next != ' ') {
+            f.write_str("    ")?;
+        }
+    }
+    Ok(())
+}
+
+fn is_unfit(character: char) -> bool {
+    character.is_control() || rearranges(character)
 }
 
 /// Line breaks outside ASCII, and characters that change the direction of the text after them.
@@ -117,5 +160,16 @@ mod tests {
         assert_eq!(excerpt("a\nb\u{1b}[31m").to_string(), "a\\nb\\u{1b}[31m");
         assert_eq!(excerpt("it's \"é\"").to_string(), "it's \"é\"");
         assert_eq!(excerpt(&"x".repeat(5_000)).to_string().chars().count(), 129);
+        assert_eq!(one_line("\n\n", 3).to_string(), "\\n…");
+    }
+
+    #[test]
+    fn the_lines_of_a_paragraph_are_indented() {
+        let text = "first\nERROR forged\u{1b}[31m\n  kept";
+        assert_eq!(
+            paragraph(text, 100).to_string(),
+            "first\n    ERROR forged\\u{1b}[31m\n  kept"
+        );
+        assert_eq!(paragraph(text, 5).to_string(), "first…");
     }
 }

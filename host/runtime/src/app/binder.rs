@@ -3,11 +3,12 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use http::StatusCode;
 use pointwork_core::adapter::AdapterState;
 use pointwork_core::routing::{Conflicts, MethodFilter, Pattern, PatternError};
 use pointwork_core::{
-    Bus, Executor, Handler, MemoryAccount, Origin, RequestDurations, Route, RouteRecord, Router, RouterOptions, Staged,
-    Transport,
+    Bus, Context, Executor, Handler, MemoryAccount, Origin, RequestDurations, Route, RouteRecord, Router,
+    RouterOptions, Staged, Transport, error_reply,
 };
 
 use crate::app::changes::ChangeKind;
@@ -41,6 +42,11 @@ enum Declaration {
     Module {
         module: Arc<Module>,
         registration: Option<Registration>,
+    },
+    /// A module that could not be restored. Its routes are known, and another module must not answer for it.
+    Unrestored {
+        name: String,
+        routes: Vec<(MethodFilter, Pattern)>,
     },
 }
 
@@ -134,6 +140,10 @@ impl Binder {
 
     /// Checks that a new module has a new name, and that any other change has a module.
     pub(crate) fn check_name(&self, kind: ChangeKind, name: &str) -> Result<(), Error> {
+        let is_unrestored = || self.declarations.iter().any(|known| known.is_unrestored(name));
+        if kind == ChangeKind::Removed && is_unrestored() {
+            return Ok(());
+        }
         if kind != ChangeKind::Loaded {
             return self.expect_module(name).map(drop);
         }
@@ -168,6 +178,12 @@ impl Binder {
             Some(replaced) => *replaced = declaration,
             None => self.declarations.push(declaration),
         }
+    }
+
+    /// Adds the routes of a module that could not be restored.
+    pub(crate) fn put_unrestored(&mut self, name: &str, routes: Vec<(MethodFilter, Pattern)>) {
+        let name = name.to_owned();
+        self.declarations.push(Declaration::Unrestored { name, routes });
     }
 
     pub(crate) fn remove_module(&mut self, name: &str) {
@@ -308,17 +324,25 @@ impl Declaration {
     fn module(&self) -> Option<&Arc<Module>> {
         match self {
             Self::Module { module, .. } => Some(module),
-            Self::Manual(_) => None,
+            Self::Manual(_) | Self::Unrestored { .. } => None,
         }
     }
 
     fn is_of(&self, name: &str) -> bool {
-        self.module().is_some_and(|module| module.info.name == name)
+        self.module().is_some_and(|module| module.info.name == name) || self.is_unrestored(name)
+    }
+
+    fn is_unrestored(&self, name: &str) -> bool {
+        matches!(self, Self::Unrestored { name: unrestored, .. } if unrestored == name)
     }
 
     fn routes(&self, current_prefix: Option<&str>) -> Result<Vec<Route>, Error> {
         match self {
             Self::Manual(route) => Ok(vec![route.clone()]),
+            Self::Unrestored { name, routes } => routes
+                .iter()
+                .map(|(filter, pattern)| unavailable(name, filter, pattern, current_prefix.unwrap_or_default()))
+                .collect(),
             Self::Module { module, registration } => {
                 let (origin, prefix) = match registration {
                     Some(registration) => (registration.origin, registration.prefix.as_deref()),
@@ -328,4 +352,26 @@ impl Declaration {
             }
         }
     }
+}
+
+/// A route of a module that could not be restored: it answers 503.
+fn unavailable(module: &str, filter: &MethodFilter, pattern: &Pattern, prefix: &str) -> Result<Route, Error> {
+    let message = || format!("the routes of module `{module}` cannot be prefixed");
+    let pattern = pattern.prefixed(prefix).or_error(ErrorKind::Refused, message())?;
+    let record = RouteRecord {
+        method: filter.to_string(),
+        path: pattern.as_str().to_owned(),
+        origin: Origin::Decorator,
+        module: Some(module.to_owned()),
+        controller: None,
+        handler: None,
+        unavailable_on: Vec::new(),
+    };
+    let answer = |_: Context| async { error_reply(StatusCode::SERVICE_UNAVAILABLE, "the route is not available") };
+    Ok(Route {
+        filter: filter.clone(),
+        pattern,
+        record: Arc::new(record),
+        handler: Arc::new(answer),
+    })
 }

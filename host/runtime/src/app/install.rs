@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::App;
 use crate::app::changes::{Change, ChangeKind};
 use crate::app::module::{Component, Module, ModuleInfo};
-use crate::app::publish::Proposal;
+use crate::app::publish::{Proposal, Recording};
 use crate::{Error, ErrorKind, ModuleOptions};
 
 impl App {
@@ -56,11 +56,11 @@ impl App {
         let module = Arc::new(self.build(&name, component, options).await.map_err(refused)?);
         let info = module.info.clone();
         proposal.module = Some(module);
-        if let Some(directory) = self.directory() {
+        if let Some(directory) = self.directory().filter(|_| proposal.recording != Recording::No) {
             let digest = info.digest.clone();
             let pin = move || directory.pin(&digest, &bytes);
             let pinned = self.0.threads.blocking(ErrorKind::Engine, pin).await;
-            proposal.pinned = Some(pinned.map_err(refused)?);
+            proposal.pinned = proposal.recorded(pinned).map_err(refused)?;
         }
         let change = self.publish(proposal).await.map_err(refused)?;
         Ok((info, change))

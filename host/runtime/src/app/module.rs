@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use pointwork_core::routing::DeclaredRoute;
+use pointwork_core::routing::{DeclaredRoute, MethodFilter};
 use pointwork_core::{BodyMode, Bus, Origin, Route, RouteRecord, Subscription};
 
 use crate::app::info::{ChannelInfo, ControllerInfo, pairs};
@@ -16,6 +16,7 @@ use crate::instance::handlers::Instances;
 use crate::scheduling::metrics::Metrics;
 use crate::scheduling::status::Usage;
 use crate::scheduling::threads::Threads;
+use crate::store::KeptRoute;
 use crate::{Capability, Error, ErrorKind, ModuleOptions, OrError};
 
 /// A loaded module, as the application lists it.
@@ -161,6 +162,15 @@ impl Module {
         self.manifest.routes.iter().map(|(route, _)| route)
     }
 
+    /// Its routes, for the state directory.
+    pub(crate) fn kept_routes(&self) -> Vec<KeptRoute> {
+        let kept = |route: &DeclaredRoute| KeptRoute {
+            method: (route.filter != MethodFilter::All).then(|| route.filter.to_string()),
+            path: route.pattern.as_str().to_owned(),
+        };
+        self.declared_routes().map(kept).collect()
+    }
+
     /// Its routes under a prefix, in its order.
     ///
     /// # Errors
@@ -234,6 +244,7 @@ impl Module {
         Usage {
             idle: idle.instances,
             held: idle.held,
+            host_memory: self.instances.pre.settings.memory.used(),
             ..self.metrics().usage()
         }
     }

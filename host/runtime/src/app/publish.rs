@@ -9,7 +9,7 @@ use crate::app::changes::{Change, ChangeKind, Diff, Refusal, ServerRefused, Serv
 use crate::app::module::{Module, ModuleInfo};
 use crate::app::state::AppState;
 use crate::store::PinnedComponent;
-use crate::{Error, ErrorKind, OrError};
+use crate::{Error, ErrorKind, OrError, Version};
 
 pub(super) struct Proposal {
     pub(super) kind: ChangeKind,
@@ -26,6 +26,18 @@ pub(super) struct Proposal {
     pub(super) reason: Option<String>,
     /// Keeps the component in the state directory until the version is recorded there.
     pub(super) pinned: Option<PinnedComponent>,
+    pub(super) recording: Recording,
+}
+
+/// How a change is recorded in the state directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Recording {
+    /// A change that cannot be recorded is refused.
+    Required,
+    /// The directory has the version already; what is new in its record may be lost, with a warning.
+    IfPossible,
+    /// The version serves in the place of the recorded one, which stays recorded.
+    No,
 }
 
 impl Proposal {
@@ -39,6 +51,7 @@ impl Proposal {
             replaces: None,
             reason: None,
             pinned: None,
+            recording: Recording::Required,
         }
     }
 
@@ -49,6 +62,21 @@ impl Proposal {
                 Err(Error::new(ErrorKind::Refused, message))
             }
             _ => Ok(()),
+        }
+    }
+
+    /// The result of writing to the state directory; `None` if it failed, and that is no reason to refuse the change.
+    pub(super) fn recorded<T>(&self, written: Result<T, Error>) -> Result<Option<T>, Error> {
+        match written {
+            Err(error) if self.recording == Recording::IfPossible => {
+                let (module, reason) = (&self.name, in_one_line(&error));
+                tracing::warn!(
+                    module,
+                    "the record of the module in the state directory is not brought up to date: {reason}"
+                );
+                Ok(None)
+            }
+            written => written.map(Some),
         }
     }
 
@@ -89,7 +117,8 @@ impl App {
         if let (ChangeKind::Swapped, Some(module), Some(current)) = (kind, module, &current)
             && self.is_version(current, &module.info.digest, &module.options)
         {
-            return self.keep_now(&state, proposal, current);
+            let current = current.clone();
+            return self.keep_now(&mut state, proposal, &current);
         }
 
         let mut binder = state.binder.clone();
@@ -123,6 +152,7 @@ impl App {
             state.warn_of_unheard(self.bus(), name, &unheard);
         }
         state.records = table.publish();
+        state.unrestored.remove(name);
         let past = state.past.entry(name.clone()).or_default();
         past.replaced(change.time, previous, current.as_ref());
         if let (ChangeKind::Swapped, Some(module)) = (kind, module) {
@@ -138,22 +168,30 @@ impl App {
         Ok(change)
     }
 
-    /// The outcome of a swap to the version that is current (spec S4). Only the base in the state directory may change.
+    /// The outcome of a swap to the version that is current (spec S4). In the state directory only the base may change, or
+    /// this version takes the place of one that could not be restored.
     pub(super) async fn keep(&self, proposal: Proposal, current: Arc<Module>) -> Result<Change, Error> {
         let app = self.clone();
         let keep = move || {
-            let state = app.open_state()?;
-            app.keep_now(&state, &proposal, &current)
+            let mut state = app.open_state()?;
+            app.keep_now(&mut state, &proposal, &current)
         };
         self.0.threads.blocking(ErrorKind::Engine, keep).await
     }
 
-    fn keep_now(&self, state: &AppState, proposal: &Proposal, current: &Arc<Module>) -> Result<Change, Error> {
+    fn keep_now(&self, state: &mut AppState, proposal: &Proposal, current: &Arc<Module>) -> Result<Change, Error> {
         let name = &proposal.name;
-        if let (Some(directory), Some(_)) = (self.directory(), &proposal.base) {
+        let replaces = state.unrestored.contains_key(name);
+        if let Some(directory) = self.directory()
+            && (replaces || proposal.base.is_some())
+        {
             let mut version = directory.version(name).unwrap_or_default();
-            version.base.clone_from(&proposal.base);
+            if replaces {
+                version = version.with_current(Some(current));
+            }
+            version.base = proposal.base.clone().or(version.base);
             directory.commit(name, version)?;
+            state.unrestored.remove(name);
         }
         let routes = || of_module(&state.records, name);
         let routes = Diff::between(routes(), routes());
@@ -163,14 +201,14 @@ impl App {
     }
 
     fn record(&self, proposal: &Proposal, previous: Option<&Arc<Module>>) -> Result<(), Error> {
-        let Some(directory) = self.directory() else {
+        let Some(directory) = self.directory().filter(|_| proposal.recording != Recording::No) else {
             return Ok(());
         };
         let mut version = directory.version(&proposal.name).unwrap_or_default();
-        version.current = digest_of(proposal.module.as_ref());
         version.previous = digest_of(previous).or_else(|| proposal.previous.clone());
         version.base = proposal.base.clone().or(version.base);
-        directory.commit(&proposal.name, version)
+        let version = version.with_current(proposal.module.as_ref());
+        proposal.recorded(directory.commit(&proposal.name, version)).map(drop)
     }
 
     pub(super) fn report_refusal(&self, kind: ChangeKind, name: &str, digest: Option<String>, error: &Error) {
@@ -186,6 +224,16 @@ impl App {
             time: now(),
         };
         self.bus().announce::<ServerRefused>(&refusal);
+    }
+}
+
+impl Version {
+    /// The versions once this one is current.
+    fn with_current(mut self, module: Option<&Arc<Module>>) -> Self {
+        self.current = digest_of(module);
+        self.previous = self.previous.filter(|previous| Some(previous) != self.current.as_ref());
+        self.routes = module.map(|module| module.kept_routes()).unwrap_or_default();
+        self
     }
 }
 

@@ -1,14 +1,18 @@
 //! Restores the versions of modules that the state directory records.
 
+use pointwork_core::routing::{MethodFilter, Pattern};
+
 use super::App;
 use crate::app::changes::ChangeKind;
 use crate::app::module::ModuleInfo;
-use crate::app::publish::Proposal;
+use crate::app::publish::{Proposal, Recording, in_one_line};
+use crate::app::status::Unrestored;
+use crate::store::KeptRoute;
 use crate::{Error, ErrorKind, ModuleOptions, StateDirectory, Version, digest};
 
 enum Start {
-    /// The one that the application is configured with.
-    Configured(Vec<u8>),
+    /// The component that the application is configured with.
+    Configured,
     /// The one with that digest, in the state directory.
     Recorded(String),
     Nothing,
@@ -28,19 +32,110 @@ impl App {
         let mut proposal = Proposal::new(ChangeKind::Loaded, name);
         let directory = self.directory();
         let start = match &directory {
-            Some(directory) => choose(directory, component, &mut proposal),
-            None => component.map_or(Start::Nothing, Start::Configured),
+            Some(directory) => choose(directory, component.as_deref(), &mut proposal),
+            None if component.is_some() => Start::Configured,
+            None => Start::Nothing,
         };
-        let (component, options) = match (start, directory) {
-            (Start::Configured(component), _) => (component, options),
-            (Start::Recorded(digest), Some(directory)) => {
-                let component = self.recorded(name, directory, &digest).await?;
-                (component, options.digest(digest))
+        match (start, component, directory) {
+            (Start::Configured, Some(component), _) => {
+                let (info, _) = self.install(proposal, component, options).await?;
+                Ok(Some(info))
             }
-            _ => return Ok(None),
+            (Start::Recorded(digest), component, Some(directory)) => {
+                let bytes = self.recorded(name, directory.clone(), &digest).await;
+                let restored = match bytes {
+                    Ok(bytes) => self.install(proposal, bytes, options.digest(&digest)).await,
+                    Err(damage) => {
+                        self.report_refusal(ChangeKind::Loaded, name, Some(digest.clone()), &damage);
+                        return self
+                            .replace_damaged(name, &digest, component, options, &directory, damage)
+                            .await;
+                    }
+                };
+                if let Err(error) = &restored {
+                    self.keep_unrestored(name, &digest, &directory, error);
+                }
+                restored.map(|(info, _)| Some(info))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Serves another version in the place of a recorded one that is damaged: the previous one, or the component that the
+    /// application is configured with. The record stays as it is.
+    async fn replace_damaged(
+        &self,
+        name: &str,
+        damaged: &str,
+        component: Option<Vec<u8>>,
+        options: ModuleOptions,
+        directory: &StateDirectory,
+        damage: Error,
+    ) -> Result<Option<ModuleInfo>, Error> {
+        let recorded = directory.version(name).unwrap_or_default();
+        let mut candidates = Vec::new();
+        if let Some(previous) = recorded.previous {
+            match self.recorded(name, directory.clone(), &previous).await {
+                Ok(bytes) => candidates.push(("its previous version", bytes, options.clone().digest(previous))),
+                Err(error) => tracing::error!(
+                    module = name,
+                    "the previous version is lost too: {}",
+                    in_one_line(&error)
+                ),
+            }
+        }
+        candidates.extend(component.map(|bytes| ("the configured component", bytes, options)));
+        let reason = in_one_line(&damage);
+        for (which, bytes, options) in candidates {
+            let mut proposal = Proposal::new(ChangeKind::Loaded, name);
+            proposal.recording = Recording::No;
+            match self.install(proposal, bytes, options).await {
+                Ok((info, _)) => {
+                    tracing::error!(
+                        module = name,
+                        digest = damaged,
+                        serves = info.digest,
+                        "the current version of the module is lost, and {which} serves in its place: {reason}"
+                    );
+                    self.note_unrestored(name, damaged, reason, Some(info.digest.clone()));
+                    return Ok(Some(info));
+                }
+                Err(error) => {
+                    let error = in_one_line(&error);
+                    tracing::error!(
+                        module = name,
+                        "{which} cannot serve in the place of the current one: {error}"
+                    );
+                }
+            }
+        }
+        self.keep_unrestored(name, damaged, directory, &damage);
+        Err(damage)
+    }
+
+    /// Keeps the routes of a module that is not restored: they answer 503, and no other module answers for it.
+    fn keep_unrestored(&self, name: &str, digest: &str, directory: &StateDirectory, error: &Error) {
+        let routes = directory.version(name).unwrap_or_default().routes;
+        let routes = routes.iter().filter_map(declared).collect();
+        let kept = self.change(|binder| {
+            binder.put_unrestored(name, routes);
+            Ok(())
+        });
+        if let Err(error) = kept {
+            let error = in_one_line(&error);
+            tracing::error!(module = name, "the routes of the module cannot be kept for it: {error}");
+        }
+        self.note_unrestored(name, digest, in_one_line(error), None);
+    }
+
+    fn note_unrestored(&self, name: &str, digest: &str, reason: String, serves: Option<String>) {
+        let unrestored = Unrestored {
+            module: name.to_owned(),
+            digest: digest.to_owned(),
+            reason,
+            serves,
         };
-        let (info, _) = self.install(proposal, component, options).await?;
-        Ok(Some(info))
+        self.state().unrestored.insert(name.to_owned(), unrestored);
     }
 
     /// The component of that digest, from the state directory.
@@ -57,30 +152,36 @@ impl App {
     }
 }
 
+/// A route that was declared before; the record is not authenticated.
+fn declared(route: &KeptRoute) -> Option<(MethodFilter, Pattern)> {
+    let filter = MethodFilter::parse(route.method.as_deref()).ok()?;
+    Some((filter, Pattern::parse(&route.path).ok()?))
+}
+
 /// Chooses between the configured component and the recorded one, and completes the proposal for the record.
-fn choose(directory: &StateDirectory, component: Option<Vec<u8>>, proposal: &mut Proposal) -> Start {
+fn choose(directory: &StateDirectory, component: Option<&[u8]>, proposal: &mut Proposal) -> Start {
     let module = &proposal.name;
-    let base = component.as_deref().map(digest);
+    let base = component.map(digest);
     match (component, directory.version(module)) {
         (None, None) => Start::Nothing,
-        (Some(component), None) => {
+        (Some(_), None) => {
             proposal.base = base;
-            Start::Configured(component)
+            Start::Configured
         }
-        (Some(component), Some(recorded)) if recorded.base.is_some() && recorded.base != base => {
+        (Some(_), Some(recorded)) if recorded.base.is_some() && recorded.base != base => {
             tracing::info!(
                 module,
                 "the configured component has changed: it replaces the version that was current"
             );
             proposal.base = base;
-            Start::Configured(component)
+            Start::Configured
         }
         (_, Some(Version { current: None, .. })) => {
             tracing::info!(module, "the module was removed, and is not loaded");
             Start::Nothing
         }
         (
-            component,
+            _,
             Some(Version {
                 current: Some(current),
                 previous,
@@ -88,11 +189,13 @@ fn choose(directory: &StateDirectory, component: Option<Vec<u8>>, proposal: &mut
             }),
         ) => {
             proposal.previous = previous;
+            proposal.recording = Recording::IfPossible;
             let same = base.as_ref() == Some(&current);
             proposal.base = base;
-            match component {
-                Some(component) if same => Start::Configured(component),
-                _ => Start::Recorded(current),
+            if same {
+                Start::Configured
+            } else {
+                Start::Recorded(current)
             }
         }
     }

@@ -13,6 +13,7 @@ use super::App;
 use crate::app::binder::{Binder, RouterFactory};
 use crate::app::drain::PastVersions;
 use crate::app::options::AppOptions;
+use crate::app::status::Unrestored;
 use crate::component::compiler::Compiler;
 use crate::component::engine::Engines;
 use crate::scheduling::threads::Threads;
@@ -37,6 +38,8 @@ pub(super) struct AppState {
     pub(super) is_closed: bool,
     /// By the name of the module.
     pub(super) past: BTreeMap<String, PastVersions>,
+    /// By the name of the module.
+    pub(super) unrestored: BTreeMap<String, Unrestored>,
 }
 
 impl AppInner {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::App;
 use crate::app::module::Module;
 use crate::app::state::AppState;
 use crate::{ModuleInfo, ModuleState, StateDirectory, Usage};
@@ -37,6 +38,30 @@ pub struct Draining {
     pub in_flight: usize,
     /// When they are ended, in milliseconds since 1970-01-01 UTC.
     pub until: u64,
+}
+
+/// A recorded version of a module that could not be restored: its component is damaged, missing or refused. The entry is
+/// gone once a version of the module is swapped in, loaded or rolled back to, or the module is removed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub struct Unrestored {
+    /// The module.
+    pub module: String,
+    /// SHA-256 of the recorded version, in hex.
+    pub digest: String,
+    /// The error with its causes, in one line.
+    pub reason: String,
+    /// SHA-256 of the version that serves in its place, in hex. `None`: the routes of the module answer 503.
+    pub serves: Option<String>,
+}
+
+impl App {
+    /// The modules whose recorded version could not be restored from the state directory, by name. While there is one, the
+    /// application does not serve what it is meant to.
+    pub fn unrestored(&self) -> Vec<Unrestored> {
+        self.state().unrestored.values().cloned().collect()
+    }
 }
 
 impl AppState {

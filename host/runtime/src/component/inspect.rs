@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use pointwork_core::one_line;
 use serde::{Deserialize, Serialize};
 use wasmparser::Payload::{
     ComponentCanonicalSection, ComponentExportSection, ComponentImportSection, ComponentSection, ComponentTypeSection,
@@ -322,8 +323,13 @@ impl Inspection {
 }
 
 fn listed(names: &[&str]) -> String {
-    let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
-    names.join(", ")
+    const SHOWN: usize = 20;
+    let shown = names.iter().take(SHOWN);
+    let mut listed: Vec<_> = shown.map(|name| format!("`{}`", one_line(name, 128))).collect();
+    if names.len() > SHOWN {
+        listed.push(format!("{} more", names.len() - SHOWN));
+    }
+    listed.join(", ")
 }
 
 /// An interface name of the contract: `pointwork:module/handlers@0.2.0`.

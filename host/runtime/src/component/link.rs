@@ -10,6 +10,7 @@ use crate::component::engine::{Engines, LinkedEngine};
 use crate::component::inspect::{Conformance, Form, Inspection, inspect};
 use crate::component::module_pre::ModulePre;
 use crate::guest::GuestSettings;
+use crate::guest::memory::HostMemory;
 use crate::guest::streams::Streams;
 use crate::scheduling::metrics::Metrics;
 use crate::scheduling::threads::Threads;
@@ -59,6 +60,7 @@ pub(crate) async fn compile(
             traps_at_cpu_limit: code.development,
             shares: fit.form == Form::Asynchronous && limits.in_flight > 1,
             uses_wasi: inspection.foreign_imports().next().is_some(),
+            memory: HostMemory::new(limits.host_memory),
             streams: Arc::new(Streams::new(&limits, executor)),
             limits,
             grants: Arc::new(options.grants),

@@ -8,6 +8,7 @@ use wasmtime::component::{ComponentExportIndex, InstancePre};
 use wasmtime::{Store, UpdateDeadline};
 
 use crate::Grants;
+use crate::guest::memory::MAX_HANDLES;
 use crate::guest::{Guest, GuestSettings};
 use crate::scheduling::call_history::CallHistory;
 use crate::scheduling::meter::slice_used;
@@ -43,6 +44,12 @@ impl ModulePre {
         let guest = Guest::new(&self.settings, grants)?;
         let mut store = Store::new(self.instance_pre.engine(), guest);
         store.limiter(|guest| &mut guest.limits);
+        // What a guest can pass to the host at once: its whole memory, or all that the host may keep for it. It gets past that
+        // only by passing the same bytes several times.
+        let limits = &self.settings.limits;
+        let host_memory = usize::try_from(limits.host_memory).unwrap_or(usize::MAX);
+        store.set_hostcall_fuel(limits.memory.max(host_memory));
+        store.set_max_component_handles(MAX_HANDLES);
         store.epoch_deadline_callback(|mut store| {
             slice_used();
             store.data_mut().use_slice()?;

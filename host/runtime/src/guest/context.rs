@@ -7,7 +7,9 @@ use std::task::Poll;
 
 use bytes::Bytes;
 use http::Version;
-use pointwork_core::{BodyMode, BodyReader, Context, Crash, CrashKind, Failure, FailureCode};
+use pointwork_core::{
+    BodyMode, BodyReader, Charge, Context, Crash, CrashKind, Failure, FailureCode, IntoReply, Outcome, one_line,
+};
 use tokio::sync::Mutex;
 use tracing::Instrument;
 use wasmtime::Result;
@@ -20,8 +22,11 @@ use super::streams::StreamSlot;
 use crate::guest::bindings::{context, context_async, types};
 use crate::guest::instant::{after, at};
 use crate::guest::limiter::Exceeded;
+use crate::guest::memory::{EXTENSION, size_of_event};
 use crate::guest::payload::{payload_in, result_out};
-use crate::guest::reply::{failed, failure_out, header_out, headers_out, reply_in, response_head, thrown_in};
+use crate::guest::reply::{
+    failed, failure_out, header_out, headers_out, overloaded, reply_in, response_head, thrown_in,
+};
 
 /// The prefix of the extensions that only the host sets.
 const RESERVED: &str = "pointwork.";
@@ -29,6 +34,23 @@ const RESERVED: &str = "pointwork.";
 impl Guest {
     fn context(&self, context: &Resource<Context>) -> Result<&Context> {
         Ok(self.table.get(context)?)
+    }
+
+    fn send_outcome(
+        &self,
+        context: &Resource<Context>,
+        outcome: Result<Outcome, Failure>,
+    ) -> Result<Result<(), types::Failure>> {
+        let context = self.context(context)?;
+        let sent = match outcome {
+            Ok(Outcome::Reply(reply)) => match self.keep_reply(reply)? {
+                Ok(reply) => context.send(reply),
+                Err(exceeded) => Err(overspent(context, exceeded)),
+            },
+            Ok(other) => context.send(other),
+            Err(refused) => Err(refused),
+        };
+        Ok(sent.map_err(failure_out))
     }
 
     /// A slot for a call that is about to wait for a request body, if it has none: its context was handed over. Calls that
@@ -96,7 +118,7 @@ async fn unless_gone<T>(context: Context, work: impl Future<Output = Result<T, F
 fn overspent(context: &Context, exceeded: Exceeded) -> Failure {
     let crash = Crash::new(CrashKind::Trap, exceeded.to_string()).at_limit(exceeded.limit);
     context.crash(crash);
-    failed(FailureCode::OVERLOADED, exceeded.to_string())
+    overloaded(exceeded)
 }
 
 fn bytes_out(result: Result<Bytes, Failure>) -> Result<Vec<u8>, types::Failure> {
@@ -108,10 +130,16 @@ async fn read(reader: Arc<Mutex<BodyReader>>, max: u32) -> Result<Option<Vec<u8>
     piece.map(|piece| piece.map(Vec::from)).map_err(failure_out)
 }
 
-async fn write(writer: Arc<Mutex<Option<OpenReply>>>, chunk: Vec<u8>) -> Result<(), types::Failure> {
-    match &mut *writer.lock().await {
-        Some((writer, _)) => writer.write(chunk).await.map_err(failure_out),
-        None => Err(finished()),
+async fn write(writer: Arc<Mutex<Option<OpenReply>>>, piece: Result<Bytes, Exceeded>) -> Result<(), types::Failure> {
+    let mut writer = writer.lock().await;
+    match (&mut *writer, piece) {
+        (Some((writer, _)), Ok(piece)) => writer.write(piece).await.map_err(failure_out),
+        (Some(_), Err(exceeded)) => {
+            // The reply breaks off: it would lack the piece.
+            *writer = None;
+            Err(failure_out(overloaded(exceeded)))
+        }
+        (None, _) => Err(finished()),
     }
 }
 
@@ -138,7 +166,11 @@ impl context::Host for Guest {
         if let Some(exceeded) = self.spend_emit()? {
             return Ok(Err(failure_out(overspent(&context, exceeded))));
         }
-        Ok(context.hand_over_raw(&event, payload_in(payload)).map_err(failure_out))
+        Ok(match self.charge(size_of_event(&event, &payload))? {
+            Ok(charge) => context.hand_over_charged(&event, payload_in(payload), charge),
+            Err(exceeded) => Err(overspent(&context, exceeded)),
+        }
+        .map_err(failure_out))
     }
 }
 
@@ -226,9 +258,13 @@ impl context::HostContext for Guest {
 
     fn set_extension(&mut self, this: Resource<Context>, key: String, value: String) -> Result<()> {
         if !key.starts_with(RESERVED) {
-            self.context(&this)?.set_extension(&key, value);
+            let context = self.context(&this)?;
+            match self.charge(EXTENSION + key.len() + value.len())? {
+                Ok(charge) => context.set_extension_charged(&key, value, charge),
+                Err(exceeded) => drop(overspent(context, exceeded)),
+            }
         } else if self.lines.spend(&self.module)?.is_none() {
-            let key = key.escape_debug();
+            let key = one_line(&key, 128);
             tracing::warn!(
                 module = &*self.module,
                 "the extension `{key}` is ignored: keys that begin with `{RESERVED}` are the host's"
@@ -267,31 +303,34 @@ impl context::HostContext for Guest {
         event: String,
         payload: types::Payload,
     ) -> Result<Result<types::Payload, types::Failure>> {
-        let call = self.context(&this)?.call_raw(&event, payload_in(payload));
+        let context = self.context(&this)?;
+        let _charge = match self.charge_call(&event, &payload)? {
+            Ok(charge) => charge,
+            Err(exceeded) => return Ok(Err(failure_out(overspent(context, exceeded)))),
+        };
+        let call = context.call_raw(&event, payload_in(payload));
         Ok(result_out(call.instrument(self.only_span()).await))
     }
 
     fn emit(&mut self, this: Resource<Context>, event: String, payload: types::Payload) -> Result<()> {
         let context = self.context(&this)?;
-        match self.spend_emit()? {
-            None => drop(context.emit_raw(&event, payload_in(payload))),
-            Some(exceeded) => drop(overspent(context, exceeded)),
+        if let Some(exceeded) = self.spend_emit()? {
+            overspent(context, exceeded);
+            return Ok(());
+        }
+        match self.charge(size_of_event(&event, &payload))? {
+            Ok(charge) => drop(context.caller().emit_charged(&event, payload_in(payload), charge)),
+            Err(exceeded) => drop(overspent(context, exceeded)),
         }
         Ok(())
     }
 
     fn send(&mut self, this: Resource<Context>, reply: types::Reply) -> Result<Result<(), types::Failure>> {
-        let context = self.context(&this)?;
-        Ok(reply_in(reply)
-            .and_then(|response| context.send(response))
-            .map_err(failure_out))
+        self.send_outcome(&this, reply_in(reply).map(Outcome::Reply))
     }
 
     fn throw(&mut self, this: Resource<Context>, error: types::Thrown) -> Result<Result<(), types::Failure>> {
-        let context = self.context(&this)?;
-        Ok(thrown_in(error)
-            .and_then(|thrown| context.send(thrown))
-            .map_err(failure_out))
+        self.send_outcome(&this, thrown_in(error).map(IntoReply::into_reply))
     }
 
     async fn open_reply(
@@ -332,7 +371,8 @@ impl context::HostBodyReader for Guest {
 impl context::HostBodyWriter for Guest {
     async fn write(&mut self, this: Resource<Writer>, chunk: Vec<u8>) -> Result<Result<(), types::Failure>> {
         let writer = self.table.get(&this)?.0.clone();
-        Ok(write(writer, chunk).await)
+        let piece = self.keep(chunk)?;
+        Ok(write(writer, piece).await)
     }
 
     async fn finish(&mut self, this: Resource<Writer>) -> Result<Result<(), types::Failure>> {
@@ -368,10 +408,16 @@ impl<T: Send + 'static> context_async::HostWithStore<T> for HasSelf<Guest> {
         event: String,
         payload: types::Payload,
     ) -> Result<Result<types::Payload, types::Failure>> {
-        let (context, span) = accessor.with(|mut access| {
+        let (context, span, charged) = accessor.with(|mut access| {
             let span = span(&mut access)?;
-            Ok::<_, wasmtime::Error>((access.get().context(&context)?.clone(), span))
+            let guest = access.get();
+            let charged = guest.charge(size_of_event(&event, &payload))?;
+            Ok::<_, wasmtime::Error>((guest.context(&context)?.clone(), span, charged))
         })?;
+        let _charge: Charge = match charged {
+            Ok(charge) => charge,
+            Err(exceeded) => return Ok(Err(failure_out(overspent(&context, exceeded)))),
+        };
         let caller = context.caller().clone();
         let call = unless_gone(context, caller.call_raw(&event, payload_in(payload)));
         let result = call.instrument(span).await;
@@ -392,8 +438,12 @@ impl<T: Send + 'static> context_async::HostWithStore<T> for HasSelf<Guest> {
         writer: Resource<Writer>,
         chunk: Vec<u8>,
     ) -> Result<Result<(), types::Failure>> {
-        let writer = accessor.with(|mut access| access.get().table.get(&writer).map(|writer| writer.0.clone()))?;
-        Ok(write(writer, chunk).await)
+        let (writer, piece) = accessor.with(|mut access| {
+            let guest = access.get();
+            let piece = guest.keep(chunk)?;
+            Ok::<_, wasmtime::Error>((guest.table.get(&writer)?.0.clone(), piece))
+        })?;
+        Ok(write(writer, piece).await)
     }
 
     async fn finish(accessor: &Accessor<T, Self>, writer: Resource<Writer>) -> Result<Result<(), types::Failure>> {

@@ -1,6 +1,6 @@
 //! Events, as a guest that listens sees them: the interfaces `events` and `events-async`.
 
-use pointwork_core::{Context, Delivery};
+use pointwork_core::{Charge, Context, Delivery};
 use tracing::Instrument;
 use wasmtime::Result;
 use wasmtime::component::{Accessor, HasSelf, Resource};
@@ -9,7 +9,9 @@ use super::Guest;
 use super::spans::span;
 use crate::guest::bindings::{context, events, events_async, types};
 use crate::guest::instant::after;
+use crate::guest::memory::size_of_event;
 use crate::guest::payload::{payload_in, result_out};
+use crate::guest::reply::{failure_out, overloaded};
 
 impl Guest {
     fn delivery(&self, delivery: &Resource<Delivery>) -> Result<&Delivery> {
@@ -48,14 +50,20 @@ impl events::HostDelivery for Guest {
         payload: types::Payload,
     ) -> Result<Result<types::Payload, types::Failure>> {
         let caller = self.delivery(&this)?.caller();
+        let _charge = match self.charge_call(&event, &payload)? {
+            Ok(charge) => charge,
+            Err(exceeded) => return Ok(Err(failure_out(overloaded(exceeded)))),
+        };
         let call = caller.call_raw(&event, payload_in(payload));
         Ok(result_out(call.instrument(self.only_span()).await))
     }
 
     fn emit(&mut self, this: Resource<Delivery>, event: String, payload: types::Payload) -> Result<()> {
         let delivery = self.delivery(&this)?;
-        if self.spend_emit()?.is_none() {
-            delivery.emit_raw(&event, payload_in(payload));
+        if self.spend_emit()?.is_none()
+            && let Ok(charge) = self.charge(size_of_event(&event, &payload))?
+        {
+            delivery.caller().emit_charged(&event, payload_in(payload), charge);
         }
         Ok(())
     }
@@ -75,10 +83,16 @@ impl<T: Send + 'static> events_async::HostWithStore<T> for HasSelf<Guest> {
         event: String,
         payload: types::Payload,
     ) -> Result<Result<types::Payload, types::Failure>> {
-        let (caller, span) = accessor.with(|mut access| {
+        let (caller, span, charged) = accessor.with(|mut access| {
             let span = span(&mut access)?;
-            Ok::<_, wasmtime::Error>((access.get().delivery(&delivery)?.caller().clone(), span))
+            let guest = access.get();
+            let charged = guest.charge(size_of_event(&event, &payload))?;
+            Ok::<_, wasmtime::Error>((guest.delivery(&delivery)?.caller().clone(), span, charged))
         })?;
+        let _charge: Charge = match charged {
+            Ok(charge) => charge,
+            Err(exceeded) => return Ok(Err(failure_out(overloaded(exceeded)))),
+        };
         let call = caller.call_raw(&event, payload_in(payload));
         Ok(result_out(call.instrument(span).await))
     }

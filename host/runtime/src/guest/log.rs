@@ -2,12 +2,16 @@
 
 use std::fmt::Write;
 
+use pointwork_core::one_line;
 use wasmtime::Result;
 use wasmtime::component::{Access, HasSelf};
 
 use super::spans::line_span;
 use super::{Guest, MAX_LOG_LINE};
 use crate::guest::bindings::{log, types};
+
+/// The longest target of a line, in bytes.
+const MAX_TARGET: usize = 255;
 
 impl log::Host for Guest {
     fn panicked(&mut self, crash: log::Crash) -> Result<()> {
@@ -20,8 +24,8 @@ impl<T: Send + 'static> log::HostWithStore<T> for HasSelf<Guest> {
     fn write(
         mut access: Access<'_, T, Self>,
         level: log::Level,
-        target: String,
-        mut message: String,
+        mut target: String,
+        message: String,
         fields: Vec<types::Property>,
     ) -> Result<()> {
         let guest = access.get();
@@ -30,9 +34,17 @@ impl<T: Send + 'static> log::HostWithStore<T> for HasSelf<Guest> {
         }
         let span = line_span(&mut access)?;
         let _entered = span.enter();
-        cut(&mut message);
-        let (module, fields) = (&*access.get().module, fields_of(&fields));
-        let (from, fields) = (target.as_str(), fields.as_deref());
+        cut(&mut target, MAX_TARGET);
+        let mut fields = fields_of(&fields);
+        let room = MAX_LOG_LINE - target.len().min(MAX_TARGET);
+        let of_message = room
+            .saturating_sub(fields.as_ref().map_or(0, String::len))
+            .max(room / 2);
+        if let Some(fields) = &mut fields {
+            cut(fields, room - message.len().min(of_message));
+        }
+        let message = one_line(&message, of_message);
+        let (module, from, fields) = (&*access.get().module, target.as_str(), fields.as_deref());
         match level {
             log::Level::Trace => tracing::trace!(module, from, fields, "{message}"),
             log::Level::Debug => tracing::debug!(module, from, fields, "{message}"),
@@ -55,7 +67,6 @@ fn fields_of(fields: &[types::Property]) -> Option<String> {
         text.push('=');
         word(&mut text, &field.value);
         if text.len() > MAX_LOG_LINE {
-            cut(&mut text);
             break;
         }
     }
@@ -63,6 +74,8 @@ fn fields_of(fields: &[types::Property]) -> Option<String> {
 }
 
 fn word(text: &mut String, word: &str) {
+    // No more of it fits.
+    let word = &word[..word.floor_char_boundary(MAX_LOG_LINE + 1)];
     let is_plain = |c: char| !c.is_whitespace() && !c.is_control() && !matches!(c, '"' | '=' | '\\');
     let result = if !word.is_empty() && word.chars().all(is_plain) {
         text.write_str(word)
@@ -79,8 +92,9 @@ fn story(crash: &log::Crash) -> String {
         push_line(&mut story, exception);
         story.push_str(": ");
     }
-    story.push_str(&crash.message);
-    cut(&mut story);
+    let most = crash.message.floor_char_boundary(MAX_LOG_LINE + 1);
+    story.push_str(&crash.message[..most]);
+    cut(&mut story, MAX_LOG_LINE);
     for frame in &crash.stack {
         if story.len() > 2 * MAX_LOG_LINE {
             story.push_str("\n    …");
@@ -114,11 +128,11 @@ fn push_line(story: &mut String, text: &str) {
     story.extend(visible.take(MOST));
 }
 
-/// Bounds what a guest can put into a log.
-fn cut(line: &mut String) {
-    if line.len() > MAX_LOG_LINE {
-        line.truncate(line.floor_char_boundary(MAX_LOG_LINE));
-        line.push('…');
+/// Cuts a text of a guest after so many bytes, with the mark `…`.
+pub(super) fn cut(text: &mut String, most: usize) {
+    if text.len() > most {
+        text.truncate(text.floor_char_boundary(most));
+        text.push('…');
     }
 }
 
@@ -144,7 +158,7 @@ mod tests {
             Some(r#""two words"="x=y" line="1\n2 level=error" none="""#)
         );
         let long = fields(&[("long", &"x".repeat(2 * MAX_LOG_LINE)), ("next", "1")]).unwrap();
-        assert!(long.len() <= MAX_LOG_LINE + '…'.len_utf8() && long.ends_with('…'));
+        assert!(long.len() <= MAX_LOG_LINE + "long=xx next=1".len(), "{}", long.len());
     }
 
     #[test]

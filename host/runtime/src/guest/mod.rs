@@ -8,13 +8,16 @@ mod events;
 mod instant;
 pub(crate) mod limiter;
 mod log;
+pub(crate) mod memory;
 pub(crate) mod payload;
 pub(crate) mod reply;
 pub(crate) mod spans;
 pub(crate) mod streams;
 mod wasi;
 
+use std::any::Any;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pointwork_core::{Caller, Context, Delivery};
@@ -24,6 +27,7 @@ use wasmtime::component::ResourceTable;
 use crate::Grants;
 use crate::guest::bindings::types;
 use crate::guest::limiter::{Exceeded, Limiter};
+use crate::guest::memory::{HostMemory, MAX_HANDLES};
 use crate::limits::ModuleLimits;
 use crate::scheduling::call_history::CallHistory;
 use crate::scheduling::meter::SLICE;
@@ -35,8 +39,15 @@ use self::spans::{CurrentCall, Tasks};
 use self::streams::{StreamSlot, Streams};
 use self::wasi::Wasi;
 
-/// The longest log line that is taken from a guest, in bytes; the rest is cut off.
+/// The longest log line that is taken from a guest, in bytes: target, message and fields. The rest is cut off.
 const MAX_LOG_LINE: usize = 8 * 1024;
+
+/// The contexts, deliveries, readers and writers that an instance may hold between calls, beside the contexts that await a
+/// reply. One that holds more has lost them, and would hold more and more.
+const MAX_LEFT: usize = 64;
+
+/// As many of them belong to each call in flight: its context or delivery, a context that it takes, a reader and a writer.
+const OF_EACH_CALL: usize = 4;
 
 /// The data of a store: everything that belongs to one instance.
 pub(crate) struct Guest {
@@ -47,6 +58,11 @@ pub(crate) struct Guest {
     wasi: Option<Box<Wasi>>,
     lines: Arc<Budget>,
     emits: Budget,
+    memory: HostMemory,
+    /// Whether it was logged already that the limit of the host's memory was hit.
+    memory_logged: AtomicBool,
+    /// The calls that ended since the handles were counted.
+    calls_since_count: usize,
     _counted: Counted,
     /// The guest's own report of the crash before its trap.
     pub(crate) panic: Option<String>,
@@ -68,6 +84,7 @@ pub(crate) struct GuestSettings {
     /// The module's name.
     pub(crate) module: Arc<str>,
     pub(crate) limits: ModuleLimits,
+    pub(crate) memory: HostMemory,
     pub(crate) grants: Arc<Grants>,
     /// Whether it imports more than the contract.
     pub(crate) uses_wasi: bool,
@@ -91,13 +108,18 @@ impl Guest {
         let wasi = settings
             .uses_wasi
             .then(|| Wasi::new(grants, &settings.module, &lines, &call).map(Box::new));
+        let mut table = ResourceTable::new();
+        table.set_max_capacity(MAX_HANDLES);
         Ok(Self {
-            table: ResourceTable::new(),
+            table,
             limits: Limiter::new(limits.memory, limits.table_elements),
             module: settings.module.clone(),
             wasi: wasi.transpose()?,
             lines,
             emits: Budget::new("emits", "events", limits.emits, calls),
+            memory: settings.memory.clone(),
+            memory_logged: AtomicBool::new(false),
+            calls_since_count: 0,
             _counted: settings.metrics.instance(),
             panic: None,
             call,
@@ -122,6 +144,7 @@ impl Guest {
         self.limits.begin_call();
         self.lines.begin_call();
         self.emits.begin_call();
+        self.memory_logged.store(false, Ordering::Relaxed);
         if let Some(slices) = &mut self.slices {
             *slices = slices_before(self.cpu);
         }
@@ -162,12 +185,43 @@ impl Guest {
 
     /// The number of contexts, deliveries, readers and writers that it holds.
     pub(crate) fn held(&mut self) -> usize {
+        self.table.iter_mut().filter(|entry| is_handle(&**entry)).count()
+    }
+
+    /// Whether an instance has lost handles: it holds more than its calls in flight and the contexts that await a reply
+    /// explain. It is asked after each call.
+    pub(crate) fn leaks(&mut self, in_flight: usize) -> bool {
+        let allowed = MAX_LEFT + OF_EACH_CALL * in_flight;
+        // The length of the table, which never shrinks. Most are short.
+        let length = self.table.iter_mut().size_hint().1.unwrap_or(usize::MAX);
+        if length <= allowed {
+            return false;
+        }
+        // One that was long once is not read after each call.
+        self.calls_since_count += 1;
+        if self.calls_since_count < length / 256 {
+            return false;
+        }
+        self.calls_since_count = 0;
+        let awaits_reply = |entry: &(dyn Any + Send)| {
+            entry
+                .downcast_ref()
+                .is_some_and(|context: &Context| context.awaits_reply())
+        };
         let entries = self.table.iter_mut();
         entries
-            .filter(|entry| {
-                entry.is::<Context>() || entry.is::<Delivery>() || entry.is::<Reader>() || entry.is::<Writer>()
-            })
+            .filter(|entry| is_handle(&**entry) && !awaits_reply(&**entry))
             .count()
+            > allowed
+    }
+
+    /// Logs that an instance is not used any more because it [`leaks`](Self::leaks).
+    pub(crate) fn log_leak(&self) {
+        tracing::warn!(
+            module = &*self.module,
+            "an instance was retired: it holds more than {MAX_LEFT} contexts, deliveries, readers and writers of calls that \
+             have ended"
+        );
     }
 
     /// Takes one event from the budget of the call: see [`Budget::spend`].
@@ -177,6 +231,10 @@ impl Guest {
 }
 
 impl types::Host for Guest {}
+
+fn is_handle(entry: &(dyn Any + Send)) -> bool {
+    entry.is::<Context>() || entry.is::<Delivery>() || entry.is::<Reader>() || entry.is::<Writer>()
+}
 
 /// The whole slices in that time, with room for those that the clock rounds.
 fn slices_before(time: Duration) -> u64 {

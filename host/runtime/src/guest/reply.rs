@@ -2,12 +2,24 @@
 
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
-use pointwork_core::{Body, Crash, CrashKind, Failure, FailureCode, IntoReply, Outcome};
+use pointwork_core::{Body, Crash, CrashKind, Failure, FailureCode, IntoReply, Outcome, one_line};
 
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
 use crate::guest::bindings::types;
+use crate::guest::limiter::Exceeded;
+use crate::guest::log::cut;
+use crate::guest::memory::HostMemory;
+
+/// The longest code of a failure, in bytes; the rest is cut off.
+const MAX_CODE: usize = 255;
+
+/// The longest message of a failure, in bytes; the rest is cut off.
+const MAX_MESSAGE: usize = 8 * 1024;
+
+/// The longest details of a failure, in bytes. As values in memory they take up to sixteen times as much.
+const MAX_DETAILS: usize = 64 * 1024;
 
 pub(crate) fn failure_out(failure: Failure) -> types::Failure {
     types::Failure {
@@ -24,12 +36,14 @@ pub(crate) fn failure_out(failure: Failure) -> types::Failure {
 /// A listener's failure. Parts of it that cannot reach a client are dropped and logged: the caller gets its failure anyway.
 pub(crate) fn failure_in(failure: types::Failure, module: &str) -> Failure {
     let types::Failure {
-        code,
+        mut code,
         status,
         headers,
-        message,
+        mut message,
         details,
     } = failure;
+    cut(&mut code, MAX_CODE);
+    cut(&mut message, MAX_MESSAGE);
     // A status that HTTP does not have becomes 500.
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let failure = Failure::with_code(FailureCode::new(code), status, message);
@@ -73,6 +87,11 @@ pub(crate) fn failed(code: FailureCode, message: impl Into<String>) -> Failure {
     Failure::with_code(code, StatusCode::INTERNAL_SERVER_ERROR, message)
 }
 
+/// A call that needs more of something than its module may have.
+pub(crate) fn overloaded(exceeded: Exceeded) -> Failure {
+    failed(FailureCode::OVERLOADED, exceeded.to_string())
+}
+
 fn invalid(message: String) -> Failure {
     failed(FailureCode::INVALID_REPLY, message)
 }
@@ -103,8 +122,9 @@ pub(crate) fn reply_in(reply: types::Reply) -> Result<Response<Body>, Failure> {
 /// The headers that the host adds to a reply: `content-type`, `content-length`, `x-request-id`.
 const ADDED_HEADERS: usize = 3;
 
-/// The most headers of a guest's reply. A [`HeaderMap`] has room for half as many again, and panics past that.
-const MOST_HEADERS: usize = 16 * 1024;
+/// The most bytes of the headers of a guest's reply, counted as HTTP/2 does: names, values, and 32 bytes for each header.
+/// A [`HeaderMap`] has room for many more, and panics past that.
+const MAX_HEADER_BYTES: usize = 64 * 1024;
 
 pub(crate) fn response_head(status: u16, headers: Vec<types::Header>) -> Result<Response<()>, Failure> {
     let mut response = Response::new(());
@@ -115,9 +135,12 @@ pub(crate) fn response_head(status: u16, headers: Vec<types::Header>) -> Result<
 
 fn headers_in(headers: Vec<types::Header>) -> Result<HeaderMap, Failure> {
     let count = headers.len();
-    if count > MOST_HEADERS {
+    let sizes = headers.iter().map(|header| header.name.len() + header.value.len() + 32);
+    let bytes: usize = sizes.sum();
+    if bytes > MAX_HEADER_BYTES {
         return Err(invalid(format!(
-            "{count} headers are too many; expected {MOST_HEADERS} at most"
+            "{count} headers of {bytes} bytes are too many; expected {MAX_HEADER_BYTES} at most, of which each header takes \
+             32 beside its name and its value"
         )));
     }
     let mut map = HeaderMap::with_capacity(count + ADDED_HEADERS);
@@ -125,7 +148,7 @@ fn headers_in(headers: Vec<types::Header>) -> Result<HeaderMap, Failure> {
         let Ok(header) = HeaderName::try_from(name.as_str()) else {
             return Err(invalid(format!(
                 "`{}` cannot be the name of a header",
-                name.escape_debug()
+                one_line(&name, 128)
             )));
         };
         let Ok(value) = HeaderValue::try_from(value) else {
@@ -142,6 +165,12 @@ fn details_in(details: Option<String>) -> Result<Map<String, Value>, Failure> {
     let Some(details) = details else {
         return Ok(Map::new());
     };
+    if details.len() > MAX_DETAILS {
+        return Err(invalid(format!(
+            "the details have {} bytes; expected {MAX_DETAILS} at most",
+            details.len()
+        )));
+    }
     serde_json::from_str(&details).map_err(|error| invalid(format!("the details are not a JSON object: {error}")))
 }
 
@@ -156,9 +185,10 @@ pub(crate) fn thrown_in(thrown: types::Thrown) -> Result<Failure, Failure> {
     let types::Thrown {
         status,
         headers,
-        message,
+        mut message,
         details,
     } = thrown;
+    cut(&mut message, MAX_MESSAGE);
     if !(400..=599).contains(&status) {
         return Err(invalid(format!("{status} cannot be thrown; expected 400 to 599")));
     }
@@ -166,14 +196,25 @@ pub(crate) fn thrown_in(thrown: types::Thrown) -> Result<Failure, Failure> {
     Ok(with_headers(failure, headers_in(headers)?).with_details(details_in(details)?))
 }
 
-pub(crate) fn outcome_in(outcome: types::Outcome) -> Outcome {
+/// The outcome of a handler; its reply is counted.
+pub(crate) fn outcome_in(outcome: types::Outcome, memory: &HostMemory) -> Outcome {
     let refused = |failure: Failure| {
         let message = format!("the handler's reply was refused: {failure}");
         Outcome::Crashed(Box::new(Crash::new(CrashKind::Reply, message)))
     };
-    match outcome {
+    let outcome = match outcome {
         types::Outcome::Reply(reply) => reply_in(reply).map_or_else(refused, Outcome::Reply),
         types::Outcome::Thrown(thrown) => thrown_in(thrown).map_or_else(refused, IntoReply::into_reply),
         types::Outcome::Deferred => Outcome::Deferred,
-    }
+    };
+    let Outcome::Reply(reply) = outcome else {
+        return outcome;
+    };
+    memory.keep_reply(reply).map_or_else(
+        |exceeded| {
+            let crash = Crash::new(CrashKind::Trap, format!("the handler's reply: {exceeded}"));
+            Outcome::Crashed(Box::new(crash.at_limit(exceeded.limit)))
+        },
+        Outcome::Reply,
+    )
 }

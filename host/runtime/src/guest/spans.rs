@@ -60,8 +60,10 @@ impl Guest {
         self.tasks.0.push((task, span));
     }
 
-    pub(crate) fn task_ended(&mut self, task: GuestTaskId) {
+    /// Returns the number of tasks that still run.
+    pub(crate) fn task_ended(&mut self, task: GuestTaskId) -> usize {
         self.tasks.0.retain(|(running, _)| *running != task);
+        self.tasks.0.len()
     }
 
     /// The entered span of the only call, for a host function that does not know its task; otherwise the span of none.

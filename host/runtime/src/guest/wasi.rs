@@ -1,5 +1,6 @@
 //! The grants of a module, as WASI 0.2 shows them to a guest.
 
+use std::fmt;
 use std::future::Future;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::pin::Pin;
@@ -8,6 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::uri::Scheme;
 use parking_lot::Mutex;
+use pointwork_core::one_line;
 use tokio::io::AsyncWrite;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamError, StreamResult};
@@ -20,6 +22,9 @@ use super::spans::CurrentCall;
 use super::{Guest, MAX_LOG_LINE};
 use crate::grants::{Access, Capability, Grants};
 use crate::guest::limiter::Exceeded;
+
+/// The most bytes of one list of headers that a guest makes for a request of its own.
+const MAX_FIELDS: usize = 32 * 1024;
 
 /// The part of a store that only modules with grants use.
 #[derive(Default)]
@@ -63,19 +68,28 @@ impl Wasi {
                     ))
                 })?;
         }
-        let current = call.clone();
+        let denials = Denials {
+            module: module.clone(),
+            lines: lines.clone(),
+            call: call.clone(),
+        };
+        let of_sockets = denials.clone();
         let allowed: Arc<[String]> = grants.sockets.iter().flatten().cloned().collect();
         builder
             .allow_udp(false)
             .allow_ip_name_lookup(!allowed.is_empty())
             .allow_tcp(!allowed.is_empty())
-            .socket_addr_check(move |address, purpose| check_socket(allowed.clone(), address, purpose, &current));
+            .socket_addr_check(move |address, purpose| check_socket(allowed.clone(), address, purpose, &of_sockets));
         Ok(Self {
             context: builder.build(),
-            http: WasiHttpCtx::new(),
+            http: {
+                let mut http = WasiHttpCtx::new();
+                http.set_field_size_limit(MAX_FIELDS);
+                http
+            },
             http_grants: HttpGrants {
                 grants: grants.clone(),
-                call: call.clone(),
+                denials: Some(denials),
             },
         })
     }
@@ -106,8 +120,8 @@ impl WasiHttpView for Guest {
 type Allowed = Pin<Box<dyn Future<Output = bool> + Send + Sync>>;
 
 /// Lets a guest connect to the addresses that it was granted. The system binds a local port for it, which is not a listener.
-fn check_socket(allowed: Arc<[String]>, address: SocketAddr, purpose: SocketAddrUse, call: &CurrentCall) -> Allowed {
-    let call = call.clone();
+fn check_socket(allowed: Arc<[String]>, address: SocketAddr, purpose: SocketAddrUse, denials: &Denials) -> Allowed {
+    let denials = denials.clone();
     match purpose {
         SocketAddrUse::TcpBind => Box::pin(async move { address.port() == 0 }),
         SocketAddrUse::TcpConnect => Box::pin(async move {
@@ -117,10 +131,9 @@ fn check_socket(allowed: Arc<[String]>, address: SocketAddr, purpose: SocketAddr
             };
             let allowed = wasmtime_wasi::runtime::spawn_blocking(names).await;
             if !allowed {
-                let _entered = call.span().entered();
-                tracing::warn!(
+                denials.log(format_args!(
                     "a connection to `{address}` was denied: the module was not granted it (`sockets = […]`)"
-                );
+                ));
             }
             allowed
         }),
@@ -132,7 +145,24 @@ fn check_socket(allowed: Arc<[String]>, address: SocketAddr, purpose: SocketAddr
 #[derive(Default)]
 struct HttpGrants {
     grants: Arc<Grants>,
+    denials: Option<Denials>,
+}
+
+/// Logs what a guest was denied, as lines of the guest's.
+#[derive(Clone)]
+struct Denials {
+    module: Arc<str>,
+    lines: Arc<Budget>,
     call: CurrentCall,
+}
+
+impl Denials {
+    fn log(&self, line: fmt::Arguments<'_>) {
+        if matches!(self.lines.spend(&self.module), Ok(None)) {
+            let _entered = self.call.span().entered();
+            tracing::warn!(module = &*self.module, "{line}");
+        }
+    }
 }
 
 type Answer = Result<
@@ -155,10 +185,12 @@ impl WasiHttpHooks for HttpGrants {
         let allowed = uri
             .authority()
             .is_some_and(|authority| self.grants.allows_http(authority, default_port));
-        if !allowed {
+        if let Some(denials) = self.denials.as_ref().filter(|_| !allowed) {
             let to = uri.authority().map_or("no host at all", |authority| authority.as_str());
-            let _entered = self.call.span().entered();
-            tracing::warn!("a request to `{to}` was denied: the module was not granted it (`http = […]`)");
+            let to = one_line(to, 255);
+            denials.log(format_args!(
+                "a request to `{to}` was denied: the module was not granted it (`http = […]`)"
+            ));
         }
         Box::new(async move {
             if !allowed {
@@ -220,7 +252,7 @@ impl LineBuffer {
             module = &*self.module,
             from = self.from,
             "{}",
-            String::from_utf8_lossy(line)
+            one_line(&String::from_utf8_lossy(line), MAX_LOG_LINE)
         );
     }
 }

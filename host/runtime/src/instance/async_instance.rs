@@ -28,6 +28,8 @@ pub(crate) struct InstanceState {
     abandoned: AtomicUsize,
     /// Whether it takes no further calls.
     pub(crate) retired: AtomicBool,
+    /// Whether it lost handles: it takes no further calls either, but ends those that it has.
+    pub(crate) leaks: AtomicBool,
     give_up: Notify,
     /// Set when the instance is gone: the crash of every call that it did not end.
     pub(crate) end: SetOnce<Crash>,
@@ -148,10 +150,13 @@ async fn run<C: Call>(
     let results = export.finish_call_concurrent(accessor, started).await?;
     accessor.with(|mut access| {
         let guest = access.get();
-        guest.task_ended(task);
+        let in_flight = guest.task_ended(task);
         guest.free_slot();
+        if guest.leaks(in_flight) && !state.leaks.swap(true, Ordering::Relaxed) {
+            guest.log_leak();
+        }
     });
-    if output.send(C::lift(results, &pre.settings.module)).is_err() {
+    if output.send(C::lift(results, &pre.settings)).is_err() {
         state.abandoned.fetch_sub(1, Ordering::Relaxed);
     }
     Ok(())

@@ -66,7 +66,9 @@ impl AsyncInstances {
     }
 
     fn forget_ended(&mut self) {
-        self.close(|instance| instance.state.retired.load(Ordering::Relaxed));
+        self.close(|AsyncInstance { state, .. }| {
+            state.retired.load(Ordering::Relaxed) || state.leaks.load(Ordering::Relaxed)
+        });
         self.closing.retain(|state| !state.end.initialized());
     }
 }

@@ -8,12 +8,12 @@ use wasmtime::Store;
 use wasmtime::component::{ComponentNamedList, Instance, Lift, Lower, Resource, TypedFunc};
 
 use crate::component::module_pre::ModulePre;
-use crate::guest::Guest;
 use crate::guest::bindings::types;
 use crate::guest::payload::payload_in;
 use crate::guest::reply::{failure_in, outcome_in};
 use crate::guest::spans::TaskSpan;
 use crate::guest::streams::StreamSlot;
+use crate::guest::{Guest, GuestSettings};
 use crate::scheduling::call_history::CallHistory;
 
 /// One call of an instance, with its arguments.
@@ -28,7 +28,7 @@ pub(crate) trait Call: Sized + Send + 'static {
     fn lower(self, guest: &mut Guest) -> wasmtime::Result<Self::Params>;
 
     /// The output of a call of that module.
-    fn lift(results: Self::Results, module: &str) -> Self::Output;
+    fn lift(results: Self::Results, settings: &GuestSettings) -> Self::Output;
 
     fn crashed(crash: Crash) -> Self::Output;
 
@@ -94,8 +94,8 @@ impl Call for Request {
         Ok((self.handler, guest.table.push(self.context)?))
     }
 
-    fn lift((outcome,): Self::Results, _: &str) -> Outcome {
-        outcome_in(outcome)
+    fn lift((outcome,): Self::Results, settings: &GuestSettings) -> Outcome {
+        outcome_in(outcome, &settings.memory)
     }
 
     fn crashed(crash: Crash) -> Outcome {
@@ -140,8 +140,9 @@ impl Call for Event {
         Ok((self.listener, delivery, self.payload))
     }
 
-    fn lift((result,): Self::Results, module: &str) -> Self::Output {
-        result.map(payload_in).map_err(|failure| failure_in(failure, module))
+    fn lift((result,): Self::Results, settings: &GuestSettings) -> Self::Output {
+        let failed = |failure| failure_in(failure, &settings.module);
+        result.map(payload_in).map_err(failed)
     }
 
     fn crashed(crash: Crash) -> Self::Output {

@@ -21,6 +21,7 @@ pub(crate) fn trapped(
     let trap = error.downcast_ref::<Trap>();
     // The host ends a guest that exceeds a limit, or the guest ends itself because the host refused it something.
     let exceeded = error.downcast_ref::<Exceeded>().copied().or(refused);
+    let exceeded = exceeded.or_else(|| pre.settings.memory.exceeded_by(error));
     let limit = match (exceeded, trap) {
         (Some(exceeded), _) => Some(exceeded.limit),
         (None, Some(Trap::StackOverflow)) => Some("stack"),

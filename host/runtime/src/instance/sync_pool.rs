@@ -75,7 +75,7 @@ impl SyncPool {
             Ok(results) => {
                 self.pre.settings.metrics.succeeded();
                 self.keep(instance);
-                C::lift(results, &self.pre.settings.module)
+                C::lift(results, &self.pre.settings)
             }
             Err(error) => {
                 let guest = instance.store.data_mut();
@@ -135,6 +135,10 @@ impl SyncPool {
 
     /// Keeps an instance for the next call, if it may serve one.
     fn keep(&self, mut instance: SyncInstance) {
+        let guest = instance.store.data_mut();
+        if guest.leaks(0) {
+            return guest.log_leak();
+        }
         instance.served += 1;
         if !instance.single_use && instance.served < self.pre.settings.limits.reuse && !self.pre.is_retired() {
             instance.idle_since = Instant::now();

@@ -133,7 +133,7 @@ impl Metrics {
         self.in_flight.load(Ordering::Relaxed)
     }
 
-    /// All counters. `idle` and `held` are 0: only the instance pools know them.
+    /// All counters. `idle`, `held` and `host_memory` are 0: only the instance pools and the account know them.
     pub(crate) fn usage(&self) -> Usage {
         Usage {
             calls: self.calls.load(Ordering::Relaxed),
@@ -144,6 +144,7 @@ impl Metrics {
             instances: self.instances.load(Ordering::Relaxed),
             idle: 0,
             held: 0,
+            host_memory: 0,
         }
     }
 }

@@ -36,4 +36,6 @@ pub struct Usage {
     pub idle: usize,
     /// Contexts, readers and writers of finished requests that idle instances still hold.
     pub held: usize,
+    /// The bytes that count against [`ModuleLimits::host_memory`](crate::ModuleLimits::host_memory).
+    pub host_memory: u64,
 }

@@ -1,13 +1,15 @@
 //! The cache of compiled components.
 
 mod format;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use bytes::Bytes;
 
@@ -17,9 +19,6 @@ use crate::{Error, ErrorKind};
 
 /// The file with the secret that authenticates entries.
 const SECRET: &str = "key";
-
-/// The age from which a temporary file is abandoned. Another process may share the directory.
-const ABANDONED: Duration = Duration::from_secs(3_600);
 
 /// The default limit of all entries together, in bytes.
 const LIMIT: u64 = 1024 * 1024 * 1024;
@@ -62,7 +61,7 @@ impl CacheDirectory {
         let unusable = |error| Error::new(ErrorKind::State, format!("{name} cannot be used")).with_source(error);
         files::make_directory(path).map_err(unusable)?;
         files::check_access(&name, &fs::metadata(path).map_err(unusable)?, 0o077)?;
-        if let Err(error) = files::clear_temporaries(path, ABANDONED) {
+        if let Err(error) = files::clear_temporaries(path) {
             tracing::warn!(%error, "temporary files in {name} cannot be removed");
         }
         Ok(Self {

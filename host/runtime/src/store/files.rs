@@ -1,6 +1,6 @@
 //! Atomic writes, in directories of one user.
 
-use std::fs::{self, DirBuilder, File, Metadata};
+use std::fs::{self, DirBuilder, File, Metadata, TryLockError};
 use std::io::{self, Write};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -11,8 +11,11 @@ use crate::Error;
 #[cfg(unix)]
 use crate::ErrorKind;
 
-/// The prefix of the names of files that are being written.
+/// The prefix of the names of files that are being written. Their writers hold a lock on them.
 const TEMPORARY: &str = ".tmp-";
+
+/// The age from which a temporary file is abandoned, on a file system without locks.
+const ABANDONED: Duration = Duration::from_secs(3_600);
 
 /// Makes a directory that only its owner may enter, and its parents; an existing one stays as it is.
 pub(super) fn make_directory(path: &Path) -> io::Result<()> {
@@ -82,8 +85,7 @@ pub(super) fn create(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
 }
 
 fn write(path: &Path, parts: &[&[u8]]) -> io::Result<NamedTempFile> {
-    // The library makes files that only their owner may read.
-    let mut file = tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(parent(path))?;
+    let mut file = temporary(parent(path))?;
     for part in parts {
         file.write_all(part)?;
     }
@@ -91,17 +93,42 @@ fn write(path: &Path, parts: &[&[u8]]) -> io::Result<NamedTempFile> {
     Ok(file)
 }
 
-/// Removes temporary files that are at least so old: their writers have ended.
-pub(super) fn clear_temporaries(directory: &Path, age: Duration) -> io::Result<()> {
-    let now = SystemTime::now();
+/// A new temporary file, locked.
+fn temporary(directory: &Path) -> io::Result<NamedTempFile> {
+    loop {
+        // The library makes files that only their owner may read.
+        let file = tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(directory)?;
+        // Another process may clear the directory between these two steps.
+        let is_taken = matches!(file.as_file().try_lock(), Err(TryLockError::WouldBlock));
+        if !is_taken && file.path().exists() {
+            return Ok(file);
+        }
+    }
+}
+
+/// Removes the temporary files whose writers have ended: they were killed.
+pub(super) fn clear_temporaries(directory: &Path) -> io::Result<()> {
     for entry in fs::read_dir(directory)? {
-        let entry = entry?;
-        if !entry.file_name().to_string_lossy().starts_with(TEMPORARY) {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default();
+        if !name.to_string_lossy().starts_with(TEMPORARY) {
             continue;
         }
-        let written = entry.metadata()?.modified()?;
-        if now.duration_since(written).unwrap_or_default() >= age {
-            remove(&entry.path())?;
+        let file = match File::open(&path) {
+            // Its writer is done.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            opened => opened?,
+        };
+        let is_abandoned = match file.try_lock() {
+            Ok(()) => true,
+            Err(TryLockError::WouldBlock) => false,
+            Err(TryLockError::Error(_)) => {
+                let written = file.metadata()?.modified()?;
+                SystemTime::now().duration_since(written).unwrap_or_default() >= ABANDONED
+            }
+        };
+        if is_abandoned {
+            remove(&path)?;
         }
     }
     Ok(())

@@ -6,5 +6,5 @@ mod state;
 
 pub use self::cache::CacheDirectory;
 pub(crate) use self::cache::{CacheEntry, CachedArtifact};
-pub(crate) use self::state::PinnedComponent;
+pub(crate) use self::state::{KeptRoute, PinnedComponent};
 pub use self::state::{StateDirectory, Version};

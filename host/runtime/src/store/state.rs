@@ -7,7 +7,6 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
-use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -65,6 +64,17 @@ pub struct Version {
     /// SHA-256 of the component that the application was configured with. When it starts with another one, that becomes
     /// current.
     pub base: Option<String>,
+    /// The routes of the current version, without a prefix: they are known when its component cannot be read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) routes: Vec<KeptRoute>,
+}
+
+/// A route of a version.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct KeptRoute {
+    /// `None` for every method.
+    pub(crate) method: Option<String>,
+    pub(crate) path: String,
 }
 
 impl Version {
@@ -81,6 +91,9 @@ impl Version {
 impl StateDirectory {
     /// Opens the directory, and makes it if it does not exist; no other process may have it open. Removes the files of
     /// changes that were not finished.
+    ///
+    /// A directory that was opened before may be read-only since, and its disk may be full: then the recorded versions serve,
+    /// and every change fails.
     ///
     /// On Unix it must belong to the user who runs the process, and not be writable for everybody: its components are
     /// run.
@@ -102,11 +115,11 @@ impl StateDirectory {
         let unusable = |error| Error::new(ErrorKind::State, format!("{name} cannot be used")).with_source(error);
         files::make_directory(&path).map_err(unusable)?;
         files::check_access(&name, &fs::metadata(&path).map_err(unusable)?, 0o002)?;
-        let lock = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(path.join(LOCK))
+        let file = path.join(LOCK);
+        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(&file);
+        // A directory that cannot be written is read all the same.
+        let lock = lock
+            .or_else(|error| File::open(&file).map_err(|_| error))
             .map_err(unusable)?;
         match lock.try_lock() {
             Ok(()) => {}
@@ -190,19 +203,29 @@ impl StateDirectory {
     }
 
     /// Records the versions of a module atomically, and removes components that are no longer needed. The default value
-    /// removes the module from the record. Blocks.
+    /// removes the module from the record, and a record that stays the same is not written. A previous version whose
+    /// component is not there is left out with a warning. Blocks.
     ///
     /// # Errors
-    /// [`State`](crate::ErrorKind::State) if it cannot be written, or names a component that is not there.
-    pub(crate) fn commit(&self, module: &str, version: Version) -> Result<(), Error> {
+    /// [`State`](crate::ErrorKind::State) if it cannot be written, or the component of the current version is not there.
+    pub(crate) fn commit(&self, module: &str, mut version: Version) -> Result<(), Error> {
         let mut content = self.0.content.lock();
-        for digest in version.components() {
+        if let Some(digest) = &version.current
+            && !self.component_path(digest)?.is_file()
+        {
+            let message = format!("module `{module}` cannot have the version `{digest}`: its component is not there");
+            return Err(Error::new(ErrorKind::State, message));
+        }
+        if let Some(digest) = &version.previous
+            && !self.component_path(digest)?.is_file()
+        {
             let path = self.component_path(digest)?;
-            if !path.is_file() {
-                let message =
-                    format!("module `{module}` cannot have the version `{digest}`: its component is not there");
-                return Err(Error::new(ErrorKind::State, message));
-            }
+            tracing::warn!(
+                module,
+                "the module cannot be rolled back: the component of its previous version, `{}`, is missing",
+                path.display()
+            );
+            version.previous = None;
         }
         let mut modules = content.modules.clone();
         if version == Version::default() {
@@ -210,8 +233,10 @@ impl StateDirectory {
         } else {
             modules.insert(module.to_owned(), version);
         }
-        write_record(&self.0.path, &modules)?;
-        content.modules = modules;
+        if modules != content.modules {
+            write_record(&self.0.path, &modules)?;
+            content.modules = modules;
+        }
         self.clear(&mut content);
         Ok(())
     }
@@ -261,11 +286,11 @@ fn read_record(directory: &Path) -> Result<Modules, Error> {
     let path = directory.join(RECORD);
     let name = format!("the state `{}`", path.display());
     let unusable = |error| Error::new(ErrorKind::State, format!("{name} cannot be read")).with_source(error);
-    // No other process has the directory open, so that all temporary files are abandoned.
-    files::clear_temporaries(directory, Duration::ZERO).map_err(unusable)?;
     let components = directory.join(COMPONENTS);
-    if components.is_dir() {
-        files::clear_temporaries(&components, Duration::ZERO).map_err(unusable)?;
+    for cleared in [directory, &components].into_iter().filter(|cleared| cleared.is_dir()) {
+        if let Err(error) = files::clear_temporaries(cleared) {
+            tracing::warn!("temporary files in `{}` cannot be removed: {error}", cleared.display());
+        }
     }
     match fs::read(&path) {
         Ok(text) => record::read(&text).map_err(|unreadable| {

@@ -9,11 +9,12 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use pointwork::{App, AppOptions, Breaker, CacheDirectory, ConnectOptions, ModuleLimits, ModuleOptions, Worker};
 use pointwork_bench::load::option;
+use pointwork_bench::servers::start_on;
 use pointwork_hyper::Hyper;
 use pointwork_suite::guest::laden;
 
 use crate::guests::{Runs, bad, good};
-use crate::number;
+use crate::{number, slow};
 
 /// A server that runs until this value is dropped.
 pub struct Child {
@@ -87,16 +88,27 @@ pub fn run(role: &str) -> Result<()> {
     let app = match role {
         "sandbox" => runtime.block_on(sandbox())?,
         "start" => runtime.block_on(started())?,
+        "slow" => runtime.block_on(slow::application())?,
+        "memory" => runtime.block_on(crate::memory::app())?,
         other => bail!("there is no role `{other}`"),
     };
-    let hyper = Hyper::new();
-    app.connect_to(hyper.clone(), ConnectOptions::new())?;
-    let listener = runtime.block_on(hyper.bind("127.0.0.1:0"))?;
-    println!("{}", listener.local_addr()?);
-    let serving = runtime.spawn(async move { hyper.serve(listener).await });
+    if let Some(adapter) = option("--adapter") {
+        println!("{}", start_on(&app, &adapter)?);
+    } else {
+        let hyper = Hyper::new();
+        app.connect_to(hyper.clone(), ConnectOptions::new())?;
+        let listener = runtime.block_on(hyper.bind("127.0.0.1:0"))?;
+        println!("{}", listener.local_addr()?);
+        runtime.spawn(async move { hyper.serve(listener).await });
+    }
     // Ends with the parent process, even if that is killed.
     for line in std::io::stdin().lines() {
-        if line? == "heavy" {
+        let line = line?;
+        if line == "names" {
+            let refused = runtime.block_on(app.module("names").bytes(crate::memory::names()).load());
+            println!("{}", if refused.is_err() { "refused" } else { "loaded" });
+        }
+        if line == "heavy" {
             let heavy = laden(&Runs::Synchronous.build(good("heavy")), functions()?, FUNCTION);
             match runtime.block_on(app.module("heavy").bytes(heavy).swap()) {
                 Ok(_) => println!("swapped in"),
@@ -104,7 +116,6 @@ pub fn run(role: &str) -> Result<()> {
             }
         }
     }
-    serving.abort();
     Ok(())
 }
 

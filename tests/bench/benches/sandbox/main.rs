@@ -1,4 +1,4 @@
-//! The cost of swaps, refusals, traps, endless loops and aborted requests for all other requests. Each figure is one
+//! The cost of swaps, refusals, traps, endless loops, aborted and slow requests for all other requests. Each figure is one
 //! command:
 //!
 //! ```text
@@ -8,6 +8,8 @@
 //! cargo bench --manifest-path tests/bench/Cargo.toml --bench sandbox -- loops
 //! cargo bench --manifest-path tests/bench/Cargo.toml --bench sandbox -- aborts
 //! cargo bench --manifest-path tests/bench/Cargo.toml --bench sandbox -- start
+//! cargo bench --manifest-path tests/bench/Cargo.toml --bench sandbox -- memory
+//! cargo bench --manifest-path tests/bench/Cargo.toml --bench sandbox -- slow --clients 2000
 //! ```
 //!
 //! The modules are the suite's synthetic guests. All counts and ratios come from one run; a count that must be 0 and is
@@ -19,8 +21,11 @@ mod child;
 mod client;
 mod guests;
 mod loops;
+mod memory;
 mod pressure;
 mod refusals;
+mod slow;
+mod slow_clients;
 mod start;
 mod swaps;
 mod traps;
@@ -39,13 +44,15 @@ fn main() -> Result<()> {
     if let Some(role) = option("--child") {
         return child::run(&role);
     }
-    let figures: [(&str, fn() -> Result<()>); 6] = [
+    let figures: [(&str, fn() -> Result<()>); 8] = [
         ("swaps", swaps::run),
         ("refusals", refusals::run),
         ("traps", traps::run),
         ("loops", loops::run),
         ("aborts", aborts::run),
         ("start", start::run),
+        ("memory", memory::run),
+        ("slow", slow::run),
     ];
     match figures.iter().find(|(name, _)| flag(name)) {
         Some((_, figure)) => figure(),

@@ -119,6 +119,26 @@ impl Waits {
     }
 }
 
+/// Handlers that make the host keep something.
+pub struct Hoards;
+
+#[controller("hoards")]
+impl Hoards {
+    /// Sets an extension of that many bytes.
+    #[get("extension/:bytes")]
+    async fn extension(ctx: &AsyncContext, bytes: Path<u64>) -> &'static str {
+        ctx.set_extension("hoard", &"x".repeat(*bytes as usize));
+        "kept"
+    }
+
+    /// Emits an event of that many bytes.
+    #[get("event/:bytes")]
+    async fn event(ctx: &AsyncContext, bytes: Path<u64>) -> &'static str {
+        ctx.emit::<Send>("x".repeat(*bytes as usize));
+        "emitted"
+    }
+}
+
 /// A controller without `async fn` in an asynchronous module.
 pub struct Health;
 
@@ -130,4 +150,4 @@ impl Health {
     }
 }
 
-module! { async; Products, Waits, Health }
+module! { async; Products, Waits, Hoards, Health }

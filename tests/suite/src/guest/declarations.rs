@@ -1,7 +1,25 @@
 //! The manifest of a synthetic guest, laid out as the canonical ABI returns it.
 
 use super::layout::{Data, Record, Span};
-use super::{Channel, Controller, Guest};
+use super::{Channel, Controller, Flood, Guest};
+
+/// Where the zeros of a [`Flood`] begin, behind the data of any guest that has one.
+const ZEROS: u32 = 1024 * 1024;
+
+/// The most bytes of one of its entries.
+const MOST_ZEROS: u32 = 52;
+
+/// The memory that a guest needs for its flood.
+pub(super) fn flood_end(guest: &Guest) -> u32 {
+    guest.flood.map_or(0, |(_, entries)| ZEROS + entries * MOST_ZEROS)
+}
+
+fn flooded(guest: &Guest, list: Flood, own: Span) -> Span {
+    match guest.flood {
+        Some((flooded, len)) if flooded == list => Span { at: ZEROS, len },
+        _ => own,
+    }
+}
 
 /// The addresses of a manifest in the data.
 pub(super) struct Manifest {
@@ -23,10 +41,10 @@ pub(super) fn manifest(guest: &Guest, data: &mut Data) -> Manifest {
         .option(package.map(|(_, version)| data.bytes(version)))
         .span(data.bytes("pointwork-suite 1"))
         .span(data.bytes("wat"))
-        .span(controllers)
-        .span(channels)
-        .span(data.list(&uses))
-        .span(data.properties(&guest.metadata));
+        .span(flooded(guest, Flood::Controllers, controllers))
+        .span(flooded(guest, Flood::Channels, channels))
+        .span(flooded(guest, Flood::Events, data.list(&uses)))
+        .span(flooded(guest, Flood::Metadata, data.properties(&guest.metadata)));
     Manifest {
         at: data.record(&record),
         path: last_path,
@@ -55,7 +73,7 @@ fn controllers(guest: &Guest, data: &mut Data, last_path: &mut Span) -> Span {
         Record::default()
             .span(data.bytes(&controller.name))
             .span(data.bytes(&controller.prefix))
-            .span(data.list(&routes))
+            .span(flooded(guest, Flood::Routes, data.list(&routes)))
             .span(data.properties(&controller.metadata))
     };
     let controllers: Vec<_> = guest.controllers.iter().map(&mut controller).collect();
@@ -76,7 +94,7 @@ fn channels(guest: &Guest, data: &mut Data) -> Span {
         }
         Record::default()
             .span(data.bytes(&channel.name))
-            .span(data.list(&listeners))
+            .span(flooded(guest, Flood::Listeners, data.list(&listeners)))
             .span(data.properties(&channel.metadata))
     };
     let channels: Vec<_> = guest.channels.iter().map(&mut channel).collect();

@@ -34,6 +34,36 @@ pub struct Guest {
     pub(crate) metadata: Vec<(String, String)>,
     pub(crate) discovery: Discovery,
     pub(crate) without_code: bool,
+    pub(crate) flood: Option<(Flood, u32)>,
+}
+
+/// A list of the manifest that a guest makes long without any bytes in its component: its entries are zeros.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flood {
+    /// The controllers.
+    Controllers,
+    /// The routes of each controller.
+    Routes,
+    /// The channels.
+    Channels,
+    /// The listeners of each channel.
+    Listeners,
+    /// The events that it uses.
+    Events,
+    /// The metadata of the module.
+    Metadata,
+}
+
+impl Flood {
+    /// All lists.
+    pub const ALL: [Self; 6] = [
+        Self::Controllers,
+        Self::Routes,
+        Self::Channels,
+        Self::Listeners,
+        Self::Events,
+        Self::Metadata,
+    ];
 }
 
 /// A controller of a [`Guest`].
@@ -156,6 +186,13 @@ impl Guest {
     #[must_use]
     pub fn uses(mut self, event: &str) -> Self {
         self.uses.push(event.to_owned());
+        self
+    }
+
+    /// Declares so many entries of a list, instead of its own.
+    #[must_use]
+    pub fn flood(mut self, list: Flood, entries: u32) -> Self {
+        self.flood = Some((list, entries));
         self
     }
 

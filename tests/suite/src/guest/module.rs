@@ -47,7 +47,7 @@ pub(super) fn text(guest: &Guest, version: &str) -> String {
         );
     }
     let imports = imports::text(guest, version);
-    let pages = heap / 65536 + 2;
+    let pages = heap.max(declarations::flood_end(guest)) / 65536 + 2;
     let segment = data.segment();
     format!(
         r#"(module

@@ -8,6 +8,7 @@
   (global $reader (mut i32) (i32.const 0))
   (global $writer (mut i32) (i32.const 0))
   (global $mark (mut i32) (i32.const 0))
+  (global $all (mut i32) (i32.const 0))
 
   (table $things 1 funcref)
 

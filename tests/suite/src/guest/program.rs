@@ -28,6 +28,10 @@ pub struct Program {
 pub enum Step {
     /// Appends a text.
     Say(String),
+    /// Appends the text to itself that many times, so that it doubles each time.
+    Double(u32),
+    /// Runs each of these steps with the text as it is now.
+    Each(Vec<Step>),
     /// Appends the method.
     Method,
     /// Appends the path as the client sent it.
@@ -88,6 +92,8 @@ pub enum Step {
     ThrowNow(u16),
     /// Opens a reply of that status and writes each chunk.
     Stream(u16, Vec<String>),
+    /// Opens a reply of that status and writes the text as one chunk, and empties the text.
+    StreamText(u16),
     /// Ends the reply that [`Stream`](Self::Stream) opened. Without it the reply breaks off.
     Finish,
     /// Opens the request body and a reply of 200, writes each chunk as it was read, and finishes the reply. The text
@@ -102,6 +108,8 @@ pub enum Step {
     PayloadType,
     /// Writes the text to the log at level info, and empties it.
     Log,
+    /// The same with another target.
+    LogFrom(String),
     /// The same with fields.
     LogWith(Vec<(String, String)>),
     /// Reports the text to the host as the message of a panic, and empties the text.

@@ -69,6 +69,12 @@ fn code(role: Role, step: &Step, data: &mut Data) -> String {
     let string = |import: &str| format!("(call ${import} (local.get $ctx) (i32.const {RESULT})) (call $say_string)");
     match step {
         Step::Say(text) => format!("(call $say {})", push(data.bytes(text))),
+        Step::Double(times) => format!("(call $say {TEXT}) ").repeat(*times as usize),
+        Step::Each(steps) => {
+            let again = "(global.set $text_len (global.get $all))";
+            let codes: Vec<_> = steps.iter().map(|step| code(role, step, data)).collect();
+            format!("(global.set $all (global.get $text_len)) {}", codes.join(again))
+        }
         Step::Method => string("method"),
         Step::Path => string("path"),
         Step::RequestId if role == Role::Listener => format!(
@@ -142,7 +148,14 @@ fn code(role: Role, step: &Step, data: &mut Data) -> String {
             let throw = format!("(call $throw (local.get $ctx) {error} (i32.const {RESULT}))");
             format!("{throw} {}", sent(data))
         }
-        Step::Stream(status, pieces) => stream(*status, pieces, data),
+        Step::Stream(status, pieces) => {
+            // Pieces that are equal have one place in memory.
+            let mut known = HashMap::new();
+            let mut place = |piece| known.entry(piece).or_insert_with(|| push(data.bytes(piece))).clone();
+            let pieces: Vec<String> = pieces.iter().map(&mut place).collect();
+            stream(*status, &pieces, data)
+        }
+        Step::StreamText(status) => format!("{} (call $clear)", stream(*status, &[TEXT.to_owned()], data)),
         Step::Finish => format!(
             "(if (global.get $writer) (then (call $finish (global.get $writer) (i32.const {RESULT})) \
              (call $drop_writer (global.get $writer)) (global.set $writer (i32.const 0))))"
@@ -167,8 +180,9 @@ fn code(role: Role, step: &Step, data: &mut Data) -> String {
                  (else (call $say {json})))"
             )
         }
-        Step::Log => log(&[], data),
-        Step::LogWith(fields) => log(fields, data),
+        Step::Log => log("synthetic", &[], data),
+        Step::LogFrom(target) => log(target, &[], data),
+        Step::LogWith(fields) => log("synthetic", fields, data),
         Step::Panicked => panicked("(i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)"),
         Step::PanickedAt(exception, frames) => {
             let exception = push(data.bytes(exception));
@@ -187,8 +201,8 @@ fn panicked(rest: &str) -> String {
     format!("(call $panicked {TEXT} {rest}) (call $clear)")
 }
 
-fn log(fields: &[(String, String)], data: &mut Data) -> String {
-    let target = push(data.bytes("synthetic"));
+fn log(target: &str, fields: &[(String, String)], data: &mut Data) -> String {
+    let target = push(data.bytes(target));
     let fields = push(data.properties(fields));
     format!("(call $log (i32.const 2) {target} {TEXT} {fields}) (call $clear)")
 }
@@ -293,18 +307,8 @@ fn stream(status: u16, pieces: &[String], data: &mut Data) -> String {
     let open = format!(
         "(call $open_reply (local.get $ctx) (i32.const {status}) (i32.const 0) (i32.const 0) (i32.const {RESULT}))"
     );
-    let mut write = |piece: &String| {
-        format!(
-            "(call $write (global.get $writer) {} (i32.const {RESULT}))",
-            push(data.bytes(piece))
-        )
-    };
-    // Pieces that are equal have one place in memory.
-    let mut known: HashMap<&String, String> = HashMap::new();
-    let writes = pieces
-        .iter()
-        .map(|piece| known.entry(piece).or_insert_with(|| write(piece)).clone());
-    let writes: Vec<_> = writes.collect();
+    let write = |piece: &String| format!("(call $write (global.get $writer) {piece} (i32.const {RESULT}))");
+    let writes: Vec<_> = pieces.iter().map(write).collect();
     let write = format!("(global.set $writer (i32.load (i32.const 68))) {}", writes.join(" "));
     format!("{open} {}", if_failed(data, false, &write))
 }

@@ -79,10 +79,12 @@ impl DeclarationError {
         handler: Option<&str>,
         kind: DeclarationErrorKind,
     ) -> Self {
+        // Each of thousands of errors may have the same long name.
+        let start = |name: &str| name[..name.floor_char_boundary(MAX_NAME_BYTES)].to_owned();
         Self {
             module: module.to_owned(),
-            controller: controller.map(str::to_owned),
-            handler: handler.map(str::to_owned),
+            controller: controller.map(start),
+            handler: handler.map(start),
             kind,
         }
     }
@@ -92,12 +94,12 @@ impl DeclarationError {
         &self.module
     }
 
-    /// The controller's name; `None` if the error concerns the whole module.
+    /// The start of the controller's name, which may be too long; `None` if the error concerns the whole module.
     pub fn controller(&self) -> Option<&str> {
         self.controller.as_deref()
     }
 
-    /// The handler's name; `None` if the error concerns the controller or the whole module.
+    /// The start of the handler's name, which may be too long; `None` if the error concerns the controller or the whole module.
     pub fn handler(&self) -> Option<&str> {
         self.handler.as_deref()
     }

@@ -12,10 +12,15 @@ pub(super) fn explain(status: ExitStatus, stderr: &str, options: &CompileOptions
         Some(hint) => error.with_hint(hint),
         None => error,
     };
-    match stderr.trim() {
-        "" => error,
-        stderr => error.with_source(format!("its standard error: {stderr}")),
+    // One line of a log, without the advice that Rust gives to the reader of a panic.
+    let lines = stderr.lines().map(str::trim);
+    let lines: Vec<_> = lines
+        .filter(|line| !line.is_empty() && !line.starts_with("note: "))
+        .collect();
+    if lines.is_empty() {
+        return error;
     }
+    error.with_source(format!("its standard error: {}", lines.join("; ")))
 }
 
 const SMALLER: &str = "a smaller or simpler component takes less; or set a higher limit for compiling";
@@ -80,6 +85,19 @@ mod tests {
             ..CompileOptions::new()
         };
         explain(ExitStatus::from_raw(raw), stderr, &options)
+    }
+
+    #[test]
+    fn the_explanation_is_one_line_for_the_log() {
+        let error = explained(
+            6,
+            "thread 'main' panicked at a.rs:1:\n\n  no text\nnote: run with a backtrace\n",
+        );
+        let source = error.source().map(ToString::to_string);
+        assert_eq!(
+            source.as_deref(),
+            Some("its standard error: thread 'main' panicked at a.rs:1:; no text")
+        );
     }
 
     #[test]

@@ -61,6 +61,8 @@ fn start(worker: &Worker) -> Result<Child, Error> {
     let message = format!("the compile worker `{}` does not start", worker.program.display());
     Command::new(&worker.program)
         .args(&worker.arguments)
+        // Its last words are one line of a log.
+        .env("RUST_BACKTRACE", "0")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -1,7 +1,7 @@
 //! The rules of a manifest beyond those of routes, which the core validates, and of channels, which the bus validates.
 
-use pointwork_core::BodyMode;
 use pointwork_core::routing::MAX_NAME_BYTES;
+use pointwork_core::{BodyMode, one_line};
 use serde::de::IgnoredAny;
 
 use crate::guest::bindings::manifest::{Channel, Controller, Manifest, Route};
@@ -65,7 +65,7 @@ pub(super) fn check(module: &str, manifest: &Manifest) -> Result<(), String> {
 }
 
 fn check_controller(module: &str, controller: &Controller) -> Result<(), String> {
-    let of_controller = || format!("controller `{}` of module `{module}`", controller.name.escape_debug());
+    let of_controller = || format!("controller `{}` of module `{module}`", one_line(&controller.name, 128));
     check_schemas(&controller.metadata, of_controller)?;
     for route in &controller.routes {
         check_schemas(&route.metadata, || of_handler(module, controller, route))?;
@@ -74,10 +74,13 @@ fn check_controller(module: &str, controller: &Controller) -> Result<(), String>
 }
 
 fn check_channel(module: &str, channel: &Channel) -> Result<(), String> {
-    let of_channel = || format!("channel `{}` of module `{module}`", channel.name.escape_debug());
+    let of_channel = || format!("channel `{}` of module `{module}`", one_line(&channel.name, 128));
+    check_length(&channel.name).map_err(|problem| format!("the name of a channel of module `{module}` {problem}"))?;
     check_schemas(&channel.metadata, of_channel)?;
     for listener in &channel.listeners {
-        let of_listener = || format!("listener `{}` of {}", listener.name.escape_debug(), of_channel());
+        check_length(&listener.event)
+            .map_err(|problem| format!("the event of a listener of {} {problem}", of_channel()))?;
+        let of_listener = || format!("listener `{}` of {}", one_line(&listener.name, 128), of_channel());
         check_line(&listener.name)
             .map_err(|problem| format!("the name of a listener of {} {problem}", of_channel()))?;
         check_schemas(&listener.metadata, of_listener)?;
@@ -88,16 +91,14 @@ fn check_channel(module: &str, channel: &Channel) -> Result<(), String> {
 fn of_handler(module: &str, controller: &Controller, route: &Route) -> String {
     format!(
         "handler `{}` of controller `{}` of module `{module}`",
-        route.name.escape_debug(),
-        controller.name.escape_debug()
+        one_line(&route.name, 128),
+        one_line(&controller.name, 128)
     )
 }
 
 /// Checks a text that stands in lines of the log and of the command.
 fn check_line(text: &str) -> Result<(), String> {
-    if text.len() > MAX_NAME_BYTES {
-        return Err(format!("has {} bytes, expected at most {MAX_NAME_BYTES}", text.len()));
-    }
+    check_length(text)?;
     match text.char_indices().find(|(_, character)| character.is_control()) {
         Some((position, found)) => Err(format!(
             "has the control character `{}` at byte {position}",
@@ -105,6 +106,13 @@ fn check_line(text: &str) -> Result<(), String> {
         )),
         None => Ok(()),
     }
+}
+
+fn check_length(text: &str) -> Result<(), String> {
+    if text.len() > MAX_NAME_BYTES {
+        return Err(format!("has {} bytes, expected at most {MAX_NAME_BYTES}", text.len()));
+    }
+    Ok(())
 }
 
 fn check_schemas(metadata: &[Property], of: impl Fn() -> String) -> Result<(), String> {

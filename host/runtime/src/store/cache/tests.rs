@@ -1,5 +1,6 @@
 use std::fs::Permissions;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use tempfile::TempDir;
 use tracing::span::{Attributes, Id, Record};
@@ -140,17 +141,20 @@ fn a_cache_that_cannot_be_written_warns() {
 }
 
 #[test]
-fn old_temporary_files_are_removed_and_young_ones_stay() {
+fn temporary_files_of_ended_processes_are_removed_and_those_that_are_written_stay() {
     let (_above, path) = directory();
     CacheDirectory::open(&path).unwrap();
-    let (old, young) = (path.join(".tmp-old"), path.join(".tmp-young"));
-    for file in [&old, &young] {
+    let (torn, written) = (path.join(".tmp-torn"), path.join(".tmp-written"));
+    for file in [&torn, &written] {
         fs::write(file, "torn").unwrap();
     }
-    let file = File::options().write(true).open(&old).unwrap();
-    file.set_modified(SystemTime::now() - 2 * ABANDONED).unwrap();
+    let writer = File::open(&written).unwrap();
+    writer.lock().unwrap();
     CacheDirectory::open(&path).unwrap();
-    assert_eq!((old.exists(), young.exists()), (false, true));
+    assert_eq!((torn.exists(), written.exists()), (false, true));
+    drop(writer);
+    CacheDirectory::open(&path).unwrap();
+    assert!(!written.exists());
 }
 
 #[test]

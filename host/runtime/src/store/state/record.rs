@@ -2,9 +2,9 @@
 //!
 //! ```json
 //! {
-//!   "format": 1,
+//!   "format": 2,
 //!   "sha256": "of `modules`, without any space between",
-//!   "modules": { "products": { "current": "…", "previous": "…", "base": "…" } }
+//!   "modules": { "products": { "current": "…", "previous": "…", "base": "…", "routes": [ { "method": "GET", "path": "/" } ] } }
 //! }
 //! ```
 
@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Version;
 
-/// The version of the format that is written, and the newest one that is read.
-const FORMAT: u64 = 1;
+/// The version of the format that is written, and the newest one that is read. The first one has no `routes`.
+const FORMAT: u64 = 2;
 
 /// The versions of each module, by its name.
 pub(super) type Modules = BTreeMap<String, Version>;
@@ -47,7 +47,7 @@ pub(super) fn write(modules: &Modules) -> serde_json::Result<Vec<u8>> {
 
 pub(super) fn read(text: &[u8]) -> Result<Modules, Unreadable> {
     let AnyRecord { format } = serde_json::from_slice(text)?;
-    if format != FORMAT {
+    if !(1..=FORMAT).contains(&format) {
         return Err(Unreadable::Format(format));
     }
     let Record { sha256, modules, .. } = serde_json::from_slice(text)?;
@@ -79,7 +79,7 @@ pub(super) fn is_digest(text: &str) -> bool {
 pub(super) enum Unreadable {
     #[error(transparent)]
     Syntax(#[from] serde_json::Error),
-    #[error("its format is {0}, expected {FORMAT}")]
+    #[error("its format is {0}, expected {FORMAT} or less")]
     Format(u64),
     #[error("it was changed: `sha256` is not the digest of `modules`")]
     Digest,
@@ -104,6 +104,7 @@ impl Unreadable {
 
 #[cfg(test)]
 mod tests {
+    use super::super::KeptRoute;
     use super::*;
 
     fn modules() -> Modules {
@@ -111,6 +112,10 @@ mod tests {
             current: Some(crate::digest(b"new")),
             previous: Some(crate::digest(b"old")),
             base: None,
+            routes: vec![KeptRoute {
+                method: Some("GET".to_owned()),
+                path: "/version".to_owned(),
+            }],
         };
         Modules::from([("a \"quoted\" name".to_owned(), version)])
     }
@@ -139,11 +144,24 @@ mod tests {
 
     #[test]
     fn another_format_is_distinguished_from_damage() {
-        let newer = br#"{ "format": 2, "anything": [] }"#;
+        let newer = br#"{ "format": 3, "anything": [] }"#;
         let unreadable = read(newer).unwrap_err();
-        assert!(matches!(unreadable, Unreadable::Format(2)), "{unreadable}");
+        assert!(matches!(unreadable, Unreadable::Format(3)), "{unreadable}");
         assert!(unreadable.hint().contains("newer version"));
         assert!(matches!(read(b"").unwrap_err(), Unreadable::Syntax(_)));
+    }
+
+    #[test]
+    fn the_first_format_is_read() {
+        let version = Version {
+            current: Some(crate::digest(b"new")),
+            ..Version::default()
+        };
+        let modules = Modules::from([("m".to_owned(), version)]);
+        let text = String::from_utf8(write(&modules).unwrap()).unwrap();
+        let first = text.replace("\"format\": 2", "\"format\": 1");
+        assert_ne!(first, text);
+        assert_eq!(read(first.as_bytes()).unwrap(), modules);
     }
 
     #[test]

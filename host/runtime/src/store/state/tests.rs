@@ -18,6 +18,7 @@ fn version(current: &[u8], previous: Option<&[u8]>) -> Version {
         current: Some(digest(current)),
         previous: previous.map(digest),
         base: Some(digest(b"base")),
+        ..Version::default()
     }
 }
 
@@ -172,7 +173,7 @@ fn a_damaged_record_is_an_error_that_names_it() {
     for (text, cause) in [
         ("", "EOF"),
         ("{ \"format\": 1, \"mod", "EOF"),
-        (r#"{ "format": 9 }"#, "its format is 9, expected 1"),
+        (r#"{ "format": 9 }"#, "its format is 9, expected 2 or less"),
         (r#"{ "format": 1, "sha256": "", "modules": {} }"#, "it was changed"),
     ] {
         fs::write(&record, text).unwrap();
@@ -226,6 +227,29 @@ fn unknown_and_wrong_digests_are_refused() {
         assert!(state.component(name).is_err(), "{name}");
     }
     assert!(state.names().is_empty() && components(&path).is_empty());
+}
+
+#[test]
+fn a_previous_version_that_is_missing_does_not_refuse_the_current_one() {
+    let (_above, path) = directory();
+    let state = open(&path);
+    install(&state, "one", b"first", None);
+    install(&state, "one", b"second", Some(b"first"));
+    fs::remove_file(path.join(COMPONENTS).join(digest(b"first"))).unwrap();
+    let recorded = state.version("one").unwrap();
+    state.commit("one", recorded).unwrap();
+    assert_eq!(state.version("one"), Some(version(b"second", None)));
+}
+
+#[test]
+fn what_stays_the_same_is_not_written() {
+    let (_above, path) = directory();
+    let state = open(&path);
+    install(&state, "one", b"first", None);
+    // A write would put another file in its place.
+    fs::write(path.join(RECORD), "the same").unwrap();
+    install(&state, "one", b"first", None);
+    assert_eq!(fs::read_to_string(path.join(RECORD)).unwrap(), "the same");
 }
 
 #[test]

@@ -5,6 +5,7 @@
 
 mod breaker;
 mod drain;
+mod host_memory;
 mod instances;
 mod limits;
 mod overload;
@@ -38,6 +39,7 @@ pub(super) fn all() -> Vec<Case> {
         slow::all,
         instances::all,
         breaker::all,
+        host_memory::all,
     ];
     files.into_iter().flat_map(|file| file()).collect()
 }

@@ -1,0 +1,53 @@
+//! A fuzz target: takes any bytes, and panics where a promise of the configuration does not hold. `tests/fuzz` runs it
+//! under a fuzzer, the test below on its seeds.
+
+use std::path::Path;
+
+use super::{Config, Exit};
+
+/// A configuration: an error is one line with the place, and stands within the file.
+///
+/// # Panics
+/// If a promise does not hold.
+pub(crate) fn configuration(input: &[u8]) {
+    let text = String::from_utf8_lossy(input);
+    let file = Path::new("shop/pointwork.toml");
+    let error = match Config::parse(&text, file) {
+        Ok(config) => {
+            let mut names: Vec<_> = config.modules.iter().map(|module| &module.name).collect();
+            assert!(!names.iter().any(|name| name.is_empty()), "a module without a name");
+            names.sort();
+            names.dedup();
+            assert_eq!(names.len(), config.modules.len(), "two modules have one name");
+            assert!(
+                config
+                    .modules
+                    .iter()
+                    .all(|module| module.path.starts_with("shop") || module.path.is_absolute())
+            );
+            return;
+        }
+        Err(error) => error,
+    };
+    assert_eq!(error.exit(), Exit::Config);
+    let message = error.to_string();
+    assert!(!message.contains(char::is_control), "{message:?}");
+    let (problem, place) = message
+        .rsplit_once(" in shop/pointwork.toml")
+        .expect("the file is named");
+    assert!(!problem.is_empty());
+    let numbers = place.strip_prefix(':').and_then(|place| place.split_once(':'));
+    let (line, column) = numbers.unwrap_or_else(|| panic!("no line and column: {message}"));
+    let (line, column): (usize, usize) = (line.parse().expect("a line"), column.parse().expect("a column"));
+    let lines: Vec<_> = text.split('\n').collect();
+    assert!((1..=lines.len()).contains(&line), "{message}");
+    assert!((1..=lines[line - 1].chars().count() + 1).contains(&column), "{message}");
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn seeds_of_configuration() {
+        pointwork_seeds::run("configuration", 1_000, super::configuration);
+    }
+}
