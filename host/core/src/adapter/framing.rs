@@ -117,19 +117,18 @@ impl Framing {
         };
         let Some(end) = end else {
             if line.len() > self.longest_line {
-                self.position = match self.position {
-                    Position::Head(_) => Position::Lost,
-                    // A parser may have no limit for trailers.
-                    _ => Position::Broken,
-                };
+                // A parser may have no limit for trailers.
+                let is_head = self.position.is_head();
+                self.position = if is_head { Position::Lost } else { Position::Broken };
             }
             return bytes.len();
         };
-        let next = match line.strip_suffix(b"\r") {
-            Some(line) if self.strict && line.ends_with(b"\r") | line.ends_with(b"\x0c") => None,
-            Some(line) => self.position.after_line(line),
-            None if self.strict && matches!(self.position, Position::Head(_)) => None,
-            None => self.position.after_half_line(line),
+        let content = line.strip_suffix(b"\r").unwrap_or(line);
+        let is_whole = content.len() < line.len();
+        let next = if self.strict && self.position.is_head() && !is_strict(content, is_whole) {
+            None
+        } else {
+            self.position.after_line(content, is_whole)
         };
         self.partial_line.clear();
         self.position = next.unwrap_or(Position::Lost);
@@ -145,11 +144,16 @@ impl Framing {
 }
 
 impl Position {
-    /// The position after a line; `None` if the line has to be spoiled.
-    fn after_line(self, line: &[u8]) -> Option<Self> {
+    fn is_head(self) -> bool {
+        matches!(self, Self::Head(_))
+    }
+
+    /// The position after a line, whose end is whole or a line feed alone; `None` if the line has to be spoiled.
+    fn after_line(self, line: &[u8], is_whole: bool) -> Option<Self> {
         Some(match self {
             Self::Head(head) if line.is_empty() => head.end(),
             Self::Head(head) => Self::Head(head.line(line)?),
+            _ if !is_whole => Self::Broken,
             Self::ChunkEnd if line.is_empty() => Self::ChunkSize,
             Self::ChunkEnd => Self::Broken,
             Self::ChunkSize => match chunk_size(line) {
@@ -161,14 +165,10 @@ impl Position {
             same => same,
         })
     }
+}
 
-    /// The same for a line that ends in a line feed alone.
-    fn after_half_line(self, line: &[u8]) -> Option<Self> {
-        match self {
-            Self::Head(_) => self.after_line(line),
-            _ => Some(Self::Broken),
-        }
-    }
+fn is_strict(line: &[u8], is_whole: bool) -> bool {
+    is_whole && !matches!(line, [.., b'\r' | b'\x0c'])
 }
 
 impl Head {

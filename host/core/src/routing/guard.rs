@@ -111,7 +111,7 @@ fn check_host(head: &Parts) -> Result<(), Refusal> {
         return Err(Refusal::SeveralHosts);
     }
     let authority = match head.uri.authority() {
-        Some(text) => Some(authority(text.as_str()).ok_or(Refusal::BadAuthority)?),
+        Some(text) => Some(authority(text.as_str().as_bytes()).ok_or(Refusal::BadAuthority)?),
         None => None,
     };
     let begins_with_a_letter = |scheme: &str| scheme.starts_with(|first: char| first.is_ascii_alphabetic());
@@ -126,7 +126,7 @@ fn check_host(head: &Parts) -> Result<(), Refusal> {
         let needed = head.version >= Version::HTTP_11 && (head.version == Version::HTTP_11 || authority.is_none());
         return if needed { Err(Refusal::NoHost) } else { Ok(()) };
     };
-    let host = host.to_str().ok().and_then(self::authority).ok_or(Refusal::BadHost)?;
+    let host = self::authority(host.as_bytes()).ok_or(Refusal::BadHost)?;
     match authority {
         Some(authority)
             if head.version >= Version::HTTP_2 && !same_authority(head.uri.scheme_str(), authority, host) =>
@@ -140,27 +140,37 @@ fn check_host(head: &Parts) -> Result<(), Refusal> {
 /// The host and the port of an authority; `None` if it is malformed (RFC 3986, section 3.2). An empty host is: the
 /// schemes `http` and `https` have none (RFC 9110, section 4.2). So are the name and the password of a user (section
 /// 4.2.4). It makes no allocation, since every request comes here.
-fn authority(text: &str) -> Option<(&str, Option<u16>)> {
-    let (host, rest) = if let Some(literal) = text.strip_prefix('[') {
-        let (address, rest) = literal.split_once(']')?;
-        address.parse::<Ipv6Addr>().ok()?;
-        (&text[..address.len() + 2], rest)
+fn authority(text: &[u8]) -> Option<(&[u8], Option<u16>)> {
+    let host = if let Some(literal) = text.strip_prefix(b"[") {
+        let end = literal.iter().position(|byte| *byte == b']')?;
+        str::from_utf8(&literal[..end]).ok()?.parse::<Ipv6Addr>().ok()?;
+        end + 2
     } else {
-        let (host, rest) = text.split_at(text.find(':').unwrap_or(text.len()));
-        is_registered_name(host.as_bytes()).then_some((host, rest))?
+        text.iter().position(|byte| !is_of_a_name(*byte)).unwrap_or(text.len())
     };
-    let port = match rest.strip_prefix(':') {
-        None => rest.is_empty().then_some(None)?,
-        Some("") => None,
-        Some(digits) => Some(is_decimal::<u16>(digits).then(|| digits.parse().ok())??),
+    let (host, rest) = text.split_at(host);
+    let port = match rest {
+        [] | [b':'] => None,
+        [b':', digits @ ..] => Some(port(digits)?),
+        _ => return None,
     };
-    Some((host, port))
+    (!host.is_empty()).then_some((host, port))
 }
 
-/// Whether it is a name or an IPv4 address. Escapes are refused: the type of the target has none in a host.
-fn is_registered_name(name: &[u8]) -> bool {
-    let fits = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(byte);
-    !name.is_empty() && name.iter().all(fits)
+/// Whether it stands in a name or in an IPv4 address. Escapes are refused: the type of the target has none in a host.
+fn is_of_a_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+        || matches!(
+            byte,
+            b'-' | b'.' | b'_' | b'~' | b'!' | b'$' | b'&'..=b',' | b';' | b'='
+        )
+}
+
+fn port(digits: &[u8]) -> Option<u16> {
+    digits.iter().try_fold(0_u16, |port, digit| {
+        let digit = digit.is_ascii_digit().then(|| u16::from(digit - b'0'))?;
+        port.checked_mul(10)?.checked_add(digit)
+    })
 }
 
 /// Whether the text is a number of this type. `parse` alone would accept a sign.
@@ -168,7 +178,7 @@ fn is_decimal<N: FromStr>(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<N>().is_ok()
 }
 
-fn same_authority(scheme: Option<&str>, one: (&str, Option<u16>), other: (&str, Option<u16>)) -> bool {
+fn same_authority(scheme: Option<&str>, one: (&[u8], Option<u16>), other: (&[u8], Option<u16>)) -> bool {
     let default = match scheme {
         Some("http") => Some(80),
         Some("https") => Some(443),

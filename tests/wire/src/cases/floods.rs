@@ -52,12 +52,15 @@ enum Flooded {
 }
 
 impl Flooded {
-    /// Reads up to the end of the connection, which takes no more bytes.
-    async fn ended(client: &mut Frames) -> Self {
+    /// Waits until the server has read everything, or has ended the connection.
+    async fn of(client: &mut Frames) -> Self {
+        const LAST: [u8; 8] = [7; 8];
         let mut code = None;
+        let _ = client.send(&Frame::new(Frame::PING, 0, 0, LAST).bytes()).await;
         loop {
             match client.next(PATIENCE).await {
                 Ok(Some(frame)) if frame.kind == Frame::GOAWAY => code = frame.payload.get(7).copied(),
+                Ok(Some(frame)) if frame.kind == Frame::PING && frame.payload == LAST => return Self::Taken,
                 Ok(Some(_)) => {}
                 Ok(None) => return Self::Ended(code),
                 Err(_) => return Self::Blocked,
@@ -94,11 +97,14 @@ async fn flood(server: &ServerApart, reads: bool, frames: impl Iterator<Item = F
             let patience = if reads { PATIENCE } else { Duration::from_secs(1) };
             match tokio::time::timeout(patience, sent).await {
                 Ok(Ok(())) => {}
-                Ok(Err(_)) => return Flooded::ended(&mut client).await,
+                Ok(Err(_)) => break,
                 Err(_) => return Flooded::Blocked,
             }
         }
-        Flooded::Taken
+        match reads {
+            true => Flooded::of(&mut client).await,
+            false => Flooded::Taken,
+        }
     };
     beside_another_client(server, flooding).await
 }
@@ -114,18 +120,6 @@ async fn beside_another_client<T>(server: &ServerApart, flooding: impl Future<Ou
     }
 }
 
-/// Waits until the server has read what was sent; false if it ended the connection.
-async fn has_read(client: &mut Frames) -> bool {
-    let _ = client.send(&Frame::new(Frame::PING, 0, 0, [7; 8]).bytes()).await;
-    loop {
-        match client.next(PATIENCE).await.expect("an acknowledgement or an end") {
-            Some(frame) if frame.kind == Frame::PING => return true,
-            None => return false,
-            _ => {}
-        }
-    }
-}
-
 /// Begins requests, 50 at a time, whose handlers run, and spoils each; returns whether the connection ended.
 async fn rounds(server: &ServerApart, count: usize, spoil: impl Fn(u32) -> Frame) -> bool {
     let mut client = Frames::open(server.address).await.unwrap();
@@ -135,7 +129,7 @@ async fn rounds(server: &ServerApart, count: usize, spoil: impl Fn(u32) -> Frame
             let begin: Vec<_> = round.iter().flat_map(|stream| held(*stream, 0).bytes()).collect();
             let end: Vec<_> = round.iter().flat_map(|stream| spoil(*stream).bytes()).collect();
             for bytes in [begin, end] {
-                if client.send(&bytes).await.is_err() || !has_read(&mut client).await {
+                if client.send(&bytes).await.is_err() || Flooded::of(&mut client).await != Flooded::Taken {
                     return true;
                 }
             }

@@ -2,6 +2,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use bytes::{Buf as _, BytesMut};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -12,7 +13,7 @@ use super::PATIENCE;
 #[derive(Debug)]
 pub struct Frames {
     stream: TcpStream,
-    buffer: Vec<u8>,
+    buffer: BytesMut,
 }
 
 /// One frame.
@@ -119,7 +120,7 @@ impl Frames {
     pub async fn open(address: SocketAddr) -> io::Result<Self> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
-        let buffer = Vec::new();
+        let buffer = BytesMut::new();
         let mut frames = Self { stream, buffer };
         frames.send(BEGIN).await?;
         Ok(frames)
@@ -176,7 +177,7 @@ impl Frames {
         let length = u32::from_be_bytes([0, *high, *middle, *low]) as usize;
         let payload = self.buffer.get(9..9 + length)?.to_vec();
         let frame = Frame::new(*kind, *flags, u32::from_be_bytes(*stream), payload);
-        self.buffer.drain(..9 + length);
+        self.buffer.advance(9 + length);
         Some(frame)
     }
 }
