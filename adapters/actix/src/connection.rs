@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-use pointwork_core::adapter::Timer;
+use pointwork_core::adapter::{Framing, Timer};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -15,16 +15,18 @@ use tokio::time::sleep_until;
 
 use crate::state::ConnectionState;
 
-/// The socket of a connection, which notes each read and write. The bytes pass as they are.
+/// The socket of a connection, which notes each read and write, and spoils a request with two framings (see [`Framing`]).
 pub(crate) struct Io {
     pub(crate) stream: TcpStream,
     pub(crate) state: Rc<ConnectionState>,
+    pub(crate) framing: Framing,
 }
 
 impl AsyncRead for Io {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, out: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = out.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(cx, out))?;
+        self.framing.follow(&mut out.filled_mut()[before..]);
         self.state.note_read(out.filled().len() - before);
         Poll::Ready(Ok(()))
     }

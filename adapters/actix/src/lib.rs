@@ -65,7 +65,7 @@
 //! | request or setting | on actix-web |
 //! |---|---|
 //! | a malformed head, no `Host` or two, a length beside a transfer coding, two lengths, a coding other than `chunked` | 400 without a body from actix-http, which logs an error, and the end of the connection. Only the refusal of a connection's first request has `Connection: close` |
-//! | an absolute target without `Host` in HTTP/1.1, a POST without a length in HTTP/1.0 | 400 |
+//! | a POST without a length in HTTP/1.0 | 400 |
 //! | a target that is not ASCII, or has 64 KiB or more | 400 |
 //! | a method with one of the characters `#$%&'` | 400; a route for one is shown as unavailable (spec A3) |
 //! | more than 96 header lines, or a head of more than 128 KiB | 431, whatever [`max_headers`](pointwork_core::ServerOptions::max_headers) and [`max_header_bytes`](pointwork_core::ServerOptions::max_header_bytes) are. A client that sends on may see a reset instead |

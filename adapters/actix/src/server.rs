@@ -13,7 +13,7 @@ use actix_server::{GracefulShutdownSignal, Server};
 use actix_service::{Service, ServiceFactory, fn_factory, fn_service};
 use futures_util::FutureExt as _;
 use futures_util::future::{Either, select};
-use pointwork_core::adapter::{AdapterState, CUT_TIME};
+use pointwork_core::adapter::{AdapterState, CUT_TIME, Framing};
 use pointwork_core::{BoxFuture, Peer, Protocols, ServerOptions};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -131,6 +131,7 @@ fn factory(
                 let io = Io {
                     stream,
                     state: state.clone(),
+                    framing: Framing::new(options.max_header_bytes),
                 };
                 Connection::new(h1.call((io, peer)), state, connections.subscribe())
             }))

@@ -11,7 +11,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use pointwork_core::ServerOptions;
-use pointwork_core::adapter::{Deadlines, Timer};
+use pointwork_core::adapter::{Deadlines, Framing, Timer};
 use tokio::io::{AsyncRead as _, AsyncWrite as _, AsyncWriteExt as _, ReadBuf, copy, sink};
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;
@@ -38,6 +38,7 @@ pub(crate) struct Socket {
     phase: Phase,
     deadlines: Deadlines,
     timer: Timer,
+    framing: Framing,
     head: HeadBuffer,
     /// The number of bytes that were read, where a body with trailers counts them.
     count: Option<Arc<AtomicUsize>>,
@@ -70,6 +71,8 @@ impl Socket {
             phase: Phase::Head,
             deadlines: Deadlines::new(options),
             timer: Timer::new(|deadline| Box::pin(sleep_until(deadline.into()))),
+            // trillium strips line feeds, CRs and form feeds from the end of a line.
+            framing: Framing::new(options.max_header_bytes).strict(),
             head: HeadBuffer::default(),
             count: None,
             complete: None,
@@ -131,6 +134,7 @@ impl Socket {
         let mut read = ReadBuf::new(buf);
         if self.stream().poll_read(cx, &mut read)?.is_ready() {
             self.deadlines.note_read();
+            self.framing.follow(read.filled_mut());
             return Poll::Ready(Ok(read.filled().len()));
         }
         self.poll_late(cx)
@@ -191,6 +195,15 @@ impl AsyncRead for Socket {
         }
         let length = if this.head.released {
             this.head.give(buf)
+        } else if this.framing.is_broken() {
+            // What was read before is out. trillium would wait for the end of the body.
+            let in_handler = this.phase == Phase::Request;
+            let error = if in_handler {
+                io::ErrorKind::InvalidData.into()
+            } else {
+                cut()
+            };
+            return Poll::Ready(Err(error));
         } else if this.phase == Phase::Request {
             let length = ready!(this.poll_receive(cx, buf))?;
             this.head.remember(&buf[..length]);

@@ -42,6 +42,11 @@ limits! {
         /// A synchronous instance serves one call at a time, so this is also the number of calls in flight. An asynchronous
         /// instance serves [`in_flight`](Self::in_flight) calls. Calls of a module to itself do not count: each level of
         /// such calls has as many instances again.
+        ///
+        /// Calls that wait for their client piece by piece, a route with the body mode `stream` or a reply that is written in
+        /// pieces, have slots: one fewer than the calls that the instances serve, and at least one. So slow clients leave an
+        /// instance to other calls. One more waits for a slot as for an instance, and is refused alike; where calls share an
+        /// instance, opening a reply does not wait.
         instances: usize = count(128) >= 1 as "instances";
         /// The number of calls that share an asynchronous instance; further calls wait.
         ///

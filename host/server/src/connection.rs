@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use bytes::BytesMut;
 use pointwork_core::Protocols;
+use pointwork_core::adapter::Framing;
 use tokio::net::TcpStream;
 
 use crate::driver::Driver;
@@ -28,7 +29,8 @@ pub(crate) async fn serve<S: InfallibleService>(
     let Some((is_http2, first)) = begin(server.options.protocols, &stream, &mut driver).await else {
         return;
     };
-    let io = Io::new(stream, first, !is_http2, state);
+    let framing = (!is_http2).then(|| Framing::new(server.options.max_header_bytes));
+    let io = Io::new(stream, first, framing, state);
     if is_http2 {
         http2::serve(&server, io, driver).await;
     } else {

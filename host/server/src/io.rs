@@ -7,17 +7,17 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::{Buf as _, Bytes, BytesMut};
+use pointwork_core::adapter::Framing;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf, copy, sink};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::framing::Framing;
 use crate::state::ConnectionState;
 
 /// The longest time that a closed connection still reads from its client, see [`Io::linger`].
 const LINGER: Duration = Duration::from_secs(2);
 
-/// A socket that gives back the bytes of the first read, makes a head with two framings malformed (see [`Framing`]), and
+/// A socket that gives back the bytes of the first read, makes a request with two framings malformed (see [`Framing`]), and
 /// notes when the client takes no more bytes.
 pub(crate) struct Io {
     stream: TcpStream,
@@ -27,8 +27,13 @@ pub(crate) struct Io {
 }
 
 impl Io {
-    pub(crate) fn new(stream: TcpStream, mut first: BytesMut, is_http1: bool, state: Arc<ConnectionState>) -> Self {
-        let mut framing = is_http1.then(Framing::default);
+    /// `framing` is that of HTTP/1, which alone needs it.
+    pub(crate) fn new(
+        stream: TcpStream,
+        mut first: BytesMut,
+        mut framing: Option<Framing>,
+        state: Arc<ConnectionState>,
+    ) -> Self {
         if let Some(framing) = &mut framing {
             framing.follow(&mut first);
         }

@@ -36,13 +36,18 @@
 //! with what the proxy sends next on this connection: the request of another client becomes part of this one's body. That
 //! is request smuggling (RFC 9112, section 11.2). Two equal lengths say where the body ends, but whoever passed them on did
 //! not check it, and RFC 9110, section 8.6, lets a server refuse them. So this crate follows the bytes of HTTP/1 from head
-//! to head, through lengths and chunks, and makes such a head malformed before hyper sees it.
+//! to head, through lengths and chunks, and makes such a head malformed before hyper sees it, by
+//! [`Framing`](pointwork_core::adapter::Framing).
+//!
+//! A chunked body is spoiled too if a line feed alone ends a line of it. hyper takes that line feed for a part of a
+//! trailer: what another reader takes for the next request becomes trailers. The handler gets an error of its body, and the
+//! connection closes.
 //!
 //! # What differs from the bytes on the wire
 //!
 //! - The target keeps its form and its escapes. A fragment, which no client may send, is cut off.
-//! - A line feed alone ends a line, as RFC 9112, section 2.2, allows; but the one behind the last chunk of a body is taken
-//!   for the beginning of a trailer, and the end of the body is waited for.
+//! - A line feed alone ends a line of a head, as RFC 9112, section 2.2, allows. In a chunked body it is an error.
+//! - `Host` is the authority of an absolute target, or `:authority`, for the core's handlers.
 //! - A successful reply to CONNECT opens no tunnel: its body is dropped and the connection closes. Upgrades, WebSocket
 //!   among them, are not supported; the `Upgrade` header is a header like any other.
 //! - A client that closes its half of the connection after the request counts as gone: its handler is cancelled. While
@@ -51,7 +56,6 @@
 mod body;
 mod connection;
 mod driver;
-mod framing;
 mod head_timer;
 mod http1;
 mod http2;

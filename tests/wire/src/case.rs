@@ -47,6 +47,9 @@ impl Case {
 
 /// Runs the common cases on every adapter and the cases of single adapters, as the command line selects them.
 pub fn main(own: impl IntoIterator<Item = (&'static str, Vec<Case>)>) -> ExitCode {
+    if let Some(code) = crate::apart::serve() {
+        return code;
+    }
     let common = crate::all();
     let mut trials: Vec<_> = ADAPTERS
         .iter()
@@ -56,7 +59,8 @@ pub fn main(own: impl IntoIterator<Item = (&'static str, Vec<Case>)>) -> ExitCod
         let on = ADAPTERS.iter().find(|on| on.name == name).expect("an adapter's name");
         trials.extend(cases.iter().map(|case| case.on(*on)));
     }
-    let names = common.iter().map(|case| case.name.clone()).collect();
+    let names = common.iter().map(|case| case.name.clone());
+    let names = names.chain(crate::cases::requests::names()).collect();
     trials.push(Trial::test("every_declared_difference_names_a_case", move || {
         Differences::declared()
             .check_names(&names, |name| name.contains("::"))

@@ -13,6 +13,7 @@
 //! compared without case, and lines of headers without their order, unless a case tests these.
 
 pub mod adapters;
+mod apart;
 mod broken;
 mod case;
 mod cases;

@@ -13,6 +13,7 @@ use http::StatusCode;
 use parking_lot::{Mutex, MutexGuard};
 use tracing::Instrument;
 
+use super::bursts::Bursts;
 use super::caller::{Caller, Delivery, HandedOver, Subscription};
 use super::chain::Chain;
 use super::options::BusOptions;
@@ -56,6 +57,7 @@ struct BusState {
     options: BusOptions,
     closed: AtomicBool,
     refused: AtomicU64,
+    bursts: Bursts,
     waiting: AtomicUsize,
     requests: Arc<AtomicUsize>,
     /// Notified when no emitted event waits any more.
@@ -98,6 +100,7 @@ impl Bus {
             options,
             closed: AtomicBool::new(false),
             refused: AtomicU64::new(0),
+            bursts: Bursts::default(),
             waiting: AtomicUsize::new(0),
             requests: Arc::default(),
             drained: Event::new(),
@@ -241,9 +244,16 @@ impl Bus {
             let (chain, charge) = (Chain::default(), Charge::default());
             if let Err(failure) = self.push(registered, &chain, payload.clone(), None, charge) {
                 self.0.refused.fetch_add(1, Ordering::Relaxed);
-                tracing::error!(event = &*registered.name, "the event was not emitted: {failure}");
+                if self.0.bursts.begins("event-queue", &registered.name, &self.0.executor) {
+                    tracing::error!(event = &*registered.name, "the event was not emitted: {failure}");
+                }
             }
         }
+    }
+
+    /// See [`Bursts::log`].
+    pub(crate) fn log(&self, crash: &Crash) {
+        self.0.bursts.log(crash, &self.0.executor);
     }
 
     fn check_size(&self, payload: &Payload, of: impl FnOnce() -> String) -> Result<(), Failure> {

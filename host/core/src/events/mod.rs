@@ -1,5 +1,6 @@
 //! Events: their types, and the way of each to its listener.
 
+mod bursts;
 pub(crate) mod bus;
 pub(crate) mod caller;
 pub(crate) mod chain;

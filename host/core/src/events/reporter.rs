@@ -51,7 +51,7 @@ impl Bus {
             let cut = paragraph(&crash.message, MAX_CRASH_LINE).to_string();
             crash.message = cut;
         }
-        log(&crash);
+        self.log(&crash);
         self.announce::<ServerCrashed>(&crash);
     }
 
@@ -67,7 +67,7 @@ impl Bus {
             }
         }
         if chain.is_of_server() {
-            log(&crash);
+            self.log(&crash);
         } else {
             self.report(crash);
         }
@@ -85,17 +85,4 @@ impl Bus {
             Err(failure) => tracing::error!("`{SERVER_CHANNEL}:{event}` was not emitted: {failure}"),
         }
     }
-}
-
-fn log(crash: &Crash) {
-    tracing::error!(
-        kind = ?crash.kind,
-        adapter = crash.adapter,
-        module = crash.module,
-        route = crash.route,
-        request_id = crash.request_id,
-        limit = crash.limit,
-        "{}",
-        paragraph(&crash.message, MAX_CRASH_LINE)
-    );
 }

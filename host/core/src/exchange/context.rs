@@ -6,7 +6,6 @@ use std::time::{Instant, SystemTime};
 
 use bytes::Bytes;
 use http::header::HOST;
-use http::uri::Authority;
 use http::{HeaderMap, Method, Response, StatusCode, Version};
 use pointwork_events::{Event, IoEvent};
 use serde::de::DeserializeOwned;
@@ -64,7 +63,7 @@ impl Context {
         self.0.uri.query()
     }
 
-    /// The request's headers.
+    /// The request's headers. `Host` is the authority of the target, if that has one (RFC 9112, section 3.2.2).
     pub fn headers(&self) -> &HeaderMap {
         &self.0.headers
     }
@@ -82,8 +81,7 @@ impl Context {
     /// The authority that the client addressed: that of the target (`:authority` in HTTP/2), otherwise the header `Host`;
     /// `None` if it sent none (spec H9).
     pub fn authority(&self) -> Option<&str> {
-        let of_the_target = self.0.uri.authority().map(Authority::as_str);
-        of_the_target.or_else(|| self.0.headers.get(HOST)?.to_str().ok())
+        self.0.headers.get(HOST)?.to_str().ok()
     }
 
     /// The client as `address:port`, or `[address]:port` for IPv6: the peer, or what trusted proxies report, without a port if

@@ -231,7 +231,7 @@ impl Router {
         params: Params,
         arrived: Instant,
         id: RequestId,
-        parts: Parts,
+        mut parts: Parts,
         body: Body,
     ) -> Responding {
         let RouterState {
@@ -284,6 +284,7 @@ impl Router {
             access_log: options.access_log,
             _count: bus.count_request(),
         };
+        guard::settle_host(&mut parts);
         let exchange = Exchange::new(parts, body, arrival);
         let executor = self.shared.executor.clone();
         Responding::Handler(match missing {

@@ -59,28 +59,41 @@ impl Guest {
         if self.shares || self.context(context)?.body_mode() != BodyMode::Stream {
             return Ok(Ok(()));
         }
-        Ok(self.slot_of_call().await)
+        self.slot_of_call(context).await
     }
 
     /// A slot for a call that is about to wait for a client that reads. Calls that share an instance do not wait for it,
     /// which would hold up the others, and the writer keeps it.
     async fn slot_to_write(&mut self, context: &Resource<Context>) -> Result<Result<Option<StreamSlot>, Failure>> {
         if !self.shares {
-            return Ok(self.slot_of_call().await.map(|()| None));
+            return Ok(self.slot_of_call(context).await?.map(|()| None));
         }
         if self.context(context)?.body_mode() == BodyMode::Stream {
             // The call of the handler has one.
             return Ok(Ok(None));
         }
-        Ok(self.streams.try_take().map(Some).map_err(|_| self.streams.busy()))
+        match self.streams.try_take() {
+            Ok(slot) => Ok(Ok(Some(slot))),
+            Err(_) => Ok(Err(self.busy(context)?)),
+        }
     }
 
-    async fn slot_of_call(&mut self) -> Result<(), Failure> {
+    async fn slot_of_call(&mut self, context: &Resource<Context>) -> Result<Result<(), Failure>> {
         if self.slot.is_none() {
-            let slot = self.streams.take().await;
-            self.slot = Some(slot.map_err(|_| self.streams.busy())?);
+            if let Some(history) = &self.history {
+                history.streamed();
+            }
+            match self.streams.take().await {
+                Ok(slot) => self.slot = Some(slot),
+                Err(_) => return Ok(Err(self.busy(context)?)),
+            }
         }
-        Ok(())
+        Ok(Ok(()))
+    }
+
+    fn busy(&self, context: &Resource<Context>) -> Result<Failure> {
+        let caller = self.context(context)?.caller();
+        Ok(self.streams.busy(&self.module, caller))
     }
 }
 

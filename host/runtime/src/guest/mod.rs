@@ -29,6 +29,7 @@ use crate::guest::bindings::types;
 use crate::guest::limiter::{Exceeded, Limiter};
 use crate::guest::memory::{HostMemory, MAX_HANDLES};
 use crate::limits::ModuleLimits;
+use crate::scheduling::call_history::CallHistory;
 use crate::scheduling::meter::SLICE;
 use crate::scheduling::metrics::{Counted, Metrics};
 
@@ -68,8 +69,9 @@ pub(crate) struct Guest {
     call: CurrentCall,
     shares: bool,
     streams: Arc<Streams>,
-    /// The slot of the call, if the instance serves one at a time.
+    /// The slot of the call and its history, if the instance serves one at a time.
     slot: Option<StreamSlot>,
+    history: Option<Arc<CallHistory>>,
     tasks: Tasks,
     /// The time slices until a trap; `None` without one.
     slices: Option<u64>,
@@ -124,6 +126,7 @@ impl Guest {
             shares: settings.shares,
             streams: settings.streams.clone(),
             slot: None,
+            history: None,
             tasks: Tasks::default(),
             slices: settings.traps_at_cpu_limit.then_some(u64::MAX),
             cpu: limits.cpu,
@@ -147,14 +150,20 @@ impl Guest {
         }
     }
 
-    /// Takes over the slot of the call that the instance serves. Where calls share it, each keeps its own, which is returned.
+    /// Takes over the slot of the call that begins. Where calls share the instance, each keeps its own, which is returned.
     #[must_use]
-    pub(crate) fn keep_slot(&mut self, slot: Option<StreamSlot>) -> Option<StreamSlot> {
+    pub(crate) fn keep_slot(&mut self, slot: Option<StreamSlot>, history: &Arc<CallHistory>) -> Option<StreamSlot> {
         if self.shares {
             return slot;
         }
         self.slot = slot;
+        self.history = Some(history.clone());
         None
+    }
+
+    /// Gives the slot of the only call back, which has ended.
+    pub(crate) fn free_slot(&mut self) {
+        self.slot = None;
     }
 
     /// Counts a time slice that the guest used up.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use http::header::RETRY_AFTER;
 use http::{HeaderValue, StatusCode};
-use pointwork_core::{Executor, Failure, FailureCode, within};
+use pointwork_core::{Caller, Crash, CrashKind, Executor, Failure, FailureCode, within};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::limits::ModuleLimits;
@@ -97,10 +97,12 @@ impl Streams {
         )
     }
 
-    /// The failure for a guest that got no slot.
-    pub(crate) fn busy(&self) -> Failure {
+    /// The failure for a guest that got no slot, which is reported. A client may get its message.
+    pub(crate) fn busy(&self, module: &str, caller: &Caller) -> Failure {
+        let crash = Crash::new(CrashKind::Limit, self.refusal()).in_module(module);
+        caller.report(crash.at_limit("instances"));
         let status = StatusCode::SERVICE_UNAVAILABLE;
-        let failure = Failure::with_code(FailureCode::OVERLOADED, status, self.refusal());
+        let failure = Failure::with_code(FailureCode::OVERLOADED, status, "the server is busy");
         failure.header(RETRY_AFTER, HeaderValue::from_static("1"))
     }
 }

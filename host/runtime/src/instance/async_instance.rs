@@ -140,7 +140,7 @@ async fn run<C: Call>(
     let (started, _slot) = accessor.with(|mut access| {
         let guest = access.get();
         guest.begin_shared_call();
-        let slot = guest.keep_slot(slot);
+        let slot = guest.keep_slot(slot, call.history());
         let params = call.lower(guest)?;
         let started = export.start_call_concurrent(&mut access, params)?;
         access.get().task_started(started.task(), span);
@@ -151,7 +151,7 @@ async fn run<C: Call>(
     accessor.with(|mut access| {
         let guest = access.get();
         let in_flight = guest.task_ended(task);
-        drop(guest.keep_slot(None));
+        guest.free_slot();
         if guest.leaks(in_flight) && !state.leaks.swap(true, Ordering::Relaxed) {
             guest.log_leak();
         }

@@ -107,7 +107,7 @@ impl Call for Request {
     }
 
     fn streams(&self) -> bool {
-        self.context.body_mode() == BodyMode::Stream
+        self.context.body_mode() == BodyMode::Stream || self.history.streams()
     }
 
     fn caller(&self) -> &Caller {
@@ -154,7 +154,7 @@ impl Call for Event {
     }
 
     fn streams(&self) -> bool {
-        false
+        self.history.streams()
     }
 
     fn caller(&self) -> &Caller {

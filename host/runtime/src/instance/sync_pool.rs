@@ -160,11 +160,11 @@ impl SyncInstance {
     async fn call<C: Call>(&mut self, call: C, slot: Option<StreamSlot>) -> wasmtime::Result<C::Results> {
         let Self { store, exports, .. } = self;
         store.data_mut().begin_call(call.caller());
-        let _slot = store.data_mut().keep_slot(slot);
+        let _slot = store.data_mut().keep_slot(slot, call.history());
         store.set_epoch_deadline(1);
         let params = call.lower(store.data_mut())?;
         let results = C::export(exports).call_async(&mut *store, params).await;
-        drop(store.data_mut().keep_slot(None));
+        store.data_mut().free_slot();
         results
     }
 }

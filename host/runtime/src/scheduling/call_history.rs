@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -32,6 +32,7 @@ pub(crate) struct CallHistory {
     loops: AtomicU32,
     /// The number of ticks for which calls still count as crashing often.
     crashing: AtomicU32,
+    streams: AtomicBool,
 }
 
 /// Counts a looping call until it is dropped.
@@ -70,6 +71,17 @@ impl CallHistory {
     /// instance that serves no other call.
     pub(crate) fn crashes_often(&self) -> bool {
         self.crashing.load(Ordering::Relaxed) > 0
+    }
+
+    /// A call began to wait for its client.
+    pub(crate) fn streamed(&self) {
+        self.streams.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a call ever waited for its client. Such a call takes its slot before its instance: one that waited for a slot
+    /// in an instance would hold it.
+    pub(crate) fn streams(&self) -> bool {
+        self.streams.load(Ordering::Relaxed)
     }
 
     /// Called every [`TICK`]. Returns whether its calls began to crash often.

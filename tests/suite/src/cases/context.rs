@@ -18,6 +18,8 @@ cases![
     a_header_is_found_whatever_its_case: H9;
     a_header_that_is_not_utf_8_has_a_character_for_each_byte: H9;
     header_values_need_not_be_text: H9;
+    the_authority_of_the_target_is_the_host: H9;
+    the_authority_of_http_2_is_the_host: H9;
     the_body_arrives_whole: H9;
     a_chunked_body_arrives_whole: H9;
     the_body_can_be_taken_once: H9;
@@ -105,6 +107,45 @@ async fn a_header_that_is_not_utf_8_has_a_character_for_each_byte(stage: Stage) 
         let response = live.send(Request::new("GET", "/it").header("x-raw", sent)).await?;
         assert_eq!(response.text(), told);
     }
+    live.shutdown().await;
+    Ok(())
+}
+
+/// A guest that tells the authority, the header `Host`, and every line of `Host` among all headers.
+fn telling_the_host() -> AppSpec {
+    let program = Program::new()
+        .step(Step::Authority)
+        .say("|")
+        .header_of_request("host")
+        .say("|")
+        .step(Step::Headers);
+    AppSpec::new().load("m", at_root(|t| t.get("it", program)))
+}
+
+fn hosts(told: &str) -> Vec<&str> {
+    let mut parts = told.splitn(3, '|');
+    let mut hosts: Vec<_> = parts.by_ref().take(2).collect();
+    let lines = parts.next().unwrap_or_default().lines();
+    hosts.extend(lines.filter_map(|line| line.strip_prefix("host=")));
+    hosts
+}
+
+async fn the_authority_of_the_target_is_the_host(stage: Stage) -> Result<()> {
+    let live = stage.start(telling_the_host()).await?;
+    for (target, host) in [("/it", "a:8080"), ("http://A:8080/it", "A:8080")] {
+        let request = Request::new("GET", target).header("host", "a:8080");
+        let told = live.send(request).await?.text();
+        assert_eq!(hosts(&told), [host; 3], "{target}: {told}");
+    }
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn the_authority_of_http_2_is_the_host(stage: Stage) -> Result<()> {
+    let live = stage.start(telling_the_host()).await?;
+    let connection = live.connect_http2().await?;
+    let told = connection.send(Request::new("GET", "/it")).await?.text();
+    assert_eq!(hosts(&told), [live.address().to_string().as_str(); 3], "{told}");
     live.shutdown().await;
     Ok(())
 }

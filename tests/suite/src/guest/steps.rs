@@ -1,5 +1,7 @@
 //! The code of each step.
 
+use std::collections::HashMap;
+
 use super::ends;
 use super::layout::{Data, RESULT, Record, Span};
 use super::program::{Program, Step};
@@ -147,7 +149,10 @@ fn code(role: Role, step: &Step, data: &mut Data) -> String {
             format!("{throw} {}", sent(data))
         }
         Step::Stream(status, pieces) => {
-            let pieces: Vec<_> = pieces.iter().map(|piece| push(data.bytes(piece))).collect();
+            // Pieces that are equal have one place in memory.
+            let mut known = HashMap::new();
+            let mut place = |piece| known.entry(piece).or_insert_with(|| push(data.bytes(piece))).clone();
+            let pieces: Vec<String> = pieces.iter().map(&mut place).collect();
             stream(*status, &pieces, data)
         }
         Step::StreamText(status) => format!("{} (call $clear)", stream(*status, &[TEXT.to_owned()], data)),

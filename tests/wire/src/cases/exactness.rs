@@ -13,6 +13,7 @@ crate::cases! {
     the_target_arrives_as_it_was_sent: H9,
     a_fragment_is_cut_off_the_target: H9,
     the_authority_of_a_target_need_not_be_the_host: H9,
+    a_handler_sees_the_authority_of_the_target_as_the_host: H9,
     every_form_of_target_is_answered: A1,
     connect_opens_no_tunnel: A1,
     connect_is_a_request_like_any_other: D2 A4,
@@ -126,6 +127,31 @@ async fn a_fragment_is_cut_off_the_target(on: On) {
 
 async fn the_authority_of_a_target_need_not_be_the_host(on: On) {
     assert_seen(on, &[("http://other/seen/x", "/seen/x None")]).await;
+}
+
+/// A route that replies with the authority and every `Host` that its handler sees.
+pub(super) fn hosts() -> Route {
+    route("GET", "/hosts", async |context: Context| {
+        let hosts: Vec<_> = context.headers().get_all("host").iter().collect();
+        format!("{:?} {hosts:?}", context.authority())
+    })
+}
+
+async fn a_handler_sees_the_authority_of_the_target_as_the_host(on: On) {
+    let server = Server::and(on, hosts()).await;
+    for (target, seen) in [
+        ("/hosts", "a:8080"),
+        ("http://A:8080/hosts", "A:8080"),
+        ("http://a:8080/hosts", "a:8080"),
+        ("http://other/hosts", "other"),
+    ] {
+        let mut client = server.client().await;
+        client
+            .send(format!("GET {target} HTTP/1.1\r\nhost: a:8080\r\n\r\n"))
+            .await;
+        let expected = format!("Some(\"{seen}\") [\"{seen}\"]");
+        assert_eq!(client.reply().await.body, expected, "{target}");
+    }
 }
 
 async fn every_form_of_target_is_answered(on: On) {

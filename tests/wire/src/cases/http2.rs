@@ -9,6 +9,7 @@ use hyper::body::Incoming;
 use pointwork_core::{Body, Context, Failure, Protocols, ServerOptions};
 use tokio::sync::Barrier;
 
+use super::exactness::hosts;
 use crate::client::{Client, Http2};
 use crate::{On, Server, route, routes, within};
 
@@ -23,6 +24,7 @@ crate::cases! {
     a_method_of_every_frameworks_list_is_a_real_route: A5,
     a_method_of_no_frameworks_list_is_a_real_route: A5,
     a_handler_knows_its_client: A5 H9,
+    a_handler_sees_the_authority_as_the_host: A5 H9,
 }
 
 /// Options that allow only HTTP/2.
@@ -218,4 +220,18 @@ async fn a_handler_knows_its_client(on: On) {
     let probe = Http2Probe::connect(&server).await;
     let told = probe.text("GET", "/client", Body::empty()).await;
     assert_eq!(told, (StatusCode::OK, "http 127.0.0.1 a HTTP/2.0".to_owned()));
+}
+
+async fn a_handler_sees_the_authority_as_the_host(on: On) {
+    let server = Server::with(on, options(), vec![hosts()]).await;
+    let probe = Http2Probe::connect(&server).await;
+    let told = probe.text("GET", "/hosts", Body::empty()).await;
+    assert_eq!(told, (StatusCode::OK, "Some(\"a\") [\"a\"]".to_owned()));
+    let mut request = Request::get("http://a/hosts").body(Body::empty()).unwrap();
+    request
+        .headers_mut()
+        .insert("host", http::HeaderValue::from_static("A:80"));
+    let reply = probe.0.begin(request).await.unwrap().into_body();
+    let told = within("the body", reply.collect()).await.unwrap().to_bytes();
+    assert_eq!(told, "Some(\"a\") [\"a\"]");
 }

@@ -2,6 +2,7 @@
 
 mod closing;
 mod exactness;
+mod floods;
 mod framing;
 mod http2;
 mod http2_ends;
@@ -11,6 +12,7 @@ mod malformed;
 mod methods;
 mod paths;
 mod replies;
+pub(crate) mod requests;
 mod serving;
 mod smuggling;
 mod streams;
@@ -24,6 +26,7 @@ pub fn all() -> Vec<Case> {
     let files = [
         closing::all,
         exactness::all,
+        floods::all,
         framing::all,
         http2::all,
         http2_ends::all,
@@ -33,6 +36,7 @@ pub fn all() -> Vec<Case> {
         methods::all,
         paths::all,
         replies::all,
+        requests::all,
         serving::all,
         smuggling::all,
         streams::all,

@@ -23,6 +23,8 @@ crate::cases! {
     a_request_line_that_is_none_is_refused: A1,
     a_head_beyond_the_limits_is_refused: A1,
     a_body_that_breaks_its_framing_hides_no_request: A1,
+    a_lone_line_feed_in_a_trailer_hides_no_request: A1,
+    a_long_header_hides_no_second_framing: A1,
 }
 
 /// The request after each request. An answer to it means that the server took bytes of a refused request for another
@@ -295,4 +297,33 @@ async fn a_body_that_breaks_its_framing_hides_no_request(on: On) {
     ];
     let head = b"POST /it HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n".as_slice();
     are_refused(&server, &[400], &bodies.map(|body| [head, body].concat())).await;
+}
+
+/// A server that takes the line feed for the end of the trailers, and one that does not, see different requests: what one
+/// takes for a trailer is a head with two framings for the other.
+async fn a_lone_line_feed_in_a_trailer_hides_no_request(on: On) {
+    let (server, _) = counting(on).await;
+    let begin = "POST /it HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n0\r\n";
+    let hidden = "GET /hidden HTTP/1.1\r\nhost: a\r\ncontent-length: 500\r\n\r\n";
+    let two = "POST /two HTTP/1.1\r\nhost: a\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n";
+    let trailers = [
+        "x: y\n\r\n",
+        "x: y\r\nz: \n\r\n",
+        "\n\r\n",
+        "\n",
+        "x: y\n\n",
+        "x: y\r\n\n",
+    ];
+    let requests = trailers.map(|trailers| format!("{begin}{trailers}{hidden}{two}").into_bytes());
+    are_refused(&server, &[400], &requests).await;
+}
+
+/// The limit for heads is longer than what a server reads at once.
+async fn a_long_header_hides_no_second_framing(on: On) {
+    let options = ServerOptions::new().max_header_bytes(120 * 1024);
+    let long = "y".repeat(100_000);
+    let server = Server::with(on, options, crate::routes()).await;
+    let framing = "content-length: 5\r\ntransfer-encoding: chunked";
+    let request = format!("POST /body HTTP/1.1\r\nhost: a\r\nx: {long}\r\n{framing}\r\n\r\n0\r\n\r\n");
+    are_refused(&server, &[400], &[request.into_bytes()]).await;
 }

@@ -4,6 +4,7 @@
 //! their duplicates, the framing, and the bytes after the end. Every operation fails after [`PATIENCE`].
 
 mod error;
+mod frames;
 mod http1;
 mod http2;
 mod message;
@@ -13,6 +14,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 pub use error::ClientError;
+pub use frames::{Frame, Frames};
 pub use http1::Connection;
 pub use http2::Http2;
 pub use message::{Framing, Request, Response};
@@ -87,7 +89,15 @@ impl Client {
     /// # Errors
     /// If the connection is refused.
     pub async fn exchange(&self, bytes: &[u8]) -> Result<Transcript, ClientError> {
-        Transcript::record(self.address, bytes).await
+        Transcript::record(self.address, &[bytes]).await
+    }
+
+    /// The same in parts: each after the first is sent when the server has sent something, or nothing for a second.
+    ///
+    /// # Errors
+    /// If the connection is refused.
+    pub async fn exchange_parts(&self, parts: &[&[u8]]) -> Result<Transcript, ClientError> {
+        Transcript::record(self.address, parts).await
     }
 
     /// Sends a GET for a target.

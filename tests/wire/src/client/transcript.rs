@@ -4,12 +4,16 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use tokio::sync::Notify;
 
 use super::http1::{framing, parse_head};
 use super::{ClientError, Framing, Response};
 
 /// The time without a byte after which a connection counts as left open: 5 s.
 const SILENCE: Duration = Duration::from_secs(5);
+
+/// The time without a byte after which the next part of a request is sent.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// All bytes that a server sent on one connection.
 #[derive(Clone, Debug)]
@@ -65,17 +69,28 @@ impl Asked<'_> {
 }
 
 impl Transcript {
-    pub(super) async fn record(address: SocketAddr, request: &[u8]) -> Result<Self, ClientError> {
+    /// Sends the parts, each when the server has sent something since the part before, or nothing for a while.
+    pub(super) async fn record(address: SocketAddr, parts: &[&[u8]]) -> Result<Self, ClientError> {
         let mut stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
         let (mut read, mut write) = stream.split();
-        // A server need not read a refused request to its end, so a failure here is not an error.
-        let send = async { drop(write.write_all(request).await) };
+        let has_read = Notify::new();
+        let send = async {
+            for (nth, part) in parts.iter().enumerate() {
+                if nth > 0 {
+                    let _ = tokio::time::timeout(PAUSE, has_read.notified()).await;
+                }
+                // A server need not read a refused request to its end, so a failure here is not an error.
+                if write.write_all(part).await.is_err() {
+                    return;
+                }
+            }
+        };
         let receive = async {
             let mut bytes = Vec::new();
             loop {
                 match tokio::time::timeout(SILENCE, read.read_buf(&mut bytes)).await {
-                    Ok(Ok(1..)) => {}
+                    Ok(Ok(1..)) => has_read.notify_one(),
                     Ok(Ok(0) | Err(_)) => return (bytes, End::Closed),
                     Err(_) => return (bytes, End::Open),
                 }

@@ -25,7 +25,6 @@ fn http_1_1_needs_one_host() {
     let with = |target, headers| check(&head(Version::HTTP_11, target, headers));
     assert_eq!(with("/", &[("host", "shop.example:8080")]), Ok(()));
     assert_eq!(with("/", &[("host", "[::1]:80")]), Ok(()));
-    assert_eq!(with("/", &[("host", "")]), Ok(()));
     assert_eq!(with("/", &[]), Err(Refusal::NoHost));
     assert_eq!(with("/", &[("host", "a"), ("host", "b")]), Err(Refusal::SeveralHosts));
     assert_eq!(with("/", &[("host", "a"), ("host", "a")]), Err(Refusal::SeveralHosts));
@@ -38,9 +37,19 @@ fn http_1_1_needs_one_host() {
 #[test]
 fn an_authority_in_the_target_replaces_the_host() {
     let with = |headers| check(&head(Version::HTTP_11, "http://shop.example/a", headers));
-    assert_eq!(with(&[]), Ok(()));
+    assert_eq!(with(&[]), Err(Refusal::NoHost));
+    assert_eq!(with(&[("host", "a b")]), Err(Refusal::BadHost));
     assert_eq!(with(&[("host", "other.example")]), Ok(()));
     assert_eq!(check(&head(Version::HTTP_2, "https://shop.example/a", &[])), Ok(()));
+    assert_eq!(check(&head(Version::HTTP_10, "http://shop.example/a", &[])), Ok(()));
+    for version in [Version::HTTP_10, Version::HTTP_11, Version::HTTP_2] {
+        for headers in [&[][..], &[("host", "other.example")], &[("host", "shop.example")]] {
+            let mut head = head(version, "http://shop.example/a", headers);
+            settle_host(&mut head);
+            let hosts: Vec<_> = head.headers.get_all("host").iter().collect();
+            assert_eq!(hosts, ["shop.example"], "{version:?} {headers:?}");
+        }
+    }
 }
 
 #[test]
@@ -52,17 +61,114 @@ fn http_1_0_needs_no_host_but_takes_only_one() {
     );
 }
 
+/// The authority of `Host`, of an absolute target and of `:authority` has one grammar.
 #[test]
-fn a_malformed_host_is_refused() {
-    for host in [
-        "a b", "a/b", "user@a", "a?b", "a:b:c", "a#", "http://a", "a\tb", "[::1", "a:port", "a:+1", "a:65536",
+fn a_malformed_authority_is_refused_wherever_it_comes_from() {
+    for bad in [
+        "",
+        ":80",
+        "a b",
+        "a/b",
+        "user@a",
+        "user:word@a",
+        "@a",
+        "a?b",
+        "a:b:c",
+        "a#",
+        "http://a",
+        "a\tb",
+        "[::1",
+        "::1]",
+        "[::1]x",
+        "[]",
+        "[::g]",
+        "[1.2.3.4]",
+        "[fe80::1%25eth0]",
+        "[v1.a]",
+        "a:port",
+        "a:+1",
+        "a:-1",
+        "a:65536",
+        "a:99999999999",
+        "a:80 ",
         "[::1]:x",
+        "[::1]:65536",
+        "a%",
+        "a%4",
+        "a%20b",
+        "a\\b",
+        "a|b",
+    ] {
+        let host = check(&head(Version::HTTP_11, "/", &[("host", bad)]));
+        assert_eq!(host, Err(Refusal::BadHost), "{bad}");
+        // The type of the target refuses most of them by itself.
+        let Ok(target) = http::Uri::try_from(format!("http://{bad}/a")) else {
+            continue;
+        };
+        if target.path() != "/a" {
+            continue;
+        }
+        for version in [Version::HTTP_11, Version::HTTP_2] {
+            let mut head = head(version, "/", &[("host", "a")]);
+            head.uri = target.clone();
+            assert_eq!(check(&head), Err(Refusal::BadAuthority), "{bad}");
+        }
+    }
+}
+
+#[test]
+fn a_host_is_a_name_or_an_address_with_or_without_a_port() {
+    for good in [
+        "a",
+        "a.",
+        "A-b.example",
+        "a_b",
+        "192.0.2.1:8080",
+        "[::1]",
+        "[2001:db8::1]:443",
+        "[::ffff:192.0.2.1]:0",
+        "a:",
+        "a:0",
+        "a:65535",
+        "a:00080",
+        "~!$&'()*+,;=",
+    ] {
+        assert_eq!(check(&head(Version::HTTP_11, "/", &[("host", good)])), Ok(()), "{good}");
+        let target = format!("http://{good}/");
+        assert_eq!(
+            check(&head(Version::HTTP_2, &target, &[("host", good)])),
+            Ok(()),
+            "{good}"
+        );
+    }
+}
+
+#[test]
+fn the_scheme_of_a_target_begins_with_a_letter() {
+    for (target, verdict) in [
+        ("h2c://a/", Ok(())),
+        ("://a/", Err(Refusal::BadScheme)),
+        ("1http://a/", Err(Refusal::BadScheme)),
     ] {
         assert_eq!(
-            check(&head(Version::HTTP_11, "/", &[("host", host)])),
-            Err(Refusal::BadHost),
-            "{host}"
+            check(&head(Version::HTTP_11, target, &[("host", "a")])),
+            verdict,
+            "{target}"
         );
+    }
+}
+
+#[test]
+fn a_connect_to_an_authority_needs_a_port() {
+    let connect = |target| {
+        let mut head = head(Version::HTTP_11, target, &[("host", "a")]);
+        head.method = Method::CONNECT;
+        check(&head)
+    };
+    assert_eq!(connect("a:80"), Ok(()));
+    assert_eq!(connect("/a"), Ok(()));
+    for target in ["a", "a:"] {
+        assert_eq!(connect(target), Err(Refusal::BadAuthority), "{target}");
     }
 }
 
@@ -88,6 +194,18 @@ fn http_2_has_no_headers_of_the_connection() {
         assert_eq!(one(&[(name, "x")]), Ok(()), "{name}");
     }
     assert_eq!(two("http://a/", &[("te", "trailers")]), Ok(()));
+}
+
+#[test]
+fn http_2_has_no_blanks_around_a_value() {
+    for value in [" y", "y ", "\ty", "y\t", " "] {
+        assert_eq!(
+            two("http://a/", &[("x", value)]),
+            Err(Refusal::PaddedValue),
+            "{value:?}"
+        );
+    }
+    assert_eq!(two("http://a/", &[("x", "y z"), ("z", "")]), Ok(()));
 }
 
 #[test]

@@ -476,7 +476,8 @@ async fn an_instance_that_loses_handles_is_retired(stage: Stage) -> Result<()> {
     let lines = stage.logs().everywhere();
     let retired = |line: &&crate::logs::Line| line.text.contains("an instance was retired");
     let retired: Vec<_> = lines.iter().filter(retired).collect();
-    assert_eq!(retired.len(), 6, "three of each form: {retired:#?}");
+    // Another case may retire instances of a module of the same name at this time.
+    assert!(retired.len() >= 6, "three of each form: {retired:#?}");
     assert!(retired.iter().all(|line| line.text.contains(r#"module="shop""#)));
     Ok(())
 }

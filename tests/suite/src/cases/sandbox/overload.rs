@@ -4,18 +4,20 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use pointwork::ModuleLimits;
+use pointwork::{ModuleLimits, ModuleOptions};
 
 use super::limits::{limited, names};
 use super::{status, watch};
 use crate::case::{Live, Stage, cases};
 use crate::client::{Client, Request};
-use crate::guest::Program;
+use crate::guest::{Controller, Guest, Program};
 use crate::home::Home;
+use crate::subject::AppSpec;
 
 cases![
     host;
     a_call_too_many_in_the_queue_is_refused_at_once: A1, E1;
+    a_burst_of_refusals_is_one_line_and_their_number: E1;
     a_call_that_waits_too_long_for_an_instance_is_refused: A1, E1;
     who_waits_gets_the_instance_that_is_free_again: A1;
     clients_that_go_away_leave_nothing_behind: A1, H7 on all;
@@ -64,6 +66,37 @@ async fn a_call_too_many_in_the_queue_is_refused_at_once(stage: Stage) -> Result
         assert_eq!(status(&live)?.usage.refused, 1, "{form}");
         live.shutdown().await;
     }
+    Ok(())
+}
+
+async fn a_burst_of_refusals_is_one_line_and_their_number(stage: Stage) -> Result<()> {
+    let gate = watch::Gate::new();
+    // Cases run side by side, so the module has a name of its own.
+    let module = "burst-of-refusals";
+    let things = Controller::new("Things", "/").post("it", Program::new().call("app:gate"));
+    let limits = ModuleLimits::new().instances(1).queue(0);
+    let options = ModuleOptions::new().limits(limits);
+    let app = AppSpec::new().load_with(module, Guest::of(things).build(), options);
+    let live = stage.start(app.gate("gate", &gate)).await?;
+    let inside = ask(*live);
+    gate.arrived(1).await?;
+    for _ in 0..20 {
+        assert_eq!(live.call("POST", "/it").await?.status, 503);
+    }
+    let lines = || {
+        let lines = stage.logs().everywhere().into_iter().map(|line| line.text);
+        let of_burst = |line: &String| line.contains(module) && line.contains("limit=\"queue\"");
+        lines.filter(of_burst).collect::<Vec<_>>()
+    };
+    let counted = || -> u64 {
+        let more = |line: &String| line.split_once(" more were refused")?.0.parse::<u64>().ok();
+        lines().iter().map(|line| more(line).unwrap_or(1)).sum()
+    };
+    watch::eventually("each refusal is counted", || counted() == 20).await?;
+    gate.open();
+    inside.await??;
+    assert!(lines().len() < 10, "{:#?}", lines());
+    live.shutdown().await;
     Ok(())
 }
 

@@ -3,8 +3,10 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use pointwork::{ModuleLimits, ModuleOptions};
+use pointwork_core::{Body, Crash};
+use tokio::task::JoinSet;
 
 use super::limits::names;
 use super::{SHOP, status, watch};
@@ -18,7 +20,9 @@ use crate::subject::AppSpec;
 cases![
     host;
     slow_uploads_leave_an_instance_to_other_routes: H9 on all;
+    slow_bodies_of_one_http_2_connection_leave_an_instance_to_other_routes: H9;
     slow_readers_leave_an_instance_to_other_routes: H9 on all;
+    a_handler_that_gets_no_slot_for_its_reply_learns_of_it: H9;
     a_whole_body_takes_no_instance_until_it_is_there: H9 on all;
     the_only_instance_may_stream_both_ways: H9;
     the_slot_of_a_stream_is_free_when_its_client_is_gone: H9;
@@ -88,16 +92,42 @@ async fn slow_uploads_leave_an_instance_to_other_routes(stage: Stage) -> Result<
     Ok(())
 }
 
+async fn slow_bodies_of_one_http_2_connection_leave_an_instance_to_other_routes(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        let app = shop(form, Program::new().step(Step::Body), "stream", three_calls());
+        let live = stage.start(app).await?;
+        let connection = live.connect_http2().await?;
+        let mut writers = Vec::new();
+        let mut streams = JoinSet::new();
+        for _ in 0..100 {
+            let (mut writer, body) = Body::channel();
+            let request = http::Request::post(format!("http://{}/it", live.address())).body(body)?;
+            streams.spawn(connection.begin(request));
+            // The first byte is read when the stream is open.
+            writer.write("1").await?;
+            writers.push(writer);
+        }
+        // All but two are refused, while the two that have a slot wait for their clients.
+        for _ in 0..98 {
+            let refused = streams.join_next().await.context("two streams are open")???;
+            assert_eq!(refused.status(), 503, "{form}");
+        }
+        others_are_served(&live, form).await?;
+        in_flight(&live, 2).await?;
+        drop(writers);
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
 async fn slow_readers_leave_an_instance_to_other_routes(stage: Stage) -> Result<()> {
     // More than the buffers of both ends have room for.
     let pieces = vec!["x".repeat(64 * 1024); 128];
     for form in Home::MODULES {
-        let mut limits = three_calls();
-        limits.memory = 16 * 1024 * 1024;
         let program = Program::new()
             .step(Step::Stream(200, pieces.clone()))
             .step(Step::Finish);
-        let live = stage.start(shop(form, program, "none", limits)).await?;
+        let live = stage.start(shop(form, program, "none", three_calls())).await?;
         let mut slow = Vec::new();
         for _ in 0..2 {
             let mut connection = live.connect().await?;
@@ -110,7 +140,32 @@ async fn slow_readers_leave_an_instance_to_other_routes(stage: Stage) -> Result<
         in_flight(&live, 2).await?;
         others_are_served(&live, form).await?;
         let refused = live.call("POST", "/it").await?;
-        assert_eq!(refused.text(), "failed overloaded", "{form}: the guest learns of it");
+        assert!(refused.header("retry-after").is_some(), "{form}");
+        names(&live, &refused, 503, "instances").await?;
+        drop(slow);
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+/// The first reply in pieces of a handler. From then on its calls wait for a slot before they take an instance.
+async fn a_handler_that_gets_no_slot_for_its_reply_learns_of_it(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        let pieces = Program::new().step(Step::Stream(200, vec!["piece".to_owned()]));
+        let things = Controller::new("Things", "/")
+            .post("it", Program::new().step(Step::Body))
+            .takes("stream")
+            .get("pieces", pieces.step(Step::Finish));
+        let options = ModuleOptions::new().limits(three_calls());
+        let app = AppSpec::new().load_with(SHOP, form.form(Guest::of(things)).build(), options);
+        let live = stage.start(app).await?;
+        let slow = [begin_upload(&live, "/it").await?, begin_upload(&live, "/it").await?];
+        in_flight(&live, 2).await?;
+        assert_eq!(live.get("/pieces").await?.text(), "failed overloaded", "{form}");
+        let limit = |crash: &Crash| crash.limit.as_deref() == Some("instances");
+        live.crashes().expect("the limit is reported", limit).await?;
+        let refused = live.get("/pieces").await?;
+        assert_eq!(refused.status, 503, "{form}: without an instance");
         drop(slow);
         live.shutdown().await;
     }
@@ -236,8 +291,8 @@ async fn a_body_that_is_handed_over_takes_a_slot_where_it_is_read(stage: Stage) 
             break;
         }
     }
-    assert_eq!(text, "failed overloaded");
-    assert_eq!(live.get("/ok").await?.text(), "ok");
+    assert_ne!(text, "null12345", "both listeners read at a time");
+    assert_eq!(live.get("/ok").await?.text(), "nullok");
     slow.write(b"2345").await?;
     assert_eq!(slow.read_response("POST").await?.text(), "null12345");
     live.shutdown().await;

@@ -1,37 +1,46 @@
-//! Where the heads of HTTP/1 begin and end, so that a head with two framings can be refused.
+//! Where the heads and the bodies of HTTP/1 begin and end, so that a request with two readings can be refused.
 
 use memchr::memchr;
 
-/// Follows the bytes of a connection from head to head, and spoils a head that has `Content-Length` twice, or beside
-/// `Transfer-Encoding`: the seed of request smuggling (RFC 9112, sections 6.3 and 11.2).
+/// Follows the bytes of a connection from head to head, ahead of the server's parser, and spoils what that parser would
+/// settle without a trace, and a proxy may read in another way: the seed of request smuggling (RFC 9112, section 11.2).
 ///
-/// hyper settles such a head by itself before a service sees it; the crate's docs say how, and why it matters.
+/// - A head with `Content-Length` twice, or beside `Transfer-Encoding` (RFC 9112, section 6.3): a NUL, which no head may
+///   hold, takes the place of a byte at the end of the offending line.
+/// - A chunked body with a line feed alone behind a size, a chunk or a trailer, or with other bytes behind a chunk (RFC
+///   9112, section 7.1): a CR takes the place of the line feed, and NULs that of everything behind it, so that no parser
+///   finds an end of the body.
 ///
-/// To spoil is to replace the end of the offending line by a NUL, which no head may hold: hyper then answers 400 and closes
-/// the connection, as for any other malformed head.
+/// The parser then refuses the request as any other malformed one, and closes the connection.
 ///
-/// It parses only what leads to the next head, and leaves every other judgement to hyper. Where it cannot follow, hyper
-/// cannot either, and ends the connection.
-#[derive(Debug, Default)]
-pub(crate) struct Framing {
+/// It parses only what leads to the next head, and leaves every other judgement to the server. Where it cannot follow, no
+/// parser can, and each ends the connection. A line feed alone may end a line of a head (RFC 9112, section 2.2).
+#[derive(Debug)]
+pub struct Framing {
     position: Position,
     /// The beginning of a line whose end has not arrived.
     partial_line: Vec<u8>,
+    longest_line: usize,
+    strict: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Position {
     Head(Head),
-    /// In a body, or in a chunk, its line end included: the number of bytes that are left of it.
+    /// In a body or in a chunk: the number of bytes that are left of it.
     Data {
         left: u64,
         chunk: bool,
     },
+    /// The end of the line behind a chunk.
+    ChunkEnd,
     ChunkSize,
     /// Trailers, up to an empty line.
     Trailers,
     /// Bytes that are not HTTP/1.
     Lost,
+    /// Behind such a line of a chunked body.
+    Broken,
 }
 
 impl Default for Position {
@@ -48,27 +57,50 @@ struct Head {
     encoded: bool,
 }
 
-/// The longest line that is kept while its end is missing. hyper takes no longer one either, whatever its limit.
-const LONGEST_LINE: usize = 64 * 1024;
+/// The longest line that is followed under any limit; a longer one of a chunked body breaks the body.
+const LEAST_LONGEST_LINE: usize = 16 * 1024;
 
 impl Framing {
+    /// Before the first byte of a connection whose heads have at most that many bytes.
+    pub fn new(max_header_bytes: u32) -> Self {
+        Self {
+            position: Position::default(),
+            partial_line: Vec::new(),
+            longest_line: LEAST_LONGEST_LINE.max(usize::try_from(max_header_bytes).unwrap_or(usize::MAX)),
+            strict: false,
+        }
+    }
+
+    /// Also spoils a line of a head that ends in a line feed alone, or with a CR or a form feed before its end: for a parser
+    /// that takes these for a part of the line, and strips them.
+    #[must_use]
+    pub fn strict(self) -> Self {
+        Self { strict: true, ..self }
+    }
+
+    /// Whether a chunked body is broken, so that the connection brings nothing more that counts.
+    pub fn is_broken(&self) -> bool {
+        self.position == Position::Broken
+    }
+
     /// Takes the next bytes of the connection.
-    pub(crate) fn follow(&mut self, bytes: &mut [u8]) {
+    pub fn follow(&mut self, bytes: &mut [u8]) {
         let mut at = 0;
         while at < bytes.len() {
             let rest = &mut bytes[at..];
             at += match self.position {
                 Position::Lost => return,
+                Position::Broken => return rest.fill(0),
                 Position::Data { left, chunk } => {
                     let taken = usize::try_from(left).map_or(rest.len(), |left| left.min(rest.len()));
                     self.position = match left - taken as u64 {
-                        0 if chunk => Position::ChunkSize,
+                        0 if chunk => Position::ChunkEnd,
                         0 => Position::default(),
                         left => Position::Data { left, chunk },
                     };
                     taken
                 }
-                Position::Head(_) | Position::ChunkSize | Position::Trailers => self.line(rest),
+                Position::Head(_) | Position::ChunkEnd | Position::ChunkSize | Position::Trailers => self.line(rest),
             };
         }
     }
@@ -84,17 +116,30 @@ impl Framing {
             &self.partial_line
         };
         let Some(end) = end else {
-            if line.len() > LONGEST_LINE {
-                self.position = Position::Lost;
+            if line.len() > self.longest_line {
+                self.position = match self.position {
+                    Position::Head(_) => Position::Lost,
+                    // A parser may have no limit for trailers.
+                    _ => Position::Broken,
+                };
             }
             return bytes.len();
         };
-        let next = self.position.after_line(line.strip_suffix(b"\r").unwrap_or(line));
+        let next = match line.strip_suffix(b"\r") {
+            Some(line) if self.strict && line.ends_with(b"\r") | line.ends_with(b"\x0c") => None,
+            Some(line) => self.position.after_line(line),
+            None if self.strict && matches!(self.position, Position::Head(_)) => None,
+            None => self.position.after_half_line(line),
+        };
         self.partial_line.clear();
-        self.position = next.unwrap_or_else(|| {
-            bytes[end] = 0;
-            Position::Lost
-        });
+        self.position = next.unwrap_or(Position::Lost);
+        if next.is_none() {
+            // Where the last byte of the line is there, the line keeps its end, and the head too.
+            let last = bytes[..end].strip_suffix(b"\r").unwrap_or(&bytes[..end]).len();
+            bytes[last.checked_sub(1).unwrap_or(end)] = 0;
+        } else if self.is_broken() {
+            bytes[end] = b'\r';
+        }
         end + 1
     }
 }
@@ -105,17 +150,24 @@ impl Position {
         Some(match self {
             Self::Head(head) if line.is_empty() => head.end(),
             Self::Head(head) => Self::Head(head.line(line)?),
+            Self::ChunkEnd if line.is_empty() => Self::ChunkSize,
+            Self::ChunkEnd => Self::Broken,
             Self::ChunkSize => match chunk_size(line) {
                 None => Self::Lost,
                 Some(0) => Self::Trailers,
-                Some(size) => Self::Data {
-                    left: size.saturating_add(2),
-                    chunk: true,
-                },
+                Some(left) => Self::Data { left, chunk: true },
             },
             Self::Trailers if line.is_empty() => Self::default(),
             same => same,
         })
+    }
+
+    /// The same for a line that ends in a line feed alone.
+    fn after_half_line(self, line: &[u8]) -> Option<Self> {
+        match self {
+            Self::Head(_) => self.after_line(line),
+            _ => Some(Self::Broken),
+        }
     }
 }
 
@@ -128,7 +180,7 @@ impl Head {
             b'c' | b'C' => {
                 if let Some(value) = value_of(b"content-length", line) {
                     let fits = self.length.is_none() && !self.encoded;
-                    // hyper refuses a length that is not a number.
+                    // Every parser refuses a length that is not a number.
                     self.length = fits.then(|| decimal(value).unwrap_or(0));
                     self.length?;
                 }
