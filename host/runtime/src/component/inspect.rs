@@ -6,15 +6,19 @@ use pointwork_core::one_line;
 use serde::{Deserialize, Serialize};
 use wasmparser::Payload::{
     ComponentCanonicalSection, ComponentExportSection, ComponentImportSection, ComponentSection, ComponentTypeSection,
-    End, ModuleSection, Version,
+    CustomSection, End, ModuleSection, Version,
 };
 use wasmparser::{
-    BinaryReaderError, CanonicalFunction, CanonicalOption, ComponentType, Encoding, InstanceTypeDeclaration, Parser,
+    BinaryReaderError, CanonicalFunction, CanonicalOption, ComponentType, CustomSectionReader, Encoding,
+    InstanceTypeDeclaration, KnownCustom, Name, Parser,
 };
 
 use crate::{Capability, Error, ErrorKind, Grants};
 
 const PACKAGE: &str = "pointwork:module";
+
+/// The longest name of a function, in bytes. Each frame of a backtrace has a copy.
+const MAX_FUNCTION_NAME: usize = 64 * 1024;
 
 /// The versions of the contract that this host serves, oldest first, by major and minor number. A module of any patch
 /// version is served if this host has the functions that it imports.
@@ -83,7 +87,8 @@ pub struct Conformance {
 /// Reads the outline of a component. Compiles and runs nothing.
 ///
 /// # Errors
-/// [`NotAComponent`](ErrorKind::NotAComponent) if the bytes are something else, or malformed.
+/// [`NotAComponent`](ErrorKind::NotAComponent) if the bytes are something else, or malformed; [`Refused`](ErrorKind::Refused)
+/// if a function has a name of more than 64 KiB.
 pub fn inspect(bytes: &[u8]) -> Result<Inspection, Error> {
     if !bytes.starts_with(b"\0asm") {
         return Err(not_wasm(bytes));
@@ -137,10 +142,32 @@ pub fn inspect(bytes: &[u8]) -> Result<Inspection, Error> {
                     }
                 }
             }
+            CustomSection(section) => check_names(&section)?,
             _ => {}
         }
     }
     Ok(inspection)
+}
+
+/// Refuses functions with overlong names. The names are custom data: what cannot be read has no meaning.
+fn check_names(section: &CustomSectionReader<'_>) -> Result<(), Error> {
+    let KnownCustom::Name(names) = section.as_known() else {
+        return Ok(());
+    };
+    for names in names.into_iter().map_while(Result::ok) {
+        let Name::Function(functions) = names else { continue };
+        for function in functions.into_iter().map_while(Result::ok) {
+            let length = function.name.len();
+            if length > MAX_FUNCTION_NAME {
+                let message = format!(
+                    "the name of function {} has {length} bytes, expected at most {MAX_FUNCTION_NAME}",
+                    function.index
+                );
+                return Err(Error::new(ErrorKind::Refused, message));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The functions of the contract that wait, in their synchronous form.

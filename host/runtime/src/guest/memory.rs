@@ -107,7 +107,7 @@ impl HostMemory {
     /// Whether a guest was ended because it passed too much to the host in one call, or held too many handles.
     pub(crate) fn exceeded_by(&self, trap: &wasmtime::Error) -> Option<Exceeded> {
         // wasmtime has no type for most of these errors; cases of the behaviour suite hold the texts.
-        let text = format!("{trap:#}");
+        let text = trap.root_cause().to_string();
         if is_out_of_fuel(&text) {
             return Some(self.exceeded());
         }

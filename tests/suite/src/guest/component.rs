@@ -162,7 +162,12 @@ pub fn laden(component: &[u8], functions: usize, length: usize) -> Vec<u8> {
         text.push_str("local.get 0)");
     }
     text.push(')');
-    let module = wat::parse_str(text).unwrap_or_else(|error| panic!("the load does not build: {error}"));
+    with_module(component, &text)
+}
+
+/// The same component with another core module, as text, in it.
+pub fn with_module(component: &[u8], text: &str) -> Vec<u8> {
+    let module = wat::parse_str(text).unwrap_or_else(|error| panic!("the module does not build: {error}"));
     let mut laden = component.to_vec();
     // Section 1 of a component is a core module.
     laden.push(1);

@@ -12,7 +12,7 @@ use super::{SHOP, status, watch};
 use crate::case::{Live, Stage, cases};
 use crate::client::{Connection, Request};
 use crate::fixtures::Fixture;
-use crate::guest::{Channel, Controller, End, Flood, Guest, Program, Step};
+use crate::guest::{Channel, Controller, End, Flood, Guest, Program, Step, with_module};
 use crate::home::Home;
 use crate::subject::AppSpec;
 
@@ -573,5 +573,23 @@ async fn long_names_are_not_repeated_in_errors(stage: Stage) -> Result<()> {
         assert!(refusal.contains(word), "`{word}` is not in: {refusal:.1000}");
         assert!(refusal.len() < 20_000, "{word}: {} bytes", refusal.len());
     }
+    // The name of a function stands in each frame of a backtrace.
+    let named = |length| {
+        with_module(
+            &Guest::new().build(),
+            &format!("(module (func ${}))", "f".repeat(length)),
+        )
+    };
+    let refusal = stage
+        .refusal(AppSpec::new().load("suspect", named(64 * 1024 + 1)))
+        .await?;
+    for word in ["suspect", "the name of function 0 has 65537 bytes"] {
+        assert!(refusal.contains(word), "`{word}` is not in: {refusal:.1000}");
+    }
+    stage
+        .start(AppSpec::new().load("fits", named(64 * 1024)))
+        .await?
+        .shutdown()
+        .await;
     Ok(())
 }
