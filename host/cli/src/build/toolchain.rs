@@ -1,8 +1,9 @@
 //! Cargo, the compiler and its WebAssembly target.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::error::{Error, Result};
@@ -17,7 +18,14 @@ pub(super) const TARGETS: &str =
 ///
 /// `directory` is that of the package: a toolchain file there chooses the compiler.
 pub(super) fn ensure_target(directory: &Path, target: &str, terminal: &mut Terminal) -> Result<()> {
-    if is_installed(directory, target)? {
+    // rustup breaks off when two of it add a target, and a target that another adds at this moment looks complete.
+    let libraries = libraries(directory, target)?;
+    let toolchain = libraries
+        .ancestors()
+        .nth(2)
+        .and_then(|rustlib| File::open(rustlib).ok());
+    let _until_it_is_there = toolchain.as_ref().map(File::lock);
+    if has_entries(&libraries) {
         return Ok(());
     }
     terminal.note(format_args!(
@@ -50,8 +58,18 @@ pub(super) fn ensure_target(directory: &Path, target: &str, terminal: &mut Termi
     }
 }
 
-/// Whether the compiler has the libraries of the target. It prints their directory for missing targets, too.
+/// Whether the compiler has the libraries of the target.
 pub(crate) fn is_installed(directory: &Path, target: &str) -> Result<bool> {
+    Ok(has_entries(&libraries(directory, target)?))
+}
+
+/// A removed target leaves an empty directory behind.
+fn has_entries(libraries: &Path) -> bool {
+    std::fs::read_dir(libraries).is_ok_and(|mut entries| entries.next().is_some())
+}
+
+/// The directory with the libraries of the target. The compiler prints it for missing targets, too.
+fn libraries(directory: &Path, target: &str) -> Result<PathBuf> {
     let output = rustc()
         .args(["--print", "target-libdir", "--target", target])
         .current_dir(directory)
@@ -69,8 +87,7 @@ pub(crate) fn is_installed(directory: &Path, target: &str) -> Result<bool> {
         );
     }
     let libraries = String::from_utf8_lossy(&output.stdout);
-    // A removed target leaves an empty directory behind.
-    Ok(std::fs::read_dir(libraries.trim()).is_ok_and(|mut entries| entries.next().is_some()))
+    Ok(libraries.trim().into())
 }
 
 /// The compiler in `RUSTC`, otherwise the one in PATH.

@@ -628,4 +628,27 @@ hint: with rustup:            rustup target add wasm32-wasip2
         );
         assert!(text.contains("error: cargo could not build package `shop`"), "{text}");
     }
+
+    #[test]
+    fn two_builds_at_once_add_it_once() {
+        let folder = folder();
+        // Like rustup, it fails beside another one.
+        let make = format!(
+            "cd '{}' && echo added >> log; /bin/mkdir running || exit 1; /bin/sleep 1; /bin/mkdir -p libraries/std; \
+             /bin/rmdir running",
+            folder.path().display()
+        );
+        script(folder.path(), "bin/rustup", &make);
+        // Every file is written before any of the two begins.
+        let builds = [build(folder.path()), build(folder.path())];
+        let texts: Vec<_> = std::thread::scope(|scope| {
+            let running = builds.map(|build| scope.spawn(|| stderr(build, 1)));
+            running
+                .into_iter()
+                .map(|build| build.join().expect("it ends"))
+                .collect()
+        });
+        let log = std::fs::read_to_string(folder.path().join("log")).expect("it ran");
+        assert_eq!(log, "added\n", "{texts:#?}");
+    }
 }
