@@ -41,8 +41,13 @@ mod worker;
 /// Fuzz targets.
 #[cfg(fuzzing)]
 pub mod fuzz {
-    pub use crate::component::manifest::fuzz::manifest;
-    pub use crate::store::cache::fuzz::cache_entry;
+    pub fn manifest(input: &[u8]) {
+        crate::component::manifest::fuzz::manifest(input);
+    }
+
+    pub fn cache_entry(input: &[u8]) {
+        crate::store::cache::fuzz::cache_entry(input);
+    }
 }
 
 pub use app::builder::ModuleBuilder;

@@ -12,7 +12,7 @@ use crate::guest::bindings::types::Property;
 ///
 /// # Panics
 /// If a promise does not hold.
-pub fn manifest(input: &[u8]) {
+pub(crate) fn manifest(input: &[u8]) {
     let declared = read(&String::from_utf8_lossy(input));
     assert_eq!(first_difference(&declared, &declared), None);
     if let Err(message) = check("m", &declared) {

@@ -9,7 +9,7 @@ use super::*;
 ///
 /// # Panics
 /// If a promise does not hold.
-pub fn cache_entry(input: &[u8]) {
+pub(crate) fn cache_entry(input: &[u8]) {
     let newline = input.iter().position(|byte| *byte == b'\n').unwrap_or(input.len());
     let (component, change) = (&input[..newline], &input[(newline + 1).min(input.len())..]);
     let above = tempfile::tempdir().expect("a directory can be made");
