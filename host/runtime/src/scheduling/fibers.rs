@@ -199,7 +199,7 @@ mod tests {
             });
             assert!(said().is_empty() && on_fiber());
             poll_fn(|cx| {
-                assert_eq!(is_polled_again(cx.waker()), true);
+                assert!(is_polled_again(cx.waker()));
                 answer.get().map_or(Poll::Pending, |answer| Poll::Ready(*answer))
             })
             .await
