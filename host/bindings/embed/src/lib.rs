@@ -40,6 +40,7 @@
 mod body;
 mod channel;
 mod error;
+pub mod flat;
 mod fork;
 mod function;
 mod host;
