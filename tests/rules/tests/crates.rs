@@ -25,6 +25,7 @@ fn may_depend_on() -> BTreeMap<&'static str, &'static [&'static str]> {
         ("pointwork", &["pointwork-core", "pointwork-events"]),
         ("pointwork-admin", &["pointwork", "pointwork-core"]),
         ("pointwork-sqlite", &["pointwork-core"]),
+        ("pointwork-embed", &["pointwork", "pointwork-core", "pointwork-hyper"]),
         ("pointwork-server", ADAPTER),
         ("pointwork-axum", OVER_HYPER),
         ("pointwork-trillium", ADAPTER),

@@ -255,10 +255,10 @@ impl Host {
     pub fn handle(&self, request: Request<Body>, done: impl FnOnce(Ended) + Send + 'static) -> Result<Progress, Error> {
         let app = self.app()?;
         let reply = app.handle(request);
-        Ok(nested(|| {
+        nested(|| {
             let done = || -> Done { Box::new(done) };
             self.0.requests.drive(Box::pin(reply), done)
-        })?)
+        })
     }
 
     /// Answers a request in process on the calling thread, which waits; `None` if `waiting` gave up, which cancels the request.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::future::Either;
 use http::request::Parts;
 use http::{Request, Response};
 use pointwork::routing::Pattern;
@@ -81,8 +82,8 @@ impl Mount {
     pub fn handle(&self, request: Request<Body>, done: impl FnOnce(Ended) + Send + 'static) -> Result<Progress, Error> {
         self.host.app()?;
         nested(|| match self.respond(request) {
-            Ok(reply) => self.host.requests().drive(reply, || -> Done { Box::new(done) }),
-            Err(request) => Progress::NotOurs(request),
+            Either::Left(reply) => self.host.requests().drive(reply, || -> Done { Box::new(done) }),
+            Either::Right(request) => Progress::NotOurs(request),
         })
     }
 
@@ -94,8 +95,8 @@ impl Mount {
     pub fn handle_blocking(&self, request: Request<Body>, waiting: Waiting<'_>) -> Result<Option<Progress>, Error> {
         self.host.app()?;
         nested(|| match self.respond(request) {
-            Ok(reply) => wait(self.host.threads(), reply, waiting).map(Progress::Ready),
-            Err(request) => Some(Progress::NotOurs(request)),
+            Either::Left(reply) => wait(self.host.threads(), reply, waiting).map(Progress::Ready),
+            Either::Right(request) => Some(Progress::NotOurs(request)),
         })
     }
 
@@ -109,19 +110,19 @@ impl Mount {
     }
 
     /// The reply, or the request if it is not ours.
-    fn respond(&self, request: Request<Body>) -> Result<BoxFuture<'static, Response<Body>>, Request<Body>> {
+    fn respond(&self, request: Request<Body>) -> Either<BoxFuture<'static, Response<Body>>, Request<Body>> {
         match &self.place {
             Place::InFront => {
                 let (head, body) = request.into_parts();
                 let claim = self.state.claim(&head);
                 let request = Request::from_parts(head, body);
                 match claim {
-                    Some(claim) => Ok(Box::pin(claim.respond(request))),
-                    None => Err(request),
+                    Some(claim) => Either::Left(Box::pin(claim.respond(request))),
+                    None => Either::Right(request),
                 }
             }
-            Place::Below(_) if !self.state.covers(request.uri().path()) => Err(request),
-            Place::Everything | Place::Below(_) => Ok(Box::pin(self.state.respond(request))),
+            Place::Below(_) if !self.state.covers(request.uri().path()) => Either::Right(request),
+            Place::Everything | Place::Below(_) => Either::Left(Box::pin(self.state.respond(request))),
         }
     }
 }

@@ -19,6 +19,7 @@ pub(crate) fn is_own() -> bool {
 }
 
 /// Ends the test's process if the caller runs on a fiber: what another language's runtime would do.
+#[expect(clippy::print_stderr, reason = "the process ends without a report of the test")]
 pub(crate) fn check(place: &str) {
     if !is_own() {
         eprintln!("{place} runs on the stack of a fiber");
