@@ -4,6 +4,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -53,10 +54,11 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// The fewest allocations of ten requests: the first ones fill caches and make instances.
+/// The usual number of allocations of a request: the first ones fill caches and make instances, and one that a busy machine
+/// interrupts goes on on other threads, where its allocations are not counted.
 fn allocations(app: &App, path: &str, id: Option<&'static str>) -> Result<usize> {
-    let mut least = usize::MAX;
-    for _ in 0..10 {
+    let mut requests = BTreeMap::<usize, usize>::new();
+    for _ in 0..50 {
         let mut request = Request::get(path).header("host", "test").body(Body::empty())?;
         if let Some(id) = id {
             request
@@ -71,9 +73,10 @@ fn allocations(app: &App, path: &str, id: Option<&'static str>) -> Result<usize>
             drop(reply);
             count
         });
-        least = least.min(count);
+        *requests.entry(count).or_default() += 1;
     }
-    Ok(least)
+    let usual = requests.into_iter().max_by_key(|(_, requests)| *requests);
+    Ok(usual.map_or(0, |(count, _)| count))
 }
 
 /// An application with a handler and a module, which listens to `quiet:hear`.

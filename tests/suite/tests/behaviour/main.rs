@@ -11,6 +11,7 @@ mod judge;
 mod mounting;
 mod without_tokio;
 
+use std::cell::Cell;
 use std::future::Future;
 use std::path::Path;
 use std::process::ExitCode;
@@ -27,7 +28,18 @@ use pointwork_suite::fixtures::Fixtures;
 use pointwork_suite::subject::Subject;
 use pointwork_wire_tests::differences::Differences;
 
+thread_local! {
+    /// Whether the thread runs a case that is to fail: its panic is no news.
+    static IS_TO_FAIL: Cell<bool> = const { Cell::new(false) };
+}
+
 fn main() -> ExitCode {
+    let print = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if !IS_TO_FAIL.get() {
+            print(panic);
+        }
+    }));
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR"));
     if let Err(error) = keep_compiled(&directory.join("components")) {
         panic!("{error}: {:?}", std::error::Error::source(&error));
@@ -118,7 +130,10 @@ fn is_caught(broken: &'static Broken, adapter: OnAdapter, fixtures: Fixtures) ->
         told_as,
         ..
     } = *broken;
-    match run(cases::named(caught_by), subject, fixtures) {
+    IS_TO_FAIL.set(true);
+    let outcome = run(cases::named(caught_by), subject, fixtures);
+    IS_TO_FAIL.set(false);
+    match outcome {
         Ok(()) => Err(format!("`{caught_by}` passes on a subject that {name}").into()),
         Err(failure) if failure.contains(told_as) => Ok(()),
         Err(failure) => {

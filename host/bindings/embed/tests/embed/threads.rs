@@ -40,7 +40,8 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// The fewest allocations of a hundred requests, counting those that were answered on this thread.
+/// The usual number of allocations of a request: the first ones fill caches and make instances, and one that a busy machine
+/// interrupts goes on on other threads, where its allocations are not counted.
 fn allocations(host: &pointwork_embed::Host, path: &str) -> usize {
     let one = |_| {
         let mut request = request("GET", path, Body::empty());
@@ -49,10 +50,11 @@ fn allocations(host: &pointwork_embed::Host, path: &str) -> usize {
         let before = ALLOCATIONS.get();
         let progress = host.handle(request, |_| {}).unwrap();
         let count = ALLOCATIONS.get() - before;
-        // One that a busy machine interrupted goes on elsewhere.
         matches!(progress, Progress::Ready(_)).then_some(count)
     };
-    (0..100).filter_map(one).min().expect("one is answered at once")
+    let counts: Vec<_> = (0..50).filter_map(one).collect();
+    let times = |count: &&usize| counts.iter().filter(|other| other == count).count();
+    *counts.iter().max_by_key(times).expect("one is answered at once")
 }
 
 #[test]
