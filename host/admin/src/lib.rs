@@ -21,8 +21,8 @@
 //!
 //! | request | what it does | reply |
 //! |---|---|---|
-//! | `GET /modules` | lists the modules, in the order loaded | 200, an array of [`ModuleReport`] |
-//! | `GET /modules/{name}` | shows a module | 200, a [`ModuleReport`] |
+//! | `GET /modules` | lists the modules, in the order loaded | 200, an array of [`ModuleStatus`](pointwork::ModuleStatus) |
+//! | `GET /modules/{name}` | shows a module | 200, a [`ModuleStatus`](pointwork::ModuleStatus) |
 //! | `PUT /modules/{name}` | replaces the module by the component in the body, or adds it; the component that serves changes nothing | 200 or 201, a [`ChangeReport`] |
 //! | `DELETE /modules/{name}` | removes the module | 200, a [`ChangeReport`] |
 //! | `POST /modules/{name}/rollback` | returns to the previous version | 200, a [`ChangeReport`] |
@@ -88,6 +88,6 @@ pub use admin::Admin;
 pub use error::{Error, ErrorKind};
 pub use listener::Listener;
 pub use problem::ProblemReport;
-pub use report::{ChangeReport, ChannelReport, ModuleReport};
+pub use report::ChangeReport;
 pub use state::AdminOptions;
 pub use token::Token;

@@ -5,9 +5,10 @@ use axum::body::Body;
 use axum::extract::{FromRequestParts, Path, State};
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
+use pointwork::ModuleStatus;
 
 use crate::problem::Problem;
-use crate::report::{ChangeReport, ModuleReport};
+use crate::report::ChangeReport;
 use crate::state::{Shared, SharedState};
 use crate::upload;
 
@@ -33,14 +34,14 @@ impl FromRequestParts<Shared> for Name {
     }
 }
 
-pub(crate) async fn list(State(admin): State<Shared>) -> Json<Vec<ModuleReport>> {
-    Json(admin.app.statuses().into_iter().map(ModuleReport::from).collect())
+pub(crate) async fn list(State(admin): State<Shared>) -> Json<Vec<ModuleStatus>> {
+    Json(admin.app.statuses())
 }
 
-pub(crate) async fn show(State(admin): State<Shared>, Name(name): Name) -> Result<Json<ModuleReport>, Problem> {
+pub(crate) async fn show(State(admin): State<Shared>, Name(name): Name) -> Result<Json<ModuleStatus>, Problem> {
     let status = admin.app.statuses().into_iter().find(|status| status.info.name == name);
     status
-        .map(|status| Json(status.into()))
+        .map(Json)
         .ok_or_else(|| unknown(&admin, &name))
 }
 

@@ -8,8 +8,9 @@ use pointwork_core::http::uri::Authority;
 use crate::setters::setters;
 
 /// A part of WASI 0.2, which a module requests by importing its interfaces.
-#[derive(Clone, Copy, Debug, derive_more::Display, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, derive_more::Display, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[display(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Capability {
     /// `wasi:clocks`: the time of day and a monotonic clock.

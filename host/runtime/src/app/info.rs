@@ -1,9 +1,12 @@
 //! The declarations of a module, as the application lists them.
 
+use serde::Serialize;
+
 use crate::guest::bindings::{manifest, types};
 
 /// A controller of a module.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct ControllerInfo {
     /// Its name in the source.
@@ -28,7 +31,8 @@ impl ControllerInfo {
 }
 
 /// A handler of a controller.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct HandlerInfo {
     /// Its name in the source.
@@ -56,7 +60,8 @@ impl HandlerInfo {
 }
 
 /// A channel of a module.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct ChannelInfo {
     /// Its name.
@@ -82,7 +87,8 @@ impl ChannelInfo {
 }
 
 /// A listener of a channel.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct ListenerInfo {
     /// Its name in the source.

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use pointwork_core::routing::{DeclaredRoute, MethodFilter};
 use pointwork_core::{BodyMode, Bus, Origin, Route, RouteRecord, Subscription};
+use serde::Serialize;
 
 use crate::app::info::{ChannelInfo, ControllerInfo, pairs};
 use crate::component::engine::Engines;
@@ -20,7 +21,8 @@ use crate::store::KeptRoute;
 use crate::{Capability, Error, ErrorKind, ModuleOptions, OrError};
 
 /// A loaded module, as the application lists it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct ModuleInfo {
     /// The name under which it was loaded.
@@ -52,6 +54,7 @@ pub struct ModuleInfo {
     /// Its open metadata: names with values, in its order.
     pub metadata: Vec<(String, String)>,
     /// The capabilities that it imports, beyond the contract.
+    #[serde(rename = "asks")]
     pub capabilities: Vec<Capability>,
     /// The capabilities that it is granted, one text each; see [`Grants::describe`](crate::Grants::describe).
     pub granted: Vec<String>,

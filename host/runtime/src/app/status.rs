@@ -9,11 +9,14 @@ use crate::app::module::Module;
 use crate::app::state::AppState;
 use crate::{ModuleInfo, ModuleState, StateDirectory, Usage};
 
-/// The status of a module.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The status of a module. As JSON it is one object, with the fields of [`ModuleInfo`] among its own, in kebab case; the
+/// capabilities are `asks`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct ModuleStatus {
     /// The current version.
+    #[serde(flatten)]
     pub info: ModuleInfo,
     /// Whether it serves.
     pub state: ModuleState,
