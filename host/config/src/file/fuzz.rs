@@ -3,13 +3,13 @@
 
 use std::path::Path;
 
-use super::{Config, Exit};
+use super::{Config, ErrorKind};
 
 /// A configuration: an error is one line with the place, and stands within the file.
 ///
 /// # Panics
 /// If a promise does not hold.
-pub(crate) fn configuration(input: &[u8]) {
+pub fn configuration(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     let file = Path::new("shop/pointwork.toml");
     let error = match Config::parse(&text, file) {
@@ -29,7 +29,7 @@ pub(crate) fn configuration(input: &[u8]) {
         }
         Err(error) => error,
     };
-    assert_eq!(error.exit(), Exit::Config);
+    assert_eq!(error.kind(), ErrorKind::Invalid);
     let message = error.to_string();
     assert!(!message.contains(char::is_control), "{message:?}");
     let (problem, place) = message
