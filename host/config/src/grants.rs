@@ -164,7 +164,9 @@ mod tests {
         let expected = Grants::new()
             .clocks()
             .output()
-            .environment([("A", "a"), ("B", "pointwork-config")].map(|(name, value)| (name.to_owned(), value.to_owned())))
+            .environment(
+                [("A", "a"), ("B", "pointwork-config")].map(|(name, value)| (name.to_owned(), value.to_owned())),
+            )
             .directories([Directory::new(
                 folder.path().join("."),
                 "/here",

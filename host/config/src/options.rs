@@ -154,7 +154,10 @@ mod tests {
             (Some(Isolation::Exclusive), Duration::from_secs(2))
         );
         assert_eq!((a.breaker.crashes, a.trial.crashes), (7, 9));
-        assert_eq!((a.drain, a.breaker), (config.any_module_options().drain, config.any_module_options().breaker));
+        assert_eq!(
+            (a.drain, a.breaker),
+            (config.any_module_options().drain, config.any_module_options().breaker)
+        );
         let b = config.module_options(&config.modules[1]);
         assert_eq!((b.isolation, b.drain), (Some(Isolation::Fresh), Duration::from_secs(1)));
         assert_eq!((b.breaker.crashes, b.breaker.pause), (0, Duration::from_secs(3)));

@@ -49,7 +49,10 @@ impl Channels {
     /// # Errors
     ///
     /// An event has a listener already. Those that were bound before stay.
-    #[cfg_attr(not(feature = "sqlite"), expect(unused_variables, reason = "no driver needs the threads"))]
+    #[cfg_attr(
+        not(feature = "sqlite"),
+        expect(unused_variables, reason = "no driver needs the threads")
+    )]
     pub fn bind(&self, app: &App, runtime: &Handle) -> Result<(), pointwork::Error> {
         for (name, driver) in &self.0 {
             match driver {

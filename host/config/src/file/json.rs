@@ -37,7 +37,12 @@ fn value(key: &str, json: Json) -> Result<Value, Problem> {
             (None, number) => Value::Float(number.unwrap_or(f64::INFINITY)),
         },
         Json::String(text) => Value::String(text),
-        Json::Array(values) => Value::Array(values.into_iter().map(|json| value(key, json)).collect::<Result<_, _>>()?),
+        Json::Array(values) => Value::Array(
+            values
+                .into_iter()
+                .map(|json| value(key, json))
+                .collect::<Result<_, _>>()?,
+        ),
         Json::Object(entries) => Value::Table(table(entries)?),
     })
 }

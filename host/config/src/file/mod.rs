@@ -24,8 +24,6 @@ use pointwork::Isolation;
 use serde::Deserialize;
 
 pub use self::adapter::Adapter;
-#[cfg(feature = "sqlite")]
-pub(crate) use self::sqlite::SqliteChannel;
 pub(crate) use self::channels::{Driver, ResponseChannel};
 pub(crate) use self::grant::{Access, Directory, Grant, Variable};
 pub use self::hosts::Listen;
@@ -33,6 +31,8 @@ pub(crate) use self::limits::LimitValues;
 pub use self::operation::{Admin, AdminAddress, Cache};
 use self::problem::Problem;
 pub(crate) use self::source::Source;
+#[cfg(feature = "sqlite")]
+pub(crate) use self::sqlite::SqliteChannel;
 pub use self::values::Prefix;
 use self::values::{Digest, Health, Network};
 use crate::error::{Error, ErrorKind, Result};

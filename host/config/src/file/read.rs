@@ -65,7 +65,9 @@ pub(super) fn settings_of_module(text: &str) -> Result<Module, Problem> {
 /// The table within the text that was made of a program's settings.
 fn settings(text: &str) -> Result<(Range<usize>, DeTable<'_>), Problem> {
     let mut root = DeTable::parse(text)?.into_inner();
-    let settings = root.remove(json::ROOT).unwrap_or_else(|| Spanned::new(0..0, DeValue::Table(DeTable::new())));
+    let settings = root
+        .remove(json::ROOT)
+        .unwrap_or_else(|| Spanned::new(0..0, DeValue::Table(DeTable::new())));
     table::of(json::ROOT, settings)
 }
 

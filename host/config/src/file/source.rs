@@ -91,7 +91,9 @@ fn key_path(text: &str, offset: usize) -> String {
     while let Some(at) = value {
         value = match at.get_ref() {
             DeValue::Table(table) => {
-                let entry = table.iter().find(|(key, value)| holds(key, offset) || holds(value, offset));
+                let entry = table
+                    .iter()
+                    .find(|(key, value)| holds(key, offset) || holds(value, offset));
                 entry.map(|(key, value)| {
                     push_key(&mut path, key.get_ref());
                     value

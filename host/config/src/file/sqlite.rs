@@ -73,4 +73,3 @@ pub(super) fn read(table: ValueDeserializer<'_>, base: &Path) -> Result<SqliteCh
     }
     Ok(SqliteChannel { options, spans })
 }
-

@@ -143,7 +143,10 @@ fn every_key_is_read() {
         .query_one("product:one", "SELECT 2")
         .execute("product:add", "DELETE FROM products");
     assert_eq!(db.options, options);
-    assert_eq!(config.source.place(&db.spans["product:all"]), "shop/pointwork.toml:40:17");
+    assert_eq!(
+        config.source.place(&db.spans["product:all"]),
+        "shop/pointwork.toml:40:17"
+    );
     let send = ResponseChannel {
         on: BTreeMap::from([("send".to_owned(), 200)]),
     };

@@ -59,7 +59,10 @@ fn every_capability_is_read() {
         ],
         "relative to the file, and without a slash at the end"
     );
-    assert_eq!(config.source.place(&directories[0].host.span()), "shop/pointwork.toml:9:33");
+    assert_eq!(
+        config.source.place(&directories[0].host.span()),
+        "shop/pointwork.toml:9:33"
+    );
 
     let texts = |list: Option<Vec<Spanned<String>>>| list.map(|list| list.iter().map(ToString::to_string).collect());
     let sockets: Option<Vec<_>> = texts(grant.sockets);
