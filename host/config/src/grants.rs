@@ -23,7 +23,6 @@ pub enum Missing {
 /// The temporary directories in place of missing ones, see [`Missing::StandIn`]. Dropping them removes them: keep them for as
 /// long as the module has instances.
 #[derive(Debug)]
-#[must_use = "dropping them removes the directories"]
 pub struct StandIns(#[allow(dead_code, reason = "it is there to be dropped")] Vec<TempDir>);
 
 impl Config {

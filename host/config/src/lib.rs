@@ -8,7 +8,8 @@
 //! use pointwork_config::Config;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let config = Config::from_json(r#"{ "prefix": "/api", "limits": { "memory": "64MiB", "queue-wait": "1s" } }"#)?;
+//! let settings = r#"{ "prefix": "/api", "limits": { "memory": "64MiB" }, "cache": { "enabled": false } }"#;
+//! let config = Config::from_json(settings)?;
 //! let mut options = config.app_options();
 //! options.cache = config.open_cache()?;
 //! options.state = config.open_state()?;
@@ -114,7 +115,8 @@
 //! # Rules
 //!
 //! Keys are in kebab case. Paths are relative to the file. Times are written `30s` or `1m 30s`, sizes `2MiB` (2,097,152
-//! bytes) or `2MB` (2,000,000 bytes). An unknown key is an error. Every error names file, line and column.
+//! bytes) or `2MB` (2,000,000 bytes). An unknown key is an error. Every error names file, line and column; in the
+//! settings of a program, whose paths are relative to the current directory, it names the key.
 
 mod channels;
 mod error;
@@ -127,7 +129,9 @@ pub mod suggest;
 /// Fuzz targets.
 #[cfg(fuzzing)]
 pub mod fuzz {
-    pub use crate::file::fuzz::configuration;
+    pub fn configuration(input: &[u8]) {
+        crate::file::fuzz::configuration(input);
+    }
 }
 
 pub use self::channels::Channels;

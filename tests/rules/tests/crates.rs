@@ -25,6 +25,7 @@ fn may_depend_on() -> BTreeMap<&'static str, &'static [&'static str]> {
         ("pointwork", &["pointwork-core", "pointwork-events"]),
         ("pointwork-admin", &["pointwork", "pointwork-core"]),
         ("pointwork-sqlite", &["pointwork-core"]),
+        ("pointwork-config", &["pointwork", "pointwork-core", "pointwork-sqlite"]),
         ("pointwork-server", ADAPTER),
         ("pointwork-axum", OVER_HYPER),
         ("pointwork-trillium", ADAPTER),
@@ -36,6 +37,7 @@ fn may_depend_on() -> BTreeMap<&'static str, &'static [&'static str]> {
             &[
                 "pointwork",
                 "pointwork-admin",
+                "pointwork-config",
                 "pointwork-core",
                 "pointwork-events",
                 "pointwork-axum",
@@ -43,7 +45,6 @@ fn may_depend_on() -> BTreeMap<&'static str, &'static [&'static str]> {
                 "pointwork-actix",
                 "pointwork-salvo",
                 "pointwork-hyper",
-                "pointwork-sqlite",
             ],
         ),
     ])
@@ -97,6 +98,18 @@ const OUT_OF_REACH: &[(&str, &[&str], &str)] = &[
         "pointwork-sqlite",
         &["wasmtime", "hyper", "axum", "actix-web", "salvo_core", "trillium"],
         "a driver knows the seam of the core only",
+    ),
+    (
+        "pointwork-config",
+        &[
+            "pointwork-server",
+            "clap",
+            "axum",
+            "actix-web",
+            "salvo_core",
+            "trillium",
+        ],
+        "programs that embed an application read their settings by it",
     ),
     (
         "pointwork-server",

@@ -23,7 +23,7 @@ struct OtherLimits {
 }
 
 /// The keys of an application that a program may set; the others of the file are the command's.
-const OF_THE_APPLICATION: &[&str] = &[
+pub(super) const OF_THE_APPLICATION: &[&str] = &[
     "prefix",
     "trailing-slash",
     "access-log",

@@ -5,6 +5,7 @@ use pointwork_sqlite::SqliteOptions;
 use super::*;
 
 mod grant;
+mod json;
 mod limits;
 mod module;
 mod operation;
@@ -161,10 +162,10 @@ fn reference_in_the_documentation_is_a_configuration() {
         .flat_map(|line| [line.strip_prefix(' ').unwrap_or(line), "\n"])
         .collect();
     let reference = documentation
-        .split("```")
+        .split("```toml")
         .nth(1)
-        .and_then(|block| block.strip_prefix("toml"));
-    let config = parse(reference.expect("it begins with an example")).expect("all of it is known");
+        .and_then(|rest| rest.split("```").next());
+    let config = parse(reference.expect("it has an example of the file")).expect("all of it is known");
     assert_eq!(config.modules.len(), 2);
     assert!(config.modules[1].grant.clocks, "the table belongs to the second");
 }

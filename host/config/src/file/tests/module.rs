@@ -45,7 +45,6 @@ fn settings_of_a_module_are_read() {
          [module.breaker]\ncrashes = 5\npause = \"1s\"\n[module.trial]\ncalls = 10\ncrashes = 0",
     );
     let config = parse(&text).expect("all of it is known");
-    let app = config.app_options();
     let module = config.module_options(&config.modules[0]);
     let limits = module.limits.expect("it has limits of its own");
     assert_eq!(
