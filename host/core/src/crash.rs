@@ -125,7 +125,7 @@ impl Crash {
 }
 
 /// The text of a panic, if it has one.
-pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
+pub fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("no message")

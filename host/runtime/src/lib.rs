@@ -65,6 +65,7 @@ use error::OrError;
 pub use error::{Error, ErrorKind};
 pub use grants::{Access, Capability, Directory, Grants};
 pub use limits::{Breaker, CompileOptions, Isolation, ModuleLimits, ModuleOptions, Trial};
+pub use scheduling::fibers::{is_polled_again, off_fiber, on_fiber};
 pub use scheduling::status::{ModuleState, Usage};
 pub use store::{CacheDirectory, StateDirectory, Version};
 pub use worker::Worker;

@@ -38,6 +38,8 @@ pub(crate) struct Session {
     server: Option<Server>,
     /// The program of the repository that the document showed last, if it is one.
     program: Option<String>,
+    /// Where its commands build.
+    target: PathBuf,
     /// Keeps another run of the test out of the folder.
     _lock: File,
 }
@@ -86,6 +88,7 @@ impl Session {
             folder,
             server: None,
             program: None,
+            target: target_of(page),
             _lock: lock,
         }
     }
@@ -159,10 +162,7 @@ impl Session {
                 "PATH",
                 format!("{}:{path}", program.parent().expect("a folder").display()),
             )
-            .env(
-                "CARGO_TARGET_DIR",
-                Path::new(env!("CARGO_TARGET_TMPDIR")).join("guests"),
-            )
+            .env("CARGO_TARGET_DIR", &self.target)
             .env("XDG_CACHE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"))
             .env("CURL_HOME", &self.folder)
             .stdin(Stdio::null())
@@ -210,13 +210,16 @@ impl Session {
         Ok(())
     }
 
-    /// Waits until the new output of the server is the expected one.
+    /// Waits until the new output of the server is the expected one, without the lines of its log: a thread of its own
+    /// writes these, before or behind the others.
     pub(crate) fn prints(&mut self, expected: &str) -> Result<(), String> {
         let until = Instant::now() + PATIENCE;
         loop {
             let server = self.server.as_mut().ok_or("no server runs")?;
             let all = server.text();
-            let compared = compare(&all[server.compared..].replace(&server.address, ADDRESS), expected);
+            let new = all[server.compared..].replace(&server.address, ADDRESS);
+            let printed = new.split_inclusive('\n').filter(|line| !is_log_line(line));
+            let compared = compare(&printed.collect::<String>(), expected);
             if compared.is_ok() {
                 server.compared = all.len();
             }
@@ -348,6 +351,23 @@ impl Drop for Server {
             std::thread::sleep(Duration::from_millis(20));
         }
     }
+}
+
+/// Whether a line begins with the time of day, as those of the log do.
+fn is_log_line(line: &str) -> bool {
+    let is_time = |word: &str| word.ends_with('Z') && word.contains('T') && word.starts_with("20");
+    line.split(' ').next().is_some_and(is_time)
+}
+
+/// The folder that a document's commands build in: one for all, except where they make a project, whose component has the
+/// name of another document's.
+fn target_of(page: &str) -> PathBuf {
+    let text = fs::read_to_string(root().join(page)).expect("readable");
+    let makes_a_project = text
+        .lines()
+        .any(|line| line.trim_start_matches("$ ").starts_with("pointwork new"));
+    let own = makes_a_project.then(|| format!("-{}", page.replace(['/', '.'], "-")));
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("guests{}", own.unwrap_or_default()))
 }
 
 /// Compares an output with the one of a document, where `…` stands for anything and a digest for any other.

@@ -1,5 +1,6 @@
 //! Reading the bodies of requests: whole, or piece by piece.
 
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll, ready};
@@ -7,7 +8,6 @@ use std::task::{Context as TaskContext, Poll, ready};
 use bytes::Bytes;
 use http::StatusCode;
 use http_body::Body as HttpBody;
-use http_body_util::BodyExt;
 
 use super::body::{Body, BodyError};
 use crate::events::caller::Caller;
@@ -149,9 +149,17 @@ impl BodyReader {
     /// # Cancel safety
     /// Cancel safe: a piece that was not returned comes with the next call.
     pub async fn read(&mut self, max: usize) -> Result<Option<Bytes>, Failure> {
+        poll_fn(|cx| self.poll_read(cx, max)).await
+    }
+
+    /// As [`read`](Self::read), for a caller that polls by itself.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn poll_read(&mut self, cx: &mut TaskContext<'_>, max: usize) -> Poll<Result<Option<Bytes>, Failure>> {
         while self.rest.is_empty() {
-            let Some(frame) = self.body.frame().await else {
-                return Ok(None);
+            let Some(frame) = ready!(Pin::new(&mut self.body).poll_frame(cx)) else {
+                return Poll::Ready(Ok(None));
             };
             let frame = frame.map_err(|error| self.failed(&error))?;
             if let Ok(data) = frame.into_data() {
@@ -159,7 +167,7 @@ impl BodyReader {
             }
         }
         let length = self.rest.len().min(max.max(1));
-        Ok(Some(self.rest.split_to(length)))
+        Poll::Ready(Ok(Some(self.rest.split_to(length))))
     }
 
     /// Reads to the end, within the limit of what may be held in memory.

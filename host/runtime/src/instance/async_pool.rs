@@ -17,6 +17,7 @@ use crate::component::module_pre::ModulePre;
 use crate::guest::spans::TaskSpan;
 use crate::guest::streams::StreamSlot;
 use crate::scheduling::call_history::CallHistory;
+use crate::scheduling::fibers::GuestWork;
 use crate::scheduling::meter::{Metered, run_to_end};
 use crate::scheduling::metrics::Counted;
 use crate::scheduling::threads::{Priority, Threads};
@@ -239,7 +240,7 @@ impl AsyncPool {
     fn start(&self, history: Arc<CallHistory>) -> Arc<AsyncInstance> {
         let (sender, queue) = mpsc::unbounded_channel();
         let state = Arc::<InstanceState>::default();
-        let driving = Box::pin(drive(self.pre.clone(), state.clone(), queue));
+        let driving = GuestWork::new(drive(self.pre.clone(), state.clone(), queue));
         let metered = Metered::new(driving, Duration::ZERO, self.pre.settings.limits.cpu, history).per_burst();
         let (pre, threads) = (self.pre.clone(), self.threads.clone());
         let (ending, vacancies) = (state.clone(), self.vacancies.clone());

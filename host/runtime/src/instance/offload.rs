@@ -1,17 +1,18 @@
 //! Moves a guest that takes long off the server's threads.
 
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use pointwork_core::BoxFuture;
 use tracing::{Instrument, Span};
 
 use super::call::Call;
 use super::crashes::{cpu_exceeded, drained, panicked};
 use crate::component::module_pre::ModulePre;
 use crate::scheduling::call_history::CallHistory;
+use crate::scheduling::fibers::GuestWork;
 use crate::scheduling::meter::{Metered, SLICE, run_to_end, take_slice_used};
 use crate::scheduling::threads::Threads;
 
@@ -20,7 +21,7 @@ use crate::scheduling::threads::Threads;
 ///
 /// It ends with the call, when the call has used up its processor time, or when its version's time to drain is over.
 pub(crate) async fn offload<C: Call>(
-    work: BoxFuture<'static, C::Output>,
+    work: GuestWork<C::Output>,
     history: Arc<CallHistory>,
     pre: Arc<ModulePre>,
     threads: Arc<Threads>,
@@ -33,7 +34,7 @@ pub(crate) async fn offload<C: Call>(
 }
 
 async fn run<C: Call>(
-    mut work: BoxFuture<'static, C::Output>,
+    mut work: GuestWork<C::Output>,
     history: &Arc<CallHistory>,
     pre: &ModulePre,
     threads: &Threads,
@@ -47,7 +48,7 @@ async fn run<C: Call>(
         // WASI waits with timers and sockets of tokio; the server's thread may have none.
         let _entered = pre.settings.uses_wasi.then(|| threads.enter());
         take_slice_used();
-        let polled = work.as_mut().poll(cx);
+        let polled = Pin::new(&mut work).poll(cx);
         if polled.is_pending() && take_slice_used() {
             used = SLICE;
             return Poll::Ready(None);
@@ -57,7 +58,7 @@ async fn run<C: Call>(
     if let Some(output) = here.await {
         return output;
     }
-    let there = Box::pin(work.instrument(Span::current()));
+    let there = GuestWork::new(work.instrument(Span::current()));
     let metered = Metered::new(there, used, pre.settings.limits.cpu, history.clone());
     match run_to_end(metered, threads).await {
         Ok(Some(output)) => output,

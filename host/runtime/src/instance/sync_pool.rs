@@ -15,6 +15,7 @@ use super::reentrancy::{Idle, InstancePool};
 use crate::component::module_pre::ModulePre;
 use crate::guest::Guest;
 use crate::guest::streams::StreamSlot;
+use crate::scheduling::fibers::GuestWork;
 use crate::scheduling::metrics::Counted;
 use crate::scheduling::threads::Threads;
 
@@ -54,7 +55,7 @@ impl SyncPool {
     pub(crate) fn run<C: Call>(self: Arc<Self>, call: C, counted: Counted) -> BoxFuture<'static, C::Output> {
         let (pre, threads) = (self.pre.clone(), self.threads.clone());
         let history = call.history().clone();
-        let work = Box::pin(async move {
+        let work = GuestWork::new(async move {
             let _counted = counted;
             self.serve(call).await
         });

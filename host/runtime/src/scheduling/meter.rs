@@ -8,10 +8,10 @@ use std::task::{Context as TaskContext, Poll};
 use std::time::Duration;
 
 use cpu_time::ThreadTime;
-use pointwork_core::BoxFuture;
 use tokio::task::{AbortHandle, JoinError};
 
 use crate::scheduling::call_history::{CallHistory, LoopingCall};
+use crate::scheduling::fibers::GuestWork;
 use crate::scheduling::threads::{Priority, Threads};
 
 /// A time slice: a guest that runs for so long is interrupted, to yield or to be ended.
@@ -33,6 +33,11 @@ pub(crate) fn slice_used() {
     SLICE_USED.set(true);
 }
 
+/// Whether a guest on this thread used up its slice since [`take_slice_used`] was called last.
+pub(crate) fn is_slice_used() -> bool {
+    SLICE_USED.get()
+}
+
 /// Whether a guest on this thread used up its slice since the last call of this function.
 pub(crate) fn take_slice_used() -> bool {
     SLICE_USED.replace(false)
@@ -40,7 +45,7 @@ pub(crate) fn take_slice_used() -> bool {
 
 /// A future of guest code, with a meter.
 pub(crate) struct Metered<T> {
-    work: BoxFuture<'static, T>,
+    work: GuestWork<T>,
     limit: Duration,
     used: Duration,
     /// Whether a pause sets the meter to zero.
@@ -62,7 +67,7 @@ enum Progress<T> {
 
 impl<T> Metered<T> {
     /// A call that has used so much already. All of its time counts.
-    pub(crate) fn new(work: BoxFuture<'static, T>, used: Duration, limit: Duration, history: Arc<CallHistory>) -> Self {
+    pub(crate) fn new(work: GuestWork<T>, used: Duration, limit: Duration, history: Arc<CallHistory>) -> Self {
         let mut metered = Self {
             work,
             limit,
@@ -144,7 +149,7 @@ impl<T> Future for MeteredRun<T> {
         take_slice_used();
         // Reading the thread's clock is a system call, which a short burst does without.
         let begun = (!metered.resets || metered.priority == Priority::Low).then(ThreadTime::now);
-        let polled = metered.work.as_mut().poll(cx);
+        let polled = Pin::new(&mut metered.work).poll(cx);
         let slice_used = take_slice_used();
         if let Poll::Ready(output) = polled {
             return Poll::Ready(Progress::Done(output));

@@ -21,6 +21,7 @@ use crate::Grants;
 use crate::guest::Guest;
 use crate::guest::bindings::manifest;
 use crate::guest::memory::is_out_of_fuel;
+use crate::scheduling::fibers::GuestWork;
 use crate::scheduling::meter::{Metered, SLICE, run_to_end};
 use crate::scheduling::threads::Threads;
 use crate::{Error, ErrorKind, OrError};
@@ -67,7 +68,7 @@ impl Manifest {
         let limit = pre.settings.limits.probe;
         let version = pre.clone();
         // A component that loops while its declarations are read must not hold up those that serve.
-        let reading = Box::pin(async move { tokio::time::timeout(limit, describe(&version)).await });
+        let reading = GuestWork::new(async move { tokio::time::timeout(limit, describe(&version)).await });
         let failed = |message: &str| Error::new(ErrorKind::Probe, message.to_owned());
         let (declared, again) = match run_to_end(Metered::new(reading, SLICE, limit, Arc::default()), threads).await {
             Ok(Some(Ok(Ok(both)))) => both,

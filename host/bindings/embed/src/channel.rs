@@ -1,0 +1,90 @@
+//! Channels whose listeners are functions of the host's language.
+
+use std::time::Instant;
+
+use pointwork::{Caller, Context, Crash, CrashKind, Delivery, Failure, Listener, Payload};
+use pointwork_core::BoxFuture;
+use tokio::runtime::Handle;
+
+use crate::function::Function;
+
+/// An event for a function of the host's language.
+#[derive(Debug)]
+pub struct EventCall {
+    delivery: Delivery,
+    /// The payload as it came.
+    pub payload: Payload,
+}
+
+impl EventCall {
+    /// The event's name within its channel.
+    pub fn event(&self) -> &str {
+        self.delivery.event()
+    }
+
+    /// The id of the request that led to the event; `None` outside of one.
+    pub fn request_id(&self) -> Option<String> {
+        self.delivery.request_id().map(ToString::to_string)
+    }
+
+    /// When nobody waits for the answer any more; `None` if that is open.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.delivery.deadline()
+    }
+
+    /// The request that was handed over with the event, once; whoever has it replies (spec H6).
+    pub fn take_request(&mut self) -> Option<Context> {
+        self.delivery.take_context()
+    }
+
+    /// Calls and emits further events in the chain of this one.
+    pub fn caller(&self) -> &Caller {
+        self.delivery.caller()
+    }
+}
+
+/// The reason why a function of the host's language has no value.
+#[derive(Clone, Debug)]
+pub enum Fault {
+    /// It failed on purpose: the caller, or the client, gets the status, the message and the details.
+    Failed(Failure),
+    /// It threw an exception: the text, with its place, goes to the log and to `server:crashed`; the caller and the client
+    /// learn only that something crashed (spec E1).
+    Threw(String),
+}
+
+impl Fault {
+    /// The crash of a function that threw, or that never answered.
+    pub(crate) fn crash(threw: Option<String>) -> Crash {
+        let text =
+            threw.unwrap_or_else(|| "the function was dropped without an answer, expected one answer".to_owned());
+        Crash::new(CrashKind::Panic, text)
+    }
+}
+
+/// A listener: its answer is the value for the caller.
+pub type ChannelFunction = Function<EventCall, Result<Payload, Fault>>;
+
+pub(crate) fn listener(function: ChannelFunction, threads: &Handle) -> impl Listener {
+    let threads = threads.clone();
+    FunctionListener { function, threads }
+}
+
+struct FunctionListener {
+    function: ChannelFunction,
+    threads: Handle,
+}
+
+impl Listener for FunctionListener {
+    fn deliver(&self, delivery: Delivery, payload: Payload) -> BoxFuture<'static, Result<Payload, Failure>> {
+        let calling = self.function.call(EventCall { delivery, payload }, &self.threads);
+        Box::pin(async move {
+            match calling.await {
+                Some(Ok(payload)) => Ok(payload),
+                Some(Err(Fault::Failed(failure))) => Err(failure),
+                Some(Err(Fault::Threw(text))) => Err(Failure::of_crash(Fault::crash(Some(text)))),
+                None => Err(Failure::of_crash(Fault::crash(None))),
+            }
+        })
+    }
+}

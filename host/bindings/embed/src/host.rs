@@ -1,0 +1,420 @@
+//! An application within a program of another language, with the threads that it needs.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use std::{process, thread};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use parking_lot::Mutex;
+use pointwork::{App, AppOptions, Body, ModuleOptions};
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::sync::watch;
+
+use crate::body::{Pieces, Source, body_of};
+use crate::error::{Error, ErrorKind};
+use crate::mount::{Mount, Place};
+use crate::request::{Done, Ended, Progress, Requests};
+use crate::server::{Server, ServerOptions};
+use crate::waiting::{Waiting, wait};
+use crate::{ChannelFunction, RouteFunction, RouteOptions, fork};
+
+/// The time that requests which were cut have to end.
+const CUT_TIME: Duration = Duration::from_secs(1);
+
+/// How many requests may be answered within one another on one thread: a function that answers a request by another
+/// request to the same application, which calls the same function. Each takes some of the thread's stack.
+const MOST_NESTED: usize = 8;
+
+/// An application with the threads that it needs: the core of every binding.
+///
+/// All of its functions may be called from any thread, and from within functions of the host's language. Cheap to clone; all
+/// clones are one application. When the last one is dropped without [`close`](Self::close), what is in flight is cut.
+#[derive(Clone, Debug)]
+pub struct Host(Arc<Inner>);
+
+#[derive(derive_more::Debug)]
+#[debug("Inner({app:?})")]
+struct Inner {
+    app: App,
+    threads: Handle,
+    runtime: Mutex<Option<Runtime>>,
+    requests: Arc<Requests>,
+    servers: Mutex<Vec<Server>>,
+    is_closing: AtomicBool,
+    closed: watch::Sender<bool>,
+    /// The process that it runs in.
+    process: u32,
+}
+
+/// The threads of a [`Host`].
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Threads {
+    /// The number of threads that serve connections and finish requests; `None` for one for each processor.
+    pub workers: Option<usize>,
+    /// The number of functions that run in threads of their own at a time ([`Runs::Blocking`](crate::Runs::Blocking)); `None`
+    /// for 64. Further calls wait.
+    pub blocking: Option<usize>,
+}
+
+impl Host {
+    /// An application of a program, with these options.
+    ///
+    /// # Errors
+    /// [`Engine`](pointwork::ErrorKind::Engine) if the threads do not start.
+    pub fn start(options: AppOptions, threads: &Threads) -> Result<Self, Error> {
+        fork::watch();
+        let mut builder = Builder::new_multi_thread();
+        builder.enable_all().thread_name("pointwork-host");
+        builder.max_blocking_threads(threads.blocking.unwrap_or(64).max(1));
+        if let Some(workers) = threads.workers {
+            builder.worker_threads(workers.max(1));
+        }
+        let runtime = builder.build().map_err(|error| {
+            Error::new(ErrorKind::Engine, "the application's threads do not start").with_source(error)
+        })?;
+        let app = App::with_options(options)?;
+        let threads = runtime.handle().clone();
+        Ok(Self(Arc::new(Inner {
+            app,
+            requests: Requests::new(&threads),
+            threads,
+            runtime: Mutex::new(Some(runtime)),
+            servers: Mutex::default(),
+            is_closing: AtomicBool::new(false),
+            closed: watch::Sender::new(false),
+            process: process::id(),
+        })))
+    }
+
+    /// The application.
+    ///
+    /// # Errors
+    /// [`Forked`](ErrorKind::Forked): a child of a fork has none of the application's threads.
+    pub fn app(&self) -> Result<&App, Error> {
+        if fork::happened() && process::id() != self.0.process {
+            let message = "this process was forked from the one that started the application, expected an application of its own: \
+                           start it behind the fork";
+            return Err(Error::new(ErrorKind::Forked, message));
+        }
+        Ok(&self.0.app)
+    }
+
+    pub(crate) fn threads(&self) -> &Handle {
+        &self.0.threads
+    }
+
+    pub(crate) fn requests(&self) -> &Arc<Requests> {
+        &self.0.requests
+    }
+
+    /// Runs an operation of the application on its threads: loading a module, closing. `done` gets the result exactly once; it is
+    /// called where no guest is on the stack.
+    ///
+    /// # Errors
+    /// [`Forked`](ErrorKind::Forked). `done` gets [`Closed`](ErrorKind::Closed) if the application ends before the operation.
+    pub fn run<T: Send + 'static>(
+        &self,
+        operation: impl Future<Output = Result<T, Error>> + Send + 'static,
+        done: impl FnOnce(Result<T, Error>) + Send + 'static,
+    ) -> Result<(), Error> {
+        self.app()?;
+        let done = Once(Some(Box::new(done)));
+        self.0.threads.spawn(async move {
+            let result = operation.await;
+            done.call(result);
+        });
+        Ok(())
+    }
+
+    /// Runs an operation of the application to its end on the calling thread, which waits; `None` if `waiting` gave up, which
+    /// cancels the operation.
+    ///
+    /// # Errors
+    /// Those of the operation; [`Forked`](ErrorKind::Forked).
+    pub fn wait<T>(
+        &self,
+        operation: impl Future<Output = Result<T, Error>>,
+        waiting: Waiting<'_>,
+    ) -> Result<Option<T>, Error> {
+        self.app()?;
+        wait(&self.0.threads, operation, waiting).transpose()
+    }
+
+    /// Loads a module; the operation is its information.
+    ///
+    /// # Errors
+    /// As [`pointwork::ModuleBuilder::load`].
+    pub fn load(
+        &self,
+        name: &str,
+        component: Component,
+        options: ModuleOptions,
+    ) -> impl Future<Output = Result<pointwork::ModuleInfo, Error>> + Send + use<> {
+        let module = component.of(self.0.app.module(name).options(options));
+        async move { Ok(module.load().await?) }
+    }
+
+    /// Swaps the component of a module for another; the operation is the published change. Without options the module keeps its
+    /// own.
+    ///
+    /// # Errors
+    /// As [`pointwork::ModuleBuilder::swap`].
+    pub fn swap(
+        &self,
+        name: &str,
+        component: Component,
+        options: Option<ModuleOptions>,
+    ) -> impl Future<Output = Result<pointwork::Change, Error>> + Send + use<> {
+        let module = component.of(self.0.app.module(name));
+        async move {
+            let module = match options {
+                Some(options) => module.options(options),
+                None => module,
+            };
+            Ok(module.swap().await?)
+        }
+    }
+
+    /// Makes the version before the last swap current again.
+    ///
+    /// # Errors
+    /// As [`App::roll_back`].
+    pub fn roll_back(&self, name: &str) -> impl Future<Output = Result<pointwork::Change, Error>> + Send + use<> {
+        let (app, name) = (self.0.app.clone(), name.to_owned());
+        async move { Ok(app.roll_back(&name).await?) }
+    }
+
+    /// Removes a module.
+    ///
+    /// # Errors
+    /// As [`App::remove`].
+    pub fn remove(&self, name: &str) -> impl Future<Output = Result<pointwork::Change, Error>> + Send + use<> {
+        let (app, name) = (self.0.app.clone(), name.to_owned());
+        async move { Ok(app.remove(&name).await?) }
+    }
+
+    /// Binds a function to an event of a channel of the host (spec C1). The channel `server` is for the events of the server
+    /// itself, such as `crashed` and `swapped`.
+    ///
+    /// # Errors
+    /// As [`pointwork::Channel::on_raw`]; [`Forked`](ErrorKind::Forked).
+    pub fn listen(&self, channel: &str, event: &str, function: ChannelFunction) -> Result<(), Error> {
+        let listener = crate::channel::listener(function, self.threads());
+        self.app()?.channel(channel).on_raw(event, listener)?;
+        Ok(())
+    }
+
+    /// Registers a function for a route, for one method or for all (spec M1, M2).
+    ///
+    /// # Errors
+    /// As [`App::register_route`]; [`Forked`](ErrorKind::Forked).
+    pub fn route(
+        &self,
+        method: Option<&str>,
+        path: &str,
+        options: RouteOptions,
+        function: RouteFunction,
+    ) -> Result<(), Error> {
+        let handler = crate::route::FunctionHandler::new(function, options, self.threads());
+        let app = self.app()?;
+        match method {
+            Some(method) => app.register_route(method, path, handler)?,
+            None => app.all(path, handler)?,
+        };
+        Ok(())
+    }
+
+    /// Mounts the application in a server of the host's language; `name` is that server's, for logs and crashes.
+    ///
+    /// # Errors
+    /// As [`App::connect_to`]; [`Forked`](ErrorKind::Forked).
+    pub fn mount(&self, name: &'static str, place: Place) -> Result<Mount, Error> {
+        Mount::connect(self.clone(), name, place)
+    }
+
+    /// The body of a reply, for a reader in the host's language.
+    pub fn pieces(&self, body: Body) -> Pieces {
+        Pieces::of_reply(body, self.threads())
+    }
+
+    /// A body that a function of the host's language writes piece by piece, for a request or a reply. `length` is its
+    /// number of bytes, if that is known.
+    pub fn body(&self, source: Source, length: Option<u64>) -> Body {
+        body_of(source, length, self.threads())
+    }
+
+    /// Answers a request in process, without any mount, as [`App::handle`] does. It is polled on the calling thread first; if it has
+    /// to wait, `done` gets its end.
+    ///
+    /// # Errors
+    /// [`Forked`](ErrorKind::Forked).
+    pub fn handle(&self, request: Request<Body>, done: impl FnOnce(Ended) + Send + 'static) -> Result<Progress, Error> {
+        let app = self.app()?;
+        let reply = app.handle(request);
+        Ok(nested(|| {
+            let done = || -> Done { Box::new(done) };
+            self.0.requests.drive(Box::pin(reply), done)
+        })?)
+    }
+
+    /// Answers a request in process on the calling thread, which waits; `None` if `waiting` gave up, which cancels the request.
+    ///
+    /// # Errors
+    /// [`Forked`](ErrorKind::Forked).
+    pub fn handle_blocking(
+        &self,
+        request: Request<Body>,
+        waiting: Waiting<'_>,
+    ) -> Result<Option<Response<Body>>, Error> {
+        let reply = self.app()?.handle(request);
+        nested(|| wait(&self.0.threads, reply, waiting))
+    }
+
+    /// Serves the application by the server that is built in (HTTP/1.1 and HTTP/2 on one port), at an address such as
+    /// `127.0.0.1:8080`; port 0 is a free one.
+    ///
+    /// # Errors
+    /// The address cannot be listened on; the application refuses another adapter.
+    pub fn serve(
+        &self,
+        address: &str,
+        options: ServerOptions,
+    ) -> impl Future<Output = Result<Server, Error>> + Send + use<> {
+        let (host, address) = (self.clone(), address.to_owned());
+        async move {
+            let server = Server::start(&host, &address, options).await?;
+            let mut servers = host.0.servers.lock();
+            servers.retain(|server| !server.has_stopped());
+            servers.push(server.clone());
+            Ok(server)
+        }
+    }
+
+    /// Ends the application: its servers accept no more, requests and events in flight end within the option `drain`, the
+    /// rest is cancelled, every function that waits for an end gets it, and all threads end, none of them waited for by the
+    /// caller. A second call completes with the first.
+    pub fn close(&self) -> impl Future<Output = ()> + Send + use<> {
+        let (host, mut closed) = (self.clone(), self.0.closed.subscribe());
+        if !host.0.is_closing.swap(true, Ordering::Relaxed) {
+            let ending = host.clone();
+            let spawned = thread::Builder::new()
+                .name("pointwork-end".to_owned())
+                .spawn(move || ending.end());
+            if let Err(error) = spawned {
+                tracing::error!("the thread that ends the application does not start: {error}");
+                host.0.closed.send_replace(true);
+            }
+        }
+        async move {
+            let _ = closed.wait_for(|closed| *closed).await;
+            drop(host);
+        }
+    }
+
+    /// Ends everything. Blocks.
+    fn end(&self) {
+        let inner = &self.0;
+        let servers = std::mem::take(&mut *inner.servers.lock());
+        servers.iter().for_each(Server::stop);
+        wait(&inner.threads, inner.app.close(), Waiting::forever());
+        for server in servers {
+            wait(&inner.threads, server.stopped(), Waiting::forever());
+        }
+        // Their handlers were cut, and most have their reply by now.
+        let until = Instant::now() + CUT_TIME;
+        while inner.requests.count() > 0 && Instant::now() < until {
+            thread::sleep(Duration::from_millis(1));
+        }
+        inner.requests.cancel_all();
+        while inner.requests.count() > 0 && Instant::now() < until + CUT_TIME {
+            thread::sleep(Duration::from_millis(1));
+        }
+        let runtime = inner.runtime.lock().take();
+        if let Some(runtime) = runtime {
+            runtime.shutdown_timeout(CUT_TIME);
+        }
+        inner.closed.send_replace(true);
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.get_mut().take() {
+            // The last holder may be dropped on one of these threads.
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// A component of a module.
+#[derive(Clone, Debug)]
+pub enum Component {
+    /// Its bytes.
+    Bytes(Bytes),
+    /// Its file.
+    File(std::path::PathBuf),
+}
+
+impl Component {
+    fn of(self, module: pointwork::ModuleBuilder) -> pointwork::ModuleBuilder {
+        match self {
+            Self::Bytes(bytes) => module.bytes(bytes),
+            Self::File(path) => module.file(path),
+        }
+    }
+}
+
+thread_local! {
+    static NESTED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+/// Answers a request on the stack of the thread, unless too many are there already.
+///
+/// # Errors
+/// [`Nested`](ErrorKind::Nested).
+pub(crate) fn nested<T>(answer: impl FnOnce() -> T) -> Result<T, Error> {
+    struct Left(usize);
+
+    impl Drop for Left {
+        fn drop(&mut self) {
+            NESTED.set(self.0);
+        }
+    }
+
+    let depth = NESTED.get();
+    if depth == MOST_NESTED {
+        let message = format!(
+            "a request is answered within {MOST_NESTED} others on one thread, expected a function that does not send requests to its own \
+             route, or that answers later"
+        );
+        return Err(Error::new(ErrorKind::Nested, message));
+    }
+    NESTED.set(depth + 1);
+    let _left = Left(depth);
+    Ok(answer())
+}
+
+type Callback<T> = Box<dyn FnOnce(Result<T, Error>) + Send>;
+
+/// Calls the function once, at its drop at the latest.
+struct Once<T: 'static>(Option<Callback<T>>);
+
+impl<T> Once<T> {
+    fn call(mut self, result: Result<T, Error>) {
+        if let Some(done) = self.0.take() {
+            done(result);
+        }
+    }
+}
+
+impl<T> Drop for Once<T> {
+    fn drop(&mut self) {
+        if let Some(done) = self.0.take() {
+            pointwork::off_fiber(move || done(Err(Error::new(ErrorKind::Closed, "the application is closed"))));
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! The application within a server of the host's language.
+
+use std::sync::Arc;
+
+use http::request::Parts;
+use http::{Request, Response};
+use pointwork::routing::Pattern;
+use pointwork::{Body, ConnectOptions, Staged, Transport};
+use pointwork_core::adapter::AdapterState;
+use pointwork_core::{BoxFuture, Reporter, Router, ServerOptions};
+
+use crate::error::Error;
+use crate::host::{Host, nested};
+use crate::request::{Done, Ended, Progress};
+use crate::waiting::{Waiting, wait};
+
+/// The requests that are a mount's (spec A9).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Place {
+    /// All: the server has no other routes.
+    #[default]
+    Everything,
+    /// Those that a route takes by path and method. The others go on to the routes around it, their bodies unread.
+    InFront,
+    /// All below this prefix, 404 and 405 too. The routes of the application get the prefix, and requests come with it.
+    Below(String),
+}
+
+/// The application as it is mounted in one server of the host's language (spec X3). Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Mount {
+    host: Host,
+    state: Arc<AdapterState>,
+    place: Place,
+}
+
+struct Connected(Arc<AdapterState>);
+
+impl Transport for Connected {
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    fn attach(&self, reporter: Reporter, prefix: Pattern) -> Result<(), pointwork_core::Error> {
+        self.0.attach(reporter, prefix)
+    }
+
+    fn reaches(&self, pattern: &Pattern) -> bool {
+        self.0.reaches(pattern)
+    }
+
+    fn stage(&self, router: Arc<Router>) -> Result<Staged, pointwork_core::Error> {
+        Ok(self.0.stage(&router, ()))
+    }
+
+    fn close(&self) {
+        self.0.close();
+    }
+}
+
+impl Mount {
+    pub(crate) fn connect(host: Host, name: &'static str, place: Place) -> Result<Self, Error> {
+        let state = AdapterState::new(name, ServerOptions::new());
+        let options = match &place {
+            Place::Below(prefix) => ConnectOptions::new().prefix(prefix.as_str()),
+            Place::Everything | Place::InFront => ConnectOptions::new(),
+        };
+        host.app()?.connect_to(Connected(state.clone()), options)?;
+        if matches!(place, Place::Below(_)) {
+            state.mount_below();
+        }
+        Ok(Self { host, state, place })
+    }
+
+    /// Answers a request of the server, which must be as the client sent it; its peer is a [`Peer`](pointwork::Peer) in its
+    /// extensions. It is polled on the calling thread first; if it has to wait, `done` gets its end.
+    ///
+    /// # Errors
+    /// [`Forked`](crate::ErrorKind::Forked); [`Nested`](crate::ErrorKind::Nested).
+    pub fn handle(&self, request: Request<Body>, done: impl FnOnce(Ended) + Send + 'static) -> Result<Progress, Error> {
+        self.host.app()?;
+        nested(|| match self.respond(request) {
+            Ok(reply) => self.host.requests().drive(reply, || -> Done { Box::new(done) }),
+            Err(request) => Progress::NotOurs(request),
+        })
+    }
+
+    /// Answers a request on the calling thread, which waits. [`Progress::Pending`] does not come. `None` if `waiting` gave up,
+    /// which cancels the request.
+    ///
+    /// # Errors
+    /// As [`handle`](Self::handle).
+    pub fn handle_blocking(&self, request: Request<Body>, waiting: Waiting<'_>) -> Result<Option<Progress>, Error> {
+        self.host.app()?;
+        nested(|| match self.respond(request) {
+            Ok(reply) => wait(self.host.threads(), reply, waiting).map(Progress::Ready),
+            Err(request) => Some(Progress::NotOurs(request)),
+        })
+    }
+
+    /// Whether the mount would answer a request with that head, for servers that have to know before they touch its body.
+    pub fn takes(&self, head: &Parts) -> bool {
+        match &self.place {
+            Place::Everything => true,
+            Place::InFront => self.state.claim(head).is_some(),
+            Place::Below(_) => self.state.covers(head.uri.path()),
+        }
+    }
+
+    /// The reply, or the request if it is not ours.
+    fn respond(&self, request: Request<Body>) -> Result<BoxFuture<'static, Response<Body>>, Request<Body>> {
+        match &self.place {
+            Place::InFront => {
+                let (head, body) = request.into_parts();
+                let claim = self.state.claim(&head);
+                let request = Request::from_parts(head, body);
+                match claim {
+                    Some(claim) => Ok(Box::pin(claim.respond(request))),
+                    None => Err(request),
+                }
+            }
+            Place::Below(_) if !self.state.covers(request.uri().path()) => Err(request),
+            Place::Everything | Place::Below(_) => Ok(Box::pin(self.state.respond(request))),
+        }
+    }
+}

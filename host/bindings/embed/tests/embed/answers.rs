@@ -1,0 +1,326 @@
+//! Functions of the host's language, and their answers: at once, later, never, twice, by a panic.
+
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+
+use pointwork_embed::http::{Response, StatusCode};
+use pointwork_embed::{
+    AnswerError, Body, ErrorKind, Failure, Fault, OneAnswer, Payload, Place, Progress, RouteOptions, Runs, Waiting,
+};
+use pointwork_suite::guest::{Controller, Guest, Program, Step};
+
+use crate::world::{Finaliser, Said, asking, get, handler, host, later, listener, load, request, send, text, until};
+
+#[test]
+fn an_answer_at_once_is_given_on_the_callers_thread_and_the_request_never_leaves_it() {
+    let host = host();
+    let seen: Said<thread::ThreadId> = Arc::default();
+    let by_listener = seen.clone();
+    let function = listener(move |event, answer| {
+        by_listener.lock().unwrap().push(thread::current().id());
+        assert_eq!((event.event(), event.payload.data().as_ref()), ("ask", &b"said"[..]));
+        assert!(event.request_id().is_some());
+        answer.send(Ok(Payload::json("heard").unwrap())).unwrap();
+    });
+    host.listen("db", "ask", function).unwrap();
+    load(&host, "answers", &asking());
+    let mut ready = 0;
+    for _ in 0..50 {
+        let before = seen.lock().unwrap().len();
+        // One that a busy machine interrupted goes on elsewhere.
+        let reply = match send(&host, request("GET", "/ask", Body::empty())) {
+            (Progress::Ready(reply), _) => {
+                ready += 1;
+                assert_eq!(seen.lock().unwrap()[before..], [thread::current().id()]);
+                reply
+            }
+            (_, ending) => ending.reply(),
+        };
+        assert_eq!(text(reply), "\"heard\"");
+    }
+    assert!(ready > 0, "none was answered at once");
+}
+
+#[test]
+fn an_answer_later_from_another_thread_ends_the_request_once() {
+    let host = host();
+    let function = listener(|_, answer| later(|| answer.send(Ok(Payload::json("late").unwrap())).unwrap()));
+    host.listen("db", "ask", function).unwrap();
+    load(&host, "answers", &asking());
+    let (progress, ending) = send(&host, request("GET", "/ask", Body::empty()));
+    assert!(matches!(progress, Progress::Pending(_)));
+    let pointwork_embed::Ended::Reply(reply) = ending.0.recv().unwrap() else {
+        panic!("cancelled")
+    };
+    assert_eq!(text(reply), "\"late\"");
+    assert!(ending.0.recv().is_err(), "the function was called once and is gone");
+}
+
+#[test]
+fn a_function_in_a_thread_of_its_own_may_block() {
+    let host = host();
+    let function = listener(|_, answer| {
+        thread::sleep(std::time::Duration::from_millis(20));
+        answer
+            .send(Ok(Payload::json(&thread::current().name()).unwrap()))
+            .unwrap();
+    });
+    host.listen("db", "ask", function.runs(Runs::Blocking)).unwrap();
+    load(&host, "answers", &asking());
+    assert_eq!(text(get(&host, "/ask")), "\"pointwork-host\"");
+    let waited = host.handle_blocking(request("GET", "/ask", Body::empty()), Waiting::forever());
+    assert_eq!(text(waited.unwrap().unwrap()), "\"pointwork-host\"");
+}
+
+#[test]
+fn a_function_that_throws_panics_or_never_answers_fails_the_request_and_no_other() {
+    let host = host();
+    let function = listener(|event, answer| match event.payload.data().as_ref() {
+        b"throws" => answer
+            .send(Err(Fault::Threw("KeyError: 'name' (shop.py:7)".to_owned())))
+            .unwrap(),
+        b"fails" => {
+            let failure = Failure::new(StatusCode::NOT_FOUND, "no such product");
+            answer.send(Err(Fault::Failed(failure))).unwrap();
+        }
+        b"panics" => panic!("a function of the host panics"),
+        _ => drop(answer),
+    });
+    host.listen("db", "ask", function).unwrap();
+    let crashes: Said<String> = Arc::default();
+    let heard = crashes.clone();
+    let report = listener(move |event, answer| {
+        heard
+            .lock()
+            .unwrap()
+            .push(String::from_utf8_lossy(event.payload.data()).into_owned());
+        answer.send(Ok(Payload::null())).unwrap();
+    });
+    host.listen("server", "crashed", report).unwrap();
+    let route = |word: &str| Program::text(word).call("db:ask");
+    let controller = ["throws", "fails", "panics", "drops"]
+        .iter()
+        .fold(Controller::new("Asking", ""), |controller, word| {
+            controller.get(&format!("/{word}"), route(word))
+        });
+    load(&host, "answers", &Guest::of(controller));
+    assert_eq!(
+        text(get(&host, "/throws")),
+        "failed failed: the listener of `db:ask` crashed"
+    );
+    assert_eq!(text(get(&host, "/fails")), "failed failed: no such product");
+    assert_eq!(
+        text(get(&host, "/panics")),
+        "failed failed: the listener of `db:ask` crashed"
+    );
+    assert_eq!(
+        text(get(&host, "/drops")),
+        "failed failed: the listener of `db:ask` crashed"
+    );
+    until(|| crashes.lock().unwrap().len() == 3);
+    let crashes = crashes.lock().unwrap().join("\n");
+    assert!(crashes.contains("KeyError: 'name' (shop.py:7)"), "{crashes}");
+    assert!(crashes.contains("without an answer"), "{crashes}");
+}
+
+#[test]
+fn a_second_answer_is_refused_and_so_is_one_that_nobody_waits_for() {
+    let host = host();
+    let kept: Arc<Mutex<Vec<OneAnswer<_>>>> = Arc::default();
+    let keep = kept.clone();
+    let function = listener(move |_, answer| keep.lock().unwrap().push(answer.into()));
+    host.listen("db", "ask", function).unwrap();
+    load(&host, "answers", &asking());
+    let (_, ending) = send(&host, request("GET", "/ask", Body::empty()));
+    let first = kept.lock().unwrap().pop().unwrap();
+    assert!(!first.is_cancelled());
+    assert_eq!(first.send(Ok(Payload::null())), Ok(()));
+    assert_eq!(first.send(Ok(Payload::null())), Err(AnswerError::Twice));
+    assert_eq!(text(ending.reply()), "null");
+
+    let (progress, ending) = send(&host, request("GET", "/ask", Body::empty()));
+    let Progress::Pending(in_flight) = progress else {
+        panic!("nobody answered")
+    };
+    let second = kept.lock().unwrap().pop().unwrap();
+    in_flight.cancel();
+    assert!(matches!(ending.0.recv(), Ok(pointwork_embed::Ended::Cancelled)));
+    in_flight.cancel();
+    until(|| second.is_cancelled());
+    assert_eq!(second.send(Ok(Payload::null())), Err(AnswerError::Gone));
+    assert!(ending.0.recv().is_err(), "it ended once");
+}
+
+#[test]
+fn a_function_may_send_requests_itself_but_not_without_end() {
+    let host = host();
+    let within = host.clone();
+    let function = listener(move |_, answer| {
+        let reply = within.handle_blocking(request("GET", "/plain", Body::empty()), Waiting::forever());
+        let text = text(reply.unwrap().unwrap());
+        answer.send(Ok(Payload::json(&text).unwrap())).unwrap();
+    });
+    host.listen("db", "ask", function).unwrap();
+    let deepest: Arc<Mutex<Option<ErrorKind>>> = Arc::default();
+    let (within, noted) = (host.clone(), deepest.clone());
+    let function = listener(move |_, answer| {
+        let reply = within.handle_blocking(request("GET", "/forever", Body::empty()), Waiting::forever());
+        if let Err(error) = reply {
+            *noted.lock().unwrap() = Some(error.kind());
+        }
+        answer.send(Ok(Payload::null())).unwrap();
+    });
+    host.listen("db", "forever", function).unwrap();
+    let guest =
+        asking().controller(Controller::new("Forever", "").get("/forever", Program::text("1").call("db:forever")));
+    load(&host, "answers", &guest);
+    assert_eq!(text(get(&host, "/ask")), "\"plain\"");
+    assert_eq!(text(get(&host, "/forever")), "null");
+    assert_eq!(*deepest.lock().unwrap(), Some(ErrorKind::Nested));
+}
+
+#[test]
+fn a_route_of_the_host_answers_at_once_later_and_by_its_context() {
+    let host = host();
+    let at_once = handler(|call, answer| {
+        let name = call.context.param("name").unwrap_or_default().to_owned();
+        let mut pieces = call.body().unwrap();
+        let pointwork_embed::Piece::Data(body) = pieces.next(|| {}).unwrap() else {
+            panic!("no body")
+        };
+        let reply = format!("{} {name} {}", call.context.method(), String::from_utf8_lossy(&body));
+        answer.send(Ok(Some(Response::new(Body::from(reply))))).unwrap();
+    });
+    host.route(Some("POST"), "/hello/:name", RouteOptions::default(), at_once)
+        .unwrap();
+    let by_context = handler(|call, answer| {
+        let context = call.context.clone();
+        answer.send(Ok(None)).unwrap();
+        later(move || context.send(Response::new(Body::from("by its context"))).unwrap());
+    });
+    host.route(None, "/later", RouteOptions::default(), by_context).unwrap();
+    let (progress, _) = send(&host, request("POST", "/hello/Ada", Body::from("there")));
+    let Progress::Ready(reply) = progress else {
+        panic!("it waits")
+    };
+    assert_eq!(text(reply), "POST Ada there");
+    assert_eq!(text(get(&host, "/later")), "by its context");
+    let error = host
+        .route(Some("POST"), "/hello/:id", RouteOptions::default(), handler(|_, _| {}))
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Refused);
+    assert!(error.to_string().contains("/hello/:name"), "{error}");
+}
+
+#[test]
+fn emitted_events_and_handed_over_requests_reach_functions() {
+    let host = host();
+    let (sender, heard) = mpsc::channel();
+    let function = listener(move |event, answer| {
+        sender.send(event.payload.data().clone()).unwrap();
+        answer.send(Ok(Payload::null())).unwrap();
+    });
+    host.listen("db", "seen", function).unwrap();
+    let function = listener(|mut event, answer| {
+        let context = event.take_request().expect("a request");
+        assert!(event.take_request().is_none());
+        answer.send(Ok(Payload::null())).unwrap();
+        later(move || context.send(Response::new(Body::from("taken over"))).unwrap());
+    });
+    host.listen("db", "take", function).unwrap();
+    let program = Program::text("1").emit("db:seen").say("2").hands_over("db:take");
+    load(
+        &host,
+        "answers",
+        &Guest::of(Controller::new("Emitting", "").get("/", program)),
+    );
+    assert_eq!(text(get(&host, "/")), "taken over");
+    assert_eq!(heard.recv_timeout(crate::world::PATIENCE).unwrap(), "1");
+}
+
+#[test]
+fn a_call_that_is_dropped_on_its_fiber_drops_the_hosts_things_behind_it() {
+    let host = host();
+    let (dropped, receiver) = mpsc::channel();
+    let kept: Arc<Mutex<Vec<_>>> = Arc::default();
+    let keep = kept.clone();
+    let finaliser = Finaliser(dropped);
+    let function = listener(move |event, answer| {
+        let _finaliser = &finaliser;
+        keep.lock().unwrap().push((event, answer));
+    });
+    host.listen("db", "ask", function).unwrap();
+    load(&host, "answers", &asking());
+    let mut flights = Vec::new();
+    for _ in 0..20 {
+        let (progress, ending) = send(&host, request("GET", "/ask", Body::empty()));
+        let Progress::Pending(in_flight) = progress else {
+            panic!("nobody answered")
+        };
+        flights.push((in_flight, ending));
+    }
+    for (in_flight, ending) in flights {
+        in_flight.cancel();
+        assert!(matches!(ending.0.recv(), Ok(pointwork_embed::Ended::Cancelled)));
+    }
+    kept.lock().unwrap().clear();
+    host.wait(async { Ok(()) }, Waiting::forever()).unwrap();
+    host.wait(
+        {
+            let closing = host.close();
+            async move {
+                closing.await;
+                Ok(())
+            }
+        },
+        Waiting::forever(),
+    )
+    .unwrap();
+    drop(host);
+    receiver
+        .recv_timeout(crate::world::PATIENCE)
+        .expect("the function is dropped with its application");
+}
+
+#[test]
+fn an_asynchronous_module_asks_functions_too() {
+    let host = host();
+    let function = listener(|_, answer| answer.send(Ok(Payload::json("at once").unwrap())).unwrap());
+    host.listen("db", "ask", function).unwrap();
+    let function = listener(|_, answer| later(|| answer.send(Ok(Payload::json("late").unwrap())).unwrap()));
+    host.listen("db", "later", function).unwrap();
+    let controller = Controller::new("Asking", "")
+        .get(
+            "/ask",
+            Program::text("1").call("db:ask").step(Step::Call("db:ask".to_owned())),
+        )
+        .get("/later", Program::text("1").call("db:later"));
+    load(&host, "answers", &Guest::of(controller).asynchronous());
+    assert_eq!(text(get(&host, "/ask")), "\"at once\"");
+    assert_eq!(text(get(&host, "/later")), "\"late\"");
+}
+
+#[test]
+fn a_mount_in_front_leaves_the_other_requests_and_their_bodies_alone() {
+    let host = host();
+    load(&host, "answers", &asking());
+    let mount = host.mount("test", Place::InFront).unwrap();
+    let ours = mount.handle(request("GET", "/plain", Body::empty()), |_| {}).unwrap();
+    assert!(!matches!(ours, Progress::NotOurs(_)));
+    let theirs = mount
+        .handle(request("POST", "/login", Body::from("name=Ada")), |_| {})
+        .unwrap();
+    let Progress::NotOurs(request) = theirs else {
+        panic!("no route takes it")
+    };
+    assert_eq!(request.into_body().try_into_bytes().unwrap(), "name=Ada");
+    let below = host.mount("test", Place::Below("/api".to_owned())).unwrap();
+    let (head, ()) = crate::world::request("GET", "/other", Body::empty())
+        .map(drop)
+        .into_parts();
+    assert!(!below.takes(&head));
+    let (head, ()) = crate::world::request("GET", "/api/none", Body::empty())
+        .map(drop)
+        .into_parts();
+    assert!(below.takes(&head));
+}
