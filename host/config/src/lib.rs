@@ -129,6 +129,7 @@ pub mod suggest;
 /// Fuzz targets.
 #[cfg(fuzzing)]
 pub mod fuzz {
+    /// `pointwork.toml`, and the same as the settings of a program.
     pub fn configuration(input: &[u8]) {
         crate::file::fuzz::configuration(input);
     }
