@@ -40,9 +40,7 @@ pub(crate) async fn list(State(admin): State<Shared>) -> Json<Vec<ModuleStatus>>
 
 pub(crate) async fn show(State(admin): State<Shared>, Name(name): Name) -> Result<Json<ModuleStatus>, Problem> {
     let status = admin.app.statuses().into_iter().find(|status| status.info.name == name);
-    status
-        .map(Json)
-        .ok_or_else(|| unknown(&admin, &name))
+    status.map(Json).ok_or_else(|| unknown(&admin, &name))
 }
 
 pub(crate) async fn put(

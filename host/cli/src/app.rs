@@ -1,23 +1,30 @@
 //! An application from a configuration, and its modules.
 
 use pointwork::{App, ErrorKind, Grants, ModuleOptions, StateDirectory};
-use tempfile::TempDir;
+use pointwork_config::{Channels, Config, Missing, Module, StandIns};
+use tokio::runtime::Handle;
 
-use crate::config::{Config, Module};
 use crate::error::{Error, Result};
-use crate::grants::{self, Missing};
-use crate::{keep, options};
+use crate::exit::Exit;
+use crate::worker::worker;
 
 /// An application without modules, with the options of the configuration and a state directory.
 pub(crate) fn create(config: &Config, state: Option<StateDirectory>) -> Result<App> {
-    let mut options = options::application(config);
-    keep::compiling(&mut options, config)?;
+    let mut options = config.app_options();
+    options.compile.worker = worker();
+    options.cache = config.open_cache()?;
     options.state = state;
     let app = App::with_options(options)?;
     if let Some(prefix) = &config.prefix {
         app.set_global_prefix(prefix.as_str())?;
     }
     Ok(app)
+}
+
+/// Binds the native channels of the configuration, in the runtime of the caller.
+pub(crate) fn bind(app: &App, channels: &Channels) -> Result<()> {
+    let bound = channels.bind(app, &Handle::current());
+    bound.map_err(|error| Error::from(error).with_exit(Exit::Config))
 }
 
 /// A module that is ready to be loaded.
@@ -27,7 +34,7 @@ pub(crate) struct Loadable<'a> {
     pub(crate) grants: Grants,
     pub(crate) options: ModuleOptions,
     /// Granted directories, which have to exist for as long as the module has instances.
-    _stand_ins: Vec<TempDir>,
+    _stand_ins: StandIns,
 }
 
 /// Resolves the grants of each module. It blocks.
@@ -70,7 +77,7 @@ pub(crate) async fn load_uploaded(app: &App, config: &Config, state: &StateDirec
         if !uploaded || config.modules.iter().any(|module| module.name == name) {
             continue;
         }
-        let restored = app.module(&name).options(options::of_any(config)).restore().await;
+        let restored = app.module(&name).options(config.any_module_options()).restore().await;
         if let Err(error) = restored {
             let error = Error::from(error);
             tracing::error!(
@@ -85,11 +92,10 @@ pub(crate) async fn load_uploaded(app: &App, config: &Config, state: &StateDirec
 impl<'a> Loadable<'a> {
     /// Resolves the grants of one module. It blocks.
     pub(crate) fn new(module: &'a Module, config: &Config, missing: Missing) -> Result<Self> {
-        let (grants, stand_ins) = grants::resolve(module, config, missing)?;
-        let limits = options::application(config).limits;
+        let (grants, stand_ins) = config.grants(module, missing)?;
         Ok(Self {
             module,
-            options: options::of_module(module, &limits, config).grants(grants.clone()),
+            options: config.module_options(module).grants(grants.clone()),
             grants,
             _stand_ins: stand_ins,
         })

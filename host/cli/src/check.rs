@@ -5,15 +5,13 @@ use std::path::{Path, PathBuf};
 use bytesize::ByteSize;
 use futures_executor::block_on;
 use pointwork::{App, Grants, Inspection, ModuleInfo};
+use pointwork_config::{Config, Missing, Module, suggest};
 use tracing::subscriber::NoSubscriber;
 
 use crate::app::{self, Loadable};
-use crate::config::{Config, Module};
 use crate::error::{Error, OrFailed, Result};
 use crate::exit::Exit;
-use crate::grants::Missing;
 use crate::lint;
-use crate::suggest;
 use crate::ui::{DONE, ERROR, Terminal, styled};
 
 const EXAMPLES: &str = "\
@@ -79,13 +77,12 @@ pub(crate) fn run(args: &CheckArgs, terminal: &mut Terminal) -> Result<()> {
 /// The named configuration, or one with only the component.
 fn configuration(args: &CheckArgs) -> Result<Config> {
     match &args.config {
-        Some(config) => Config::load(Some(config)),
+        Some(config) => Ok(Config::load(config)?),
         None => {
             let name = args.file.file_stem().unwrap_or_default().to_string_lossy();
-            Ok(Config {
-                modules: vec![Module::new(name, &args.file)],
-                ..Config::default()
-            })
+            let mut config = Config::default();
+            config.modules.push(Module::new(name, &args.file));
+            Ok(config)
         }
     }
 }
@@ -99,7 +96,7 @@ fn module<'a>(args: &CheckArgs, config: &'a Config) -> Result<&'a Module> {
     found.ok_or_else(|| {
         let message = format!(
             "no module of `{}` is loaded from `{}`",
-            config.file.display(),
+            config.file().display(),
             args.file.display()
         );
         let paths: Vec<_> = config

@@ -10,13 +10,13 @@ use crate::completions::CompletionsArgs;
 use crate::dev::DevArgs;
 use crate::doctor::DoctorArgs;
 use crate::exit;
-use crate::keep::COMPILE_WORKER;
 use crate::logging::LogArgs;
 use crate::new::{NewArgs, VendorArgs};
 use crate::remote::change::{NameArgs, SwapArgs};
 use crate::remote::list::ListArgs;
 use crate::routes::RoutesArgs;
 use crate::serve::ServeArgs;
+use crate::worker::COMPILE_WORKER;
 
 /// Write HTTP controllers once, compile them to sandboxed WebAssembly components, serve them on the HTTP server you run
 #[derive(Debug, Parser)]

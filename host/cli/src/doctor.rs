@@ -5,10 +5,10 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use pointwork_config::{Config, FILE_NAME, Module};
 use serde::Deserialize;
 
 use crate::build::{CONTROLLER_TARGET, toolchain};
-use crate::config::{Config, FILE_NAME, Module};
 use crate::error::{Error, Result};
 use crate::exit::Exit;
 use crate::serve::LISTEN;
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &DoctorArgs, terminal: &mut Terminal) -> Result<()> {
     let file = args.config.as_deref().unwrap_or(Path::new(FILE_NAME));
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
-    let config = (args.config.is_some() || file.exists()).then(|| Config::load(Some(file)));
+    let config = (args.config.is_some() || file.exists()).then(|| Config::load(file).map_err(Error::from));
     let modules = config.iter().flatten().flat_map(|config| &config.modules);
     let targets: Vec<_> = modules.filter_map(|module| module.target.as_deref()).collect();
     tools(folder, targets.contains(&CHANNEL_TARGET), &mut doctor);
@@ -170,7 +170,7 @@ fn number(version: &str) -> Option<(u32, u32)> {
 
 /// The project: its configuration, its SDK, its components and its address.
 fn project(config: &Config, folder: &Path, doctor: &mut Doctor<'_>) {
-    let file = config.file.display();
+    let file = config.file().display();
     match config.modules.len() {
         0 => doctor.note(format_args!("{file} lists no module")),
         1 => doctor.ok(format_args!("{file} lists 1 module")),

@@ -125,6 +125,14 @@ impl<T, E: Into<Box<dyn StdError + Send + Sync>>> OrFailed<T> for Result<T, E> {
     }
 }
 
+impl From<pointwork_config::Error> for Error {
+    fn from(error: pointwork_config::Error) -> Self {
+        Self::new(Exit::Config, error.to_string())
+            .with_causes_of(&error)
+            .with_optional_hint(error.hint())
+    }
+}
+
 impl From<pointwork::Error> for Error {
     fn from(error: pointwork::Error) -> Self {
         Self::refused(error.to_string(), &error)

@@ -9,7 +9,6 @@
 mod adapters;
 mod app;
 mod build;
-mod channels;
 mod check;
 mod cli;
 mod completions;
@@ -18,20 +17,17 @@ mod dev;
 mod doctor;
 mod error;
 mod exit;
-mod grants;
-mod keep;
 mod lint;
 mod logging;
 mod modules;
 mod new;
-mod options;
 mod remote;
 mod routes;
 mod serve;
-mod suggest;
 mod table;
 mod token;
 mod ui;
+mod worker;
 
 use std::process::ExitCode;
 

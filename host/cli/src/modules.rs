@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use pointwork::App;
+use pointwork_config::{Config, FILE_NAME, Module, suggest};
 
 use crate::build::{self, BuildArgs};
-use crate::config::{Config, FILE_NAME, Module};
+use crate::config;
 use crate::error::{Error, Result};
 use crate::exit::Exit;
-use crate::suggest;
 use crate::ui::Terminal;
 
 /// The arguments that name modules.
@@ -33,7 +33,7 @@ impl ModuleArgs {
     /// The named configuration, or one that has only the files.
     pub(crate) fn config(&self) -> Result<Config> {
         if self.files.is_empty() {
-            return Config::load(self.config.as_deref());
+            return config::load(self.config.as_deref());
         }
         let mut config = Config::default();
         for path in &self.files {
@@ -91,11 +91,8 @@ pub(crate) fn explain_no_routes(config: &Config, app: &App, terminal: &mut Termi
         terminal.hint("a controller has the attribute `#[controller]`, and its module names it in `module!`");
         return;
     }
-    let file = if config.file.as_os_str().is_empty() {
-        Path::new(FILE_NAME)
-    } else {
-        &config.file
-    };
+    let file = Some(config.file()).filter(|file| !file.as_os_str().is_empty());
+    let file = file.unwrap_or(Path::new(FILE_NAME));
     terminal.warning(format_args!("there are no routes: {} lists no module", file.display()));
     terminal.hint(NO_MODULE);
     if config.admin.is_some() {

@@ -1,11 +1,11 @@
 //! `pointwork routes`: the table of routes, without a server.
 
 use futures_executor::block_on;
+use pointwork_config::{Adapter, Missing};
 
+use crate::adapters;
 use crate::app;
-use crate::config::Adapter;
 use crate::error::{OrFailed, Result};
-use crate::grants::Missing;
 use crate::modules::{self, ModuleArgs};
 use crate::table;
 use crate::ui::Terminal;
@@ -31,7 +31,7 @@ pub(crate) struct RoutesArgs {
     modules: ModuleArgs,
 
     /// HTTP server for the routes [default: that of the configuration, or none]
-    #[arg(short, long, value_enum, value_name = "NAME")]
+    #[arg(short, long, value_parser = adapters::parser(), value_name = "NAME")]
     adapter: Option<Adapter>,
 
     /// Print the routes as a JSON array
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &RoutesArgs, terminal: &mut Terminal) -> Result<()> {
     let app = app::create(&config, None)?;
     block_on(app::load(&app, &modules))?;
     if let Some(adapter) = args.adapter.or(config.adapter) {
-        drop(adapter.connect(&app, crate::options::server(&config))?);
+        drop(adapters::connect(adapter, &app, config.server_options())?);
     }
     let routes = app.routes();
     if args.json {

@@ -41,10 +41,12 @@ mod worker;
 /// Fuzz targets.
 #[cfg(fuzzing)]
 pub mod fuzz {
+    /// The declarations of a module.
     pub fn manifest(input: &[u8]) {
         crate::component::manifest::fuzz::manifest(input);
     }
 
+    /// An entry of the cache of compiled components.
     pub fn cache_entry(input: &[u8]) {
         crate::store::cache::fuzz::cache_entry(input);
     }

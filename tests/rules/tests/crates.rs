@@ -25,7 +25,11 @@ fn may_depend_on() -> BTreeMap<&'static str, &'static [&'static str]> {
         ("pointwork", &["pointwork-core", "pointwork-events"]),
         ("pointwork-admin", &["pointwork", "pointwork-core"]),
         ("pointwork-sqlite", &["pointwork-core"]),
-        ("pointwork-embed", &["pointwork", "pointwork-core", "pointwork-hyper"]),
+        (
+            "pointwork-embed",
+            &["pointwork", "pointwork-config", "pointwork-core", "pointwork-hyper"],
+        ),
+        ("pointwork-config", &["pointwork", "pointwork-core", "pointwork-sqlite"]),
         ("pointwork-server", ADAPTER),
         ("pointwork-axum", OVER_HYPER),
         ("pointwork-trillium", ADAPTER),
@@ -37,6 +41,7 @@ fn may_depend_on() -> BTreeMap<&'static str, &'static [&'static str]> {
             &[
                 "pointwork",
                 "pointwork-admin",
+                "pointwork-config",
                 "pointwork-core",
                 "pointwork-events",
                 "pointwork-axum",
@@ -44,7 +49,6 @@ fn may_depend_on() -> BTreeMap<&'static str, &'static [&'static str]> {
                 "pointwork-actix",
                 "pointwork-salvo",
                 "pointwork-hyper",
-                "pointwork-sqlite",
             ],
         ),
     ])
@@ -98,6 +102,18 @@ const OUT_OF_REACH: &[(&str, &[&str], &str)] = &[
         "pointwork-sqlite",
         &["wasmtime", "hyper", "axum", "actix-web", "salvo_core", "trillium"],
         "a driver knows the seam of the core only",
+    ),
+    (
+        "pointwork-config",
+        &[
+            "pointwork-server",
+            "clap",
+            "axum",
+            "actix-web",
+            "salvo_core",
+            "trillium",
+        ],
+        "programs that embed an application read their settings by it",
     ),
     (
         "pointwork-server",

@@ -89,6 +89,17 @@ impl From<pointwork::Error> for Error {
     }
 }
 
+impl From<pointwork_config::Error> for Error {
+    fn from(error: pointwork_config::Error) -> Self {
+        let kind = match error.kind() {
+            pointwork_config::ErrorKind::Invalid => ErrorKind::Settings,
+            _ => ErrorKind::Host,
+        };
+        let hint = error.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
+        Self::new(kind, format!("{}{hint}", story(&error)))
+    }
+}
+
 impl From<pointwork_core::Error> for Error {
     fn from(error: pointwork_core::Error) -> Self {
         use pointwork_core::ErrorKind as Kind;

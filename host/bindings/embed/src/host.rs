@@ -10,6 +10,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 use parking_lot::Mutex;
 use pointwork::{App, AppOptions, Body, ModuleOptions};
+use pointwork_config::{Channels, Config};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::watch;
 
@@ -45,6 +46,8 @@ struct Inner {
     servers: Mutex<Vec<Server>>,
     is_closing: AtomicBool,
     closed: watch::Sender<bool>,
+    /// The settings that it was made with.
+    config: Config,
     /// The process that it runs in.
     process: u32,
 }
@@ -61,11 +64,36 @@ pub struct Threads {
 }
 
 impl Host {
-    /// An application of a program, with these options.
+    /// An application with the settings of a JSON object, which has the keys of `pointwork.toml`: `{"limits": {"memory": "64MiB"}}`;
+    /// `{}` for the defaults. Compiled components are kept in the directory of the user's caches, unless `cache` says otherwise.
     ///
     /// # Errors
-    /// [`Engine`](pointwork::ErrorKind::Engine) if the threads do not start.
+    /// [`Settings`](ErrorKind::Settings) names the key; [`Host`](ErrorKind::Host) if a directory cannot be used;
+    /// [`Engine`](ErrorKind::Engine) if the threads do not start.
+    pub fn of_settings(settings: &str, threads: &Threads) -> Result<Self, Error> {
+        let config = Config::from_json(settings)?;
+        let mut options = config.app_options();
+        options.cache = config.open_cache()?;
+        options.state = config.open_state()?;
+        let channels = Channels::open(&config)?;
+        let prefix = config.prefix.clone();
+        let host = Self::with_config(config, options, threads)?;
+        if let Some(prefix) = prefix {
+            host.0.app.set_global_prefix(prefix.as_str())?;
+        }
+        channels.bind(&host.0.app, &host.0.threads)?;
+        Ok(host)
+    }
+
+    /// An application with these options.
+    ///
+    /// # Errors
+    /// [`Engine`](ErrorKind::Engine) if the threads do not start.
     pub fn start(options: AppOptions, threads: &Threads) -> Result<Self, Error> {
+        Self::with_config(Config::default(), options, threads)
+    }
+
+    fn with_config(config: Config, options: AppOptions, threads: &Threads) -> Result<Self, Error> {
         fork::watch();
         let mut builder = Builder::new_multi_thread();
         builder.enable_all().thread_name("pointwork-host");
@@ -86,6 +114,7 @@ impl Host {
             servers: Mutex::default(),
             is_closing: AtomicBool::new(false),
             closed: watch::Sender::new(false),
+            config,
             process: process::id(),
         })))
     }
@@ -101,6 +130,37 @@ impl Host {
             return Err(Error::new(ErrorKind::Forked, message));
         }
         Ok(&self.0.app)
+    }
+
+    /// The options of a module from a JSON object, which has the keys of `[[module]]` in `pointwork.toml`:
+    /// `{"memory": "16MiB", "grant": {"clocks": true}}`. The application's settings hold for the rest. It blocks: a directory that is
+    /// granted may be made.
+    ///
+    /// # Errors
+    /// [`Settings`](ErrorKind::Settings) names the key; [`Host`](ErrorKind::Host) if a variable or a directory is missing.
+    pub fn module_options(&self, name: &str, settings: &str) -> Result<ModuleOptions, Error> {
+        Ok(self.0.config.module_from_json(name, settings)?)
+    }
+
+    /// The options of the built-in server, as the application's settings have them.
+    pub fn server_options(&self) -> ServerOptions {
+        self.0.config.server_options()
+    }
+
+    /// The routes as a JSON array, in the order of registration.
+    ///
+    /// # Errors
+    /// [`Forked`](ErrorKind::Forked).
+    pub fn routes_json(&self) -> Result<String, Error> {
+        Ok(json(&self.app()?.routes()))
+    }
+
+    /// The modules as a JSON array, in the order loaded: each as [`pointwork::ModuleStatus`] describes it.
+    ///
+    /// # Errors
+    /// [`Forked`](ErrorKind::Forked).
+    pub fn modules_json(&self) -> Result<String, Error> {
+        Ok(json(&self.app()?.statuses()))
     }
 
     pub(crate) fn threads(&self) -> &Handle {
@@ -315,6 +375,27 @@ impl Host {
         }
     }
 
+    /// Closes the application and waits for its end on the calling thread, which must not be one of the application's own: not that of
+    /// a function of the host's language.
+    pub fn close_blocking(&self) {
+        wait(&self.0.threads, self.close(), Waiting::forever());
+    }
+
+    /// Closes the application; `done` is called at its end, on a thread of its own.
+    ///
+    /// # Errors
+    /// [`Engine`](ErrorKind::Engine) if that thread does not start; the application closes all the same.
+    pub fn close_then(&self, done: impl FnOnce() + Send + 'static) -> Result<(), Error> {
+        let (closing, threads) = (self.close(), self.0.threads.clone());
+        let end = move || {
+            wait(&threads, closing, Waiting::forever());
+            done();
+        };
+        let spawned = thread::Builder::new().name("pointwork-done".to_owned()).spawn(end);
+        spawned.map_err(|error| Error::new(ErrorKind::Engine, "a thread does not start").with_source(error))?;
+        Ok(())
+    }
+
     /// Ends everything. Blocks.
     fn end(&self) {
         let inner = &self.0;
@@ -366,6 +447,11 @@ impl Component {
             Self::File(path) => module.file(path),
         }
     }
+}
+
+fn json(value: &impl serde::Serialize) -> String {
+    // Texts and numbers only.
+    serde_json::to_string(value).unwrap_or_default()
 }
 
 thread_local! {

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use cargo_metadata::{CrateType, Metadata, MetadataCommand, Package, PackageId};
+use pointwork_config::suggest;
 
 use crate::error::{Error, OrFailed, Result};
-use crate::suggest;
 
 /// The package to build.
 #[derive(Debug)]

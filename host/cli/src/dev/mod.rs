@@ -7,16 +7,14 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use pointwork::App;
-use tokio::runtime::Handle;
+use pointwork_config::{Channels, Config, Missing};
 
 use self::module::{DevModule, Outcome};
 use self::sources::{Changed, Sources};
 use crate::app::{self, Loadable};
-use crate::channels::Channels;
-use crate::config::Config;
+use crate::config;
 use crate::error::{Error, OrFailed, Result};
 use crate::exit::Exit;
-use crate::grants::Missing;
 use crate::lint;
 use crate::serve::{self, PlaceArgs, Server, Signals, Watch};
 use crate::ui::Terminal;
@@ -56,14 +54,14 @@ pub(crate) struct DevArgs {
 
 impl DevArgs {
     fn config(&self) -> Result<Config> {
-        let mut config = Config::load(self.config.as_deref())?;
+        let mut config = config::load(self.config.as_deref())?;
         self.place.apply(&mut config);
         config.development = true;
         config.admin = None;
         config.state = None;
         config.cache.enabled = false;
         if config.modules.iter().all(|module| module.build.is_none()) {
-            let file = config.file.display();
+            let file = config.file().display();
             let message = format!("no module of `{file}` has a `build`, so that there are no sources to watch");
             return Err(Error::new(Exit::Config, message).with_hint(
                 "name the cargo package of a module, as in `build = \".\"`; components that change are swapped by \
@@ -92,7 +90,7 @@ async fn dev(
     let listener = serve::listen(config.listen.as_ref()).await?;
     let mut signals = Signals::install().or_failed("cannot listen for signals")?;
     let app = app::create(config, None)?;
-    channels.bind(&app, &Handle::current())?;
+    app::bind(&app, channels)?;
     let mut workshop = Workshop::new(&app, config, modules, args.release, terminal)?;
     let mut others = Vec::new();
     let starting = async {
@@ -140,7 +138,7 @@ impl Workshop {
         });
         let modules = built.collect::<Result<Vec<_>>>()?;
         let roots: BTreeSet<PathBuf> = modules.iter().flat_map(DevModule::roots).cloned().collect();
-        let configuration = absolute(&config.file);
+        let configuration = absolute(config.file());
         let sources = Sources::new(modules.len(), roots.into_iter().collect(), configuration);
         Ok(Self {
             app: app.clone(),

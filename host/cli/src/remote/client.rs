@@ -11,11 +11,11 @@ use hyper::client::conn::http1;
 use hyper::rt::{Read, Write};
 use hyper_util::rt::TokioIo;
 use pointwork_admin::ProblemReport;
+use pointwork_config::AdminAddress;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 use tokio::net::TcpStream;
 
-use crate::config::AdminAddress;
 use crate::error::{Error, OrFailed, Result};
 use crate::exit::Exit;
 

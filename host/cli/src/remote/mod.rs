@@ -6,10 +6,11 @@ pub(crate) mod list;
 
 use std::path::{Path, PathBuf};
 
+use pointwork_config::{Admin, AdminAddress, FILE_NAME};
 use tokio::runtime::Builder;
 
 use self::client::Reply;
-use crate::config::{Admin, AdminAddress, Config, FILE_NAME};
+use crate::config;
 use crate::error::{Error, OrFailed, Result};
 use crate::exit::Exit;
 use crate::token;
@@ -49,9 +50,9 @@ impl RemoteArgs {
             let message = format!("no admin endpoint is named, and `{FILE_NAME}` does not exist");
             return Err(Error::new(Exit::Usage, message).with_hint(NAME_IT));
         }
-        let config = Config::load(self.config.as_deref())?;
-        let mut admin = config.admin.ok_or_else(|| {
-            Error::new(Exit::Config, format!("`{}` has no [admin]", config.file.display())).with_hint(NAME_IT)
+        let mut config = config::load(self.config.as_deref())?;
+        let mut admin = config.admin.take().ok_or_else(|| {
+            Error::new(Exit::Config, format!("`{}` has no [admin]", config.file().display())).with_hint(NAME_IT)
         })?;
         if self.token_file.is_some() {
             admin.token_file.clone_from(&self.token_file);

@@ -6,15 +6,15 @@ use std::sync::atomic::AtomicU64;
 
 use pointwork::{App, ModuleOptions};
 use pointwork_admin::{Admin, AdminOptions, ErrorKind, Listener, Token};
+use pointwork_config::{AdminAddress, Config};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::Loadable;
-use crate::config::{AdminAddress, Config};
 use crate::error::{Error, Result};
 use crate::exit::Exit;
-use crate::{options, token};
+use crate::token;
 
 pub(super) struct Endpoint {
     /// The path of its socket, or its URL.
@@ -36,8 +36,8 @@ pub(super) async fn start(
     };
     let place = &admin.address;
     let mut admin_options = AdminOptions::new()
-        .component_limit(options::application(config).compile.size)
-        .shutdown_grace(options::server(config).shutdown_grace)
+        .component_limit(config.app_options().compile.size)
+        .shutdown_grace(config.server_options().shutdown_grace)
         .dropped_log_lines(dropped_lines)
         .module_options(module_options(config, modules));
     if let Some(file) = &admin.token_file {
@@ -73,7 +73,7 @@ fn module_options(config: &Config, modules: &[Loadable<'_>]) -> impl Fn(&str) ->
         options.digest = None;
         known.insert(module.name.clone(), options);
     }
-    let any = options::of_any(config);
+    let any = config.any_module_options();
     move |name| known.get(name).unwrap_or(&any).clone()
 }
 

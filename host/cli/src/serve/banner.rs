@@ -1,9 +1,8 @@
 //! The banner of `serve`.
 
 use pointwork::{App, ModuleInfo};
+use pointwork_config::{Adapter, Channels};
 
-use crate::channels::Channels;
-use crate::config::Adapter;
 use crate::table;
 use crate::ui::{STRONG, styled};
 

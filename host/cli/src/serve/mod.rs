@@ -9,23 +9,21 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use pointwork::{App, StateDirectory};
+use pointwork_config::{Adapter, Admin, AdminAddress, Channels, Config, Listen, Missing, Prefix};
 use pointwork_core::BoxFuture;
 use tokio::net::TcpListener;
-use tokio::runtime::{Builder, Handle};
+use tokio::runtime::Builder;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::signals::Signals;
 pub(crate) use self::watch::Watch;
+use crate::adapters;
 use crate::app::{self, Loadable};
-use crate::channels::Channels;
-use crate::config::{Adapter, Admin, AdminAddress, Config, Listen, Prefix};
 use crate::error::{Error, OrFailed, Result};
 use crate::exit::Exit;
-use crate::grants::Missing;
 use crate::modules::{self, ModuleArgs};
 use crate::ui::Terminal;
-use crate::{keep, options};
 
 /// The default address.
 pub(crate) const LISTEN: &str = "127.0.0.1:8080";
@@ -86,7 +84,7 @@ pub(crate) struct PlaceArgs {
     listen: Option<Listen>,
 
     /// HTTP server to run on [default: hyper]
-    #[arg(short, long, value_enum, value_name = "NAME")]
+    #[arg(short, long, value_parser = adapters::parser(), value_name = "NAME")]
     adapter: Option<Adapter>,
 
     /// Path before that of every route
@@ -138,7 +136,7 @@ pub(crate) fn run(args: &ServeArgs, terminal: &mut Terminal) -> Result<()> {
     terminal.serves();
     let modules = app::prepare(&config, Missing::Create)?;
     let channels = Channels::open(&config)?;
-    let state = keep::state(&config)?;
+    let state = config.open_state()?;
     run_in_runtime(serve(&config, &modules, &channels, state, terminal))
 }
 
@@ -163,7 +161,7 @@ async fn serve(
     terminal: &mut Terminal,
 ) -> Result<()> {
     let app = app::create(config, state.clone())?;
-    channels.bind(&app, &Handle::current())?;
+    app::bind(&app, channels)?;
     let digests = app::load(&app, modules).await?;
     if let Some(state) = &state {
         app::load_uploaded(&app, config, state).await;
@@ -195,7 +193,7 @@ impl Server {
         let address = listener.local_addr().or_failed("cannot read the address")?;
         let stop = CancellationToken::new();
         let adapter = config.adapter.unwrap_or_default();
-        let serve = adapter.connect(&app, options::server(config))?;
+        let serve = adapters::connect(adapter, &app, config.server_options())?;
         Ok(Self {
             serving: serve(listener, Box::pin(stop.clone().cancelled_owned())),
             app,

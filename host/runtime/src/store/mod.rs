@@ -1,6 +1,6 @@
 //! Directories that outlive the process: the cache of compiled components, and the state of the application.
 
-mod cache;
+pub(crate) mod cache;
 mod files;
 mod state;
 

@@ -1,7 +1,7 @@
-//! "Did you mean …?"
+//! Words for errors: "did you mean …?", and lists of what was expected.
 
 /// The candidate most similar to `given`, if one is similar enough.
-pub(crate) fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // Below 0.8 a suggestion misleads more often than it helps.
     const NEAR: f64 = 0.8;
     let given = given.to_lowercase();
@@ -13,7 +13,7 @@ pub(crate) fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a 
 }
 
 /// "`a`, `b` and `c`", with `word` before the last.
-pub(crate) fn list<'a>(names: impl IntoIterator<Item = &'a str>, word: &str) -> String {
+pub fn list<'a>(names: impl IntoIterator<Item = &'a str>, word: &str) -> String {
     let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
     match names.as_slice() {
         [] => "nothing".to_owned(),

@@ -3,21 +3,21 @@ use std::time::Duration;
 use pointwork_sqlite::SqliteOptions;
 
 use super::*;
-use crate::options;
 
 mod grant;
+mod json;
 mod limits;
 mod module;
 mod operation;
 
 fn parse(text: &str) -> Result<Config> {
-    Config::parse(text, Path::new("shop/pointwork.toml"))
+    Config::parse(text, "shop/pointwork.toml")
 }
 
 /// The error as the user sees it: the sentence, and the hint behind a bar.
 fn refusal(text: &str) -> String {
     let error = parse(text).expect_err("the configuration is wrong");
-    assert_eq!(error.exit(), Exit::Config);
+    assert_eq!(error.kind(), ErrorKind::Invalid);
     match error.hint() {
         Some(hint) => format!("{error} | {hint}"),
         None => error.to_string(),
@@ -113,7 +113,7 @@ fn every_key_is_read() {
     };
     let health = Module::new("health", "/srv/health.wasm");
     assert_eq!(config.modules, [products, health]);
-    let app = options::application(&config);
+    let app = config.app_options();
     assert_eq!(
         (app.router.deadline, app.router.body_limit),
         (Some(Duration::from_secs(90)), 2 << 20)
@@ -129,8 +129,8 @@ fn every_key_is_read() {
     );
     assert_eq!((app.compile.size, app.compile.time), (1 << 20, Duration::from_secs(20)));
     assert_eq!((app.compile.memory, app.compile.at_once), (1 << 30, 2));
-    assert_eq!(options::of_any(&config).breaker.crashes, 0);
-    let server = options::server(&config);
+    assert_eq!(config.any_module_options().breaker.crashes, 0);
+    let server = config.server_options();
     assert_eq!(server.first_byte_timeout, Some(Duration::from_secs(10)));
     assert_eq!(server.header_timeout, Some(Duration::from_secs(10)));
     assert_eq!(server.body_timeout, Some(Duration::from_millis(500)));
@@ -144,7 +144,10 @@ fn every_key_is_read() {
         .query_one("product:one", "SELECT 2")
         .execute("product:add", "DELETE FROM products");
     assert_eq!(db.options, options);
-    assert_eq!(config.place(&db.spans["product:all"]), "shop/pointwork.toml:40:17");
+    assert_eq!(
+        config.source.place(&db.spans["product:all"]),
+        "shop/pointwork.toml:40:17"
+    );
     let send = ResponseChannel {
         on: BTreeMap::from([("send".to_owned(), 200)]),
     };
@@ -153,16 +156,16 @@ fn every_key_is_read() {
 
 #[test]
 fn reference_in_the_documentation_is_a_configuration() {
-    let documentation: String = include_str!("mod.rs")
+    let documentation: String = include_str!("../lib.rs")
         .lines()
         .map_while(|line| line.strip_prefix("//!"))
         .flat_map(|line| [line.strip_prefix(' ').unwrap_or(line), "\n"])
         .collect();
     let reference = documentation
-        .split("```")
+        .split("```toml")
         .nth(1)
-        .and_then(|block| block.strip_prefix("toml"));
-    let config = parse(reference.expect("it begins with an example")).expect("all of it is known");
+        .and_then(|rest| rest.split("```").next());
+    let config = parse(reference.expect("it has an example of the file")).expect("all of it is known");
     assert_eq!(config.modules.len(), 2);
     assert!(config.modules[1].grant.clocks, "the table belongs to the second");
 }
@@ -300,18 +303,18 @@ fn status_outside_a_reply_is_refused() {
 
 #[test]
 fn file_that_is_not_there_is_named() {
-    let error = Config::load(Some(Path::new("no/such/pointwork.toml"))).expect_err("it is not there");
+    let error = Config::load("no/such/pointwork.toml").expect_err("it is not there");
     assert_eq!(
         error.to_string(),
         "cannot read the configuration `no/such/pointwork.toml`"
     );
-    assert_eq!(error.exit(), Exit::Config);
+    assert_eq!(error.kind(), ErrorKind::Unreadable);
 }
 
 #[test]
 fn trusted_proxies_are_networks() {
     let config = parse("trusted-proxies = [\"10.0.0.0/8\", \"192.0.2.1\", \"fd00::/8\"]").expect("three networks");
-    let networks = options::application(&config).router.trusted_proxies;
+    let networks = config.app_options().router.trusted_proxies;
     let networks: Vec<_> = networks.iter().map(ToString::to_string).collect();
     assert_eq!(networks, ["10.0.0.0/8", "192.0.2.1/32", "fd00::/8"]);
     assert_eq!(
@@ -325,9 +328,9 @@ fn trusted_proxies_are_networks() {
 fn streamed_bodies_have_a_limit_of_their_own() {
     let config =
         parse("[limits]\nstream-body = \"1GiB\"\n[[module]]\npath = \"a.wasm\"\nstream-body = 10").expect("two limits");
-    let app = options::application(&config);
+    let app = config.app_options();
     assert_eq!(app.router.stream_body_limit, Some(1 << 30));
     assert_eq!(app.limits.stream_body, None, "the application's limit holds");
-    let module = options::of_module(&config.modules[0], &app.limits, &config);
+    let module = config.module_options(&config.modules[0]);
     assert_eq!(module.limits.and_then(|limits| limits.stream_body), Some(10));
 }

@@ -87,7 +87,7 @@ impl LimitValues {
                 let (_, mut below) = table::of(key.get_ref(), value)?;
                 self.take_keys(&mut below, kind.limits(name), text)?;
                 let keys: Vec<_> = kind.limits(name).map(|limit| limit.name).collect();
-                table::expect_empty(&below, &keys)?;
+                table::expect_keys(&below, &keys)?;
             }
         }
         Ok(())

@@ -45,8 +45,7 @@ fn settings_of_a_module_are_read() {
          [module.breaker]\ncrashes = 5\npause = \"1s\"\n[module.trial]\ncalls = 10\ncrashes = 0",
     );
     let config = parse(&text).expect("all of it is known");
-    let app = options::application(&config);
-    let module = options::of_module(&config.modules[0], &app.limits, &config);
+    let module = config.module_options(&config.modules[0]);
     let limits = module.limits.expect("it has limits of its own");
     assert_eq!(
         (limits.deadline, limits.body),

@@ -1,31 +1,41 @@
 //! The native channels of a configuration, bound to an application (spec C1, C3).
 
 mod response;
+#[cfg(feature = "sqlite")]
 mod sqlite;
 
 use pointwork::{App, Listener};
+#[cfg(feature = "sqlite")]
 use pointwork_sqlite::Sqlite;
 use tokio::runtime::Handle;
 
-use crate::config::{Config, Driver, ResponseChannel};
-use crate::error::{Error, Result};
-use crate::exit::Exit;
+use crate::error::Result;
+use crate::file::{Config, Driver, ResponseChannel};
 
-/// The channels by name, with their drivers open.
+/// The native channels of a configuration, with their drivers open.
+///
+/// The driver `response` is always there, `sqlite` with the cargo feature of that name.
 #[derive(Debug)]
-pub(crate) struct Channels(Vec<(String, OpenDriver)>);
+pub struct Channels(Vec<(String, OpenDriver)>);
 
 #[derive(Debug)]
 enum OpenDriver {
+    #[cfg(feature = "sqlite")]
     Sqlite(Sqlite),
     Response(ResponseChannel),
 }
 
 impl Channels {
-    /// Opens the driver of every channel; a database that does not exist is created. It blocks.
-    pub(crate) fn open(config: &Config) -> Result<Self> {
+    /// Opens the driver of every channel. A database that does not exist is created. It blocks.
+    ///
+    /// # Errors
+    ///
+    /// A database cannot be opened, its schema fails, or a statement is invalid; the error names the channel, and the place
+    /// of the statement.
+    pub fn open(config: &Config) -> Result<Self> {
         let open = |(name, driver): (&String, &Driver)| {
             let driver = match driver {
+                #[cfg(feature = "sqlite")]
                 Driver::Sqlite(channel) => OpenDriver::Sqlite(sqlite::open(name, channel, config)?),
                 Driver::Response(channel) => OpenDriver::Response(channel.clone()),
             };
@@ -35,9 +45,18 @@ impl Channels {
     }
 
     /// Binds a listener to each event. Databases work on the blocking threads of `runtime`.
-    pub(crate) fn bind(&self, app: &App, runtime: &Handle) -> Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// An event has a listener already. Those that were bound before stay.
+    #[cfg_attr(
+        not(feature = "sqlite"),
+        expect(unused_variables, reason = "no driver needs the threads")
+    )]
+    pub fn bind(&self, app: &App, runtime: &Handle) -> Result<(), pointwork::Error> {
         for (name, driver) in &self.0 {
             match driver {
+                #[cfg(feature = "sqlite")]
                 OpenDriver::Sqlite(sqlite) => bind(app, name, sqlite.listeners(runtime))?,
                 OpenDriver::Response(response) => {
                     let listeners = response.on.iter();
@@ -50,9 +69,10 @@ impl Channels {
     }
 
     /// Name, driver and events of each channel.
-    pub(crate) fn rows(&self) -> Vec<[String; 3]> {
+    pub fn rows(&self) -> Vec<[String; 3]> {
         let row = |(name, driver): &(String, OpenDriver)| {
             let (driver, events): (_, Vec<&str>) = match driver {
+                #[cfg(feature = "sqlite")]
                 OpenDriver::Sqlite(sqlite) => ("sqlite", sqlite.events().collect()),
                 OpenDriver::Response(response) => ("response", response.on.keys().map(String::as_str).collect()),
             };
@@ -62,12 +82,14 @@ impl Channels {
     }
 }
 
-fn bind<'a>(app: &App, name: &str, listeners: impl Iterator<Item = (&'a str, impl Listener)>) -> Result<()> {
+fn bind<'a>(
+    app: &App,
+    name: &str,
+    listeners: impl Iterator<Item = (&'a str, impl Listener)>,
+) -> Result<(), pointwork::Error> {
     let channel = app.channel(name);
     for (event, listener) in listeners {
-        channel
-            .on_raw(event, listener)
-            .map_err(|error| Error::from(error).with_exit(Exit::Config))?;
+        channel.on_raw(event, listener)?;
     }
     Ok(())
 }

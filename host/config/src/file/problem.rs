@@ -1,19 +1,10 @@
 //! Errors in a configuration, with their place.
 
 use std::ops::Range;
-use std::path::Path;
 
-use crate::error::Error;
-use crate::exit::Exit;
+use super::source::Source;
+use crate::error::{Error, ErrorKind};
 use crate::suggest;
-
-/// The place of the byte at `offset`: file, line and column. Both numbers count from 1; columns are characters.
-pub(super) fn place(file: &Path, text: &str, offset: usize) -> String {
-    let before = &text[..text.floor_char_boundary(offset)];
-    let start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    let (line, column) = (before.matches('\n').count() + 1, before[start..].chars().count() + 1);
-    format!("{}:{line}:{column}", file.display())
-}
 
 /// An error in a configuration.
 #[derive(Debug)]
@@ -29,6 +20,15 @@ impl Problem {
             message: message.into(),
             hint: None,
             span: Some(span),
+        }
+    }
+
+    /// An error in the whole.
+    pub(super) fn of_all(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            hint: None,
+            span: None,
         }
     }
 
@@ -68,13 +68,14 @@ impl Problem {
         }
     }
 
-    /// The error for the user, with the place in `file`, whose content is `text`.
-    pub(super) fn into_error(self, text: &str, file: &Path) -> Error {
+    /// The error for the user, with the place in the source.
+    pub(super) fn into_error(self, source: &Source) -> Error {
         let place = match self.span {
-            Some(span) => place(file, text, span.start),
-            None => file.display().to_string(),
+            Some(span) => source.place(&span),
+            None => source.whole(),
         };
-        Error::new(Exit::Config, format!("{} in {place}", one_line(&self.message))).with_optional_hint(self.hint)
+        let message = format!("{} in {place}", one_line(&self.message));
+        Error::new(ErrorKind::Invalid, message).with_optional_hint(self.hint)
     }
 }
 
@@ -101,20 +102,4 @@ fn one_line(text: &str) -> String {
 fn words(sentence: &str) -> Option<(&str, Vec<&str>)> {
     let mut words = sentence.split('`').skip(1).step_by(2);
     Some((words.next()?, words.collect()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn place_counts_lines_and_characters_from_one() {
-        let text = "a = 1\nä = ü\n";
-        let at = |offset| place(Path::new("a.toml"), text, offset);
-        let of = |needle: &str| at(text.find(needle).expect("there"));
-        assert_eq!(of("a"), "a.toml:1:1");
-        assert_eq!(of("ä"), "a.toml:2:1");
-        assert_eq!(of("ü"), "a.toml:2:5");
-        assert_eq!(at(1000), "a.toml:3:1");
-    }
 }

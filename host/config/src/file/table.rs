@@ -27,9 +27,9 @@ pub(super) fn read<T: DeserializeOwned>(span: Range<usize>, table: DeTable<'_>, 
     })
 }
 
-/// Refuses a table in which a key was not read.
-pub(super) fn expect_empty(table: &DeTable<'_>, keys: &[&str]) -> Result<(), Problem> {
-    match table.keys().next() {
+/// Refuses a table that has another key than these.
+pub(super) fn expect_keys(table: &DeTable<'_>, keys: &[&str]) -> Result<(), Problem> {
+    match table.keys().find(|key| !keys.contains(&key.get_ref().as_ref())) {
         Some(key) => Err(Problem::unknown(key.span(), "key", key.get_ref(), keys)),
         None => Ok(()),
     }

@@ -7,7 +7,7 @@ use pointwork::ipnet::IpNet;
 
 /// A path before every route's path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Prefix(String);
+pub struct Prefix(String);
 
 /// A range of IP addresses, or one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,8 @@ pub(crate) struct Digest(pub(crate) String);
 pub(crate) struct Health(pub(crate) String);
 
 impl Prefix {
-    pub(crate) fn as_str(&self) -> &str {
+    /// The text.
+    pub fn as_str(&self) -> &str {
         &self.0
     }
 }

@@ -1,5 +1,6 @@
 //! From the text of a file to a [`Config`].
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use pointwork::Isolation;
@@ -9,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::limits::{LimitTable, LimitValues};
 use super::problem::Problem;
-use super::{Config, Module, channels, operation, table};
+use super::{Config, Module, channels, json, operation, table};
 
 /// The keys of the file that [`read`] reads by hand.
 const BY_HAND: &[&str] = &["admin", "module", "limits", "compile", "channels"];
@@ -21,10 +22,56 @@ struct OtherLimits {
     isolation: Option<Isolation>,
 }
 
+/// The keys of an application that a program may set; the others of the file are the command's.
+pub(super) const OF_THE_APPLICATION: &[&str] = &[
+    "prefix",
+    "trailing-slash",
+    "access-log",
+    "trusted-proxies",
+    "state",
+    "cache",
+    "limits",
+    "compile",
+    "channels",
+];
+
+/// The keys of a module that a program may set, limits aside.
+const OF_A_MODULE: &[&str] = &["grant", "health", "digest", "isolation"];
+
 /// Reads the text of a file in the directory `base`.
-pub(super) fn read(text: &str, base: &Path) -> Result<Config, Problem> {
+pub(super) fn file(text: &str, base: &Path) -> Result<Config, Problem> {
     let root = DeTable::parse(text)?;
-    let (span, mut root) = (root.span(), root.into_inner());
+    config(root.span(), root.into_inner(), text, base)
+}
+
+/// Reads the settings of an application that a program gives.
+pub(super) fn application(text: &str) -> Result<Config, Problem> {
+    let (span, settings) = settings(text)?;
+    table::expect_keys(&settings, OF_THE_APPLICATION)?;
+    config(span, settings, text, Path::new(""))
+}
+
+/// Reads the settings of a module that a program gives.
+pub(super) fn settings_of_module(text: &str) -> Result<Module, Problem> {
+    let (span, settings) = settings(text)?;
+    let mut keys = OF_A_MODULE.to_vec();
+    keys.extend(LimitTable::Module.keys());
+    table::expect_keys(&settings, &keys)?;
+    let mut module = module(span, settings, text)?;
+    module.grant.check(Path::new(""))?;
+    Ok(module)
+}
+
+/// The table within the text that was made of a program's settings.
+fn settings(text: &str) -> Result<(Range<usize>, DeTable<'_>), Problem> {
+    let mut root = DeTable::parse(text)?.into_inner();
+    let settings = root
+        .remove(json::ROOT)
+        .unwrap_or_else(|| Spanned::new(0..0, DeValue::Table(DeTable::new())));
+    table::of(json::ROOT, settings)
+}
+
+fn config(span: Range<usize>, mut root: DeTable<'_>, text: &str, base: &Path) -> Result<Config, Problem> {
     let channels = channels::read(root.remove("channels").as_ref(), base)?;
     let mut limits = LimitValues::default();
     let mut isolation = None;
@@ -36,7 +83,7 @@ pub(super) fn read(text: &str, base: &Path) -> Result<Config, Problem> {
     if let Some(value) = root.remove("compile") {
         let (_, mut table) = table::of("compile", value)?;
         limits.take(&mut table, LimitTable::Compile, text)?;
-        table::expect_empty(&table, &LimitTable::Compile.keys())?;
+        table::expect_keys(&table, &LimitTable::Compile.keys())?;
     }
     let modules = root.remove("module").map(|value| modules(value, text, base));
     let admin = root.remove("admin");
@@ -64,12 +111,13 @@ fn modules(value: Spanned<DeValue<'_>>, text: &str, base: &Path) -> Result<Vec<M
     };
     let mut modules: Vec<Module> = Vec::with_capacity(tables.len());
     for value in tables {
-        let (span, mut table) = table::of("module", value)?;
-        let mut limits = LimitValues::default();
-        limits.take(&mut table, LimitTable::Module, text)?;
+        let (span, table) = table::of("module", value)?;
         let place = |key| table.get(key).map(Spanned::span);
         let (name, path, target) = (place("name"), place("path"), place("target"));
-        let mut module: Module = table::read(span.clone(), table, &LimitTable::Module.keys())?;
+        let mut module = module(span.clone(), table, text)?;
+        if path.is_none() {
+            return Err(Problem::new(span, "missing key `path`"));
+        }
         // The default is the name of the component's file.
         if name.is_none() {
             let stem = module.path.file_stem().unwrap_or_default();
@@ -89,11 +137,19 @@ fn modules(value: Spanned<DeValue<'_>>, text: &str, base: &Path) -> Result<Vec<M
             return Err(Problem::new(target, "`target` without `build`")
                 .with_hint("cargo builds the package that `build` names for this target"));
         }
-        module.limits = limits;
         module.path = base.join(module.path);
         join(base, &mut module.build);
         module.grant.check(base)?;
         modules.push(module);
     }
     Ok(modules)
+}
+
+/// Reads one module, with its paths as written.
+fn module(span: Range<usize>, mut table: DeTable<'_>, text: &str) -> Result<Module, Problem> {
+    let mut limits = LimitValues::default();
+    limits.take(&mut table, LimitTable::Module, text)?;
+    let mut module: Module = table::read(span, table, &LimitTable::Module.keys())?;
+    module.limits = limits;
+    Ok(module)
 }

@@ -9,11 +9,11 @@ use std::str::FromStr;
 /// The host is a name, an IPv4 address, or an IPv6 address in brackets. Names are resolved when the server starts. Port 0
 /// is a free one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Listen(String);
+pub struct Listen(String);
 
 impl Listen {
     /// The text, as `std::net::ToSocketAddrs` expects it.
-    pub(crate) fn as_str(&self) -> &str {
+    pub fn as_str(&self) -> &str {
         &self.0
     }
 }

@@ -8,29 +8,39 @@ use pointwork::{Directory, Grants};
 use tempfile::TempDir;
 use toml::Spanned;
 
-use crate::config::{self, Config, Module, Variable};
-use crate::error::{Error, Result};
-use crate::exit::Exit;
+use crate::error::{Error, ErrorKind as Kind, Result};
+use crate::file::{self, Config, Module, Source, Variable};
 
 /// The treatment of a missing directory that a module may write to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Missing {
+pub enum Missing {
     /// It is created: the module will serve.
     Create,
-    /// An empty temporary directory takes its place: the command only examines the module.
+    /// An empty temporary directory takes its place: the module is only examined.
     StandIn,
 }
 
-/// Resolves the grants of `module`. It blocks. The second result are temporary directories in place of missing ones;
-/// dropping them removes them.
-///
-/// # Errors
-///
-/// A host variable is not set or not UTF-8; a directory is missing, is not a directory, or cannot be created. Each error
-/// names the place in the file.
-pub(crate) fn resolve(module: &Module, config: &Config, missing: Missing) -> Result<(Grants, Vec<TempDir>)> {
+/// The temporary directories in place of missing ones, see [`Missing::StandIn`]. Dropping them removes them: keep them for as
+/// long as the module has instances.
+#[derive(Debug)]
+pub struct StandIns(#[allow(dead_code, reason = "it is there to be dropped")] Vec<TempDir>);
+
+impl Config {
+    /// The grants of one of the [`modules`](Self::modules), with the values of host variables. It blocks.
+    ///
+    /// # Errors
+    ///
+    /// A host variable is not set or not UTF-8; a directory is missing, is not a directory, or cannot be created. Each error
+    /// names the place in the file.
+    pub fn grants(&self, module: &Module, missing: Missing) -> Result<(Grants, StandIns)> {
+        resolve(module, &self.source, missing)
+    }
+}
+
+/// As [`Config::grants`], of a module that was read from `source`.
+pub(crate) fn resolve(module: &Module, source: &Source, missing: Missing) -> Result<(Grants, StandIns)> {
     let grant = &module.grant;
-    let place = Place { module, config };
+    let place = Place { module, source };
     let mut stand_ins = Vec::new();
     let mut grants = Grants::new();
     if grant.clocks {
@@ -49,10 +59,10 @@ pub(crate) fn resolve(module: &Module, config: &Config, missing: Missing) -> Res
         grants = grants.environment(entries.iter().map(entry).collect::<Result<Vec<_>>>()?);
     }
     if let Some(directories) = &grant.directories {
-        let directory = |directory: &config::Directory| {
+        let directory = |directory: &file::Directory| {
             let access = match directory.access {
-                config::Access::ReadOnly => pointwork::Access::ReadOnly,
-                config::Access::ReadWrite => pointwork::Access::ReadWrite,
+                file::Access::ReadOnly => pointwork::Access::ReadOnly,
+                file::Access::ReadWrite => pointwork::Access::ReadWrite,
             };
             let stand_in = place.host(directory, missing)?;
             let host = stand_in
@@ -71,13 +81,13 @@ pub(crate) fn resolve(module: &Module, config: &Config, missing: Missing) -> Res
     if let Some(hosts) = &grant.http {
         grants = grants.http(texts(hosts));
     }
-    Ok((grants, stand_ins))
+    Ok((grants, StandIns(stand_ins)))
 }
 
 /// The place of a grant, for errors.
 struct Place<'a> {
     module: &'a Module,
-    config: &'a Config,
+    source: &'a Source,
 }
 
 impl Place<'_> {
@@ -98,7 +108,7 @@ impl Place<'_> {
     }
 
     /// Ensures that the directory exists. The result takes its place, if it is missing.
-    fn host(&self, directory: &config::Directory, missing: Missing) -> Result<Option<TempDir>> {
+    fn host(&self, directory: &file::Directory, missing: Missing) -> Result<Option<TempDir>> {
         let path = directory.host.get_ref();
         let what = format!("the directory `{}`", path.display());
         let invalid = |problem| self.invalid(&what, &directory.host.span(), problem);
@@ -109,20 +119,20 @@ impl Place<'_> {
             Err(error) => return Err(invalid("cannot be examined").with_source(error)),
         }
         let created = match (directory.access, missing) {
-            (config::Access::ReadOnly, _) => {
+            (file::Access::ReadOnly, _) => {
                 return Err(invalid("does not exist")
                     .with_hint("create it, or grant it with `access = \"read-write\"`: then the server creates it"));
             }
-            (config::Access::ReadWrite, Missing::Create) => std::fs::create_dir_all(path).map(|()| None),
-            (config::Access::ReadWrite, Missing::StandIn) => tempfile::tempdir().map(Some),
+            (file::Access::ReadWrite, Missing::Create) => std::fs::create_dir_all(path).map(|()| None),
+            (file::Access::ReadWrite, Missing::StandIn) => tempfile::tempdir().map(Some),
         };
         created.map_err(|error| invalid("cannot be created").with_source(error))
     }
 
     fn invalid(&self, what: &str, span: &Range<usize>, problem: &str) -> Error {
-        let (module, place) = (&self.module.name, self.config.place(span));
+        let (module, place) = (&self.module.name, self.source.place(span));
         let message = format!("{what}, granted to module `{module}` in {place}, {problem}");
-        Error::new(Exit::Config, message)
+        Error::new(Kind::Host, message)
     }
 }
 
@@ -133,11 +143,11 @@ mod tests {
     use super::*;
 
     /// The grants of the module of a configuration in `folder`; the first key is in line 4.
-    fn granted(folder: &Path, keys: &str, missing: Missing) -> Result<(Grants, Vec<TempDir>)> {
+    fn granted(folder: &Path, keys: &str, missing: Missing) -> Result<(Grants, StandIns)> {
         let file = folder.join("pointwork.toml");
         let text = format!("[[module]]\npath = \"store.wasm\"\n[module.grant]\n{keys}");
         let config = Config::parse(&text, &file).expect("a configuration");
-        resolve(&config.modules[0], &config, missing)
+        config.grants(&config.modules[0], missing)
     }
 
     fn folder() -> TempDir {
@@ -153,7 +163,9 @@ mod tests {
         let expected = Grants::new()
             .clocks()
             .output()
-            .environment([("A", "a"), ("B", "pointwork-cli")].map(|(name, value)| (name.to_owned(), value.to_owned())))
+            .environment(
+                [("A", "a"), ("B", "pointwork-config")].map(|(name, value)| (name.to_owned(), value.to_owned())),
+            )
             .directories([Directory::new(
                 folder.path().join("."),
                 "/here",
@@ -172,7 +184,7 @@ mod tests {
         let (grants, stand_ins) = granted(folder.path(), keys, Missing::StandIn).expect("another takes its place");
         assert!(!data.exists(), "an examination changes nothing");
         assert_eq!(grants.describe(), ["directories /data (read-write)"]);
-        let stand_in = stand_ins[0].path().to_owned();
+        let stand_in = stand_ins.0[0].path().to_owned();
         assert!(stand_in.is_dir());
         drop(stand_ins);
         assert!(!stand_in.exists(), "nothing is left of it");
@@ -190,6 +202,6 @@ mod tests {
             error.to_string().ends_with("pointwork.toml:4:25, cannot be examined"),
             "{error}"
         );
-        assert_eq!(error.exit(), Exit::Config);
+        assert_eq!(error.kind(), Kind::Host);
     }
 }

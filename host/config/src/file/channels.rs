@@ -2,30 +2,24 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use pointwork_sqlite::SqliteOptions;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use toml::Spanned;
 use toml::de::{DeValue, ValueDeserializer};
 
 use super::problem::Problem;
+#[cfg(feature = "sqlite")]
+use super::sqlite;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Driver {
     /// Statements on an SQLite database.
-    Sqlite(SqliteChannel),
+    #[cfg(feature = "sqlite")]
+    Sqlite(sqlite::SqliteChannel),
     /// Replies to the request whose context was handed over.
     Response(ResponseChannel),
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct SqliteChannel {
-    /// The database and the statement of each event.
-    pub(crate) options: SqliteOptions,
-    /// The place of each event's statement in the file.
-    pub(crate) spans: BTreeMap<String, Range<usize>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,25 +29,6 @@ pub(crate) struct ResponseChannel {
 }
 
 const DRIVERS: &[&str] = &["response", "sqlite"];
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct RawSqlite {
-    #[serde(rename = "driver")]
-    _driver: IgnoredAny,
-    path: PathBuf,
-    schema: Option<PathBuf>,
-    #[serde(default)]
-    on: BTreeMap<Spanned<String>, Spanned<RawStatement>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct RawStatement {
-    query: Option<Spanned<String>>,
-    query_one: Option<Spanned<String>>,
-    execute: Option<Spanned<String>>,
-}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -107,43 +82,18 @@ fn driver(key: Range<usize>, name: &str, value: &Spanned<DeValue<'_>>, base: &Pa
     };
     let table = ValueDeserializer::from(value.clone());
     match driver.get_ref().as_str() {
-        Some("sqlite") => sqlite(RawSqlite::deserialize(table)?, base).map(Driver::Sqlite),
+        #[cfg(feature = "sqlite")]
+        Some("sqlite") => sqlite::read(table, base).map(Driver::Sqlite),
+        #[cfg(not(feature = "sqlite"))]
+        Some("sqlite") => {
+            let _ = base;
+            let problem = Problem::new(driver.span(), "this program has no driver `sqlite`");
+            Err(problem.with_hint("build it with the feature `sqlite` of pointwork-config"))
+        }
         Some("response") => response(RawResponse::deserialize(table)?).map(Driver::Response),
         Some(other) => Err(Problem::unknown(driver.span(), "driver", other, DRIVERS)),
         None => Err(Problem::new(driver.span(), "`driver` is not a string")),
     }
-}
-
-fn sqlite(raw: RawSqlite, base: &Path) -> Result<SqliteChannel, Problem> {
-    let mut options = SqliteOptions::new(base.join(raw.path));
-    if let Some(schema) = raw.schema {
-        options = options.schema(base.join(schema));
-    }
-    let mut spans = BTreeMap::new();
-    for (event, statement) in raw.on {
-        check_event(&event)?;
-        let span = statement.span();
-        let event = event.into_inner();
-        let RawStatement {
-            query,
-            query_one,
-            execute,
-        } = statement.into_inner();
-        let (with_event, sql) = match (query, query_one, execute) {
-            (Some(sql), None, None) => (options.query(&event, sql.get_ref()), sql),
-            (None, Some(sql), None) => (options.query_one(&event, sql.get_ref()), sql),
-            (None, None, Some(sql)) => (options.execute(&event, sql.get_ref()), sql),
-            _ => {
-                let message = format!("event `{event}` does not name one statement");
-                return Err(
-                    Problem::new(span, message).with_hint("expected exactly one of `query`, `query-one` and `execute`")
-                );
-            }
-        };
-        options = with_event;
-        spans.insert(event, sql.span());
-    }
-    Ok(SqliteChannel { options, spans })
 }
 
 fn response(raw: RawResponse) -> Result<ResponseChannel, Problem> {
@@ -162,7 +112,7 @@ fn response(raw: RawResponse) -> Result<ResponseChannel, Problem> {
     Ok(ResponseChannel { on })
 }
 
-fn check_event(event: &Spanned<String>) -> Result<(), Problem> {
+pub(super) fn check_event(event: &Spanned<String>) -> Result<(), Problem> {
     if event.get_ref().is_empty() {
         return Err(Problem::new(event.span(), "an event without a name"));
     }

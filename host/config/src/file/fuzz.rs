@@ -3,14 +3,20 @@
 
 use std::path::Path;
 
-use super::{Config, Exit};
+use super::{Config, Error, ErrorKind, Module};
 
-/// A configuration: an error is one line with the place, and stands within the file.
+/// A configuration: an error is one line with the place, and stands within the file. The same as the settings of a program:
+/// an error names them.
 ///
 /// # Panics
 /// If a promise does not hold.
 pub(crate) fn configuration(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
+    if let Ok(table) = text.parse::<toml::Table>() {
+        let json = serde_json::to_string(&table).expect("tables are objects");
+        let read = [Config::from_json(&json).err(), Module::from_json("shop", &json).err()];
+        read.iter().flatten().for_each(settings);
+    }
     let file = Path::new("shop/pointwork.toml");
     let error = match Config::parse(&text, file) {
         Ok(config) => {
@@ -29,7 +35,7 @@ pub(crate) fn configuration(input: &[u8]) {
         }
         Err(error) => error,
     };
-    assert_eq!(error.exit(), Exit::Config);
+    assert_eq!(error.kind(), ErrorKind::Invalid);
     let message = error.to_string();
     assert!(!message.contains(char::is_control), "{message:?}");
     let (problem, place) = message
@@ -42,6 +48,18 @@ pub(crate) fn configuration(input: &[u8]) {
     let lines: Vec<_> = text.split('\n').collect();
     assert!((1..=lines.len()).contains(&line), "{message}");
     assert!((1..=lines[line - 1].chars().count() + 1).contains(&column), "{message}");
+}
+
+/// Checks an error in the settings of a program.
+fn settings(error: &Error) {
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    let message = error.to_string();
+    assert!(!message.contains(char::is_control), "{message:?}");
+    let (problem, place) = message.rsplit_once("the settings").expect("they are named");
+    assert!(
+        !problem.is_empty() && ["", " of module `shop`"].contains(&place),
+        "{message}"
+    );
 }
 
 #[cfg(test)]

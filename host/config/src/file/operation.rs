@@ -14,15 +14,17 @@ use super::table;
 
 /// The admin endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Admin {
+pub struct Admin {
     /// The socket or the address on which it listens.
-    pub(crate) address: AdminAddress,
+    pub address: AdminAddress,
     /// The file with the token; an address needs one.
-    pub(crate) token_file: Option<PathBuf>,
+    pub token_file: Option<PathBuf>,
 }
 
+/// The place of an admin endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum AdminAddress {
+pub enum AdminAddress {
+    /// The path of a socket.
     Socket(PathBuf),
     /// Host and port.
     Listen(Listen),
@@ -59,10 +61,11 @@ impl fmt::Display for AdminAddress {
 /// The cache of compiled components.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub(crate) struct Cache {
-    pub(crate) enabled: bool,
+pub struct Cache {
+    /// Whether compiled components are kept.
+    pub enabled: bool,
     /// The directory; `None` for the default.
-    pub(crate) directory: Option<PathBuf>,
+    pub directory: Option<PathBuf>,
 }
 
 impl Default for Cache {

@@ -41,7 +41,7 @@ fn every_capability_is_read() {
         panic!("`TOKEN` comes from the host");
     };
     assert_eq!(name.get_ref(), "SHOP_TOKEN");
-    assert_eq!(config.place(&name.span()), "shop/pointwork.toml:8:63");
+    assert_eq!(config.source.place(&name.span()), "shop/pointwork.toml:8:63");
 
     let directories = grant.directories.expect("they are there");
     let places: Vec<_> = directories
@@ -59,7 +59,10 @@ fn every_capability_is_read() {
         ],
         "relative to the file, and without a slash at the end"
     );
-    assert_eq!(config.place(&directories[0].host.span()), "shop/pointwork.toml:9:33");
+    assert_eq!(
+        config.source.place(&directories[0].host.span()),
+        "shop/pointwork.toml:9:33"
+    );
 
     let texts = |list: Option<Vec<Spanned<String>>>| list.map(|list| list.iter().map(ToString::to_string).collect());
     let sockets: Option<Vec<_>> = texts(grant.sockets);

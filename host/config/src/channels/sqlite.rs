@@ -2,22 +2,22 @@
 
 use pointwork_sqlite::Sqlite;
 
-use crate::config::{Config, SqliteChannel};
-use crate::error::{Error, Result};
-use crate::exit::Exit;
+use crate::error::{Error, ErrorKind, Result};
+use crate::file::{Config, SqliteChannel};
 
-/// Opens the database of the channel `name`; an error has the exit code 3 and the place in the file. It blocks.
+/// Opens the database of the channel `name`; an error in a statement has its place. It blocks.
 pub(super) fn open(name: &str, channel: &SqliteChannel, config: &Config) -> Result<Sqlite> {
     Sqlite::open(channel.options.clone()).map_err(|error| {
         let span = error.event().and_then(|event| channel.spans.get_key_value(event));
-        let message = match span {
+        let (kind, message) = match span {
             Some((event, span)) => {
-                let place = config.place(span);
-                format!("event `{event}` of channel `{name}` in {place} has an invalid statement")
+                let place = config.source.place(span);
+                let message = format!("event `{event}` of channel `{name}` in {place} has an invalid statement");
+                (ErrorKind::Invalid, message)
             }
-            None => format!("channel `{name}`: {error}"),
+            None => (ErrorKind::Host, format!("channel `{name}`: {error}")),
         };
-        Error::new(Exit::Config, message)
+        Error::new(kind, message)
             .with_causes_of(&error)
             .with_optional_hint(error.hint())
     })
@@ -26,14 +26,14 @@ pub(super) fn open(name: &str, channel: &SqliteChannel, config: &Config) -> Resu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Driver;
+    use crate::file::Driver;
 
     #[test]
     fn database_that_cannot_be_opened_is_refused_with_its_channel() {
         let folder = tempfile::tempdir().expect("a directory");
         std::fs::create_dir(folder.path().join("shop.sqlite")).expect("created");
         let text = "[channels.db]\ndriver = 'sqlite'\npath = 'shop.sqlite'";
-        let config = Config::parse(text, &folder.path().join("pointwork.toml")).expect("a configuration");
+        let config = Config::parse(text, folder.path().join("pointwork.toml")).expect("a configuration");
         let Driver::Sqlite(channel) = &config.channels["db"] else {
             panic!("`db` is a channel of the driver `sqlite`");
         };
@@ -43,6 +43,6 @@ mod tests {
             sentence.starts_with("channel `db`: cannot open the database `"),
             "{sentence}"
         );
-        assert_eq!(error.exit(), Exit::Config);
+        assert_eq!(error.kind(), ErrorKind::Host);
     }
 }

@@ -7,7 +7,7 @@ use pointwork_core::limits::{Amount, Limit, Limits};
 use pointwork_core::{BusOptions, Http2Options, RouterOptions, ServerOptions};
 
 use super::*;
-use crate::config::limits::LimitTable;
+use crate::file::limits::LimitTable;
 
 const TABLES: [(LimitTable, &str, &str); 3] = [
     (LimitTable::All, "", "limits"),
@@ -156,7 +156,7 @@ fn limits_are_set_within_their_bounds_alone() {
 fn sizes_and_numbers_are_written_in_several_ways() {
     let body = |value: &str| {
         let config = parse(&format!("limits.body = {value}")).expect("a size");
-        options::application(&config).router.body_limit
+        config.app_options().router.body_limit
     };
     let sizes = [
         ("\"2MiB\"", 2 << 20),

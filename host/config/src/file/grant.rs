@@ -67,7 +67,7 @@ pub(crate) enum Access {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Source {
+struct HostVariable {
     from: Spanned<String>,
 }
 
@@ -160,8 +160,8 @@ impl<'de> Deserialize<'de> for Variable {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Variable, A::Error> {
-                let source = Source::deserialize(MapAccessDeserializer::new(map))?;
-                Ok(Variable::Host(source.from))
+                let variable = HostVariable::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(Variable::Host(variable.from))
             }
         }
 
