@@ -1,0 +1,97 @@
+//! Bodies: those that Python reads, and those that it writes.
+
+use parking_lot::Mutex;
+use pointwork_embed::{Body, Function, Piece, bytes::Bytes};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyByteArray, PyBytes};
+
+use crate::calls::PieceAnswer;
+use crate::error::broken;
+use crate::thread::{attached, patiently};
+
+/// From this size on, bytes are shared with the interpreter instead of copied.
+const SHARED: usize = 64 * 1024;
+
+/// A body that Python reads.
+#[pyclass(frozen, module = "pointwork._pointwork")]
+pub(crate) struct Pieces(Mutex<pointwork_embed::Pieces>);
+
+impl Pieces {
+    pub(crate) fn new(pieces: pointwork_embed::Pieces) -> Self {
+        Self(Mutex::new(pieces))
+    }
+}
+
+#[pymethods]
+impl Pieces {
+    /// The next bytes; none at the end. `None` if they are not there yet: then `wake` is called once.
+    fn next<'py>(&self, py: Python<'py>, wake: Py<PyAny>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let wake = move || {
+            attached(|py| {
+                if let Err(error) = wake.call0(py) {
+                    error.write_unraisable(py, Some(wake.bind(py)));
+                }
+            });
+        };
+        let piece = py.detach(|| self.0.lock().next(wake));
+        piece.map(|piece| read(py, piece)).transpose()
+    }
+
+    /// Waits for the next bytes; none at the end.
+    fn next_blocking<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let piece = patiently(py, |waiting| Ok(self.0.lock().next_blocking(waiting)))?;
+        read(py, piece)
+    }
+}
+
+fn read(py: Python<'_>, piece: Piece) -> PyResult<Bound<'_, PyBytes>> {
+    match piece {
+        Piece::Data(data) => Ok(PyBytes::new(py, &data)),
+        Piece::End => Ok(PyBytes::new(py, b"")),
+        Piece::Failed(reason) => Err(broken(py, reason)),
+    }
+}
+
+/// The bytes of an object: `bytes` or `bytearray`.
+pub(crate) fn bytes_of(object: &Bound<'_, PyAny>) -> PyResult<Bytes> {
+    if let Ok(bytes) = object.cast::<PyBytes>() {
+        return Ok(if bytes.as_bytes().len() < SHARED {
+            Bytes::copy_from_slice(bytes.as_bytes())
+        } else {
+            Bytes::from_owner(PyBackedBytes::from(bytes.clone()))
+        });
+    }
+    if let Ok(bytes) = object.cast::<PyByteArray>() {
+        return Ok(bytes.to_vec().into());
+    }
+    let kind = object.get_type();
+    Err(PyTypeError::new_err(format!(
+        "the bytes are of type `{}`, expected `bytes`",
+        kind.name()?
+    )))
+}
+
+/// The body of a request or a reply: nothing, bytes, or a function that writes one piece at a time.
+pub(crate) fn body_of(
+    host: &pointwork_embed::Host,
+    body: Option<&Bound<'_, PyAny>>,
+    length: Option<u64>,
+) -> PyResult<Body> {
+    let Some(body) = body else {
+        return Ok(Body::empty());
+    };
+    if !body.is_callable() {
+        return Ok(Body::from(bytes_of(body)?));
+    }
+    let write = body.clone().unbind();
+    let source = Function::new(move |(), answer| {
+        attached(|py| {
+            if let Err(error) = write.call1(py, (PieceAnswer::new(answer),)) {
+                error.write_unraisable(py, Some(write.bind(py)));
+            }
+        });
+    });
+    Ok(host.body(source, length))
+}

@@ -1,0 +1,71 @@
+//! Errors and failures as exceptions. Their classes are those of `pointwork._errors`.
+
+use pointwork_embed::http::StatusCode;
+use pointwork_embed::{Error, ErrorKind, Failure, FailureCode, Fault};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::thread::attached;
+
+/// The exception of an error.
+pub(crate) fn raised(error: Error) -> PyErr {
+    let class = match error.kind() {
+        ErrorKind::Component => "ComponentError",
+        ErrorKind::Refused => "RefusedError",
+        ErrorKind::Settings => "SettingsError",
+        ErrorKind::Host => "HostError",
+        ErrorKind::Closed => "ClosedError",
+        ErrorKind::Forked => "ForkedError",
+        ErrorKind::Nested => "NestedError",
+        ErrorKind::Engine => "EngineError",
+        _ => "Error",
+    };
+    let message = error.to_string();
+    attached(|py| made(py, class, (message,))).unwrap_or_else(|| PyValueError::new_err("the interpreter ends"))
+}
+
+/// The exception of a failure.
+pub(crate) fn failed(py: Python<'_>, failure: &Failure) -> PyErr {
+    let details = failure
+        .details()
+        .map(|details| serde_json::to_string(details).unwrap_or_default());
+    let arguments = (
+        failure.status().as_u16(),
+        failure.to_string(),
+        failure.code().as_str(),
+        details,
+    );
+    made(py, "_failure", arguments)
+}
+
+/// The exception of a body that broke off.
+pub(crate) fn broken(py: Python<'_>, reason: String) -> PyErr {
+    made(py, "BodyError", (reason,))
+}
+
+fn made<'py>(py: Python<'py>, class: &str, arguments: impl pyo3::call::PyCallArgs<'py>) -> PyErr {
+    let make = || py.import("pointwork._errors")?.getattr(class)?.call1(arguments);
+    match make() {
+        Ok(error) => PyErr::from_value(error),
+        Err(error) => error,
+    }
+}
+
+/// The failure that a function raised.
+///
+/// # Errors
+/// The status or the details cannot be those of a failure.
+pub(crate) fn fault(status: u16, message: String, code: Option<String>, details: Option<&str>) -> PyResult<Fault> {
+    let status = StatusCode::from_u16(status)
+        .map_err(|_| PyValueError::new_err(format!("the status is `{status}`, expected 400 to 599")))?;
+    let code = code.map_or(FailureCode::FAILED, FailureCode::new);
+    let mut failure = Failure::with_code(code, status, message);
+    if let Some(details) = details {
+        let details: serde_json::Map<String, serde_json::Value> = serde_json::from_str(details)
+            .map_err(|error| PyValueError::new_err(format!("the details are no JSON object: {error}")))?;
+        for (name, value) in details {
+            failure = failure.detail(name, value);
+        }
+    }
+    Ok(Fault::Failed(failure))
+}

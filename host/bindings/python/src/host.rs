@@ -1,0 +1,379 @@
+//! Applications, mounts and servers.
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use pointwork_embed::{
+    BodyMode, Component, Error, ErrorKind, Host as Embedded, Level, LogLine, Place, Progress, RouteOptions, Threads,
+};
+use pyo3::prelude::*;
+
+use crate::body::bytes_of;
+use crate::calls::{self, WeakHost};
+use crate::error::raised;
+use crate::message::{End, Given, progress, reply};
+use crate::thread::{attached, patiently};
+
+/// The error of whoever uses an application that is closed.
+pub(crate) fn closed() -> PyErr {
+    raised(Error::new(ErrorKind::Closed, "the application is closed"))
+}
+
+/// Runs an operation: on the calling thread, which waits, or on the application's threads; then `done` is called with the
+/// result and the exception, one of which is `None`.
+pub(crate) fn operate<T: Send + 'static>(
+    py: Python<'_>,
+    host: &Embedded,
+    operation: impl Future<Output = Result<T, Error>> + Send + 'static,
+    done: Option<Py<PyAny>>,
+    convert: fn(Python<'_>, T) -> PyResult<Py<PyAny>>,
+) -> PyResult<Py<PyAny>> {
+    let Some(done) = done else {
+        let value = patiently(py, |waiting| host.wait(operation, waiting))?;
+        return convert(py, value);
+    };
+    let settle = move |result: Result<T, Error>| {
+        attached(|py| {
+            let told = match result.map_err(raised).and_then(|value| convert(py, value)) {
+                Ok(value) => done.call1(py, (value, py.None())),
+                Err(error) => done.call1(py, (py.None(), error)),
+            };
+            if let Err(error) = told {
+                error.write_unraisable(py, Some(done.bind(py)));
+            }
+        });
+    };
+    py.detach(|| host.run(operation, settle)).map_err(raised)?;
+    Ok(py.None())
+}
+
+fn none(py: Python<'_>, (): ()) -> PyResult<Py<PyAny>> {
+    Ok(py.None())
+}
+
+/// Something as a text of JSON.
+fn json(py: Python<'_>, text: String) -> PyResult<Py<PyAny>> {
+    Ok(text.into_pyobject(py)?.into_any().unbind())
+}
+
+/// An application.
+#[pyclass(frozen, module = "pointwork._pointwork")]
+pub(crate) struct Host {
+    /// `None` once it is closed.
+    host: Arc<Mutex<Option<Arc<Embedded>>>>,
+    process: u32,
+}
+
+impl Host {
+    fn get(&self) -> PyResult<Arc<Embedded>> {
+        self.host.lock().clone().ok_or_else(closed)
+    }
+
+    fn weak(&self) -> PyResult<WeakHost> {
+        Ok(Arc::downgrade(&self.get()?))
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        let Some(host) = self.host.lock().take() else {
+            return;
+        };
+        if std::process::id() == self.process {
+            Python::try_attach(|py| py.detach(|| drop(host)));
+        } else {
+            // The child of a fork has none of the threads that the end of an application waits for.
+            std::mem::forget(host);
+        }
+    }
+}
+
+/// A component: a path, or bytes.
+fn component(given: &Bound<'_, PyAny>) -> PyResult<Component> {
+    if let Ok(path) = given.extract::<PathBuf>() {
+        return Ok(Component::File(path));
+    }
+    Ok(Component::Bytes(bytes_of(given)?))
+}
+
+#[pymethods]
+impl Host {
+    #[new]
+    fn start(py: Python<'_>, settings: &str, workers: Option<usize>, blocking: Option<usize>) -> PyResult<Self> {
+        let mut threads = Threads::default();
+        (threads.workers, threads.blocking) = (workers, blocking);
+        let host = py.detach(|| Embedded::of_settings(settings, &threads)).map_err(raised)?;
+        Ok(Self {
+            host: Arc::new(Mutex::new(Some(Arc::new(host)))),
+            process: std::process::id(),
+        })
+    }
+
+    fn load(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        given: &Bound<'_, PyAny>,
+        options: &str,
+        done: Option<Py<PyAny>>,
+    ) -> PyResult<Py<PyAny>> {
+        let (host, component) = (self.get()?, component(given)?);
+        let options = py.detach(|| host.module_options(name, options)).map_err(raised)?;
+        let loading = host.load(name, component, options);
+        let loading = async move { Ok(text(&loading.await?)) };
+        operate(py, &host, loading, done, json)
+    }
+
+    fn swap(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        given: &Bound<'_, PyAny>,
+        options: Option<&str>,
+        done: Option<Py<PyAny>>,
+    ) -> PyResult<Py<PyAny>> {
+        let (host, component) = (self.get()?, component(given)?);
+        let options = options.map(|options| py.detach(|| host.module_options(name, options)));
+        let swapping = host.swap(name, component, options.transpose().map_err(raised)?);
+        let swapping = async move { Ok(text(&swapping.await?)) };
+        operate(py, &host, swapping, done, json)
+    }
+
+    fn roll_back(&self, py: Python<'_>, name: &str, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+        let host = self.get()?;
+        let changing = host.roll_back(name);
+        operate(py, &host, async move { Ok(text(&changing.await?)) }, done, json)
+    }
+
+    fn remove(&self, py: Python<'_>, name: &str, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+        let host = self.get()?;
+        let changing = host.remove(name);
+        operate(py, &host, async move { Ok(text(&changing.await?)) }, done, json)
+    }
+
+    fn routes(&self, py: Python<'_>) -> PyResult<String> {
+        let host = self.get()?;
+        py.detach(|| host.routes_json()).map_err(raised)
+    }
+
+    fn modules(&self, py: Python<'_>) -> PyResult<String> {
+        let host = self.get()?;
+        py.detach(|| host.modules_json()).map_err(raised)
+    }
+
+    fn listen(&self, py: Python<'_>, channel: &str, event: &str, function: Py<PyAny>) -> PyResult<()> {
+        let (host, function) = (self.get()?, calls::listener(&self.weak()?, function));
+        py.detach(|| host.listen(channel, event, function)).map_err(raised)
+    }
+
+    fn route(
+        &self,
+        py: Python<'_>,
+        method: Option<&str>,
+        path: &str,
+        streams: bool,
+        function: Py<PyAny>,
+    ) -> PyResult<()> {
+        let (host, function) = (self.get()?, calls::handler(&self.weak()?, function));
+        let body = if streams { BodyMode::Stream } else { BodyMode::Whole };
+        let options = RouteOptions::default().body(body);
+        py.detach(|| host.route(method, path, options, function))
+            .map_err(raised)
+    }
+
+    fn call(
+        &self,
+        py: Python<'_>,
+        event: &str,
+        payload: calls::Given<'_>,
+        done: Option<Py<PyAny>>,
+    ) -> PyResult<Py<PyAny>> {
+        let host = self.get()?;
+        let caller = host.app().map_err(raised)?.caller();
+        calls::call(py, &host, caller, event, payload, done)
+    }
+
+    fn emit(&self, py: Python<'_>, event: &str, payload: calls::Given<'_>) -> PyResult<()> {
+        let (host, payload) = (self.get()?, payload.payload()?);
+        let app = host.app().map_err(raised)?;
+        py.detach(|| {
+            app.caller().emit_raw(event, payload);
+        });
+        Ok(())
+    }
+
+    fn handle(&self, py: Python<'_>, given: Given<'_>) -> PyResult<Py<PyAny>> {
+        let host = self.get()?;
+        let request = given.request(&host)?;
+        let end = Arc::<End>::default();
+        let put = end.clone();
+        let handled = py.detach(|| host.handle(request, move |ended| put.put(ended)));
+        progress(py, &host, handled.map_err(raised)?, end)
+    }
+
+    fn handle_blocking(&self, py: Python<'_>, given: Given<'_>) -> PyResult<Py<PyAny>> {
+        let host = self.get()?;
+        let request = given.request(&host)?;
+        let response = patiently(py, |waiting| host.handle_blocking(request, waiting))?;
+        Ok(reply(py, &host, response)?.into_any().unbind())
+    }
+
+    /// A mount `in-front`, `below` a prefix, or of `everything`.
+    fn mount(&self, py: Python<'_>, name: &str, place: &str, prefix: &str) -> PyResult<Mount> {
+        let host = self.get()?;
+        let name = if name == "wsgi" { "wsgi" } else { "asgi" };
+        let place = match place {
+            "in-front" => Place::InFront,
+            "below" => Place::Below(prefix.to_owned()),
+            _ => Place::Everything,
+        };
+        let mount = py.detach(|| host.mount(name, place)).map_err(raised)?;
+        Ok(Mount(Mutex::new(Some((host, mount)))))
+    }
+
+    fn serve(&self, py: Python<'_>, address: &str, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+        let host = self.get()?;
+        let serving = host.serve(address, host.server_options());
+        let weak = self.weak()?;
+        let serving = async move { Ok((serving.await?, weak)) };
+        operate(py, &host, serving, done, |py, (server, host)| {
+            Ok(Py::new(py, Server { server, host })?.into_any())
+        })
+    }
+
+    /// Closes the application, and waits for its end or has `done` called.
+    fn close(&self, py: Python<'_>, done: Option<Py<PyAny>>) -> PyResult<()> {
+        let Some(host) = self.host.lock().clone() else {
+            if let Some(done) = done {
+                done.call1(py, (py.None(), py.None()))?;
+            }
+            return Ok(());
+        };
+        let place = self.host.clone();
+        let Some(done) = done else {
+            let closing = host.close();
+            let closing = async move {
+                closing.await;
+                Ok(())
+            };
+            patiently(py, |waiting| host.wait(closing, waiting))?;
+            py.detach(|| {
+                let last = place.lock().take();
+                drop((host, last));
+            });
+            return Ok(());
+        };
+        let end = move || {
+            let last = place.lock().take();
+            drop(last);
+            attached(|py| {
+                if let Err(error) = done.call1(py, (py.None(), py.None())) {
+                    error.write_unraisable(py, Some(done.bind(py)));
+                }
+            });
+        };
+        py.detach(|| {
+            let closing = host.close_then(end);
+            drop(host);
+            closing
+        })
+        .map_err(raised)
+    }
+}
+
+fn text(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+/// The application within a server of Python.
+#[pyclass(frozen, module = "pointwork._pointwork")]
+pub(crate) struct Mount(Mutex<Option<(Arc<Embedded>, pointwork_embed::Mount)>>);
+
+impl Mount {
+    fn get(&self) -> PyResult<(Arc<Embedded>, pointwork_embed::Mount)> {
+        self.0.lock().clone().ok_or_else(closed)
+    }
+}
+
+#[pymethods]
+impl Mount {
+    /// Whether it would answer a request with that head.
+    fn takes(&self, given: Given<'_>) -> PyResult<bool> {
+        let (host, mount) = self.get()?;
+        let (head, _) = given.request(&host)?.into_parts();
+        Ok(mount.takes(&head))
+    }
+
+    fn handle(&self, py: Python<'_>, given: Given<'_>) -> PyResult<Py<PyAny>> {
+        let (host, mount) = self.get()?;
+        let request = given.request(&host)?;
+        let end = Arc::<End>::default();
+        let put = end.clone();
+        let handled = py.detach(|| mount.handle(request, move |ended| put.put(ended)));
+        progress(py, &host, handled.map_err(raised)?, end)
+    }
+
+    fn handle_blocking(&self, py: Python<'_>, given: Given<'_>) -> PyResult<Py<PyAny>> {
+        let (host, mount) = self.get()?;
+        let request = given.request(&host)?;
+        match patiently(py, |waiting| mount.handle_blocking(request, waiting))? {
+            Progress::Ready(response) => Ok(reply(py, &host, response)?.into_any().unbind()),
+            Progress::Pending(_) | Progress::NotOurs(_) => Ok(py.None()),
+        }
+    }
+
+    /// Lets the application go, which is closed.
+    fn close(&self, py: Python<'_>) {
+        let mount = self.0.lock().take();
+        py.detach(|| drop(mount));
+    }
+}
+
+/// A running server.
+#[pyclass(frozen, module = "pointwork._pointwork")]
+pub(crate) struct Server {
+    server: pointwork_embed::Server,
+    host: WeakHost,
+}
+
+#[pymethods]
+impl Server {
+    #[getter]
+    fn address(&self) -> String {
+        self.server.address().to_string()
+    }
+
+    /// Stops, and waits for the end or has `done` called.
+    fn stop(&self, py: Python<'_>, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+        py.detach(|| self.server.stop());
+        let Some(host) = self.host.upgrade() else {
+            if let Some(done) = done {
+                done.call1(py, (py.None(), py.None()))?;
+            }
+            return Ok(py.None());
+        };
+        let stopped = self.server.stopped();
+        let stopped = async move {
+            stopped.await;
+            Ok(())
+        };
+        operate(py, &host, stopped, done, none)
+    }
+}
+
+/// Has `write` called with level, target and message of each line of the log.
+#[pyfunction]
+pub(crate) fn write_log(level: &str, write: Py<PyAny>) -> PyResult<()> {
+    let level = level.parse().unwrap_or(Level::INFO);
+    let write = move |line: LogLine| {
+        attached(|py| {
+            let arguments = (line.level.as_str(), line.target, line.message);
+            if let Err(error) = write.call1(py, arguments) {
+                error.write_unraisable(py, Some(write.bind(py)));
+            }
+        });
+    };
+    pointwork_embed::write_log(level, write).map_err(raised)
+}

@@ -1,0 +1,36 @@
+//! The native part of the Python package `pointwork`. Its users see `python/pointwork`, which wraps every function of this
+//! module; what is here only converts values and keeps the rules of the interpreter.
+//!
+//! The interpreter's lock (GIL) is released around every call of the application, since another of its threads may wait for
+//! the lock while it holds one of the application's.
+
+mod body;
+mod calls;
+mod error;
+mod host;
+mod message;
+mod thread;
+
+use pyo3::pymodule;
+
+/// The native module.
+#[pymodule]
+mod _pointwork {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::body::Pieces;
+    #[pymodule_export]
+    use crate::calls::{EventAnswer, EventCall, PieceAnswer, RouteAnswer, RouteCall};
+    #[pymodule_export]
+    use crate::host::{Host, Mount, Server, write_log};
+    #[pymodule_export]
+    use crate::message::InFlight;
+    #[pymodule_export]
+    use crate::thread::end;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

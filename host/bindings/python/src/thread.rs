@@ -1,0 +1,95 @@
+//! Threads and the interpreter's lock.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use pointwork_embed::{Error, Waiting};
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+use crate::error::raised;
+
+/// How often a thread that waits looks for signals, such as Ctrl-C.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Whether the interpreter is about to end: no thread of an application may enter it any more.
+static ENDED: AtomicBool = AtomicBool::new(false);
+
+/// Keeps all threads of applications out of the interpreter, which is about to end.
+#[pyfunction]
+pub(crate) fn end() {
+    ENDED.store(true, Ordering::SeqCst);
+}
+
+/// The state of this thread in the interpreter, for the whole of the thread's life. Without it each entry would make one: 16 µs.
+struct Lasting(ffi::PyGILState_STATE);
+
+impl Lasting {
+    /// For a thread that the interpreter does not know.
+    fn new() -> Self {
+        // SAFETY: the thread has no state, so it does not hold the lock; the state that is made is detached at once, and stays.
+        unsafe {
+            let first = ffi::PyGILState_Ensure();
+            ffi::PyEval_SaveThread();
+            Self(first)
+        }
+    }
+}
+
+impl Drop for Lasting {
+    fn drop(&mut self) {
+        if ENDED.load(Ordering::SeqCst) {
+            return;
+        }
+        // SAFETY: the thread ends, and is in no call of the interpreter. The second release balances that of `new`, and frees
+        // the state; it needs the lock, which the first keeps.
+        unsafe {
+            ffi::PyGILState_Ensure();
+            ffi::PyGILState_Release(ffi::PyGILState_STATE::PyGILState_LOCKED);
+            ffi::PyGILState_Release(self.0);
+        }
+    }
+}
+
+thread_local! {
+    static LASTING: Lasting = Lasting::new();
+}
+
+/// Enters the interpreter; `None` if it ended.
+pub(crate) fn attached<R>(f: impl FnOnce(Python<'_>) -> R) -> Option<R> {
+    if ENDED.load(Ordering::SeqCst) {
+        return None;
+    }
+    // SAFETY: it may be called on any thread, at any time.
+    let unknown = unsafe { ffi::PyGILState_GetThisThreadState().is_null() };
+    if unknown {
+        // A thread that is at its end has no locals any more: it enters for this once.
+        let _ = LASTING.try_with(|_| {});
+    }
+    Python::try_attach(f)
+}
+
+/// Waits without the interpreter's lock, and takes signals.
+pub(crate) fn patiently<T: Send>(
+    py: Python<'_>,
+    wait: impl FnOnce(Waiting<'_>) -> Result<Option<T>, Error> + Send,
+) -> PyResult<T> {
+    let (waited, signal) = py.detach(|| {
+        let mut signal = None;
+        let mut look = || match attached(|py| py.check_signals()) {
+            Some(Ok(())) => true,
+            Some(Err(error)) => {
+                signal = Some(error);
+                false
+            }
+            None => false,
+        };
+        let waited = wait(Waiting::looking_up(LOOK, &mut look));
+        (waited, signal)
+    });
+    match (waited.map_err(raised)?, signal) {
+        (Some(value), _) => Ok(value),
+        (None, Some(signal)) => Err(signal),
+        (None, None) => Err(pyo3::exceptions::PyRuntimeError::new_err("the interpreter ends")),
+    }
+}
