@@ -1,0 +1,523 @@
+"""Applications."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import inspect
+import json
+import logging
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Any, TypeAlias, TypeVar
+
+from . import _pointwork as native
+from ._asgi import Asgi, AsgiApplication
+from ._errors import ClosedError
+from ._messages import (
+    Body,
+    Event,
+    GivenHeaders,
+    Reply,
+    Request,
+    fail,
+    native_body,
+    native_headers,
+    native_payload,
+    native_reply,
+    python_payload,
+)
+from ._records import Change, ModuleInfo, Route, Settings, change_of, module_of, routes_of
+from ._run import Loop, Pool, awaited, threadsafe
+from ._wsgi import Wsgi, WsgiApplication
+
+Component: TypeAlias = "str | os.PathLike[str] | bytes"
+Handler = TypeVar("Handler", bound=Callable[[Request], Any])
+Listener = TypeVar("Listener", bound=Callable[[Event], Any])
+
+_LOG = logging.getLogger("pointwork")
+_LEVELS = {"ERROR": logging.ERROR, "WARN": logging.WARNING, "INFO": logging.INFO}
+_LOCALHOST: native.Headers = [(b"host", b"localhost")]
+_EXIT_SECONDS = 3.0
+
+
+class App:
+    """An application.
+
+    The keywords are the settings of `pointwork.toml`, with `_` for `-`: `App(prefix="/api", limits={"memory": "64MiB"})`.
+
+    - `workers`: the number of threads that finish requests and serve connections; one for each processor by default.
+    - `threads`: the number of functions (`def`) that run at a time; more of them wait.
+
+    Its functions may be called on any thread. Those with a twin `…_async` wait, without the interpreter's lock; the twin is for
+    `async def`. Close it at its end: by `close`, `with` or `async with`.
+
+    Raises `SettingsError` and names the setting; `EngineError` if its threads do not start.
+    """
+
+    def __init__(self, *, workers: int | None = None, threads: int = 64, **settings: Any) -> None:
+        _begin()
+        self._native = native.Host(_json(settings), workers, threads)
+        self._pool = Pool(threads)
+        self._loop = Loop()
+        self._mounts: list[native.Mount] = []
+        self._process = os.getpid()
+        self._is_closed = False
+        _APPS.add(self)
+
+    # Modules
+
+    def load(self, name: str, component: Component, **options: Any) -> ModuleInfo:
+        """Loads a module: the path of a component, or its bytes. The options are the keys of `[[module]]` in `pointwork.toml`:
+        `limits={"memory": "64MiB"}`, `grant={"clocks": True}`.
+
+        Raises `ComponentError` if it is no component that can be loaded, `RefusedError` if its declarations are refused,
+        `SettingsError` if an option is invalid."""
+        return module_of(self._native.load(name, component, _json(options), None))
+
+    async def load_async(self, name: str, component: Component, **options: Any) -> ModuleInfo:
+        """As `load`."""
+        return module_of(await awaited(lambda done: self._native.load(name, component, _json(options), done)))
+
+    def swap(self, name: str, component: Component, **options: Any) -> Change:
+        """Swaps the component of a module while it serves. Without options the module keeps its own. As `load`; if it raises, the
+        module serves as before."""
+        return change_of(self._native.swap(name, component, _json(options) if options else None, None))
+
+    async def swap_async(self, name: str, component: Component, **options: Any) -> Change:
+        """As `swap`."""
+        given = _json(options) if options else None
+        return change_of(await awaited(lambda done: self._native.swap(name, component, given, done)))
+
+    def roll_back(self, name: str) -> Change:
+        """Makes the version before the last swap current again. Raises `RefusedError` if there is none."""
+        return change_of(self._native.roll_back(name, None))
+
+    async def roll_back_async(self, name: str) -> Change:
+        """As `roll_back`."""
+        return change_of(await awaited(lambda done: self._native.roll_back(name, done)))
+
+    def remove(self, name: str) -> Change:
+        """Removes a module. Raises `RefusedError` if there is none of that name."""
+        return change_of(self._native.remove(name, None))
+
+    async def remove_async(self, name: str) -> Change:
+        """As `remove`."""
+        return change_of(await awaited(lambda done: self._native.remove(name, done)))
+
+    def modules(self) -> list[ModuleInfo]:
+        """The modules, in the order loaded, with their state."""
+        return [module_of(json.dumps(module)) for module in json.loads(self._native.modules())]
+
+    def routes(self) -> list[Route]:
+        """The routes, in the order of registration."""
+        return routes_of(self._native.routes())
+
+    def settings(self) -> Settings:
+        """Figures of the application."""
+        return Settings(route_count=len(self.routes()))
+
+    # Functions of Python
+
+    def channel(self, name: str) -> Channel:
+        """A channel, for listeners. The channel `server` has the events of the application itself, such as `crashed` and `swapped`."""
+        return Channel(self, name)
+
+    def route(
+        self, method: str, path: str, *, inline: bool = False, stream: bool = False
+    ) -> Callable[[Handler], Handler]:
+        """Registers the function behind it for a route, such as `@app.route("GET", "/products/:id")`; `ALL` is any method.
+
+        A `def` runs in a thread of a pool, an `async def` on the event loop of the server that the application is mounted in, or
+        one of the application's own. `inline=True` runs a `def` on the thread that needs it: it costs least, and is for functions that
+        never wait. `stream=True` calls it before the body is there.
+
+        Its value is the reply: `Response`, text, bytes, JSON, or `None` for 204. An exception is a crash: the client gets 500, the
+        log and `server:crashed` get the traceback. A `Failure` is told to the client.
+
+        Raises `RefusedError` if the route is refused."""
+
+        def register(function: Handler) -> Handler:
+            _check(function, "a route")
+            call = _route_call(weakref.ref(self), function, inline)
+            self._native.route(None if method.upper() == "ALL" else method, path, stream, call)
+            return function
+
+        return register
+
+    def get(self, path: str, *, inline: bool = False, stream: bool = False) -> Callable[[Handler], Handler]:
+        """A route for GET; see `route`."""
+        return self.route("GET", path, inline=inline, stream=stream)
+
+    def post(self, path: str, *, inline: bool = False, stream: bool = False) -> Callable[[Handler], Handler]:
+        """A route for POST; see `route`."""
+        return self.route("POST", path, inline=inline, stream=stream)
+
+    def put(self, path: str, *, inline: bool = False, stream: bool = False) -> Callable[[Handler], Handler]:
+        """A route for PUT; see `route`."""
+        return self.route("PUT", path, inline=inline, stream=stream)
+
+    def patch(self, path: str, *, inline: bool = False, stream: bool = False) -> Callable[[Handler], Handler]:
+        """A route for PATCH; see `route`."""
+        return self.route("PATCH", path, inline=inline, stream=stream)
+
+    def delete(self, path: str, *, inline: bool = False, stream: bool = False) -> Callable[[Handler], Handler]:
+        """A route for DELETE; see `route`."""
+        return self.route("DELETE", path, inline=inline, stream=stream)
+
+    def call(self, event: str, payload: Any = None) -> Any:
+        """Calls an event, outside of any request; see `Request.call`."""
+        return python_payload(self._native.call(event, native_payload(payload), None))
+
+    async def call_async(self, event: str, payload: Any = None) -> Any:
+        """As `call`."""
+        given = native_payload(payload)
+        return python_payload(await awaited(lambda done: self._native.call(event, given, done)))
+
+    def emit(self, event: str, payload: Any = None) -> None:
+        """Emits an event: nobody waits for its listeners."""
+        self._native.emit(event, native_payload(payload))
+
+    # Requests
+
+    async def handle(
+        self, method: str, target: str, *, headers: GivenHeaders | None = None, body: Body = None
+    ) -> Reply:
+        """Answers a request in process. `target` is the path with its query, percent-encoded. If the coroutine is cancelled, so is the
+        request.
+
+        Raises `ClosedError`; `NestedError` if functions send requests to their own route without end; `ValueError` if a part
+        cannot be in a request."""
+        loop = asyncio.get_running_loop()
+        self._loop.attach(loop)
+        progress = self._native.handle(self._given(method, target, headers, body))
+        if isinstance(progress, tuple):
+            return Reply(*progress)
+        return Reply(*await until(progress))
+
+    def request(
+        self, method: str, target: str, *, headers: GivenHeaders | None = None, body: Body = None
+    ) -> Reply:
+        """As `handle`, on the calling thread, which waits. A signal, such as Ctrl-C, cancels the request. Do not call it on the thread
+        of an event loop that runs functions of the application."""
+        return Reply(*self._native.handle_blocking(self._given(method, target, headers, body)))
+
+    def _given(self, method: str, target: str, headers: GivenHeaders | None, body: Body) -> native.Given:
+        pairs = _LOCALHOST
+        if headers:
+            pairs = native_headers(headers)
+            if not any(name.lower() == b"host" for name, _ in pairs):
+                pairs += _LOCALHOST
+        given = body if body is None or isinstance(body, bytes) else native_body(body, self._pool, self._loop)
+        return method, target, pairs, given, None, None, False
+
+    # Servers
+
+    @property
+    def asgi(self) -> Asgi:
+        """The application as one of ASGI 3, for all paths. Each look at it is a mount; do not look at it for each request."""
+        return self._asgi("everything", "", None)
+
+    def asgi_in_front(self, other: AsgiApplication) -> Asgi:
+        """The application in front of another one of ASGI, which gets what no route of this one takes, lifespan and WebSockets."""
+        return self._asgi("in-front", "", other)
+
+    def asgi_below(self, prefix: str, other: AsgiApplication | None = None) -> Asgi:
+        """The application below a prefix, which its routes get; `other` has the rest."""
+        return self._asgi("below", prefix, other)
+
+    def _asgi(self, place: str, prefix: str, other: AsgiApplication | None) -> Asgi:
+        return Asgi(self._mounted("asgi", place, prefix), self._loop, other)
+
+    @property
+    def wsgi(self) -> Wsgi:
+        """The application as one of WSGI, for all paths. Each look at it is a mount; do not look at it for each request."""
+        return Wsgi(self._mounted("wsgi", "everything", ""), self._pool, None)
+
+    def wsgi_in_front(self, other: WsgiApplication) -> Wsgi:
+        """The application in front of another one of WSGI, which gets what no route of this one takes."""
+        return Wsgi(self._mounted("wsgi", "in-front", ""), self._pool, other)
+
+    def wsgi_below(self, prefix: str, other: WsgiApplication | None = None) -> Wsgi:
+        """The application below a prefix, which its routes get; `other` has the rest."""
+        return Wsgi(self._mounted("wsgi", "below", prefix), self._pool, other)
+
+    def _mounted(self, name: str, place: str, prefix: str) -> native.Mount:
+        mount = self._native.mount(name, place, prefix)
+        self._mounts.append(mount)
+        return mount
+
+    def serve(self, address: str) -> Server:
+        """Serves the application by the server that is built in (HTTP/1.1 and HTTP/2), at an address such as `127.0.0.1:8080`; port
+        0 is a free one. It serves until it is stopped, or the application is closed. Raises `HostError` if the address cannot
+        be had."""
+        return Server(self._native.serve(address, None))
+
+    async def serve_async(self, address: str) -> Server:
+        """As `serve`."""
+        return Server(await awaited(lambda done: self._native.serve(address, done)))
+
+    # The end
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._is_closed
+
+    def close(self) -> None:
+        """Ends the application: servers stop, what is in flight ends within the setting `drain`, the rest is cancelled, all threads
+        end. A second call waits for the same end. In the child of a fork it does nothing."""
+        if self._begin_end():
+            try:
+                self._native.close(None)
+            finally:
+                self._end()
+
+    async def close_async(self) -> None:
+        """As `close`."""
+        if self._begin_end():
+            try:
+                await awaited(self._native.close)
+            finally:
+                self._end()
+
+    def _begin_end(self) -> bool:
+        if os.getpid() != self._process:
+            return False
+        self._is_closed = True
+        return True
+
+    def _end(self) -> None:
+        for mount in self._mounts:
+            mount.close()
+        self._mounts.clear()
+        self._pool.close()
+        self._loop.close()
+        _APPS.discard(self)
+
+    def __enter__(self) -> App:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> App:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close_async()
+
+    def __repr__(self) -> str:
+        return f"<pointwork.App{' (closed)' if self._is_closed else ''}>"
+
+    def __del__(self) -> None:
+        pool, loop = getattr(self, "_pool", None), getattr(self, "_loop", None)
+        if pool is not None and loop is not None and os.getpid() == self._process:
+            pool.close()
+            loop.close()
+
+
+class Channel:
+    """A channel of an application."""
+
+    def __init__(self, app: App, name: str) -> None:
+        self._app = app
+        self._name = name
+
+    def on(self, event: str, *, inline: bool = False) -> Callable[[Listener], Listener]:
+        """Has the function behind it listen to an event: `@app.channel("db").on("product:one")`. Its value is that of the call: JSON,
+        bytes, or a `Payload`. Where it runs, and its exceptions, are as for `App.route`.
+
+        Raises `RefusedError` if there is a listener of that name."""
+
+        def register(function: Listener) -> Listener:
+            _check(function, "a channel")
+            call = _event_call(weakref.ref(self._app), function, inline)
+            self._app._native.listen(self._name, event, call)
+            return function
+
+        return register
+
+
+class Server:
+    """A running server."""
+
+    def __init__(self, server: native.Server) -> None:
+        self._native = server
+
+    @property
+    def address(self) -> str:
+        """The address that it listens on."""
+        return self._native.address
+
+    @property
+    def url(self) -> str:
+        """Its address as a URL."""
+        return f"http://{self.address}"
+
+    def stop(self) -> None:
+        """Accepts no more connections, and waits for the requests in flight, within the setting of the server."""
+        self._native.stop(None)
+
+    async def stop_async(self) -> None:
+        """As `stop`."""
+        await awaited(self._native.stop)
+
+    def wait(self) -> None:
+        """Waits until Ctrl-C, then stops."""
+        try:
+            while True:
+                time.sleep(3600)
+        except KeyboardInterrupt:
+            self.stop()
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+def _json(settings: Mapping[str, Any]) -> str:
+    return json.dumps({name.replace("_", "-"): value for name, value in settings.items()}, default=os.fspath)
+
+
+def _check(function: object, what: str) -> None:
+    if not callable(function):
+        raise TypeError(f"the function of {what} is of type `{type(function).__name__}`, expected a function")
+
+
+async def until(request: native.InFlight) -> native.NativeReply:
+    """Waits for the reply to a request; a cancellation of the waiter cancels the request."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[native.NativeReply | None] = loop.create_future()
+    request.then(lambda reply: threadsafe(loop, _reply, future, reply))
+    try:
+        reply = await future
+    except asyncio.CancelledError:
+        request.cancel()
+        raise
+    if reply is None:
+        raise ClosedError("the request was cancelled by the end of the application")
+    return reply
+
+
+def _reply(future: asyncio.Future[native.NativeReply | None], reply: native.NativeReply | None) -> None:
+    if not future.done():
+        future.set_result(reply)
+
+
+# The functions that the application calls. They know it only weakly: it keeps them.
+
+
+def _route_call(
+    app: weakref.ref[App], function: Callable[[Request], Any], inline: bool
+) -> Callable[[native.RouteCall, native.RouteAnswer], None]:
+    def answer_now(app: App, call: native.RouteCall, answer: native.RouteAnswer) -> None:
+        try:
+            answer.reply(*native_reply(function(Request(call, app)), app._pool, app._loop))
+        except BaseException as error:
+            fail(answer, error)
+
+    async def answer_later(app: App, call: native.RouteCall, answer: native.RouteAnswer) -> None:
+        task, loop = asyncio.current_task(), asyncio.get_running_loop()
+        if task is not None:
+            call.when_gone(lambda value, error, task=task: threadsafe(loop, task.cancel))  # type: ignore[misc]
+        try:
+            answer.reply(*native_reply(await function(Request(call, app)), app._pool, app._loop))
+        except (Exception, asyncio.CancelledError) as error:
+            fail(answer, error)
+
+    return _placed(app, function, inline, answer_now, answer_later)
+
+
+def _event_call(
+    app: weakref.ref[App], function: Callable[[Event], Any], inline: bool
+) -> Callable[[native.EventCall, native.EventAnswer], None]:
+    def answer_now(app: App, call: native.EventCall, answer: native.EventAnswer) -> None:
+        try:
+            answer.value(native_payload(function(Event(call, app))))
+        except BaseException as error:
+            fail(answer, error)
+
+    async def answer_later(app: App, call: native.EventCall, answer: native.EventAnswer) -> None:
+        try:
+            answer.value(native_payload(await function(Event(call, app))))
+        except (Exception, asyncio.CancelledError) as error:
+            fail(answer, error)
+
+    return _placed(app, function, inline, answer_now, answer_later)
+
+
+Call = TypeVar("Call", native.RouteCall, native.EventCall)
+Answer = TypeVar("Answer", native.RouteAnswer, native.EventAnswer)
+
+
+def _placed(
+    app: weakref.ref[App],
+    function: Callable[..., Any],
+    inline: bool,
+    now: Callable[[App, Call, Answer], None],
+    later: Callable[[App, Call, Answer], Any],
+) -> Callable[[Call, Answer], None]:
+    """Calls a function in its place."""
+    is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))
+    if is_async and inline:
+        raise TypeError("the function is an `async def`, expected a `def` with `inline=True`")
+
+    def call(call: Call, answer: Answer) -> None:
+        if (living := app()) is None:
+            return
+        if is_async:
+            living._loop.run(later, living, call, answer)
+        elif inline:
+            now(living, call, answer)
+        else:
+            living._pool.run(now, living, call, answer)
+
+    return call
+
+
+# The process
+
+_APPS: weakref.WeakSet[App] = weakref.WeakSet()
+_begun = False
+
+
+def _begin() -> None:
+    """With the first application: the log, and the end of the interpreter."""
+    global _begun
+    if _begun:
+        return
+    _begun = True
+    level = "debug" if _LOG.isEnabledFor(logging.DEBUG) else "info"
+    native.write_log(level, _write)
+    atexit.register(_at_exit)
+
+
+def _write(level: str, target: str, message: str) -> None:
+    logging.getLogger(target.replace("::", ".")).log(_LEVELS.get(level, logging.DEBUG), "%s", message)
+
+
+def _at_exit() -> None:
+    """Ends the applications that nobody closed, so that no thread is in the interpreter when it ends."""
+    ended = []
+    for app in list(_APPS):
+        if app._begin_end():
+            end = threading.Event()
+            app._native.close(lambda value, error, end=end: end.set())  # type: ignore[misc]
+            ended.append(end)
+    until = time.monotonic() + _EXIT_SECONDS
+    for end in ended:
+        end.wait(max(0.0, until - time.monotonic()))
+    native.end()

@@ -1,0 +1,198 @@
+"""Applications of ASGI."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, TypeAlias
+from urllib.parse import quote
+
+from ._errors import ClosedError
+from ._pointwork import Given, InFlight, Mount, NativeReply, PieceAnswer, Write
+from ._run import Loop, threadsafe
+
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+AsgiApplication: TypeAlias = Callable[[Any, Any, Any], Awaitable[None]]
+
+
+class Asgi:
+    """An application of ASGI 3. Its bodies are streamed both ways, and a client that goes away cancels its request."""
+
+    def __init__(self, mount: Mount, loop: Loop, other: AsgiApplication | None) -> None:
+        self._mount = mount
+        self._loop = loop
+        self._other = other
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Answers one scope."""
+        self._loop.attach(asyncio.get_running_loop())
+        if scope["type"] != "http":
+            await self._not_http(scope, receive, send)
+            return
+        try:
+            if self._other is not None and not self._mount.takes(_given(scope, None, None)):
+                await self._other(scope, receive, send)
+                return
+            await self._http(scope, receive, send)
+        except ValueError as error:
+            await _refuse(send, 400, str(error))
+        except ClosedError as error:
+            await _refuse(send, 503, str(error))
+
+    async def _not_http(self, scope: Message, receive: Receive, send: Send) -> None:
+        if self._other is not None:
+            await self._other(scope, receive, send)
+        elif scope["type"] == "lifespan":
+            while True:
+                message = await receive()
+                await send({"type": f"{message['type']}.complete"})
+                if message["type"] == "lifespan.shutdown":
+                    return
+        elif scope["type"] == "websocket":
+            await receive()
+            await send({"type": "websocket.close", "code": 1000})
+
+    async def _http(self, scope: Message, receive: Receive, send: Send) -> None:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return
+        uploaded = _Upload(message, receive, asyncio.get_running_loop())
+        body: bytes | Write = uploaded.write if message.get("more_body") else message.get("body", b"")
+        progress = self._mount.handle(_given(scope, body, _length(scope) if callable(body) else None))
+        if progress is None:
+            await _refuse(send, 404, "not found")
+            return
+        try:
+            if isinstance(progress, InFlight):
+                reply = await _unless_gone(progress, uploaded)
+                if reply is None:
+                    return
+            else:
+                reply = progress
+            await _send(reply, send)
+        finally:
+            uploaded.close()
+
+
+class _Upload:
+    """What the client sends: the rest of the body, and that it went away. Both come by `receive`, which one task calls."""
+
+    def __init__(self, first: Message, receive: Receive, loop: asyncio.AbstractEventLoop) -> None:
+        self._first: bytes | None = first.get("body", b"")
+        self._more: bool = first.get("more_body", False)
+        self._receive = receive
+        self._loop = loop
+        self._task: asyncio.Task[None] | None = None
+        self.gone = asyncio.Event()
+
+    def write(self, answer: PieceAnswer) -> None:
+        """Writes one piece. It is called on any thread."""
+        if asyncio._get_running_loop() is self._loop:
+            self._loop.call_soon(self._begin, answer)
+        else:
+            threadsafe(self._loop, self._begin, answer)
+
+    def watch(self) -> None:
+        """Waits for the client to go away, if it has sent its body."""
+        if not self._more and self._task is None:
+            self._task = self._loop.create_task(self._watch())
+
+    def close(self) -> None:
+        """Reads no more."""
+        if self._task is not None:
+            self._task.cancel()
+
+    def _begin(self, answer: PieceAnswer) -> None:
+        self._task = self._loop.create_task(self._piece(answer))
+
+    async def _piece(self, answer: PieceAnswer) -> None:
+        if self._first:
+            data, self._first = self._first, None
+            answer.data(data)
+            return
+        if not self._more:
+            answer.end()
+            return self.watch_next()
+        message = await self._receive()
+        if message["type"] == "http.disconnect":
+            answer.failed("the client went away")
+            self.gone.set()
+            return
+        self._more = message.get("more_body", False)
+        # No bytes are nothing: another piece is asked for.
+        answer.data(message.get("body", b""))
+
+    def watch_next(self) -> None:
+        """Goes on as the watcher, behind the last piece."""
+        self._task = self._loop.create_task(self._watch())
+
+    async def _watch(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        self.gone.set()
+
+
+async def _unless_gone(request: InFlight, uploaded: _Upload) -> NativeReply | None:
+    """The reply; `None` if the client went away, which cancels the request."""
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[NativeReply | None] = loop.create_future()
+    request.then(lambda reply: threadsafe(loop, _settle, ended, reply))
+    uploaded.watch()
+    gone = loop.create_task(uploaded.gone.wait())
+    try:
+        await asyncio.wait((ended, gone), return_when=asyncio.FIRST_COMPLETED)
+        if not ended.done():
+            request.cancel()
+            return None
+        reply = ended.result()
+        if reply is None:
+            raise ClosedError("the application is closed")
+        return reply
+    except asyncio.CancelledError:
+        request.cancel()
+        raise
+    finally:
+        gone.cancel()
+
+
+def _settle(future: asyncio.Future[NativeReply | None], reply: NativeReply | None) -> None:
+    if not future.done():
+        future.set_result(reply)
+
+
+async def _send(reply: NativeReply, send: Send) -> None:
+    from ._messages import Stream
+
+    status, headers, body = reply
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    if isinstance(body, bytes):
+        await send({"type": "http.response.body", "body": body})
+        return
+    async for piece in Stream(body):
+        await send({"type": "http.response.body", "body": piece, "more_body": True})
+    await send({"type": "http.response.body", "body": b""})
+
+
+def _given(scope: Message, body: bytes | Write | None, length: int | None) -> Given:
+    raw = scope.get("raw_path")
+    path = raw.decode("latin-1") if raw else quote(scope["path"], safe="/:@!$&'()*+,;=~-._%")
+    query = scope.get("query_string")
+    target = f"{path}?{query.decode('latin-1')}" if query else path
+    client = scope.get("client")
+    peer = (str(client[0]), int(client[1] or 0)) if client else None
+    return scope["method"], target, list(scope["headers"]), body, length, peer, scope.get("scheme") == "https"
+
+
+def _length(scope: Message) -> int | None:
+    for name, value in scope["headers"]:
+        if name == b"content-length" and value.isdigit():
+            return int(value)
+    return None
+
+
+async def _refuse(send: Send, status: int, message: str) -> None:
+    headers = [(b"content-type", b"text/plain; charset=utf-8")]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": message.encode()})

@@ -1,0 +1,82 @@
+"""Exceptions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+
+class Error(Exception):
+    """An error of an application. Its subclasses are the kinds."""
+
+
+class ComponentError(Error):
+    """A component is not one, was built against another version of the contract, imports more than it is granted, or does not
+    compile."""
+
+
+class RefusedError(Error):
+    """A declaration of a module, a route, a listener or a change is refused."""
+
+
+class SettingsError(Error):
+    """A setting is invalid."""
+
+
+class HostError(Error):
+    """A file, a directory, an address or another thing of the host cannot be used."""
+
+
+class ClosedError(Error):
+    """The application is closed."""
+
+
+class ForkedError(Error):
+    """The process was forked after the application was started."""
+
+
+class NestedError(Error):
+    """Requests are answered within one another without end."""
+
+
+class EngineError(Error):
+    """The engine or its threads do not start."""
+
+
+class BodyError(Error):
+    """A body broke off."""
+
+
+class Failure(Exception):
+    """An error on purpose. A function that raises it gives its caller, or the client, the status, the message and the details;
+    `request.call` raises it if the listener failed. Keep secrets out of it.
+
+    A status below 400 becomes 500.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        code: str | None = None,
+        details: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(status, message)
+        self.status = status
+        """The status of the reply."""
+        self.message = message
+        """The message, which the client reads."""
+        self.code = code
+        """The code that callers compare, such as `unknown-event`; `failed` if none is given."""
+        self.details = dict(details) if details else None
+        """Further fields of the reply."""
+
+    def __str__(self) -> str:
+        return self.message
+
+
+def _failure(status: int, message: str, code: str, details: str | None) -> Failure:
+    """A failure that comes from the application."""
+    return Failure(status, message, code=code, details=json.loads(details) if details else None)

@@ -1,0 +1,482 @@
+"""Requests, replies, events and bodies."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import traceback
+from collections.abc import AsyncIterator, AsyncIterable, Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
+from urllib.parse import parse_qsl
+
+from ._errors import Failure
+from ._pointwork import EventAnswer, EventCall, Headers, Pieces, PieceAnswer, RouteAnswer, RouteCall, Write
+from ._run import Loop, Pool, awaited, threadsafe
+
+if TYPE_CHECKING:
+    from ._app import App
+
+GivenHeaders: TypeAlias = Mapping[str, str] | Iterable[tuple[str, str]]
+Chunk: TypeAlias = bytes | bytearray | memoryview | str
+Body: TypeAlias = Chunk | Iterable[Chunk] | AsyncIterable[Chunk] | None
+
+JSON = "application/json"
+BYTES = "application/octet-stream"
+TEXT = "text/plain; charset=utf-8"
+
+
+def native_headers(headers: GivenHeaders | None) -> Headers:
+    if not headers:
+        return []
+    pairs = headers.items() if isinstance(headers, Mapping) else headers
+    return [(name.encode("latin-1"), str(value).encode("latin-1")) for name, value in pairs]
+
+
+def shown_headers(headers: Headers) -> list[tuple[str, str]]:
+    return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in headers]
+
+
+def encoded(chunk: Chunk) -> bytes | bytearray:
+    if isinstance(chunk, bytes | bytearray):
+        return chunk
+    if isinstance(chunk, str):
+        return chunk.encode()
+    if isinstance(chunk, memoryview):
+        return bytes(chunk)
+    raise TypeError(f"a piece of a body is of type `{type(chunk).__name__}`, expected `bytes` or `str`")
+
+
+def native_body(body: Body, pool: Pool, loop: Loop) -> bytes | Write | None:
+    """A body for the application: bytes, or a function that writes one piece for each call."""
+    if body is None or isinstance(body, bytes):
+        return body
+    if isinstance(body, str | bytearray | memoryview):
+        return bytes(encoded(body))
+    if isinstance(body, AsyncIterable):
+        return partial(loop.run, _next_async, aiter(body))
+    if isinstance(body, Iterable) and not isinstance(body, Mapping):
+        return partial(pool.run, _next, iter(body))
+    raise TypeError(f"the body is of type `{type(body).__name__}`, expected `bytes`, `str`, or an iterator of them")
+
+
+def _next(pieces: Iterator[Chunk], answer: PieceAnswer) -> None:
+    try:
+        answer.data(encoded(next(pieces)))
+    except StopIteration:
+        answer.end()
+    except BaseException as error:
+        answer.failed(story(error))
+
+
+async def _next_async(pieces: AsyncIterator[Chunk], answer: PieceAnswer) -> None:
+    try:
+        answer.data(encoded(await anext(pieces)))
+    except StopAsyncIteration:
+        answer.end()
+    except BaseException as error:
+        answer.failed(story(error))
+        if not isinstance(error, Exception):
+            raise
+
+
+def story(error: BaseException) -> str:
+    """An exception with its traceback."""
+    return "".join(traceback.format_exception(error))
+
+
+class Stream:
+    """A body that comes piece by piece. Iterate over it with `for`, which waits, or with `async for`. The next piece is read
+    when it is asked for, so a slow reader slows the writer down. An end before its time raises `BodyError`."""
+
+    def __init__(self, body: bytes | Pieces) -> None:
+        self._body: bytes | Pieces | None = body
+
+    def __iter__(self) -> Stream:
+        return self
+
+    def __aiter__(self) -> Stream:
+        return self
+
+    def __next__(self) -> bytes:
+        body = self._whole()
+        if isinstance(body, bytes):
+            return body
+        piece = body.next_blocking() if body is not None else b""
+        if not piece:
+            self._body = None
+            raise StopIteration
+        return piece
+
+    async def __anext__(self) -> bytes:
+        body = self._whole()
+        if isinstance(body, bytes):
+            return body
+        piece = await _piece(body) if body is not None else b""
+        if not piece:
+            self._body = None
+            raise StopAsyncIteration
+        return piece
+
+    def _whole(self) -> bytes | Pieces | None:
+        body = self._body
+        if isinstance(body, bytes):
+            self._body = None
+            return body or None
+        return body
+
+    def read(self) -> bytes:
+        """The rest of it. Waits."""
+        return b"".join(self)
+
+    async def read_async(self) -> bytes:
+        """The rest of it."""
+        return b"".join([piece async for piece in self])
+
+    def close(self) -> None:
+        """Reads no more, which its writer learns."""
+        self._body = None
+
+
+async def _piece(pieces: Pieces) -> bytes:
+    loop = asyncio.get_running_loop()
+    while True:
+        future: asyncio.Future[None] = loop.create_future()
+        piece = pieces.next(partial(threadsafe, loop, _wake, future))
+        if piece is not None:
+            return piece
+        await future
+
+
+def _wake(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+@dataclass
+class Payload:
+    """The payload of an event, if it is not JSON."""
+
+    content_type: str
+    """Its content type."""
+    data: bytes
+    """Its bytes."""
+
+    def json(self) -> Any:
+        """Its value, if it is JSON."""
+        return json.loads(self.data)
+
+
+def native_payload(value: Any) -> tuple[str, bytes]:
+    """A value as the payload of an event: `Payload` as it is, bytes as bytes, anything else as JSON."""
+    if value is None:
+        return JSON, b"null"
+    if isinstance(value, Payload):
+        return value.content_type, value.data
+    if isinstance(value, bytes | bytearray):
+        return BYTES, bytes(value)
+    return JSON, json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def python_payload(payload: tuple[str, bytes]) -> Any:
+    """The value of a payload: that of JSON, else `Payload`."""
+    content_type, data = payload
+    if content_type.partition(";")[0].strip().lower() == JSON:
+        return json.loads(data)
+    return Payload(content_type, data)
+
+
+class _Calls:
+    """Calls and emits events."""
+
+    _call: EventCall | RouteCall
+
+    def call(self, event: str, payload: Any = None) -> Any:
+        """Calls an event, such as `db:product:one`, and waits for the value of its listener. JSON is converted; anything else is a
+        `Payload`.
+
+        Raises `Failure` as the listener failed. In `async def` use `call_async`: this form holds the event loop up."""
+        return python_payload(self._call.call(event, native_payload(payload), None))
+
+    async def call_async(self, event: str, payload: Any = None) -> Any:
+        """The same, for `async def`."""
+        native = native_payload(payload)
+        return python_payload(await awaited(lambda done: self._call.call(event, native, done)))
+
+    def emit(self, event: str, payload: Any = None) -> None:
+        """Emits an event: nobody waits for its listeners."""
+        self._call.emit(event, native_payload(payload))
+
+    @property
+    def time_left(self) -> float | None:
+        """The seconds until nobody waits for the answer any more; `None` if that is open."""
+        return self._call.time_left
+
+
+class Request(_Calls):
+    """A request for a function of Python."""
+
+    def __init__(self, call: RouteCall, app: App) -> None:
+        self._call: RouteCall = call
+        self._app = app
+        self._body: bytes | None = None
+
+    @property
+    def method(self) -> str:
+        """The method."""
+        return self._call.method
+
+    @property
+    def path(self) -> str:
+        """The path as the client sent it, percent-encoded."""
+        return self._call.path
+
+    @property
+    def query_string(self) -> str:
+        """The query, without `?`."""
+        return self._call.query
+
+    @property
+    def query(self) -> dict[str, str]:
+        """The parameters of the query; the last one of a name counts."""
+        return dict(parse_qsl(self._call.query, keep_blank_values=True))
+
+    @property
+    def params(self) -> dict[str, str]:
+        """The parameters of the path."""
+        return dict(self._call.params)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers, their names in lower case. Several of one name are joined by commas."""
+        joined: dict[str, str] = {}
+        for name, value in shown_headers(self._call.headers):
+            joined[name] = f"{joined[name]}, {value}" if name in joined else value
+        return joined
+
+    @property
+    def headers_raw(self) -> Headers:
+        """The headers as they came, their names in lower case."""
+        return self._call.headers
+
+    @property
+    def route(self) -> str:
+        """The pattern of the route."""
+        return self._call.route
+
+    @property
+    def request_id(self) -> str:
+        """The id, which the reply carries as `x-request-id`."""
+        return self._call.request_id
+
+    @property
+    def client(self) -> str | None:
+        """The address of the client, if it is known."""
+        return self._call.peer
+
+    @property
+    def scheme(self) -> str:
+        """`http` or `https`."""
+        return self._call.scheme
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether nobody waits for the reply any more."""
+        return self._call.is_cancelled
+
+    @property
+    def body(self) -> bytes:
+        """The whole body. The function of a route is called when it is there, unless the route has `stream=True`; then this
+        waits."""
+        if self._body is None:
+            self._body = self.stream().read()
+        return self._body
+
+    def stream(self) -> Stream:
+        """The body, piece by piece, once. Of a route without `stream=True` it is one piece."""
+        return Stream(self._call.body())
+
+    def text(self) -> str:
+        """The body as text. Raises `Failure` with status 400 if it is none."""
+        try:
+            return self.body.decode()
+        except UnicodeDecodeError as error:
+            raise Failure(400, f"the body is no UTF-8 text: {error}", code="bad-payload") from error
+
+    def json(self) -> Any:
+        """The value of the body, which is JSON. Raises `Failure` with status 400 if it is not."""
+        try:
+            return json.loads(self.body)
+        except ValueError as error:
+            raise Failure(400, f"the body is not JSON: {error}", code="bad-payload") from error
+
+    def reply(self, value: Any) -> None:
+        """Replies to a request that was handed over with an event (`Event.take_request`), as the value of a function of a route
+        does. Raises `Failure` if the request has its reply."""
+        self._call.reply(*native_reply(value, self._app._pool, self._app._loop))
+
+
+class Event(_Calls):
+    """An event for a function of Python."""
+
+    def __init__(self, call: EventCall, app: App) -> None:
+        self._call: EventCall = call
+        self._app = app
+
+    @property
+    def name(self) -> str:
+        """The name within its channel."""
+        return self._call.name
+
+    @property
+    def content_type(self) -> str:
+        """The content type of the payload."""
+        return self._call.content_type
+
+    @property
+    def data(self) -> bytes:
+        """The payload as it came."""
+        return self._call.data
+
+    def text(self) -> str:
+        """The payload as text."""
+        return self._call.data.decode()
+
+    def json(self) -> Any:
+        """The value of the payload, which is JSON. Raises `Failure` with status 400 if it is not."""
+        try:
+            return json.loads(self._call.data)
+        except ValueError as error:
+            raise Failure(400, f"the payload is not JSON: {error}", code="bad-payload") from error
+
+    @property
+    def request_id(self) -> str | None:
+        """The id of the request that led to the event; `None` outside of one."""
+        return self._call.request_id
+
+    def take_request(self) -> Request | None:
+        """The request that was handed over with the event, once. Whoever takes it replies, by `Request.reply`."""
+        call = self._call.take_request()
+        return Request(call, self._app) if call is not None else None
+
+
+class Response:
+    """A reply of a function of a route.
+
+    `body` is bytes, text, an iterator or an asynchronous iterator of those: its next piece is asked for when the client has
+    taken the one before. Without a `content-type` among the headers text is `text/plain; charset=utf-8`, and bytes are
+    `application/octet-stream`.
+    """
+
+    __slots__ = ("body", "headers", "status")
+
+    def __init__(self, status: int = 200, headers: GivenHeaders | None = None, body: Body = None) -> None:
+        self.status = status
+        """The status."""
+        self.headers = headers
+        """The headers."""
+        self.body = body
+        """The body."""
+
+    @classmethod
+    def json(cls, value: Any, status: int = 200, headers: GivenHeaders | None = None) -> Response:
+        """A reply of JSON."""
+        pairs = list(headers.items() if isinstance(headers, Mapping) else headers or ())
+        return cls(status, [("content-type", JSON), *pairs], json.dumps(value, separators=(",", ":"), ensure_ascii=False))
+
+
+_TYPES = {kind: [(b"content-type", kind.encode())] for kind in (JSON, BYTES, TEXT)}
+
+
+def native_reply(value: Any, pool: Pool, loop: Loop) -> tuple[int, Headers, bytes | Write | None]:
+    """The reply that a value of a function is."""
+    if isinstance(value, Response):
+        headers = native_headers(value.headers)
+        body = value.body
+        if body is not None and not any(name.lower() == b"content-type" for name, _ in headers):
+            if isinstance(body, str):
+                headers += _TYPES[TEXT]
+            elif isinstance(body, bytes | bytearray | memoryview):
+                headers += _TYPES[BYTES]
+        return value.status, headers, native_body(body, pool, loop)
+    if isinstance(value, str):
+        return 200, _TYPES[TEXT], value.encode()
+    if isinstance(value, bytes | bytearray | memoryview):
+        return 200, _TYPES[BYTES], bytes(value)
+    if value is None:
+        return 204, [], None
+    if isinstance(value, dict | list | tuple | int | float):
+        return 200, _TYPES[JSON], json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+    kind = type(value).__name__
+    raise TypeError(f"the value of a function of a route is of type `{kind}`, expected `Response`, text, bytes or JSON")
+
+
+class Reply:
+    """The reply to a request that was sent in process."""
+
+    __slots__ = ("_body", "_headers", "_whole", "status")
+
+    def __init__(self, status: int, headers: Headers, body: bytes | Pieces) -> None:
+        self.status = status
+        """The status."""
+        self._headers = headers
+        self._whole = body if isinstance(body, bytes) else None
+        self._body = body
+
+    @property
+    def headers(self) -> list[tuple[str, str]]:
+        """The headers, their names in lower case."""
+        return shown_headers(self._headers)
+
+    def header(self, name: str) -> str | None:
+        """The first header of a name."""
+        name = name.lower()
+        return next((value for key, value in self.headers if key == name), None)
+
+    def stream(self) -> Stream:
+        """The body, piece by piece."""
+        return Stream(self._body)
+
+    def read(self) -> bytes:
+        """The whole body. Waits, if the handler writes it piece by piece."""
+        if self._whole is None:
+            self._whole = self.stream().read()
+        return self._whole
+
+    async def read_async(self) -> bytes:
+        """The same, for `async def`."""
+        if self._whole is None:
+            self._whole = await self.stream().read_async()
+        return self._whole
+
+    def text(self) -> str:
+        """The body as text; as `read`."""
+        return self.read().decode()
+
+    def json(self) -> Any:
+        """The value of the body, which is JSON; as `read`."""
+        return json.loads(self.read())
+
+
+Answer: TypeAlias = EventAnswer | RouteAnswer
+
+
+def fail(answer: Answer, error: BaseException) -> None:
+    """Answers with an exception: a failure on purpose, or a crash with its traceback."""
+    if isinstance(error, Failure):
+        try:
+            details = json.dumps(error.details) if error.details else None
+            return answer.failed(error.status, error.message, error.code, details)
+        except Exception as wrong:
+            wrong.__context__ = error
+            error = wrong
+    answer.threw(story(error))
+
+
+def guarded(function: Callable[[], object], answer: Answer) -> None:
+    """Calls a function that answers; what it raises is the answer."""
+    try:
+        function()
+    except BaseException as error:
+        fail(answer, error)

@@ -1,0 +1,108 @@
+"""Applications of WSGI."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from http import HTTPStatus
+from typing import Any, TypeAlias
+from urllib.parse import quote
+
+from ._errors import ClosedError
+from ._messages import Stream, shown_headers, story
+from ._pointwork import Given, Headers, Mount, PieceAnswer, Write
+from ._run import Pool
+
+Environ: TypeAlias = dict[str, Any]
+WsgiApplication: TypeAlias = Callable[[Any, Any], Iterable[bytes]]
+
+_PIECE = 64 * 1024
+# A server of WSGI says these itself.
+_ITS_OWN = {"connection", "keep-alive", "transfer-encoding", "upgrade"}
+
+
+class Wsgi:
+    """An application of WSGI (PEP 3333). Its bodies are streamed both ways."""
+
+    def __init__(self, mount: Mount, pool: Pool, other: WsgiApplication | None) -> None:
+        self._mount = mount
+        self._pool = pool
+        self._other = other
+
+    def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+        """Answers one request."""
+        try:
+            if self._other is not None and not self._mount.takes(_given(environ, None, None)):
+                return self._other(environ, start_response)
+            body, length = self._body(environ)
+            reply = self._mount.handle_blocking(_given(environ, body, length))
+        except ValueError as error:
+            return _refuse(start_response, 400, str(error))
+        except ClosedError as error:
+            return _refuse(start_response, 503, str(error))
+        if reply is None:
+            return _refuse(start_response, 404, "not found")
+        status, headers, content = reply
+        shown = [pair for pair in shown_headers(headers) if pair[0] not in _ITS_OWN]
+        start_response(_line(status), shown)
+        return [content] if isinstance(content, bytes) else Stream(content)
+
+    def _body(self, environ: Environ) -> tuple[bytes | Write | None, int | None]:
+        length = environ.get("CONTENT_LENGTH") or ""
+        if length.isdigit():
+            left = int(length)
+            if left <= _PIECE:
+                return (environ["wsgi.input"].read(left) if left else None), None
+            return partial(self._pool.run, _write, environ["wsgi.input"], [left]), left
+        if environ.get("wsgi.input_terminated"):
+            return partial(self._pool.run, _write, environ["wsgi.input"], [None]), None
+        return None, None
+
+
+def _write(source: Any, left: list[int | None], answer: PieceAnswer) -> None:
+    try:
+        size = _PIECE if left[0] is None else min(_PIECE, left[0])
+        read = getattr(source, "read1", source.read)
+        data = read(size) if size else b""
+        if not data:
+            answer.end()
+            return
+        if left[0] is not None:
+            left[0] -= len(data)
+        answer.data(data)
+    except BaseException as error:
+        answer.failed(story(error))
+
+
+def _given(environ: Environ, body: bytes | Write | None, length: int | None) -> Given:
+    target = environ.get("REQUEST_URI") or environ.get("RAW_URI")
+    if not target or not target.startswith("/"):
+        path = (environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")) or "/"
+        target = quote(path.encode("latin-1"), safe="/:@!$&'()*+,;=~-._")
+        if query := environ.get("QUERY_STRING"):
+            target = f"{target}?{query}"
+    headers: Headers = []
+    for key, value in environ.items():
+        if key.startswith("HTTP_"):
+            name = key[5:].replace("_", "-").lower()
+        elif key in ("CONTENT_TYPE", "CONTENT_LENGTH") and value:
+            name = key.replace("_", "-").lower()
+        else:
+            continue
+        if name != "transfer-encoding":
+            headers.append((name.encode("latin-1"), value.encode("latin-1")))
+    address, port = environ.get("REMOTE_ADDR"), str(environ.get("REMOTE_PORT") or "0")
+    peer = (address, int(port) if port.isdigit() else 0) if address else None
+    return environ["REQUEST_METHOD"], target, headers, body, length, peer, environ.get("wsgi.url_scheme") == "https"
+
+
+def _line(status: int) -> str:
+    try:
+        return f"{status} {HTTPStatus(status).phrase}"
+    except ValueError:
+        return f"{status} Status"
+
+
+def _refuse(start_response: Callable[..., Any], status: int, message: str) -> Iterable[bytes]:
+    start_response(_line(status), [("content-type", "text/plain; charset=utf-8")])
+    return [message.encode()]
