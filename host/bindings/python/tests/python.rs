@@ -127,6 +127,9 @@ fn guests() -> PathBuf {
     let folder = work().join("guests");
     fs::create_dir_all(&folder).expect("a folder");
     let write = |name: &str, guest: Guest| fs::write(folder.join(name), guest.build()).expect("it is written");
+    let pieces = ["a", "b", "c"].map(str::to_owned).to_vec();
+    let stream = Program::new().step(Step::Stream(200, pieces));
+    let stream = stream.step(Step::Finish).ends(End::Deferred);
     write(
         "shop.wasm",
         Guest::of(
@@ -135,8 +138,8 @@ fn guests() -> PathBuf {
                 .get("/plain", Program::text("plain"))
                 .get("/items/:id", Program::new().param("id").call("db:item"))
                 .get("/hand", Program::text("over").hands_over("db:take"))
-                .get("/stream", Program::new().step(Step::Stream(200, vec!["a".into(), "b".into(), "c".into()])))
-                .post("/echo", Program::new().step(Step::Echo))
+                .get("/stream", stream)
+                .post("/echo", Program::new().step(Step::Echo).ends(End::Deferred))
                 .takes("stream"),
         ),
     );

@@ -60,13 +60,13 @@ class App:
     """
 
     def __init__(self, *, workers: int | None = None, threads: int = 64, **settings: Any) -> None:
+        self._is_closed = False
         _begin()
         self._native = native.Host(_json(settings), workers, threads)
         self._pool = Pool(threads)
         self._loop = Loop()
         self._mounts: list[native.Mount] = []
         self._process = os.getpid()
-        self._is_closed = False
         _APPS.add(self)
 
     # Modules

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote
 
 from ._errors import ClosedError
-from ._pointwork import Given, InFlight, Mount, NativeReply, PieceAnswer, Write
+from ._messages import Stream
+from ._pointwork import InFlight, Mount, PieceAnswer
 from ._run import Loop, threadsafe
+
+if TYPE_CHECKING:
+    from ._pointwork import Given, NativeReply, Write
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
@@ -163,8 +167,6 @@ def _settle(future: asyncio.Future[NativeReply | None], reply: NativeReply | Non
 
 
 async def _send(reply: NativeReply, send: Send) -> None:
-    from ._messages import Stream
-
     status, headers, body = reply
     await send({"type": "http.response.start", "status": status, "headers": headers})
     if isinstance(body, bytes):

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import parse_qsl
 
 from ._errors import Failure
-from ._pointwork import EventAnswer, EventCall, Headers, Pieces, PieceAnswer, RouteAnswer, RouteCall, Write
+from ._pointwork import EventAnswer, EventCall, PieceAnswer, Pieces, RouteAnswer, RouteCall
 from ._run import Loop, Pool, awaited, threadsafe
 
 if TYPE_CHECKING:
     from ._app import App
+    from ._pointwork import Headers, Write
 
 GivenHeaders: TypeAlias = Mapping[str, str] | Iterable[tuple[str, str]]
 Chunk: TypeAlias = bytes | bytearray | memoryview | str

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 from http import HTTPStatus
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote
 
 from ._errors import ClosedError
 from ._messages import Stream, shown_headers, story
-from ._pointwork import Given, Headers, Mount, PieceAnswer, Write
+from ._pointwork import Mount, PieceAnswer
 from ._run import Pool
+
+if TYPE_CHECKING:
+    from ._pointwork import Given, Headers, Write
 
 Environ: TypeAlias = dict[str, Any]
 WsgiApplication: TypeAlias = Callable[[Any, Any], Iterable[bytes]]
