@@ -73,7 +73,7 @@ class App:
 
     def load(self, name: str, component: Component, **options: Any) -> ModuleInfo:
         """Loads a module: the path of a component, or its bytes. The options are the keys of `[[module]]` in `pointwork.toml`:
-        `limits={"memory": "64MiB"}`, `grant={"clocks": True}`.
+        `memory="64MiB"`, `grant={"clocks": True}`.
 
         Raises `ComponentError` if it is no component that can be loaded, `RefusedError` if its declarations are refused,
         `SettingsError` if an option is invalid."""

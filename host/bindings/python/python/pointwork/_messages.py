@@ -465,19 +465,12 @@ Answer: TypeAlias = EventAnswer | RouteAnswer
 
 def fail(answer: Answer, error: BaseException) -> None:
     """Answers with an exception: a failure on purpose, or a crash with its traceback."""
-    if isinstance(error, Failure):
-        try:
-            details = json.dumps(error.details) if error.details else None
-            return answer.failed(error.status, error.message, error.code, details)
-        except Exception as wrong:
-            wrong.__context__ = error
-            error = wrong
-    answer.threw(story(error))
-
-
-def guarded(function: Callable[[], object], answer: Answer) -> None:
-    """Calls a function that answers; what it raises is the answer."""
+    if not isinstance(error, Failure):
+        answer.threw(story(error))
+        return
     try:
-        function()
-    except BaseException as error:
-        fail(answer, error)
+        details = json.dumps(error.details) if error.details else None
+        answer.failed(error.status, error.message, error.code, details)
+    except Exception as wrong:
+        # No name keeps it: its frames have the request, which the application waits for at its end.
+        answer.threw(story(wrong))

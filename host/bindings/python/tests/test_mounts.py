@@ -1,0 +1,269 @@
+"""The application in servers of Python, and served by its own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, make_server
+
+import fastapi
+import flask
+import httpx
+import pytest
+import uvicorn
+from fastapi.testclient import TestClient
+
+from pointwork import App, Request, Response
+
+
+@contextlib.contextmanager
+def served(application: Any) -> Iterator[str]:
+    """Serves an application of ASGI by uvicorn."""
+    config = uvicorn.Config(application, host="127.0.0.1", port=0, log_level="error", timeout_graceful_shutdown=5)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    until = time.monotonic() + 30
+    while not server.started and time.monotonic() < until:
+        time.sleep(0.005)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join(30)
+
+
+@pytest.fixture
+def routes(shop: App) -> App:
+    """The guest, and functions that stream."""
+
+    @shop.channel("db").on("ask")
+    async def ask(event: Any) -> str:
+        await asyncio.sleep(0)
+        return threading.current_thread().name
+
+    @shop.post("/upper", stream=True)
+    async def upper(request: Request) -> Response:
+        async def pieces() -> Any:
+            async for piece in request.stream():
+                yield piece.upper()
+
+        return Response(body=pieces())
+
+    @shop.get("/who")
+    def who(request: Request) -> Any:
+        return [request.client is not None, request.path, request.query_string, request.headers.get("x-a")]
+
+    return shop
+
+
+def pieces() -> Iterator[bytes]:
+    for letter in (b"a", b"b", b"c"):
+        yield letter * 70_000
+
+
+def check(client: httpx.Client, *, prefix: str = "") -> None:
+    assert client.get(f"{prefix}/plain").text == "plain"
+    reply = client.get(f"{prefix}/ask")
+    assert reply.status_code == 200 and reply.headers["x-request-id"]
+    assert client.post(f"{prefix}/echo", content=b"whole").content == b"whole"
+    assert client.get(f"{prefix}/stream").text == "abc"
+    path = f"{prefix}/who?a=%20b"
+    assert client.get(path, headers={"x-a": "y"}).json() == [True, f"{prefix}/who", "a=%20b", "y"]
+
+
+def test_it_is_an_application_of_asgi(routes: App) -> None:
+    with served(routes.asgi) as url, httpx.Client(base_url=url, timeout=30) as client:
+        check(client)
+        assert client.get("/nowhere").status_code == 404
+        assert client.get("/ask").json() != "pointwork-loop"
+        assert client.post("/upper", content=pieces()).content == b"".join(pieces()).upper()
+
+
+def test_a_client_that_goes_away_cancels_its_request(app: App) -> None:
+    begun, cancelled = threading.Event(), threading.Event()
+
+    @app.get("/never")
+    async def never(request: Request) -> None:
+        begun.set()
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            cancelled.set()
+
+    with served(app.asgi) as url:
+        host, port = url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=30) as client:
+            client.sendall(b"GET /never HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            assert begun.wait(30)
+        assert cancelled.wait(30)
+
+
+def test_a_server_that_reads_slowly_slows_the_writer_down(app: App) -> None:
+    written = 0
+
+    @app.get("/endless")
+    async def endless(request: Request) -> Response:
+        async def pieces() -> Any:
+            nonlocal written
+            while True:
+                written += 1
+                yield b"x" * 10_000
+
+        return Response(body=pieces())
+
+    async def main() -> None:
+        asgi, stopped = app.asgi, asyncio.Event()
+
+        async def receive() -> Any:
+            await asyncio.sleep(0)
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        sent = 0
+
+        async def send(message: Any) -> None:
+            nonlocal sent
+            sent += 1
+            if sent == 5:
+                stopped.set()
+                await asyncio.sleep(3600)
+
+        scope = {"type": "http", "method": "GET", "path": "/endless", "query_string": b"", "headers": [(b"host", b"a")]}
+        task = asyncio.create_task(asgi(scope, receive, send))
+        await stopped.wait()
+        await asyncio.sleep(0.1)
+        assert written < 20
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(main())
+
+
+def test_fastapi_has_the_other_routes(routes: App) -> None:
+    api = fastapi.FastAPI()
+
+    @api.get("/own")
+    def own() -> str:
+        return "own"
+
+    @api.post("/plain")
+    async def body(request: fastapi.Request) -> str:
+        return (await request.body()).decode()
+
+    with TestClient(routes.asgi_in_front(api)) as client:
+        assert client.get("/own").json() == "own"
+        assert client.get("/plain").text == "plain"
+        # Another method of a path of ours: the body is unread.
+        assert client.post("/plain", content=b"mine").json() == "mine"
+        assert client.get("/nowhere").json() == {"detail": "Not Found"}
+
+
+def test_it_is_mounted_in_fastapi(guests: Path) -> None:
+    with App(workers=1) as app:
+        app.load("shop", guests / "shop.wasm")
+        api = fastapi.FastAPI()
+        api.mount("/shop", app.asgi_below("/shop"))
+        with TestClient(api) as client:
+            assert client.get("/shop/plain").text == "plain"
+            assert client.get("/shop/nowhere").status_code == 404
+            assert client.get("/plain").json() == {"detail": "Not Found"}
+
+
+def test_below_a_prefix_the_rest_is_the_other_applications(routes: App) -> None:
+    api = fastapi.FastAPI()
+
+    @api.get("/plain")
+    def own() -> str:
+        return "own"
+
+    with served(routes.asgi_below("/api", api)) as url, httpx.Client(base_url=url, timeout=30) as client:
+        check(client, prefix="/api")
+        assert client.get("/plain").json() == "own"
+        assert client.get("/api/nowhere").status_code == 404
+
+
+class Quiet(WSGIRequestHandler):
+    def log_message(self, *arguments: Any) -> None:
+        pass
+
+
+@contextlib.contextmanager
+def served_by_wsgi(application: Any) -> Iterator[str]:
+    server = make_server("127.0.0.1", 0, application, handler_class=Quiet)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_it_is_an_application_of_wsgi(routes: App) -> None:
+    with served_by_wsgi(routes.wsgi) as url, httpx.Client(base_url=url, timeout=30) as client:
+        check(client)
+        whole = b"".join(pieces())
+        assert client.post("/upper", content=whole).content == whole.upper()
+
+
+def test_flask_has_the_other_routes(routes: App) -> None:
+    site = flask.Flask("site")
+
+    @site.get("/own")
+    def own() -> str:
+        return "own"
+
+    @site.post("/plain")
+    def body() -> bytes:
+        return flask.request.get_data()
+
+    site.wsgi_app = routes.wsgi_in_front(site.wsgi_app)  # type: ignore[method-assign]
+    client = site.test_client()
+    assert client.get("/own").text == "own"
+    assert client.get("/plain").text == "plain"
+    assert client.post("/plain", data=b"mine").data == b"mine"
+    assert client.post("/echo", data=b"ours").data == b"ours"
+    assert client.get("/nowhere").status_code == 404
+
+
+def test_wsgi_below_a_prefix(routes: App) -> None:
+    site = flask.Flask("site")
+    site.add_url_rule("/plain", "own", lambda: "own")
+    site.wsgi_app = routes.wsgi_below("/api", site.wsgi_app)  # type: ignore[method-assign]
+    client = site.test_client()
+    assert client.get("/plain").text == "own"
+    assert client.get("/api/plain").text == "plain"
+    assert client.get("/api/nowhere").status_code == 404
+
+
+def test_the_built_in_server_serves_and_stops(routes: App) -> None:
+    with routes.serve("127.0.0.1:0") as server, httpx.Client(base_url=server.url, timeout=30) as client:
+        check(client)
+        assert client.get("/ask").json() == "pointwork-loop"
+
+    async def main() -> None:
+        server = await routes.serve_async("127.0.0.1:0")
+        async with httpx.AsyncClient(base_url=server.url, timeout=30) as client:
+            assert (await client.get("/plain")).text == "plain"
+        await server.stop_async()
+        async with httpx.AsyncClient(timeout=30) as client:
+            with pytest.raises(httpx.ConnectError):
+                await client.get(server.url)
+
+    asyncio.run(main())
+
+
+def test_a_mount_of_a_closed_application_replies_503(guests: Path) -> None:
+    app = App(workers=1)
+    app.load("shop", guests / "shop.wasm")
+    asgi, wsgi = app.asgi, app.wsgi
+    app.close()
+    assert TestClient(asgi).get("/plain").status_code == 503
+    assert httpx.Client(transport=httpx.WSGITransport(app=wsgi), base_url="http://a").get("/plain").status_code == 503
