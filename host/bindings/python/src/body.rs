@@ -9,7 +9,7 @@ use pyo3::types::{PyByteArray, PyBytes};
 
 use crate::calls::PieceAnswer;
 use crate::error::broken;
-use crate::thread::{attached, patiently};
+use crate::thread::{Held, attached, patiently};
 
 /// From this size on, bytes are shared with the interpreter instead of copied.
 const SHARED: usize = 64 * 1024;
@@ -85,11 +85,11 @@ pub(crate) fn body_of(
     if !body.is_callable() {
         return Ok(Body::from(bytes_of(body)?));
     }
-    let write = body.clone().unbind();
+    let write = Held::new(body.clone().unbind());
     let source = Function::new(move |(), answer| {
         attached(|py| {
-            if let Err(error) = write.call1(py, (PieceAnswer::new(answer),)) {
-                error.write_unraisable(py, Some(write.bind(py)));
+            if let Err(error) = write.call(py, (PieceAnswer::new(answer),)) {
+                error.write_unraisable(py, None);
             }
         });
     });

@@ -93,3 +93,30 @@ pub(crate) fn patiently<T: Send>(
         (None, None) => Err(pyo3::exceptions::PyRuntimeError::new_err("the interpreter ends")),
     }
 }
+
+/// A function of Python that is freed at its drop. Without the lock an object would wait for the next entry.
+pub(crate) struct Held(Option<Py<PyAny>>);
+
+impl Held {
+    pub(crate) fn new(object: Py<PyAny>) -> Self {
+        Self(Some(object))
+    }
+
+    /// The function.
+    ///
+    /// # Errors
+    /// Whatever it raises.
+    pub(crate) fn call(&self, py: Python<'_>, arguments: impl for<'py> pyo3::call::PyCallArgs<'py>) -> PyResult<()> {
+        match &self.0 {
+            Some(object) => object.call1(py, arguments).map(|_| ()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let object = self.0.take();
+        attached(|_| drop(object));
+    }
+}

@@ -106,7 +106,7 @@ def test_many_applications_are_opened_and_closed(request: pytest.FixtureRequest,
 
 
 def test_guest_traps_and_exceptions_of_python_take_turns(app: App, guests: Path) -> None:
-    app.load("faults", guests / "faults.wasm", breaker="off")
+    app.load("faults", guests / "faults.wasm", breaker={"crashes": 0})
     faults: list[str] = []
 
     def recurse() -> int:
@@ -220,14 +220,12 @@ except KeyboardInterrupt:
     assert program(code) == "interrupted\n"
 
 
-def test_faulthandler_before_the_first_application_is_no_harm(program: Program) -> None:
-    code = """
-import faulthandler
-faulthandler.enable()
-app = pointwork.App()
-app.load('faults', GUESTS + '/faults.wasm')
-print(app.request('GET', '/trap').status, app.request('GET', '/recurse').status)
-"""
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_faulthandler_is_no_harm(program: Program, when: str) -> None:
+    enable = "import faulthandler; faulthandler.enable()\n"
+    start = "app = pointwork.App(); app.load('faults', GUESTS + '/faults.wasm')\n"
+    code = enable + start if when == "before" else start + enable
+    code += "print(app.request('GET', '/trap').status, app.request('GET', '/recurse').status)"
     assert program(code) == "500 500\n"
 
 

@@ -271,6 +271,7 @@ def test_a_request_is_handed_over_and_replied_to(shop: App) -> None:
     assert failure.value.code == "already-replied"
     # Whoever keeps a request may reply: the application waits for it at its end.
     kept.clear()
+    del failure
 
 
 def test_a_function_calls_handle_again_until_it_is_too_deep(app: App) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import contextlib
+import faulthandler
 import inspect
 import json
 import logging
@@ -227,7 +229,7 @@ class App:
         return self._asgi("in-front", "", other)
 
     def asgi_below(self, prefix: str, other: AsgiApplication | None = None) -> Asgi:
-        """The application below a prefix, which its routes get; `other` has the rest."""
+        """The application below a prefix, which the routes of its modules get; `other` has the rest."""
         return self._asgi("below", prefix, other)
 
     def _asgi(self, place: str, prefix: str, other: AsgiApplication | None) -> Asgi:
@@ -243,7 +245,7 @@ class App:
         return Wsgi(self._mounted("wsgi", "in-front", ""), self._pool, other)
 
     def wsgi_below(self, prefix: str, other: WsgiApplication | None = None) -> Wsgi:
-        """The application below a prefix, which its routes get; `other` has the rest."""
+        """The application below a prefix, which the routes of its modules get; `other` has the rest."""
         return Wsgi(self._mounted("wsgi", "below", prefix), self._pool, other)
 
     def _mounted(self, name: str, place: str, prefix: str) -> native.Mount:
@@ -500,6 +502,11 @@ def _begin() -> None:
     if _begun:
         return
     _begun = True
+    if not faulthandler.is_enabled():
+        # Its handlers must be older than those of the engine, which take the traps of guests. `faulthandler.enable` does nothing
+        # where it is enabled; with younger handlers it would end the process at the first trap.
+        with contextlib.suppress(Exception):
+            faulthandler.enable()
     level = "debug" if _LOG.isEnabledFor(logging.DEBUG) else "info"
     native.write_log(level, _write)
     atexit.register(_at_exit)
