@@ -88,13 +88,20 @@ impl Host {
     /// An application with these options.
     ///
     /// # Errors
-    /// [`Engine`](ErrorKind::Engine) if the threads do not start.
+    /// [`Engine`](ErrorKind::Engine) if the threads do not start; [`Forked`](ErrorKind::Forked) if an application was started
+    /// before this process was forked.
     pub fn start(options: AppOptions, threads: &Threads) -> Result<Self, Error> {
         Self::with_config(Config::default(), options, threads)
     }
 
     fn with_config(config: Config, options: AppOptions, threads: &Threads) -> Result<Self, Error> {
         fork::watch();
+        if fork::happened() {
+            // The locks of the child know of threads that are gone: their places are memory of other threads.
+            let message = "this process was forked from one that had started an application, expected the first application behind \
+                           the fork";
+            return Err(Error::new(ErrorKind::Forked, message));
+        }
         let mut builder = Builder::new_multi_thread();
         builder.enable_all().thread_name("pointwork-host");
         builder.max_blocking_threads(threads.blocking.unwrap_or(64).max(1));
@@ -125,8 +132,8 @@ impl Host {
     /// [`Forked`](ErrorKind::Forked): a child of a fork has none of the application's threads.
     pub fn app(&self) -> Result<&App, Error> {
         if fork::happened() && process::id() != self.0.process {
-            let message = "this process was forked from the one that started the application, expected an application of its own: \
-                           start it behind the fork";
+            let message = "this process was forked from the one that started the application, expected the first application behind \
+                           the fork";
             return Err(Error::new(ErrorKind::Forked, message));
         }
         Ok(&self.0.app)

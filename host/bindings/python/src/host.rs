@@ -104,7 +104,9 @@ impl Host {
     fn start(py: Python<'_>, settings: &str, workers: Option<usize>, blocking: Option<usize>) -> PyResult<Self> {
         let mut threads = Threads::default();
         (threads.workers, threads.blocking) = (workers, blocking);
-        let host = py.detach(|| Embedded::of_settings(settings, &threads)).map_err(raised)?;
+        let host = py
+            .detach(|| Embedded::of_settings(settings, &threads))
+            .map_err(raised)?;
         Ok(Self {
             host: Arc::new(Mutex::new(Some(Arc::new(host)))),
             process: std::process::id(),

@@ -31,6 +31,7 @@ mod _pointwork {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::thread::refuse_subinterpreters(module.py())?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

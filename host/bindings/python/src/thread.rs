@@ -21,6 +21,20 @@ pub(crate) fn end() {
     ENDED.store(true, Ordering::SeqCst);
 }
 
+/// Threads of applications enter the main interpreter only.
+///
+/// # Errors
+/// `ImportError` in another one.
+pub(crate) fn refuse_subinterpreters(_: Python<'_>) -> PyResult<()> {
+    // SAFETY: the thread holds the lock, so that it has an interpreter.
+    let id = unsafe { ffi::PyInterpreterState_GetID(ffi::PyInterpreterState_Get()) };
+    if id == 0 {
+        return Ok(());
+    }
+    let message = "pointwork was imported in a subinterpreter, expected the main interpreter";
+    Err(pyo3::exceptions::PyImportError::new_err(message))
+}
+
 /// The state of this thread in the interpreter, for the whole of the thread's life. Without it each entry would make one: 16 µs.
 struct Lasting(ffi::PyGILState_STATE);
 

@@ -14,7 +14,8 @@ use pointwork_suite::guest::{Controller, End, Guest, Program, ReplyBody, Step};
 const VERSIONS: [&str; 3] = ["3.11", "3.12", "3.13"];
 
 /// The requirement that every Python of these tests has.
-const INSTALL: &str = "install CPython 3.11, 3.12 or 3.13 with its module `venv` (Debian: apt-get install python3 python3-venv)";
+const INSTALL: &str =
+    "install CPython 3.11, 3.12 or 3.13 with its module `venv` (Debian: apt-get install python3 python3-venv)";
 
 fn here() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
@@ -32,7 +33,11 @@ fn run(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let error = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?}: {}\n{text}\n{error}", output.status);
+    assert!(
+        output.status.success(),
+        "{command:?}: {}\n{text}\n{error}",
+        output.status
+    );
     text
 }
 
@@ -52,7 +57,8 @@ fn pythons() -> Vec<(String, String)> {
             .map(|python| (version_of(python).expect("it runs"), python.to_owned()))
             .collect();
     }
-    let pyenv = env::var("PYENV_ROOT").map_or_else(|_| env::home_dir().unwrap_or_default().join(".pyenv"), PathBuf::from);
+    let pyenv =
+        env::var("PYENV_ROOT").map_or_else(|_| env::home_dir().unwrap_or_default().join(".pyenv"), PathBuf::from);
     let installed = fs::read_dir(pyenv.join("versions")).into_iter().flatten().flatten();
     let installed = installed.map(|entry| entry.path().join("bin/python").to_string_lossy().into_owned());
     let named = VERSIONS.iter().map(|version| format!("python{version}"));
@@ -82,7 +88,9 @@ fn environment(version: &str, python: &str) -> PathBuf {
     let requirements = here().join("requirements.txt");
     let wanted = fs::read_to_string(&requirements).expect("the requirements");
     let made = folder.join("made.txt");
-    let bin = folder.join(if cfg!(windows) { "Scripts" } else { "bin" }).join("python");
+    let bin = folder
+        .join(if cfg!(windows) { "Scripts" } else { "bin" })
+        .join("python");
     if fs::read_to_string(&made).is_ok_and(|made| made == wanted) {
         return bin;
     }
@@ -112,12 +120,19 @@ fn package() -> PathBuf {
     let package = site.join("pointwork");
     let _ = fs::remove_dir_all(&package);
     fs::create_dir_all(&package).expect("a folder");
-    for entry in fs::read_dir(here().join("python/pointwork")).expect("the package").flatten() {
+    for entry in fs::read_dir(here().join("python/pointwork"))
+        .expect("the package")
+        .flatten()
+    {
         if entry.path().is_file() {
             fs::copy(entry.path(), package.join(entry.file_name())).expect("it is copied");
         }
     }
-    let module = if cfg!(windows) { "_pointwork.pyd" } else { "_pointwork.abi3.so" };
+    let module = if cfg!(windows) {
+        "_pointwork.pyd"
+    } else {
+        "_pointwork.abi3.so"
+    };
     fs::copy(newest.path(), package.join(module)).expect("it is copied");
     site
 }
@@ -187,6 +202,8 @@ fn the_package_and_its_stubs_are_typed() {
     let python = environment(version, python);
     let cache = work().join("mypy");
     let mut check = Command::new(python);
-    check.args(["-m", "mypy", "--strict", "--no-error-summary", "--cache-dir"]).arg(cache);
+    check
+        .args(["-m", "mypy", "--strict", "--no-error-summary", "--cache-dir"])
+        .arg(cache);
     run(check.args(["python/pointwork", "tests/typed.py"]).current_dir(here()));
 }
