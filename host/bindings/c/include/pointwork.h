@@ -795,6 +795,11 @@ pw_error *pw_reply_set_source(pw_reply *reply,
 uint16_t pw_reply_status(const pw_reply *reply);
 
 /**
+ * The length of the body of a reply that the program got, in bytes; below 0 if it is not known beforehand.
+ */
+int64_t pw_reply_length(const pw_reply *reply);
+
+/**
  * The first header of that name, in any case; `data` is NULL if there is none. It lives as long as the reply.
  */
 pw_bytes pw_reply_header(const pw_reply *reply,

@@ -114,6 +114,18 @@ pub extern "C" fn pw_reply_status(reply: Option<&PwReply>) -> u16 {
     reply.map_or(0, |reply| reply.head.status().as_u16())
 }
 
+/// The length of the body of a reply that the program got, in bytes; below 0 if it is not known beforehand.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_reply_length(reply: Option<&PwReply>) -> i64 {
+    guard_or(-1, || match reply.map(|reply| &reply.body) {
+        Some(Content::Got(body, _)) => body
+            .known_length()
+            .and_then(|length| length.try_into().ok())
+            .unwrap_or(-1),
+        _ => -1,
+    })
+}
+
 /// The first header of that name, in any case; `data` is NULL if there is none. It lives as long as the reply.
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_reply_header(reply: Option<&PwReply>, name: PwText) -> PwBytes {

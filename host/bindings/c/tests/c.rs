@@ -4,9 +4,11 @@
 use std::env;
 use std::ffi::OsStr;
 use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
 
 use pointwork_suite::guest::{Controller, End, Guest, Program, Step};
@@ -137,6 +139,97 @@ fn a_program_is_clean_under_valgrind() {
     ));
     command.arg(program).arg("short");
     assert!(run(command, "valgrind").contains("the surface works"));
+}
+
+/// An example that serves, and ends with its input.
+struct Example {
+    child: Child,
+    address: String,
+}
+
+impl Example {
+    fn start(program: PathBuf) -> Self {
+        let mut command = start(program);
+        command
+            .arg(BUILT.join("one.wasm"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
+        let mut child = command.spawn().expect("it starts");
+        let mut line = String::new();
+        let output = child.stdout.as_mut().expect("it is a pipe");
+        BufReader::new(output).read_line(&mut line).expect("it prints");
+        let address = line
+            .strip_prefix("listening on http://")
+            .and_then(|rest| rest.split(',').next());
+        let address = address.unwrap_or_else(|| panic!("{line}")).to_owned();
+        Self { child, address }
+    }
+
+    /// The reply to a request, as it came.
+    fn ask(&self, method: &str, path: &str, body: &str) -> String {
+        let mut client = TcpStream::connect(&self.address).expect("it listens");
+        let length = body.len();
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n"
+        );
+        client.write_all(format!("{head}{body}").as_bytes()).expect("written");
+        let mut reply = String::new();
+        client.read_to_string(&mut reply).expect("text");
+        reply
+    }
+
+    fn end(mut self) {
+        drop(self.child.stdin.take());
+        assert!(self.child.wait().expect("it is ours").success());
+    }
+}
+
+impl Drop for Example {
+    fn drop(&mut self) {
+        // After `end` it is gone already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn example(name: &str, flags: &[&str]) -> Example {
+    Example::start(compile(&format!("../../examples/{name}.c"), name, flags))
+}
+
+#[test]
+fn the_example_of_the_readme_serves() {
+    let hello = example("hello", &[]);
+    let reply = hello.ask("GET", "/plain", "");
+    assert!(
+        reply.starts_with("HTTP/1.1 200 OK") && reply.ends_with("one"),
+        "{reply}"
+    );
+    assert!(hello.ask("GET", "/none", "").contains("no route for GET /none"));
+    hello.end();
+}
+
+#[test]
+fn an_application_is_mounted_in_libmicrohttpd_in_front_of_its_routes() {
+    let header = Path::new("/usr/include/microhttpd.h");
+    assert!(
+        header.exists() || env::var_os("CPATH").is_some(),
+        "there is no libmicrohttpd: install the package `libmicrohttpd-dev`"
+    );
+    let server = example("microhttpd", &["-lmicrohttpd"]);
+    let reply = server.ask("GET", "/plain", "").to_lowercase();
+    assert!(
+        reply.starts_with("http/1.1 200 ok") && reply.contains("content-length: 3") && reply.ends_with("one"),
+        "{reply}"
+    );
+    let reply = server.ask("POST", "/echo", &"piece;".repeat(10_000));
+    assert_eq!(reply.matches("piece;").count(), 10_000);
+    assert!(server.ask("GET", "/own", "").ends_with("the server's own\n"));
+    assert!(
+        server.ask("POST", "/plain", "").ends_with("not found\n"),
+        "a route for another method is not in front"
+    );
+    assert!(server.ask("GET", "/trap", "").starts_with("HTTP/1.1 500"));
+    server.end();
 }
 
 macro_rules! bad_uses {
