@@ -192,6 +192,21 @@ impl Drop for Example {
     }
 }
 
+/// The body of a reply in chunks.
+fn unchunked(reply: &str) -> String {
+    let (_, mut rest) = reply.split_once("\r\n\r\n").expect("a head");
+    let mut body = String::new();
+    loop {
+        let (size, chunk) = rest.split_once("\r\n").expect("a size");
+        let size = usize::from_str_radix(size, 16).expect("a number");
+        if size == 0 {
+            return body;
+        }
+        body.push_str(&chunk[..size]);
+        rest = chunk[size..].strip_prefix("\r\n").expect("the end of a chunk");
+    }
+}
+
 fn example(name: &str, flags: &[&str]) -> Example {
     Example::start(compile(&format!("../../examples/{name}.c"), name, flags))
 }
@@ -221,8 +236,8 @@ fn an_application_is_mounted_in_libmicrohttpd_in_front_of_its_routes() {
         reply.starts_with("http/1.1 200 ok") && reply.contains("content-length: 3") && reply.ends_with("one"),
         "{reply}"
     );
-    let reply = server.ask("POST", "/echo", &"piece;".repeat(10_000));
-    assert_eq!(reply.matches("piece;").count(), 10_000);
+    let sent = "piece;".repeat(10_000);
+    assert!(unchunked(&server.ask("POST", "/echo", &sent)) == sent);
     assert!(server.ask("GET", "/own", "").ends_with("the server's own\n"));
     assert!(
         server.ask("POST", "/plain", "").ends_with("not found\n"),
