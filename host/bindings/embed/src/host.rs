@@ -1,15 +1,15 @@
 //! An application within a program of another language, with the threads that it needs.
 
 use std::future::Future;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use std::{process, thread};
 
 use bytes::Bytes;
 use http::{Request, Response};
 use parking_lot::Mutex;
-use pointwork::{App, AppOptions, Body, ModuleOptions};
+use pointwork::{App, AppOptions, Body, Context, Failure, ModuleOptions};
 use pointwork_config::{Channels, Config};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::watch;
@@ -50,6 +50,17 @@ struct Inner {
     config: Config,
     /// The process that it runs in.
     process: u32,
+}
+
+/// An application that may have ended; see [`Host::downgrade`].
+#[derive(Clone, Debug)]
+pub struct WeakHost(Weak<Inner>);
+
+impl WeakHost {
+    /// The application, if anybody holds it.
+    pub fn upgrade(&self) -> Option<Host> {
+        self.0.upgrade().map(Host)
+    }
 }
 
 /// The threads of a [`Host`].
@@ -303,6 +314,19 @@ impl Host {
         Mount::connect(self.clone(), name, place)
     }
 
+    /// A holder that does not keep the application alive: for functions of the host's language, which the application keeps.
+    pub fn downgrade(&self) -> WeakHost {
+        WeakHost(Arc::downgrade(&self.0))
+    }
+
+    /// The body of a request, for a reader in the host's language. It can be taken once.
+    ///
+    /// # Errors
+    /// It was taken before, or the route takes none.
+    pub fn request_body(&self, context: &Context) -> Result<Pieces, Failure> {
+        Ok(Pieces::of_request(context.open_body()?, self.threads()))
+    }
+
     /// The body of a reply, for a reader in the host's language.
     pub fn pieces(&self, body: Body) -> Pieces {
         Pieces::of_reply(body, self.threads())
@@ -361,6 +385,9 @@ impl Host {
     ) -> impl Future<Output = Result<Server, Error>> + Send + use<> {
         let (host, address) = (self.clone(), address.to_owned());
         async move {
+            if host.0.is_closing.load(Ordering::Relaxed) {
+                return Err(Error::new(ErrorKind::Closed, "the application is closed"));
+            }
             let server = Server::start(&host, &address, options).await?;
             let mut servers = host.0.servers.lock();
             servers.retain(|server| !server.has_stopped());

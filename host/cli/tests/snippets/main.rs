@@ -44,6 +44,7 @@ struct Exception {
 /// Reasons of several commands.
 const SLOW: &str = "a part of `cargo test --workspace`";
 const RELEASE: &str = "a release; `.ci/package` makes the packages and compiles them";
+const RELEASE_BUILD: &str = "a build of the release takes minutes";
 const OTHER: &str = "needs C compilers for the other platform";
 
 const EXCEPTIONS: &[Exception] = &[
@@ -104,6 +105,16 @@ const EXCEPTIONS: &[Exception] = &[
         OTHER,
     ),
     not_run(
+        "host/bindings/c/README.md",
+        "make -C host/bindings/c install PREFIX=/usr/local",
+        RELEASE_BUILD,
+    ),
+    not_run(
+        "host/bindings/c/README.md",
+        "gcc hello.c $(pkg-config --cflags --libs pointwork) -o hello",
+        "the test `c` of `pointwork-c` compiles it",
+    ),
+    not_run(
         "docs/start.md",
         "git clone https://github.com/pointwork/pointwork",
         "the folder has a clone",
@@ -144,6 +155,7 @@ pages! {
     servers: "docs/servers.md" from CLONE,
     start: "docs/start.md" from AROUND,
     products: "examples/products/README.md" from CLONE,
+    c: "host/bindings/c/README.md" from CLONE,
     results: "tests/bench/RESULTS.md" from CLONE,
     kept: "tests/guests/kept/README.md" from CLONE,
     specification: "tests/spec.md" from CLONE,
@@ -191,6 +203,7 @@ fn follow(page: &Page) {
             "toml" => session.read_toml(&block.text),
             "rust" if is_doctest(page.path) => Ok(()),
             "rust" => session.show_rust(&block.text),
+            "c" => session.show_c(&block.text),
             other => Err(format!("no test knows the language `{other}`")),
         };
         done.unwrap_or_else(|error| panic!("{}:{}: {error}", page.path, block.line));

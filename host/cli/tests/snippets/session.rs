@@ -303,6 +303,14 @@ impl Session {
         if is_read { Ok(()) } else { Err(printed) }
     }
 
+    /// Checks that an example of the binding to C, which its tests compile and run, has this code.
+    pub(crate) fn show_c(&mut self, code: &str) -> Result<(), String> {
+        let mut examples = fs::read_dir(root().join("host/bindings/c/examples")).expect("readable");
+        let has_code = |path: PathBuf| fs::read_to_string(path).is_ok_and(|text| text.contains(code.trim_end()));
+        let found = examples.any(|example| has_code(example.expect("readable").path()));
+        found.then_some(()).ok_or_else(|| "no example has this code".to_owned())
+    }
+
     /// Finds code in a program of the examples, where its port is 0, or in the folder.
     pub(crate) fn show_rust(&mut self, code: &str) -> Result<(), String> {
         let mut files = Vec::new();

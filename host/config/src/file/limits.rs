@@ -20,6 +20,8 @@ pub(crate) struct LimitValues(Vec<(&'static Limit, Amount)>);
 pub(super) enum LimitTable {
     /// `[limits]`
     All,
+    /// The same among the settings of a program, which can set every limit.
+    Program,
     /// `[[module]]`
     Module,
     /// `[compile]`
@@ -46,7 +48,7 @@ const OF_THE_APPLICATION: &[Group] = &[
 impl LimitTable {
     fn groups(self) -> impl Iterator<Item = &'static Group> {
         let (groups, more): (&[Group], &[Group]) = match self {
-            Self::All => (OF_A_MODULE, OF_THE_APPLICATION),
+            Self::All | Self::Program => (OF_A_MODULE, OF_THE_APPLICATION),
             Self::Module => (OF_A_MODULE, &[]),
             Self::Compile => (&[("", CompileOptions::TABLE)], &[]),
         };
@@ -57,7 +59,9 @@ impl LimitTable {
     pub(super) fn limits(self, below: &str) -> impl Iterator<Item = &'static Limit> {
         // Such a limit restricts one module further than the application; all modules cannot have it.
         let is_narrower = |limit: &Limit| limit.default.is_none() && ModuleLimits::TABLE.contains(limit);
-        let is_key = move |limit: &&Limit| limit.configurable && (self == Self::Module || !is_narrower(limit));
+        let is_key = move |limit: &&Limit| {
+            (limit.configurable || self == Self::Program) && (self == Self::Module || !is_narrower(limit))
+        };
         let groups = self.groups().filter(move |(name, _)| *name == below);
         groups.flat_map(|(_, limits)| limits.iter()).filter(is_key)
     }

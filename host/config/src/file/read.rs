@@ -41,14 +41,14 @@ const OF_A_MODULE: &[&str] = &["grant", "health", "digest", "isolation"];
 /// Reads the text of a file in the directory `base`.
 pub(super) fn file(text: &str, base: &Path) -> Result<Config, Problem> {
     let root = DeTable::parse(text)?;
-    config(root.span(), root.into_inner(), text, base)
+    config(root.span(), root.into_inner(), text, base, LimitTable::All)
 }
 
 /// Reads the settings of an application that a program gives.
 pub(super) fn application(text: &str) -> Result<Config, Problem> {
     let (span, settings) = settings(text)?;
     table::expect_keys(&settings, OF_THE_APPLICATION)?;
-    config(span, settings, text, Path::new(""))
+    config(span, settings, text, Path::new(""), LimitTable::Program)
 }
 
 /// Reads the settings of a module that a program gives.
@@ -71,14 +71,20 @@ fn settings(text: &str) -> Result<(Range<usize>, DeTable<'_>), Problem> {
     table::of(json::ROOT, settings)
 }
 
-fn config(span: Range<usize>, mut root: DeTable<'_>, text: &str, base: &Path) -> Result<Config, Problem> {
+fn config(
+    span: Range<usize>,
+    mut root: DeTable<'_>,
+    text: &str,
+    base: &Path,
+    of_limits: LimitTable,
+) -> Result<Config, Problem> {
     let channels = channels::read(root.remove("channels").as_ref(), base)?;
     let mut limits = LimitValues::default();
     let mut isolation = None;
     if let Some(value) = root.remove("limits") {
         let (span, mut table) = table::of("limits", value)?;
-        limits.take(&mut table, LimitTable::All, text)?;
-        isolation = table::read::<OtherLimits>(span, table, &LimitTable::All.keys())?.isolation;
+        limits.take(&mut table, of_limits, text)?;
+        isolation = table::read::<OtherLimits>(span, table, &of_limits.keys())?.isolation;
     }
     if let Some(value) = root.remove("compile") {
         let (_, mut table) = table::of("compile", value)?;

@@ -10,7 +10,7 @@ use pointwork_embed::{
     Answer, AppOptions, Body, ChannelFunction, Component, Ended, EventCall, Fault, Function, Host, ModuleOptions,
     OffFiber, Payload, Piece, Progress, RouteCall, RouteFunction, Threads, Waiting,
 };
-use pointwork_suite::guest::{Controller, Guest, Program, Step};
+use pointwork_suite::guest::{Controller, End, Guest, Program, Step};
 
 use crate::stack;
 
@@ -39,7 +39,7 @@ pub(crate) fn asking() -> Guest {
         Controller::new("Asking", "")
             .get("/ask", Program::text("said").call("db:ask"))
             .get("/plain", Program::text("plain"))
-            .post("/echo", Program::new().step(Step::Echo))
+            .post("/echo", Program::new().step(Step::Echo).ends(End::Deferred))
             .takes("stream"),
     )
 }

@@ -1,0 +1,8 @@
+//! Names the version of the ABI in the library, so that the loader refuses a program of another one.
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    if std::env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux") {
+        println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libpointwork.so.1");
+    }
+}

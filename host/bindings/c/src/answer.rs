@@ -1,0 +1,156 @@
+//! Answers of callbacks.
+
+use pointwork_embed::http::StatusCode;
+use pointwork_embed::{
+    Answer, AnswerError, Body, Failure, FailureCode, Fault, Host, OneAnswer, Payload, http::Response,
+};
+
+use crate::bytes::{PwBytes, PwText, given, optional_text, text};
+use crate::error::{PwError, PwErrorKind, guard, guard_or};
+use crate::reply::PwReply;
+
+type EventAnswer = Result<Payload, Fault>;
+type RequestAnswer = Result<Option<Response<Body>>, Fault>;
+
+/// The answer to one call of a callback. It is given once, from any thread; a second one is refused with PW_ERROR_KIND_REFUSED, and one that
+/// nobody waits for any more with PW_ERROR_KIND_CLOSED.
+#[derive(Debug)]
+pub struct PwAnswer {
+    kind: Kind,
+    host: Host,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Event(OneAnswer<EventAnswer>),
+    Request(OneAnswer<RequestAnswer>),
+}
+
+impl PwAnswer {
+    pub(crate) fn of_event(answer: Answer<EventAnswer>, host: &Host) -> Box<Self> {
+        let (kind, host) = (Kind::Event(answer.into()), host.clone());
+        Box::new(Self { kind, host })
+    }
+
+    pub(crate) fn of_request(answer: Answer<RequestAnswer>, host: &Host) -> Box<Self> {
+        let (kind, host) = (Kind::Request(answer.into()), host.clone());
+        Box::new(Self { kind, host })
+    }
+
+    fn fault(&self, fault: Fault) -> Result<(), Box<PwError>> {
+        told(match &self.kind {
+            Kind::Event(answer) => answer.send(Err(fault)),
+            Kind::Request(answer) => answer.send(Err(fault)),
+        })
+    }
+}
+
+fn told(sent: Result<(), AnswerError>) -> Result<(), Box<PwError>> {
+    sent.map_err(|error| {
+        let kind = match error {
+            AnswerError::Twice => PwErrorKind::Refused,
+            _ => PwErrorKind::Closed,
+        };
+        PwError::new(kind, error.to_string())
+    })
+}
+
+/// Answers an event with a payload, which is copied. `content_type` is usually "application/json".
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_answer_payload(
+    answer: Option<&PwAnswer>,
+    content_type: PwText,
+    data: PwBytes,
+) -> Option<Box<PwError>> {
+    guard(|| {
+        let answer = given(answer, "answer")?;
+        let content_type = text(content_type, "content_type")?.to_owned();
+        let payload = Payload::new(content_type, data.get("data")?.to_vec());
+        match &answer.kind {
+            Kind::Event(answer) => told(answer.send(Ok(payload))),
+            Kind::Request(_) => Err(PwError::argument(
+                "answer",
+                "the answer of an event: a route is answered with a reply",
+            )),
+        }
+    })
+}
+
+/// Answers an event with JSON, such as "null".
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_answer_json(answer: Option<&PwAnswer>, json: PwText) -> Option<Box<PwError>> {
+    match text(json, "json") {
+        Ok(json) => pw_answer_payload(answer, c"application/json".as_ptr(), PwBytes::of(json.as_bytes())),
+        Err(error) => Some(error),
+    }
+}
+
+/// Answers a request with a reply, which is taken over.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_answer_reply(answer: Option<&PwAnswer>, reply: Option<Box<PwReply>>) -> Option<Box<PwError>> {
+    guard(|| {
+        let answer = given(answer, "answer")?;
+        let reply = (*given(reply, "reply")?).into_response(&answer.host);
+        match &answer.kind {
+            Kind::Request(answer) => told(answer.send(Ok(Some(reply)))),
+            Kind::Event(_) => Err(PwError::argument(
+                "answer",
+                "the answer of a request: an event is answered with a payload",
+            )),
+        }
+    })
+}
+
+/// Leaves the reply to a request to pw_request_send.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_answer_defer(answer: Option<&PwAnswer>) -> Option<Box<PwError>> {
+    guard(|| match &given(answer, "answer")?.kind {
+        Kind::Request(answer) => told(answer.send(Ok(None))),
+        Kind::Event(_) => Err(PwError::argument("answer", "the answer of a request")),
+    })
+}
+
+/// Fails on purpose: the caller, or the client, gets the status (400 to 599), the code (NULL for "failed") and the message.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_answer_fail(
+    answer: Option<&PwAnswer>,
+    status: u16,
+    code: PwText,
+    message: PwText,
+) -> Option<Box<PwError>> {
+    guard(|| {
+        let answer = given(answer, "answer")?;
+        let status = StatusCode::from_u16(status).map_err(|_| PwError::argument("status", "400 to 599"))?;
+        let message = text(message, "message")?;
+        let failure = match optional_text(code, "code")? {
+            Some(code) => Failure::with_code(FailureCode::new(code.to_owned()), status, message),
+            None => Failure::new(status, message),
+        };
+        answer.fault(Fault::Failed(failure))
+    })
+}
+
+/// Reports a defect of the callback: the message goes to the log and to the event server:crashed; the client gets 500 without it.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_answer_crash(answer: Option<&PwAnswer>, message: PwText) -> Option<Box<PwError>> {
+    guard(|| {
+        let answer = given(answer, "answer")?;
+        answer.fault(Fault::Threw(text(message, "message")?.to_owned()))
+    })
+}
+
+/// Whether nobody waits for the answer any more, or it was given.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_answer_is_cancelled(answer: Option<&PwAnswer>) -> bool {
+    guard_or(true, || match answer.map(|answer| &answer.kind) {
+        Some(Kind::Event(answer)) => answer.is_cancelled(),
+        Some(Kind::Request(answer)) => answer.is_cancelled(),
+        None => true,
+    })
+}
+
+/// Frees an answer. One that was not given is a defect of the callback: the client gets 500. NULL is nothing.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_answer_free(answer: Option<Box<PwAnswer>>) {
+    guard_or((), || drop(answer));
+}

@@ -1,0 +1,158 @@
+//! Bodies, piece by piece.
+
+use std::ffi::{CString, c_char, c_void};
+use std::mem::MaybeUninit;
+
+use pointwork_embed::bytes::Bytes;
+use pointwork_embed::{Answer, Body, Function, Host, Piece, Pieces, Source, Waiting};
+
+use crate::bytes::{PwBytes, PwText, User};
+use crate::error::guard_or;
+
+/// A body that the program reads.
+#[derive(Debug)]
+pub struct PwBody {
+    pieces: Pieces,
+    piece: Bytes,
+    failed: CString,
+}
+
+/// The next part of a body.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PwPiece {
+    /// Bytes, at least one.
+    Data = 0,
+    /// The end.
+    End = 1,
+    /// The body broke off.
+    Broken = 2,
+    /// Nothing is there yet; `wake` will be called.
+    Pending = 3,
+}
+
+/// Says, once, that pw_body_next is worth another call. It runs on any thread.
+pub type PwWake = Option<extern "C" fn(user: *mut c_void)>;
+
+/// Gives the next piece of a body that the program writes: it calls pw_piece_data, pw_piece_end or pw_piece_break with `piece`, which
+/// is taken over, during the call or later, from any thread. It is not called again before that.
+pub type PwSource = Option<extern "C" fn(user: *mut c_void, piece: Box<PwNext>)>;
+
+/// The wish for the next piece of a body.
+#[derive(Debug)]
+pub struct PwNext(Answer<Piece>);
+
+impl PwBody {
+    pub(crate) fn new(pieces: Pieces) -> Box<Self> {
+        Box::new(Self {
+            pieces,
+            piece: Bytes::new(),
+            failed: CString::default(),
+        })
+    }
+}
+
+/// A body that the program gives: whole, or by a source.
+#[derive(Debug)]
+pub(crate) enum Given {
+    Whole(Bytes),
+    Sourced(Source, Option<u64>),
+}
+
+impl Given {
+    /// A length below 0 is not known.
+    pub(crate) fn sourced(source: PwSource, user: User, length: i64) -> Option<Self> {
+        let source = source?;
+        let function = Function::new(move |(), answer| source(user.pointer(), Box::new(PwNext(answer))));
+        Some(Self::Sourced(function, u64::try_from(length).ok()))
+    }
+
+    pub(crate) fn into_body(self, host: &Host) -> Body {
+        match self {
+            Self::Whole(bytes) => bytes.into(),
+            Self::Sourced(source, length) => host.body(source, length),
+        }
+    }
+}
+
+/// The next piece: with PW_PIECE_DATA, *data lives until the next call or pw_body_free. Without `wake` it waits for it. With `wake` it
+/// returns PW_PIECE_PENDING if nothing is there, and `wake` is called once when it is worth another call; a later call replaces it.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_body_next(
+    body: Option<&mut PwBody>,
+    data: Option<&mut MaybeUninit<PwBytes>>,
+    wake: PwWake,
+    user: *mut c_void,
+) -> PwPiece {
+    guard_or(PwPiece::Broken, || {
+        let (Some(body), Some(data)) = (body, data) else {
+            return PwPiece::Broken;
+        };
+        data.write(PwBytes::NONE);
+        let piece = match wake {
+            None => body.pieces.next_blocking(Waiting::forever()),
+            Some(wake) => {
+                let user = User::new(user, None);
+                body.pieces.next(move || wake(user.pointer()))
+            }
+        };
+        match piece {
+            None => PwPiece::Pending,
+            Some(Piece::End) => PwPiece::End,
+            Some(Piece::Failed(reason)) => {
+                body.failed = CString::new(reason.replace('\0', "\u{fffd}")).unwrap_or_default();
+                PwPiece::Broken
+            }
+            Some(Piece::Data(bytes)) => {
+                body.piece = bytes;
+                data.write(PwBytes::of(&body.piece));
+                PwPiece::Data
+            }
+        }
+    })
+}
+
+/// Why the body broke off; an empty text if it did not. It lives as long as the body.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_body_reason(body: Option<&PwBody>) -> *const c_char {
+    body.map_or(c"".as_ptr(), |body| body.failed.as_ptr())
+}
+
+/// Frees a body. Before its end this tells the writer that nobody reads it any more. NULL is nothing.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_body_free(body: Option<Box<PwBody>>) {
+    guard_or((), || drop(body));
+}
+
+/// Gives bytes, which are copied. No bytes are nothing: another piece will be asked for.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_piece_data(piece: Option<Box<PwNext>>, data: PwBytes) {
+    give(piece, || match data.get("data") {
+        Ok(data) => Piece::Data(data.to_vec().into()),
+        Err(_) => Piece::Failed("the data of a piece is NULL".to_owned()),
+    });
+}
+
+/// Ends the body.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_piece_end(piece: Option<Box<PwNext>>) {
+    give(piece, || Piece::End);
+}
+
+/// Breaks the body off, for that reason.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_piece_break(piece: Option<Box<PwNext>>, reason: PwText) {
+    give(piece, || {
+        let reason = crate::bytes::text(reason, "reason");
+        Piece::Failed(reason.unwrap_or("no reason was given").to_owned())
+    });
+}
+
+fn give(next: Option<Box<PwNext>>, piece: impl FnOnce() -> Piece) {
+    guard_or((), || {
+        if let Some(next) = next {
+            // An error means that nobody reads the body any more, and the source is dropped.
+            let _ = next.0.send(piece());
+        }
+    });
+}

@@ -1,0 +1,115 @@
+//! Errors, and the guard that every function runs within.
+
+use std::ffi::{CString, c_char};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use pointwork_embed::{Error, ErrorKind};
+
+/// The kind of an error.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PwErrorKind {
+    /// An argument is NULL where it must not be, or invalid.
+    Argument = 1,
+    /// A component is not one, was built against another version of the contract, imports more than it is granted, or does not
+    /// compile.
+    Component = 2,
+    /// A declaration of a module, a route, a listener or a change is refused.
+    Refused = 3,
+    /// A setting is invalid.
+    Settings = 4,
+    /// A file, a directory, an address or another thing of the host cannot be used.
+    Host = 5,
+    /// The application is closed, or nobody waits for an answer any more.
+    Closed = 6,
+    /// The process was forked after the application was started.
+    Forked = 7,
+    /// Requests are answered within one another without end.
+    Nested = 8,
+    /// The engine or its threads do not start.
+    Engine = 9,
+    /// The header and the library are of different versions of the ABI.
+    Abi = 10,
+    /// The listener of a call failed; the message says why.
+    Failed = 11,
+    /// A defect of the library itself.
+    Internal = 12,
+}
+
+/// An error: its kind, and the whole story in one text.
+#[derive(Debug)]
+pub struct PwError {
+    kind: PwErrorKind,
+    message: CString,
+}
+
+impl PwError {
+    pub(crate) fn new(kind: PwErrorKind, message: impl Into<String>) -> Box<Self> {
+        let message = message.into().replace('\0', "\u{fffd}");
+        let message = CString::new(message).unwrap_or_default();
+        Box::new(Self { kind, message })
+    }
+
+    pub(crate) fn argument(name: &str, expected: &str) -> Box<Self> {
+        Self::new(
+            PwErrorKind::Argument,
+            format!("the argument `{name}` is invalid, expected {expected}"),
+        )
+    }
+
+    pub(crate) fn null(name: &str) -> Box<Self> {
+        Self::new(PwErrorKind::Argument, format!("the argument `{name}` is NULL"))
+    }
+}
+
+impl From<Error> for Box<PwError> {
+    fn from(error: Error) -> Self {
+        let kind = match error.kind() {
+            ErrorKind::Component => PwErrorKind::Component,
+            ErrorKind::Settings => PwErrorKind::Settings,
+            ErrorKind::Host => PwErrorKind::Host,
+            ErrorKind::Closed => PwErrorKind::Closed,
+            ErrorKind::Forked => PwErrorKind::Forked,
+            ErrorKind::Nested => PwErrorKind::Nested,
+            ErrorKind::Engine => PwErrorKind::Engine,
+            _ => PwErrorKind::Refused,
+        };
+        PwError::new(kind, error.to_string())
+    }
+}
+
+/// Runs a function: an error or a panic is its result.
+pub(crate) fn guard(run: impl FnOnce() -> Result<(), Box<PwError>>) -> Option<Box<PwError>> {
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(result) => result.err(),
+        Err(panic) => {
+            let text = panic.downcast_ref::<&str>().copied();
+            let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+            let message = format!("a defect of the library: {}", text.unwrap_or("no message"));
+            Some(PwError::new(PwErrorKind::Internal, message))
+        }
+    }
+}
+
+/// Runs a function without an error: a panic is the default value.
+pub(crate) fn guard_or<T>(default: T, run: impl FnOnce() -> T) -> T {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or(default)
+}
+
+/// The kind of an error; PW_ERROR_KIND_ARGUMENT for NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_error_kind_of(error: Option<&PwError>) -> PwErrorKind {
+    error.map_or(PwErrorKind::Argument, |error| error.kind)
+}
+
+/// The text of an error, which lives as long as the error.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_error_message(error: Option<&PwError>) -> *const c_char {
+    error.map_or(c"the argument `error` is NULL".as_ptr(), |error| error.message.as_ptr())
+}
+
+/// Frees an error. NULL is nothing.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_error_free(error: Option<Box<PwError>>) {
+    drop(error);
+}

@@ -1,0 +1,202 @@
+//! Events: those that a callback gets, and those that a program calls and emits.
+
+use std::ffi::c_void;
+use std::mem::MaybeUninit;
+
+use pointwork_embed::{Caller, Error, EventCall, Failure, Host, Payload, Waiting};
+
+use crate::bytes::{PwBytes, PwText, User, given, text};
+use crate::error::{PwError, PwErrorKind, guard, guard_or};
+use crate::request::PwRequest;
+
+/// An event of a channel.
+#[derive(Debug)]
+pub struct PwEvent {
+    call: EventCall,
+    request_id: String,
+    host: Host,
+}
+
+/// Calls and emits events.
+#[derive(Debug)]
+pub struct PwCaller {
+    caller: Caller,
+    host: Host,
+}
+
+/// A payload: its content type and its data.
+#[derive(Debug)]
+pub struct PwPayload(Payload);
+
+/// Gets the result of a call: a payload, or an error and NULL. Whichever is there is taken over.
+pub type PwOnPayload =
+    Option<extern "C" fn(user: *mut c_void, error: Option<Box<PwError>>, payload: Option<Box<PwPayload>>)>;
+
+impl PwEvent {
+    pub(crate) fn new(call: EventCall, host: &Host) -> Self {
+        Self {
+            request_id: call.request_id().unwrap_or_default(),
+            host: host.clone(),
+            call,
+        }
+    }
+}
+
+impl PwCaller {
+    pub(crate) fn new(caller: Caller, host: &Host) -> Box<Self> {
+        let host = host.clone();
+        Box::new(Self { caller, host })
+    }
+}
+
+/// The name of the event within its channel. It lives as long as the event.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_event_name(event: Option<&PwEvent>) -> PwBytes {
+    guard_or(PwBytes::NONE, || {
+        event.map_or(PwBytes::NONE, |event| PwBytes::of(event.call.event().as_bytes()))
+    })
+}
+
+/// The payload of the event. It lives as long as the event.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_event_data(event: Option<&PwEvent>) -> PwBytes {
+    event.map_or(PwBytes::NONE, |event| PwBytes::of(event.call.payload.data()))
+}
+
+/// The content type of the payload. It lives as long as the event.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_event_content_type(event: Option<&PwEvent>) -> PwBytes {
+    event.map_or(PwBytes::NONE, |event| {
+        PwBytes::of(event.call.payload.content_type().as_bytes())
+    })
+}
+
+/// The id of the request that led to the event; no bytes outside of one. It lives as long as the event.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_event_request_id(event: Option<&PwEvent>) -> PwBytes {
+    event.map_or(PwBytes::NONE, |event| PwBytes::of(event.request_id.as_bytes()))
+}
+
+/// The request that was handed over with the event, once: reply with pw_request_send, and free it with pw_request_free. NULL if there
+/// is none.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_event_take_request(event: Option<&mut PwEvent>) -> Option<Box<PwRequest>> {
+    guard_or(None, || {
+        let event = event?;
+        let context = event.call.take_request()?;
+        Some(PwRequest::of_context(context, &event.host))
+    })
+}
+
+/// Calls and emits events in the chain of this one. Free *caller with pw_caller_free.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_event_caller(
+    event: Option<&PwEvent>,
+    caller: Option<&mut MaybeUninit<Box<PwCaller>>>,
+) -> Option<Box<PwError>> {
+    guard(|| {
+        let event = given(event, "event")?;
+        let caller = given(caller, "caller")?;
+        caller.write(PwCaller::new(event.call.caller().clone(), &event.host));
+        Ok(())
+    })
+}
+
+/// Calls an event, such as "db:product:one". With `done` it returns at once, and `done` gets the result; `payload` may be NULL then.
+/// Without it waits, and *payload is to be freed with pw_payload_free. The data is copied. A failure of the listener is
+/// PW_ERROR_KIND_FAILED with its message.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_caller_call(
+    caller: Option<&PwCaller>,
+    event: PwText,
+    content_type: PwText,
+    data: PwBytes,
+    payload: Option<&mut MaybeUninit<Box<PwPayload>>>,
+    done: PwOnPayload,
+    user: *mut c_void,
+) -> Option<Box<PwError>> {
+    guard(|| {
+        let PwCaller { caller, host } = given(caller, "caller")?;
+        let event = text(event, "event")?.to_owned();
+        let sent = Payload::new(
+            text(content_type, "content_type")?.to_owned(),
+            data.get("data")?.to_vec(),
+        );
+        let caller = caller.clone();
+        let calling = async move { Ok::<_, Error>(caller.call_raw(&event, sent).await) };
+        let Some(done) = done else {
+            let payload = given(payload, "payload")?;
+            // It waits without end, so there is a result.
+            let result = host.wait(calling, Waiting::forever())?;
+            let result = given(result, "payload")?.map_err(failed)?;
+            payload.write(Box::new(PwPayload(result)));
+            return Ok(());
+        };
+        let user = User::new(user, None);
+        host.run(calling, move |result| {
+            let result = result
+                .map_err(Box::<PwError>::from)
+                .and_then(|result| result.map_err(failed));
+            match result {
+                Ok(payload) => done(user.pointer(), None, Some(Box::new(PwPayload(payload)))),
+                Err(error) => done(user.pointer(), Some(error), None),
+            }
+        })?;
+        Ok(())
+    })
+}
+
+fn failed(failure: Failure) -> Box<PwError> {
+    let message = format!(
+        "{} ({}, {})",
+        failure.message(),
+        failure.status().as_u16(),
+        failure.code().as_str()
+    );
+    PwError::new(PwErrorKind::Failed, message)
+}
+
+/// Emits an event, and does not wait. The data is copied. An event that nobody listens to is one line in the log.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_caller_emit(
+    caller: Option<&PwCaller>,
+    event: PwText,
+    content_type: PwText,
+    data: PwBytes,
+) -> Option<Box<PwError>> {
+    guard(|| {
+        let caller = &given(caller, "caller")?.caller;
+        let payload = Payload::new(
+            text(content_type, "content_type")?.to_owned(),
+            data.get("data")?.to_vec(),
+        );
+        caller.emit_raw(text(event, "event")?, payload);
+        Ok(())
+    })
+}
+
+/// Frees a caller. NULL is nothing.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_caller_free(caller: Option<Box<PwCaller>>) {
+    guard_or((), || drop(caller));
+}
+
+/// The data of a payload. It lives as long as the payload.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_payload_data(payload: Option<&PwPayload>) -> PwBytes {
+    payload.map_or(PwBytes::NONE, |payload| PwBytes::of(payload.0.data()))
+}
+
+/// The content type of a payload. It lives as long as the payload.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_payload_content_type(payload: Option<&PwPayload>) -> PwBytes {
+    payload.map_or(PwBytes::NONE, |payload| {
+        PwBytes::of(payload.0.content_type().as_bytes())
+    })
+}
+
+/// Frees a payload. NULL is nothing.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_payload_free(payload: Option<Box<PwPayload>>) {
+    drop(payload);
+}

@@ -1,0 +1,29 @@
+//! Pointwork embedded in programs of C: the functions of `include/pointwork.h`, on [`pointwork_embed`].
+//!
+//! The header documents every function; it is made of the comments here. A panic never leaves a function: it is an error.
+
+mod answer;
+mod app;
+mod body;
+mod bytes;
+mod error;
+mod event;
+mod handle;
+mod log;
+mod message;
+mod reply;
+mod request;
+mod server;
+
+pub use answer::*;
+pub use app::*;
+pub use body::*;
+pub use bytes::*;
+pub use error::*;
+pub use event::*;
+pub use handle::*;
+pub use log::*;
+pub use message::*;
+pub use reply::*;
+pub use request::*;
+pub use server::*;

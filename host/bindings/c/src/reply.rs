@@ -1,0 +1,194 @@
+//! Replies, of the program and to it.
+
+use std::ffi::c_void;
+use std::mem::MaybeUninit;
+
+use pointwork_embed::http::{HeaderName, HeaderValue, Response, StatusCode};
+use pointwork_embed::{Body, Host};
+
+use crate::body::{Given, PwBody, PwSource};
+use crate::bytes::{PwBytes, PwDrop, PwHeader, PwText, User, given, text};
+use crate::error::{PwError, guard, guard_or};
+
+/// A reply: one that the program makes, or one that it got.
+#[derive(Debug)]
+pub struct PwReply {
+    head: Response<()>,
+    body: Content,
+}
+
+#[derive(Debug)]
+enum Content {
+    Given(Given),
+    Got(Body, Host),
+    Taken,
+}
+
+impl PwReply {
+    pub(crate) fn got(reply: Response<Body>, host: &Host) -> Box<Self> {
+        let (head, body) = reply.into_parts();
+        Box::new(Self {
+            head: Response::from_parts(head, ()),
+            body: Content::Got(body, host.clone()),
+        })
+    }
+
+    pub(crate) fn into_response(self, host: &Host) -> Response<Body> {
+        let Self { head, body } = self;
+        head.map(|()| match body {
+            Content::Given(given) => given.into_body(host),
+            Content::Got(body, _) => body,
+            Content::Taken => Body::empty(),
+        })
+    }
+}
+
+/// A header, checked.
+pub(crate) fn header(name: PwText, value: PwText) -> Result<(HeaderName, HeaderValue), Box<PwError>> {
+    let (name, value) = (text(name, "name")?, text(value, "value")?);
+    let header =
+        HeaderName::from_bytes(name.as_bytes()).map_err(|_| PwError::argument("name", "the name of a header"))?;
+    let value = HeaderValue::from_str(value);
+    let value = value.map_err(|_| PwError::argument("value", "the value of a header, without control characters"))?;
+    Ok((header, value))
+}
+
+/// Makes a reply without headers and body. Free *reply with pw_reply_free, unless a function takes it over.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_reply_new(status: u16, reply: Option<&mut MaybeUninit<Box<PwReply>>>) -> Option<Box<PwError>> {
+    guard(|| {
+        let reply = given(reply, "reply")?;
+        let mut head = Response::new(());
+        *head.status_mut() = StatusCode::from_u16(status).map_err(|_| PwError::argument("status", "200 to 599"))?;
+        let body = Content::Given(Given::Whole(pointwork_embed::bytes::Bytes::new()));
+        reply.write(Box::new(PwReply { head, body }));
+        Ok(())
+    })
+}
+
+/// Adds a header.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_reply_add_header(
+    reply: Option<&mut PwReply>,
+    name: PwText,
+    value: PwText,
+) -> Option<Box<PwError>> {
+    guard(|| {
+        let reply = given(reply, "reply")?;
+        let (name, value) = header(name, value)?;
+        let added = reply.head.headers_mut().try_append(name, value);
+        added.map(drop).map_err(|_| PwError::argument("name", "fewer headers"))
+    })
+}
+
+/// Sets the whole body, which is copied.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_reply_set_body(reply: Option<&mut PwReply>, data: PwBytes) -> Option<Box<PwError>> {
+    guard(|| {
+        let data = data.get("data")?.to_vec();
+        given(reply, "reply")?.body = Content::Given(Given::Whole(data.into()));
+        Ok(())
+    })
+}
+
+/// Sets a body that a callback writes piece by piece; a `length` below 0 is not known.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_reply_set_source(
+    reply: Option<&mut PwReply>,
+    source: PwSource,
+    user: *mut c_void,
+    drop: PwDrop,
+    length: i64,
+) -> Option<Box<PwError>> {
+    let user = User::new(user, drop);
+    guard(|| {
+        let sourced = given(Given::sourced(source, user, length), "source")?;
+        given(reply, "reply")?.body = Content::Given(sourced);
+        Ok(())
+    })
+}
+
+/// The status; 0 for NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_reply_status(reply: Option<&PwReply>) -> u16 {
+    reply.map_or(0, |reply| reply.head.status().as_u16())
+}
+
+/// The length of the body of a reply that the program got, in bytes; below 0 if it is not known beforehand.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_reply_length(reply: Option<&PwReply>) -> i64 {
+    guard_or(-1, || match reply.map(|reply| &reply.body) {
+        Some(Content::Got(body, _)) => body
+            .known_length()
+            .and_then(|length| length.try_into().ok())
+            .unwrap_or(-1),
+        _ => -1,
+    })
+}
+
+/// The first header of that name, in any case; `data` is NULL if there is none. It lives as long as the reply.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_reply_header(reply: Option<&PwReply>, name: PwText) -> PwBytes {
+    guard_or(PwBytes::NONE, || {
+        let (Some(reply), Ok(name)) = (reply, text(name, "name")) else {
+            return PwBytes::NONE;
+        };
+        reply
+            .head
+            .headers()
+            .get(name)
+            .map_or(PwBytes::NONE, |value| PwBytes::of(value.as_bytes()))
+    })
+}
+
+/// The header at that place, from 0; false behind the last one. It lives as long as the reply.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_reply_header_at(
+    reply: Option<&PwReply>,
+    index: usize,
+    header: Option<&mut MaybeUninit<PwHeader>>,
+) -> bool {
+    guard_or(false, || {
+        let (Some(reply), Some(header)) = (reply, header) else {
+            return false;
+        };
+        let Some((name, value)) = reply.head.headers().iter().nth(index) else {
+            return false;
+        };
+        header.write(PwHeader {
+            name: PwBytes::of(name.as_str().as_bytes()),
+            value: PwBytes::of(value.as_bytes()),
+        });
+        true
+    })
+}
+
+/// The body of a reply that the program got, once. Free *body with pw_body_free.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_reply_body(
+    reply: Option<&mut PwReply>,
+    body: Option<&mut MaybeUninit<Box<PwBody>>>,
+) -> Option<Box<PwError>> {
+    guard(|| {
+        let (reply, body) = (given(reply, "reply")?, given(body, "body")?);
+        match std::mem::replace(&mut reply.body, Content::Taken) {
+            Content::Got(own, host) => {
+                body.write(PwBody::new(host.pieces(own)));
+                Ok(())
+            }
+            other => {
+                reply.body = other;
+                Err(PwError::argument(
+                    "reply",
+                    "one that the program got, whose body was not taken",
+                ))
+            }
+        }
+    })
+}
+
+/// Frees a reply. NULL is nothing.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_reply_free(reply: Option<Box<PwReply>>) {
+    guard_or((), || drop(reply));
+}

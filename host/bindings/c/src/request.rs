@@ -1,0 +1,180 @@
+//! Requests for routes of the program, and requests that were handed over to it.
+
+use std::mem::MaybeUninit;
+
+use pointwork_embed::{Context, Host, Pieces};
+
+use crate::body::PwBody;
+use crate::bytes::{PwBytes, PwHeader, PwText, given, text};
+use crate::error::{PwError, PwErrorKind, guard, guard_or};
+use crate::event::PwCaller;
+use crate::reply::PwReply;
+
+/// A request that waits for its reply.
+#[derive(Debug)]
+pub struct PwRequest {
+    context: Context,
+    host: Host,
+    request_id: String,
+    remote_address: String,
+}
+
+impl PwRequest {
+    pub(crate) fn of_context(context: Context, host: &Host) -> Box<Self> {
+        Box::new(Self {
+            request_id: context.request_id().to_string(),
+            remote_address: context.remote_address().unwrap_or_default(),
+            host: host.clone(),
+            context,
+        })
+    }
+
+    fn pieces(&self) -> Result<Pieces, Box<PwError>> {
+        let pieces = self.host.request_body(&self.context);
+        pieces.map_err(|failure| PwError::new(PwErrorKind::Refused, failure.to_string()))
+    }
+}
+
+fn part(request: Option<&PwRequest>, of: impl FnOnce(&PwRequest) -> &[u8]) -> PwBytes {
+    guard_or(PwBytes::NONE, || {
+        request.map_or(PwBytes::NONE, |request| PwBytes::of(of(request)))
+    })
+}
+
+/// The method. It lives as long as the request, as all parts do.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_request_method(request: Option<&PwRequest>) -> PwBytes {
+    part(request, |request| request.context.method().as_str().as_bytes())
+}
+
+/// The path as the client sent it, without the query.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_request_path(request: Option<&PwRequest>) -> PwBytes {
+    part(request, |request| request.context.path().as_bytes())
+}
+
+/// The query without the `?`; no bytes for none.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_request_query(request: Option<&PwRequest>) -> PwBytes {
+    part(request, |request| {
+        request.context.query().unwrap_or_default().as_bytes()
+    })
+}
+
+/// The pattern of the route, such as /products/:id.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_request_route(request: Option<&PwRequest>) -> PwBytes {
+    part(request, |request| request.context.route().path.as_bytes())
+}
+
+/// The id of the request, as the log and the reply name it.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_request_id(request: Option<&PwRequest>) -> PwBytes {
+    part(request, |request| request.request_id.as_bytes())
+}
+
+/// The client as address:port; no bytes if it is not known.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_request_remote_address(request: Option<&PwRequest>) -> PwBytes {
+    part(request, |request| request.remote_address.as_bytes())
+}
+
+/// A parameter of the path; `data` is NULL if the route has none of that name.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_request_param(request: Option<&PwRequest>, name: PwText) -> PwBytes {
+    guard_or(PwBytes::NONE, || {
+        let (Some(request), Ok(name)) = (request, text(name, "name")) else {
+            return PwBytes::NONE;
+        };
+        request
+            .context
+            .param(name)
+            .map_or(PwBytes::NONE, |value| PwBytes::of(value.as_bytes()))
+    })
+}
+
+/// The first header of that name, in any case; `data` is NULL if there is none.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_request_header(request: Option<&PwRequest>, name: PwText) -> PwBytes {
+    guard_or(PwBytes::NONE, || {
+        let (Some(request), Ok(name)) = (request, text(name, "name")) else {
+            return PwBytes::NONE;
+        };
+        request
+            .context
+            .headers()
+            .get(name)
+            .map_or(PwBytes::NONE, |value| PwBytes::of(value.as_bytes()))
+    })
+}
+
+/// The header at that place, from 0; false behind the last one.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_request_header_at(
+    request: Option<&PwRequest>,
+    index: usize,
+    header: Option<&mut MaybeUninit<PwHeader>>,
+) -> bool {
+    guard_or(false, || {
+        let (Some(request), Some(header)) = (request, header) else {
+            return false;
+        };
+        let Some((name, value)) = request.context.headers().iter().nth(index) else {
+            return false;
+        };
+        header.write(PwHeader {
+            name: PwBytes::of(name.as_str().as_bytes()),
+            value: PwBytes::of(value.as_bytes()),
+        });
+        true
+    })
+}
+
+/// The body, once. Free *body with pw_body_free.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_request_body(
+    request: Option<&PwRequest>,
+    body: Option<&mut MaybeUninit<Box<PwBody>>>,
+) -> Option<Box<PwError>> {
+    guard(|| {
+        let (request, body) = (given(request, "request")?, given(body, "body")?);
+        body.write(PwBody::new(request.pieces()?));
+        Ok(())
+    })
+}
+
+/// Calls and emits events in the chain of the request. Free *caller with pw_caller_free.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_request_caller(
+    request: Option<&PwRequest>,
+    caller: Option<&mut MaybeUninit<Box<PwCaller>>>,
+) -> Option<Box<PwError>> {
+    guard(|| {
+        let (request, caller) = (given(request, "request")?, given(caller, "caller")?);
+        caller.write(PwCaller::new(request.context.caller().clone(), &request.host));
+        Ok(())
+    })
+}
+
+/// Replies to a request that was handed over, or whose answer was deferred. The reply is taken over. A second one is refused.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_request_send(request: Option<&PwRequest>, reply: Option<Box<PwReply>>) -> Option<Box<PwError>> {
+    guard(|| {
+        let request = given(request, "request")?;
+        let reply = (*given(reply, "reply")?).into_response(&request.host);
+        let sent = request.context.send(reply);
+        sent.map_err(|failure| PwError::new(PwErrorKind::Refused, failure.to_string()))
+    })
+}
+
+/// Whether a reply would be in vain: the client went away, or the deadline passed.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_request_is_cancelled(request: Option<&PwRequest>) -> bool {
+    guard_or(true, || request.is_none_or(|request| request.context.is_cancelled()))
+}
+
+/// Frees a request. When its last holder is gone and nobody replied, the client gets 500. NULL is nothing.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_request_free(request: Option<Box<PwRequest>>) {
+    guard_or((), || drop(request));
+}

@@ -1,0 +1,75 @@
+//! The server that is built in.
+
+use std::ffi::{CString, c_char, c_void};
+use std::mem::MaybeUninit;
+
+use pointwork_embed::{Host, Server, Waiting};
+
+use crate::app::PwApp;
+use crate::bytes::{PwDone, PwText, User, given, text};
+use crate::error::{PwError, guard, guard_or};
+
+/// A running server.
+#[derive(Debug)]
+pub struct PwServer {
+    server: Server,
+    address: CString,
+    host: Host,
+}
+
+/// Serves the application at an address such as "127.0.0.1:8080"; port 0 is a free one. It returns when the server listens. Free
+/// *server with pw_server_free.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_app_serve(
+    app: Option<&PwApp>,
+    address: PwText,
+    server: Option<&mut MaybeUninit<Box<PwServer>>>,
+) -> Option<Box<PwError>> {
+    guard(|| {
+        let (host, place) = (&given(app, "app")?.host, given(server, "server")?);
+        let serving = host.serve(text(address, "address")?, host.server_options());
+        // It waits without end, so there is a result.
+        let server = given(host.wait(serving, Waiting::forever())?, "server")?;
+        let address = CString::new(server.address().to_string()).unwrap_or_default();
+        let host = host.clone();
+        place.write(Box::new(PwServer { server, address, host }));
+        Ok(())
+    })
+}
+
+/// The address that the server listens on. It lives as long as the server's handle.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_server_address(server: Option<&PwServer>) -> *const c_char {
+    server.map_or(c"".as_ptr(), |server| server.address.as_ptr())
+}
+
+/// Stops the server: no connection is accepted any more, and requests in flight end. With `done` it returns at once; with NULL it
+/// waits for the end, and must not be called from a callback.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_server_stop(server: Option<&PwServer>, done: PwDone, user: *mut c_void) -> Option<Box<PwError>> {
+    guard(|| {
+        let PwServer { server, host, .. } = given(server, "server")?;
+        server.stop();
+        let stopped = server.stopped();
+        let stopping = async move {
+            stopped.await;
+            Ok(())
+        };
+        match done {
+            None => drop(host.wait(stopping, Waiting::forever())?),
+            Some(done) => {
+                let user = User::new(user, None);
+                host.run(stopping, move |result| {
+                    done(user.pointer(), result.err().map(Into::into))
+                })?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Frees the handle of a server, which serves on until pw_server_stop or pw_app_close. NULL is nothing.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_server_free(server: Option<Box<PwServer>>) {
+    guard_or((), || drop(server));
+}

@@ -1,0 +1,281 @@
+//! The header, and programs of C: `tests/programs/surface.c` uses every part of it, `bad_use.c` misuses it. They are compiled with
+//! gcc, and run as they are, with AddressSanitizer and under valgrind.
+
+use std::env;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::LazyLock;
+
+use pointwork_suite::guest::{Controller, End, Guest, Program, Step};
+
+fn here() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn the_header_is_that_of_the_functions() {
+    let config = cbindgen::Config::from_file(here().join("cbindgen.toml")).expect("a configuration");
+    let bindings = cbindgen::generate_with_config(here(), config).expect("a header");
+    let mut header = Vec::new();
+    bindings.write(&mut header);
+    let file = here().join("include/pointwork.h");
+    if env::var_os("POINTWORK_WRITE_HEADER").is_some() {
+        fs::write(&file, &header).expect("written");
+    }
+    let kept = fs::read(&file).unwrap_or_default();
+    assert!(
+        kept == header,
+        "include/pointwork.h is stale: POINTWORK_WRITE_HEADER=1 cargo test -p pointwork-c"
+    );
+}
+
+/// The folder with the library, the components and the programs.
+static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("c");
+    fs::create_dir_all(&folder).expect("created");
+    // cargo builds the library beside this program.
+    let program = env::current_exe().expect("a path");
+    let library = program.parent().expect("a folder").join("libpointwork_c.so");
+    for name in ["libpointwork.so", "libpointwork.so.1"] {
+        let link = folder.join(name);
+        let _ = fs::remove_file(&link);
+        symlink(&library, link).expect("linked");
+    }
+    let shop = |greeting: &str| {
+        Guest::of(
+            Controller::new("Shop", "")
+                .get("/plain", Program::text(greeting))
+                .get("/ask", Program::text("said").call("db:ask"))
+                .get("/hand", Program::text("given").hands_over("db:take"))
+                .post("/echo", Program::new().step(Step::Echo).ends(End::Deferred))
+                .takes("stream")
+                .get("/trap", Program::new().ends(End::Trap))
+                .get("/overflow", Program::new().ends(End::Overflow)),
+        )
+    };
+    fs::write(folder.join("one.wasm"), shop("one").build()).expect("written");
+    fs::write(folder.join("two.wasm"), shop("two").build()).expect("written");
+    folder
+});
+
+/// Runs a tool; its absence is an error that says what to install.
+fn run(mut command: Command, package: &str) -> String {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command
+        .output()
+        .unwrap_or_else(|error| panic!("{name} does not start ({error}): install the package `{package}`"));
+    let text = format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert!(output.status.success(), "{command:?}: {}\n{text}", output.status);
+    text
+}
+
+/// Compiles a program, and returns its path.
+fn compile(source: &str, name: &str, flags: &[&str]) -> PathBuf {
+    let program = BUILT.join(name);
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pthread", "-g", "-o"])
+        .arg(&program);
+    gcc.arg(here().join("tests/programs").join(source))
+        .arg("-I")
+        .arg(here().join("include"));
+    gcc.arg("-L")
+        .arg(&*BUILT)
+        .arg("-lpointwork")
+        .arg(format!("-Wl,-rpath,{}", BUILT.display()))
+        .args(flags);
+    run(gcc, "gcc");
+    program
+}
+
+fn start(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    command
+        .env("COMPONENTS", &*BUILT)
+        .env("XDG_CACHE_HOME", BUILT.join("cache"))
+        .env_remove("RUST_BACKTRACE");
+    command
+}
+
+#[test]
+fn the_whole_surface_works() {
+    let program = compile("surface.c", "surface", &[]);
+    assert!(run(start(program), "").contains("the surface works"));
+}
+
+#[test]
+fn the_whole_surface_is_clean_under_the_address_sanitizer() {
+    let program = compile("surface.c", "surface-asan", &["-fsanitize=address"]);
+    let mut command = start(program);
+    // A guest's memory is guarded by faults, which are the library's to handle.
+    command.env(
+        "ASAN_OPTIONS",
+        "detect_leaks=1:handle_segv=0:handle_sigill=0:handle_sigfpe=0:detect_stack_use_after_return=0",
+    );
+    assert!(run(command, "").contains("the surface works"));
+}
+
+#[test]
+fn a_program_is_clean_under_valgrind() {
+    let program = compile("surface.c", "surface-valgrind", &[]);
+    let mut command = start("valgrind");
+    command.args([
+        "--error-exitcode=9",
+        "--leak-check=full",
+        "--errors-for-leak-kinds=definite",
+        "-q",
+    ]);
+    command.arg(format!(
+        "--suppressions={}",
+        here().join("tests/programs/valgrind.supp").display()
+    ));
+    command.arg(program).arg("short");
+    assert!(run(command, "valgrind").contains("the surface works"));
+}
+
+/// An example that serves, and ends with its input.
+struct Example {
+    child: Child,
+    address: String,
+}
+
+impl Example {
+    fn start(program: PathBuf) -> Self {
+        let mut command = start(program);
+        command
+            .arg(BUILT.join("one.wasm"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
+        let mut child = command.spawn().expect("it starts");
+        let mut line = String::new();
+        let output = child.stdout.as_mut().expect("it is a pipe");
+        BufReader::new(output).read_line(&mut line).expect("it prints");
+        let address = line
+            .strip_prefix("listening on http://")
+            .and_then(|rest| rest.split(',').next());
+        let address = address.unwrap_or_else(|| panic!("{line}")).to_owned();
+        Self { child, address }
+    }
+
+    /// The reply to a request, as it came.
+    fn ask(&self, method: &str, path: &str, body: &str) -> String {
+        let mut client = TcpStream::connect(&self.address).expect("it listens");
+        let length = body.len();
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n"
+        );
+        client.write_all(format!("{head}{body}").as_bytes()).expect("written");
+        let mut reply = String::new();
+        client.read_to_string(&mut reply).expect("text");
+        reply
+    }
+
+    fn end(mut self) {
+        drop(self.child.stdin.take());
+        assert!(self.child.wait().expect("it is ours").success());
+    }
+}
+
+impl Drop for Example {
+    fn drop(&mut self) {
+        // After `end` it is gone already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The body of a reply in chunks.
+fn unchunked(reply: &str) -> String {
+    let (_, mut rest) = reply.split_once("\r\n\r\n").expect("a head");
+    let mut body = String::new();
+    loop {
+        let (size, chunk) = rest.split_once("\r\n").expect("a size");
+        let size = usize::from_str_radix(size, 16).expect("a number");
+        if size == 0 {
+            return body;
+        }
+        body.push_str(&chunk[..size]);
+        rest = chunk[size..].strip_prefix("\r\n").expect("the end of a chunk");
+    }
+}
+
+fn example(name: &str, flags: &[&str]) -> Example {
+    Example::start(compile(&format!("../../examples/{name}.c"), name, flags))
+}
+
+#[test]
+fn the_example_of_the_readme_serves() {
+    let hello = example("hello", &[]);
+    let reply = hello.ask("GET", "/plain", "");
+    assert!(
+        reply.starts_with("HTTP/1.1 200 OK") && reply.ends_with("one"),
+        "{reply}"
+    );
+    assert!(hello.ask("GET", "/none", "").contains("no route for GET /none"));
+    hello.end();
+}
+
+#[test]
+fn an_application_is_mounted_in_libmicrohttpd_in_front_of_its_routes() {
+    let header = Path::new("/usr/include/microhttpd.h");
+    assert!(
+        header.exists() || env::var_os("CPATH").is_some(),
+        "there is no libmicrohttpd: install the package `libmicrohttpd-dev`"
+    );
+    let server = example("microhttpd", &["-lmicrohttpd"]);
+    let reply = server.ask("GET", "/plain", "").to_lowercase();
+    assert!(
+        reply.starts_with("http/1.1 200 ok") && reply.contains("content-length: 3") && reply.ends_with("one"),
+        "{reply}"
+    );
+    let sent = "piece;".repeat(10_000);
+    assert!(unchunked(&server.ask("POST", "/echo", &sent)) == sent);
+    assert!(server.ask("GET", "/own", "").ends_with("the server's own\n"));
+    assert!(
+        server.ask("POST", "/plain", "").ends_with("not found\n"),
+        "a route for another method is not in front"
+    );
+    assert!(server.ask("GET", "/trap", "").starts_with("HTTP/1.1 500"));
+    server.end();
+}
+
+macro_rules! bad_uses {
+    ($($name:ident),+ $(,)?) => {$(
+        #[test]
+        fn $name() {
+            let mut command = start(BAD_USE.as_path());
+            command.arg(stringify!($name));
+            let text = run(command, "");
+            assert!(text.contains("survived"), "{text}");
+        }
+    )+};
+}
+
+static BAD_USE: LazyLock<PathBuf> = LazyLock::new(|| compile("bad_use.c", "bad_use", &[]));
+
+bad_uses! {
+    null_arguments,
+    wrong_values,
+    bytes_that_are_no_component,
+    an_answer_that_never_comes,
+    a_second_answer,
+    an_answer_after_the_close,
+    a_callback_that_asks_again,
+    calls_after_the_close,
+    a_close_with_requests_in_flight,
+    an_end_without_a_close,
+    two_applications,
+    many_applications,
+    a_fork_after_the_start,
+    a_thread_with_a_small_stack,
+    a_signal_in_a_callback,
+    guests_that_trap_in_turn_with_the_program,
+}
