@@ -26,6 +26,7 @@ fn may_depend_on() -> BTreeMap<&'static str, &'static [&'static str]> {
         ("pointwork-admin", &["pointwork", "pointwork-core"]),
         ("pointwork-sqlite", &["pointwork-core"]),
         ("pointwork-c", &["pointwork-embed"]),
+        ("pointwork-python", &["pointwork-embed"]),
         (
             "pointwork-embed",
             &["pointwork", "pointwork-config", "pointwork-core", "pointwork-hyper"],

@@ -332,14 +332,6 @@ impl Host {
         Pieces::of_reply(body, self.threads())
     }
 
-    /// The body of a request, such as one that was handed over with an event, as [`RouteCall::body`](crate::RouteCall::body).
-    ///
-    /// # Errors
-    /// It was taken before, or the route takes none.
-    pub fn body_of_request(&self, context: &pointwork::Context) -> Result<Pieces, pointwork::Failure> {
-        Ok(Pieces::of_request(context.open_body()?, self.threads()))
-    }
-
     /// A body that a function of the host's language writes piece by piece, for a request or a reply. `length` is its
     /// number of bytes, if that is known.
     pub fn body(&self, source: Source, length: Option<u64>) -> Body {

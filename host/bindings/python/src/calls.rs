@@ -222,7 +222,7 @@ impl RouteCall {
 
     /// The body, once.
     fn body(&self, py: Python<'_>) -> PyResult<Pieces> {
-        let body = up(&self.host)?.body_of_request(&self.context);
+        let body = up(&self.host)?.request_body(&self.context);
         body.map(Pieces::new).map_err(|failure| failed(py, &failure))
     }
 

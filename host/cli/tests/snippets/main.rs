@@ -9,6 +9,7 @@
 //! | `text` | compared with the new output of the server that runs |
 //! | `diff` | applied to the file that its first line names |
 //! | `toml` | read by cargo if it is a part of a `Cargo.toml`, else by the command |
+//! | `c`, `python` | run by the tests of the binding |
 //! | `rust` | a doctest of `tests/suite/src/lib.rs`, or found as it stands in a program of `examples` or of the folder |
 //!
 //! Anything else is an error, and so is a block without a language. [`EXCEPTIONS`] lists the commands and blocks that are
@@ -105,6 +106,11 @@ const EXCEPTIONS: &[Exception] = &[
         OTHER,
     ),
     not_run(
+        "host/bindings/python/README.md",
+        "pip install pointwork",
+        "there is no release yet",
+    ),
+    not_run(
         "host/bindings/c/README.md",
         "make -C host/bindings/c install PREFIX=/usr/local",
         RELEASE_BUILD,
@@ -156,6 +162,7 @@ pages! {
     start: "docs/start.md" from AROUND,
     products: "examples/products/README.md" from CLONE,
     c: "host/bindings/c/README.md" from CLONE,
+    python: "host/bindings/python/README.md" from CLONE,
     results: "tests/bench/RESULTS.md" from CLONE,
     kept: "tests/guests/kept/README.md" from CLONE,
     specification: "tests/spec.md" from CLONE,
@@ -204,6 +211,8 @@ fn follow(page: &Page) {
             "rust" if is_doctest(page.path) => Ok(()),
             "rust" => session.show_rust(&block.text),
             "c" => session.show_c(&block.text),
+            // The tests of the binding run all programs of its README.
+            "python" if page.path.starts_with("host/bindings/python/") => Ok(()),
             other => Err(format!("no test knows the language `{other}`")),
         };
         done.unwrap_or_else(|error| panic!("{}:{}: {error}", page.path, block.line));
