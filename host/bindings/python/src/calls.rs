@@ -108,13 +108,19 @@ impl EventCall {
     }
 
     /// Calls an event in the chain of this one.
-    fn call(&self, py: Python<'_>, event: &str, payload: Given<'_>, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+    fn call(
+        &self,
+        py: Python<'_>,
+        event: &str,
+        payload: GivenPayload<'_>,
+        done: Option<Py<PyAny>>,
+    ) -> PyResult<Py<PyAny>> {
         let caller = self.event.lock().caller().clone();
         call(py, &*up(&self.host)?, caller, event, payload, done)
     }
 
     /// Emits an event in the chain of this one.
-    fn emit(&self, py: Python<'_>, event: &str, payload: Given<'_>) -> PyResult<()> {
+    fn emit(&self, py: Python<'_>, event: &str, payload: GivenPayload<'_>) -> PyResult<()> {
         let (caller, payload) = (self.event.lock().caller().clone(), payload.payload()?);
         py.detach(|| caller.emit_raw(event, payload));
         Ok(())
@@ -127,9 +133,9 @@ fn left(deadline: Instant) -> f64 {
 
 /// A payload as Python gives it: content type and data.
 #[derive(FromPyObject)]
-pub(crate) struct Given<'py>(String, Bound<'py, PyAny>);
+pub(crate) struct GivenPayload<'py>(String, Bound<'py, PyAny>);
 
-impl Given<'_> {
+impl GivenPayload<'_> {
     pub(crate) fn payload(self) -> PyResult<Payload> {
         Ok(Payload::new(self.0, bytes_of(&self.1)?))
     }
@@ -141,7 +147,7 @@ pub(crate) fn call(
     host: &Host,
     caller: Caller,
     event: &str,
-    payload: Given<'_>,
+    payload: GivenPayload<'_>,
     done: Option<Py<PyAny>>,
 ) -> PyResult<Py<PyAny>> {
     let (event, payload) = (event.to_owned(), payload.payload()?);
@@ -251,13 +257,19 @@ impl RouteCall {
     }
 
     /// Calls an event in the chain of this request.
-    fn call(&self, py: Python<'_>, event: &str, payload: Given<'_>, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+    fn call(
+        &self,
+        py: Python<'_>,
+        event: &str,
+        payload: GivenPayload<'_>,
+        done: Option<Py<PyAny>>,
+    ) -> PyResult<Py<PyAny>> {
         let caller = self.context.caller().clone();
         call(py, &*up(&self.host)?, caller, event, payload, done)
     }
 
     /// Emits an event in the chain of this request.
-    fn emit(&self, py: Python<'_>, event: &str, payload: Given<'_>) -> PyResult<()> {
+    fn emit(&self, py: Python<'_>, event: &str, payload: GivenPayload<'_>) -> PyResult<()> {
         let payload = payload.payload()?;
         py.detach(|| self.context.caller().emit_raw(event, payload));
         Ok(())
@@ -278,7 +290,7 @@ pub(crate) struct EventAnswer(OneAnswer<Result<Payload, Fault>>);
 
 #[pymethods]
 impl EventAnswer {
-    fn value(&self, py: Python<'_>, payload: Given<'_>) -> PyResult<()> {
+    fn value(&self, py: Python<'_>, payload: GivenPayload<'_>) -> PyResult<()> {
         send(py, &self.0, Ok(payload.payload()?))
     }
 

@@ -189,7 +189,7 @@ impl Host {
         &self,
         py: Python<'_>,
         event: &str,
-        payload: calls::Given<'_>,
+        payload: calls::GivenPayload<'_>,
         done: Option<Py<PyAny>>,
     ) -> PyResult<Py<PyAny>> {
         let host = self.get()?;
@@ -197,7 +197,7 @@ impl Host {
         calls::call(py, &host, caller, event, payload, done)
     }
 
-    fn emit(&self, py: Python<'_>, event: &str, payload: calls::Given<'_>) -> PyResult<()> {
+    fn emit(&self, py: Python<'_>, event: &str, payload: calls::GivenPayload<'_>) -> PyResult<()> {
         let (host, payload) = (self.get()?, payload.payload()?);
         let app = host.app().map_err(raised)?;
         py.detach(|| {
