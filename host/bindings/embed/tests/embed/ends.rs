@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use pointwork_embed::{
-    AppOptions, Body, Component, Ended, ErrorKind, Host, ModuleOptions, Payload, Progress, ServerOptions, Waiting,
+    AppOptions, Body, Component, Ended, ErrorKind, Host, ModuleOptions, Payload, Progress, ServerOptions, Threads,
+    Waiting,
 };
 
 use crate::world::{PATIENCE, asking, get, host, host_with, later, listener, load, request, send, until};
@@ -170,11 +171,13 @@ fn two_hundred_applications_leave_no_thread_and_no_descriptor() {
 #[test]
 fn a_child_of_a_fork_gets_an_error() {
     let host = host();
-    // SAFETY: the child calls one function, which allocates a message, and ends.
+    // SAFETY: the child calls two functions, which allocate a message each, and ends.
     let child = unsafe { libc::fork() };
     if child == 0 {
         let refused = host.handle(request("GET", "/", Body::empty()), |_| {});
-        let is_told = refused.is_err_and(|error| error.kind() == ErrorKind::Forked);
+        let further = Host::start(AppOptions::new(), &Threads::default());
+        let is_told = refused.is_err_and(|error| error.kind() == ErrorKind::Forked)
+            && further.is_err_and(|error| error.kind() == ErrorKind::Forked);
         // SAFETY: it ends the child, without the destructors of a process that is not its own.
         unsafe { libc::_exit(if is_told { 0 } else { 1 }) };
     }
