@@ -168,6 +168,20 @@ def test_fastapi_has_the_other_routes(routes: App) -> None:
         assert client.get("/nowhere").json() == {"detail": "Not Found"}
 
 
+def test_an_exception_of_the_other_application_is_its_own(routes: App) -> None:
+    async def broken(scope: Any, receive: Any, send: Any) -> None:
+        raise ValueError("not ours")
+
+    def broken_wsgi(environ: Any, start_response: Any) -> Any:
+        raise ValueError("not ours")
+
+    with pytest.raises(ValueError, match="not ours"):
+        TestClient(routes.asgi_in_front(broken)).get("/nowhere")
+    with httpx.Client(transport=httpx.WSGITransport(app=routes.wsgi_in_front(broken_wsgi)), base_url="http://a") as client:
+        with pytest.raises(ValueError, match="not ours"):
+            client.get("/nowhere")
+
+
 def test_it_is_mounted_in_fastapi(guests: Path) -> None:
     with App(workers=1) as app:
         app.load("shop", guests / "shop.wasm")

@@ -35,15 +35,16 @@ class Asgi:
         if scope["type"] != "http":
             await self._not_http(scope, receive, send)
             return
-        try:
-            if self._other is not None and not self._mount.takes(_given(scope, None, None)):
-                await self._other(scope, receive, send)
-                return
+        if self._other is not None and not self._takes(scope):
+            await self._other(scope, receive, send)
+        else:
             await self._http(scope, receive, send)
-        except ValueError as error:
-            await _refuse(send, 400, str(error))
-        except ClosedError as error:
-            await _refuse(send, 503, str(error))
+
+    def _takes(self, scope: Message) -> bool:
+        try:
+            return self._mount.takes(_given(scope, None, None))
+        except (ValueError, ClosedError):
+            return False
 
     async def _not_http(self, scope: Message, receive: Receive, send: Send) -> None:
         if self._other is not None:
@@ -64,13 +65,21 @@ class Asgi:
             return
         uploaded = _Upload(message, receive, asyncio.get_running_loop())
         body: bytes | Write = uploaded.write if message.get("more_body") else message.get("body", b"")
-        progress = self._mount.handle(_given(scope, body, _length(scope) if callable(body) else None))
+        try:
+            progress = self._mount.handle(_given(scope, body, _length(scope) if callable(body) else None))
+        except ValueError as error:
+            return await _refuse(send, 400, str(error))
+        except ClosedError as error:
+            return await _refuse(send, 503, str(error))
         if progress is None:
             await _refuse(send, 404, "not found")
             return
         try:
             if isinstance(progress, InFlight):
-                reply = await _unless_gone(progress, uploaded)
+                try:
+                    reply = await _unless_gone(progress, uploaded)
+                except ClosedError as error:
+                    return await _refuse(send, 503, str(error))
                 if reply is None:
                     return
             else:

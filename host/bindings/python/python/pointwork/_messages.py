@@ -17,8 +17,9 @@ from ._run import Loop, Pool, awaited, threadsafe
 
 if TYPE_CHECKING:
     from ._app import App
-    from ._pointwork import Headers, Write
+    from ._pointwork import Write
 
+Headers: TypeAlias = list[tuple[bytes, bytes]]
 GivenHeaders: TypeAlias = Mapping[str, str] | Iterable[tuple[str, str]]
 Chunk: TypeAlias = bytes | bytearray | memoryview | str
 Body: TypeAlias = Chunk | Iterable[Chunk] | AsyncIterable[Chunk] | None

@@ -34,9 +34,9 @@ class Wsgi:
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Answers one request."""
+        if self._other is not None and not self._takes(environ):
+            return self._other(environ, start_response)
         try:
-            if self._other is not None and not self._mount.takes(_given(environ, None, None)):
-                return self._other(environ, start_response)
             body, length = self._body(environ)
             reply = self._mount.handle_blocking(_given(environ, body, length))
         except ValueError as error:
@@ -49,6 +49,12 @@ class Wsgi:
         shown = [pair for pair in shown_headers(headers) if pair[0] not in _ITS_OWN]
         start_response(_line(status), shown)
         return [content] if isinstance(content, bytes) else Stream(content)
+
+    def _takes(self, environ: Environ) -> bool:
+        try:
+            return self._mount.takes(_given(environ, None, None))
+        except (ValueError, ClosedError):
+            return False
 
     def _body(self, environ: Environ) -> tuple[bytes | Write | None, int | None]:
         length = environ.get("CONTENT_LENGTH") or ""
