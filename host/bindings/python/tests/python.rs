@@ -7,6 +7,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 use std::{env, fs};
 
 use pointwork_suite::guest::{Controller, End, Guest, Program, ReplyBody, Step};
@@ -84,6 +85,9 @@ fn pythons() -> Vec<(String, String)> {
 
 /// A virtual environment with what the tests need; made once for each list of requirements.
 fn environment(version: &str, python: &str) -> PathBuf {
+    // Both tests may be the first to need it.
+    static MAKES: Mutex<()> = Mutex::new(());
+    let _makes = MAKES.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = work().join(format!("venv-{version}"));
     let requirements = here().join("requirements.txt");
     let wanted = fs::read_to_string(&requirements).expect("the requirements");
