@@ -5,6 +5,7 @@ mod sources;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use pointwork::App;
 use pointwork_config::{Channels, Config, Missing};
@@ -235,10 +236,11 @@ impl Workshop {
 
     async fn update(&mut self, place: usize) -> Result<Outcome> {
         let module = &mut self.modules[place];
+        let begun = SystemTime::now();
         let (component, files) = module.build().await?;
         let published = module.publish(&self.app, component).await;
         // Directories are read; the new version should not wait for it.
-        self.sources.built(place, files, module.roots());
+        self.sources.built(place, files, module.roots(), begun);
         published
     }
 }

@@ -1,10 +1,10 @@
 //! The sources of modules, watched.
 
 use std::collections::{BTreeSet, HashSet};
-use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
+use std::{fs, mem};
 
 use notify_debouncer_full::notify::event::ModifyKind;
 use notify_debouncer_full::notify::{
@@ -19,6 +19,9 @@ const SETTLE: Duration = Duration::from_millis(15);
 
 /// The time between two looks at the sources on a system that reports no changes.
 const POLL: Duration = Duration::from_millis(500);
+
+/// The times of files lag behind the clock by a tick of the system.
+const CLOCK: Duration = Duration::from_millis(10);
 
 /// Files that decide how every module is built. Cargo.lock is not among them, since cargo writes it.
 const SETTINGS: &[&str] = &["Cargo.toml", "config.toml", "rust-toolchain", "rust-toolchain.toml"];
@@ -93,9 +96,29 @@ impl Sources {
         Ok(sources)
     }
 
-    /// Keeps the files that a module was built from, wherever they are, and the roots of its workspace: all are watched.
-    pub(super) fn built(&mut self, module: usize, files: Vec<PathBuf>, roots: &[PathBuf]) {
-        self.shared.state.lock().files[module] = files.into_iter().collect();
+    /// Keeps the files that a module was built from, wherever they are, and the roots of its workspace: all are watched. A file
+    /// that is new among them and changed since the build began was not known as a source when it did.
+    pub(super) fn built(&mut self, module: usize, files: Vec<PathBuf>, roots: &[PathBuf], begun: SystemTime) {
+        let files: HashSet<_> = files.into_iter().collect();
+        let begun = begun.checked_sub(CLOCK).unwrap_or(begun);
+        let is_later = |file: &&PathBuf| {
+            fs::metadata(file)
+                .and_then(|file| file.modified())
+                .is_ok_and(|time| time > begun)
+        };
+        {
+            let mut state = self.shared.state.lock();
+            let changed: Vec<_> = files
+                .difference(&state.files[module])
+                .filter(is_later)
+                .cloned()
+                .collect();
+            state.files[module] = files;
+            changed.iter().for_each(|file| state.change(file, false));
+            if state.changed.is_some() {
+                self.shared.wake.notify_one();
+            }
+        }
         for root in roots {
             if !self.roots.contains(root) {
                 self.roots.push(root.clone());
@@ -252,7 +275,12 @@ mod tests {
     #[tokio::test]
     async fn a_source_concerns_the_modules_that_were_built_from_it_and_a_new_one_all() {
         let (_folder, root, mut sources) = project();
-        sources.built(1, vec![root.join("src/b.rs"), root.join("text.html")], &[]);
+        sources.built(
+            1,
+            vec![root.join("src/b.rs"), root.join("text.html")],
+            &[],
+            SystemTime::now(),
+        );
         write(root.join("src/b.rs"));
         let changed = sources.changed().await;
         assert_eq!((changed.file, changed.modules), (root.join("src/b.rs"), [1].into()));
@@ -263,6 +291,24 @@ mod tests {
         write(root.join("Cargo.toml"));
         let changed = sources.changed().await;
         assert!(changed.settings && !changed.configuration, "{changed:?}");
+    }
+
+    #[tokio::test]
+    async fn a_file_that_changed_while_it_was_no_source_yet_is_a_change_once_it_is_one() {
+        let (_folder, root, mut sources) = project();
+        let (old, new) = (root.join("old.html"), root.join("new.html"));
+        write(old.clone());
+        let begun = SystemTime::now() + Duration::from_secs(1);
+        write(new.clone());
+        let later = begun + Duration::from_secs(1);
+        let file = fs::File::options().append(true).open(&new).expect("it is there");
+        file.set_modified(later).expect("its time is set");
+        sources.built(0, vec![old.clone(), new.clone()], &[], begun);
+        let changed = sources.changed().await;
+        assert_eq!((changed.file, changed.modules), (new.clone(), [0].into()));
+        // It is known now, so that its events tell of further changes.
+        sources.built(0, vec![old, new], &[], begun);
+        assert!(sources.shared.state.lock().changed.is_none());
     }
 
     #[tokio::test]
