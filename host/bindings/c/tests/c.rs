@@ -269,6 +269,7 @@ bad_uses! {
     a_second_answer,
     an_answer_after_the_close,
     a_callback_that_asks_again,
+    a_callback_that_closes,
     calls_after_the_close,
     a_close_with_requests_in_flight,
     an_end_without_a_close,
