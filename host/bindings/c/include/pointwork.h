@@ -419,7 +419,7 @@ pw_error *pw_app_close(const pw_app *app,
 void pw_app_free(pw_app *app);
 
 /**
- * Loads a module. `component` is copied. `options` is a JSON object with the keys of [[module]] in pointwork.toml, such as
+ * Loads a module. `component` is copied. `options` is a JSON object with the keys of `[[module]]` in pointwork.toml, such as
  * {"memory": "64MiB", "grant": {"clocks": true}}, or NULL. Without `done` it waits for the end.
  */
 pw_error *pw_app_load(const pw_app *app,

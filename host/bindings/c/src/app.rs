@@ -131,7 +131,7 @@ fn run<T: Send + 'static>(
     Ok(())
 }
 
-/// Loads a module. `component` is copied. `options` is a JSON object with the keys of [[module]] in pointwork.toml, such as
+/// Loads a module. `component` is copied. `options` is a JSON object with the keys of `[[module]]` in pointwork.toml, such as
 /// {"memory": "64MiB", "grant": {"clocks": true}}, or NULL. Without `done` it waits for the end.
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_app_load(
