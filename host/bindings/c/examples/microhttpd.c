@@ -29,10 +29,19 @@ typedef struct {
     pw_bytes rest;
 } reader;
 
-static enum MHD_Result add_header(void *message, enum MHD_ValueKind kind, const char *name, const char *value) {
+/* A message, and whether a header of it was invalid. */
+typedef struct {
+    pw_message *message;
+    int is_invalid;
+} heading;
+
+static enum MHD_Result add_header(void *heading_, enum MHD_ValueKind kind, const char *name, const char *value) {
+    heading *heading = heading_;
     (void)kind;
-    pw_error_free(pw_message_add_header(message, name, value ? value : ""));
-    return MHD_YES;
+    pw_error *invalid = pw_message_add_header(heading->message, name, value ? value : "");
+    heading->is_invalid |= invalid != NULL;
+    pw_error_free(invalid);
+    return invalid ? MHD_NO : MHD_YES;
 }
 
 /* Gives libmicrohttpd the next piece of a reply. */
@@ -121,18 +130,23 @@ static enum MHD_Result answer(void *mount, struct MHD_Connection *connection, co
         *size = 0;
         return MHD_YES;
     }
-    pw_message *message;
+    heading heading = {0};
     pw_reply *reply = NULL;
     pw_bytes body = {(const uint8_t *)exchange->body, exchange->size};
-    pw_error *invalid = pw_message_new(method, exchange->target, &message);
+    pw_error *invalid = pw_message_new(method, exchange->target, &heading.message);
     if (invalid) {
         pw_error_free(invalid);
         return MHD_NO;
     }
-    MHD_get_connection_values(connection, MHD_HEADER_KIND, add_header, message);
-    check(pw_message_set_body(message, body));
+    MHD_get_connection_values(connection, MHD_HEADER_KIND, add_header, &heading);
+    /* Without one of its headers it would be another request. */
+    if (heading.is_invalid) {
+        pw_message_free(heading.message);
+        return MHD_NO;
+    }
+    check(pw_message_set_body(heading.message, body));
     /* Each connection has a thread of its own, which may wait. */
-    check(pw_mount_handle(mount, message, &reply));
+    check(pw_mount_handle(mount, heading.message, &reply));
     return reply ? send_reply(connection, reply) : own_route(connection, path);
 }
 

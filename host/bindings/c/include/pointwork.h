@@ -226,7 +226,7 @@ typedef int32_t pw_body_mode;
 typedef void (*pw_on_request)(void *user, pw_request *request, pw_answer *answer);
 
 /**
- * Says, once, that pw_body_next is worth another call. It runs on any thread.
+ * Says, once, that pw_body_next is worth another call. It runs on any thread, and perhaps before pw_body_next has returned.
  */
 typedef void (*pw_wake)(void *user);
 
@@ -258,7 +258,8 @@ typedef void (*pw_on_log)(void *user, pw_level level, const char *target, const 
 
 /**
  * Gives the next piece of a body that the program writes: it calls pw_piece_data, pw_piece_end or pw_piece_break with `piece`, which
- * is taken over, during the call or later, from any thread. It is not called again before that.
+ * is taken over, during the call or later, from any thread. It is not called again before that. It must not block: it runs on the
+ * thread that wants the piece.
  */
 typedef void (*pw_source)(void *user, pw_next *piece);
 
@@ -658,7 +659,8 @@ pw_error *pw_app_handle(const pw_app *app,
 /**
  * As pw_app_handle, without waiting: the request is begun on the calling thread. If its reply is there at once, *reply is the reply,
  * *in_flight is NULL, and `done` is not called. Otherwise *reply is NULL, `done` gets the reply, and *in_flight is to be freed with
- * pw_in_flight_free.
+ * pw_in_flight_free. `done` may be called before this function has returned, so that it must not free what `reply` and `in_flight`
+ * point to.
  */
 pw_error *pw_app_begin(const pw_app *app,
                        pw_message *message,
@@ -731,9 +733,11 @@ pw_error *pw_message_new(pw_text method,
                          pw_message **message);
 
 /**
- * Adds a header.
+ * Adds a header. The value may have bytes above 127 in any encoding, and no control characters but tabs.
  */
-pw_error *pw_message_add_header(pw_message *message, pw_text name, pw_text value);
+pw_error *pw_message_add_header(pw_message *message,
+                                pw_text name,
+                                pw_text value);
 
 /**
  * Sets the version of HTTP: 10, 11 or 20.
@@ -765,15 +769,17 @@ pw_error *pw_message_set_source(pw_message *message,
 void pw_message_free(pw_message *message);
 
 /**
- * Makes a reply without headers and body. Free *reply with pw_reply_free, unless a function takes it over.
+ * Makes a reply with that status, 200 to 599, without headers and body. Free *reply with pw_reply_free, unless a function takes it over.
  */
 pw_error *pw_reply_new(uint16_t status,
                        pw_reply **reply);
 
 /**
- * Adds a header.
+ * Adds a header. The value may have bytes above 127 in any encoding, and no control characters but tabs.
  */
-pw_error *pw_reply_add_header(pw_reply *reply, pw_text name, pw_text value);
+pw_error *pw_reply_add_header(pw_reply *reply,
+                              pw_text name,
+                              pw_text value);
 
 /**
  * Sets the whole body, which is copied.

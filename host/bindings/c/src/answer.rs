@@ -1,13 +1,12 @@
 //! Answers of callbacks.
 
-use pointwork_embed::http::StatusCode;
 use pointwork_embed::{
     Answer, AnswerError, Body, Failure, FailureCode, Fault, Host, OneAnswer, Payload, http::Response,
 };
 
 use crate::bytes::{PwBytes, PwText, given, optional_text, text};
 use crate::error::{PwError, PwErrorKind, guard, guard_or};
-use crate::reply::PwReply;
+use crate::reply::{PwReply, status_of};
 
 type EventAnswer = Result<Payload, Fault>;
 type RequestAnswer = Result<Option<Response<Body>>, Fault>;
@@ -120,7 +119,7 @@ pub extern "C" fn pw_answer_fail(
 ) -> Option<Box<PwError>> {
     guard(|| {
         let answer = given(answer, "answer")?;
-        let status = StatusCode::from_u16(status).map_err(|_| PwError::argument("status", "400 to 599"))?;
+        let status = status_of(status, 400)?;
         let message = text(message, "message")?;
         let failure = match optional_text(code, "code")? {
             Some(code) => Failure::with_code(FailureCode::new(code.to_owned()), status, message),

@@ -94,6 +94,8 @@ pub extern "C" fn pw_app_start(
 pub extern "C" fn pw_app_close(app: Option<&PwApp>, done: PwDone, user: *mut c_void) -> Option<Box<PwError>> {
     guard(|| {
         let host = &given(app, "app")?.host;
+        // In a child of a fork there is nothing that could end.
+        host.app()?;
         match done {
             None => host.close_blocking(),
             Some(done) => {

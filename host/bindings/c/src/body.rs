@@ -31,11 +31,12 @@ pub enum PwPiece {
     Pending = 3,
 }
 
-/// Says, once, that pw_body_next is worth another call. It runs on any thread.
+/// Says, once, that pw_body_next is worth another call. It runs on any thread, and perhaps before pw_body_next has returned.
 pub type PwWake = Option<extern "C" fn(user: *mut c_void)>;
 
 /// Gives the next piece of a body that the program writes: it calls pw_piece_data, pw_piece_end or pw_piece_break with `piece`, which
-/// is taken over, during the call or later, from any thread. It is not called again before that.
+/// is taken over, during the call or later, from any thread. It is not called again before that. It must not block: it runs on the
+/// thread that wants the piece.
 pub type PwSource = Option<extern "C" fn(user: *mut c_void, piece: Box<PwNext>)>;
 
 /// The wish for the next piece of a body.

@@ -40,10 +40,18 @@ pub(crate) fn optional_text<'a>(text: PwText, name: &str) -> Result<Option<&'a s
     if text.is_null() {
         return Ok(None);
     }
-    // SAFETY: the header demands a text that ends in a zero byte and lives for the call.
-    let text = unsafe { CStr::from_ptr(text) };
-    let text = text.to_str().map_err(|_| PwError::argument(name, "a text in UTF-8"))?;
+    let text = str::from_utf8(any_text(text, name)?);
+    let text = text.map_err(|_| PwError::argument(name, "a text in UTF-8"))?;
     Ok(Some(text))
+}
+
+/// A text in any encoding.
+pub(crate) fn any_text<'a>(text: PwText, name: &str) -> Result<&'a [u8], Box<PwError>> {
+    if text.is_null() {
+        return Err(PwError::null(name));
+    }
+    // SAFETY: the header demands a text that ends in a zero byte and lives for the call.
+    Ok(unsafe { CStr::from_ptr(text) }.to_bytes())
 }
 
 pub(crate) fn text<'a>(text: PwText, name: &str) -> Result<&'a str, Box<PwError>> {

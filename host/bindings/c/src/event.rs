@@ -165,7 +165,8 @@ pub extern "C" fn pw_caller_emit(
     data: PwBytes,
 ) -> Option<Box<PwError>> {
     guard(|| {
-        let caller = &given(caller, "caller")?.caller;
+        let PwCaller { caller, host } = given(caller, "caller")?;
+        host.app()?;
         let payload = Payload::new(
             text(content_type, "content_type")?.to_owned(),
             data.get("data")?.to_vec(),

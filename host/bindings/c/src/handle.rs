@@ -57,7 +57,8 @@ pub extern "C" fn pw_app_handle(
 
 /// As pw_app_handle, without waiting: the request is begun on the calling thread. If its reply is there at once, *reply is the reply,
 /// *in_flight is NULL, and `done` is not called. Otherwise *reply is NULL, `done` gets the reply, and *in_flight is to be freed with
-/// pw_in_flight_free.
+/// pw_in_flight_free. `done` may be called before this function has returned, so that it must not free what `reply` and `in_flight`
+/// point to.
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_app_begin(
     app: Option<&PwApp>,

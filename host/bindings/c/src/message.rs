@@ -48,7 +48,7 @@ pub extern "C" fn pw_message_new(
     })
 }
 
-/// Adds a header.
+/// Adds a header. The value may have bytes above 127 in any encoding, and no control characters but tabs.
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_message_add_header(
     message: Option<&mut PwMessage>,

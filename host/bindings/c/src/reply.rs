@@ -7,7 +7,7 @@ use pointwork_embed::http::{HeaderName, HeaderValue, Response, StatusCode};
 use pointwork_embed::{Body, Host};
 
 use crate::body::{Given, PwBody, PwSource};
-use crate::bytes::{PwBytes, PwDrop, PwHeader, PwText, User, given, text};
+use crate::bytes::{PwBytes, PwDrop, PwHeader, PwText, User, any_text, given, text};
 use crate::error::{PwError, guard, guard_or};
 
 /// A reply: one that the program makes, or one that it got.
@@ -45,28 +45,36 @@ impl PwReply {
 
 /// A header, checked.
 pub(crate) fn header(name: PwText, value: PwText) -> Result<(HeaderName, HeaderValue), Box<PwError>> {
-    let (name, value) = (text(name, "name")?, text(value, "value")?);
+    let name = text(name, "name")?;
     let header =
         HeaderName::from_bytes(name.as_bytes()).map_err(|_| PwError::argument("name", "the name of a header"))?;
-    let value = HeaderValue::from_str(value);
+    // Clients send other encodings than UTF-8, too, and a server passes on what they sent.
+    let value = HeaderValue::from_bytes(any_text(value, "value")?);
     let value = value.map_err(|_| PwError::argument("value", "the value of a header, without control characters"))?;
     Ok((header, value))
 }
 
-/// Makes a reply without headers and body. Free *reply with pw_reply_free, unless a function takes it over.
+/// A status from `lowest` to 599.
+pub(crate) fn status_of(status: u16, lowest: u16) -> Result<StatusCode, Box<PwError>> {
+    let valid = StatusCode::from_u16(status).ok();
+    let valid = valid.filter(|_| (lowest..600).contains(&status));
+    valid.ok_or_else(|| PwError::argument("status", &format!("{lowest} to 599")))
+}
+
+/// Makes a reply with that status, 200 to 599, without headers and body. Free *reply with pw_reply_free, unless a function takes it over.
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_reply_new(status: u16, reply: Option<&mut MaybeUninit<Box<PwReply>>>) -> Option<Box<PwError>> {
     guard(|| {
         let reply = given(reply, "reply")?;
         let mut head = Response::new(());
-        *head.status_mut() = StatusCode::from_u16(status).map_err(|_| PwError::argument("status", "200 to 599"))?;
+        *head.status_mut() = status_of(status, 200)?;
         let body = Content::Given(Given::Whole(pointwork_embed::bytes::Bytes::new()));
         reply.write(Box::new(PwReply { head, body }));
         Ok(())
     })
 }
 
-/// Adds a header.
+/// Adds a header. The value may have bytes above 127 in any encoding, and no control characters but tabs.
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_reply_add_header(
     reply: Option<&mut PwReply>,

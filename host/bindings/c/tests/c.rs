@@ -111,16 +111,38 @@ fn the_whole_surface_works() {
     assert!(run(start(program), "").contains("the surface works"));
 }
 
+/// A guest's memory is guarded by faults, which are the library's to handle.
+const ASAN: &str = "detect_leaks=1:handle_segv=0:handle_sigill=0:handle_sigfpe=0:detect_stack_use_after_return=0";
+
 #[test]
 fn the_whole_surface_is_clean_under_the_address_sanitizer() {
     let program = compile("surface.c", "surface-asan", &["-fsanitize=address"]);
     let mut command = start(program);
-    // A guest's memory is guarded by faults, which are the library's to handle.
-    command.env(
-        "ASAN_OPTIONS",
-        "detect_leaks=1:handle_segv=0:handle_sigill=0:handle_sigfpe=0:detect_stack_use_after_return=0",
-    );
+    command.env("ASAN_OPTIONS", ASAN);
     assert!(run(command, "").contains("the surface works"));
+}
+
+#[test]
+fn bad_uses_are_clean_under_the_address_sanitizer() {
+    let program = compile("bad_use.c", "bad_use-asan", &["-fsanitize=address"]);
+    // Not the end without a close, which leaves to the system what is in flight, and not the many applications, which take long.
+    for way in [
+        "null_arguments",
+        "wrong_values",
+        "bytes_that_are_no_component",
+        "an_answer_that_never_comes",
+        "a_second_answer",
+        "an_answer_after_the_close",
+        "a_callback_that_asks_again",
+        "a_callback_that_closes",
+        "calls_after_the_close",
+        "a_close_with_requests_in_flight",
+        "two_applications",
+    ] {
+        let mut command = start(&program);
+        command.arg(way).env("ASAN_OPTIONS", ASAN);
+        assert!(run(command, "").contains("survived"), "{way}");
+    }
 }
 
 #[test]
@@ -139,6 +161,60 @@ fn a_program_is_clean_under_valgrind() {
     ));
     command.arg(program).arg("short");
     assert!(run(command, "valgrind").contains("the surface works"));
+}
+
+#[test]
+fn an_installation_is_found_by_pkg_config_and_by_cmake() {
+    let target = tempfile::tempdir().expect("a folder");
+    let root = target.path().join("root");
+    let libraries = target.path().join("release");
+    fs::create_dir(&libraries).expect("created");
+    symlink(BUILT.join("libpointwork.so"), libraries.join("libpointwork_c.so")).expect("linked");
+    // The static library is not built by the tests: it stands in for it, and nothing is linked to it.
+    fs::write(libraries.join("libpointwork_c.a"), "!<arch>\n").expect("written");
+    let mut make = Command::new("make");
+    make.args([
+        "-o",
+        "all",
+        "install",
+        "PREFIX=/usr",
+        "LIBDIR=/usr/lib/x86_64-linux-gnu",
+    ]);
+    make.arg(format!("TARGET={}", target.path().display()))
+        .arg(format!("DESTDIR={}", root.display()))
+        .current_dir(here());
+    run(make, "make");
+
+    let lib = root.join("usr/lib/x86_64-linux-gnu");
+    let mut found = Command::new("pkg-config");
+    found
+        .args(["--cflags", "--libs", "pointwork"])
+        .env("PKG_CONFIG_LIBDIR", lib.join("pkgconfig"))
+        .env("PKG_CONFIG_SYSROOT_DIR", &root);
+    let flags = run(found, "pkg-config");
+    let mut gcc = Command::new("gcc");
+    gcc.arg(here().join("examples/hello.c")).args(flags.split_whitespace());
+    gcc.arg("-o").arg(target.path().join("hello"));
+    run(gcc, "gcc");
+
+    let project = "cmake_minimum_required(VERSION 3.13)\nproject(hello C)\nfind_package(pointwork 0.2 REQUIRED)\n";
+    let source = here().join("examples/hello.c");
+    let program = "target_link_libraries(hello pointwork::pointwork)";
+    let project = format!("{project}add_executable(hello {})\n{program}\n", source.display());
+    fs::write(target.path().join("CMakeLists.txt"), project).expect("written");
+    let mut cmake = Command::new("cmake");
+    cmake
+        .args(["-S", ".", "-B", "built"])
+        .arg(format!("-DCMAKE_PREFIX_PATH={}", root.join("usr").display()))
+        .arg("-DCMAKE_LIBRARY_ARCHITECTURE=x86_64-linux-gnu")
+        .current_dir(target.path());
+    run(cmake, "cmake");
+    let mut cmake = Command::new("cmake");
+    cmake.args(["--build", "built"]).current_dir(target.path());
+    run(cmake, "cmake");
+    let hello = Example::start(target.path().join("built/hello"));
+    assert!(hello.ask("GET", "/plain", "").ends_with("one"));
+    hello.end();
 }
 
 /// An example that serves, and ends with its input.
@@ -269,6 +345,7 @@ bad_uses! {
     a_second_answer,
     an_answer_after_the_close,
     a_callback_that_asks_again,
+    a_callback_that_closes,
     calls_after_the_close,
     a_close_with_requests_in_flight,
     an_end_without_a_close,

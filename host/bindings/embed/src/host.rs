@@ -390,10 +390,13 @@ impl Host {
 
     /// Ends the application: its servers accept no more, requests and events in flight end within the option `drain`, the
     /// rest is cancelled, every function that waits for an end gets it, and all threads end, none of them waited for by the
-    /// caller. A second call completes with the first.
+    /// caller. A second call completes with the first. In a child of a fork nothing is ended, and it completes at once.
     pub fn close(&self) -> impl Future<Output = ()> + Send + use<> {
         let (host, mut closed) = (self.clone(), self.0.closed.subscribe());
-        if !host.0.is_closing.swap(true, Ordering::Relaxed) {
+        if host.app().is_err() {
+            // A child of a fork has no threads to end, and the lock of one may be held for ever.
+            host.0.closed.send_replace(true);
+        } else if !host.0.is_closing.swap(true, Ordering::Relaxed) {
             let ending = host.clone();
             let spawned = thread::Builder::new()
                 .name("pointwork-end".to_owned())

@@ -27,6 +27,7 @@ static void on_twice(void *user, pw_event *event, pw_answer *answer) {
     OK(pw_answer_json(answer, "1"));
     FAILS(pw_answer_json(answer, "2"), PW_ERROR_KIND_REFUSED, "answered before");
     FAILS(pw_answer_crash(answer, "3"), PW_ERROR_KIND_REFUSED, "answered before");
+    FAILS(pw_answer_fail(answer, 200, NULL, "4"), PW_ERROR_KIND_ARGUMENT, "400 to 599");
     pw_reply *reply = NULL;
     OK(pw_reply_new(200, &reply));
     FAILS(pw_answer_reply(answer, reply), PW_ERROR_KIND_ARGUMENT, "an event is answered with a payload");
@@ -103,6 +104,8 @@ static void wrong_values(void) {
     FAILS(pw_message_set_peer(right, "nowhere", false), PW_ERROR_KIND_ARGUMENT, "`address`");
     pw_message_free(right);
     FAILS(pw_reply_new(7, &reply), PW_ERROR_KIND_ARGUMENT, "`status`");
+    FAILS(pw_reply_new(100, &reply), PW_ERROR_KIND_ARGUMENT, "`status`");
+    FAILS(pw_reply_new(600, &reply), PW_ERROR_KIND_ARGUMENT, "`status`");
     FAILS(pw_app_mount(app, 7, NULL, &mount), PW_ERROR_KIND_ARGUMENT, "`place`");
     FAILS(pw_app_mount(app, PW_PLACE_BELOW, NULL, &mount), PW_ERROR_KIND_ARGUMENT, "`prefix` is NULL");
     FAILS(pw_app_listen(app, "db", "ask", 7, on_keep, NULL, NULL), PW_ERROR_KIND_ARGUMENT, "`runs`");
@@ -170,6 +173,23 @@ static void a_callback_that_asks_again(void) {
     CHECK(get(asked, "/ask", text, sizeof text) == 200);
     signal_wait(&given, 1);
     end(asked);
+}
+
+static void on_close(void *user, pw_event *event, pw_answer *answer) {
+    (void)user, (void)event;
+    OK(pw_app_close(asked, NULL, NULL));
+    /* Its request was cut, and whether somebody noticed so far is open. */
+    pw_error_free(pw_answer_json(answer, "1"));
+    pw_answer_free(answer);
+    signal_give(&given);
+}
+
+/* It is not allowed, and ends all the same: requests are drained for a bounded time. */
+static void a_callback_that_closes(void) {
+    asked = shop("{\"limits\": {\"shutdown-grace\": \"100ms\"}}", on_close);
+    CHECK(get(asked, "/ask", text, sizeof text) >= 500);
+    signal_wait(&given, 1);
+    pw_app_free(asked);
 }
 
 static void calls_after_the_close(void) {
@@ -271,15 +291,25 @@ static void many_applications(void) {
 
 static void a_fork_after_the_start(void) {
     pw_app *app = start(NULL);
+    pw_caller *caller = NULL;
+    OK(pw_app_caller(app, &caller));
     pid_t child = fork();
     if (child == 0) {
         pw_reply *reply = NULL;
+        alarm(60);
         FAILS(pw_app_handle(app, message("GET", "/"), &reply), PW_ERROR_KIND_FORKED, "forked");
+        FAILS(pw_caller_emit(caller, "db:seen", "application/json", bytes("1")), PW_ERROR_KIND_FORKED, "forked");
+        FAILS(pw_app_close(app, NULL, NULL), PW_ERROR_KIND_FORKED, "forked");
+        FAILS(pw_app_close(app, done, &given), PW_ERROR_KIND_FORKED, "forked");
+        pw_caller_free(caller);
+        pw_app_free(app);
+        FAILS(pw_app_start(PW_ABI_VERSION, NULL, &app), PW_ERROR_KIND_FORKED, "the first application behind the fork");
         _exit(0);
     }
     int status = -1;
     CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
     CHECK(get(app, "/", text, sizeof text) == 404);
+    pw_caller_free(caller);
     end(app);
 }
 
@@ -293,13 +323,18 @@ static void *ask_everything(void *app) {
     return NULL;
 }
 
+static void *load_everything(void *app) {
+    OK(pw_app_load_file(app, "shop", component("one"), NULL, NULL, NULL));
+    return ask_everything(app);
+}
+
 static void a_thread_with_a_small_stack(void) {
-    pw_app *app = shop("{\"limits\": {\"breaker\": {\"crashes\": 0}}}", on_twice);
+    pw_app *app = start("{\"cache\": {\"enabled\": false}, \"limits\": {\"breaker\": {\"crashes\": 0}}}");
     pthread_attr_t small;
     pthread_t thread;
     pthread_attr_init(&small);
     CHECK(pthread_attr_setstacksize(&small, 256 * 1024) == 0);
-    CHECK(pthread_create(&thread, &small, ask_everything, app) == 0);
+    CHECK(pthread_create(&thread, &small, load_everything, app) == 0);
     pthread_join(thread, NULL);
     end(app);
 }
@@ -390,6 +425,7 @@ static const struct {
     WAY(a_second_answer),
     WAY(an_answer_after_the_close),
     WAY(a_callback_that_asks_again),
+    WAY(a_callback_that_closes),
     WAY(calls_after_the_close),
     WAY(a_close_with_requests_in_flight),
     WAY(an_end_without_a_close),

@@ -87,6 +87,7 @@ static void on_hello(void *user, pw_request *request, pw_answer *answer) {
     CHECK(is(pw_request_header(request, "HOST"), "localhost") && pw_request_header(request, "none").data == NULL);
     CHECK(pw_request_header_at(request, 0, &header) && !pw_request_header_at(request, 9, &header));
     CHECK(is(pw_request_remote_address(request), "192.0.2.7:4711") && pw_request_id(request).size > 0);
+    CHECK(is(pw_request_header(request, "x-name"), "caf\xe9"));
     char body_text[64];
     pw_body *body = NULL;
     OK(pw_request_body(request, &body));
@@ -215,6 +216,7 @@ static void routes_and_bodies(pw_app *app) {
     pw_message *hello = message("POST", "/hello/Ada?a=b");
     OK(pw_message_set_peer(hello, "192.0.2.7:4711", false));
     OK(pw_message_set_version(hello, 11));
+    OK(pw_message_add_header(hello, "x-name", "caf\xe9"));
     OK(pw_message_set_body(hello, bytes("there")));
     pw_reply *reply = NULL;
     pw_header header;
