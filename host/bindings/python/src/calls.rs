@@ -323,7 +323,11 @@ impl EventAnswer {
         code: Option<String>,
         details: Option<&str>,
     ) -> PyResult<()> {
-        send(py, &self.0, Err(Fault::Failed(failure(status, message, code, details)?)))
+        send(
+            py,
+            &self.0,
+            Err(Fault::Failed(failure(status, message, code, details)?)),
+        )
     }
 
     fn threw(&self, py: Python<'_>, text: String) -> PyResult<()> {
@@ -359,7 +363,11 @@ impl RouteAnswer {
         code: Option<String>,
         details: Option<&str>,
     ) -> PyResult<()> {
-        send(py, &self.answer, Err(Fault::Failed(failure(status, message, code, details)?)))
+        send(
+            py,
+            &self.answer,
+            Err(Fault::Failed(failure(status, message, code, details)?)),
+        )
     }
 
     fn threw(&self, py: Python<'_>, text: String) -> PyResult<()> {

@@ -55,12 +55,7 @@ fn made<'py>(py: Python<'py>, class: &str, arguments: impl pyo3::call::PyCallArg
 ///
 /// # Errors
 /// The status or the details cannot be those of a failure.
-pub(crate) fn failure(
-    status: u16,
-    message: String,
-    code: Option<String>,
-    details: Option<&str>,
-) -> PyResult<Failure> {
+pub(crate) fn failure(status: u16, message: String, code: Option<String>, details: Option<&str>) -> PyResult<Failure> {
     let status = StatusCode::from_u16(status)
         .map_err(|_| PyValueError::new_err(format!("the status is `{status}`, expected 400 to 599")))?;
     let code = code.map_or(FailureCode::FAILED, FailureCode::new);

@@ -87,5 +87,7 @@ fn the_package_and_its_stubs_are_typed() {
     check
         .args(["-m", "mypy", "--strict", "--no-error-summary", "--cache-dir"])
         .arg(cache);
-    run(check.args(["python/pointwork", "tests/typed.py"]).current_dir(binding()));
+    run(check
+        .args(["python/pointwork", "tests/typed.py"])
+        .current_dir(binding()));
 }

@@ -147,11 +147,7 @@ async fn a_directory_is_what_was_granted_and_no_more(stage: Stage) -> Result<()>
 }
 
 async fn variables_are_those_that_were_granted(stage: Stage) -> Result<()> {
-    let live = start(
-        &stage,
-        interfaces_with("environment", json!({ "COLOUR": "green" })),
-    )
-    .await?;
+    let live = start(&stage, interfaces_with("environment", json!({ "COLOUR": "green" }))).await?;
     assert_eq!(
         tell(&live, "variable", json!("COLOUR")).await?,
         json!({ "ok": "green" })
@@ -164,7 +160,7 @@ async fn variables_are_those_that_were_granted(stage: Stage) -> Result<()> {
 
 async fn output_goes_to_the_log(stage: Stage) -> Result<()> {
     let live = start(&stage, interfaces()).await?;
-    let text = format!("output_goes_to_the_log on {}", stage.adapter());
+    let text = format!("output_goes_to_the_log on {}", stage.subject());
     tell(&live, "print", json!(text)).await?;
     let lines = stage.logs().everywhere();
     let logged = |line: &str| lines.iter().any(|logged| logged.text.contains(line));
