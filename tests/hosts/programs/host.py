@@ -230,7 +230,7 @@ class Mounted:
     """An application in uvicorn."""
 
     def __init__(self, app: App) -> None:
-        config = uvicorn.Config(app.asgi, host="127.0.0.1", port=0, log_level="error", timeout_graceful_shutdown=30)
+        config = uvicorn.Config(app.asgi, host="127.0.0.1", port=0, log_level="critical", timeout_graceful_shutdown=30)
         self.server = uvicorn.Server(config)
         self.thread = threading.Thread(target=self.server.run, daemon=True)
         self.thread.start()

@@ -138,9 +138,9 @@ impl Shadow {
         };
         let crash = |why: String| vec![b"crashed".to_vec(), why.into_bytes()];
         let host = headers.chunks_exact(2).find(|header| header[0] == b"host");
-        // The target of CONNECT is an authority, and no path.
-        let target = match (method.as_slice(), host) {
-            (b"CONNECT", Some(host)) => text(&host[1]),
+        // The target of CONNECT is an authority, which has no path.
+        let target = match (target.as_slice(), host) {
+            (b"", Some(host)) => text(&host[1]),
             _ => text(target),
         };
         let mut request = Request::builder()

@@ -13,6 +13,9 @@ use serde::Deserialize;
 
 use crate::adapters::ADAPTERS;
 
+/// The hosts in other languages, each with the built-in server and with one of its language.
+pub const HOSTS: [&str; 4] = ["c", "microhttpd", "python", "uvicorn"];
+
 /// The contents of `differences.toml`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -32,7 +35,7 @@ pub struct Differences {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Difference {
-    /// The adapter.
+    /// The adapter, or a host in another language.
     pub adapter: String,
     /// The names of the cases; those of the test binary `wire` include their file.
     pub cases: Vec<String>,
@@ -99,7 +102,7 @@ impl Differences {
         let adapters = read.differences.iter().map(|difference| &difference.adapter);
         let adapters = adapters.chain(read.methods.iter().map(|list| &list.adapter));
         for adapter in adapters.chain(read.own_parsers.iter().map(|parser| &parser.adapter)) {
-            let names = ADAPTERS.map(|on| on.name);
+            let names: Vec<_> = ADAPTERS.iter().map(|on| on.name).chain(HOSTS).collect();
             ensure!(
                 names.contains(&adapter.as_str()),
                 "tests/differences.toml names the adapter `{adapter}`, expected one of {}",

@@ -3,6 +3,7 @@
 #include <microhttpd.h>
 #include <pointwork.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,16 +16,73 @@ static void check(pw_error *error) {
     exit(1);
 }
 
-/* The longest body that the server keeps: as the setting `body`. */
-#define LONGEST_BODY (2 * 1024 * 1024)
-
-/* A request: its target as the client sent it, and its body as far as it has arrived. */
+/* A request. libmicrohttpd, the application that reads its body and the one that answers it hold it, on their threads. */
 typedef struct {
     char *target;
-    int has_begun, is_too_long;
-    char *body;
-    size_t size;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    int holders;
+    int has_begun, is_ours, is_answered, has_ended;
+    /* The piece of the body that the application waits for. */
+    pw_next *wanted;
+    pw_reply *reply;
+    pw_in_flight *in_flight;
 } exchange;
+
+static void release(void *exchange_) {
+    exchange *exchange = exchange_;
+    pthread_mutex_lock(&exchange->lock);
+    int left = --exchange->holders;
+    pthread_mutex_unlock(&exchange->lock);
+    if (left > 0)
+        return;
+    pw_reply_free(exchange->reply);
+    pthread_mutex_destroy(&exchange->lock);
+    pthread_cond_destroy(&exchange->changed);
+    free(exchange->target), free(exchange);
+}
+
+static void hold(exchange *exchange) {
+    pthread_mutex_lock(&exchange->lock);
+    exchange->holders++;
+    pthread_mutex_unlock(&exchange->lock);
+}
+
+/* The application wants the next piece of the body. */
+static void want_piece(void *exchange_, pw_next *piece) {
+    exchange *exchange = exchange_;
+    pthread_mutex_lock(&exchange->lock);
+    int has_ended = exchange->has_ended;
+    if (!has_ended)
+        exchange->wanted = piece;
+    pthread_cond_broadcast(&exchange->changed);
+    pthread_mutex_unlock(&exchange->lock);
+    if (has_ended)
+        pw_piece_break(piece, "the client went away");
+}
+
+/* The application has answered. */
+static void take_reply(void *exchange_, pw_reply *reply) {
+    exchange *exchange = exchange_;
+    pthread_mutex_lock(&exchange->lock);
+    exchange->reply = reply;
+    exchange->is_answered = 1;
+    pthread_cond_broadcast(&exchange->changed);
+    pthread_mutex_unlock(&exchange->lock);
+    release(exchange);
+}
+
+/* Waits until the application wants a piece, or has answered; the piece, or NULL. libmicrohttpd sends no reply before the body is
+ * over: a reply that the application begins to write before that gets the part of the body that it has asked for. */
+static pw_next *wait_for_want(exchange *exchange) {
+    pthread_mutex_lock(&exchange->lock);
+    while (!exchange->wanted && !exchange->is_answered)
+        pthread_cond_wait(&exchange->changed, &exchange->lock);
+    pw_next *wanted = exchange->wanted;
+    exchange->wanted = NULL;
+    pthread_mutex_unlock(&exchange->lock);
+    return wanted;
+}
 
 /* The body of a reply, and what is left of its last piece. */
 typedef struct {
@@ -76,14 +134,14 @@ static char *text_of(pw_bytes bytes) {
     return text;
 }
 
-static enum MHD_Result send_reply(struct MHD_Connection *connection, pw_reply *reply, int is_head) {
+static enum MHD_Result send_reply(struct MHD_Connection *connection, pw_reply *reply, const char *method) {
     pw_header header;
     int64_t length = pw_reply_length(reply);
     pw_bytes of_get = pw_reply_header(reply, "content-length");
-    /* The reply to HEAD has no body, and the length of what GET would send. */
-    if (is_head && of_get.data) {
-        char *text = text_of(of_get);
-        length = atoll(text);
+    /* The reply to HEAD, and 304, have no body, and the length of what GET would send. libmicrohttpd cannot leave an unknown one out. */
+    if (strcmp(method, "HEAD") == 0 || pw_reply_status(reply) == 304) {
+        char *text = of_get.data ? text_of(of_get) : NULL;
+        length = text ? atoll(text) : 0;
         free(text);
     }
     reader *reader = calloc(1, sizeof *reader);
@@ -95,6 +153,9 @@ static enum MHD_Result send_reply(struct MHD_Connection *connection, pw_reply *r
         MHD_add_response_header(response, name, value);
         free(name), free(value);
     }
+    /* What follows CONNECT on its connection is no HTTP. */
+    if (strcmp(method, "CONNECT") == 0)
+        MHD_add_response_header(response, "connection", "close");
     enum MHD_Result queued = MHD_queue_response(connection, pw_reply_status(reply), response);
     MHD_destroy_response(response);
     pw_reply_free(reply);
@@ -118,40 +179,38 @@ static void *begin(void *mount, const char *target, struct MHD_Connection *conne
     (void)mount, (void)connection;
     exchange *exchange = calloc(1, sizeof *exchange);
     exchange->target = strdup(target);
+    exchange->holders = 1;
+    pthread_mutex_init(&exchange->lock, NULL);
+    pthread_cond_init(&exchange->changed, NULL);
     return exchange;
 }
 
 static void complete(void *mount, struct MHD_Connection *connection, void **own, enum MHD_RequestTerminationCode code) {
     (void)mount, (void)connection, (void)code;
     exchange *exchange = *own;
-    if (exchange)
-        free(exchange->target), free(exchange->body), free(exchange);
+    if (!exchange)
+        return;
+    pthread_mutex_lock(&exchange->lock);
+    pw_next *wanted = exchange->wanted;
+    exchange->wanted = NULL;
+    exchange->has_ended = 1;
+    int is_answered = exchange->is_answered;
+    pthread_mutex_unlock(&exchange->lock);
+    if (wanted)
+        pw_piece_break(wanted, "the client went away");
+    if (!is_answered)
+        pw_in_flight_cancel(exchange->in_flight);
+    pw_in_flight_free(exchange->in_flight);
+    release(exchange);
 }
 
-static enum MHD_Result answer(void *mount, struct MHD_Connection *connection, const char *path, const char *method,
-                              const char *version, const char *data, size_t *size, void **own) {
-    exchange *exchange = *own;
-    (void)version;
-    /* The first call is for the head alone, each further one brings a piece of the body, and the last one none. */
-    if (!exchange->has_begun) {
-        exchange->has_begun = 1;
-        return MHD_YES;
-    }
-    if (*size > 0) {
-        exchange->is_too_long |= *size > LONGEST_BODY - exchange->size;
-        if (!exchange->is_too_long) {
-            exchange->body = realloc(exchange->body, exchange->size + *size);
-            memcpy(exchange->body + exchange->size, data, *size);
-            exchange->size += *size;
-        }
-        *size = 0;
-        return MHD_YES;
-    }
-    if (exchange->is_too_long)
-        return own_page(connection, 413, "the body is too long\n");
+/* Begins a request of the application; MHD_NO if it cannot be one. */
+static enum MHD_Result ask(const pw_mount *mount, struct MHD_Connection *connection, const char *method,
+                           exchange *exchange) {
     heading heading = {0};
     pw_reply *reply = NULL;
-    pw_bytes body = {(const uint8_t *)exchange->body, exchange->size};
+    const char *length = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "content-length");
+    int is_chunked = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "transfer-encoding") != NULL;
     pw_error *invalid = pw_message_new(method, exchange->target, &heading.message);
     if (invalid) {
         pw_error_free(invalid);
@@ -163,10 +222,56 @@ static enum MHD_Result answer(void *mount, struct MHD_Connection *connection, co
         pw_message_free(heading.message);
         return MHD_NO;
     }
-    check(pw_message_set_body(heading.message, body));
-    /* Each connection has a thread of its own, which may wait. */
-    check(pw_mount_handle(mount, heading.message, &reply));
-    return reply ? send_reply(connection, reply, strcmp(method, "HEAD") == 0) : own_route(connection, path);
+    if (is_chunked || (length && strcmp(length, "0") != 0)) {
+        hold(exchange);
+        check(pw_message_set_source(heading.message, want_piece, exchange, release, is_chunked ? -1 : atoll(length)));
+    }
+    exchange->has_begun = 1;
+    hold(exchange);
+    check(pw_mount_begin(mount, heading.message, &reply, &exchange->in_flight, take_reply, exchange));
+    exchange->is_ours = reply || exchange->in_flight;
+    if (reply)
+        take_reply(exchange, reply);
+    else if (!exchange->is_ours)
+        release(exchange);
+    return MHD_YES;
+}
+
+/* Queues the reply, which libmicrohttpd takes at the beginning of a body and behind its end. */
+static enum MHD_Result send_taken(struct MHD_Connection *connection, exchange *exchange, const char *method) {
+    pw_reply *reply = exchange->reply;
+    exchange->reply = NULL;
+    return reply ? send_reply(connection, reply, method) : MHD_NO;
+}
+
+/* Each connection has a thread of its own, which may wait. */
+static enum MHD_Result answer(void *mount, struct MHD_Connection *connection, const char *path, const char *method,
+                              const char *version, const char *data, size_t *size, void **own) {
+    exchange *exchange = *own;
+    (void)version;
+    /* The first call is for the head alone, each further one brings a piece of the body, and the last one none. */
+    if (!exchange->has_begun) {
+        if (ask(mount, connection, method, exchange) != MHD_YES)
+            return MHD_NO;
+        pthread_mutex_lock(&exchange->lock);
+        int is_answered = exchange->is_answered;
+        pthread_mutex_unlock(&exchange->lock);
+        return is_answered ? send_taken(connection, exchange, method) : MHD_YES;
+    }
+    if (*size > 0) {
+        /* What nobody reads is dropped. */
+        pw_next *wanted = exchange->is_ours ? wait_for_want(exchange) : NULL;
+        if (wanted)
+            pw_piece_data(wanted, (pw_bytes){(const uint8_t *)data, *size});
+        *size = 0;
+        return MHD_YES;
+    }
+    if (!exchange->is_ours)
+        return own_route(connection, path);
+    pw_next *wanted;
+    while ((wanted = wait_for_want(exchange)))
+        pw_piece_end(wanted);
+    return send_taken(connection, exchange, method);
 }
 
 int main(int count, char **arguments) {

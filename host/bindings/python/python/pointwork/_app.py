@@ -517,7 +517,9 @@ def _begin() -> None:
 
 
 def _write(level: str, target: str, message: str) -> None:
-    logging.getLogger(target.replace("::", ".")).log(_LEVELS.get(level, logging.DEBUG), "%s", message)
+    # Parts of the host are crates of their own, such as `pointwork_core`: all are loggers below `pointwork`.
+    name = target.replace("::", ".").replace("pointwork_", "pointwork.", 1)
+    logging.getLogger(name).log(_LEVELS.get(level, logging.DEBUG), "%s", message)
 
 
 def _at_exit() -> None:
