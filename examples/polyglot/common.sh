@@ -45,7 +45,7 @@ cargo_does() {
 # The controllers of examples/products, built by the command `pointwork`; POINTWORK names one that is built already.
 build_component() {
     [ -z "$component" ] || return 0
-    local out=$products/target/pointwork
+    local out=$target/polyglot
     if [ -n "${POINTWORK:-}" ]; then
         "$POINTWORK" build "$products/controllers" --out "$out" >&2
     else

@@ -69,7 +69,7 @@ static int run(sqlite3_stmt *prepared, pw_bytes payload, char **result) {
             *result = strdup((const char *)sqlite3_column_text(prepared, 0));
     if (code == SQLITE_DONE && sqlite3_column_count(prepared) == 0 && asprintf(result, "%d", sqlite3_changes(database)) < 0)
         *result = NULL;
-    if (code != SQLITE_DONE)
+    if (code != SQLITE_DONE && (code & 0xff) != SQLITE_CONSTRAINT)
         fprintf(stderr, "the database: %s\n", sqlite3_errmsg(database));
     sqlite3_reset(prepared);
     sqlite3_clear_bindings(prepared);
@@ -89,20 +89,27 @@ char *query(const char *sql, pw_bytes json) {
     return result;
 }
 
+/* Why SQLite would change a payload as it reads it, or NULL. Free it. */
+static char *unfit(pw_bytes payload) {
+    if (payload.size > 0 && memmem(payload.data, payload.size, "\\u0000", 6))
+        return strdup("the payload has a text with the character U+0000, where SQLite ends a text");
+    return query(TOO_LARGE, payload);
+}
+
 /* The event of a statement. The code `conflict` is what the controllers know. */
 static void on_event(void *statement_, pw_event *event, pw_answer *answer) {
     statement *statement = statement_;
     pw_bytes payload = pw_event_data(event);
-    char *result = NULL, *too_large = query(TOO_LARGE, payload);
+    char *result = NULL, *reason = unfit(payload);
     pw_error *unheard;
     int code = SQLITE_DONE;
-    if (!too_large) {
+    if (!reason) {
         pthread_mutex_lock(&in_use);
         code = run(statement->prepared, payload, &result);
         pthread_mutex_unlock(&in_use);
     }
-    if (too_large)
-        unheard = pw_answer_fail(answer, 400, "bad-payload", too_large);
+    if (reason)
+        unheard = pw_answer_fail(answer, 400, "bad-payload", reason);
     else if (code == SQLITE_DONE)
         unheard = pw_answer_json(answer, result ? result : "null");
     else if (code == SQLITE_CONSTRAINT_UNIQUE || code == SQLITE_CONSTRAINT_FOREIGNKEY)
@@ -114,7 +121,7 @@ static void on_event(void *statement_, pw_event *event, pw_answer *answer) {
     /* Nobody waits any more. */
     pw_error_free(unheard);
     pw_answer_free(answer);
-    free(result), free(too_large);
+    free(result), free(reason);
 }
 
 static char *text_of_file(const char *path) {

@@ -78,7 +78,7 @@ static void swap(pw_app *app, const char *component) {
         return;
     }
     check(pw_app_modules(app, &modules));
-    char *line = query("SELECT format('%s: %d routes, version %.12s', value ->> '$.name', value ->> '$.routes', value ->> '$.digest') "
+    char *line = query("SELECT format('%s: version %.12s, routes: %d', value ->> '$.name', value ->> '$.digest', value ->> '$.routes') "
                        "FROM json_each(?1)",
                        (pw_bytes){(const uint8_t *)modules, strlen(modules)});
     printf("swapped %s\n", line);

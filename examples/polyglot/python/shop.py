@@ -56,7 +56,7 @@ async def swap(app: pointwork.App, component: str) -> None:
         print(f"error: not swapped: {error}", file=sys.stderr)
     else:
         routes = len(change.routes.added) + len(change.routes.kept)
-        print(f"swapped products: {routes} routes, version {change.digest:.12}", flush=True)
+        print(f"swapped products: version {change.digest:.12}, routes: {routes}", flush=True)
 
 
 def listener(address: str) -> socket.socket:
