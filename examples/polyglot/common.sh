@@ -49,7 +49,7 @@ build_component() {
     if [ -n "${POINTWORK:-}" ]; then
         "$POINTWORK" build "$products/controllers" --out "$out" >&2
     else
-        cargo_does run --quiet --release -p pointwork-cli -- build "$products/controllers" --out "$out"
+        cargo_does run --release -p pointwork-cli -- build "$products/controllers" --out "$out"
     fi
     component=$out/products.wasm
 }
