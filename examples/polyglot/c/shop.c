@@ -23,18 +23,22 @@ void fail(const char *format, ...) {
     exit(1);
 }
 
+static pw_reply *reply_of(const char *content_type, const char *body) {
+    pw_reply *reply;
+    check(pw_reply_new(200, &reply));
+    check(pw_reply_add_header(reply, "content-type", content_type));
+    check(pw_reply_set_body(reply, (pw_bytes){(const uint8_t *)body, strlen(body)}));
+    return reply;
+}
+
 /* The event `response:send`: the channel replies instead of the controller, with a text. */
 static void on_send(void *unused, pw_event *event, pw_answer *answer) {
     (void)unused;
     pw_request *request = pw_event_take_request(event);
     char *text = query("SELECT ?1 ->> '$'", pw_event_data(event));
     if (request && text) {
-        pw_reply *reply;
-        check(pw_reply_new(200, &reply));
-        check(pw_reply_add_header(reply, "content-type", "text/plain; charset=utf-8"));
-        check(pw_reply_set_body(reply, (pw_bytes){(const uint8_t *)text, strlen(text)}));
         /* The client may have gone away. */
-        pw_error_free(pw_request_send(request, reply));
+        pw_error_free(pw_request_send(request, reply_of("text/plain; charset=utf-8", text)));
     }
     pw_request_free(request);
     free(text);
@@ -55,11 +59,7 @@ static void about(void *unused, pw_request *request, pw_answer *answer) {
         pw_error_free(failure);
     } else {
         char *page = query("SELECT json_object('language', 'C', 'products', ?1 ->> '$.products')", pw_payload_data(payload));
-        pw_reply *reply;
-        check(pw_reply_new(200, &reply));
-        check(pw_reply_add_header(reply, "content-type", "application/json"));
-        check(pw_reply_set_body(reply, (pw_bytes){(const uint8_t *)page, strlen(page)}));
-        pw_error_free(pw_answer_reply(answer, reply));
+        pw_error_free(pw_answer_reply(answer, reply_of("application/json", page ? page : "null")));
         pw_payload_free(payload);
         free(page);
     }

@@ -2,13 +2,14 @@
 
 import argparse
 import asyncio
-import contextlib
 import logging
 import os
 import signal
 import socket
+import sqlite3
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import fastapi
 import pointwork
@@ -37,7 +38,7 @@ def shop(arguments: argparse.Namespace) -> pointwork.App:
     return app
 
 
-def api(lifespan: object) -> fastapi.FastAPI:
+def api(lifespan: Callable[[fastapi.FastAPI], AbstractAsyncContextManager[None]]) -> fastapi.FastAPI:
     """The application of FastAPI, which has what no route of the shop takes."""
     api = fastapi.FastAPI(lifespan=lifespan)
 
@@ -83,11 +84,11 @@ def main() -> None:
     listening = listener(arguments.listen)
     try:
         app = shop(arguments)
-    except (pointwork.Error, OSError, db.sqlite3.Error) as error:
+    except (pointwork.Error, OSError, sqlite3.Error) as error:
         sys.exit(f"error: {error}")
     swaps = set()
 
-    @contextlib.asynccontextmanager
+    @asynccontextmanager
     async def lifespan(_: fastapi.FastAPI) -> AsyncIterator[None]:
         def on_hangup() -> None:
             task = asyncio.create_task(swap(app, arguments.component))
