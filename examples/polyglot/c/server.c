@@ -227,7 +227,9 @@ void start_server(pw_app *app, const char *address) {
 
 void stop_server(void) {
     struct timespec until;
+    /* Clients are refused from now on. The socket is closed behind the threads that may use it. */
     int listening = MHD_quiesce_daemon(server);
+    shutdown(listening, SHUT_RDWR);
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += 30;
     pthread_mutex_lock(&lock);
@@ -235,7 +237,6 @@ void stop_server(void) {
         continue;
     pthread_mutex_unlock(&lock);
     MHD_stop_daemon(server);
-    if (listening >= 0)
-        close(listening);
+    close(listening);
     pw_mount_free(mount);
 }

@@ -5,6 +5,8 @@
 mod environment;
 
 use std::fs::{self, File};
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -19,7 +21,7 @@ use snapbox::cmd::cargo_bin;
 
 use crate::example::{Example, controllers, directory, target_dir};
 use crate::products::REQUESTS;
-use crate::server::{Reply, Server};
+use crate::server::{End, Reply, Server};
 use crate::{cache, folder};
 
 /// Each of these behaviours, in both languages.
@@ -33,6 +35,9 @@ macro_rules! in_both_languages {
         }
     };
 }
+
+/// The time limit of every wait.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 in_both_languages!(
     replies_are_those_of_the_command,
@@ -189,8 +194,33 @@ fn replies_are_those_of_the_command(language: Language) {
     assert_eq!(taken.expect("it runs").code(), Some(1), "{log}");
     assert!(log.contains(&error) && log.contains("ddress already in use"), "{log}");
 
-    let end = program.stop("INT");
+    let end = end_with_a_request_in_flight(program);
     assert_eq!(end.code, Some(0), "{}", end.errors);
+}
+
+/// Ends a server by SIGINT while the body of a request arrives, and then completes the request.
+fn end_with_a_request_in_flight(server: Server) -> End {
+    let new = r#"{"sku": "TEA-LATE", "name": "Late", "price_cents": 550}"#;
+    let (length, head) = (new.len(), "content-type: application/json\r\nexpect: 100-continue");
+    let mut client = TcpStream::connect(server.address).expect("it listens");
+    client.set_read_timeout(Some(PATIENCE)).expect("set");
+    let head = format!("POST /products HTTP/1.1\r\nhost: localhost\r\n{head}\r\ncontent-length: {length}\r\n\r\n");
+    client.write_all(head.as_bytes()).expect("sent");
+    let mut begun = [0; 25];
+    client.read_exact(&mut begun).expect("it reads the body");
+    assert!(begun.starts_with(b"HTTP/1.1 100 Continue"));
+
+    server.signal("INT");
+    server.until(|| TcpStream::connect(server.address).is_err());
+    client.write_all(new.as_bytes()).expect("sent");
+    let mut reply = String::new();
+    client.read_to_string(&mut reply).expect("a reply, and the end");
+    assert!(reply.starts_with("HTTP/1.1 201 "), "{reply}");
+    assert!(
+        reply.ends_with(r#""name":"Late","price_cents":550,"description":""}"#),
+        "{reply}"
+    );
+    server.ends("SIGINT")
 }
 
 fn a_swap_while_it_serves_loses_no_request(language: Language) {
@@ -207,7 +237,7 @@ fn a_swap_while_it_serves_loses_no_request(language: Language) {
     thread::scope(|clients| {
         for _ in 0..CLIENTS {
             clients.spawn(|| {
-                let until = Instant::now() + Duration::from_secs(60);
+                let until = Instant::now() + PATIENCE;
                 // Twenty requests before the swap, and twenty behind it.
                 let mut behind = 0;
                 while behind < 20 {

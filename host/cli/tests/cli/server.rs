@@ -177,13 +177,19 @@ impl Server {
 
     /// Sends a signal by its name and waits for the end.
     #[cfg(unix)]
-    pub(crate) fn stop(mut self, signal: &str) -> End {
+    pub(crate) fn stop(self, signal: &str) -> End {
         self.signal(signal);
+        self.ends(signal)
+    }
+
+    /// Waits for the end, for a reason.
+    #[cfg(unix)]
+    pub(crate) fn ends(mut self, reason: &str) -> End {
         let until = Instant::now() + PATIENCE;
         let status = loop {
             match self.child.try_wait().expect("it is ours") {
                 Some(status) => break status,
-                None if Instant::now() > until => panic!("{signal} did not end it"),
+                None if Instant::now() > until => panic!("{reason} did not end it"),
                 None => std::thread::sleep(Duration::from_millis(10)),
             }
         };
