@@ -3,7 +3,10 @@
 //! They run in virtual environments below the target folder, with the extension module that cargo built for this test, so
 //! that the engine is compiled once. `POINTWORK_PYTHONS` names the interpreters instead, separated by spaces;
 //! `POINTWORK_PYTEST` has arguments for pytest, such as `-k exit` or `--long`.
-#![allow(clippy::print_stdout, reason = "it tells which Pythons are absent")]
+#![allow(
+    clippy::print_stdout,
+    reason = "it tells which Python it tests, and what pytest says"
+)]
 
 mod environment;
 

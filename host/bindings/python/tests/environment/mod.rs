@@ -41,6 +41,7 @@ fn version_of(python: &str) -> Option<String> {
 }
 
 /// One interpreter for each version that is found.
+#[allow(clippy::print_stdout, reason = "it tells which Pythons are absent")]
 pub(crate) fn pythons() -> Vec<(String, String)> {
     if let Ok(given) = env::var("POINTWORK_PYTHONS") {
         return given
