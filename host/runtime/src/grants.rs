@@ -8,7 +8,9 @@ use pointwork_core::http::uri::Authority;
 use crate::setters::setters;
 
 /// A part of WASI 0.2, which a module requests by importing its interfaces.
-#[derive(Clone, Copy, Debug, derive_more::Display, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[derive(
+    Clone, Copy, Debug, derive_more::Display, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
 #[display(rename_all = "kebab-case")]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]

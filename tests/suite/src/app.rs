@@ -4,7 +4,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use pointwork::{App, AppOptions, CacheDirectory, ConnectOptions, ModuleStatus};
+use pointwork::{App, AppOptions, CacheDirectory, ConnectOptions, ModuleOptions, ModuleStatus};
+use pointwork_config::Config;
 use pointwork_core::routing::{MethodFilter, Pattern, TrailingSlash};
 use pointwork_core::{
     BoxFuture, Context, Delivery, Error, Failure, Handler, HandlerFuture, Listener, Payload, Reporter, RouteRecord,
@@ -12,9 +13,10 @@ use pointwork_core::{
 };
 
 use pointwork_wire_tests::Adapter;
+use serde_json::json;
 use tokio::sync::oneshot;
 
-use crate::subject::{AppSpec, Control, Limits, Refusal, Step};
+use crate::subject::{AppSpec, Control, Limits, Refusal, Settings, Step};
 
 /// Wraps the transport of an adapter.
 pub type Wrap = fn(Arc<dyn Transport>) -> Arc<dyn Transport>;
@@ -121,16 +123,18 @@ async fn apply(app: &App, transport: &Arc<dyn Transport>, step: Step) -> Result<
     let done = match step {
         Step::Load(name, component) => app.module(name).bytes(&*component).load().await.map(drop),
         Step::LoadWith(name, component, options) => {
+            let options = module_options(&name, options)?;
             let module = app.module(name).bytes(&*component).options(options);
             module.load().await.map(drop)
         }
         Step::Register(method, path, handler) => register(app, method, &path, Shared(handler)),
-        Step::Listen(subscription) => app
+        Step::Listen(subscription, _) => app
             .channel(subscription.channel)
             .on_raw(&subscription.event, Shared(subscription.listener))
             .map(drop),
         Step::Swap(name, bytes) => app.module(name).bytes(&*bytes).swap().await.map(drop),
         Step::SwapWith(name, bytes, options) => {
+            let options = module_options(&name, options)?;
             let module = app.module(name).bytes(&*bytes).options(options);
             module.swap().await.map(drop)
         }
@@ -143,6 +147,16 @@ async fn apply(app: &App, transport: &Arc<dyn Transport>, step: Step) -> Result<
         }
     };
     done.map_err(|error| Refusal::of(&error))
+}
+
+/// The options with their grants.
+fn module_options(name: &str, settings: Settings) -> Result<ModuleOptions, Refusal> {
+    let Settings { options, grant } = settings;
+    if grant.is_null() {
+        return Ok(options);
+    }
+    let granted = Config::default().module_from_json(name, &json!({ "grant": grant }).to_string());
+    Ok(options.grants(granted.map_err(|error| Refusal::of(&error))?.grants))
 }
 
 /// Registers a handler through the method's own function, if there is one.

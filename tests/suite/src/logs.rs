@@ -68,6 +68,19 @@ impl Logs {
     }
 }
 
+/// Records a line that another process wrote. `thread` is the one that runs the case.
+pub fn record(level: Level, text: String, thread: ThreadId) {
+    let id = text.split(" request_id=").nth(1).unwrap_or_default();
+    let id = id.split(' ').next().filter(|id| !id.is_empty());
+    let request = id.map(str::to_owned);
+    lines().push(Line {
+        level,
+        text,
+        request,
+        thread,
+    });
+}
+
 struct Recorder;
 
 /// The id of the request that a span belongs to, among the span's extensions.

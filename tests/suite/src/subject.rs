@@ -14,6 +14,10 @@ use pointwork_core::{
     BoxFuture, Delivery, Failure, Handler, Listener, Payload, RouteRecord, SERVER_CHANNEL, Subscription,
 };
 
+use serde_json::Value;
+
+use crate::guest::Program;
+use crate::home::native;
 use crate::told::Told;
 
 /// Starts applications on one adapter.
@@ -78,6 +82,11 @@ impl Refusal {
         Self(text)
     }
 
+    /// The refusal of an application in another process.
+    pub fn told(text: String) -> Self {
+        Self(text)
+    }
+
     /// The whole text.
     pub fn text(&self) -> &str {
         &self.0
@@ -97,11 +106,11 @@ pub enum Step {
     /// Loads a module under a name.
     Load(String, Arc<[u8]>),
     /// Loads a module under a name, with its own limits and grants.
-    LoadWith(String, Arc<[u8]>, ModuleOptions),
+    LoadWith(String, Arc<[u8]>, Settings),
     /// Swaps the component of a module.
     Swap(String, Arc<[u8]>),
     /// Swaps the component of a module, with its own limits and grants.
-    SwapWith(String, Arc<[u8]>, ModuleOptions),
+    SwapWith(String, Arc<[u8]>, Settings),
     /// Rolls a module back to the version before the last swap.
     RollBack(String),
     /// Removes a module.
@@ -109,8 +118,8 @@ pub enum Step {
     /// Registers a handler: by the function of its method if there is one (spec M1), by `register_route` for any other
     /// method (spec M2), and by `all` for `None`.
     Register(Option<&'static str>, String, Arc<dyn Handler>),
-    /// Adds a native listener.
-    Listen(Subscription),
+    /// Adds a native listener; one that is a program can run in a host of another language, too.
+    Listen(Subscription, Option<Program>),
     /// Sets the global prefix.
     Prefix(String),
     /// Attaches the adapter, with the prefix of that call if there is one. It is the last step unless the case puts it
@@ -128,10 +137,34 @@ impl fmt::Debug for Step {
             Self::RollBack(name) => write!(f, "RollBack({name:?})"),
             Self::Remove(name) => write!(f, "Remove({name:?})"),
             Self::Register(method, path, _) => write!(f, "Register({method:?}, {path:?})"),
-            Self::Listen(subscription) => write!(f, "Listen({subscription:?})"),
+            Self::Listen(subscription, _) => write!(f, "Listen({subscription:?})"),
             Self::Prefix(prefix) => write!(f, "Prefix({prefix:?})"),
             Self::Attach(prefix) => write!(f, "Attach({prefix:?})"),
         }
+    }
+}
+
+/// The options of a module.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// All but the grants.
+    pub options: ModuleOptions,
+    /// The grants, with the keys of `[module.grant]` in `pointwork.toml`.
+    pub grant: Value,
+}
+
+impl Settings {
+    /// The usual options, and these grants.
+    pub fn granting(grant: Value) -> Self {
+        let options = ModuleOptions::new();
+        Self { options, grant }
+    }
+}
+
+impl From<ModuleOptions> for Settings {
+    fn from(options: ModuleOptions) -> Self {
+        let grant = Value::Null;
+        Self { options, grant }
     }
 }
 
@@ -190,8 +223,8 @@ impl AppSpec {
 
     /// See [`Step::LoadWith`].
     #[must_use]
-    pub fn load_with(self, name: &str, component: impl Into<Arc<[u8]>>, options: ModuleOptions) -> Self {
-        self.step(Step::LoadWith(name.to_owned(), component.into(), options))
+    pub fn load_with(self, name: &str, component: impl Into<Arc<[u8]>>, options: impl Into<Settings>) -> Self {
+        self.step(Step::LoadWith(name.to_owned(), component.into(), options.into()))
     }
 
     /// See [`Step::Register`].
@@ -209,12 +242,14 @@ impl AppSpec {
     /// Adds a native listener that gets the payload, and the context if one was handed over.
     #[must_use]
     pub fn listen(self, channel: &str, event: &str, listener: impl Listener) -> Self {
-        self.step(Step::Listen(Subscription {
-            channel: channel.to_owned(),
-            event: event.to_owned(),
-            module: None,
-            listener: Arc::new(listener),
-        }))
+        self.step(Step::Listen(subscription(channel, event, listener), None))
+    }
+
+    /// Adds a native listener that runs a program.
+    #[must_use]
+    pub(crate) fn runs(self, channel: &str, event: &str, program: Program) -> Self {
+        let listener = native::listener(program.clone());
+        self.step(Step::Listen(subscription(channel, event, listener), Some(program)))
     }
 
     /// Adds a native listener that answers each payload with another.
@@ -267,13 +302,8 @@ impl AppSpec {
             }
         };
         let (_, event) = E::NAME.split_once(':').unwrap_or(("", E::NAME));
-        let subscription = Subscription {
-            channel: SERVER_CHANNEL.to_owned(),
-            event: event.to_owned(),
-            module: None,
-            listener: Arc::new(listener),
-        };
-        self.steps.insert(0, Step::Listen(subscription));
+        let subscription = subscription(SERVER_CHANNEL, event, listener);
+        self.steps.insert(0, Step::Listen(subscription, None));
         self
     }
 
@@ -283,5 +313,14 @@ impl AppSpec {
             self.steps.push(Step::Attach(None));
         }
         (self.steps, self.limits)
+    }
+}
+
+fn subscription(channel: &str, event: &str, listener: impl Listener) -> Subscription {
+    Subscription {
+        channel: channel.to_owned(),
+        event: event.to_owned(),
+        module: None,
+        listener: Arc::new(listener),
     }
 }

@@ -119,13 +119,15 @@ pub extern "C" fn pw_answer_fail(
 ) -> Option<Box<PwError>> {
     guard(|| {
         let answer = given(answer, "answer")?;
-        let status = status_of(status, 400)?;
-        let message = text(message, "message")?;
-        let failure = match optional_text(code, "code")? {
-            Some(code) => Failure::with_code(FailureCode::new(code.to_owned()), status, message),
-            None => Failure::new(status, message),
-        };
-        answer.fault(Fault::Failed(failure))
+        answer.fault(Fault::Failed(failure_of(status, code, message)?))
+    })
+}
+
+pub(crate) fn failure_of(status: u16, code: PwText, message: PwText) -> Result<Failure, Box<PwError>> {
+    let (status, message) = (status_of(status, 400)?, text(message, "message")?);
+    Ok(match optional_text(code, "code")? {
+        Some(code) => Failure::with_code(FailureCode::new(code.to_owned()), status, message),
+        None => Failure::new(status, message),
     })
 }
 

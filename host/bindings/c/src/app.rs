@@ -265,11 +265,34 @@ pub extern "C" fn pw_app_modules(
     })
 }
 
-/// The number of routes; 0 for NULL.
+/// Figures of an application.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct PwFigures {
+    /// The number of registered routes.
+    pub routes: usize,
+    /// The number of requests without their whole reply so far.
+    pub requests_in_flight: usize,
+    /// The number of emitted events that nobody got, since the start: without a listener, or with a full queue.
+    pub events_refused: u64,
+}
+
+/// Writes the figures of an application to *figures.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_app_route_count(app: Option<&PwApp>) -> usize {
-    let count = |app: &PwApp| app.host.app().map(|app| app.settings().route_count).ok();
-    guard_or(0, || app.and_then(count).unwrap_or(0))
+pub extern "C" fn pw_app_figures(
+    app: Option<&PwApp>,
+    figures: Option<&mut MaybeUninit<PwFigures>>,
+) -> Option<Box<PwError>> {
+    guard(|| {
+        let (app, figures) = (given(app, "app")?, given(figures, "figures")?);
+        let now = app.host.figures()?;
+        figures.write(PwFigures {
+            routes: now.routes,
+            requests_in_flight: now.requests_in_flight,
+            events_refused: now.events_refused,
+        });
+        Ok(())
+    })
 }
 
 /// Sets the prefix of every route that is registered from now on, such as "/api".

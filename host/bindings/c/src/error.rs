@@ -3,7 +3,7 @@
 use std::ffi::{CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use pointwork_embed::{Error, ErrorKind};
+use pointwork_embed::{Error, ErrorKind, Failure};
 
 /// The kind of an error.
 #[repr(C)]
@@ -41,13 +41,27 @@ pub enum PwErrorKind {
 pub struct PwError {
     kind: PwErrorKind,
     message: CString,
+    /// The status and the code of a failure.
+    failure: Option<(u16, CString)>,
 }
 
 impl PwError {
     pub(crate) fn new(kind: PwErrorKind, message: impl Into<String>) -> Box<Self> {
         let message = message.into().replace('\0', "\u{fffd}");
         let message = CString::new(message).unwrap_or_default();
-        Box::new(Self { kind, message })
+        Box::new(Self {
+            kind,
+            message,
+            failure: None,
+        })
+    }
+
+    /// The failure of a listener, or of an operation on a request.
+    pub(crate) fn failed(kind: PwErrorKind, message: String, failure: &Failure) -> Box<Self> {
+        let code = CString::new(failure.code().as_str().replace('\0', "\u{fffd}")).unwrap_or_default();
+        let mut error = Self::new(kind, message);
+        error.failure = Some((failure.status().as_u16(), code));
+        error
     }
 
     pub(crate) fn argument(name: &str, expected: &str) -> Box<Self> {
@@ -106,6 +120,21 @@ pub extern "C" fn pw_error_kind_of(error: Option<&PwError>) -> PwErrorKind {
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_error_message(error: Option<&PwError>) -> *const c_char {
     error.map_or(c"the argument `error` is NULL".as_ptr(), |error| error.message.as_ptr())
+}
+
+/// The code of a failure of a listener or of an operation on a request, such as "unknown-event"; an empty text for other errors. It
+/// lives as long as the error.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_error_code(error: Option<&PwError>) -> *const c_char {
+    let failure = error.and_then(|error| error.failure.as_ref());
+    failure.map_or(c"".as_ptr(), |(_, code)| code.as_ptr())
+}
+
+/// The status of such a failure, 400 to 599; 0 for other errors.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_error_status(error: Option<&PwError>) -> u16 {
+    let failure = error.and_then(|error| error.failure.as_ref());
+    failure.map_or(0, |(status, _)| *status)
 }
 
 /// Frees an error. NULL is nothing.

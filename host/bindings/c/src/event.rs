@@ -104,7 +104,7 @@ pub extern "C" fn pw_event_caller(
 
 /// Calls an event, such as "db:product:one". With `done` it returns at once, and `done` gets the result; `payload` may be NULL then.
 /// Without it waits, and *payload is to be freed with pw_payload_free. The data is copied. A failure of the listener is
-/// PW_ERROR_KIND_FAILED with its message.
+/// PW_ERROR_KIND_FAILED with its message; see pw_error_code and pw_error_status.
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_caller_call(
     caller: Option<&PwCaller>,
@@ -153,7 +153,7 @@ fn failed(failure: Failure) -> Box<PwError> {
         failure.status().as_u16(),
         failure.code().as_str()
     );
-    PwError::new(PwErrorKind::Failed, message)
+    PwError::failed(PwErrorKind::Failed, message, &failure)
 }
 
 /// Emits an event, and does not wait. The data is copied. An event that nobody listens to is one line in the log.

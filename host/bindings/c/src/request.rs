@@ -2,8 +2,9 @@
 
 use std::mem::MaybeUninit;
 
-use pointwork_embed::{Context, Host, Pieces};
+use pointwork_embed::{Context, Failure, Host, Payload, Pieces};
 
+use crate::answer::failure_of;
 use crate::body::PwBody;
 use crate::bytes::{PwBytes, PwHeader, PwText, given, text};
 use crate::error::{PwError, PwErrorKind, guard, guard_or};
@@ -31,7 +32,7 @@ impl PwRequest {
 
     fn pieces(&self) -> Result<Pieces, Box<PwError>> {
         let pieces = self.host.request_body(&self.context);
-        pieces.map_err(|failure| PwError::new(PwErrorKind::Refused, failure.to_string()))
+        pieces.map_err(refused)
     }
 }
 
@@ -162,9 +163,47 @@ pub extern "C" fn pw_request_send(request: Option<&PwRequest>, reply: Option<Box
     guard(|| {
         let request = given(request, "request")?;
         let reply = (*given(reply, "reply")?).into_response(&request.host);
-        let sent = request.context.send(reply);
-        sent.map_err(|failure| PwError::new(PwErrorKind::Refused, failure.to_string()))
+        request.context.send(reply).map_err(refused)
     })
+}
+
+/// Fails a request that was handed over, or whose answer was deferred, as pw_answer_fail does.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_request_fail(
+    request: Option<&PwRequest>,
+    status: u16,
+    code: PwText,
+    message: PwText,
+) -> Option<Box<PwError>> {
+    guard(|| {
+        let failure = failure_of(status, code, message)?;
+        given(request, "request")?.context.send(failure).map_err(refused)
+    })
+}
+
+/// Hands a request over with an event, such as "response:send", whose listener replies in place of the program. The data is copied.
+/// The request stays the program's to free, and it does not reply any more.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_request_hand_over(
+    request: Option<&PwRequest>,
+    event: PwText,
+    content_type: PwText,
+    data: PwBytes,
+) -> Option<Box<PwError>> {
+    guard(|| {
+        let request = given(request, "request")?;
+        request.host.app()?;
+        let payload = Payload::new(
+            text(content_type, "content_type")?.to_owned(),
+            data.get("data")?.to_vec(),
+        );
+        let context = request.context.clone();
+        context.hand_over_raw(text(event, "event")?, payload).map_err(refused)
+    })
+}
+
+fn refused(failure: Failure) -> Box<PwError> {
+    PwError::failed(PwErrorKind::Refused, failure.to_string(), &failure)
 }
 
 /// Whether a reply would be in vain: the client went away, or the deadline passed.

@@ -63,6 +63,18 @@ impl WeakHost {
     }
 }
 
+/// Figures of an application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Figures {
+    /// The number of registered routes.
+    pub routes: usize,
+    /// The number of requests without their whole reply so far.
+    pub requests_in_flight: usize,
+    /// The number of emitted events that nobody got, since the start: without a listener, or with a full queue.
+    pub events_refused: u64,
+}
+
 /// The threads of a [`Host`].
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
@@ -179,6 +191,19 @@ impl Host {
     /// [`Forked`](ErrorKind::Forked).
     pub fn modules_json(&self) -> Result<String, Error> {
         Ok(json(&self.app()?.statuses()))
+    }
+
+    /// The figures of the application.
+    ///
+    /// # Errors
+    /// [`Forked`](ErrorKind::Forked).
+    pub fn figures(&self) -> Result<Figures, Error> {
+        let app = self.app()?;
+        Ok(Figures {
+            routes: app.settings().route_count,
+            requests_in_flight: app.requests_in_flight(),
+            events_refused: app.bus().refused(),
+        })
     }
 
     pub(crate) fn threads(&self) -> &Handle {

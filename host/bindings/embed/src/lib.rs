@@ -55,7 +55,7 @@ pub use body::{Piece, Pieces, Source};
 pub use channel::{ChannelFunction, EventCall, Fault};
 pub use error::{Error, ErrorKind};
 pub use function::{Answer, AnswerError, Function, OffFiber, OneAnswer, Runs};
-pub use host::{Component, Host, Threads, WeakHost};
+pub use host::{Component, Figures, Host, Threads, WeakHost};
 pub use log::{LogLine, write_log};
 pub use mount::{Mount, Place};
 pub use pointwork::{

@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
 use crate::body::{Pieces, bytes_of};
-use crate::error::{failed, fault};
+use crate::error::{failed, failure};
 use crate::host::{closed, operate};
 use crate::message::{headers, reply_of};
 use crate::thread::attached;
@@ -256,6 +256,27 @@ impl RouteCall {
         sent.map_err(|failure| failed(py, &failure))
     }
 
+    /// Fails such a request.
+    fn fail(
+        &self,
+        py: Python<'_>,
+        status: u16,
+        message: String,
+        code: Option<String>,
+        details: Option<&str>,
+    ) -> PyResult<()> {
+        let failure = failure(status, message, code, details)?;
+        let sent = py.detach(|| self.context.send(failure));
+        sent.map_err(|failure| failed(py, &failure))
+    }
+
+    /// Hands the request over with an event.
+    fn hand_over(&self, py: Python<'_>, event: &str, payload: GivenPayload<'_>) -> PyResult<()> {
+        let payload = payload.payload()?;
+        let given = py.detach(|| self.context.clone().hand_over_raw(event, payload));
+        given.map_err(|failure| failed(py, &failure))
+    }
+
     /// Calls an event in the chain of this request.
     fn call(
         &self,
@@ -302,7 +323,11 @@ impl EventAnswer {
         code: Option<String>,
         details: Option<&str>,
     ) -> PyResult<()> {
-        send(py, &self.0, Err(fault(status, message, code, details)?))
+        send(
+            py,
+            &self.0,
+            Err(Fault::Failed(failure(status, message, code, details)?)),
+        )
     }
 
     fn threw(&self, py: Python<'_>, text: String) -> PyResult<()> {
@@ -338,7 +363,11 @@ impl RouteAnswer {
         code: Option<String>,
         details: Option<&str>,
     ) -> PyResult<()> {
-        send(py, &self.answer, Err(fault(status, message, code, details)?))
+        send(
+            py,
+            &self.answer,
+            Err(Fault::Failed(failure(status, message, code, details)?)),
+        )
     }
 
     fn threw(&self, py: Python<'_>, text: String) -> PyResult<()> {

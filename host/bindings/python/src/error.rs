@@ -1,7 +1,7 @@
 //! Errors and failures as exceptions. Their classes are those of `pointwork._errors`.
 
 use pointwork_embed::http::StatusCode;
-use pointwork_embed::{Error, ErrorKind, Failure, FailureCode, Fault};
+use pointwork_embed::{Error, ErrorKind, Failure, FailureCode};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -55,7 +55,7 @@ fn made<'py>(py: Python<'py>, class: &str, arguments: impl pyo3::call::PyCallArg
 ///
 /// # Errors
 /// The status or the details cannot be those of a failure.
-pub(crate) fn fault(status: u16, message: String, code: Option<String>, details: Option<&str>) -> PyResult<Fault> {
+pub(crate) fn failure(status: u16, message: String, code: Option<String>, details: Option<&str>) -> PyResult<Failure> {
     let status = StatusCode::from_u16(status)
         .map_err(|_| PyValueError::new_err(format!("the status is `{status}`, expected 400 to 599")))?;
     let code = code.map_or(FailureCode::FAILED, FailureCode::new);
@@ -67,5 +67,5 @@ pub(crate) fn fault(status: u16, message: String, code: Option<String>, details:
             failure = failure.detail(name, value);
         }
     }
-    Ok(Fault::Failed(failure))
+    Ok(failure)
 }

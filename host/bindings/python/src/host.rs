@@ -165,6 +165,21 @@ impl Host {
         py.detach(|| host.modules_json()).map_err(raised)
     }
 
+    fn figures(&self, py: Python<'_>) -> PyResult<(usize, usize, u64)> {
+        let host = self.get()?;
+        let figures = py.detach(|| host.figures()).map_err(raised)?;
+        Ok((figures.routes, figures.requests_in_flight, figures.events_refused))
+    }
+
+    fn set_prefix(&self, py: Python<'_>, prefix: &str) -> PyResult<()> {
+        let host = self.get()?;
+        let set = || {
+            host.app()?.set_global_prefix(prefix)?;
+            Ok(())
+        };
+        py.detach(set).map_err(raised)
+    }
+
     fn listen(&self, py: Python<'_>, channel: &str, event: &str, function: Py<PyAny>) -> PyResult<()> {
         let (host, function) = (self.get()?, calls::listener(&self.weak()?, function));
         py.detach(|| host.listen(channel, event, function)).map_err(raised)

@@ -3,23 +3,20 @@
 //! They run in virtual environments below the target folder, with the extension module that cargo built for this test, so
 //! that the engine is compiled once. `POINTWORK_PYTHONS` names the interpreters instead, separated by spaces;
 //! `POINTWORK_PYTEST` has arguments for pytest, such as `-k exit` or `--long`.
-#![allow(
-    clippy::print_stdout,
-    reason = "it tells which Python it tests, and what pytest says"
-)]
-
-mod environment;
+#![allow(clippy::print_stdout, reason = "it shows the output of pytest")]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
+use pointwork_suite::fixtures::python::{binding, environment, package, pythons, run};
 use pointwork_suite::guest::{Controller, End, Guest, Program, ReplyBody, Step};
 
-use crate::environment::{environment, package, pythons, run, work};
-
-fn here() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+/// The folder of cargo's target folder that is these tests' own.
+fn work() -> PathBuf {
+    let work = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("python");
+    fs::create_dir_all(&work).expect("a folder below the target folder");
+    work
 }
 
 /// The components that the tests load, each as a file.
@@ -60,10 +57,10 @@ fn guests() -> PathBuf {
 }
 
 fn python_test(site: &Path, guests: &Path, version: &str, python: &str) {
-    let python = environment(&here(), version, python);
+    let python = environment(&work(), version, python);
     println!("Python {version}: {}", python.display());
     let mut tests = Command::new(&python);
-    tests.args(["-m", "pytest", "--strict-markers"]).current_dir(here());
+    tests.args(["-m", "pytest", "--strict-markers"]).current_dir(binding());
     if let Ok(more) = env::var("POINTWORK_PYTEST") {
         tests.args(more.split_whitespace());
     }
@@ -74,8 +71,7 @@ fn python_test(site: &Path, guests: &Path, version: &str, python: &str) {
 
 #[test]
 fn the_package_passes_its_tests_with_every_python_that_is_found() {
-    let (site, guests) = (work().join("site"), guests());
-    package(&here(), &site);
+    let (site, guests) = (package(&work()), guests());
     for (version, python) in pythons() {
         python_test(&site, &guests, &version, &python);
     }
@@ -85,11 +81,13 @@ fn the_package_passes_its_tests_with_every_python_that_is_found() {
 fn the_package_and_its_stubs_are_typed() {
     let pythons = pythons();
     let (version, python) = &pythons[0];
-    let python = environment(&here(), version, python);
+    let python = environment(&work(), version, python);
     let cache = work().join("mypy");
     let mut check = Command::new(python);
     check
         .args(["-m", "mypy", "--strict", "--no-error-summary", "--cache-dir"])
         .arg(cache);
-    run(check.args(["python/pointwork", "tests/typed.py"]).current_dir(here()));
+    run(check
+        .args(["python/pointwork", "tests/typed.py"])
+        .current_dir(binding()));
 }

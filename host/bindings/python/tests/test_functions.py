@@ -91,7 +91,7 @@ def test_routes_are_functions(app: App) -> None:
     assert (reply.status, reply.json(), reply.header("location")) == (201, [1], "/7")
     assert app.request("PUT", "/made", body="[1").status == 400
     assert [(route.method, route.path, route.origin) for route in app.routes()][:1] == [("GET", "/hello/:name", "manual")]
-    assert app.settings().route_count == 5
+    assert app.figures().routes == 5
 
 
 def test_bodies_are_streamed_both_ways_piece_by_piece(app: App) -> None:

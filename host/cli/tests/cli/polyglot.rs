@@ -1,9 +1,6 @@
 //! The example `examples/polyglot`: the shop in programs of other languages gives the replies of the command, and swaps its
 //! controllers while it serves.
 
-#[path = "../../../bindings/python/tests/environment/mod.rs"]
-mod environment;
-
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -15,6 +12,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use std::{env, thread};
 
+use pointwork_suite::fixtures::python::{environment, package, pythons};
 use pointwork_suite::guest::{Controller, Guest, Program};
 use serde_json::json;
 use snapbox::cmd::cargo_bin;
@@ -51,13 +49,13 @@ enum Language {
     Python,
 }
 
-/// A Python with the package, and the folder of the package.
+/// A Python with what the program needs, and the folder of the package.
 static PYTHON: LazyLock<(PathBuf, PathBuf)> = LazyLock::new(|| {
-    let binding = Path::new(env!("CARGO_MANIFEST_DIR")).join("../bindings/python");
-    let site = environment::work().join("polyglot");
-    environment::package(&binding, &site);
-    let (version, python) = &environment::pythons()[0];
-    (environment::environment(&binding, version, python), site)
+    let work = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let (version, python) = &pythons()[0];
+    // The environment is that of the binding's own tests.
+    let python = environment(&work.join("python"), version, python);
+    (python, package(&work.join("polyglot")))
 });
 
 impl Language {

@@ -1,10 +1,10 @@
 //! A route as the application lists it.
 
 use derive_more::Display;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Where a route comes from (spec M3, M4).
-#[derive(Clone, Copy, Debug, Display, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, Display, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[display(rename_all = "lowercase")]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {
@@ -17,7 +17,7 @@ pub enum Origin {
 }
 
 /// One route, as [`App::routes`](https://docs.rs/pointwork) lists it (spec M3).
-#[derive(Clone, Debug, Display, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Display, PartialEq, Eq, Serialize, Deserialize)]
 #[display("{method} {path}")]
 pub struct RouteRecord {
     /// The method, or `ALL`.
@@ -33,6 +33,6 @@ pub struct RouteRecord {
     /// The handler's name in its source.
     pub handler: Option<String>,
     /// The attached adapters that cannot serve its method (spec A3); empty for nearly every route.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unavailable_on: Vec<String>,
 }

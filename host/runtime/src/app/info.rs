@@ -1,11 +1,11 @@
 //! The declarations of a module, as the application lists them.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::guest::bindings::{manifest, types};
 
 /// A controller of a module.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct ControllerInfo {
@@ -31,7 +31,7 @@ impl ControllerInfo {
 }
 
 /// A handler of a controller.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct HandlerInfo {
@@ -60,7 +60,7 @@ impl HandlerInfo {
 }
 
 /// A channel of a module.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct ChannelInfo {
@@ -87,7 +87,7 @@ impl ChannelInfo {
 }
 
 /// A listener of a channel.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct ListenerInfo {

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use pointwork_core::routing::{DeclaredRoute, MethodFilter};
 use pointwork_core::{BodyMode, Bus, Origin, Route, RouteRecord, Subscription};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::app::info::{ChannelInfo, ControllerInfo, pairs};
 use crate::component::engine::Engines;
@@ -21,7 +21,7 @@ use crate::store::KeptRoute;
 use crate::{Capability, Error, ErrorKind, ModuleOptions, OrError};
 
 /// A loaded module, as the application lists it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct ModuleInfo {

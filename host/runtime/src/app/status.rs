@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::App;
 use crate::app::module::Module;
@@ -11,7 +11,7 @@ use crate::{ModuleInfo, ModuleState, StateDirectory, Usage};
 
 /// The status of a module. As JSON it is one object, with the fields of [`ModuleInfo`] among its own, in kebab case; the
 /// capabilities are `asks`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct ModuleStatus {
@@ -31,7 +31,7 @@ pub struct ModuleStatus {
 }
 
 /// An earlier version of a module, with calls in flight.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct Draining {
@@ -45,7 +45,7 @@ pub struct Draining {
 
 /// A recorded version of a module that could not be restored: its component is damaged, missing or refused. The entry is
 /// gone once a version of the module is swapped in, loaded or rolled back to, or the module is removed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct Unrestored {

@@ -1,9 +1,9 @@
 //! The state and the usage of a module, as they are reported.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Whether a module serves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ModuleState {
@@ -16,7 +16,7 @@ pub enum ModuleState {
 }
 
 /// The calls and instances of one version of a module.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct Usage {

@@ -103,7 +103,7 @@ pub(super) fn set_no_limit(steps: Vec<Step>) -> Vec<Step> {
 
 pub(super) fn report_no_crash(steps: Vec<Step>) -> Vec<Step> {
     each(steps, |step| match step {
-        Step::Listen(heard) if heard.channel == SERVER_CHANNEL && heard.event == "crashed" => Vec::new(),
+        Step::Listen(heard, _) if heard.channel == SERVER_CHANNEL && heard.event == "crashed" => Vec::new(),
         step => vec![step],
     })
 }
@@ -111,7 +111,7 @@ pub(super) fn report_no_crash(steps: Vec<Step>) -> Vec<Step> {
 /// Shifts the listeners of each channel by one event.
 pub(super) fn mix_the_listeners_up(mut steps: Vec<Step>) -> Vec<Step> {
     let of_channels = steps.iter_mut().filter_map(|step| match step {
-        Step::Listen(heard) if heard.channel != SERVER_CHANNEL => Some(heard),
+        Step::Listen(heard, _) if heard.channel != SERVER_CHANNEL => Some(heard),
         _ => None,
     });
     let mut last: Option<&mut pointwork_core::Subscription> = None;
@@ -127,10 +127,10 @@ pub(super) fn mix_the_listeners_up(mut steps: Vec<Step>) -> Vec<Step> {
 /// Wraps each native listener, except those of the server's events.
 fn each_listener<B: Listener>(steps: Vec<Step>, between: fn(Arc<dyn Listener>, String) -> B) -> Vec<Step> {
     each(steps, |step| match step {
-        Step::Listen(mut heard) if heard.channel != SERVER_CHANNEL => {
+        Step::Listen(mut heard, _) if heard.channel != SERVER_CHANNEL => {
             let event = format!("{}:{}", heard.channel, heard.event);
             heard.listener = Arc::new(between(heard.listener, event));
-            vec![Step::Listen(heard)]
+            vec![Step::Listen(heard, None)]
         }
         step => vec![step],
     })

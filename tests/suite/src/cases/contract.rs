@@ -1,7 +1,7 @@
 //! The versions of the contract, and the capabilities of a module (spec C5, E3, D4).
 
 use anyhow::{Context as _, Result};
-use pointwork::{Access, Directory, Grants, ModuleOptions};
+use serde_json::json;
 
 use super::fixed;
 use crate::case::{Stage, cases};
@@ -9,7 +9,7 @@ use crate::client::Request;
 use crate::fixtures::Fixture;
 use crate::guest::{Channel, Controller, Guest, Program};
 use crate::home::Home;
-use crate::subject::{AppSpec, Step};
+use crate::subject::{AppSpec, Settings, Step};
 
 cases![
     host;
@@ -91,27 +91,26 @@ async fn a_module_without_channels_imports_nothing_but_the_contract(stage: Stage
 }
 
 async fn a_module_without_channels_is_granted_nothing(stage: Stage) -> Result<()> {
-    let granted = Grants::new()
-        .clocks()
-        .directories([Directory::new("/tmp", "/data", Access::ReadOnly)]);
+    let directory = json!({ "host": "/tmp", "guest": "/data" });
+    let granted = json!({ "clocks": true, "directories": [directory] });
     for component in [
         greeting().build(),
         greeting().importing("wasi:random/random@0.2.6").build(),
     ] {
-        let options = ModuleOptions::new().grants(granted.clone().random());
-        let load = Step::LoadWith("suspect".to_owned(), component.into(), options);
-        explains(&stage.refusal(AppSpec::new().step(load)).await?, &["suspect"]);
+        let mut granted = granted.clone();
+        granted["random"] = json!(true);
+        let app = AppSpec::new().load_with("suspect", component, Settings::granting(granted));
+        explains(&stage.refusal(app).await?, &["suspect"]);
     }
-    let options = ModuleOptions::new().grants(granted);
-    let load = Step::LoadWith("suspect".to_owned(), greeting().build().into(), options);
-    let refusal = stage.refusal(AppSpec::new().step(load)).await?;
+    let app = AppSpec::new().load_with("suspect", greeting().build(), Settings::granting(granted));
+    let refusal = stage.refusal(app).await?;
     explains(&refusal, &["`clocks`", "`directories /data (read-only)`"]);
     Ok(())
 }
 
 async fn a_swap_to_a_module_without_channels_is_refused_its_grants(stage: Stage) -> Result<()> {
     let random = "wasi:random/random@0.2.6";
-    let options = || ModuleOptions::new().grants(Grants::new().random());
+    let options = || Settings::granting(json!({ "random": true }));
     let with_channel = greeting()
         .channel(Channel::new("db").on("one", Program::new()))
         .importing(random);
@@ -128,7 +127,7 @@ async fn a_swap_to_a_module_without_channels_is_refused_its_grants(stage: Stage)
     let swap = Step::Swap("m".to_owned(), fixed("it", "b"));
     let refusal = live.control().apply(swap).await.err().context("the swap is refused")?;
     explains(refusal.text(), &["`m`", "`random`"]);
-    let swap = Step::SwapWith("m".to_owned(), fixed("it", "b"), ModuleOptions::new());
+    let swap = Step::SwapWith("m".to_owned(), fixed("it", "b"), Settings::default());
     live.control().apply(swap).await?;
     assert_eq!(live.get("/it").await?.text(), "b");
     live.shutdown().await;

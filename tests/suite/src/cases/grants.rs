@@ -4,7 +4,6 @@
 use std::net::SocketAddr;
 
 use anyhow::Result;
-use pointwork::{Access, Directory, Grants, ModuleOptions};
 use pointwork_core::Context;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -12,7 +11,7 @@ use tokio::net::TcpListener;
 
 use crate::case::{Live, Stage, cases};
 use crate::fixtures::Fixture;
-use crate::subject::{AppSpec, Step};
+use crate::subject::{AppSpec, Settings};
 
 cases![
     host;
@@ -26,15 +25,23 @@ cases![
 ];
 
 /// Every interface that the guest imports, granted with nothing behind it.
-fn interfaces() -> Grants {
-    Grants::new()
-        .clocks()
-        .random()
-        .output()
-        .environment([])
-        .directories([])
-        .sockets([])
-        .http([])
+fn interfaces() -> Value {
+    json!({
+        "clocks": true,
+        "random": true,
+        "output": true,
+        "environment": {},
+        "directories": [],
+        "sockets": [],
+        "http": [],
+    })
+}
+
+/// The same with another value for one of them.
+fn interfaces_with(key: &str, value: Value) -> Value {
+    let mut grant = interfaces();
+    grant[key] = value;
+    grant
 }
 
 /// Calls the event that the path names with the body, and replies with the result.
@@ -48,13 +55,10 @@ async fn relay(ctx: Context) -> Result<String, pointwork_core::Failure> {
     Ok(told.to_string())
 }
 
-async fn start(stage: &Stage, grants: Grants) -> Result<Live> {
+async fn start(stage: &Stage, grant: Value) -> Result<Live> {
     let component = stage.fixture(Fixture::RustWasi).await?;
-    let options = ModuleOptions::new().grants(grants);
-    let load = Step::LoadWith("outside".to_owned(), component, options);
-    Ok(stage
-        .start(AppSpec::new().step(load).register("POST", "/:event", relay))
-        .await?)
+    let app = AppSpec::new().load_with("outside", component, Settings::granting(grant));
+    Ok(stage.start(app.register("POST", "/:event", relay)).await?)
 }
 
 /// The result of an event.
@@ -82,16 +86,9 @@ async fn what_is_not_granted_refuses_the_module_by_name(stage: Stage) -> Result<
         refusal.contains("`outside`") && refusal.contains("not granted"),
         "{refusal}"
     );
-    let without_http = Grants::new()
-        .clocks()
-        .random()
-        .output()
-        .environment([])
-        .directories([])
-        .sockets([]);
-    let options = ModuleOptions::new().grants(without_http);
-    let load = Step::LoadWith("outside".to_owned(), component, options);
-    let refusal = stage.refusal(AppSpec::new().step(load)).await?;
+    let without_http = Settings::granting(interfaces_with("http", Value::Null));
+    let app = AppSpec::new().load_with("outside", component, without_http);
+    let refusal = stage.refusal(app).await?;
     assert!(refusal.contains("wasi:http/"), "{refusal}");
     assert!(
         !refusal.contains("wasi:filesystem") && !refusal.contains("wasi:io"),
@@ -123,11 +120,11 @@ async fn a_directory_is_what_was_granted_and_no_more(stage: Stage) -> Result<()>
     std::fs::write(books.join("book"), "once upon a time")?;
     std::fs::write(folder.path().join("secret"), "nobody may read this")?;
     std::os::unix::fs::symlink(folder.path().join("secret"), data.join("link"))?;
-    let directories = [
-        Directory::new(&data, "/data", Access::ReadWrite),
-        Directory::new(&books, "/books", Access::ReadOnly),
-    ];
-    let live = start(&stage, interfaces().directories(directories)).await?;
+    let directories = json!([
+        { "host": data, "guest": "/data", "access": "read-write" },
+        { "host": books, "guest": "/books", "access": "read-only" },
+    ]);
+    let live = start(&stage, interfaces_with("directories", directories)).await?;
     let write = |path: &str| json!({ "path": path, "text": "written by a guest" });
     assert_eq!(tell(&live, "write", write("/data/note")).await?, json!({ "ok": null }));
     assert_eq!(std::fs::read_to_string(data.join("note"))?, "written by a guest");
@@ -150,11 +147,7 @@ async fn a_directory_is_what_was_granted_and_no_more(stage: Stage) -> Result<()>
 }
 
 async fn variables_are_those_that_were_granted(stage: Stage) -> Result<()> {
-    let live = start(
-        &stage,
-        interfaces().environment([("COLOUR".to_owned(), "green".to_owned())]),
-    )
-    .await?;
+    let live = start(&stage, interfaces_with("environment", json!({ "COLOUR": "green" }))).await?;
     assert_eq!(
         tell(&live, "variable", json!("COLOUR")).await?,
         json!({ "ok": "green" })
@@ -197,7 +190,7 @@ async fn answering(bytes: &'static str) -> Result<SocketAddr> {
 async fn a_connection_goes_to_a_granted_address_only(stage: Stage) -> Result<()> {
     let granted = answering("hello yourself").await?;
     let other = answering("never to be read").await?;
-    let live = start(&stage, interfaces().sockets([granted.to_string()])).await?;
+    let live = start(&stage, interfaces_with("sockets", json!([granted.to_string()]))).await?;
     let told = tell(&live, "connect", json!(granted.to_string())).await?;
     assert_eq!(told, json!({ "ok": "hello yourself" }));
     assert!(failed(&tell(&live, "connect", json!(other.to_string())).await?));
@@ -210,7 +203,7 @@ async fn a_connection_goes_to_a_granted_address_only(stage: Stage) -> Result<()>
 async fn a_request_goes_to_a_granted_host_only(stage: Stage) -> Result<()> {
     let reply = "HTTP/1.1 200 OK\r\ncontent-length: 5\r\nconnection: close\r\n\r\nhello";
     let (granted, other) = (answering(reply).await?, answering(reply).await?);
-    let live = start(&stage, interfaces().http([granted.to_string()])).await?;
+    let live = start(&stage, interfaces_with("http", json!([granted.to_string()]))).await?;
     let target = |address: SocketAddr| json!({ "authority": address.to_string(), "path": "/" });
     assert_eq!(
         tell(&live, "fetch", target(granted)).await?,

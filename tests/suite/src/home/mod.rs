@@ -1,10 +1,10 @@
 //! The home of a channel. Its callers cannot tell homes apart (spec C3), so a case runs its channels in every home.
 
-mod native;
+pub(crate) mod native;
 
 use std::fmt;
 
-use crate::guest::{Channel, Guest};
+use crate::guest::{Channel, Guest, Program};
 use crate::subject::AppSpec;
 
 /// A home of a channel.
@@ -40,6 +40,15 @@ impl Home {
     }
 }
 
+/// The program of a native listener as words, for a host in another language: each step is its name, the number of its
+/// arguments and these, and the last one is the end.
+///
+/// # Panics
+/// At a step that only handlers or only guests have, as the listener itself does.
+pub fn words(program: &Program) -> Vec<Vec<u8>> {
+    native::words(program)
+}
+
 impl fmt::Display for Home {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -57,7 +66,7 @@ impl AppSpec {
         match home.module(&channel.name) {
             Some(module) => self.load(&module, home.form(Guest::new().channel(channel)).build()),
             None => channel.listeners.into_iter().fold(self, |app, listener| {
-                app.listen(&channel.name, &listener.event, native::listener(listener.program))
+                app.runs(&channel.name, &listener.event, listener.program)
             }),
         }
     }

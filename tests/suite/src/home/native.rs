@@ -12,7 +12,7 @@ use crate::guest::{End, Program, Step};
 ///
 /// # Panics
 /// When it runs, at a step that only handlers or only guests have: the test is wrong.
-pub(super) fn listener(program: Program) -> impl Listener {
+pub(crate) fn listener(program: Program) -> impl Listener {
     let program = Arc::new(program);
     move |delivery: Delivery, payload: Payload| {
         let program = program.clone();
@@ -179,4 +179,58 @@ fn failed(result: Result<(), Failure>, otherwise: &str) -> Vec<u8> {
         Ok(()) => otherwise.into(),
         Err(failure) => format!("failed {}", failure.code()).into(),
     }
+}
+
+/// See [`words`](super::words).
+pub(super) fn words(program: &Program) -> Vec<Vec<u8>> {
+    let mut words = Vec::new();
+    let mut add = |name: &str, arguments: &[&[u8]]| {
+        words.push(name.as_bytes().to_vec());
+        words.push(arguments.len().to_string().into_bytes());
+        words.extend(arguments.iter().map(|argument| argument.to_vec()));
+    };
+    for step in &program.steps {
+        match step {
+            Step::Say(text) => add("say", &[text.as_bytes()]),
+            Step::EventName => add("event-name", &[]),
+            Step::PayloadType => add("payload-type", &[]),
+            Step::RequestId => add("request-id", &[]),
+            Step::Param(name) => add("param", &[name.as_bytes()]),
+            Step::Call(event) => add("call", &[event.as_bytes(), JSON.as_bytes()]),
+            Step::CallAs(event, content_type) => add("call", &[event.as_bytes(), content_type.as_bytes()]),
+            Step::Emit(event) => add("emit", &[event.as_bytes()]),
+            Step::TakeContext => add("take", &[]),
+            Step::HandOver(event) => add("hand-over", &[event.as_bytes()]),
+            Step::Send(status) => add("send", &[status.to_string().as_bytes()]),
+            Step::SendWith(status, headers) => {
+                let status = status.to_string();
+                let headers = headers.iter().flat_map(|(name, value)| [name.as_bytes(), value]);
+                add(
+                    "send",
+                    &[status.as_bytes()].into_iter().chain(headers).collect::<Vec<_>>(),
+                );
+            }
+            Step::ThrowNow(status) => add("throw", &[status.to_string().as_bytes()]),
+            Step::Stream(status, pieces) => {
+                let status = status.to_string();
+                let pieces = pieces.iter().map(String::as_bytes);
+                add(
+                    "stream",
+                    &[status.as_bytes()].into_iter().chain(pieces).collect::<Vec<_>>(),
+                );
+            }
+            Step::Finish => add("finish", &[]),
+            other => panic!("a native listener has no step {other:?}"),
+        }
+    }
+    match program.end {
+        End::Reply(_) => add("value", &[JSON.as_bytes()]),
+        End::Result(content_type) => add("result", &[content_type.as_bytes()]),
+        End::Fail(code, status) => add("fail", &[code.as_bytes(), status.to_string().as_bytes()]),
+        End::Deferred => add("done", &[]),
+        End::Keep => add("keep", &[]),
+        End::Trap => add("trap", &[]),
+        other => panic!("a native listener cannot end with {other:?}"),
+    }
+    words
 }

@@ -76,7 +76,7 @@ static void null_arguments(void) {
     FAILS(pw_app_listen(app, "db", "ask", PW_RUNS_INLINE, NULL, NULL, NULL), PW_ERROR_KIND_ARGUMENT, "`callback` is NULL");
     FAILS(pw_answer_json(NULL, "1"), PW_ERROR_KIND_ARGUMENT, "`answer` is NULL");
     FAILS(pw_app_serve(app, NULL, NULL), PW_ERROR_KIND_ARGUMENT, "is NULL");
-    CHECK(pw_request_method(NULL).size == 0 && pw_reply_status(NULL) == 0 && pw_app_route_count(NULL) == 0);
+    CHECK(pw_request_method(NULL).size == 0 && pw_reply_status(NULL) == 0);
     CHECK(pw_body_next(NULL, NULL, NULL, NULL) == PW_PIECE_BROKEN && pw_error_kind_of(NULL) == PW_ERROR_KIND_ARGUMENT);
     pw_app_free(NULL), pw_reply_free(NULL), pw_error_free(NULL), pw_text_free(NULL), pw_answer_free(NULL);
     pw_body_free(NULL), pw_request_free(NULL), pw_message_free(NULL), pw_server_free(NULL), pw_mount_free(NULL);

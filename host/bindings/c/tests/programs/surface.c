@@ -212,7 +212,9 @@ static void modules_and_events(pw_app *app) {
 static void routes_and_bodies(pw_app *app) {
     OK(pw_app_route(app, "POST", "/hello/:name", PW_BODY_WHOLE, PW_RUNS_INLINE, on_hello, NULL, NULL));
     OK(pw_app_route(app, NULL, "/deferred", PW_BODY_NONE, PW_RUNS_INLINE, on_deferred, NULL, NULL));
-    CHECK(pw_app_route_count(app) == 8);
+    pw_figures figures;
+    OK(pw_app_figures(app, &figures));
+    CHECK(figures.routes == 8 && figures.events_refused == 0);
     pw_message *hello = message("POST", "/hello/Ada?a=b");
     OK(pw_message_set_peer(hello, "192.0.2.7:4711", false));
     OK(pw_message_set_version(hello, 11));

@@ -21,7 +21,7 @@ from ._errors import (
 )
 from ._messages import Event, Payload, Reply, Request, Response, Stream
 from ._pointwork import __version__
-from ._records import Change, Diff, ModuleInfo, Route, Settings
+from ._records import Change, Diff, Figures, ModuleInfo, Route
 from ._wsgi import Wsgi
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "Error",
     "Event",
     "Failure",
+    "Figures",
     "ForkedError",
     "HostError",
     "ModuleInfo",
@@ -48,7 +49,6 @@ __all__ = [
     "Response",
     "Route",
     "Server",
-    "Settings",
     "SettingsError",
     "Stream",
     "Wsgi",

@@ -33,7 +33,7 @@ from ._messages import (
     native_reply,
     python_payload,
 )
-from ._records import Change, ModuleInfo, Route, Settings, change_of, module_of, routes_of
+from ._records import Change, Figures, ModuleInfo, Route, change_of, module_of, routes_of
 from ._run import Loop, Pool, awaited, threadsafe
 from ._wsgi import Wsgi, WsgiApplication
 
@@ -119,9 +119,13 @@ class App:
         """The routes, in the order of registration."""
         return routes_of(self._native.routes())
 
-    def settings(self) -> Settings:
+    def figures(self) -> Figures:
         """Figures of the application."""
-        return Settings(route_count=len(self.routes()))
+        return Figures(*self._native.figures())
+
+    def set_prefix(self, prefix: str) -> None:
+        """Sets the prefix of every route that modules declare from now on. Raises `RefusedError` if it is no path."""
+        self._native.set_prefix(prefix)
 
     # Functions of Python
 
@@ -171,14 +175,14 @@ class App:
         """A route for DELETE; see `route`."""
         return self.route("DELETE", path, inline=inline, stream=stream)
 
-    def call(self, event: str, payload: Any = None) -> Any:
+    def call(self, event: str, payload: Any = None, *, raw: bool = False) -> Any:
         """Calls an event, outside of any request; see `Request.call`."""
-        return python_payload(self._native.call(event, native_payload(payload), None))
+        return python_payload(self._native.call(event, native_payload(payload), None), raw)
 
-    async def call_async(self, event: str, payload: Any = None) -> Any:
+    async def call_async(self, event: str, payload: Any = None, *, raw: bool = False) -> Any:
         """As `call`."""
         given = native_payload(payload)
-        return python_payload(await awaited(lambda done: self._native.call(event, given, done)))
+        return python_payload(await awaited(lambda done: self._native.call(event, given, done)), raw)
 
     def emit(self, event: str, payload: Any = None) -> None:
         """Emits an event: nobody waits for its listeners."""

@@ -181,10 +181,10 @@ def native_payload(value: Any) -> tuple[str, bytes]:
     return JSON, json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def python_payload(payload: tuple[str, bytes]) -> Any:
-    """The value of a payload: that of JSON, else `Payload`."""
+def python_payload(payload: tuple[str, bytes], raw: bool) -> Any:
+    """The value of a payload: that of JSON unless it is to be raw, else `Payload`."""
     content_type, data = payload
-    if content_type.partition(";")[0].strip().lower() == JSON:
+    if not raw and content_type.partition(";")[0].strip().lower() == JSON:
         return json.loads(data)
     return Payload(content_type, data)
 
@@ -194,17 +194,17 @@ class _Calls:
 
     _call: EventCall | RouteCall
 
-    def call(self, event: str, payload: Any = None) -> Any:
-        """Calls an event, such as `db:product:one`, and waits for the value of its listener. JSON is converted; anything else is a
-        `Payload`.
+    def call(self, event: str, payload: Any = None, *, raw: bool = False) -> Any:
+        """Calls an event, such as `db:product:one`, and waits for the value of its listener. JSON is converted unless `raw` is set;
+        anything else is a `Payload`.
 
         Raises `Failure` as the listener failed. In `async def` use `call_async`: this form holds the event loop up."""
-        return python_payload(self._call.call(event, native_payload(payload), None))
+        return python_payload(self._call.call(event, native_payload(payload), None), raw)
 
-    async def call_async(self, event: str, payload: Any = None) -> Any:
+    async def call_async(self, event: str, payload: Any = None, *, raw: bool = False) -> Any:
         """The same, for `async def`."""
         native = native_payload(payload)
-        return python_payload(await awaited(lambda done: self._call.call(event, native, done)))
+        return python_payload(await awaited(lambda done: self._call.call(event, native, done)), raw)
 
     def emit(self, event: str, payload: Any = None) -> None:
         """Emits an event: nobody waits for its listeners."""
@@ -315,8 +315,17 @@ class Request(_Calls):
 
     def reply(self, value: Any) -> None:
         """Replies to a request that was handed over with an event (`Event.take_request`), as the value of a function of a route
-        does. Raises `Failure` if the request has its reply."""
+        does; a `Failure` is told to the client. Raises `Failure` if the request has its reply."""
+        if isinstance(value, Failure):
+            self._call.fail(value.status, value.message, value.code, details_of(value))
+            return
         self._call.reply(*native_reply(value, self._app._pool, self._app._loop))
+
+
+    def hand_over(self, event: str, payload: Any = None) -> None:
+        """Hands the request over with an event, such as `response:send`, whose listener replies in place of this program. Raises
+        `Failure` if nobody listens to it, or its queue is full."""
+        self._call.hand_over(event, native_payload(payload))
 
 
 class Event(_Calls):
@@ -464,14 +473,18 @@ class Reply:
 Answer: TypeAlias = EventAnswer | RouteAnswer
 
 
+def details_of(failure: Failure) -> str | None:
+    """The details of a failure, as JSON."""
+    return json.dumps(failure.details) if failure.details else None
+
+
 def fail(answer: Answer, error: BaseException) -> None:
     """Answers with an exception: a failure on purpose, or a crash with its traceback."""
     if not isinstance(error, Failure):
         answer.threw(story(error))
         return
     try:
-        details = json.dumps(error.details) if error.details else None
-        answer.failed(error.status, error.message, error.code, details)
+        answer.failed(error.status, error.message, error.code, details_of(error))
     except Exception as wrong:
         # No name keeps it: its frames have the request, which the application waits for at its end.
         answer.threw(story(wrong))

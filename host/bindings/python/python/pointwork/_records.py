@@ -123,11 +123,15 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Settings:
+class Figures:
     """Figures of an application."""
 
-    route_count: int
+    routes: int
     """The number of registered routes."""
+    requests_in_flight: int
+    """The number of requests without their whole reply so far."""
+    events_refused: int
+    """The number of emitted events that nobody got, since the start: without a listener, or with a full queue."""
 
 
 def module_of(text: str) -> ModuleInfo:

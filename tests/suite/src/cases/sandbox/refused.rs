@@ -65,7 +65,7 @@ async fn is_refused(
     options: ModuleOptions,
     word: &str,
 ) -> Result<()> {
-    let step = Step::SwapWith(SHOP.to_owned(), component, options);
+    let step = Step::SwapWith(SHOP.to_owned(), component, options.into());
     let refusal = live
         .control()
         .apply(step)
@@ -187,7 +187,7 @@ async fn a_module_that_is_not_well_is_refused_and_the_old_one_serves(stage: Stag
     let well = Step::SwapWith(
         SHOP.to_owned(),
         version(Home::Module, "b"),
-        ModuleOptions::new().health("/kept"),
+        ModuleOptions::new().health("/kept").into(),
     );
     live.control().apply(well).await?;
     serves(&live, "b", "a").await?;

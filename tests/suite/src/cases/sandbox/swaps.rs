@@ -126,7 +126,7 @@ async fn a_swap_to_the_same_bytes_with_another_limit_is_a_swap(stage: Stage) -> 
         let live = stage.start(app).await?;
         let digest = status(&live)?.info.digest;
         for (in_flight, previous) in [(2, None), (3, Some(&digest))] {
-            let step = Step::SwapWith(SHOP.to_owned(), version(form, "a"), options(in_flight));
+            let step = Step::SwapWith(SHOP.to_owned(), version(form, "a"), options(in_flight).into());
             live.control().apply(step).await?;
             assert_eq!(status(&live)?.previous.as_ref(), previous, "{form}, {in_flight}");
         }

@@ -24,7 +24,7 @@ fn on_trial(calls: u64, crashes: u64) -> ModuleOptions {
 }
 
 async fn swap_on_trial(live: &Live, component: Arc<[u8]>, calls: u64, crashes: u64) -> Result<()> {
-    let step = Step::SwapWith(SHOP.to_owned(), component, on_trial(calls, crashes));
+    let step = Step::SwapWith(SHOP.to_owned(), component, on_trial(calls, crashes).into());
     Ok(live.control().apply(step).await?)
 }
 

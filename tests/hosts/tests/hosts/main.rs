@@ -1,0 +1,147 @@
+//! The cases of the suite in hosts of other languages: those that only a host can fail with the built-in server, and those of
+//! adapters mounted in a server of that language.
+//!
+//! ```text
+//! cargo test --workspace --test hosts -- python::a_swap
+//! ```
+//!
+//! `POINTWORK_HOSTS` narrows it to some languages, as in `POINTWORK_HOSTS=c`.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::sync::{Arc, LazyLock, Mutex};
+use std::{env, fs};
+
+use libtest_mimic::{Failed, Trial};
+use pointwork_hosts_tests::{Host, InHost};
+use pointwork_suite::case::Case;
+use pointwork_suite::cases;
+use pointwork_suite::fixtures::{Fixtures, python};
+use pointwork_wire_tests::differences::Differences;
+
+fn work(folder: &str) -> PathBuf {
+    let work = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
+    fs::create_dir_all(&work).expect("a folder below the target folder");
+    work
+}
+
+fn programs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("programs")
+}
+
+/// The program of C, compiled against the library that cargo built beside these tests.
+static C: LazyLock<PathBuf> = LazyLock::new(|| {
+    let folder = work("hosts");
+    let library = env::current_exe().expect("a path").with_file_name("libpointwork_c.so");
+    for name in ["libpointwork.so", "libpointwork.so.1"] {
+        let link = folder.join(name);
+        let _ = fs::remove_file(&link);
+        std::os::unix::fs::symlink(&library, link).expect("linked");
+    }
+    let program = folder.join("host");
+    let output = Command::new("gcc")
+        .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pthread", "-g", "-o"])
+        .args([&program, &programs().join("host.c")])
+        .arg("-I")
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../host/bindings/c/include"))
+        .arg("-L")
+        .arg(&folder)
+        .args(["-lpointwork", "-lmicrohttpd"])
+        .arg(format!("-Wl,-rpath,{}", folder.display()))
+        .output()
+        .expect("gcc starts: install the package `gcc`");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "{text}\nIf microhttpd.h is missing, install the package `libmicrohttpd-dev`."
+    );
+    program
+});
+
+/// A Python, and the folder of the package.
+static PYTHON: LazyLock<(PathBuf, PathBuf)> = LazyLock::new(|| {
+    let work = work("python");
+    let (version, python) = python::pythons().remove(0);
+    (python::environment(&work, &version, &python), python::package(&work))
+});
+
+fn c() -> Command {
+    Command::new(&*C)
+}
+
+fn python() -> Command {
+    let (python, site) = &*PYTHON;
+    let mut command = Command::new(python);
+    command
+        .arg(programs().join("host.py"))
+        .env("PYTHONPATH", site)
+        .env("PYTHONDONTWRITEBYTECODE", "1");
+    command
+}
+
+/// The languages: the name with the built-in server, with a server of the language, and the program.
+type Language = (&'static str, &'static str, fn() -> Command);
+
+const LANGUAGES: [Language; 2] = [("c", "microhttpd", c), ("python", "uvicorn", python)];
+
+fn hosts() -> Vec<InHost> {
+    let wanted = env::var("POINTWORK_HOSTS").ok();
+    let is_wanted = |name: &str| {
+        wanted
+            .as_ref()
+            .is_none_or(|wanted| wanted.split_whitespace().any(|word| word == name))
+    };
+    if let Some(wanted) = &wanted {
+        let unknown = wanted
+            .split_whitespace()
+            .find(|word| LANGUAGES.iter().all(|(name, ..)| name != word));
+        assert!(
+            unknown.is_none(),
+            "POINTWORK_HOSTS names {unknown:?}, expected some of c, python"
+        );
+    }
+    let cache = work("components");
+    let host = |name, mounts, command: fn() -> Command| {
+        InHost(Arc::new(Host {
+            name,
+            mounts,
+            cache: cache.clone(),
+            command: Box::new(command),
+            idle: Mutex::default(),
+        }))
+    };
+    LANGUAGES
+        .into_iter()
+        .filter(|(name, ..)| is_wanted(name))
+        .flat_map(|(name, server, command)| [host(name, false, command), host(server, true, command)])
+        .collect()
+}
+
+fn is_as_declared(case: Case, host: InHost, fixtures: Fixtures) -> Result<(), Failed> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .expect("a runtime starts");
+    let name = host.0.name;
+    let outcome = runtime.block_on(case.run(Arc::new(host), fixtures));
+    let outcome = outcome.map_err(|error| format!("{error:#}"));
+    Differences::declared()
+        .judge(name, case.name, outcome)
+        .map_err(Failed::from)
+}
+
+fn main() -> ExitCode {
+    let fixtures = Fixtures::new(Path::new(env!("CARGO_TARGET_TMPDIR")));
+    let mut trials = Vec::new();
+    for host in hosts() {
+        for case in cases::all() {
+            if case.everywhere == host.0.mounts {
+                let (host, fixtures) = (host.clone(), fixtures.clone());
+                let name = format!("{}::{}", host.0.name, case.name);
+                trials.push(Trial::test(name, move || is_as_declared(case, host, fixtures)));
+            }
+        }
+    }
+    pointwork_wire_tests::run(trials)
+}
