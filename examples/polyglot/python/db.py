@@ -1,5 +1,6 @@
 """The channel `db`: a statement of SQL for each event. `:name` is the field `name` of its payload."""
 
+import logging
 import sqlite3
 import threading
 from typing import Any
@@ -71,6 +72,18 @@ def fields_of(event: pointwork.Event) -> dict[str, Any]:
     return fields
 
 
+def failure_of(error: sqlite3.Error) -> pointwork.Failure:
+    """The failure for the caller of an event. The code `conflict` is what the controllers know."""
+    match getattr(error, "sqlite_errorname", ""):
+        case "SQLITE_CONSTRAINT_UNIQUE" | "SQLITE_CONSTRAINT_FOREIGNKEY":
+            return pointwork.Failure(409, "the change contradicts another row", code="conflict")
+        case "SQLITE_BUSY":
+            return pointwork.Failure(503, "the database is busy", code="overloaded")
+        case _:
+            logging.error("the database: %s", error)
+            return pointwork.Failure(500, "the database failed")
+
+
 def listen(app: pointwork.App, path: str, schema: str) -> None:
     """Opens the database, runs the file `schema`, and listens to the events."""
     database = Database(path)
@@ -83,13 +96,8 @@ def listen(app: pointwork.App, path: str, schema: str) -> None:
         def listener(event: pointwork.Event) -> Any:
             try:
                 return run(fields_of(event))
-            except sqlite3.IntegrityError as error:
-                # The code is what the controllers know.
-                raise pointwork.Failure(409, str(error), code="conflict") from error
-            except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
-                    raise pointwork.Failure(503, "the database is busy", code="overloaded") from error
-                raise
+            except sqlite3.Error as error:
+                raise failure_of(error) from error
 
     for event, sql in QUERIES.items():
         on(event, lambda fields, sql=sql: database.rows(sql, fields))
