@@ -119,6 +119,9 @@ class Run:
     def param(self, name: bytes) -> None:
         self.text += self.took().params.get(name.decode(), "(none)").encode()
 
+    def path(self) -> None:
+        self.text += self.took().path.encode()
+
     def call(self, event: bytes, content_type: bytes) -> None:
         payload = self.payload() if content_type == JSON.encode() else Payload(content_type.decode(), self.text)
         try:
@@ -208,13 +211,19 @@ def route(app: App, method: str, path: str) -> None:
     def passed_on(request: Request) -> Response:
         target = request.path + (f"?{request.query_string}" if request.query_string else "")
         headers = [word for pair in request.headers_raw for word in pair]
-        answer = ask("request", request.method, target, request.client or "", request.body, *headers)
+        answer = ask("request", request.request_id, request.method, target, request.client or "", request.body, *headers)
         kind, *words = answer.result()
         if kind == b"crashed":
             raise RuntimeError(words[0].decode())
         names, values = words[2::2], words[3::2]
         pairs = [(name.decode(), value.decode("latin-1")) for name, value in zip(names, values, strict=True)]
-        return Response(int(words[0]), pairs, words[1])
+        whole = words[1]
+
+        def broken() -> Iterator[bytes]:
+            yield whole
+            raise RuntimeError("the function broke its reply off")
+
+        return Response(int(words[0]), pairs, broken() if kind == b"broken" else whole)
 
 
 class Mounted:

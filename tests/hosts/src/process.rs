@@ -11,6 +11,7 @@ use std::thread::{self, ThreadId};
 use std::time::Duration;
 use std::{fmt, io};
 
+use pointwork_suite::logs::{self, Source};
 use tokio::runtime::Handle;
 use tracing::Level;
 
@@ -135,7 +136,7 @@ impl Process {
             }
             "log" => {
                 if let (Ok(level), Some(line), Some(case)) = (id.parse::<Level>(), rest.first(), case()) {
-                    pointwork_suite::logs::record(level, text(line), case.thread);
+                    logs::record(level, text(line), case.thread);
                 }
             }
             "event" | "request" => {
@@ -206,6 +207,13 @@ impl Process {
         let mut child = lock(&self.child);
         let _ = child.kill();
         let _ = child.wait();
+    }
+}
+
+impl Source for Process {
+    fn catch_up(&self) {
+        // Its lines stand before its answer, and one thread reads both.
+        let _ = self.step_now("status");
     }
 }
 

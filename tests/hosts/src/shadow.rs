@@ -3,17 +3,17 @@
 //!
 //! They run in an application of their own. An event that they call goes back to the host.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
-use http::{Request, StatusCode};
+use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
 use pointwork::{App, Body, Delivery, Failure, FailureCode, Payload};
-use pointwork_core::{BoxFuture, Context, Crash, CrashKind, Handler, HandlerFuture, Listener, Outcome, Peer};
+use pointwork_core::{BoxFuture, Context, Handler, HandlerFuture, Listener, Outcome, Peer};
 use pointwork_wire_tests::message;
 
 use crate::process::{Process, Words, text};
@@ -23,10 +23,15 @@ pub struct Shadow {
     app: App,
     process: Arc<Process>,
     relayed: Mutex<HashSet<(String, String)>>,
+    ends: Ends,
 }
 
-/// The crash of a route's function, which its reply does not tell.
-type Crashed = Arc<Mutex<Option<String>>>;
+/// How functions of routes ended, by the ids of their requests: the reply as the function made it, or the crash.
+type Ends = Arc<Mutex<HashMap<String, Result<Response<Body>, String>>>>;
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 impl Shadow {
     /// No functions so far.
@@ -38,6 +43,7 @@ impl Shadow {
             app: App::new()?,
             process: process.clone(),
             relayed: Mutex::default(),
+            ends: Ends::default(),
         }))
     }
 
@@ -60,7 +66,8 @@ impl Shadow {
     /// # Errors
     /// It cannot be added.
     pub fn route(&self, method: Option<&str>, path: &str, handler: Arc<dyn Handler>) -> Result<(), pointwork::Error> {
-        let handler = Watched(handler);
+        let ends = self.ends.clone();
+        let handler = Watched { handler, ends };
         match method {
             Some(method) => self.app.register_route(method, path, handler)?,
             None => self.app.all(path, handler)?,
@@ -80,8 +87,7 @@ impl Shadow {
     /// Passes calls of an event on to the host.
     pub fn relay(self: &Arc<Self>, channel: &str, event: &str) {
         let new = (channel.to_owned(), event.to_owned());
-        let mut relayed = self.relayed.lock().unwrap_or_else(PoisonError::into_inner);
-        if relayed.insert(new) {
+        if lock(&self.relayed).insert(new) {
             let (shadow, name) = (Arc::downgrade(self), format!("{channel}:{event}"));
             let relay = move |_: Delivery, payload: Payload| {
                 let (shadow, name) = (shadow.upgrade(), name.clone());
@@ -125,45 +131,53 @@ impl Shadow {
         }
     }
 
-    /// Answers a request: the method, the target, the client's address, the body, and the headers.
+    /// Answers a request: its id, the method, the target, the client's address, the body, and the headers.
     pub async fn request(&self, words: Words) -> Words {
-        let [method, target, client, body, headers @ ..] = words.as_slice() else {
+        let [id, method, target, client, body, headers @ ..] = words.as_slice() else {
             return Words::new();
         };
         let crash = |why: String| vec![b"crashed".to_vec(), why.into_bytes()];
+        let host = headers.chunks_exact(2).find(|header| header[0] == b"host");
+        // The target of CONNECT is an authority, and no path.
+        let target = match (method.as_slice(), host) {
+            (b"CONNECT", Some(host)) => text(&host[1]),
+            _ => text(target),
+        };
         let mut request = Request::builder()
             .method(method.as_slice())
-            .uri(text(target))
+            .uri(target)
             .extension(Peer::new(text(client).parse::<SocketAddr>().ok(), false));
-        for header in headers.chunks_exact(2) {
+        for header in headers.chunks_exact(2).filter(|header| header[0] != b"x-request-id") {
             request = request.header(&header[0][..], &header[1][..]);
         }
+        // The host's id, so that both tell the same.
+        request = request.header("x-request-id", &id[..]);
         let request = match request.body(Body::from(body.clone())) {
             Ok(request) => request,
             Err(error) => return crash(error.to_string()),
         };
-        let crashed = Crashed::default();
-        let reply = CRASH.scope(crashed.clone(), self.app.handle(request)).await;
-        let why = crashed.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(why) = why {
-            return crash(why);
+        let reply = self.app.handle(request).await;
+        let end = lock(&self.ends).remove(&text(id));
+        let (head, mut body) = match end {
+            // A function that replied by its context.
+            None => reply.into_parts(),
+            Some(Ok(reply)) => reply.into_parts(),
+            Some(Err(why)) => return crash(why),
+        };
+        let (mut kind, mut whole) = ("reply", Vec::new());
+        while let Some(frame) = body.frame().await {
+            match frame {
+                Ok(frame) => whole.extend_from_slice(&frame.into_data().unwrap_or_default()),
+                Err(_) => kind = "broken",
+            }
         }
-        let (head, body) = reply.into_parts();
-        let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
-        let mut words = vec![
-            b"reply".to_vec(),
-            head.status.as_str().as_bytes().to_vec(),
-            body.to_vec(),
-        ];
+        let status = head.status.as_str().as_bytes().to_vec();
+        let mut words = vec![kind.as_bytes().to_vec(), status, whole];
         for (name, value) in &head.headers {
             words.extend([name.as_str().as_bytes().to_vec(), value.as_bytes().to_vec()]);
         }
         words
     }
-}
-
-tokio::task_local! {
-    static CRASH: Crashed;
 }
 
 fn own(number: usize) -> String {
@@ -180,10 +194,6 @@ fn payload_of(words: Words) -> Payload {
     Payload::new(text(&content_type), Bytes::from(words.next().unwrap_or_default()))
 }
 
-fn crash(panic: &(dyn std::any::Any + Send)) -> Crash {
-    Crash::new(CrashKind::Panic, message(panic).to_owned())
-}
-
 struct Caught(Arc<dyn Listener>);
 
 impl Listener for Caught {
@@ -192,21 +202,25 @@ impl Listener for Caught {
     }
 }
 
-struct Watched(Arc<dyn Handler>);
+struct Watched {
+    handler: Arc<dyn Handler>,
+    ends: Ends,
+}
 
 impl Handler for Watched {
     fn call(&self, context: Context) -> HandlerFuture {
-        let handling = self.0.call(context);
-        let slot = CRASH.try_with(Clone::clone).unwrap_or_default();
+        let (handler, ends, id) = (self.handler.clone(), self.ends.clone(), context.request_id().to_string());
+        // The function may panic before its first wait.
+        let handling = async move { handler.call(context).await };
         Box::pin(async move {
-            let outcome = match AssertUnwindSafe(handling).catch_unwind().await {
-                Ok(outcome) => outcome,
-                Err(panic) => Outcome::Crashed(Box::new(crash(&*panic))),
+            let end = match AssertUnwindSafe(handling).catch_unwind().await {
+                Ok(Outcome::Reply(reply)) => Ok(reply),
+                Ok(Outcome::Crashed(crash)) => Err(crash.message),
+                Ok(Outcome::Deferred) => return Outcome::Deferred,
+                Err(panic) => Err(message(&*panic).to_owned()),
             };
-            if let Outcome::Crashed(crash) = &outcome {
-                *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(crash.message.clone());
-            }
-            outcome
+            lock(&ends).insert(id, end);
+            Outcome::Reply(Response::default())
         })
     }
 }

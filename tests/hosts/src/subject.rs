@@ -4,12 +4,13 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 
 use pointwork::ModuleStatus;
 use pointwork_core::{BoxFuture, RouteRecord};
 use pointwork_suite::home;
+use pointwork_suite::logs::{self, Source};
 use pointwork_suite::subject::{AppSpec, Control, Refusal, Step, Subject};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -23,6 +24,8 @@ use crate::shadow::Shadow;
 pub struct Host {
     /// The name of the subject.
     pub name: &'static str,
+    /// The name of the adapter, as the application tells it.
+    pub adapter: &'static str,
     /// Whether the application is mounted in a server of that language; otherwise the built-in one serves it.
     pub mounts: bool,
     /// Compiled components.
@@ -48,6 +51,10 @@ impl Subject for InHost {
         self.0.name
     }
 
+    fn adapter(&self) -> &'static str {
+        self.0.adapter
+    }
+
     fn start(&self, spec: AppSpec) -> BoxFuture<'_, Result<Box<dyn Control>, Refusal>> {
         Box::pin(async move {
             let idle = self.0.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
@@ -55,6 +62,8 @@ impl Subject for InHost {
                 Some(process) => process,
                 None => Process::start(self.0.name, (self.0.command)()).map_err(|error| Refusal::of(&error))?,
             };
+            let weak: Weak<dyn Source> = Arc::<Process>::downgrade(&process);
+            logs::comes_from(weak);
             let shadow = Shadow::new(&process).map_err(|error| Refusal::of(&error))?;
             process.serve(Some(Case {
                 shadow: shadow.clone(),

@@ -155,12 +155,17 @@ impl Stage {
 
     /// The declared answer of the adapter's server to a method that its framework does not support.
     pub fn instead(&self, method: &str) -> Option<&'static Answer> {
-        Differences::declared().instead(self.adapter(), method)
+        Differences::declared().instead(self.subject(), method)
+    }
+
+    /// The name of the subject.
+    pub fn subject(&self) -> &'static str {
+        self.subject.name()
     }
 
     /// The name of the adapter.
     pub fn adapter(&self) -> &'static str {
-        self.subject.name()
+        self.subject.adapter()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The log lines of a case.
 
 use std::fmt::{self, Write as _};
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError, Weak};
 use std::thread::{self, ThreadId};
 
 use tracing::field::{Field, Visit};
@@ -16,7 +16,7 @@ use tracing_subscriber::registry::LookupSpan;
 pub struct Line {
     /// The level.
     pub level: Level,
-    /// The message, followed by each field as ` name=value`.
+    /// The message, followed by each field as ` name=value`; a value with spaces or control characters is quoted.
     pub text: String,
     /// The id of the request in whose span the line stands.
     pub request: Option<String>,
@@ -31,6 +31,24 @@ pub struct Line {
 pub struct Logs {
     from: usize,
     thread: ThreadId,
+}
+
+/// A process that writes lines of the case.
+pub trait Source: Send + Sync {
+    /// Completes when the lines that it wrote so far are recorded.
+    fn catch_up(&self);
+}
+
+/// The processes of each case, by its thread.
+static SOURCES: Mutex<Vec<(ThreadId, Weak<dyn Source>)>> = Mutex::new(Vec::new());
+
+fn sources() -> MutexGuard<'static, Vec<(ThreadId, Weak<dyn Source>)>> {
+    SOURCES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Another process writes lines of the case that this thread runs.
+pub fn comes_from(source: Weak<dyn Source>) {
+    sources().push((thread::current().id(), source));
 }
 
 static LINES: Mutex<Vec<Line>> = Mutex::new(Vec::new());
@@ -48,14 +66,22 @@ impl Logs {
             // Fails if the process already has a subscriber; the log then stays empty, and the cases that need it fail.
             let _ = tracing::subscriber::set_global_default(subscriber);
         });
+        let thread = thread::current().id();
+        sources().retain(|(of, _)| *of != thread);
         Self {
             from: lines().len(),
-            thread: thread::current().id(),
+            thread,
         }
     }
 
     /// The lines of all threads.
     pub fn everywhere(&self) -> Vec<Line> {
+        let sources = sources().clone();
+        for (_, source) in sources.iter().filter(|(thread, _)| *thread == self.thread) {
+            if let Some(source) = source.upgrade() {
+                source.catch_up();
+            }
+        }
         lines()[self.from..].to_vec()
     }
 
@@ -135,6 +161,15 @@ struct Text {
 }
 
 impl Visit for Text {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        let plain = !value.is_empty() && !value.contains(|c: char| c.is_whitespace() || c.is_control() || c == '"');
+        match field.name() {
+            "message" => self.message.push_str(value),
+            _ if plain => self.record_debug(field, &format_args!("{value}")),
+            _ => self.record_debug(field, &value),
+        }
+    }
+
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         // Writing to a string cannot fail.
         let _ = match field.name() {

@@ -25,6 +25,11 @@ pub trait Subject: Send + Sync {
     /// The adapter's name.
     fn name(&self) -> &'static str;
 
+    /// The adapter's name, as the application tells it in crashes and routes.
+    fn adapter(&self) -> &'static str {
+        self.name()
+    }
+
     /// Builds the application, step by step, and serves it on a free port of the loopback interface.
     ///
     /// # Errors

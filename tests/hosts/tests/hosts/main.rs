@@ -79,10 +79,11 @@ fn python() -> Command {
     command
 }
 
-/// The languages: the name with the built-in server, with a server of the language, and the program.
-type Language = (&'static str, &'static str, fn() -> Command);
+/// The languages: the name with the built-in server, with a server of the language, how the application names that one, and the
+/// program.
+type Language = (&'static str, &'static str, &'static str, fn() -> Command);
 
-const LANGUAGES: [Language; 2] = [("c", "microhttpd", c), ("python", "uvicorn", python)];
+const LANGUAGES: [Language; 2] = [("c", "microhttpd", "c", c), ("python", "uvicorn", "asgi", python)];
 
 fn hosts() -> Vec<InHost> {
     let wanted = env::var("POINTWORK_HOSTS").ok();
@@ -101,9 +102,10 @@ fn hosts() -> Vec<InHost> {
         );
     }
     let cache = work("components");
-    let host = |name, mounts, command: fn() -> Command| {
+    let host = |name, adapter, mounts, command: fn() -> Command| {
         InHost(Arc::new(Host {
             name,
+            adapter,
             mounts,
             cache: cache.clone(),
             command: Box::new(command),
@@ -113,7 +115,9 @@ fn hosts() -> Vec<InHost> {
     LANGUAGES
         .into_iter()
         .filter(|(name, ..)| is_wanted(name))
-        .flat_map(|(name, server, command)| [host(name, false, command), host(server, true, command)])
+        .flat_map(|(name, server, mount, command)| {
+            [host(name, "hyper", false, command), host(server, mount, true, command)]
+        })
         .collect()
 }
 

@@ -160,7 +160,7 @@ async fn variables_are_those_that_were_granted(stage: Stage) -> Result<()> {
 
 async fn output_goes_to_the_log(stage: Stage) -> Result<()> {
     let live = start(&stage, interfaces()).await?;
-    let text = format!("output_goes_to_the_log on {}", stage.adapter());
+    let text = format!("output_goes_to_the_log on {}", stage.subject());
     tell(&live, "print", json!(text)).await?;
     let lines = stage.logs().everywhere();
     let logged = |line: &str| lines.iter().any(|logged| logged.text.contains(line));

@@ -1,12 +1,13 @@
 //! The one reply of a request (spec H4 to H7).
 
 use anyhow::Result;
-use pointwork_core::{CrashKind, Delivery, Failure, Payload};
+use pointwork_core::{CrashKind, Payload};
 
 use super::at_root;
 use crate::case::{Stage, cases};
 use crate::client::{Framing, PATIENCE, Request};
-use crate::guest::{End, Program, ReplyBody, Step};
+use crate::guest::{Channel, End, Program, ReplyBody, Step};
+use crate::home::Home;
 use crate::subject::{AppSpec, Limits};
 
 cases![
@@ -203,22 +204,13 @@ async fn a_channel_may_reply_in_the_handlers_stead(stage: Stage) -> Result<()> {
         .param("id")
         .say("\"")
         .step(Step::HandOver("response:send".to_owned()));
+    let replies = Program::new().take_context().say(" at ").step(Step::Path);
+    let replies = replies.step(Step::Send(200)).ends(End::Deferred);
     let app = AppSpec::new()
         .load("m", at_root(|t| t.get("it/:id", program.ends(End::Deferred))))
-        .listen(
-            "response",
-            "send",
-            |mut delivery: Delivery, payload: Payload| async move {
-                let context = delivery
-                    .take_context()
-                    .ok_or_else(|| Failure::bad_payload("no context came along"))?;
-                let text: String = payload.to()?;
-                context.send(format!("channel replies {text} at {}", context.path()))?;
-                Ok(Payload::null())
-            },
-        );
+        .channel(Home::Native, Channel::new("response").on("send", replies));
     let live = stage.start(app).await?;
-    assert_eq!(live.get("/it/7").await?.text(), "channel replies for 7 at /it/7");
+    assert_eq!(live.get("/it/7").await?.text(), "\"for 7\" at /it/7");
     live.ends_without_a_crash().await?;
     Ok(())
 }

@@ -76,6 +76,10 @@ impl Run {
                 let value = self.context().param(name).map(str::to_owned);
                 self.say(value.as_deref().unwrap_or("(none)"));
             }
+            Step::Path => {
+                let path = self.context().path().to_owned();
+                self.say(&path);
+            }
             Step::Call(event) => self.call(event, JSON).await,
             Step::CallAs(event, content_type) => self.call(event, content_type).await,
             Step::Emit(event) => {
@@ -196,6 +200,7 @@ pub(super) fn words(program: &Program) -> Vec<Vec<u8>> {
             Step::PayloadType => add("payload-type", &[]),
             Step::RequestId => add("request-id", &[]),
             Step::Param(name) => add("param", &[name.as_bytes()]),
+            Step::Path => add("path", &[]),
             Step::Call(event) => add("call", &[event.as_bytes(), JSON.as_bytes()]),
             Step::CallAs(event, content_type) => add("call", &[event.as_bytes(), content_type.as_bytes()]),
             Step::Emit(event) => add("emit", &[event.as_bytes()]),

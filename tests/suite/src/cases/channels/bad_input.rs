@@ -149,7 +149,7 @@ async fn a_result_over_the_limit_is_refused(stage: Stage) -> Result<()> {
 async fn an_emitted_payload_over_the_limit_is_counted_and_logged(stage: Stage) -> Result<()> {
     for home in Home::ALL {
         // Cases run concurrently and share one log, so the name must be unique to this home and adapter.
-        let channel = format!("large-{home:?}-{}", stage.adapter());
+        let channel = format!("large-{home:?}-{}", stage.subject());
         let event = format!("{channel}:line");
         let program = Program::text(&"x".repeat(LIMIT + 1)).emit(&event).say("emitted");
         let (app, mut seen) = routing(Home::Module, "it", program)

@@ -144,7 +144,7 @@ async fn an_unknown_event_names_the_nearest(stage: Stage) -> Result<()> {
 async fn emitting_an_unknown_event_is_logged(stage: Stage) -> Result<()> {
     for home in Home::ALL {
         // Cases run concurrently and share one log, so the names must be unique to this case, home and adapter.
-        let event = format!("emitting_an_unknown_event:is_logged_{home:?}_{}", stage.adapter());
+        let event = format!("emitting_an_unknown_event:is_logged_{home:?}_{}", stage.subject());
         let again = format!("{event}_by_a_listener");
         let program = Program::new().emit(&event).call("db:emits").say(" went on");
         let channel = Channel::new("db").on("emits", Program::new().emit(&again));

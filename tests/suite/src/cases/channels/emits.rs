@@ -154,7 +154,7 @@ async fn a_full_queue_is_counted_and_logged(stage: Stage) -> Result<()> {
     for home in Home::ALL {
         let gate = Gate::new();
         // Cases run concurrently and share one log, so the name must be unique to this home and adapter.
-        let channel = format!("full-{home:?}-{}", stage.adapter());
+        let channel = format!("full-{home:?}-{}", stage.subject());
         let event = format!("{channel}:line");
         let log = Channel::new(&channel).on("line", Program::new().call("app:gate").call("app:seen"));
         let (app, mut seen) = emitting(&event).channel(home, log).gate("gate", &gate).hearing("seen");

@@ -364,7 +364,7 @@ async fn a_log_line_is_bounded_and_stays_one_line(stage: Stage) -> Result<()> {
         live.shutdown().await;
     }
     let lines = stage.logs().everywhere();
-    let ours = |line: &&crate::logs::Line| line.text.contains(" module=\"shop\" from=");
+    let ours = |line: &&crate::logs::Line| line.text.contains(" module=shop from=");
     let ours: Vec<_> = lines.iter().filter(ours).map(|line| &line.text).collect();
     let found = |start: &str| {
         ours.iter()
@@ -376,7 +376,8 @@ async fn a_log_line_is_bounded_and_stays_one_line(stage: Stage) -> Result<()> {
         let lines = found(start);
         assert_eq!(lines.len(), 2, "{start}");
         for line in lines {
-            assert!(line.len() <= 8 * 1024 + 100, "{start}: {} bytes", line.len());
+            // The fields of its request stand behind it, in a host of another language.
+            assert!(line.len() <= 8 * 1024 + 200, "{start}: {} bytes", line.len());
             assert!(line.contains('…'), "{start}: {line:.100}");
         }
     }
@@ -478,7 +479,7 @@ async fn an_instance_that_loses_handles_is_retired(stage: Stage) -> Result<()> {
     let retired: Vec<_> = lines.iter().filter(retired).collect();
     // Another case may retire instances of a module of the same name at this time.
     assert!(retired.len() >= 6, "three of each form: {retired:#?}");
-    assert!(retired.iter().all(|line| line.text.contains(r#"module="shop""#)));
+    assert!(retired.iter().all(|line| line.text.contains("module=shop")));
     Ok(())
 }
 

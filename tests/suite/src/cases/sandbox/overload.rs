@@ -85,7 +85,7 @@ async fn a_burst_of_refusals_is_one_line_and_their_number(stage: Stage) -> Resul
     }
     let lines = || {
         let lines = stage.logs().everywhere().into_iter().map(|line| line.text);
-        let of_burst = |line: &String| line.contains(module) && line.contains("limit=\"queue\"");
+        let of_burst = |line: &String| line.contains(module) && line.contains("limit=queue");
         lines.filter(of_burst).collect::<Vec<_>>()
     };
     let counted = || -> u64 {
