@@ -15,10 +15,13 @@ static void check(pw_error *error) {
     exit(1);
 }
 
+/* The longest body that the server keeps: as the setting `body`. */
+#define LONGEST_BODY (2 * 1024 * 1024)
+
 /* A request: its target as the client sent it, and its body as far as it has arrived. */
 typedef struct {
     char *target;
-    int has_begun;
+    int has_begun, is_too_long;
     char *body;
     size_t size;
 } exchange;
@@ -73,9 +76,16 @@ static char *text_of(pw_bytes bytes) {
     return text;
 }
 
-static enum MHD_Result send_reply(struct MHD_Connection *connection, pw_reply *reply) {
+static enum MHD_Result send_reply(struct MHD_Connection *connection, pw_reply *reply, int is_head) {
     pw_header header;
     int64_t length = pw_reply_length(reply);
+    pw_bytes of_get = pw_reply_header(reply, "content-length");
+    /* The reply to HEAD has no body, and the length of what GET would send. */
+    if (is_head && of_get.data) {
+        char *text = text_of(of_get);
+        length = atoll(text);
+        free(text);
+    }
     reader *reader = calloc(1, sizeof *reader);
     check(pw_reply_body(reply, &reader->body));
     struct MHD_Response *response = MHD_create_response_from_callback(
@@ -91,13 +101,17 @@ static enum MHD_Result send_reply(struct MHD_Connection *connection, pw_reply *r
     return queued;
 }
 
-/* The server's own route, behind those of the application. */
-static enum MHD_Result own_route(struct MHD_Connection *connection, const char *path) {
-    const char *page = strcmp(path, "/own") == 0 ? "the server's own\n" : "not found\n";
+static enum MHD_Result own_page(struct MHD_Connection *connection, unsigned status, const char *page) {
     struct MHD_Response *response = MHD_create_response_from_buffer(strlen(page), (void *)page, MHD_RESPMEM_PERSISTENT);
-    enum MHD_Result queued = MHD_queue_response(connection, strcmp(path, "/own") == 0 ? 200 : 404, response);
+    enum MHD_Result queued = MHD_queue_response(connection, status, response);
     MHD_destroy_response(response);
     return queued;
+}
+
+/* The server's own route, behind those of the application. */
+static enum MHD_Result own_route(struct MHD_Connection *connection, const char *path) {
+    int is_own = strcmp(path, "/own") == 0;
+    return own_page(connection, is_own ? 200 : 404, is_own ? "the server's own\n" : "not found\n");
 }
 
 static void *begin(void *mount, const char *target, struct MHD_Connection *connection) {
@@ -124,12 +138,17 @@ static enum MHD_Result answer(void *mount, struct MHD_Connection *connection, co
         return MHD_YES;
     }
     if (*size > 0) {
-        exchange->body = realloc(exchange->body, exchange->size + *size);
-        memcpy(exchange->body + exchange->size, data, *size);
-        exchange->size += *size;
+        exchange->is_too_long |= *size > LONGEST_BODY - exchange->size;
+        if (!exchange->is_too_long) {
+            exchange->body = realloc(exchange->body, exchange->size + *size);
+            memcpy(exchange->body + exchange->size, data, *size);
+            exchange->size += *size;
+        }
         *size = 0;
         return MHD_YES;
     }
+    if (exchange->is_too_long)
+        return own_page(connection, 413, "the body is too long\n");
     heading heading = {0};
     pw_reply *reply = NULL;
     pw_bytes body = {(const uint8_t *)exchange->body, exchange->size};
@@ -147,7 +166,7 @@ static enum MHD_Result answer(void *mount, struct MHD_Connection *connection, co
     check(pw_message_set_body(heading.message, body));
     /* Each connection has a thread of its own, which may wait. */
     check(pw_mount_handle(mount, heading.message, &reply));
-    return reply ? send_reply(connection, reply) : own_route(connection, path);
+    return reply ? send_reply(connection, reply, strcmp(method, "HEAD") == 0) : own_route(connection, path);
 }
 
 int main(int count, char **arguments) {

@@ -199,6 +199,24 @@ typedef struct {
 typedef void (*pw_done)(void *user, pw_error *error);
 
 /**
+ * Figures of an application.
+ */
+typedef struct {
+  /**
+   * The number of registered routes.
+   */
+  size_t routes;
+  /**
+   * The number of requests without their whole reply so far.
+   */
+  size_t requests_in_flight;
+  /**
+   * The number of emitted events that nobody got, since the start: without a listener, or with a full queue.
+   */
+  uint64_t events_refused;
+} pw_figures;
+
+/**
  * Where a callback runs.
  */
 typedef int32_t pw_runs;
@@ -481,9 +499,9 @@ pw_error *pw_app_routes(const pw_app *app, char **json);
 pw_error *pw_app_modules(const pw_app *app, char **json);
 
 /**
- * The number of routes; 0 for NULL.
+ * Writes the figures of an application to *figures.
  */
-size_t pw_app_route_count(const pw_app *app);
+pw_error *pw_app_figures(const pw_app *app, pw_figures *figures);
 
 /**
  * Sets the prefix of every route that is registered from now on, such as "/api".
@@ -572,6 +590,17 @@ pw_error_kind pw_error_kind_of(const pw_error *error);
 const char *pw_error_message(const pw_error *error);
 
 /**
+ * The code of a failure of a listener or of an operation on a request, such as "unknown-event"; an empty text for other errors. It
+ * lives as long as the error.
+ */
+const char *pw_error_code(const pw_error *error);
+
+/**
+ * The status of such a failure, 400 to 599; 0 for other errors.
+ */
+uint16_t pw_error_status(const pw_error *error);
+
+/**
  * Frees an error. NULL is nothing.
  */
 void pw_error_free(pw_error *error);
@@ -610,7 +639,7 @@ pw_error *pw_event_caller(const pw_event *event, pw_caller **caller);
 /**
  * Calls an event, such as "db:product:one". With `done` it returns at once, and `done` gets the result; `payload` may be NULL then.
  * Without it waits, and *payload is to be freed with pw_payload_free. The data is copied. A failure of the listener is
- * PW_ERROR_KIND_FAILED with its message.
+ * PW_ERROR_KIND_FAILED with its message; see pw_error_code and pw_error_status.
  */
 pw_error *pw_caller_call(const pw_caller *caller,
                          pw_text event,
@@ -886,6 +915,23 @@ pw_error *pw_request_caller(const pw_request *request, pw_caller **caller);
  */
 pw_error *pw_request_send(const pw_request *request,
                           pw_reply *reply);
+
+/**
+ * Fails a request that was handed over, or whose answer was deferred, as pw_answer_fail does.
+ */
+pw_error *pw_request_fail(const pw_request *request,
+                          uint16_t status,
+                          pw_text code,
+                          pw_text message);
+
+/**
+ * Hands a request over with an event, such as "response:send", whose listener replies in place of the program. The data is copied.
+ * The request stays the program's to free, and it does not reply any more.
+ */
+pw_error *pw_request_hand_over(const pw_request *request,
+                               pw_text event,
+                               pw_text content_type,
+                               pw_bytes data);
 
 /**
  * Whether a reply would be in vain: the client went away, or the deadline passed.

@@ -147,13 +147,7 @@ pub extern "C" fn pw_caller_call(
 }
 
 fn failed(failure: Failure) -> Box<PwError> {
-    let message = format!(
-        "{} ({}, {})",
-        failure.message(),
-        failure.status().as_u16(),
-        failure.code().as_str()
-    );
-    PwError::failed(PwErrorKind::Failed, message, &failure)
+    PwError::failed(PwErrorKind::Failed, failure.message().to_owned(), &failure)
 }
 
 /// Emits an event, and does not wait. The data is copied. An event that nobody listens to is one line in the log.
