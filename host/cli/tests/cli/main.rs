@@ -21,6 +21,8 @@ mod kills;
 #[cfg(target_os = "linux")]
 mod log;
 mod new;
+#[cfg(target_os = "linux")]
+mod polyglot;
 mod products;
 mod routes;
 mod serve;

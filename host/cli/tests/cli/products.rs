@@ -184,7 +184,7 @@ fn killed_server_keeps_acknowledged_changes(example: Example) {
 }
 
 /// Requests in their order: each sees the changes of those before it.
-const REQUESTS: &[(&str, &str, Option<&str>)] = &[
+pub(crate) const REQUESTS: &[(&str, &str, Option<&str>)] = &[
     ("GET", "/health", None),
     ("GET", "/products", None),
     ("GET", "/products?page=3&per_page=2", None),

@@ -16,7 +16,7 @@ use crate::{VARIABLES, cache};
 /// A running server. It ends with the test, also when the test fails.
 pub(crate) struct Server {
     child: Child,
-    stdout: BufReader<Box<dyn Read + Send>>,
+    stdout: BufReader<Box<dyn Read + Send + Sync>>,
     errors: PathBuf,
     pub(crate) banner: String,
     pub(crate) address: SocketAddr,
@@ -66,7 +66,8 @@ impl Server {
         Self::spawn(command, folder)
     }
 
-    fn of(command: Command, folder: &Path) -> Self {
+    /// Starts a program that prints its address, and logs into the folder.
+    pub(crate) fn of(command: Command, folder: &Path) -> Self {
         let mut server = Self::spawn(command, folder);
         server.address = server.read_banner();
         server
@@ -74,7 +75,7 @@ impl Server {
 
     fn spawn(mut command: Command, folder: &Path) -> Self {
         let mut child = command.spawn().expect("it runs");
-        let stdout: Box<dyn Read + Send> = match child.stdout.take() {
+        let stdout: Box<dyn Read + Send + Sync> = match child.stdout.take() {
             Some(piped) => Box::new(piped),
             None => Box::new(std::io::empty()),
         };
@@ -163,20 +164,32 @@ impl Server {
         self.child.id()
     }
 
-    /// Sends a signal by its name and waits for the end.
+    /// Sends a signal by its name.
     #[cfg(unix)]
-    pub(crate) fn stop(mut self, signal: &str) -> End {
+    pub(crate) fn signal(&self, signal: &str) {
         let id = self.child.id().to_string();
         let sent = Command::new("kill")
             .args(["-s", signal, &id])
             .status()
             .expect("POSIX has it");
         assert!(sent.success());
+    }
+
+    /// Sends a signal by its name and waits for the end.
+    #[cfg(unix)]
+    pub(crate) fn stop(self, signal: &str) -> End {
+        self.signal(signal);
+        self.ends(signal)
+    }
+
+    /// Waits for the end, for a reason.
+    #[cfg(unix)]
+    pub(crate) fn ends(mut self, reason: &str) -> End {
         let until = Instant::now() + PATIENCE;
         let status = loop {
             match self.child.try_wait().expect("it is ours") {
                 Some(status) => break status,
-                None if Instant::now() > until => panic!("{signal} did not end it"),
+                None if Instant::now() > until => panic!("{reason} did not end it"),
                 None => std::thread::sleep(Duration::from_millis(10)),
             }
         };
@@ -298,6 +311,13 @@ impl Reply {
         headers
             .find(|(found, _)| found.eq_ignore_ascii_case(name))
             .map(|(_, value)| value)
+    }
+
+    /// The headers, their names in lower case.
+    #[cfg(unix)]
+    pub(crate) fn headers(&self) -> impl Iterator<Item = (String, &str)> {
+        let headers = self.head.lines().skip(1).filter_map(|line| line.split_once(": "));
+        headers.map(|(name, value)| (name.to_lowercase(), value))
     }
 
     pub(crate) fn json(&self) -> Value {

@@ -46,6 +46,7 @@ struct Exception {
 const SLOW: &str = "a part of `cargo test --workspace`";
 const RELEASE: &str = "a release; `.ci/package` makes the packages and compiles them";
 const RELEASE_BUILD: &str = "a build of the release takes minutes";
+const POLYGLOT: &str = "the test `cli` runs the programs with what cargo has built, and swaps in them";
 const OTHER: &str = "needs C compilers for the other platform";
 
 const EXCEPTIONS: &[Exception] = &[
@@ -121,6 +122,22 @@ const EXCEPTIONS: &[Exception] = &[
         "the test `c` of `pointwork-c` compiles it",
     ),
     not_run(
+        "examples/polyglot/README.md",
+        "examples/polyglot/c/run --listen 127.0.0.1:8080",
+        POLYGLOT,
+    ),
+    not_run(
+        "examples/polyglot/README.md",
+        "examples/polyglot/python/run --listen 127.0.0.1:8080",
+        POLYGLOT,
+    ),
+    not_run(
+        "examples/polyglot/README.md",
+        "cargo run --release -p pointwork-cli -- build examples/products/controllers --out target/polyglot",
+        POLYGLOT,
+    ),
+    not_run("examples/polyglot/README.md", "kill -HUP 4711", POLYGLOT),
+    not_run(
         "docs/start.md",
         "git clone https://github.com/pointwork/pointwork",
         "the folder has a clone",
@@ -160,6 +177,7 @@ pages! {
     security: "docs/security.md" from CLONE,
     servers: "docs/servers.md" from CLONE,
     start: "docs/start.md" from AROUND,
+    polyglot: "examples/polyglot/README.md" from CLONE,
     products: "examples/products/README.md" from CLONE,
     c: "host/bindings/c/README.md" from CLONE,
     python: "host/bindings/python/README.md" from CLONE,
