@@ -209,7 +209,11 @@ struct Watched {
 
 impl Handler for Watched {
     fn call(&self, context: Context) -> HandlerFuture {
-        let (handler, ends, id) = (self.handler.clone(), self.ends.clone(), context.request_id().to_string());
+        let (handler, ends, id) = (
+            self.handler.clone(),
+            self.ends.clone(),
+            context.request_id().to_string(),
+        );
         // The function may panic before its first wait.
         let handling = async move { handler.call(context).await };
         Box::pin(async move {
