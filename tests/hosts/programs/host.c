@@ -516,9 +516,11 @@ static pw_server *server;
 static pw_mount *mount;
 static struct MHD_Daemon *mounted;
 
-static pw_error *mount_it(word number) {
+static pw_error *mount_it(word number, const char *place, const char *prefix) {
     char address[32];
-    pw_error *error = pw_app_mount(app, PW_PLACE_EVERYTHING, NULL, &mount);
+    int is_below = strcmp(place, "below") == 0;
+    pw_place of = is_below ? PW_PLACE_BELOW : strcmp(place, "in-front") == 0 ? PW_PLACE_IN_FRONT : PW_PLACE_EVERYTHING;
+    pw_error *error = pw_app_mount(app, of, is_below ? prefix : NULL, &mount);
     if (error)
         return error;
     struct sockaddr_in local = {.sin_family = AF_INET};
@@ -624,7 +626,7 @@ static void take(const char *step, word number, word *words, size_t count) {
             return;
         }
     } else if (strcmp(step, "mount") == 0 || strcmp(step, "status") == 0) {
-        error = strcmp(step, "mount") == 0 ? mount_it(number) : tell_status(number);
+        error = strcmp(step, "mount") == 0 ? mount_it(number, words[0].data, words[1].data) : tell_status(number);
         if (!error) {
             free(later->data), free(later);
             return;

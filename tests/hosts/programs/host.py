@@ -226,11 +226,25 @@ def route(app: App, method: str, path: str) -> None:
         return Response(int(words[0]), pairs, broken() if kind == b"broken" else whole)
 
 
+async def own(scope: Any, receive: Any, send: Any) -> None:
+    """The server's own routes."""
+    if scope["type"] != "http":
+        return
+    is_own = scope["path"] == "/own"
+    status, page = (200, b"the server's own\n") if is_own else (404, b"not found\n")
+    await send({"type": "http.response.start", "status": status, "headers": [(b"content-length", b"%d" % len(page))]})
+    await send({"type": "http.response.body", "body": page})
+
+
 class Mounted:
     """An application in uvicorn."""
 
-    def __init__(self, app: App) -> None:
-        config = uvicorn.Config(app.asgi, host="127.0.0.1", port=0, log_level="critical", timeout_graceful_shutdown=30)
+    def __init__(self, app: App, place: str, prefix: str) -> None:
+        if place == "below":
+            mount = app.asgi_below(prefix, own)
+        else:
+            mount = app.asgi_in_front(own) if place == "in-front" else app.asgi
+        config = uvicorn.Config(mount, host="127.0.0.1", port=0, log_level="critical", timeout_graceful_shutdown=30)
         self.server = uvicorn.Server(config)
         self.thread = threading.Thread(target=self.server.run, daemon=True)
         self.thread.start()
@@ -279,7 +293,7 @@ class Host:
         elif step == "serve":
             return [app.serve("127.0.0.1:0").address]
         elif step == "mount":
-            self.mounted = Mounted(app)
+            self.mounted = Mounted(app, *texts)
             return [self.mounted.address()]
         elif step == "status":
             figures = {key.replace("_", "-"): value for key, value in asdict(app.figures()).items()}

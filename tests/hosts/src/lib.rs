@@ -10,4 +10,4 @@ mod shadow;
 mod subject;
 
 pub use process::{Process, Words, text};
-pub use subject::{Host, InHost};
+pub use subject::{Host, InHost, Place};

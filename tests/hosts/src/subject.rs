@@ -31,7 +31,7 @@ pub struct Host {
     /// Compiled components.
     pub cache: PathBuf,
     /// The command that starts the program.
-    pub command: Box<dyn Fn() -> Command + Send + Sync>,
+    pub command: fn() -> Command,
     /// Programs without an application.
     pub idle: Mutex<Vec<Arc<Process>>>,
 }
@@ -44,23 +44,84 @@ impl fmt::Debug for Host {
 
 /// A subject that all its cases share.
 #[derive(Clone, Debug)]
-pub struct InHost(pub Arc<Host>);
+pub struct InHost {
+    /// The program.
+    pub host: Arc<Host>,
+    /// The requests that are a mount's.
+    pub place: Place,
+}
+
+/// The requests that are a mount's.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum Place {
+    /// All.
+    #[default]
+    Everything,
+    /// Those that a route takes; the server's own routes have the others.
+    InFront,
+    /// Those below a prefix.
+    Below(&'static str),
+}
+
+impl Place {
+    fn words(self) -> Words {
+        let (place, prefix) = match self {
+            Self::Everything => ("everything", ""),
+            Self::InFront => ("in-front", ""),
+            Self::Below(prefix) => ("below", prefix),
+        };
+        vec![place.as_bytes().to_vec(), prefix.as_bytes().to_vec()]
+    }
+}
+
+impl InHost {
+    /// The same with programs of its own.
+    #[must_use]
+    pub fn alone(&self) -> Self {
+        let Host {
+            name,
+            adapter,
+            mounts,
+            ref cache,
+            command,
+            ..
+        } = *self.host;
+        let host = Host {
+            name,
+            adapter,
+            mounts,
+            cache: cache.clone(),
+            command,
+            idle: Mutex::default(),
+        };
+        Self {
+            host: Arc::new(host),
+            place: self.place,
+        }
+    }
+
+    /// The number of the process of a program without an application.
+    pub fn program(&self) -> Option<u32> {
+        let idle = self.host.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.first().map(|process| process.id())
+    }
+}
 
 impl Subject for InHost {
     fn name(&self) -> &'static str {
-        self.0.name
+        self.host.name
     }
 
     fn adapter(&self) -> &'static str {
-        self.0.adapter
+        self.host.adapter
     }
 
     fn start(&self, spec: AppSpec) -> BoxFuture<'_, Result<Box<dyn Control>, Refusal>> {
         Box::pin(async move {
-            let idle = self.0.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let idle = self.host.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let process = match idle {
                 Some(process) => process,
-                None => Process::start(self.0.name, (self.0.command)()).map_err(|error| Refusal::of(&error))?,
+                None => Process::start(self.host.name, (self.host.command)()).map_err(|error| Refusal::of(&error))?,
             };
             let weak: Weak<dyn Source> = Arc::<Process>::downgrade(&process);
             logs::comes_from(weak);
@@ -71,9 +132,10 @@ impl Subject for InHost {
                 thread: thread::current().id(),
             }));
             let (steps, limits) = spec.into_parts();
-            let settings = settings::of_app(&limits, &self.0.cache);
+            let settings = settings::of_app(&limits, &self.host.cache);
             let mut running = Running {
-                host: self.0.clone(),
+                host: self.host.clone(),
+                place: self.place,
                 process: Some(process),
                 shadow,
                 next: Mutex::default(),
@@ -97,6 +159,7 @@ impl Subject for InHost {
 /// An application in the program.
 struct Running {
     host: Arc<Host>,
+    place: Place,
     /// `None` once it is closed.
     process: Option<Arc<Process>>,
     shadow: Arc<Shadow>,
@@ -134,8 +197,10 @@ impl Running {
         for step in steps {
             match step {
                 Step::Attach(_) => {
-                    let serve = if self.host.mounts { "mount" } else { "serve" };
-                    let told = self.step(serve, Words::new()).await?;
+                    let told = match self.host.mounts {
+                        true => self.step("mount", self.place.words()).await?,
+                        false => self.step("serve", Words::new()).await?,
+                    };
                     let address = told.first().map(|word| text(word)).unwrap_or_default();
                     self.address = address.parse().expect("an address");
                 }

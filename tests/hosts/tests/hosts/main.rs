@@ -5,7 +5,12 @@
 //! cargo test --workspace --test hosts -- python::a_swap
 //! ```
 //!
+//! `POINTWORK_LONG=1 cargo test --workspace --test hosts -- many` opens and closes 10,000 applications in each.
+//!
 //! `POINTWORK_HOSTS` narrows it to some languages, as in `POINTWORK_HOSTS=c`.
+
+mod many;
+mod mounting;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -13,7 +18,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 use std::{env, fs};
 
 use libtest_mimic::{Failed, Trial};
-use pointwork_hosts_tests::{Host, InHost};
+use pointwork_hosts_tests::{Host, InHost, Place};
 use pointwork_suite::case::Case;
 use pointwork_suite::cases;
 use pointwork_suite::fixtures::{Fixtures, python};
@@ -103,14 +108,18 @@ fn hosts() -> Vec<InHost> {
     }
     let cache = work("components");
     let host = |name, adapter, mounts, command: fn() -> Command| {
-        InHost(Arc::new(Host {
+        let host = Host {
             name,
             adapter,
             mounts,
             cache: cache.clone(),
-            command: Box::new(command),
+            command,
             idle: Mutex::default(),
-        }))
+        };
+        InHost {
+            host: Arc::new(host),
+            place: Place::default(),
+        }
     };
     LANGUAGES
         .into_iter()
@@ -121,15 +130,18 @@ fn hosts() -> Vec<InHost> {
         .collect()
 }
 
-fn is_as_declared(case: Case, host: InHost, fixtures: Fixtures) -> Result<(), Failed> {
+fn block_on(verdict: impl Future<Output = anyhow::Result<()>>) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
         .expect("a runtime starts");
-    let name = host.0.name;
-    let outcome = runtime.block_on(case.run(Arc::new(host), fixtures));
-    let outcome = outcome.map_err(|error| format!("{error:#}"));
+    runtime.block_on(verdict).map_err(|error| format!("{error:#}"))
+}
+
+fn is_as_declared(case: Case, host: InHost, fixtures: Fixtures) -> Result<(), Failed> {
+    let name = host.host.name;
+    let outcome = block_on(case.run(Arc::new(host), fixtures));
     Differences::declared()
         .judge(name, case.name, outcome)
         .map_err(Failed::from)
@@ -139,13 +151,27 @@ fn main() -> ExitCode {
     let fixtures = Fixtures::new(Path::new(env!("CARGO_TARGET_TMPDIR")));
     let mut trials = Vec::new();
     for host in hosts() {
+        trials.extend(if host.host.mounts {
+            mounting::all(&host)
+        } else {
+            many::all(&host)
+        });
         for case in cases::all() {
-            if case.everywhere == host.0.mounts {
+            if case.everywhere == host.host.mounts {
                 let (host, fixtures) = (host.clone(), fixtures.clone());
-                let name = format!("{}::{}", host.0.name, case.name);
+                let name = format!("{}::{}", host.host.name, case.name);
                 trials.push(Trial::test(name, move || is_as_declared(case, host, fixtures)));
             }
         }
     }
     pointwork_wire_tests::run(trials)
+}
+
+/// A test of one host.
+fn trial<Fut>(host: &InHost, name: &str, run: fn(InHost) -> Fut) -> Trial
+where
+    Fut: Future<Output = anyhow::Result<()>> + 'static,
+{
+    let (name, host) = (format!("{}::{name}", host.host.name), host.clone());
+    Trial::test(name, move || block_on(run(host)).map_err(Failed::from))
 }
