@@ -12,7 +12,7 @@ use bytes::Bytes;
 use futures_util::FutureExt as _;
 use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
-use pointwork::{App, Body, Delivery, Failure, FailureCode, Payload};
+use pointwork::{App, AppOptions, Body, Delivery, Failure, FailureCode, Payload};
 use pointwork_core::{BoxFuture, Context, Handler, HandlerFuture, Listener, Outcome, Peer};
 use pointwork_wire_tests::message;
 
@@ -39,8 +39,11 @@ impl Shadow {
     /// # Errors
     /// The application does not start.
     pub fn new(process: &Arc<Process>) -> Result<Arc<Self>, pointwork::Error> {
+        let mut options = AppOptions::new();
+        // The host has deadlines of its own.
+        options.router.deadline = None;
         Ok(Arc::new(Self {
-            app: App::new()?,
+            app: App::with_options(options)?,
             process: process.clone(),
             relayed: Mutex::default(),
             ends: Ends::default(),

@@ -1,5 +1,6 @@
 //! Applications come and go in one program.
 
+use std::time::{Duration, Instant};
 use std::{env, fs};
 
 use anyhow::{Context as _, Result, ensure};
@@ -15,10 +16,15 @@ pub(crate) fn all(host: &InHost) -> Vec<Trial> {
     vec![trial(host, "many_applications_leave_nothing_behind", many)]
 }
 
-/// The threads and the descriptors of a process.
-fn held(process: u32) -> Result<(usize, usize)> {
-    let count = |what: &str| Ok::<_, anyhow::Error>(fs::read_dir(format!("/proc/{process}/{what}"))?.count());
-    Ok((count("task")?, count("fd")?))
+/// The names of the threads, and the descriptors of a process.
+fn held(process: u32) -> Result<(Vec<String>, Vec<String>)> {
+    let list = |what: &str| fs::read_dir(format!("/proc/{process}/{what}"));
+    let threads = list("task")?
+        .flatten()
+        .map(|entry| fs::read_to_string(entry.path().join("comm")));
+    let open = list("fd")?.flatten().map(|entry| fs::read_link(entry.path()));
+    let open = open.map(|target| target.map(|target| target.display().to_string()));
+    Ok((threads.flatten().collect(), open.flatten().collect()))
 }
 
 /// The memory of a process, in KiB.
@@ -57,11 +63,18 @@ async fn many(host: InHost) -> Result<()> {
     }
     let process = host.program().context("a program")?;
     let (before, kept) = at_first.context("enough applications")?;
-    let (after, now) = (held(process)?, memory(process)?);
+    // The last threads of the last application end after its close.
+    let mut after = held(process)?;
+    let until = Instant::now() + Duration::from_secs(30);
+    while (after.0.len() > before.0.len() + 4 || after.1.len() > before.1.len() + 4) && Instant::now() < until {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        after = held(process)?;
+    }
     ensure!(
-        after.0 <= before.0 + 4 && after.1 <= before.1 + 4,
+        after.0.len() <= before.0.len() + 4 && after.1.len() <= before.1.len() + 4,
         "threads and descriptors: {before:?}, then {after:?}"
     );
+    let now = memory(process)?;
     ensure!(now < kept + 64 * 1024, "memory: {kept} KiB, then {now} KiB");
     Ok(())
 }
