@@ -16,15 +16,21 @@ static void check(pw_error *error) {
     exit(1);
 }
 
+/* The most of a body that the server keeps. */
+#define MOST_KEPT (2 * 1024 * 1024)
+
 /* A request. libmicrohttpd, the application that reads its body and the one that answers it hold it, on their threads. */
 typedef struct {
     char *target;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     int holders;
-    int has_begun, is_ours, is_answered, has_ended;
+    int has_begun, is_ours, is_answered, is_whole, is_broken;
     /* The piece of the body that the application waits for. */
     pw_next *wanted;
+    /* libmicrohttpd sends no reply before the body is over: what comes after the reply has begun is kept. */
+    char *kept;
+    size_t size;
     pw_reply *reply;
     pw_in_flight *in_flight;
 } exchange;
@@ -39,7 +45,7 @@ static void release(void *exchange_) {
     pw_reply_free(exchange->reply);
     pthread_mutex_destroy(&exchange->lock);
     pthread_cond_destroy(&exchange->changed);
-    free(exchange->target), free(exchange);
+    free(exchange->target), free(exchange->kept), free(exchange);
 }
 
 static void hold(exchange *exchange) {
@@ -52,13 +58,22 @@ static void hold(exchange *exchange) {
 static void want_piece(void *exchange_, pw_next *piece) {
     exchange *exchange = exchange_;
     pthread_mutex_lock(&exchange->lock);
-    int has_ended = exchange->has_ended;
-    if (!has_ended)
+    int is_whole = exchange->is_whole, is_broken = exchange->is_broken;
+    char *kept = exchange->kept;
+    size_t size = exchange->size;
+    exchange->kept = NULL;
+    exchange->size = 0;
+    if (!kept && !is_whole && !is_broken)
         exchange->wanted = piece;
     pthread_cond_broadcast(&exchange->changed);
     pthread_mutex_unlock(&exchange->lock);
-    if (has_ended)
-        pw_piece_break(piece, "the client went away");
+    if (kept)
+        pw_piece_data(piece, (pw_bytes){(const uint8_t *)kept, size});
+    else if (is_broken)
+        pw_piece_break(piece, "the body is not there");
+    else if (is_whole)
+        pw_piece_end(piece);
+    free(kept);
 }
 
 /* The application has answered. */
@@ -72,8 +87,19 @@ static void take_reply(void *exchange_, pw_reply *reply) {
     release(exchange);
 }
 
-/* Waits until the application wants a piece, or has answered; the piece, or NULL. libmicrohttpd sends no reply before the body is
- * over: a reply that the application begins to write before that gets the part of the body that it has asked for. */
+/* Keeps a piece of the body for later. */
+static void keep(exchange *exchange, const char *data, size_t size) {
+    pthread_mutex_lock(&exchange->lock);
+    exchange->is_broken |= size > MOST_KEPT - exchange->size;
+    if (!exchange->is_broken) {
+        exchange->kept = realloc(exchange->kept, exchange->size + size);
+        memcpy(exchange->kept + exchange->size, data, size);
+        exchange->size += size;
+    }
+    pthread_mutex_unlock(&exchange->lock);
+}
+
+/* Waits until the application wants a piece, or has answered; the piece, or NULL. */
 static pw_next *wait_for_want(exchange *exchange) {
     pthread_mutex_lock(&exchange->lock);
     while (!exchange->wanted && !exchange->is_answered)
@@ -193,7 +219,7 @@ static void complete(void *mount, struct MHD_Connection *connection, void **own,
     pthread_mutex_lock(&exchange->lock);
     pw_next *wanted = exchange->wanted;
     exchange->wanted = NULL;
-    exchange->has_ended = 1;
+    exchange->is_broken |= !exchange->is_whole;
     int is_answered = exchange->is_answered;
     pthread_mutex_unlock(&exchange->lock);
     if (wanted)
@@ -253,21 +279,26 @@ static enum MHD_Result answer(void *mount, struct MHD_Connection *connection, co
     if (!exchange->has_begun) {
         if (ask(mount, connection, method, exchange) != MHD_YES)
             return MHD_NO;
+        /* A reply in pieces may yet need the body. */
         pthread_mutex_lock(&exchange->lock);
-        int is_answered = exchange->is_answered;
+        int is_there = exchange->reply && pw_reply_length(exchange->reply) >= 0;
         pthread_mutex_unlock(&exchange->lock);
-        return is_answered ? send_taken(connection, exchange, method) : MHD_YES;
+        return is_there ? send_taken(connection, exchange, method) : MHD_YES;
     }
     if (*size > 0) {
-        /* What nobody reads is dropped. */
         pw_next *wanted = exchange->is_ours ? wait_for_want(exchange) : NULL;
         if (wanted)
             pw_piece_data(wanted, (pw_bytes){(const uint8_t *)data, *size});
+        else if (exchange->is_ours)
+            keep(exchange, data, *size);
         *size = 0;
         return MHD_YES;
     }
     if (!exchange->is_ours)
         return own_route(connection, path);
+    pthread_mutex_lock(&exchange->lock);
+    exchange->is_whole = !exchange->is_broken;
+    pthread_mutex_unlock(&exchange->lock);
     pw_next *wanted;
     while ((wanted = wait_for_want(exchange)))
         pw_piece_end(wanted);

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
 
+use pointwork_suite::fixtures::hosts::is_wanted;
 use pointwork_suite::guest::{Controller, End, Guest, Program, Step};
 
 fn here() -> &'static Path {
@@ -107,6 +108,9 @@ fn start(program: impl AsRef<OsStr>) -> Command {
 
 #[test]
 fn the_whole_surface_works() {
+    if !is_wanted("c") {
+        return;
+    }
     let program = compile("surface.c", "surface", &[]);
     assert!(run(start(program), "").contains("the surface works"));
 }
@@ -116,6 +120,9 @@ const ASAN: &str = "detect_leaks=1:handle_segv=0:handle_sigill=0:handle_sigfpe=0
 
 #[test]
 fn the_whole_surface_is_clean_under_the_address_sanitizer() {
+    if !is_wanted("c") {
+        return;
+    }
     let program = compile("surface.c", "surface-asan", &["-fsanitize=address"]);
     let mut command = start(program);
     command.env("ASAN_OPTIONS", ASAN);
@@ -124,6 +131,9 @@ fn the_whole_surface_is_clean_under_the_address_sanitizer() {
 
 #[test]
 fn bad_uses_are_clean_under_the_address_sanitizer() {
+    if !is_wanted("c") {
+        return;
+    }
     let program = compile("bad_use.c", "bad_use-asan", &["-fsanitize=address"]);
     // Not the end without a close, which leaves to the system what is in flight, and not the many applications, which take long.
     for way in [
@@ -147,6 +157,9 @@ fn bad_uses_are_clean_under_the_address_sanitizer() {
 
 #[test]
 fn a_program_is_clean_under_valgrind() {
+    if !is_wanted("c") {
+        return;
+    }
     let program = compile("surface.c", "surface-valgrind", &[]);
     let mut command = start("valgrind");
     command.args([
@@ -165,6 +178,9 @@ fn a_program_is_clean_under_valgrind() {
 
 #[test]
 fn an_installation_is_found_by_pkg_config_and_by_cmake() {
+    if !is_wanted("c") {
+        return;
+    }
     let target = tempfile::tempdir().expect("a folder");
     let root = target.path().join("root");
     let libraries = target.path().join("release");
@@ -289,6 +305,9 @@ fn example(name: &str, flags: &[&str]) -> Example {
 
 #[test]
 fn the_example_of_the_readme_serves() {
+    if !is_wanted("c") {
+        return;
+    }
     let hello = example("hello", &[]);
     let reply = hello.ask("GET", "/plain", "");
     assert!(
@@ -301,6 +320,9 @@ fn the_example_of_the_readme_serves() {
 
 #[test]
 fn an_application_is_mounted_in_libmicrohttpd_in_front_of_its_routes() {
+    if !is_wanted("c") {
+        return;
+    }
     let header = Path::new("/usr/include/microhttpd.h");
     assert!(
         header.exists() || env::var_os("CPATH").is_some(),
@@ -327,6 +349,9 @@ macro_rules! bad_uses {
     ($($name:ident),+ $(,)?) => {$(
         #[test]
         fn $name() {
+            if !is_wanted("c") {
+                return;
+            }
             let mut command = start(BAD_USE.as_path());
             command.arg(stringify!($name));
             let text = run(command, "");

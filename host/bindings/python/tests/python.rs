@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
+use pointwork_suite::fixtures::hosts::is_wanted;
 use pointwork_suite::fixtures::python::{binding, environment, package, pythons, run};
 use pointwork_suite::guest::{Controller, End, Guest, Program, ReplyBody, Step};
 
@@ -71,6 +72,9 @@ fn python_test(site: &Path, guests: &Path, version: &str, python: &str) {
 
 #[test]
 fn the_package_passes_its_tests_with_every_python_that_is_found() {
+    if !is_wanted("python") {
+        return;
+    }
     let (site, guests) = (package(&work()), guests());
     for (version, python) in pythons() {
         python_test(&site, &guests, &version, &python);
@@ -79,6 +83,9 @@ fn the_package_passes_its_tests_with_every_python_that_is_found() {
 
 #[test]
 fn the_package_and_its_stubs_are_typed() {
+    if !is_wanted("python") {
+        return;
+    }
     let pythons = pythons();
     let (version, python) = &pythons[0];
     let python = environment(&work(), version, python);

@@ -12,6 +12,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use std::{env, thread};
 
+use pointwork_suite::fixtures::hosts::is_wanted;
 use pointwork_suite::fixtures::python::{environment, package, pythons};
 use pointwork_suite::guest::{Controller, Guest, Program};
 use serde_json::json;
@@ -26,10 +27,10 @@ use crate::{cache, folder};
 macro_rules! in_both_languages {
     ($($behaviour:ident),+ $(,)?) => {
         mod c {
-            $(#[test] fn $behaviour() { crate::polyglot::$behaviour(crate::polyglot::Language::C) })+
+            $(#[test] fn $behaviour() { crate::polyglot::Language::C.shows(crate::polyglot::$behaviour) })+
         }
         mod python {
-            $(#[test] fn $behaviour() { crate::polyglot::$behaviour(crate::polyglot::Language::Python) })+
+            $(#[test] fn $behaviour() { crate::polyglot::Language::Python.shows(crate::polyglot::$behaviour) })+
         }
     };
 }
@@ -59,13 +60,22 @@ static PYTHON: LazyLock<(PathBuf, PathBuf)> = LazyLock::new(|| {
 });
 
 impl Language {
-    /// The folder of its program.
-    fn directory(self) -> PathBuf {
-        let name = match self {
+    fn name(self) -> &'static str {
+        match self {
             Self::C => "c",
             Self::Python => "python",
-        };
-        directory().join("../polyglot").join(name)
+        }
+    }
+
+    fn shows(self, behaviour: fn(Self)) {
+        if is_wanted(self.name()) {
+            behaviour(self);
+        }
+    }
+
+    /// The folder of its program.
+    fn directory(self) -> PathBuf {
+        directory().join("../polyglot").join(self.name())
     }
 
     /// The program, with a database of its own and with what cargo has built for this test.

@@ -21,6 +21,7 @@ use libtest_mimic::{Failed, Trial};
 use pointwork_hosts_tests::{Host, InHost, Place};
 use pointwork_suite::case::Case;
 use pointwork_suite::cases;
+use pointwork_suite::fixtures::hosts::is_wanted;
 use pointwork_suite::fixtures::{Fixtures, python};
 use pointwork_wire_tests::differences::Differences;
 
@@ -93,21 +94,6 @@ type Language = (&'static str, &'static str, &'static str, fn() -> Command);
 const LANGUAGES: [Language; 2] = [("c", "microhttpd", "c", c), ("python", "uvicorn", "asgi", python)];
 
 fn hosts() -> Vec<InHost> {
-    let wanted = env::var("POINTWORK_HOSTS").ok();
-    let is_wanted = |name: &str| {
-        wanted
-            .as_ref()
-            .is_none_or(|wanted| wanted.split_whitespace().any(|word| word == name))
-    };
-    if let Some(wanted) = &wanted {
-        let unknown = wanted
-            .split_whitespace()
-            .find(|word| LANGUAGES.iter().all(|(name, ..)| name != word));
-        assert!(
-            unknown.is_none(),
-            "POINTWORK_HOSTS names {unknown:?}, expected some of c, python"
-        );
-    }
     let cache = work("components");
     let host = |name, adapter, mounts, command: fn() -> Command| {
         let host = Host {
