@@ -237,7 +237,11 @@ static void answer_pending(word number, word *words, size_t count) {
     if (is(words[0], "value")) {
         error = pw_answer_payload(found->answer, words[1].data, bytes_of(words[2]));
     } else if (is(words[0], "failed")) {
-        error = pw_answer_fail(found->answer, (uint16_t)atoi(words[1].data), words[2].data, words[3].data);
+        pw_reply *reply;
+        const char *details = words[4].size > 0 ? words[4].data : NULL;
+        error = reply_of(atoi(words[1].data), (pw_bytes){0}, words + 5, count - 5, &reply);
+        if (!error)
+            error = pw_answer_fail_with(found->answer, reply, words[2].data, words[3].data, details);
     } else if (is(words[0], "reply") || is(words[0], "broken")) {
         pw_reply *reply;
         error = reply_of(atoi(words[1].data), bytes_of(words[2]), words + 3, count - 3, &reply);

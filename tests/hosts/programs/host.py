@@ -188,8 +188,10 @@ def listen(app: App, channel: str, event: str, number: bytes, words: Words) -> N
             kind, *words = await asyncio.wrap_future(answer)
             if kind == b"value":
                 return Payload(words[0].decode(), words[1])
-            status, code, message = words
-            raise Failure(int(status), message.decode(), code=code.decode())
+            status, code, message, details = words[:4]
+            headers = [(words[i].decode(), words[i + 1].decode("latin-1")) for i in range(4, len(words), 2)]
+            fields = json.loads(details or "{}")
+            raise Failure(int(status), message.decode(), code=code.decode(), details=fields, headers=headers)
 
     elif any(name in ("call", "stream") for name, _ in steps):
 

@@ -15,6 +15,7 @@ use http_body_util::BodyExt as _;
 use pointwork::{App, AppOptions, Body, Delivery, Failure, FailureCode, Payload};
 use pointwork_core::{BoxFuture, Context, Handler, HandlerFuture, Listener, Outcome, Peer};
 use pointwork_wire_tests::message;
+use serde_json::json;
 
 use crate::process::{Process, Words, text};
 
@@ -125,12 +126,20 @@ impl Shadow {
                 let (content_type, data) = payload.into_parts();
                 vec![b"value".to_vec(), content_type.as_bytes().to_vec(), data.to_vec()]
             }
-            Err(failure) => vec![
-                b"failed".to_vec(),
-                failure.status().as_str().as_bytes().to_vec(),
-                failure.code().as_str().as_bytes().to_vec(),
-                failure.message().as_bytes().to_vec(),
-            ],
+            Err(failure) => {
+                let details = failure.details().map(|details| json!(details).to_string());
+                let mut words = vec![
+                    b"failed".to_vec(),
+                    failure.status().as_str().as_bytes().to_vec(),
+                    failure.code().as_str().as_bytes().to_vec(),
+                    failure.message().as_bytes().to_vec(),
+                    details.unwrap_or_default().into_bytes(),
+                ];
+                for (name, value) in failure.headers() {
+                    words.extend([name.as_str().as_bytes().to_vec(), value.as_bytes().to_vec()]);
+                }
+                words
+            }
         }
     }
 

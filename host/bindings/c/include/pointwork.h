@@ -393,6 +393,16 @@ pw_error *pw_answer_fail(const pw_answer *answer,
                          pw_text message);
 
 /**
+ * As pw_answer_fail, with the status and the headers of a reply, which is taken over, and with `details`: a JSON object whose fields
+ * stand beside the message; NULL for none.
+ */
+pw_error *pw_answer_fail_with(const pw_answer *answer,
+                              pw_reply *reply,
+                              pw_text code,
+                              pw_text message,
+                              pw_text details);
+
+/**
  * Reports a defect of the callback: the message goes to the log and to the event server:crashed; the client gets 500 without it.
  */
 pw_error *pw_answer_crash(const pw_answer *answer,

@@ -1,7 +1,7 @@
 //! Answers of callbacks.
 
 use pointwork_embed::{
-    Answer, AnswerError, Body, Failure, FailureCode, Fault, Host, OneAnswer, Payload, http::Response,
+    Answer, AnswerError, Body, Failure, FailureCode, Fault, Host, OneAnswer, Payload, http::Response, with_details,
 };
 
 use crate::bytes::{PwBytes, PwText, given, optional_text, text};
@@ -128,6 +128,30 @@ pub(crate) fn failure_of(status: u16, code: PwText, message: PwText) -> Result<F
     Ok(match optional_text(code, "code")? {
         Some(code) => Failure::with_code(FailureCode::new(code.to_owned()), status, message),
         None => Failure::new(status, message),
+    })
+}
+
+/// As pw_answer_fail, with the status and the headers of a reply, which is taken over, and with `details`: a JSON object whose fields
+/// stand beside the message; NULL for none.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_answer_fail_with(
+    answer: Option<&PwAnswer>,
+    reply: Option<Box<PwReply>>,
+    code: PwText,
+    message: PwText,
+    details: PwText,
+) -> Option<Box<PwError>> {
+    guard(|| {
+        let answer = given(answer, "answer")?;
+        let (head, _) = (*given(reply, "reply")?).into_response(&answer.host).into_parts();
+        let mut failure = failure_of(head.status.as_u16(), code, message)?;
+        if let Some(details) = optional_text(details, "details")? {
+            failure = with_details(failure, details).map_err(|_| PwError::argument("details", "a JSON object"))?;
+        }
+        for (name, value) in &head.headers {
+            failure = failure.header(name.clone(), value.clone());
+        }
+        answer.fault(Fault::Failed(failure))
     })
 }
 

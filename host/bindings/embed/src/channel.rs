@@ -62,6 +62,18 @@ impl Fault {
     }
 }
 
+/// A failure with further fields: a JSON object, whose members stand beside the message in the reply.
+///
+/// # Errors
+/// The text is no JSON object.
+pub fn with_details(failure: Failure, details: &str) -> Result<Failure, String> {
+    let fields: serde_json::Map<String, serde_json::Value> =
+        serde_json::from_str(details).map_err(|error| format!("the details are no JSON object: {error}"))?;
+    Ok(fields
+        .into_iter()
+        .fold(failure, |failure, (name, value)| failure.detail(name, value)))
+}
+
 /// A listener: its answer is the value for the caller.
 pub type ChannelFunction = Function<EventCall, Result<Payload, Fault>>;
 

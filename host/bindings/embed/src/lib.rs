@@ -52,7 +52,7 @@ mod server;
 mod waiting;
 
 pub use body::{Piece, Pieces, Source};
-pub use channel::{ChannelFunction, EventCall, Fault};
+pub use channel::{ChannelFunction, EventCall, Fault, with_details};
 pub use error::{Error, ErrorKind};
 pub use function::{Answer, AnswerError, Function, OffFiber, OneAnswer, Runs};
 pub use host::{Component, Figures, Host, Threads, WeakHost};

@@ -61,6 +61,8 @@ where
     });
 }
 
+type GivenHeaders<'py> = Vec<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)>;
+
 fn up(host: &WeakHost) -> PyResult<Arc<Host>> {
     host.upgrade().ok_or_else(closed)
 }
@@ -248,7 +250,7 @@ impl RouteCall {
         &self,
         py: Python<'_>,
         status: u16,
-        headers: Vec<(Bound<'_, PyBytes>, Bound<'_, PyBytes>)>,
+        headers: GivenHeaders<'_>,
         body: Option<Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let reply = reply_of(&*up(&self.host)?, status, &headers, body.as_ref())?;
@@ -264,8 +266,9 @@ impl RouteCall {
         message: String,
         code: Option<String>,
         details: Option<&str>,
+        headers: GivenHeaders<'_>,
     ) -> PyResult<()> {
-        let failure = failure(status, message, code, details)?;
+        let failure = failure(status, message, code, details, &headers)?;
         let sent = py.detach(|| self.context.send(failure));
         sent.map_err(|failure| failed(py, &failure))
     }
@@ -322,11 +325,12 @@ impl EventAnswer {
         message: String,
         code: Option<String>,
         details: Option<&str>,
+        headers: GivenHeaders<'_>,
     ) -> PyResult<()> {
         send(
             py,
             &self.0,
-            Err(Fault::Failed(failure(status, message, code, details)?)),
+            Err(Fault::Failed(failure(status, message, code, details, &headers)?)),
         )
     }
 
@@ -348,7 +352,7 @@ impl RouteAnswer {
         &self,
         py: Python<'_>,
         status: u16,
-        headers: Vec<(Bound<'_, PyBytes>, Bound<'_, PyBytes>)>,
+        headers: GivenHeaders<'_>,
         body: Option<Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let reply = reply_of(&*up(&self.host)?, status, &headers, body.as_ref())?;
@@ -362,11 +366,12 @@ impl RouteAnswer {
         message: String,
         code: Option<String>,
         details: Option<&str>,
+        headers: GivenHeaders<'_>,
     ) -> PyResult<()> {
         send(
             py,
             &self.answer,
-            Err(Fault::Failed(failure(status, message, code, details)?)),
+            Err(Fault::Failed(failure(status, message, code, details, &headers)?)),
         )
     }
 

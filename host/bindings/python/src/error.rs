@@ -1,10 +1,12 @@
 //! Errors and failures as exceptions. Their classes are those of `pointwork._errors`.
 
 use pointwork_embed::http::StatusCode;
-use pointwork_embed::{Error, ErrorKind, Failure, FailureCode};
+use pointwork_embed::{Error, ErrorKind, Failure, FailureCode, with_details};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
+use crate::message::{headers, headers_of};
 use crate::thread::attached;
 
 /// The exception of an error.
@@ -29,11 +31,16 @@ pub(crate) fn failed(py: Python<'_>, failure: &Failure) -> PyErr {
     let details = failure
         .details()
         .map(|details| serde_json::to_string(details).unwrap_or_default());
+    let headers = match headers(py, failure.headers()) {
+        Ok(headers) => headers,
+        Err(error) => return error,
+    };
     let arguments = (
         failure.status().as_u16(),
         failure.to_string(),
         failure.code().as_str(),
         details,
+        headers,
     );
     made(py, "_failure", arguments)
 }
@@ -54,18 +61,23 @@ fn made<'py>(py: Python<'py>, class: &str, arguments: impl pyo3::call::PyCallArg
 /// The failure that a function raised.
 ///
 /// # Errors
-/// The status or the details cannot be those of a failure.
-pub(crate) fn failure(status: u16, message: String, code: Option<String>, details: Option<&str>) -> PyResult<Failure> {
+/// The status, the details or the headers cannot be those of a failure.
+pub(crate) fn failure(
+    status: u16,
+    message: String,
+    code: Option<String>,
+    details: Option<&str>,
+    headers: &[(Bound<'_, PyBytes>, Bound<'_, PyBytes>)],
+) -> PyResult<Failure> {
     let status = StatusCode::from_u16(status)
         .map_err(|_| PyValueError::new_err(format!("the status is `{status}`, expected 400 to 599")))?;
     let code = code.map_or(FailureCode::FAILED, FailureCode::new);
     let mut failure = Failure::with_code(code, status, message);
     if let Some(details) = details {
-        let details: serde_json::Map<String, serde_json::Value> = serde_json::from_str(details)
-            .map_err(|error| PyValueError::new_err(format!("the details are no JSON object: {error}")))?;
-        for (name, value) in details {
-            failure = failure.detail(name, value);
-        }
+        failure = with_details(failure, details).map_err(PyValueError::new_err)?;
+    }
+    for (name, value) in &headers_of(headers)? {
+        failure = failure.header(name.clone(), value.clone());
     }
     Ok(failure)
 }

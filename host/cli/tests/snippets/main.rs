@@ -87,6 +87,16 @@ const EXCEPTIONS: &[Exception] = &[
     ),
     not_run(
         "CONTRIBUTING.md",
+        "POINTWORK_HOSTS=python cargo test --workspace --test hosts",
+        SLOW,
+    ),
+    not_run(
+        "CONTRIBUTING.md",
+        "POINTWORK_LONG=1 cargo test --workspace --test hosts -- many",
+        SLOW,
+    ),
+    not_run(
+        "CONTRIBUTING.md",
         "POINTWORK_WRITE_SDK=1 cargo check -p pointwork-cli",
         RELEASE,
     ),

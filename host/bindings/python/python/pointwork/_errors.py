@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 
@@ -62,6 +62,7 @@ class Failure(Exception):
         *,
         code: str | None = None,
         details: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | Iterable[tuple[str, str]] | None = None,
     ) -> None:
         super().__init__(status, message)
         self.status = status
@@ -72,11 +73,16 @@ class Failure(Exception):
         """The code that callers compare, such as `unknown-event`; `failed` if none is given."""
         self.details = dict(details) if details else None
         """Further fields of the reply."""
+        self.headers = list(headers.items() if isinstance(headers, Mapping) else headers or ())
+        """Headers of the reply, such as `retry-after`."""
 
     def __str__(self) -> str:
         return self.message
 
 
-def _failure(status: int, message: str, code: str, details: str | None) -> Failure:
+def _failure(
+    status: int, message: str, code: str, details: str | None, headers: list[tuple[bytes, bytes]]
+) -> Failure:
     """A failure that comes from the application."""
-    return Failure(status, message, code=code, details=json.loads(details) if details else None)
+    shown = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in headers]
+    return Failure(status, message, code=code, details=json.loads(details) if details else None, headers=shown)

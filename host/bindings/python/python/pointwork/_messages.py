@@ -317,7 +317,7 @@ class Request(_Calls):
         """Replies to a request that was handed over with an event (`Event.take_request`), as the value of a function of a route
         does; a `Failure` is told to the client. Raises `Failure` if the request has its reply."""
         if isinstance(value, Failure):
-            self._call.fail(value.status, value.message, value.code, details_of(value))
+            self._call.fail(*parts_of(value))
             return
         self._call.reply(*native_reply(value, self._app._pool, self._app._loop))
 
@@ -473,9 +473,10 @@ class Reply:
 Answer: TypeAlias = EventAnswer | RouteAnswer
 
 
-def details_of(failure: Failure) -> str | None:
-    """The details of a failure, as JSON."""
-    return json.dumps(failure.details) if failure.details else None
+def parts_of(failure: Failure) -> tuple[int, str, str | None, str | None, Headers]:
+    """The parts of a failure; the details are JSON."""
+    details = json.dumps(failure.details) if failure.details else None
+    return failure.status, failure.message, failure.code, details, native_headers(failure.headers)
 
 
 def fail(answer: Answer, error: BaseException) -> None:
@@ -484,7 +485,7 @@ def fail(answer: Answer, error: BaseException) -> None:
         answer.threw(story(error))
         return
     try:
-        answer.failed(error.status, error.message, error.code, details_of(error))
+        answer.failed(*parts_of(error))
     except Exception as wrong:
         # No name keeps it: its frames have the request, which the application waits for at its end.
         answer.threw(story(wrong))
