@@ -333,7 +333,9 @@ def main() -> None:
         try:
             say("done", number, *(host.start(words[0]) if step == "start" else host.take(step, words)))
         except Failure as failure:
-            say("failed", number, failure.message, failure.code or "failed", str(failure.status))
+            details = json.dumps(failure.details) if failure.details else ""
+            headers = [word for pair in failure.headers for word in pair]
+            say("failed", number, failure.message, failure.code or "failed", str(failure.status), details, *headers)
         except Exception as error:
             say("failed", number, str(error), "", "0")
 

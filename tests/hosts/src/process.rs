@@ -34,6 +34,10 @@ pub struct Told {
     pub code: String,
     /// The status of a failure, or 0.
     pub status: u16,
+    /// The further fields of a failure as JSON, or nothing.
+    pub details: String,
+    /// The names and values of its headers.
+    pub headers: Words,
 }
 
 type Done = Box<dyn FnOnce(Result<Words, Told>) + Send>;
@@ -223,6 +227,8 @@ fn told(words: &[Vec<u8>]) -> Told {
         text: word(0),
         code: word(1),
         status: word(2).parse().unwrap_or_default(),
+        details: word(3),
+        headers: words.iter().skip(4).cloned().collect(),
     }
 }
 

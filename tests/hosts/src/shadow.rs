@@ -10,12 +10,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
-use http::{Request, Response, StatusCode};
+use http::{HeaderName, HeaderValue, Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
 use pointwork::{App, AppOptions, Body, Delivery, Failure, FailureCode, Payload};
 use pointwork_core::{BoxFuture, Context, Handler, HandlerFuture, Listener, Outcome, Peer};
 use pointwork_wire_tests::message;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use crate::process::{Process, Words, text};
 
@@ -109,7 +109,19 @@ impl Shadow {
             Ok(words) => Ok(payload_of(words)),
             Err(told) => {
                 let status = StatusCode::from_u16(told.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-                Err(Failure::with_code(FailureCode::new(told.code), status, told.text))
+                let mut failure = Failure::with_code(FailureCode::new(told.code), status, told.text);
+                let details: Map<String, Value> = serde_json::from_str(&told.details).unwrap_or_default();
+                for (name, value) in details {
+                    failure = failure.detail(name, value);
+                }
+                for header in told.headers.chunks_exact(2) {
+                    if let (Ok(name), Ok(value)) =
+                        (HeaderName::from_bytes(&header[0]), HeaderValue::from_bytes(&header[1]))
+                    {
+                        failure = failure.header(name, value);
+                    }
+                }
+                Err(failure)
             }
         }
     }
