@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
@@ -42,7 +43,7 @@ impl Shadow {
     pub fn new(process: &Arc<Process>) -> Result<Arc<Self>, pointwork::Error> {
         let mut options = AppOptions::new();
         // The host has deadlines of its own.
-        options.router.deadline = None;
+        options.router.deadline = Some(Duration::from_secs(3600));
         Ok(Arc::new(Self {
             app: App::with_options(options)?,
             process: process.clone(),

@@ -77,12 +77,18 @@ impl Logs {
     /// The lines of all threads.
     pub fn everywhere(&self) -> Vec<Line> {
         let sources = sources().clone();
-        for (_, source) in sources.iter().filter(|(thread, _)| *thread == self.thread) {
+        let sources: Vec<_> = sources.iter().filter(|(thread, _)| *thread == self.thread).collect();
+        for (_, source) in &sources {
             if let Some(source) = source.upgrade() {
                 source.catch_up();
             }
         }
-        lines()[self.from..].to_vec()
+        let mut lines = lines()[self.from..].to_vec();
+        if !sources.is_empty() {
+            // The same case may run in another host at the same time.
+            lines.retain(|line| line.thread == self.thread);
+        }
+        lines
     }
 
     /// The lines of the thread that runs the case: the log of the steps before the application serves.

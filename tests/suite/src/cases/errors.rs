@@ -4,7 +4,7 @@ use anyhow::Result;
 use pointwork_core::http::HeaderValue;
 use pointwork_core::{Context, CrashKind, Failure, FailureCode, JSON, Payload};
 
-use super::at_root;
+use super::{at_root, eventually};
 use crate::case::{Stage, cases};
 use crate::client::Request;
 use crate::guest::{Channel, Controller, End, Guest, Program, Step};
@@ -217,12 +217,15 @@ async fn a_line_of_a_guest_stands_in_the_span_of_its_request(stage: Stage) -> Re
         live.send(Request::new("GET", "/it").header("x-request-id", &id))
             .await?;
         for of in ["handler", "listener"] {
-            let lines = stage.logs().everywhere();
             let text = format!("a line of the {of}");
-            let lines = lines.iter().filter(|line| line.text.contains(&text));
-            let requests: Vec<_> = lines.map(|line| line.request.as_deref()).collect();
-            assert!(requests.contains(&Some(id.as_str())), "{form}: {of}: {requests:?}");
-            assert!(!requests.contains(&None), "{form}: {of}: {requests:?}");
+            let requests = || -> Vec<_> {
+                let lines = stage.logs().everywhere().into_iter();
+                let lines = lines.filter(|line| line.text.contains(&text));
+                lines.map(|line| line.request).collect()
+            };
+            // A host in another language writes them when the guest has let go of the thread.
+            eventually(&text, || requests().contains(&Some(id.clone()))).await?;
+            assert!(!requests().contains(&None), "{form}: {of}");
         }
         live.shutdown().await;
     }

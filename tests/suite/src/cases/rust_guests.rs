@@ -6,6 +6,7 @@ use pointwork_core::{CrashKind, Delivery, Payload};
 use serde_json::{Value, json};
 
 use super::declarations::ATTRIBUTES;
+use super::eventually;
 use super::watch::Gate;
 use crate::case::{Stage, cases};
 use crate::client::Request;
@@ -360,12 +361,14 @@ async fn lines_of_one_instance_stand_in_the_spans_of_their_requests(stage: Stage
     }
     numbers.sort_unstable();
     assert_eq!(numbers, (0..MANY).collect::<Vec<_>>(), "one instance counts them");
-    let lines = stage.logs().everywhere();
-    let mut lines: Vec<_> = lines
-        .iter()
-        .filter(|line| line.text.contains("module=side-by-side"))
-        .collect();
-    lines.retain(|line| line.text.starts_with("number "));
+    let lines = || {
+        let mut lines = stage.logs().everywhere();
+        lines.retain(|line| line.text.contains("module=side-by-side") && line.text.starts_with("number "));
+        lines
+    };
+    // A host in another language writes them when the guest has let go of the thread.
+    eventually("all lines are there", || lines().len() >= 2 * MANY as usize).await?;
+    let lines = lines();
     assert_eq!(lines.len(), 2 * MANY as usize, "{lines:#?}");
     for line in lines {
         let request = line.request.as_deref().unwrap_or("(none)");
