@@ -57,7 +57,10 @@ fn main() {
     in_turn(vec![
         (Server::start("libmicrohttpd, by hand", &by_hand), 0),
         (Server::start("libmicrohttpd, mounted", mounted.arg(&component)), 0),
-        (Server::start("`pointwork serve`", &measure::command(&folder, &component)), 2),
+        (
+            Server::start("`pointwork serve`", &measure::command(&folder, &component)),
+            2,
+        ),
         (Server::start("`pw_app_serve`", served.arg(&component)), 2),
     ]);
 }

@@ -45,7 +45,11 @@ impl PwEvent {
 /// A payload of the program, checked. Its content type may become the value of a header.
 pub(crate) fn payload(content_type: PwText, data: PwBytes) -> Result<Payload, Box<PwError>> {
     let content_type = text(content_type, "content_type")?;
-    if content_type.is_empty() || !content_type.bytes().all(|byte| byte == b'\t' || (b' '..=b'~').contains(&byte)) {
+    if content_type.is_empty()
+        || !content_type
+            .bytes()
+            .all(|byte| byte == b'\t' || (b' '..=b'~').contains(&byte))
+    {
         let expected = "one such as \"application/json\": ASCII without control characters";
         return Err(PwError::argument("content_type", expected));
     }

@@ -48,7 +48,10 @@ fn main() {
         (start("bare ASGI, by hand", "by-hand"), 0),
         (start("`app.asgi`", "mounted"), 0),
         (start("FastAPI", "fastapi"), 1),
-        (Server::start("`pointwork serve`", &measure::command(&work(), &component)), 3),
+        (
+            Server::start("`pointwork serve`", &measure::command(&work(), &component)),
+            3,
+        ),
         (start("`app.serve`", "built-in"), 3),
     ]);
 }

@@ -18,7 +18,7 @@ const ROUNDS: usize = 9;
 const CORES: [usize; 2] = [0, 1];
 
 /// A server in a process of its own, which ends with its input.
-pub struct Server {
+pub(crate) struct Server {
     name: &'static str,
     child: Child,
     address: String,
@@ -34,7 +34,7 @@ struct Burst {
 
 impl Server {
     /// Starts a program that prints `listening on http://ADDRESS`, perhaps behind other lines.
-    pub fn start(name: &'static str, program: &Command) -> Self {
+    pub(crate) fn start(name: &'static str, program: &Command) -> Self {
         let mut command = Command::new("taskset");
         command.args(["-c", &CORES[0].to_string()]).arg(program.get_program());
         command.args(program.get_args());
@@ -54,7 +54,12 @@ impl Server {
         let address = address.unwrap_or_else(|| panic!("{name} does not listen"));
         // What it prints later has a reader.
         thread::spawn(move || lines.for_each(drop));
-        Self { name, child, address, bursts: Vec::new() }
+        Self {
+            name,
+            child,
+            address,
+            bursts: Vec::new(),
+        }
     }
 
     /// The processor time that it has used, in µs.
@@ -124,7 +129,11 @@ fn send(address: &str, path: &str, body: &[u8], time: Duration) -> f64 {
                 continue;
             }
             let received = mem::take(&mut connection.received);
-            assert!(received.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&received));
+            assert!(
+                received.starts_with(b"HTTP/1.1 200"),
+                "{}",
+                String::from_utf8_lossy(&received)
+            );
             connection.stream.write_all(request.as_bytes()).expect("written");
             number += 1.0;
         }
@@ -133,7 +142,7 @@ fn send(address: &str, path: &str, body: &[u8], time: Duration) -> f64 {
 }
 
 /// Has all servers answered in turn, and prints a table: each with its ratio to the one at the given place.
-pub fn in_turn(servers: Vec<(Server, usize)>) {
+pub(crate) fn in_turn(servers: Vec<(Server, usize)>) {
     // SAFETY: zeroes are a value of it.
     let mut cores: libc::cpu_set_t = unsafe { mem::zeroed() };
     // SAFETY: the set and its size belong together.
@@ -151,13 +160,18 @@ pub fn in_turn(servers: Vec<(Server, usize)>) {
             server.bursts.push(burst);
         }
     }
-    println!("\n| server | requests/s | µs of the processor | compared with | requests/s | processor |\n|---|---|---|---|---|---|");
+    println!(
+        "\n| server | requests/s | µs of the processor | compared with | requests/s | processor |\n|---|---|---|---|---|---|"
+    );
     for (server, reference) in &servers {
         let other = &servers[*reference].0;
         let pairs = || server.bursts.iter().zip(&other.bursts);
         let rate = median(pairs().map(|(own, other)| own.rate / other.rate));
         let micros = median(pairs().map(|(own, other)| own.micros / other.micros));
         let (own, spent) = (server.rate(), server.micros());
-        println!("| {} | {own:.0} | {spent:.2} | {} | {rate:.2} | {micros:.2} |", server.name, other.name);
+        println!(
+            "| {} | {own:.0} | {spent:.2} | {} | {rate:.2} | {micros:.2} |",
+            server.name, other.name
+        );
     }
 }

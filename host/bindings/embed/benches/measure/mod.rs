@@ -3,10 +3,13 @@
 
 #![allow(clippy::print_stdout, reason = "they print their figures")]
 #![allow(dead_code, reason = "each benchmark uses its part")]
-#![expect(clippy::cast_precision_loss, reason = "durations of minutes, and thousands of requests")]
+#![expect(
+    clippy::cast_precision_loss,
+    reason = "durations of minutes, and thousands of requests"
+)]
 
-pub mod load;
-pub mod rust;
+pub(crate) mod load;
+pub(crate) mod rust;
 
 use std::env;
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
@@ -16,22 +19,22 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use pointwork_suite::guest::{Controller, Guest, Program as Handler};
 
 /// The rounds of a benchmark: in each, all subjects take their turn.
-pub const ROUNDS: usize = 15;
+pub(crate) const ROUNDS: usize = 15;
 
 /// The requests of a subject in a round, of those that are answered on the calling thread.
-pub const REQUESTS: usize = 5_000;
+pub(crate) const REQUESTS: usize = 5_000;
 
 /// The requests of a subject in a round, of those that another thread answers.
-pub const LATER: usize = 2_000;
+pub(crate) const LATER: usize = 2_000;
 
 /// The requests in flight whose memory is measured.
-pub const IN_FLIGHT: usize = 1_000;
+pub(crate) const IN_FLIGHT: usize = 1_000;
 
 /// The settings that give each request in flight its instance.
-pub const SETTINGS: &str = r#"{"limits": {"instances": 1000, "max-instances": 1100}}"#;
+pub(crate) const SETTINGS: &str = r#"{"limits": {"instances": 1000, "max-instances": 1100}}"#;
 
 /// The component whose requests are measured: a plain route, and routes with a callback.
-pub fn component() -> Vec<u8> {
+pub(crate) fn component() -> Vec<u8> {
     let controller = Controller::new("Shop", "")
         .get("/plain", Handler::text("plain"))
         .get("/ask", Handler::text("1").call("db:ask"))
@@ -40,14 +43,14 @@ pub fn component() -> Vec<u8> {
     Guest::of(controller).build()
 }
 
-pub fn median(figures: impl IntoIterator<Item = f64>) -> f64 {
+pub(crate) fn median(figures: impl IntoIterator<Item = f64>) -> f64 {
     let mut figures: Vec<_> = figures.into_iter().collect();
     figures.sort_by(f64::total_cmp);
     figures[figures.len() / 2]
 }
 
 /// `pointwork serve` with a component, built in release, with the log as quiet as that of a program that takes no lines.
-pub fn command(folder: &Path, component: &Path) -> Command {
+pub(crate) fn command(folder: &Path, component: &Path) -> Command {
     let built = Command::new(env!("CARGO"))
         .args(["build", "--release", "--package", "pointwork-cli", "--quiet"])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
@@ -57,13 +60,15 @@ pub fn command(folder: &Path, component: &Path) -> Command {
     let program = env::current_exe().expect("a path");
     let profile = program.ancestors().nth(2).expect("a folder");
     let mut serve = Command::new(profile.join("pointwork"));
-    serve.args(["serve", "--listen", "127.0.0.1:0", "--log-level", "warn"]).arg(component);
+    serve
+        .args(["serve", "--listen", "127.0.0.1:0", "--log-level", "warn"])
+        .arg(component);
     serve.env("XDG_CACHE_HOME", folder.join("cache"));
     serve
 }
 
 /// The time of a clock, in µs.
-pub fn clock(clock: libc::clockid_t) -> f64 {
+pub(crate) fn clock(clock: libc::clockid_t) -> f64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the time is a place for the result.
     unsafe { libc::clock_gettime(clock, &raw mut time) };
@@ -114,7 +119,7 @@ fn medians(rounds: &[Vec<f64>]) -> Vec<f64> {
 /// Requests in process from another language and from Rust, in turn. `names` are those of the columns that the program prints
 /// behind the common ones: plain and with a callback, in µs of the calling thread; with an answer from another thread, in µs
 /// of the processor, in µs, and in switches of threads.
-pub fn in_process(language: &str, program: &mut Command, names: &[&str]) {
+pub(crate) fn in_process(language: &str, program: &mut Command, names: &[&str]) {
     let mut program = Program::start(program);
     let rust = rust::Host::start();
     let (mut theirs, mut ours) = (Vec::new(), Vec::new());
@@ -142,5 +147,8 @@ pub fn in_process(language: &str, program: &mut Command, names: &[&str]) {
         println!("| {name} | | {theirs:.2} | |");
     }
     let [theirs, ours] = memory;
-    println!("| memory of each of {IN_FLIGHT} requests in flight, KiB | {ours:.1} | {theirs:.1} | {:.1} |", theirs - ours);
+    println!(
+        "| memory of each of {IN_FLIGHT} requests in flight, KiB | {ours:.1} | {theirs:.1} | {:.1} |",
+        theirs - ours
+    );
 }

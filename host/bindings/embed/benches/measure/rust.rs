@@ -14,13 +14,13 @@ use tokio::sync::oneshot;
 use super::{IN_FLIGHT, LATER, REQUESTS, clock, component};
 
 /// An application in this process.
-pub struct Host {
+pub(crate) struct Host {
     app: App,
     kept: Arc<Mutex<Vec<oneshot::Sender<()>>>>,
 }
 
 impl Host {
-    pub fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let mut options = AppOptions::new();
         (options.limits.instances, options.max_instances) = (IN_FLIGHT, 1_100);
         let app = App::with_options(options).expect("it starts");
@@ -28,7 +28,9 @@ impl Host {
         let kept = Arc::<Mutex<Vec<_>>>::default();
         let keeps = kept.clone();
         app.channel("db")
-            .on_raw("ask", |_: Delivery, _: Payload| async { Ok::<_, Failure>(Payload::null()) })
+            .on_raw("ask", |_: Delivery, _: Payload| async {
+                Ok::<_, Failure>(Payload::null())
+            })
             .expect("it listens")
             .on_raw("later", move |_: Delivery, _: Payload| {
                 let (sender, receiver) = oneshot::channel();
@@ -60,7 +62,7 @@ impl Host {
     }
 
     /// The figures of a round.
-    pub fn round(&self) -> Vec<f64> {
+    pub(crate) fn round(&self) -> Vec<f64> {
         let (plain, ask) = (self.on_thread("/plain"), self.on_thread("/ask"));
         let (begun, time, switches) = (clock(libc::CLOCK_PROCESS_CPUTIME_ID), Instant::now(), switches());
         self.requests("/later", LATER);
@@ -71,15 +73,21 @@ impl Host {
     }
 
     /// The memory of each request in flight, in KiB.
-    pub fn memory(&self) -> f64 {
+    pub(crate) fn memory(&self) -> f64 {
         let before = resident();
-        let mut replies: Vec<_> = (0..IN_FLIGHT).map(|_| Box::pin(self.app.handle(request("/keep")))).collect();
+        let mut replies: Vec<_> = (0..IN_FLIGHT)
+            .map(|_| Box::pin(self.app.handle(request("/keep"))))
+            .collect();
         let mut cx = TaskContext::from_waker(Waker::noop());
         for reply in &mut replies {
             assert!(reply.as_mut().poll(&mut cx).is_pending());
         }
         let grown = resident() - before;
-        self.kept.lock().expect("no panic").drain(..).for_each(|answer| answer.send(()).expect("it waits"));
+        self.kept
+            .lock()
+            .expect("no panic")
+            .drain(..)
+            .for_each(|answer| answer.send(()).expect("it waits"));
         for reply in replies {
             assert!(block_on(reply).status().is_success());
         }
@@ -120,6 +128,9 @@ fn switches() -> f64 {
 /// The memory of this process, in KiB.
 fn resident() -> f64 {
     let status = fs::read_to_string("/proc/self/status").expect("Linux");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("its memory");
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))
+        .expect("its memory");
     line.trim().trim_end_matches(" kB").parse().expect("a number")
 }

@@ -15,19 +15,19 @@ const INSTALL: &str =
     "install CPython 3.11, 3.12 or 3.13 with its module `venv` (Debian: apt-get install python3 python3-venv)";
 
 /// The folder of this package.
-pub fn here() -> PathBuf {
+pub(crate) fn here() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
 /// The folder of cargo's target folder that is these tests' own.
-pub fn work() -> PathBuf {
+pub(crate) fn work() -> PathBuf {
     let work = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("python");
     fs::create_dir_all(&work).expect("a folder below the target folder");
     work
 }
 
 /// Runs a program to its end; its output is shown if it fails.
-pub fn run(command: &mut Command) -> String {
+pub(crate) fn run(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let error = String::from_utf8_lossy(&output.stderr);
@@ -48,7 +48,7 @@ fn version_of(python: &str) -> Option<String> {
 }
 
 /// One interpreter for each version that is found.
-pub fn pythons() -> Vec<(String, String)> {
+pub(crate) fn pythons() -> Vec<(String, String)> {
     if let Ok(given) = env::var("POINTWORK_PYTHONS") {
         return given
             .split_whitespace()
@@ -81,7 +81,7 @@ pub fn pythons() -> Vec<(String, String)> {
 }
 
 /// The interpreter of a virtual environment with these requirements, a file of this package; made once for each list of them.
-pub fn environment(name: &str, python: &str, requirements: &str) -> PathBuf {
+pub(crate) fn environment(name: &str, python: &str, requirements: &str) -> PathBuf {
     // Both tests may be the first to need it.
     static MAKES: Mutex<()> = Mutex::new(());
     let _makes = MAKES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -104,7 +104,7 @@ pub fn environment(name: &str, python: &str, requirements: &str) -> PathBuf {
 }
 
 /// A folder with the package as it is installed: the files of Python, and the extension module that cargo built.
-pub fn package(name: &str) -> PathBuf {
+pub(crate) fn package(name: &str) -> PathBuf {
     let built = env::current_exe().expect("this program");
     let folder = built.parent().expect("its folder");
     let library = format!("{}_pointwork", env::consts::DLL_PREFIX);
