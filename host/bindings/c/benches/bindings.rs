@@ -45,6 +45,7 @@ fn program(folder: &Path, source: &str, libraries: &[&str]) -> Command {
 fn main() {
     let folder = folder();
     let component = folder.join("shop.wasm");
+    let command = measure::command(&folder, &component);
     let mut handle = program(&folder, "benches/handle.c", &["-lpointwork"]);
     let numbers = [measure::REQUESTS, measure::LATER, measure::IN_FLIGHT];
     handle.arg(&component).arg(measure::SETTINGS);
@@ -57,10 +58,7 @@ fn main() {
     in_turn(vec![
         (Server::start("libmicrohttpd, by hand", &by_hand), 0),
         (Server::start("libmicrohttpd, mounted", mounted.arg(&component)), 0),
-        (
-            Server::start("`pointwork serve`", &measure::command(&folder, &component)),
-            2,
-        ),
+        (Server::start("`pointwork serve`", &command), 2),
         (Server::start("`pw_app_serve`", served.arg(&component)), 2),
     ]);
 }

@@ -28,6 +28,7 @@ fn main() {
     println!("Python {version}");
     let python = environment(&format!("bench-{version}"), python, "benches/requirements.txt");
 
+    let command = measure::command(&work(), &component);
     let mut handle = program(&python, &site, "handle.py");
     let numbers = [measure::REQUESTS, measure::LATER, measure::IN_FLIGHT];
     handle.arg(&component).arg(measure::SETTINGS);
@@ -48,10 +49,7 @@ fn main() {
         (start("bare ASGI, by hand", "by-hand"), 0),
         (start("`app.asgi`", "mounted"), 0),
         (start("FastAPI", "fastapi"), 1),
-        (
-            Server::start("`pointwork serve`", &measure::command(&work(), &component)),
-            3,
-        ),
+        (Server::start("`pointwork serve`", &command), 3),
         (start("`app.serve`", "built-in"), 3),
     ]);
 }

@@ -51,11 +51,16 @@ pub(crate) fn median(figures: impl IntoIterator<Item = f64>) -> f64 {
 
 /// `pointwork serve` with a component, built in release, with the log as quiet as that of a program that takes no lines.
 pub(crate) fn command(folder: &Path, component: &Path) -> Command {
-    let built = Command::new(env!("CARGO"))
-        .args(["build", "--release", "--package", "pointwork-cli", "--quiet"])
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .status();
-    assert!(built.expect("cargo starts").success());
+    let mut build = Command::new(env!("CARGO"));
+    build.args(["build", "--release", "--package", "pointwork-cli", "--quiet"]);
+    build.current_dir(env!("CARGO_MANIFEST_DIR"));
+    // With those of this package build scripts would run again, here and in the next build.
+    for (name, _) in
+        env::vars().filter(|(name, _)| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_"))
+    {
+        build.env_remove(name);
+    }
+    assert!(build.status().expect("cargo starts").success());
     // Beside the folder of this program, `release/deps`.
     let program = env::current_exe().expect("a path");
     let profile = program.ancestors().nth(2).expect("a folder");
