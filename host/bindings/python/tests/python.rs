@@ -2,7 +2,8 @@
 //!
 //! They run in virtual environments below the target folder, with the extension module that cargo built for this test, so
 //! that the engine is compiled once. `POINTWORK_PYTHONS` names the interpreters instead, separated by spaces;
-//! `POINTWORK_PYTEST` has arguments for pytest, such as `-k exit` or `--long`.
+//! `POINTWORK_PYTEST` has arguments for pytest, such as `-k exit`. `POINTWORK_LONG=1` runs the
+//! long forms.
 #![allow(clippy::print_stdout, reason = "it tells which Pythons are absent")]
 
 use std::path::{Path, PathBuf};

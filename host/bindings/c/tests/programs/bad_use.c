@@ -278,11 +278,27 @@ static int entries(const char *folder) {
     return count;
 }
 
-/* 200 applications, or APPLICATIONS of them. */
+static int is_long(void) {
+    const char *is_long = getenv("POINTWORK_LONG");
+    return is_long && *is_long;
+}
+
+/* The memory of the process, in KiB. */
+static long resident(void) {
+    long pages = 0;
+    FILE *sizes = fopen("/proc/self/statm", "r");
+    CHECK(sizes != NULL && fscanf(sizes, "%*d %ld", &pages) == 1);
+    fclose(sizes);
+    return pages * sysconf(_SC_PAGESIZE) / 1024;
+}
+
+/* 200 applications, or 10,000 in the long form. */
 static void many_applications(void) {
-    int number = getenv("APPLICATIONS") ? atoi(getenv("APPLICATIONS")) : 200;
-    end(shop(NULL, on_keep));
+    int number = is_long() ? 10000 : 200;
+    for (int i = 0; i < 20; i++)
+        end(shop(NULL, on_keep));
     int threads = entries("/proc/self/task"), descriptors = entries("/proc/self/fd");
+    long memory = resident();
     for (int i = 0; i < number; i++) {
         pw_app *app = i % 20 == 0 ? shop(NULL, on_keep) : start(NULL);
         get(app, "/none", text, sizeof text);
@@ -292,7 +308,11 @@ static void many_applications(void) {
     }
     for (int i = 0; i < 6000 && (entries("/proc/self/task") > threads || entries("/proc/self/fd") > descriptors); i++)
         usleep(10000);
-    CHECK(entries("/proc/self/task") <= threads && entries("/proc/self/fd") <= descriptors);
+    int threads_now = entries("/proc/self/task"), descriptors_now = entries("/proc/self/fd");
+    long memory_now = resident();
+    printf("%d applications: %d to %d threads, %d to %d descriptors, %ld to %ld KiB\n", number, threads, threads_now,
+           descriptors, descriptors_now, memory, memory_now);
+    CHECK(threads_now <= threads && descriptors_now <= descriptors && memory_now - memory < 64 * 1024);
 }
 
 /* Keeps the wish for a piece, so that the body has no end. */
@@ -411,7 +431,8 @@ static void on_fault(int number) {
 
 static void *fault_in_turn(void *app) {
     char reply[1024];
-    for (int i = 0; i < 20; i++) {
+    time_t until = time(NULL) + 60;
+    for (int i = 0; i < 20 || (is_long() && time(NULL) < until); i++) {
         CHECK(get(app, "/trap", reply, sizeof reply) == 500);
         if (sigsetjmp(after_fault, 1) == 0) {
             expects_fault = 1;
