@@ -162,6 +162,7 @@ static char *text_of(pw_bytes bytes) {
 
 static enum MHD_Result send_reply(struct MHD_Connection *connection, pw_reply *reply, const char *method) {
     pw_header header;
+    struct MHD_Response *response;
     int64_t length = pw_reply_length(reply);
     pw_bytes of_get = pw_reply_header(reply, "content-length");
     /* The reply to HEAD, and 304, have no body, and the length of what GET would send. libmicrohttpd cannot leave an unknown one out. */
@@ -172,8 +173,16 @@ static enum MHD_Result send_reply(struct MHD_Connection *connection, pw_reply *r
     }
     reader *reader = calloc(1, sizeof *reader);
     check(pw_reply_body(reply, &reader->body));
-    struct MHD_Response *response = MHD_create_response_from_callback(
-        length < 0 ? MHD_SIZE_UNKNOWN : (uint64_t)length, 16384, next_piece, reader, free_reader);
+    if (length >= 0)
+        pw_body_next(reader->body, &reader->rest, NULL, NULL);
+    if (length >= 0 && reader->rest.size == (uint64_t)length) {
+        /* The body is there as a whole, as most are: it is sent with the head in one piece. */
+        response = MHD_create_response_from_buffer(length, (void *)reader->rest.data, MHD_RESPMEM_MUST_COPY);
+        free_reader(reader);
+    } else {
+        response = MHD_create_response_from_callback(length < 0 ? MHD_SIZE_UNKNOWN : (uint64_t)length, 16384, next_piece,
+                                                     reader, free_reader);
+    }
     for (size_t i = 0; pw_reply_header_at(reply, i, &header); i++) {
         char *name = text_of(header.name), *value = text_of(header.value);
         MHD_add_response_header(response, name, value);

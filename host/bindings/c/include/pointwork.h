@@ -365,14 +365,17 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Answers an event with a payload, which is copied. `content_type` is usually "application/json".
+ * Answers an event with a payload, which is copied. `content_type` is usually "application/json"; the data is not looked at.
  */
-pw_error *pw_answer_payload(const pw_answer *answer, pw_text content_type, pw_bytes data);
+pw_error *pw_answer_payload(const pw_answer *answer,
+                            pw_text content_type,
+                            pw_bytes data);
 
 /**
- * Answers an event with JSON, such as "null".
+ * Answers an event with JSON, such as "null". A text that is no JSON is PW_ERROR_KIND_ARGUMENT, and answers nothing.
  */
-pw_error *pw_answer_json(const pw_answer *answer, pw_text json);
+pw_error *pw_answer_json(const pw_answer *answer,
+                         pw_text json);
 
 /**
  * Answers a request with a reply, which is taken over.
@@ -549,7 +552,8 @@ pw_error *pw_app_caller(const pw_app *app, pw_caller **caller);
 
 /**
  * The next piece: with PW_PIECE_DATA, *data lives until the next call or pw_body_free. Without `wake` it waits for it. With `wake` it
- * returns PW_PIECE_PENDING if nothing is there, and `wake` is called once when it is worth another call; a later call replaces it.
+ * returns PW_PIECE_PENDING if nothing is there, and `wake` is called once when it is worth another call; a later call replaces it. In the child of a fork
+ * it is PW_PIECE_BROKEN.
  */
 pw_piece pw_body_next(pw_body *body,
                       pw_bytes *data,

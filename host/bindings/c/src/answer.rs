@@ -3,9 +3,11 @@
 use pointwork_embed::{
     Answer, AnswerError, Body, Failure, FailureCode, Fault, Host, OneAnswer, Payload, http::Response, with_details,
 };
+use serde::de::IgnoredAny;
 
 use crate::bytes::{PwBytes, PwText, given, optional_text, text};
 use crate::error::{PwError, PwErrorKind, guard, guard_or};
+use crate::event::payload;
 use crate::reply::{PwReply, status_of};
 
 type EventAnswer = Result<Payload, Fault>;
@@ -36,6 +38,16 @@ impl PwAnswer {
         Box::new(Self { kind, host })
     }
 
+    fn payload(&self, payload: Payload) -> Result<(), Box<PwError>> {
+        match &self.kind {
+            Kind::Event(answer) => told(answer.send(Ok(payload))),
+            Kind::Request(_) => Err(PwError::argument(
+                "answer",
+                "the answer of an event: a route is answered with a reply",
+            )),
+        }
+    }
+
     fn fault(&self, fault: Fault) -> Result<(), Box<PwError>> {
         told(match &self.kind {
             Kind::Event(answer) => answer.send(Err(fault)),
@@ -54,7 +66,7 @@ fn told(sent: Result<(), AnswerError>) -> Result<(), Box<PwError>> {
     })
 }
 
-/// Answers an event with a payload, which is copied. `content_type` is usually "application/json".
+/// Answers an event with a payload, which is copied. `content_type` is usually "application/json"; the data is not looked at.
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_answer_payload(
     answer: Option<&PwAnswer>,
@@ -63,25 +75,21 @@ pub extern "C" fn pw_answer_payload(
 ) -> Option<Box<PwError>> {
     guard(|| {
         let answer = given(answer, "answer")?;
-        let content_type = text(content_type, "content_type")?.to_owned();
-        let payload = Payload::new(content_type, data.get("data")?.to_vec());
-        match &answer.kind {
-            Kind::Event(answer) => told(answer.send(Ok(payload))),
-            Kind::Request(_) => Err(PwError::argument(
-                "answer",
-                "the answer of an event: a route is answered with a reply",
-            )),
-        }
+        answer.payload(payload(content_type, data)?)
     })
 }
 
-/// Answers an event with JSON, such as "null".
+/// Answers an event with JSON, such as "null". A text that is no JSON is PW_ERROR_KIND_ARGUMENT, and answers nothing.
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_answer_json(answer: Option<&PwAnswer>, json: PwText) -> Option<Box<PwError>> {
-    match text(json, "json") {
-        Ok(json) => pw_answer_payload(answer, c"application/json".as_ptr(), PwBytes::of(json.as_bytes())),
-        Err(error) => Some(error),
-    }
+    guard(|| {
+        let answer = given(answer, "answer")?;
+        let json = text(json, "json")?;
+        if let Err(error) = serde_json::from_str::<IgnoredAny>(json) {
+            return Err(PwError::argument("json", &format!("JSON ({error})")));
+        }
+        answer.payload(Payload::new("application/json", json.as_bytes().to_vec()))
+    })
 }
 
 /// Answers a request with a reply, which is taken over.

@@ -77,7 +77,8 @@ impl Given {
 }
 
 /// The next piece: with PW_PIECE_DATA, *data lives until the next call or pw_body_free. Without `wake` it waits for it. With `wake` it
-/// returns PW_PIECE_PENDING if nothing is there, and `wake` is called once when it is worth another call; a later call replaces it.
+/// returns PW_PIECE_PENDING if nothing is there, and `wake` is called once when it is worth another call; a later call replaces it. In the child of a fork
+/// it is PW_PIECE_BROKEN.
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_body_next(
     body: Option<&mut PwBody>,

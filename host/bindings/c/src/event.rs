@@ -42,6 +42,20 @@ impl PwEvent {
     }
 }
 
+/// A payload of the program, checked. Its content type may become the value of a header.
+pub(crate) fn payload(content_type: PwText, data: PwBytes) -> Result<Payload, Box<PwError>> {
+    let content_type = text(content_type, "content_type")?;
+    if content_type.is_empty()
+        || !content_type
+            .bytes()
+            .all(|byte| byte == b'\t' || (b' '..=b'~').contains(&byte))
+    {
+        let expected = "one such as \"application/json\": ASCII without control characters";
+        return Err(PwError::argument("content_type", expected));
+    }
+    Ok(Payload::new(content_type.to_owned(), data.get("data")?.to_vec()))
+}
+
 impl PwCaller {
     pub(crate) fn new(caller: Caller, host: &Host) -> Box<Self> {
         let host = host.clone();
@@ -118,10 +132,7 @@ pub extern "C" fn pw_caller_call(
     guard(|| {
         let PwCaller { caller, host } = given(caller, "caller")?;
         let event = text(event, "event")?.to_owned();
-        let sent = Payload::new(
-            text(content_type, "content_type")?.to_owned(),
-            data.get("data")?.to_vec(),
-        );
+        let sent = self::payload(content_type, data)?;
         let caller = caller.clone();
         let calling = async move { Ok::<_, Error>(caller.call_raw(&event, sent).await) };
         let Some(done) = done else {
@@ -161,10 +172,7 @@ pub extern "C" fn pw_caller_emit(
     guard(|| {
         let PwCaller { caller, host } = given(caller, "caller")?;
         host.app()?;
-        let payload = Payload::new(
-            text(content_type, "content_type")?.to_owned(),
-            data.get("data")?.to_vec(),
-        );
+        let payload = payload(content_type, data)?;
         caller.emit_raw(text(event, "event")?, payload);
         Ok(())
     })

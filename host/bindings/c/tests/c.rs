@@ -1,5 +1,7 @@
 //! The header, and programs of C: `tests/programs/surface.c` uses every part of it, `bad_use.c` misuses it. They are compiled with
-//! gcc, and run as they are, with AddressSanitizer and under valgrind.
+//! gcc, and run as they are, with AddressSanitizer and under valgrind. With `POINTWORK_LONG=1` the many applications are 10,000, and the
+//! faults take turns for a minute.
+#![allow(clippy::print_stdout, reason = "it shows the figures of the long form")]
 
 use std::env;
 use std::ffi::OsStr;
@@ -356,6 +358,7 @@ macro_rules! bad_uses {
             command.arg(stringify!($name));
             let text = run(command, "");
             assert!(text.contains("survived"), "{text}");
+            println!("{text}");
         }
     )+};
 }

@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use pointwork::{Body, BodyError, BodyReader, off_fiber};
 use tokio::runtime::Handle;
 
+use crate::fork;
 use crate::function::{Calling, Function};
 use crate::waiting::{Waiting, wait};
 
@@ -145,6 +146,10 @@ impl Pieces {
     }
 
     fn poll(&mut self, waker: &Waker) -> Poll<Piece> {
+        if fork::happened() {
+            // Nobody would wake the reader.
+            return Poll::Ready(Piece::Failed(fork::MESSAGE.to_owned()));
+        }
         let _entered = self.threads.enter();
         let mut cx = TaskContext::from_waker(waker);
         let piece = match &mut self.read {

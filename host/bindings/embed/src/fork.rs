@@ -6,6 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Whether this process is the child of a fork that came after the first [`watch`].
 static FORKED: AtomicBool = AtomicBool::new(false);
 
+/// The text for the child of a fork.
+pub(crate) const MESSAGE: &str =
+    "this process was forked from the one that started the application, expected the first application behind the fork";
+
 /// Watches for forks from now on.
 pub(crate) fn watch() {
     static WATCHED: Once = Once::new();

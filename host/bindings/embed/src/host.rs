@@ -155,9 +155,7 @@ impl Host {
     /// [`Forked`](ErrorKind::Forked): a child of a fork has none of the application's threads.
     pub fn app(&self) -> Result<&App, Error> {
         if fork::happened() && process::id() != self.0.process {
-            let message = "this process was forked from the one that started the application, expected the first application behind \
-                           the fork";
-            return Err(Error::new(ErrorKind::Forked, message));
+            return Err(Error::new(ErrorKind::Forked, fork::MESSAGE));
         }
         Ok(&self.0.app)
     }

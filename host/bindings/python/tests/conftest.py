@@ -13,8 +13,8 @@ import pytest
 import pointwork
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--long", action="store_true", help="10,000 applications instead of 200")
+LONG = bool(os.environ.get("POINTWORK_LONG"))
+"""Whether the long forms run: 10,000 applications instead of 200, and a minute of faults."""
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,7 @@
 //!
 //! They run in virtual environments below the target folder, with the extension module that cargo built for this test, so
 //! that the engine is compiled once. `POINTWORK_PYTHONS` names the interpreters instead, separated by spaces;
-//! `POINTWORK_PYTEST` has arguments for pytest, such as `-k exit` or `--long`.
+//! `POINTWORK_PYTEST` has arguments for pytest, such as `-k exit`. `POINTWORK_LONG=1` runs the long forms.
 #![allow(clippy::print_stdout, reason = "it shows the output of pytest")]
 
 use std::path::{Path, PathBuf};
@@ -58,7 +58,7 @@ fn guests() -> PathBuf {
 }
 
 fn python_test(site: &Path, guests: &Path, version: &str, python: &str) {
-    let python = environment(&work(), version, python);
+    let python = environment(&work(), version, python, "requirements.txt");
     println!("Python {version}: {}", python.display());
     let mut tests = Command::new(&python);
     tests.args(["-m", "pytest", "--strict-markers"]).current_dir(binding());
@@ -88,7 +88,7 @@ fn the_package_and_its_stubs_are_typed() {
     }
     let pythons = pythons();
     let (version, python) = &pythons[0];
-    let python = environment(&work(), version, python);
+    let python = environment(&work(), version, python, "requirements.txt");
     let cache = work().join("mypy");
     let mut check = Command::new(python);
     check

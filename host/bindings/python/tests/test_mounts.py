@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import socket
 import threading
 import time
@@ -275,6 +276,28 @@ def test_the_built_in_server_serves_and_stops(routes: App) -> None:
                 await client.get(server.url)
 
     asyncio.run(main())
+
+
+def test_a_mount_and_a_server_keep_their_application() -> None:
+    def made() -> App:
+        app = App(workers=1)
+
+        @app.get("/who")
+        def who(request: Request) -> str:
+            return "a function"
+
+        return app
+
+    main = made().asgi
+    gc.collect()
+    assert TestClient(main).get("/who").text == "a function"
+    server = made().serve("127.0.0.1:0")
+    gc.collect()
+    assert httpx.get(f"{server.url}/who").text == "a function"
+    site = flask.Flask("site")
+    site.wsgi_app = made().wsgi  # type: ignore[method-assign]
+    gc.collect()
+    assert site.test_client().get("/who").text == "a function"
 
 
 def test_a_mount_of_a_closed_application_replies_503(guests: Path) -> None:

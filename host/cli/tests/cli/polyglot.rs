@@ -55,7 +55,7 @@ static PYTHON: LazyLock<(PathBuf, PathBuf)> = LazyLock::new(|| {
     let work = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let (version, python) = &pythons()[0];
     // The environment is that of the binding's own tests.
-    let python = environment(&work.join("python"), version, python);
+    let python = environment(&work.join("python"), version, python, "requirements.txt");
     (python, package(&work.join("polyglot")))
 });
 

@@ -70,7 +70,10 @@ static C: LazyLock<PathBuf> = LazyLock::new(|| {
 static PYTHON: LazyLock<(PathBuf, PathBuf)> = LazyLock::new(|| {
     let work = work("python");
     let (version, python) = python::pythons().remove(0);
-    (python::environment(&work, &version, &python), python::package(&work))
+    (
+        python::environment(&work, &version, &python, "requirements.txt"),
+        python::package(&work),
+    )
 });
 
 fn c() -> Command {

@@ -24,6 +24,12 @@ static void on_drop(void *user, pw_event *event, pw_answer *answer) {
 
 static void on_twice(void *user, pw_event *event, pw_answer *answer) {
     (void)user, (void)event;
+    /* What is refused answers nothing. */
+    FAILS(pw_answer_json(answer, ""), PW_ERROR_KIND_ARGUMENT, "`json` is invalid, expected JSON");
+    FAILS(pw_answer_json(answer, "{\"a\": }"), PW_ERROR_KIND_ARGUMENT, "line 1 column 7");
+    FAILS(pw_answer_json(answer, "1 2"), PW_ERROR_KIND_ARGUMENT, "trailing characters");
+    FAILS(pw_answer_payload(answer, "", bytes("1")), PW_ERROR_KIND_ARGUMENT, "`content_type`");
+    FAILS(pw_answer_payload(answer, "text/plain\r\nx: y", bytes("1")), PW_ERROR_KIND_ARGUMENT, "control characters");
     OK(pw_answer_json(answer, "1"));
     FAILS(pw_answer_json(answer, "2"), PW_ERROR_KIND_REFUSED, "answered before");
     FAILS(pw_answer_crash(answer, "3"), PW_ERROR_KIND_REFUSED, "answered before");
@@ -272,11 +278,27 @@ static int entries(const char *folder) {
     return count;
 }
 
-/* 200 applications, or APPLICATIONS of them. */
+static int is_long(void) {
+    const char *is_long = getenv("POINTWORK_LONG");
+    return is_long && *is_long;
+}
+
+/* The memory of the process, in KiB. */
+static long resident(void) {
+    long pages = 0;
+    FILE *sizes = fopen("/proc/self/statm", "r");
+    CHECK(sizes != NULL && fscanf(sizes, "%*d %ld", &pages) == 1);
+    fclose(sizes);
+    return pages * sysconf(_SC_PAGESIZE) / 1024;
+}
+
+/* 200 applications, or 10,000 in the long form. */
 static void many_applications(void) {
-    int number = getenv("APPLICATIONS") ? atoi(getenv("APPLICATIONS")) : 200;
-    end(shop(NULL, on_keep));
+    int number = is_long() ? 10000 : 200;
+    for (int i = 0; i < 20; i++)
+        end(shop(NULL, on_keep));
     int threads = entries("/proc/self/task"), descriptors = entries("/proc/self/fd");
+    long memory = resident();
     for (int i = 0; i < number; i++) {
         pw_app *app = i % 20 == 0 ? shop(NULL, on_keep) : start(NULL);
         get(app, "/none", text, sizeof text);
@@ -286,19 +308,47 @@ static void many_applications(void) {
     }
     for (int i = 0; i < 6000 && (entries("/proc/self/task") > threads || entries("/proc/self/fd") > descriptors); i++)
         usleep(10000);
-    CHECK(entries("/proc/self/task") <= threads && entries("/proc/self/fd") <= descriptors);
+    int threads_now = entries("/proc/self/task"), descriptors_now = entries("/proc/self/fd");
+    long memory_now = resident();
+    printf("%d applications: %d to %d threads, %d to %d descriptors, %ld to %ld KiB\n", number, threads, threads_now,
+           descriptors, descriptors_now, memory, memory_now);
+    CHECK(threads_now <= threads && descriptors_now <= descriptors && memory_now - memory < 64 * 1024);
+}
+
+/* Keeps the wish for a piece, so that the body has no end. */
+static void never(void *user, pw_next *piece) {
+    (void)piece;
+    signal_give(user);
+}
+
+static void on_endless(void *user, pw_request *request, pw_answer *answer) {
+    pw_reply *reply = NULL;
+    (void)user;
+    OK(pw_reply_new(200, &reply));
+    OK(pw_reply_set_source(reply, never, &given, NULL, -1));
+    OK(pw_answer_reply(answer, reply));
+    pw_answer_free(answer);
+    pw_request_free(request);
 }
 
 static void a_fork_after_the_start(void) {
     pw_app *app = start(NULL);
     pw_caller *caller = NULL;
+    pw_reply *streamed = NULL;
+    pw_body *body = NULL;
+    pw_bytes data;
     OK(pw_app_caller(app, &caller));
+    FAILS(pw_caller_emit(caller, "db:seen", "a\nb", bytes("1")), PW_ERROR_KIND_ARGUMENT, "`content_type`");
+    OK(pw_app_route(app, "GET", "/endless", PW_BODY_NONE, PW_RUNS_INLINE, on_endless, NULL, NULL));
+    OK(pw_app_handle(app, message("GET", "/endless"), &streamed));
+    OK(pw_reply_body(streamed, &body));
     pid_t child = fork();
     if (child == 0) {
         pw_reply *reply = NULL;
         alarm(60);
         FAILS(pw_app_handle(app, message("GET", "/"), &reply), PW_ERROR_KIND_FORKED, "forked");
         FAILS(pw_caller_emit(caller, "db:seen", "application/json", bytes("1")), PW_ERROR_KIND_FORKED, "forked");
+        CHECK(pw_body_next(body, &data, NULL, NULL) == PW_PIECE_BROKEN && strstr(pw_body_reason(body), "forked"));
         FAILS(pw_app_close(app, NULL, NULL), PW_ERROR_KIND_FORKED, "forked");
         FAILS(pw_app_close(app, done, &given), PW_ERROR_KIND_FORKED, "forked");
         pw_caller_free(caller);
@@ -309,6 +359,8 @@ static void a_fork_after_the_start(void) {
     int status = -1;
     CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
     CHECK(get(app, "/", text, sizeof text) == 404);
+    pw_body_free(body);
+    pw_reply_free(streamed);
     pw_caller_free(caller);
     end(app);
 }
@@ -379,7 +431,8 @@ static void on_fault(int number) {
 
 static void *fault_in_turn(void *app) {
     char reply[1024];
-    for (int i = 0; i < 20; i++) {
+    time_t until = time(NULL) + 60;
+    for (int i = 0; i < 20 || (is_long() && time(NULL) < until); i++) {
         CHECK(get(app, "/trap", reply, sizeof reply) == 500);
         if (sigsetjmp(after_fault, 1) == 0) {
             expects_fault = 1;

@@ -237,20 +237,20 @@ class App:
         return self._asgi("below", prefix, other)
 
     def _asgi(self, place: str, prefix: str, other: AsgiApplication | None) -> Asgi:
-        return Asgi(self._mounted("asgi", place, prefix), self._loop, other)
+        return Asgi(self, self._mounted("asgi", place, prefix), self._loop, other)
 
     @property
     def wsgi(self) -> Wsgi:
         """The application as one of WSGI, for all paths. Each look at it is a mount; do not look at it for each request."""
-        return Wsgi(self._mounted("wsgi", "everything", ""), self._pool, None)
+        return Wsgi(self, self._mounted("wsgi", "everything", ""), self._pool, None)
 
     def wsgi_in_front(self, other: WsgiApplication) -> Wsgi:
         """The application in front of another one of WSGI, which gets what no route of this one takes."""
-        return Wsgi(self._mounted("wsgi", "in-front", ""), self._pool, other)
+        return Wsgi(self, self._mounted("wsgi", "in-front", ""), self._pool, other)
 
     def wsgi_below(self, prefix: str, other: WsgiApplication | None = None) -> Wsgi:
         """The application below a prefix, which the routes of its modules get; `other` has the rest."""
-        return Wsgi(self._mounted("wsgi", "below", prefix), self._pool, other)
+        return Wsgi(self, self._mounted("wsgi", "below", prefix), self._pool, other)
 
     def _mounted(self, name: str, place: str, prefix: str) -> native.Mount:
         mount = self._native.mount(name, place, prefix)
@@ -261,11 +261,11 @@ class App:
         """Serves the application by the server that is built in (HTTP/1.1 and HTTP/2), at an address such as `127.0.0.1:8080`; port
         0 is a free one. It serves until it is stopped, or the application is closed. Raises `HostError` if the address cannot
         be had."""
-        return Server(self._native.serve(address, None))
+        return Server(self, self._native.serve(address, None))
 
     async def serve_async(self, address: str) -> Server:
         """As `serve`."""
-        return Server(await awaited(lambda done: self._native.serve(address, done)))
+        return Server(self, await awaited(lambda done: self._native.serve(address, done)))
 
     # The end
 
@@ -356,7 +356,9 @@ class Channel:
 class Server:
     """A running server."""
 
-    def __init__(self, server: native.Server) -> None:
+    def __init__(self, app: App, server: native.Server) -> None:
+        # It lives as long as its server: without it, its functions would not be called.
+        self._app = app
         self._native = server
 
     @property

@@ -13,6 +13,7 @@ from ._pointwork import InFlight, Mount, PieceAnswer
 from ._run import Loop, threadsafe
 
 if TYPE_CHECKING:
+    from ._app import App
     from ._pointwork import Given, NativeReply, Write
 
 Message: TypeAlias = MutableMapping[str, Any]
@@ -24,7 +25,9 @@ AsgiApplication: TypeAlias = Callable[[Any, Any, Any], Awaitable[None]]
 class Asgi:
     """An application of ASGI 3. Its bodies are streamed both ways, and a client that goes away cancels its request."""
 
-    def __init__(self, mount: Mount, loop: Loop, other: AsgiApplication | None) -> None:
+    def __init__(self, app: App, mount: Mount, loop: Loop, other: AsgiApplication | None) -> None:
+        # It lives as long as its mounts: without it, its functions would not be called.
+        self._app = app
         self._mount = mount
         self._loop = loop
         self._other = other

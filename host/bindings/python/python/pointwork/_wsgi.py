@@ -14,6 +14,7 @@ from ._pointwork import Mount, PieceAnswer
 from ._run import Pool
 
 if TYPE_CHECKING:
+    from ._app import App
     from ._pointwork import Given, Headers, Write
 
 Environ: TypeAlias = dict[str, Any]
@@ -27,7 +28,9 @@ _ITS_OWN = {"connection", "keep-alive", "transfer-encoding", "upgrade"}
 class Wsgi:
     """An application of WSGI (PEP 3333). Its bodies are streamed both ways."""
 
-    def __init__(self, mount: Mount, pool: Pool, other: WsgiApplication | None) -> None:
+    def __init__(self, app: App, mount: Mount, pool: Pool, other: WsgiApplication | None) -> None:
+        # It lives as long as its mounts: without it, its functions would not be called.
+        self._app = app
         self._mount = mount
         self._pool = pool
         self._other = other

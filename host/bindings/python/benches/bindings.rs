@@ -1,0 +1,59 @@
+//! Requests from Python, and from Rust in turn: `cargo bench -p pointwork-python`. In process: plain, with a callback that answers at
+//! once, and with an answer from another thread. Over loopback: mounted in uvicorn, and by the built-in server.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use measure::load::{Server, in_turn};
+use pointwork_suite::fixtures::python::{binding, environment, package, pythons};
+
+#[path = "../../embed/benches/measure/mod.rs"]
+mod measure;
+
+fn work() -> PathBuf {
+    let work = Path::new(env!("CARGO_TARGET_TMPDIR")).join("python-bench");
+    fs::create_dir_all(&work).expect("a folder below the target folder");
+    work
+}
+
+fn program(python: &Path, site: &Path, script: &str) -> Command {
+    let mut program = Command::new(python);
+    program.arg(binding().join("benches").join(script));
+    program.env("PYTHONPATH", site).env("PYTHONDONTWRITEBYTECODE", "1");
+    program
+}
+
+fn main() {
+    let site = package(&work());
+    let component = work().join("bench.wasm");
+    fs::write(&component, measure::component()).expect("written");
+    let (version, python) = &pythons()[0];
+    println!("Python {version}");
+    let python = environment(&work(), version, python, "benches/requirements.txt");
+
+    let command = measure::command(&work(), &component);
+    let mut handle = program(&python, &site, "handle.py");
+    let numbers = [measure::REQUESTS, measure::LATER, measure::IN_FLIGHT];
+    handle.arg(&component).arg(measure::SETTINGS);
+    handle.args(numbers.map(|number| number.to_string()));
+    let names = [
+        "plain, by `await`, µs of the thread",
+        "with a callback that answers at once, by `await`, µs of the thread",
+        "answered by an `async def` on another thread, µs of the processor",
+        "answered by an `async def` on the same event loop, µs of the processor",
+    ];
+    measure::in_process("Python", &mut handle, &names);
+
+    let start = |name, way| {
+        let mut serve = program(&python, &site, "serve.py");
+        Server::start(name, serve.arg(way).arg(&component))
+    };
+    in_turn(vec![
+        (start("bare ASGI, by hand", "by-hand"), 0),
+        (start("`app.asgi`", "mounted"), 0),
+        (start("FastAPI", "fastapi"), 1),
+        (Server::start("`pointwork serve`", &command), 3),
+        (start("`app.serve`", "built-in"), 3),
+    ]);
+}
