@@ -21,6 +21,8 @@ pub struct Line {
     /// The id of the request in whose span the line stands.
     pub request: Option<String>,
     thread: ThreadId,
+    /// Whether another process wrote it.
+    is_told: bool,
 }
 
 /// The log from the start of one case on.
@@ -86,7 +88,7 @@ impl Logs {
         let mut lines = lines()[self.from..].to_vec();
         if !sources.is_empty() {
             // The same case may run in another host at the same time.
-            lines.retain(|line| line.thread == self.thread);
+            lines.retain(|line| !line.is_told || line.thread == self.thread);
         }
         lines
     }
@@ -110,6 +112,7 @@ pub fn record(level: Level, text: String, thread: ThreadId) {
         text,
         request,
         thread,
+        is_told: true,
     });
 }
 
@@ -146,6 +149,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Recorder {
                 })
             }),
             thread: thread::current().id(),
+            is_told: false,
         });
     }
 }
