@@ -131,7 +131,8 @@ pub(crate) fn in_process(language: &str, program: &mut Command, names: &[&str]) 
     let rust = rust::Host::start();
     let (mut theirs, mut ours) = (Vec::new(), Vec::new());
     // The first round warms up.
-    (program.figures("round"), rust.round());
+    program.figures("round");
+    rust.round();
     for _ in 0..ROUNDS {
         theirs.push(program.figures("round"));
         ours.push(rust.round());
