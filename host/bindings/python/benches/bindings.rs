@@ -1,6 +1,8 @@
 //! Requests from Python, and from Rust in turn: `cargo bench -p pointwork-python`. In process: plain, with a callback that answers at
 //! once, and with an answer from another thread. Over loopback: mounted in uvicorn, and by the built-in server.
 
+#![allow(clippy::print_stdout, reason = "it tells which Python it measures")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

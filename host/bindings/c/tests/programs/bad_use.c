@@ -272,8 +272,8 @@ static int entries(const char *folder) {
     DIR *directory = opendir(folder);
     int count = 0;
     CHECK(directory != NULL);
-    while (readdir(directory))
-        count++;
+    for (struct dirent *entry; (entry = readdir(directory));)
+        count += entry->d_name[0] != '.';
     closedir(directory);
     return count;
 }

@@ -15,7 +15,7 @@ const BURST: Duration = Duration::from_millis(1_000);
 const ROUNDS: usize = 9;
 
 /// The processor of every server, and that of the load.
-const CORES: [usize; 2] = [0, 1];
+pub(crate) const CORES: [usize; 2] = [0, 1];
 
 /// A server in a process of its own, which ends with its input.
 pub(crate) struct Server {
@@ -141,15 +141,20 @@ fn send(address: &str, path: &str, body: &[u8], time: Duration) -> f64 {
     number
 }
 
-/// Has all servers answered in turn, and prints a table: each with its ratio to the one at the given place.
-pub(crate) fn in_turn(servers: Vec<(Server, usize)>) {
+/// Keeps this thread, and those that it starts from now on, on one processor.
+pub(crate) fn pin(core: usize) {
     // SAFETY: zeroes are a value of it.
     let mut cores: libc::cpu_set_t = unsafe { mem::zeroed() };
     // SAFETY: the set and its size belong together.
     unsafe {
-        libc::CPU_SET(CORES[1], &mut cores);
+        libc::CPU_SET(core, &mut cores);
         libc::sched_setaffinity(0, size_of_val(&cores), &raw const cores);
     }
+}
+
+/// Has all servers answered in turn, and prints a table: each with its ratio to the one at the given place.
+pub(crate) fn in_turn(servers: Vec<(Server, usize)>) {
+    pin(CORES[1]);
     let mut servers = servers;
     for (server, _) in &mut servers {
         server.burst(WARM_UP);

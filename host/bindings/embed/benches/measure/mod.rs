@@ -125,11 +125,14 @@ fn medians(rounds: &[Vec<f64>]) -> Vec<f64> {
 /// behind the common ones: plain and with a callback, in µs of the calling thread; with an answer from another thread, in µs
 /// of the processor, in µs, and in switches of threads.
 pub(crate) fn in_process(language: &str, program: &mut Command, names: &[&str]) {
+    // On one processor: what a wake-up on another one costs depends on the machine, and on chance.
+    load::pin(load::CORES[0]);
     let mut program = Program::start(program);
     let rust = rust::Host::start();
     let (mut theirs, mut ours) = (Vec::new(), Vec::new());
     // The first round warms up.
-    (program.figures("round"), rust.round());
+    program.figures("round");
+    rust.round();
     for _ in 0..ROUNDS {
         theirs.push(program.figures("round"));
         ours.push(rust.round());

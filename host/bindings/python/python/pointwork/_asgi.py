@@ -66,10 +66,13 @@ class Asgi:
         message = await receive()
         if message["type"] == "http.disconnect":
             return
-        uploaded = _Upload(message, receive, asyncio.get_running_loop())
-        body: bytes | Write = uploaded.write if message.get("more_body") else message.get("body", b"")
+        body: bytes | Write = message.get("body", b"")
+        uploaded, length = None, None
+        if message.get("more_body"):
+            uploaded = _Upload(message, receive, asyncio.get_running_loop())
+            body, length = uploaded.write, _length(scope)
         try:
-            progress = self._mount.handle(_given(scope, body, _length(scope) if callable(body) else None))
+            progress = self._mount.handle(_given(scope, body, length))
         except ValueError as error:
             return await _refuse(send, 400, str(error))
         except ClosedError as error:
@@ -77,6 +80,10 @@ class Asgi:
         if progress is None:
             await _refuse(send, 404, "not found")
             return
+        if isinstance(progress, tuple) and uploaded is None:
+            # Most replies are there at once, and nothing of the request is left.
+            return await _send(progress, send)
+        uploaded = uploaded or _Upload(message, receive, asyncio.get_running_loop())
         try:
             if isinstance(progress, InFlight):
                 try:
@@ -196,7 +203,9 @@ def _given(scope: Message, body: bytes | Write | None, length: int | None) -> Gi
     target = f"{path}?{query.decode('latin-1')}" if query else path
     client = scope.get("client")
     peer = (str(client[0]), int(client[1] or 0)) if client else None
-    return scope["method"], target, list(scope["headers"]), body, length, peer, scope.get("scheme") == "https"
+    headers = scope["headers"]
+    pairs = headers if isinstance(headers, list) else list(headers)
+    return scope["method"], target, pairs, body, length, peer, scope.get("scheme") == "https"
 
 
 def _length(scope: Message) -> int | None:
