@@ -97,7 +97,8 @@ type Language = (&'static str, &'static str, &'static str, fn() -> Command);
 const LANGUAGES: [Language; 2] = [("c", "microhttpd", "c", c), ("python", "uvicorn", "asgi", python)];
 
 fn hosts() -> Vec<InHost> {
-    let cache = work("components");
+    // The application makes it, for nobody else.
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("components");
     let host = |name, adapter, mounts, command: fn() -> Command| {
         let host = Host {
             name,
