@@ -15,8 +15,9 @@ use pyo3::types::{PyBytes, PyList};
 
 use crate::body::{Pieces, bytes_of};
 use crate::error::{failed, failure};
+use crate::headers::headers;
 use crate::host::{closed, operate};
-use crate::message::{headers, reply_of};
+use crate::message::reply_of;
 use crate::thread::attached;
 
 /// The listener that a function of Python is. It gets the event and its answer.

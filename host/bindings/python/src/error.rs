@@ -6,7 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::message::{headers, headers_of};
+use crate::headers::{headers, headers_of};
 use crate::thread::attached;
 
 /// The exception of an error.

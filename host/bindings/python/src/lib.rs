@@ -7,6 +7,7 @@
 mod body;
 mod calls;
 mod error;
+mod headers;
 mod host;
 mod message;
 mod thread;

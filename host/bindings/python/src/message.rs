@@ -4,13 +4,14 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use pointwork_embed::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
+use pointwork_embed::http::{Method, Request, Response, StatusCode, Uri};
 use pointwork_embed::{Body, Ended, Host, Peer, Progress};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyTuple};
+use pyo3::types::{PyBytes, PyTuple};
 
 use crate::body::{Pieces, body_of};
+use crate::headers::{headers, headers_of};
 use crate::thread::attached;
 
 /// A request as Python gives it: method, target, headers as pairs of bytes, body, its length, peer, and whether it came by
@@ -51,26 +52,6 @@ impl Given<'_> {
     }
 }
 
-/// # Errors
-/// `ValueError` names the header.
-pub(crate) fn headers_of(headers: &[(Bound<'_, PyBytes>, Bound<'_, PyBytes>)]) -> PyResult<HeaderMap> {
-    let mut map = HeaderMap::with_capacity(headers.len());
-    for (name, value) in headers {
-        let (name, value) = (name.as_bytes(), value.as_bytes());
-        let shown = String::from_utf8_lossy(name);
-        let key = HeaderName::from_bytes(name)
-            .map_err(|_| PyValueError::new_err(format!("the name of a header is `{shown}`, expected an HTTP token")))?;
-        let value = HeaderValue::from_bytes(value).map_err(|_| {
-            PyValueError::new_err(format!(
-                "the value of the header `{shown}` has control characters, expected none"
-            ))
-        })?;
-        map.try_append(key, value)
-            .map_err(|_| PyValueError::new_err("there are more headers than a message can have"))?;
-    }
-    Ok(map)
-}
-
 /// The reply that Python gives.
 ///
 /// # Errors
@@ -86,18 +67,6 @@ pub(crate) fn reply_of(
         .map_err(|_| PyValueError::new_err(format!("the status is `{status}`, expected 100 to 999")))?;
     *reply.headers_mut() = headers_of(headers)?;
     Ok(reply)
-}
-
-/// Headers as a list of pairs of bytes.
-pub(crate) fn headers<'py>(py: Python<'py>, headers: &HeaderMap) -> PyResult<Bound<'py, PyList>> {
-    let list = PyList::empty(py);
-    for (name, value) in headers {
-        list.append((
-            PyBytes::new(py, name.as_str().as_bytes()),
-            PyBytes::new(py, value.as_bytes()),
-        ))?;
-    }
-    Ok(list)
 }
 
 /// A reply for Python: status, headers, and the body as bytes or [`Pieces`].
