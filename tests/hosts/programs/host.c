@@ -105,9 +105,25 @@ static void stepped(void *number, pw_error *error) {
     word *step = number;
     if (error) {
         char status[8];
+        pw_header header;
+        size_t count = 0;
+        const char *details = pw_error_details(error);
         snprintf(status, sizeof status, "%d", pw_error_status(error));
-        SAY(text_word("failed"), *step, text_word(pw_error_message(error)), text_word(pw_error_code(error)),
-            text_word(status));
+        while (pw_error_header_at(error, count, &header))
+            count++;
+        word *words = calloc(6 + 2 * count, sizeof *words);
+        words[0] = text_word("failed");
+        words[1] = *step;
+        words[2] = text_word(pw_error_message(error));
+        words[3] = text_word(pw_error_code(error));
+        words[4] = text_word(status);
+        words[5] = text_word(details ? details : "");
+        for (size_t i = 0; pw_error_header_at(error, i, &header); i++) {
+            words[6 + 2 * i] = copy_of(header.name);
+            words[7 + 2 * i] = copy_of(header.value);
+        }
+        say(words, 6 + 2 * count);
+        free(words);
         pw_error_free(error);
     } else {
         SAY(text_word("done"), *step);
@@ -194,19 +210,72 @@ typedef struct pending {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pending *waiting;
 
-static word wait_for(pw_answer *answer, pw_request *request) {
+/* Takes a call out of those that wait; NULL if it is not there any more. */
+static pending *take_pending(unsigned long number) {
+    pthread_mutex_lock(&lock);
+    pending **at = &waiting;
+    while (*at && (*at)->number != number)
+        at = &(*at)->next;
+    pending *found = *at;
+    if (found)
+        *at = found->next;
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+static void free_pending(pending *pending) {
+    pw_answer_free(pending->answer);
+    pw_request_free(pending->request);
+    free(pending);
+}
+
+static word number_word(unsigned long number) {
+    char text[24];
+    snprintf(text, sizeof text, "%lu", number);
+    return text_word(text);
+}
+
+/* Nobody waits for the answer of the tests any more. */
+static void drop_pending(void *number) {
+    pending *found = take_pending((unsigned long)number);
+    if (!found)
+        return;
+    SAY(text_word("gone"), number_word(found->number));
+    free_pending(found);
+}
+
+/* Has the tests answer a call: the second word is for its number. */
+static void ask_tests(pw_answer *answer, pw_request *request, word *words, size_t count) {
     static unsigned long last;
-    char number[24];
     pending *new = calloc(1, sizeof *new);
     new->answer = answer;
     new->request = request;
+    /* The answer stays where it is until its cancellation is listened to. */
     pthread_mutex_lock(&lock);
     new->number = ++last;
     new->next = waiting;
     waiting = new;
+    words[1] = number_word(new->number);
+    say(words, count);
+    check(pw_answer_when_gone(answer, drop_pending, (void *)new->number, NULL));
     pthread_mutex_unlock(&lock);
-    snprintf(number, sizeof number, "%lu", new->number);
-    return text_word(number);
+}
+
+/* Hands the request of a call over. Meanwhile the call does not wait, and its cancellation goes by. */
+static pw_error *hand_over_pending(word *words) {
+    pending *found = take_pending(strtoul(words[0].data, NULL, 10));
+    if (!found)
+        return NULL;
+    unsigned long number = found->number;
+    pw_error *error = pw_request_hand_over(found->request, words[1].data, words[2].data, bytes_of(words[3]));
+    pthread_mutex_lock(&lock);
+    found->next = waiting;
+    waiting = found;
+    int is_gone = pw_answer_is_cancelled(found->answer);
+    pthread_mutex_unlock(&lock);
+    if (is_gone)
+        drop_pending((void *)number);
+    return error;
 }
 
 static pw_error *reply_of(int status, pw_bytes body, word *headers, size_t count, pw_reply **reply) {
@@ -223,14 +292,7 @@ static pw_error *reply_of(int status, pw_bytes body, word *headers, size_t count
 }
 
 static void answer_pending(word number, word *words, size_t count) {
-    pthread_mutex_lock(&lock);
-    pending **at = &waiting;
-    while (*at && (*at)->number != strtoul(number.data, NULL, 10))
-        at = &(*at)->next;
-    pending *found = *at;
-    if (found)
-        *at = found->next;
-    pthread_mutex_unlock(&lock);
+    pending *found = take_pending(strtoul(number.data, NULL, 10));
     if (!found)
         return;
     pw_error *error = NULL;
@@ -253,19 +315,19 @@ static void answer_pending(word number, word *words, size_t count) {
         }
         if (!error)
             error = pw_answer_reply(found->answer, reply);
-        /* What cannot be a reply is a defect of the function. */
+        /* A function whose reply is refused is at fault. */
         if (error) {
             pw_error *crashed = pw_answer_crash(found->answer, pw_error_message(error));
             pw_error_free(crashed);
         }
+    } else if (is(words[0], "deferred")) {
+        error = pw_answer_defer(found->answer);
     } else {
         error = pw_answer_crash(found->answer, count > 1 ? words[1].data : "no answer");
     }
     /* A client that went away is no fault. */
     pw_error_free(error);
-    pw_answer_free(found->answer);
-    pw_request_free(found->request);
-    free(found);
+    free_pending(found);
 }
 
 /* Listeners that are programs */
@@ -439,8 +501,9 @@ static void end_run(run *run, const char *end, word *arguments, pw_answer *answe
 static void on_event(void *listener_, pw_event *event, pw_answer *answer) {
     listener *listener = listener_;
     if (listener->count == 0) {
-        SAY(text_word("event"), wait_for(answer, NULL), text_word(listener->number), copy_of(pw_event_name(event)),
-            copy_of(pw_event_content_type(event)), copy_of(pw_event_data(event)));
+        word words[] = {text_word("event"), {0}, text_word(listener->number), copy_of(pw_event_name(event)),
+                        copy_of(pw_event_content_type(event)), copy_of(pw_event_data(event))};
+        ask_tests(answer, NULL, words, sizeof words / sizeof *words);
         return;
     }
     run run = {.event = event, .text = copy_of(pw_event_data(event))};
@@ -508,8 +571,7 @@ static void on_request(void *user, pw_request *request, pw_answer *answer) {
         words[7 + 2 * i] = copy_of(header.name);
         words[8 + 2 * i] = copy_of(header.value);
     }
-    words[1] = wait_for(answer, request);
-    say(words, 7 + 2 * count);
+    ask_tests(answer, request, words, 7 + 2 * count);
     free(words);
 }
 
@@ -609,6 +671,8 @@ static void take(const char *step, word number, word *words, size_t count) {
         error = pw_app_remove(app, words[0].data, stepped, later), told = !error;
     else if (strcmp(step, "prefix") == 0)
         error = pw_app_set_prefix(app, words[0].data);
+    else if (strcmp(step, "hand-over") == 0)
+        error = hand_over_pending(words);
     else if (strcmp(step, "listen") == 0)
         error = listen_to(app, words, count);
     else if (strcmp(step, "route") == 0)

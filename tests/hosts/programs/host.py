@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import logging
 import sys
@@ -24,6 +25,8 @@ Words = list[bytes]
 
 _output = threading.Lock()
 _answers: dict[str, Future[Words]] = {}
+_requests: dict[str, Request] = {}
+_numbers = itertools.count()
 _kept: list[object] = []
 
 
@@ -47,13 +50,30 @@ def read() -> Words | None:
     return [source.read(int(source.readline())) for _ in range(int(count))]
 
 
-def ask(kind: str, *words: bytes | str) -> Future[Words]:
-    """Has the tests answer a call."""
+def settle(number: bytes, words: Words) -> None:
+    """An answer of the tests."""
+    answer = _answers.get(number.decode())
+    # A call that was cancelled may be answered at the same time.
+    if answer is not None and answer.set_running_or_notify_cancel():
+        answer.set_result(words)
+
+
+async def ask(kind: str, *words: bytes | str, request: Request | None = None) -> Words:
+    """Has the tests answer a call, and tells them if nobody waits for the answer any more."""
     answer: Future[Words] = Future()
-    number = str(id(answer))
+    number = str(next(_numbers))
     _answers[number] = answer
+    if request is not None:
+        _requests[number] = request
     say(kind, number, *words)
-    return answer
+    try:
+        return await asyncio.wrap_future(answer)
+    except asyncio.CancelledError:
+        say("gone", number)
+        raise
+    finally:
+        _answers.pop(number, None)
+        _requests.pop(number, None)
 
 
 class Run:
@@ -99,7 +119,7 @@ class Run:
         except Failure as failure:
             self.text = f"failed {failure.code}".encode()
         except (TypeError, ValueError):
-            # What cannot be a reply is refused before it is sent.
+            # A status, a header or a body that no reply can have is refused before it is sent.
             self.text = b"failed invalid-reply"
 
     # The steps
@@ -184,8 +204,7 @@ def listen(app: App, channel: str, event: str, number: bytes, words: Words) -> N
 
         @app.channel(channel).on(event)
         async def passed_on(event: Event) -> Payload:
-            answer = ask("event", number, event.name, event.content_type, event.data)
-            kind, *words = await asyncio.wrap_future(answer)
+            kind, *words = await ask("event", number, event.name, event.content_type, event.data)
             if kind == b"value":
                 return Payload(words[0].decode(), words[1])
             status, code, message, details = words[:4]
@@ -210,11 +229,13 @@ def route(app: App, method: str, path: str) -> None:
     """Adds a route whose function the tests are."""
 
     @app.route(method or "ALL", path)
-    def passed_on(request: Request) -> Response:
+    async def passed_on(request: Request) -> Response | None:
         target = request.path + (f"?{request.query_string}" if request.query_string else "")
         headers = [word for pair in request.headers_raw for word in pair]
-        answer = ask("request", request.request_id, request.method, target, request.client or "", request.body, *headers)
-        kind, *words = answer.result()
+        about = (request.request_id, request.method, target, request.client or "", request.body)
+        kind, *words = await ask("request", *about, *headers, request=request)
+        if kind == b"deferred":
+            return None
         if kind == b"crashed":
             raise RuntimeError(words[0].decode())
         names, values = words[2::2], words[3::2]
@@ -303,6 +324,8 @@ class Host:
         elif step == "call":
             payload = app.call(texts[0], Payload(texts[1], words[2]), raw=True)
             return [payload.content_type, payload.data]
+        elif step == "hand-over":
+            _requests[texts[0]].hand_over(texts[1], Payload(words[2].decode(), words[3]))
         elif step == "close":
             if self.mounted is not None:
                 self.mounted.stop()
@@ -344,7 +367,7 @@ def main() -> None:
         while (message := read()) is not None:
             kind, number, *words = message
             if kind == b"answer":
-                _answers.pop(number.decode()).set_result(words)
+                settle(number, words)
             else:
                 pool.submit(take, kind.decode(), number, words)
 

@@ -13,6 +13,7 @@ use std::{fmt, io};
 
 use pointwork_suite::logs::{self, Source};
 use tokio::runtime::Handle;
+use tokio::task::AbortHandle;
 use tracing::Level;
 
 use crate::shadow::Shadow;
@@ -60,6 +61,8 @@ pub struct Process {
     child: Mutex<Child>,
     waiting: Mutex<HashMap<u64, Done>>,
     last: AtomicU64,
+    /// Functions of the case that run, by the numbers of their calls.
+    tasks: Mutex<HashMap<String, AbortHandle>>,
     case: Mutex<Option<Case>>,
 }
 
@@ -96,6 +99,7 @@ impl Process {
             child: Mutex::new(child),
             waiting: Mutex::default(),
             last: AtomicU64::default(),
+            tasks: Mutex::default(),
             case: Mutex::default(),
         });
         let reads = process.clone();
@@ -122,7 +126,7 @@ impl Process {
         *lock(&self.case) = case;
     }
 
-    fn hear(&self, mut words: Words) {
+    fn hear(self: &Arc<Self>, mut words: Words) {
         let rest = words.split_off(2.min(words.len()));
         let (Some(kind), Some(id)) = (words.first(), words.get(1)) else {
             return;
@@ -145,16 +149,24 @@ impl Process {
             }
             "event" | "request" => {
                 let Some(case) = case() else { return };
-                let shadow = case.shadow;
-                case.runtime.spawn(async move {
+                let (shadow, process, number) = (case.shadow, self.clone(), id.clone());
+                let mut tasks = lock(&self.tasks);
+                let task = case.runtime.spawn(async move {
                     let answer = match kind.as_str() {
                         "event" => shadow.event(rest).await,
-                        _ => shadow.request(rest).await,
+                        _ => shadow.request(&id, rest).await,
                     };
+                    lock(&process.tasks).remove(&id);
                     let mut words = vec![b"answer".to_vec(), id.into_bytes()];
                     words.extend(answer);
-                    shadow.process().say(&words);
+                    process.say(&words);
                 });
+                tasks.insert(number, task.abort_handle());
+            }
+            "gone" => {
+                if let Some(task) = lock(&self.tasks).remove(&id) {
+                    task.abort();
+                }
             }
             _ => {}
         }

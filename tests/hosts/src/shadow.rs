@@ -18,7 +18,7 @@ use pointwork_core::{BoxFuture, Context, Handler, HandlerFuture, Listener, Outco
 use pointwork_wire_tests::message;
 use serde_json::{Map, Value, json};
 
-use crate::process::{Process, Words, text};
+use crate::process::{Process, Told, Words, text};
 
 /// The Rust functions of one application.
 pub struct Shadow {
@@ -26,6 +26,14 @@ pub struct Shadow {
     process: Arc<Process>,
     relayed: Mutex<HashSet<(String, String)>>,
     ends: Ends,
+    /// The requests that run, by their ids.
+    running: Mutex<HashMap<String, Running>>,
+}
+
+/// A request of the host.
+struct Running {
+    number: String,
+    is_handed_over: bool,
 }
 
 /// How functions of routes ended, by the ids of their requests: the reply as the function made it, or the crash.
@@ -49,12 +57,8 @@ impl Shadow {
             process: process.clone(),
             relayed: Mutex::default(),
             ends: Ends::default(),
+            running: Mutex::default(),
         }))
-    }
-
-    /// The program.
-    pub fn process(&self) -> &Process {
-        &self.process
     }
 
     /// Adds the function of an event.
@@ -94,9 +98,15 @@ impl Shadow {
         let new = (channel.to_owned(), event.to_owned());
         if lock(&self.relayed).insert(new) {
             let (shadow, name) = (Arc::downgrade(self), format!("{channel}:{event}"));
-            let relay = move |_: Delivery, payload: Payload| {
+            let relay = move |mut delivery: Delivery, payload: Payload| {
                 let (shadow, name) = (shadow.upgrade(), name.clone());
-                async move { shadow.ok_or_else(gone)?.call(name, payload).await }
+                async move {
+                    let shadow = shadow.ok_or_else(gone)?;
+                    match delivery.take_context() {
+                        Some(context) => shadow.hand_over(&context, name, payload).await,
+                        None => shadow.call(name, payload).await,
+                    }
+                }
             };
             // A name that cannot be listened to is not called by any test.
             let _ = self.app.channel(channel).on_raw(event, relay);
@@ -104,27 +114,23 @@ impl Shadow {
     }
 
     async fn call(&self, event: String, payload: Payload) -> Result<Payload, Failure> {
-        let (content_type, data) = payload.into_parts();
-        let words = vec![event.into_bytes(), content_type.as_bytes().to_vec(), data.to_vec()];
-        match self.process.step("call", words).await {
-            Ok(words) => Ok(payload_of(words)),
-            Err(told) => {
-                let status = StatusCode::from_u16(told.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-                let mut failure = Failure::with_code(FailureCode::new(told.code), status, told.text);
-                let details: Map<String, Value> = serde_json::from_str(&told.details).unwrap_or_default();
-                for (name, value) in details {
-                    failure = failure.detail(name, value);
-                }
-                for header in told.headers.chunks_exact(2) {
-                    if let (Ok(name), Ok(value)) =
-                        (HeaderName::from_bytes(&header[0]), HeaderValue::from_bytes(&header[1]))
-                    {
-                        failure = failure.header(name, value);
-                    }
-                }
-                Err(failure)
-            }
+        let mut words = vec![event.into_bytes()];
+        words.extend(words_of(payload));
+        let called = self.process.step("call", words).await;
+        called.map(payload_of).map_err(failure_of)
+    }
+
+    /// Hands the request over that the function has its own context for.
+    async fn hand_over(&self, context: &Context, event: String, payload: Payload) -> Result<Payload, Failure> {
+        let id = context.request_id().to_string();
+        let number = lock(&self.running).get(&id).map(|running| running.number.clone());
+        let mut words = vec![number.ok_or_else(gone)?.into_bytes(), event.into_bytes()];
+        words.extend(words_of(payload));
+        self.process.step("hand-over", words).await.map_err(failure_of)?;
+        if let Some(running) = lock(&self.running).get_mut(&id) {
+            running.is_handed_over = true;
         }
+        Ok(Payload::null())
     }
 
     /// Answers an event: the number of its function, its name, and its payload.
@@ -136,8 +142,8 @@ impl Shadow {
         let event = format!("n{}:{}", text(number), text(event));
         match self.app.caller().call_raw(&event, payload).await {
             Ok(payload) => {
-                let (content_type, data) = payload.into_parts();
-                vec![b"value".to_vec(), content_type.as_bytes().to_vec(), data.to_vec()]
+                let [content_type, data] = words_of(payload);
+                vec![b"value".to_vec(), content_type, data]
             }
             Err(failure) => {
                 let details = failure.details().map(|details| json!(details).to_string());
@@ -156,8 +162,9 @@ impl Shadow {
         }
     }
 
-    /// Answers a request: its id, the method, the target, the client's address, the body, and the headers.
-    pub async fn request(&self, words: Words) -> Words {
+    /// Answers a request: its id, the method, the target, the client's address, the body, and the headers. `number` is that of
+    /// the call.
+    pub async fn request(&self, number: &str, words: Words) -> Words {
         let [id, method, target, client, body, headers @ ..] = words.as_slice() else {
             return Words::new();
         };
@@ -181,7 +188,16 @@ impl Shadow {
             Ok(request) => request,
             Err(error) => return crash(error.to_string()),
         };
+        let running = Running {
+            number: number.to_owned(),
+            is_handed_over: false,
+        };
+        lock(&self.running).insert(text(id), running);
         let reply = self.app.handle(request).await;
+        let running = lock(&self.running).remove(&text(id));
+        if running.is_some_and(|running| running.is_handed_over) {
+            return vec![b"deferred".to_vec()];
+        }
         let end = lock(&self.ends).remove(&text(id));
         let (head, mut body) = match end {
             // A function that replied by its context.
@@ -211,6 +227,26 @@ fn own(number: usize) -> String {
 
 fn gone() -> Failure {
     Failure::new(StatusCode::INTERNAL_SERVER_ERROR, "the case has ended")
+}
+
+fn words_of(payload: Payload) -> [Vec<u8>; 2] {
+    let (content_type, data) = payload.into_parts();
+    [content_type.as_bytes().to_vec(), data.to_vec()]
+}
+
+fn failure_of(told: Told) -> Failure {
+    let status = StatusCode::from_u16(told.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut failure = Failure::with_code(FailureCode::new(told.code), status, told.text);
+    let details: Map<String, Value> = serde_json::from_str(&told.details).unwrap_or_default();
+    for (name, value) in details {
+        failure = failure.detail(name, value);
+    }
+    for header in told.headers.chunks_exact(2) {
+        if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(&header[0]), HeaderValue::from_bytes(&header[1])) {
+            failure = failure.header(name, value);
+        }
+    }
+    failure
 }
 
 fn payload_of(words: Words) -> Payload {

@@ -186,7 +186,7 @@ impl Running {
     }
 
     async fn build(&mut self, steps: Vec<Step>) -> Result<(), Refusal> {
-        // A server of another language is no adapter that takes a prefix when it is attached: the application has it first.
+        // An adapter takes the prefix when it is attached. A server of another language does not: the application gets it first.
         let prefix = steps.iter().find_map(|step| match step {
             Step::Attach(prefix) => prefix.clone(),
             _ => None,

@@ -2,11 +2,14 @@
 #define _GNU_SOURCE
 #include <microhttpd.h>
 #include <pointwork.h>
+#include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static void check(pw_error *error) {
     if (!error)
@@ -18,6 +21,9 @@ static void check(pw_error *error) {
 
 /* The most of a body that the server keeps. */
 #define MOST_KEPT (2 * 1024 * 1024)
+
+/* How often the server looks for a client that left, while the application works on its reply: 50 ms. */
+#define LOOK_EVERY_NS 50000000
 
 /* A request. libmicrohttpd, the application that reads its body and the one that answers it hold it, on their threads. */
 typedef struct {
@@ -99,11 +105,32 @@ static void keep(exchange *exchange, const char *data, size_t size) {
     pthread_mutex_unlock(&exchange->lock);
 }
 
-/* Waits until the application wants a piece, or has answered; the piece, or NULL. */
-static pw_next *wait_for_want(exchange *exchange) {
+/* Whether the client has closed its connection. libmicrohttpd does not look while a handler runs. */
+static int has_left(struct MHD_Connection *connection) {
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct pollfd socket = {.fd = info->connect_fd, .events = POLLRDHUP};
+    return poll(&socket, 1, 0) > 0 && socket.revents & (POLLRDHUP | POLLHUP | POLLERR);
+}
+
+/* Waits until the application wants a piece of the body or has answered; MHD_NO if the client leaves before. */
+static enum MHD_Result wait_for_it(struct MHD_Connection *connection, exchange *exchange) {
+    enum MHD_Result stays = MHD_YES;
     pthread_mutex_lock(&exchange->lock);
-    while (!exchange->wanted && !exchange->is_answered)
-        pthread_cond_wait(&exchange->changed, &exchange->lock);
+    while (stays && !exchange->wanted && !exchange->is_answered) {
+        struct timespec look;
+        clock_gettime(CLOCK_REALTIME, &look);
+        look.tv_nsec += LOOK_EVERY_NS;
+        look.tv_sec += look.tv_nsec / 1000000000, look.tv_nsec %= 1000000000;
+        if (pthread_cond_timedwait(&exchange->changed, &exchange->lock, &look) == ETIMEDOUT && has_left(connection))
+            stays = MHD_NO;
+    }
+    pthread_mutex_unlock(&exchange->lock);
+    return stays;
+}
+
+/* The piece of the body that the application waits for, or NULL. */
+static pw_next *take_want(exchange *exchange) {
+    pthread_mutex_lock(&exchange->lock);
     pw_next *wanted = exchange->wanted;
     exchange->wanted = NULL;
     pthread_mutex_unlock(&exchange->lock);
@@ -279,39 +306,58 @@ static enum MHD_Result send_taken(struct MHD_Connection *connection, exchange *e
     return reply ? send_reply(connection, reply, method) : MHD_NO;
 }
 
+/* The head of a request is there. */
+static enum MHD_Result take_head(const pw_mount *mount, struct MHD_Connection *connection, const char *method,
+                                 exchange *exchange) {
+    if (!ask(mount, connection, method, exchange))
+        return MHD_NO;
+    if (!exchange->is_ours)
+        return MHD_YES;
+    if (!wait_for_it(connection, exchange))
+        return MHD_NO;
+    /* Whoever answers without the body need not wait for it, but a reply in pieces may yet need it. */
+    pthread_mutex_lock(&exchange->lock);
+    int is_there = exchange->reply && pw_reply_length(exchange->reply) >= 0;
+    pthread_mutex_unlock(&exchange->lock);
+    return is_there ? send_taken(connection, exchange, method) : MHD_YES;
+}
+
+/* A piece of the body is there. */
+static enum MHD_Result take_piece(struct MHD_Connection *connection, exchange *exchange, const char *data,
+                                  size_t size) {
+    if (!wait_for_it(connection, exchange))
+        return MHD_NO;
+    pw_next *wanted = take_want(exchange);
+    if (wanted)
+        pw_piece_data(wanted, (pw_bytes){(const uint8_t *)data, size});
+    else
+        keep(exchange, data, size);
+    return MHD_YES;
+}
+
+/* The request is there as a whole. */
+static enum MHD_Result take_end(struct MHD_Connection *connection, const char *method, exchange *exchange) {
+    pthread_mutex_lock(&exchange->lock);
+    exchange->is_whole = !exchange->is_broken;
+    pthread_mutex_unlock(&exchange->lock);
+    for (pw_next *wanted; wait_for_it(connection, exchange) && (wanted = take_want(exchange));)
+        pw_piece_end(wanted);
+    return send_taken(connection, exchange, method);
+}
+
 /* Each connection has a thread of its own, which may wait. */
 static enum MHD_Result answer(void *mount, struct MHD_Connection *connection, const char *path, const char *method,
                               const char *version, const char *data, size_t *size, void **own) {
     exchange *exchange = *own;
     (void)version;
     /* The first call is for the head alone, each further one brings a piece of the body, and the last one none. */
-    if (!exchange->has_begun) {
-        if (ask(mount, connection, method, exchange) != MHD_YES)
-            return MHD_NO;
-        /* A reply in pieces may yet need the body. */
-        pthread_mutex_lock(&exchange->lock);
-        int is_there = exchange->reply && pw_reply_length(exchange->reply) >= 0;
-        pthread_mutex_unlock(&exchange->lock);
-        return is_there ? send_taken(connection, exchange, method) : MHD_YES;
-    }
-    if (*size > 0) {
-        pw_next *wanted = exchange->is_ours ? wait_for_want(exchange) : NULL;
-        if (wanted)
-            pw_piece_data(wanted, (pw_bytes){(const uint8_t *)data, *size});
-        else if (exchange->is_ours)
-            keep(exchange, data, *size);
-        *size = 0;
-        return MHD_YES;
-    }
+    if (!exchange->has_begun)
+        return take_head(mount, connection, method, exchange);
+    size_t brought = *size;
+    *size = 0;
     if (!exchange->is_ours)
-        return own_route(connection, path);
-    pthread_mutex_lock(&exchange->lock);
-    exchange->is_whole = !exchange->is_broken;
-    pthread_mutex_unlock(&exchange->lock);
-    pw_next *wanted;
-    while ((wanted = wait_for_want(exchange)))
-        pw_piece_end(wanted);
-    return send_taken(connection, exchange, method);
+        return brought > 0 ? MHD_YES : own_route(connection, path);
+    return brought > 0 ? take_piece(connection, exchange, data, brought) : take_end(connection, method, exchange);
 }
 
 int main(int count, char **arguments) {

@@ -193,6 +193,16 @@ typedef struct {
 } pw_bytes;
 
 /**
+ * Is told that nobody waits for an answer any more.
+ */
+typedef void (*pw_gone)(void *user);
+
+/**
+ * Gets `user` after the last call of its callback.
+ */
+typedef void (*pw_drop)(void *user);
+
+/**
  * Gets the result of an operation: NULL for success, otherwise an error, which it has to free. It is called exactly once, on any
  * thread.
  */
@@ -228,11 +238,6 @@ typedef int32_t pw_runs;
 typedef void (*pw_on_event)(void *user, pw_event *event, pw_answer *answer);
 
 /**
- * Gets `user` after the last call of its callback.
- */
-typedef void (*pw_drop)(void *user);
-
-/**
  * How a route takes the bodies of its requests.
  */
 typedef int32_t pw_body_mode;
@@ -247,6 +252,20 @@ typedef void (*pw_on_request)(void *user, pw_request *request, pw_answer *answer
  * Says, once, that pw_body_next is worth another call. It runs on any thread, and perhaps before pw_body_next has returned.
  */
 typedef void (*pw_wake)(void *user);
+
+/**
+ * The name and the value of a header, which live as long as their owner.
+ */
+typedef struct {
+  /**
+   * The name.
+   */
+  pw_bytes name;
+  /**
+   * The value.
+   */
+  pw_bytes value;
+} pw_header;
 
 /**
  * Gets the result of a call: a payload, or an error and NULL. Whichever is there is taken over.
@@ -280,20 +299,6 @@ typedef void (*pw_on_log)(void *user, pw_level level, const char *target, const 
  * thread that wants the piece.
  */
 typedef void (*pw_source)(void *user, pw_next *piece);
-
-/**
- * The name and the value of a header or a parameter, which live as long as their owner.
- */
-typedef struct {
-  /**
-   * The name.
-   */
-  pw_bytes name;
-  /**
-   * The value.
-   */
-  pw_bytes value;
-} pw_header;
 
 /**
  * On the thread that needs its answer: it must not block.
@@ -415,6 +420,16 @@ pw_error *pw_answer_crash(const pw_answer *answer,
  * Whether nobody waits for the answer any more, or it was given.
  */
 bool pw_answer_is_cancelled(const pw_answer *answer);
+
+/**
+ * Has `gone` called, on a thread of the application, once nobody waits for the answer any more: the client went away, a deadline
+ * passed, or the application was closed. It must not block, and may free the answer. It is not called if the answer is given or freed
+ * before that. `drop` gets `user` in any case. A second callback takes the place of the first.
+ */
+pw_error *pw_answer_when_gone(const pw_answer *answer,
+                              pw_gone gone,
+                              void *user,
+                              pw_drop drop);
 
 /**
  * Frees an answer. One that was not given is a defect of the callback: the client gets 500. NULL is nothing.
@@ -613,6 +628,18 @@ const char *pw_error_code(const pw_error *error);
  * The status of such a failure, 400 to 599; 0 for other errors.
  */
 uint16_t pw_error_status(const pw_error *error);
+
+/**
+ * The fields beside the message of such a failure as a JSON object; NULL for none. It lives as long as the error.
+ */
+const char *pw_error_details(const pw_error *error);
+
+/**
+ * The header at that place of such a failure, from 0; false behind the last one. It lives as long as the error.
+ */
+bool pw_error_header_at(const pw_error *error,
+                        size_t index,
+                        pw_header *header);
 
 /**
  * Frees an error. NULL is nothing.

@@ -1,14 +1,19 @@
 //! Answers of callbacks.
 
+use std::ffi::c_void;
+
 use pointwork_embed::{
     Answer, AnswerError, Body, Failure, FailureCode, Fault, Host, OneAnswer, Payload, http::Response, with_details,
 };
 use serde::de::IgnoredAny;
 
-use crate::bytes::{PwBytes, PwText, given, optional_text, text};
+use crate::bytes::{PwBytes, PwDrop, PwText, User, given, optional_text, text};
 use crate::error::{PwError, PwErrorKind, guard, guard_or};
 use crate::event::payload;
 use crate::reply::{PwReply, status_of};
+
+/// Is told that nobody waits for an answer any more.
+pub type PwGone = Option<extern "C" fn(user: *mut c_void)>;
 
 type EventAnswer = Result<Payload, Fault>;
 type RequestAnswer = Result<Option<Response<Body>>, Fault>;
@@ -179,6 +184,28 @@ pub extern "C" fn pw_answer_is_cancelled(answer: Option<&PwAnswer>) -> bool {
         Some(Kind::Event(answer)) => answer.is_cancelled(),
         Some(Kind::Request(answer)) => answer.is_cancelled(),
         None => true,
+    })
+}
+
+/// Has `gone` called, on a thread of the application, once nobody waits for the answer any more: the client went away, a deadline
+/// passed, or the application was closed. It must not block, and may free the answer. It is not called if the answer is given or freed
+/// before that. `drop` gets `user` in any case. A second callback takes the place of the first.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_answer_when_gone(
+    answer: Option<&PwAnswer>,
+    gone: PwGone,
+    user: *mut c_void,
+    drop: PwDrop,
+) -> Option<Box<PwError>> {
+    let user = User::new(user, drop);
+    guard(|| {
+        let (answer, gone) = (given(answer, "answer")?, given(gone, "gone")?);
+        let gone = move || gone(user.pointer());
+        match &answer.kind {
+            Kind::Event(event) => answer.host.when_gone(event, gone),
+            Kind::Request(request) => answer.host.when_gone(request, gone),
+        }
+        Ok(())
     })
 }
 

@@ -131,6 +131,41 @@ fn run<T: Send + 'static>(
     Ok(())
 }
 
+fn bytes(component: PwBytes) -> Result<Component, Box<PwError>> {
+    Ok(Component::Bytes(component.get("component")?.to_vec().into()))
+}
+
+fn file(path: PwText) -> Result<Component, Box<PwError>> {
+    Ok(Component::File(text(path, "path")?.into()))
+}
+
+fn load(
+    app: Option<&PwApp>,
+    name: PwText,
+    component: Result<Component, Box<PwError>>,
+    options: PwText,
+    done: PwDone,
+    user: *mut c_void,
+) -> Result<(), Box<PwError>> {
+    let (host, name) = (&given(app, "app")?.host, text(name, "name")?);
+    let options = host.module_options(name, optional_text(options, "options")?.unwrap_or("{}"))?;
+    run(host, host.load(name, component?, options), done, user)
+}
+
+fn swap(
+    app: Option<&PwApp>,
+    name: PwText,
+    component: Result<Component, Box<PwError>>,
+    options: PwText,
+    done: PwDone,
+    user: *mut c_void,
+) -> Result<(), Box<PwError>> {
+    let (host, name) = (&given(app, "app")?.host, text(name, "name")?);
+    let options = optional_text(options, "options")?;
+    let options = options.map(|options| host.module_options(name, options)).transpose()?;
+    run(host, host.swap(name, component?, options), done, user)
+}
+
 /// Loads a module. `component` is copied. `options` is a JSON object with the keys of `[[module]]` in pointwork.toml, such as
 /// {"memory": "64MiB", "grant": {"clocks": true}}, or NULL. Without `done` it waits for the end.
 #[unsafe(no_mangle)]
@@ -142,13 +177,7 @@ pub extern "C" fn pw_app_load(
     done: PwDone,
     user: *mut c_void,
 ) -> Option<Box<PwError>> {
-    guard(|| {
-        let host = &given(app, "app")?.host;
-        let name = text(name, "name")?;
-        let component = Component::Bytes(component.get("component")?.to_vec().into());
-        let options = host.module_options(name, optional_text(options, "options")?.unwrap_or("{}"))?;
-        run(host, host.load(name, component, options), done, user)
-    })
+    guard(|| load(app, name, bytes(component), options, done, user))
 }
 
 /// As pw_app_load, with the path of the component.
@@ -161,13 +190,7 @@ pub extern "C" fn pw_app_load_file(
     done: PwDone,
     user: *mut c_void,
 ) -> Option<Box<PwError>> {
-    guard(|| {
-        let host = &given(app, "app")?.host;
-        let name = text(name, "name")?;
-        let component = Component::File(text(path, "path")?.into());
-        let options = host.module_options(name, optional_text(options, "options")?.unwrap_or("{}"))?;
-        run(host, host.load(name, component, options), done, user)
-    })
+    guard(|| load(app, name, file(path), options, done, user))
 }
 
 /// Swaps the component of a module without losing a request. Without `options` the module keeps its own. Otherwise as
@@ -181,14 +204,7 @@ pub extern "C" fn pw_app_swap(
     done: PwDone,
     user: *mut c_void,
 ) -> Option<Box<PwError>> {
-    guard(|| {
-        let host = &given(app, "app")?.host;
-        let name = text(name, "name")?;
-        let component = Component::Bytes(component.get("component")?.to_vec().into());
-        let options = optional_text(options, "options")?;
-        let options = options.map(|options| host.module_options(name, options)).transpose()?;
-        run(host, host.swap(name, component, options), done, user)
-    })
+    guard(|| swap(app, name, bytes(component), options, done, user))
 }
 
 /// As pw_app_swap, with the path of the component.
@@ -201,14 +217,7 @@ pub extern "C" fn pw_app_swap_file(
     done: PwDone,
     user: *mut c_void,
 ) -> Option<Box<PwError>> {
-    guard(|| {
-        let host = &given(app, "app")?.host;
-        let name = text(name, "name")?;
-        let component = Component::File(text(path, "path")?.into());
-        let options = optional_text(options, "options")?;
-        let options = options.map(|options| host.module_options(name, options)).transpose()?;
-        run(host, host.swap(name, component, options), done, user)
-    })
+    guard(|| swap(app, name, file(path), options, done, user))
 }
 
 /// Makes the version before the last swap current again. Without `done` it waits for the end.
@@ -247,7 +256,7 @@ pub extern "C" fn pw_app_routes(
 ) -> Option<Box<PwError>> {
     guard(|| {
         let (app, json) = (given(app, "app")?, given(json, "json")?);
-        json.write(owned(app.host.routes_json()?));
+        json.write(owned(&app.host.routes_json()?));
         Ok(())
     })
 }
@@ -260,7 +269,7 @@ pub extern "C" fn pw_app_modules(
 ) -> Option<Box<PwError>> {
     guard(|| {
         let (app, json) = (given(app, "app")?, given(json, "json")?);
-        json.write(owned(app.host.modules_json()?));
+        json.write(owned(&app.host.modules_json()?));
         Ok(())
     })
 }

@@ -18,16 +18,6 @@ pub struct PwBytes {
     pub size: usize,
 }
 
-/// The name and the value of a header or a parameter, which live as long as their owner.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct PwHeader {
-    /// The name.
-    pub name: PwBytes,
-    /// The value.
-    pub value: PwBytes,
-}
-
 /// Gets `user` after the last call of its callback.
 pub type PwDrop = Option<extern "C" fn(user: *mut c_void)>;
 
@@ -116,10 +106,13 @@ impl Drop for User {
 }
 
 /// A text for the caller, which frees it with `pw_text_free`.
-pub(crate) fn owned(text: String) -> *mut c_char {
-    CString::new(text.replace('\0', "\u{fffd}"))
-        .unwrap_or_default()
-        .into_raw()
+pub(crate) fn owned(text: &str) -> *mut c_char {
+    c_text(text).into_raw()
+}
+
+/// A text of C, which ends at a zero byte: one within the text is replaced.
+pub(crate) fn c_text(text: &str) -> CString {
+    CString::new(text.replace('\0', "\u{fffd}")).unwrap_or_default()
 }
 
 /// Frees a text that a function returned. NULL is nothing.

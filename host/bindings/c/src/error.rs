@@ -1,9 +1,15 @@
 //! Errors, and the guard that every function runs within.
 
 use std::ffi::{CString, c_char};
+use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
 
+use pointwork_embed::http::HeaderMap;
 use pointwork_embed::{Error, ErrorKind, Failure};
+
+use crate::bytes::c_text;
+use crate::header::{PwHeader, header_at};
 
 /// The kind of an error.
 #[repr(C)]
@@ -41,14 +47,21 @@ pub enum PwErrorKind {
 pub struct PwError {
     kind: PwErrorKind,
     message: CString,
-    /// The status and the code of a failure.
-    failure: Option<(u16, CString)>,
+    failure: Option<Failed>,
+}
+
+/// The failure of a listener, or of an operation on a request.
+#[derive(Debug)]
+struct Failed {
+    status: u16,
+    code: CString,
+    details: Option<CString>,
+    headers: HeaderMap,
 }
 
 impl PwError {
     pub(crate) fn new(kind: PwErrorKind, message: impl Into<String>) -> Box<Self> {
-        let message = message.into().replace('\0', "\u{fffd}");
-        let message = CString::new(message).unwrap_or_default();
+        let message = c_text(&message.into());
         Box::new(Self {
             kind,
             message,
@@ -56,11 +69,17 @@ impl PwError {
         })
     }
 
-    /// The failure of a listener, or of an operation on a request.
     pub(crate) fn failed(kind: PwErrorKind, message: String, failure: &Failure) -> Box<Self> {
-        let code = CString::new(failure.code().as_str().replace('\0', "\u{fffd}")).unwrap_or_default();
         let mut error = Self::new(kind, message);
-        error.failure = Some((failure.status().as_u16(), code));
+        let details = failure
+            .details()
+            .and_then(|details| serde_json::to_string(details).ok());
+        error.failure = Some(Failed {
+            status: failure.status().as_u16(),
+            code: c_text(failure.code().as_str()),
+            details: details.map(|details| c_text(&details)),
+            headers: failure.headers().clone(),
+        });
         error
     }
 
@@ -110,6 +129,10 @@ pub(crate) fn guard_or<T>(default: T, run: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or(default)
 }
 
+fn failure_of(error: Option<&PwError>) -> Option<&Failed> {
+    error?.failure.as_ref()
+}
+
 /// The kind of an error; PW_ERROR_KIND_ARGUMENT for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_error_kind_of(error: Option<&PwError>) -> PwErrorKind {
@@ -126,15 +149,32 @@ pub extern "C" fn pw_error_message(error: Option<&PwError>) -> *const c_char {
 /// lives as long as the error.
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_error_code(error: Option<&PwError>) -> *const c_char {
-    let failure = error.and_then(|error| error.failure.as_ref());
-    failure.map_or(c"".as_ptr(), |(_, code)| code.as_ptr())
+    failure_of(error).map_or(c"".as_ptr(), |failure| failure.code.as_ptr())
 }
 
 /// The status of such a failure, 400 to 599; 0 for other errors.
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_error_status(error: Option<&PwError>) -> u16 {
-    let failure = error.and_then(|error| error.failure.as_ref());
-    failure.map_or(0, |(status, _)| *status)
+    failure_of(error).map_or(0, |failure| failure.status)
+}
+
+/// The fields beside the message of such a failure as a JSON object; NULL for none. It lives as long as the error.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_error_details(error: Option<&PwError>) -> *const c_char {
+    let details = failure_of(error).and_then(|failure| failure.details.as_ref());
+    details.map_or(ptr::null(), |details| details.as_ptr())
+}
+
+/// The header at that place of such a failure, from 0; false behind the last one. It lives as long as the error.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_error_header_at(
+    error: Option<&PwError>,
+    index: usize,
+    header: Option<&mut MaybeUninit<PwHeader>>,
+) -> bool {
+    guard_or(false, || {
+        header_at(failure_of(error).map(|failure| &failure.headers), index, header)
+    })
 }
 
 /// Frees an error. NULL is nothing.

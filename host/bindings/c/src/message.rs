@@ -10,7 +10,7 @@ use pointwork_embed::{Body, Host, Peer};
 use crate::body::{Given, PwSource};
 use crate::bytes::{PwBytes, PwDrop, PwText, User, given, optional_text, text};
 use crate::error::{PwError, guard, guard_or};
-use crate::reply::header;
+use crate::header::add_header;
 
 /// A request for the application, exactly as the client sent it.
 #[derive(Debug)]
@@ -55,12 +55,7 @@ pub extern "C" fn pw_message_add_header(
     name: PwText,
     value: PwText,
 ) -> Option<Box<PwError>> {
-    guard(|| {
-        let message = given(message, "message")?;
-        let (name, value) = header(name, value)?;
-        let added = message.head.headers_mut().try_append(name, value);
-        added.map(drop).map_err(|_| PwError::argument("name", "fewer headers"))
-    })
+    guard(|| add_header(given(message, "message")?.head.headers_mut(), name, value))
 }
 
 /// Sets the version of HTTP: 10, 11 or 20.

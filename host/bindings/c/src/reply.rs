@@ -3,12 +3,13 @@
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
-use pointwork_embed::http::{HeaderName, HeaderValue, Response, StatusCode};
+use pointwork_embed::http::{Response, StatusCode};
 use pointwork_embed::{Body, Host};
 
 use crate::body::{Given, PwBody, PwSource};
-use crate::bytes::{PwBytes, PwDrop, PwHeader, PwText, User, any_text, given, text};
+use crate::bytes::{PwBytes, PwDrop, PwText, User, given};
 use crate::error::{PwError, guard, guard_or};
+use crate::header::{PwHeader, add_header, header_at, header_of};
 
 /// A reply: one that the program makes, or one that it got.
 #[derive(Debug)]
@@ -43,17 +44,6 @@ impl PwReply {
     }
 }
 
-/// A header, checked.
-pub(crate) fn header(name: PwText, value: PwText) -> Result<(HeaderName, HeaderValue), Box<PwError>> {
-    let name = text(name, "name")?;
-    let header =
-        HeaderName::from_bytes(name.as_bytes()).map_err(|_| PwError::argument("name", "the name of a header"))?;
-    // Clients send other encodings than UTF-8, too, and a server passes on what they sent.
-    let value = HeaderValue::from_bytes(any_text(value, "value")?);
-    let value = value.map_err(|_| PwError::argument("value", "the value of a header, without control characters"))?;
-    Ok((header, value))
-}
-
 /// A status from `lowest` to 599.
 pub(crate) fn status_of(status: u16, lowest: u16) -> Result<StatusCode, Box<PwError>> {
     let valid = StatusCode::from_u16(status).ok();
@@ -81,12 +71,7 @@ pub extern "C" fn pw_reply_add_header(
     name: PwText,
     value: PwText,
 ) -> Option<Box<PwError>> {
-    guard(|| {
-        let reply = given(reply, "reply")?;
-        let (name, value) = header(name, value)?;
-        let added = reply.head.headers_mut().try_append(name, value);
-        added.map(drop).map_err(|_| PwError::argument("name", "fewer headers"))
-    })
+    guard(|| add_header(given(reply, "reply")?.head.headers_mut(), name, value))
 }
 
 /// Sets the whole body, which is copied.
@@ -138,14 +123,7 @@ pub extern "C" fn pw_reply_length(reply: Option<&PwReply>) -> i64 {
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_reply_header(reply: Option<&PwReply>, name: PwText) -> PwBytes {
     guard_or(PwBytes::NONE, || {
-        let (Some(reply), Ok(name)) = (reply, text(name, "name")) else {
-            return PwBytes::NONE;
-        };
-        reply
-            .head
-            .headers()
-            .get(name)
-            .map_or(PwBytes::NONE, |value| PwBytes::of(value.as_bytes()))
+        header_of(reply.map(|reply| reply.head.headers()), name)
     })
 }
 
@@ -157,17 +135,7 @@ pub extern "C" fn pw_reply_header_at(
     header: Option<&mut MaybeUninit<PwHeader>>,
 ) -> bool {
     guard_or(false, || {
-        let (Some(reply), Some(header)) = (reply, header) else {
-            return false;
-        };
-        let Some((name, value)) = reply.head.headers().iter().nth(index) else {
-            return false;
-        };
-        header.write(PwHeader {
-            name: PwBytes::of(name.as_str().as_bytes()),
-            value: PwBytes::of(value.as_bytes()),
-        });
-        true
+        header_at(reply.map(|reply| reply.head.headers()), index, header)
     })
 }
 

@@ -2,13 +2,14 @@
 
 use std::mem::MaybeUninit;
 
-use pointwork_embed::{Context, Failure, Host, Payload, Pieces};
+use pointwork_embed::{Context, Failure, Host, Pieces};
 
 use crate::answer::failure_of;
 use crate::body::PwBody;
-use crate::bytes::{PwBytes, PwHeader, PwText, given, text};
+use crate::bytes::{PwBytes, PwText, given, text};
 use crate::error::{PwError, PwErrorKind, guard, guard_or};
-use crate::event::PwCaller;
+use crate::event::{PwCaller, payload};
+use crate::header::{PwHeader, header_at, header_of};
 use crate::reply::PwReply;
 
 /// A request that waits for its reply.
@@ -98,14 +99,7 @@ pub extern "C" fn pw_request_param(request: Option<&PwRequest>, name: PwText) ->
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_request_header(request: Option<&PwRequest>, name: PwText) -> PwBytes {
     guard_or(PwBytes::NONE, || {
-        let (Some(request), Ok(name)) = (request, text(name, "name")) else {
-            return PwBytes::NONE;
-        };
-        request
-            .context
-            .headers()
-            .get(name)
-            .map_or(PwBytes::NONE, |value| PwBytes::of(value.as_bytes()))
+        header_of(request.map(|request| request.context.headers()), name)
     })
 }
 
@@ -117,17 +111,7 @@ pub extern "C" fn pw_request_header_at(
     header: Option<&mut MaybeUninit<PwHeader>>,
 ) -> bool {
     guard_or(false, || {
-        let (Some(request), Some(header)) = (request, header) else {
-            return false;
-        };
-        let Some((name, value)) = request.context.headers().iter().nth(index) else {
-            return false;
-        };
-        header.write(PwHeader {
-            name: PwBytes::of(name.as_str().as_bytes()),
-            value: PwBytes::of(value.as_bytes()),
-        });
-        true
+        header_at(request.map(|request| request.context.headers()), index, header)
     })
 }
 
@@ -193,10 +177,7 @@ pub extern "C" fn pw_request_hand_over(
     guard(|| {
         let request = given(request, "request")?;
         request.host.app()?;
-        let payload = Payload::new(
-            text(content_type, "content_type")?.to_owned(),
-            data.get("data")?.to_vec(),
-        );
+        let payload = payload(content_type, data)?;
         let context = request.context.clone();
         context.hand_over_raw(text(event, "event")?, payload).map_err(refused)
     })

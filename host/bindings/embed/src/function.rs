@@ -5,16 +5,17 @@ use std::future::Future;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context as TaskContext, Poll};
+use std::task::{Context as TaskContext, Poll, Wake, Waker};
 
 use parking_lot::Mutex;
 use pointwork::{is_polled_again, off_fiber};
 use pointwork_core::panic_message;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
+use tokio::task::coop::unconstrained;
 
 /// Something of the host's language, such as a function object. It is dropped where no guest is on the stack, since its
 /// destructor may be code of that language.
@@ -25,6 +26,13 @@ impl<T: 'static> OffFiber<T> {
     /// Takes it over.
     pub fn new(value: T) -> Self {
         Self(ManuallyDrop::new(value))
+    }
+
+    /// Gives it back. From then on its holder drops it.
+    fn into_inner(self) -> T {
+        let mut kept = ManuallyDrop::new(self);
+        // SAFETY: `kept` is not dropped, so nobody takes it again.
+        unsafe { ManuallyDrop::take(&mut kept.0) }
     }
 }
 
@@ -182,6 +190,37 @@ impl<A> Answer<A> {
     pub fn is_cancelled(&self) -> bool {
         self.0.is_closed()
     }
+
+    fn when_gone(&mut self, threads: &Handle, gone: impl FnOnce() + Send + 'static) {
+        let gone = Once::new(Box::new(gone));
+        let waker = Waker::from(Arc::new(Gone {
+            threads: threads.clone(),
+            call: Mutex::new(Some(gone)),
+        }));
+        // The budget of the task that happens to be polled must not wake it.
+        let closed = pin!(unconstrained(self.0.closed()));
+        if closed.poll(&mut TaskContext::from_waker(&waker)).is_ready() {
+            waker.wake();
+        }
+    }
+}
+
+type Once = OffFiber<Box<dyn FnOnce() + Send>>;
+
+/// Calls a function at its first wake-up.
+struct Gone {
+    threads: Handle,
+    call: Mutex<Option<Once>>,
+}
+
+impl Wake for Gone {
+    fn wake(self: Arc<Self>) {
+        let call = self.call.lock().take();
+        if let Some(call) = call {
+            // Whoever drops the call may hold a lock, and has a guest on its stack.
+            self.threads.spawn(async move { call.into_inner()() });
+        }
+    }
 }
 
 /// An [`Answer`] for languages that cannot take a value away from its holder: a second answer is refused.
@@ -202,6 +241,12 @@ impl<A> OneAnswer<A> {
     pub fn send(&self, answer: A) -> Result<(), AnswerError> {
         let taken = self.0.lock().take();
         taken.ok_or(AnswerError::Twice)?.send(answer)
+    }
+
+    pub(crate) fn when_gone(&self, threads: &Handle, gone: impl FnOnce() + Send + 'static) {
+        if let Some(answer) = &mut *self.0.lock() {
+            answer.when_gone(threads, gone);
+        }
     }
 
     /// Whether nobody waits for the answer any more, or it was given.

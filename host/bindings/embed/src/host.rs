@@ -20,7 +20,7 @@ use crate::mount::{Mount, Place};
 use crate::request::{Done, Ended, Progress, Requests};
 use crate::server::{Server, ServerOptions};
 use crate::waiting::{Waiting, wait};
-use crate::{ChannelFunction, RouteFunction, RouteOptions, fork};
+use crate::{ChannelFunction, OneAnswer, RouteFunction, RouteOptions, fork};
 
 /// The time that requests which were cut have to end.
 const CUT_TIME: Duration = Duration::from_secs(1);
@@ -307,6 +307,13 @@ impl Host {
         let listener = crate::channel::listener(function, self.threads());
         self.app()?.channel(channel).on_raw(event, listener)?;
         Ok(())
+    }
+
+    /// Has `gone` called, on a thread of the application, once nobody waits for an answer any more: the client went away, a
+    /// deadline passed, or the application was closed. If the answer is given or dropped before that, `gone` is dropped. A second
+    /// function takes the place of the first.
+    pub fn when_gone<A>(&self, answer: &OneAnswer<A>, gone: impl FnOnce() + Send + 'static) {
+        answer.when_gone(self.threads(), gone);
     }
 
     /// Registers a function for a route, for one method or for all (spec M1, M2).

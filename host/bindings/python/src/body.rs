@@ -1,14 +1,13 @@
-//! Bodies: those that Python reads, and those that it writes.
+//! Bodies and payloads: those that Python reads, and those that it writes.
 
 use parking_lot::Mutex;
-use pointwork_embed::{Body, Function, Piece, bytes::Bytes};
+use pointwork_embed::{Body, Function, OneAnswer, Payload, Piece, bytes::Bytes};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyByteArray, PyBytes};
 
-use crate::calls::PieceAnswer;
-use crate::error::broken;
+use crate::error::{answered, broken};
 use crate::thread::{Held, attached, patiently};
 
 /// From this size on, bytes are shared with the interpreter instead of copied.
@@ -73,6 +72,40 @@ pub(crate) fn bytes_of(object: &Bound<'_, PyAny>) -> PyResult<Bytes> {
     )))
 }
 
+/// A payload as Python gives it: content type and data.
+#[derive(FromPyObject)]
+pub(crate) struct GivenPayload<'py>(String, Bound<'py, PyAny>);
+
+impl GivenPayload<'_> {
+    /// The payload.
+    ///
+    /// # Errors
+    /// `TypeError`: the data is of another type than bytes.
+    pub(crate) fn payload(self) -> PyResult<Payload> {
+        Ok(Payload::new(self.0, bytes_of(&self.1)?))
+    }
+}
+
+/// Gives one piece of a body, once.
+#[pyclass(frozen, module = "pointwork._pointwork")]
+pub(crate) struct PieceAnswer(OneAnswer<Piece>);
+
+#[pymethods]
+impl PieceAnswer {
+    fn data(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
+        let data = bytes_of(data)?;
+        answered(py.detach(|| self.0.send(Piece::Data(data))))
+    }
+
+    fn end(&self, py: Python<'_>) -> PyResult<()> {
+        answered(py.detach(|| self.0.send(Piece::End)))
+    }
+
+    fn failed(&self, py: Python<'_>, reason: String) -> PyResult<()> {
+        answered(py.detach(|| self.0.send(Piece::Failed(reason))))
+    }
+}
+
 /// The body of a request or a reply: nothing, bytes, or a function that writes one piece at a time.
 pub(crate) fn body_of(
     host: &pointwork_embed::Host,
@@ -88,7 +121,7 @@ pub(crate) fn body_of(
     let write = Held::new(body.clone().unbind());
     let source = Function::new(move |(), answer| {
         attached(|py| {
-            if let Err(error) = write.call(py, (PieceAnswer::new(answer),)) {
+            if let Err(error) = write.call(py, (PieceAnswer(answer.into()),)) {
                 error.write_unraisable(py, None);
             }
         });

@@ -1,22 +1,17 @@
-//! Calls of functions of Python, and their answers.
+//! Calls of functions of Python.
 
-use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use parking_lot::Mutex;
-use pointwork_embed::http::Response;
-use pointwork_embed::{
-    Answer, AnswerError, Body, Caller, ChannelFunction, Context, Error, Failure, Fault, Function, Host, OneAnswer,
-    Payload, Piece, RouteFunction,
-};
-use pyo3::exceptions::PyRuntimeError;
+use pointwork_embed::{Caller, ChannelFunction, Context, Error, Failure, Function, Host, Payload, RouteFunction};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
-use crate::body::{Pieces, bytes_of};
-use crate::error::{failed, failure};
-use crate::headers::headers;
-use crate::host::{closed, operate};
+use crate::answers::{EventAnswer, RouteAnswer, WeakHost, up};
+use crate::body::{GivenPayload, Pieces};
+use crate::error::{GivenFailure, failed};
+use crate::headers::{GivenHeaders, headers};
+use crate::host::operate;
 use crate::message::reply_of;
 use crate::thread::attached;
 
@@ -28,7 +23,7 @@ pub(crate) fn listener(host: &WeakHost, function: Py<PyAny>) -> ChannelFunction 
             event: Mutex::new(event),
             host: host.clone(),
         };
-        run(&function, event, EventAnswer(OneAnswer::from(answer)));
+        run(&function, event, EventAnswer::new(answer, host.clone()));
     })
 }
 
@@ -40,16 +35,9 @@ pub(crate) fn handler(host: &WeakHost, function: Py<PyAny>) -> RouteFunction {
             context: call.context,
             host: host.clone(),
         };
-        let answer = RouteAnswer {
-            answer: OneAnswer::from(answer),
-            host: host.clone(),
-        };
-        run(&function, route, answer);
+        run(&function, route, RouteAnswer::new(answer, host.clone()));
     })
 }
-
-/// The application of a function. A function does not keep it alive: the application keeps the function.
-pub(crate) type WeakHost = Weak<Host>;
 
 fn run<Q, A>(function: &Py<PyAny>, question: Q, answer: A)
 where
@@ -60,12 +48,6 @@ where
             error.write_unraisable(py, Some(function.bind(py)));
         }
     });
-}
-
-type GivenHeaders<'py> = Vec<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)>;
-
-fn up(host: &WeakHost) -> PyResult<Arc<Host>> {
-    host.upgrade().ok_or_else(closed)
 }
 
 /// An event for a function of Python.
@@ -132,16 +114,6 @@ impl EventCall {
 
 fn left(deadline: Instant) -> f64 {
     deadline.saturating_duration_since(Instant::now()).as_secs_f64()
-}
-
-/// A payload as Python gives it: content type and data.
-#[derive(FromPyObject)]
-pub(crate) struct GivenPayload<'py>(String, Bound<'py, PyAny>);
-
-impl GivenPayload<'_> {
-    pub(crate) fn payload(self) -> PyResult<Payload> {
-        Ok(Payload::new(self.0, bytes_of(&self.1)?))
-    }
 }
 
 /// Calls an event; the result is a pair of content type and data.
@@ -235,17 +207,6 @@ impl RouteCall {
         body.map(Pieces::new).map_err(|failure| failed(py, &failure))
     }
 
-    /// Has `gone` called when nobody waits for the reply any more, or when it was given.
-    fn when_gone(&self, py: Python<'_>, gone: Py<PyAny>) -> PyResult<()> {
-        let (host, over) = (up(&self.host)?, self.context.gone());
-        let over = async move {
-            over.await;
-            Ok(())
-        };
-        operate(py, &host, over, Some(gone), |py, ()| Ok(py.None()))?;
-        Ok(())
-    }
-
     /// Replies to a request that was handed over, or whose function answered without a reply.
     fn reply(
         &self,
@@ -260,16 +221,8 @@ impl RouteCall {
     }
 
     /// Fails such a request.
-    fn fail(
-        &self,
-        py: Python<'_>,
-        status: u16,
-        message: String,
-        code: Option<String>,
-        details: Option<&str>,
-        headers: GivenHeaders<'_>,
-    ) -> PyResult<()> {
-        let failure = failure(status, message, code, details, &headers)?;
+    fn fail(&self, py: Python<'_>, failure: GivenFailure<'_>) -> PyResult<()> {
+        let failure = failure.failure()?;
         let sent = py.detach(|| self.context.send(failure));
         sent.map_err(|failure| failed(py, &failure))
     }
@@ -298,110 +251,5 @@ impl RouteCall {
         let payload = payload.payload()?;
         py.detach(|| self.context.caller().emit_raw(event, payload));
         Ok(())
-    }
-}
-
-/// Gives an answer. Nobody may wait for it any more, which is no fault of the function.
-fn send<A: Send>(py: Python<'_>, answer: &OneAnswer<A>, value: A) -> PyResult<()> {
-    match py.detach(|| answer.send(value)) {
-        Err(error @ AnswerError::Twice) => Err(PyRuntimeError::new_err(error.to_string())),
-        _ => Ok(()),
-    }
-}
-
-/// Answers an event, once.
-#[pyclass(frozen, module = "pointwork._pointwork")]
-pub(crate) struct EventAnswer(OneAnswer<Result<Payload, Fault>>);
-
-#[pymethods]
-impl EventAnswer {
-    fn value(&self, py: Python<'_>, payload: GivenPayload<'_>) -> PyResult<()> {
-        send(py, &self.0, Ok(payload.payload()?))
-    }
-
-    fn failed(
-        &self,
-        py: Python<'_>,
-        status: u16,
-        message: String,
-        code: Option<String>,
-        details: Option<&str>,
-        headers: GivenHeaders<'_>,
-    ) -> PyResult<()> {
-        send(
-            py,
-            &self.0,
-            Err(Fault::Failed(failure(status, message, code, details, &headers)?)),
-        )
-    }
-
-    fn threw(&self, py: Python<'_>, text: String) -> PyResult<()> {
-        send(py, &self.0, Err(Fault::Threw(text)))
-    }
-}
-
-/// Answers a request, once.
-#[pyclass(frozen, module = "pointwork._pointwork")]
-pub(crate) struct RouteAnswer {
-    answer: OneAnswer<Result<Option<Response<Body>>, Fault>>,
-    host: WeakHost,
-}
-
-#[pymethods]
-impl RouteAnswer {
-    fn reply(
-        &self,
-        py: Python<'_>,
-        status: u16,
-        headers: GivenHeaders<'_>,
-        body: Option<Bound<'_, PyAny>>,
-    ) -> PyResult<()> {
-        let reply = reply_of(&*up(&self.host)?, status, &headers, body.as_ref())?;
-        send(py, &self.answer, Ok(Some(reply)))
-    }
-
-    fn failed(
-        &self,
-        py: Python<'_>,
-        status: u16,
-        message: String,
-        code: Option<String>,
-        details: Option<&str>,
-        headers: GivenHeaders<'_>,
-    ) -> PyResult<()> {
-        send(
-            py,
-            &self.answer,
-            Err(Fault::Failed(failure(status, message, code, details, &headers)?)),
-        )
-    }
-
-    fn threw(&self, py: Python<'_>, text: String) -> PyResult<()> {
-        send(py, &self.answer, Err(Fault::Threw(text)))
-    }
-}
-
-/// Gives one piece of a body, once.
-#[pyclass(frozen, module = "pointwork._pointwork")]
-pub(crate) struct PieceAnswer(OneAnswer<Piece>);
-
-impl PieceAnswer {
-    pub(crate) fn new(answer: Answer<Piece>) -> Self {
-        Self(answer.into())
-    }
-}
-
-#[pymethods]
-impl PieceAnswer {
-    fn data(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
-        send(py, &self.0, Piece::Data(bytes_of(data)?))
-    }
-
-    fn end(&self, py: Python<'_>) -> PyResult<()> {
-        send(py, &self.0, Piece::End)
-    }
-
-    fn failed(&self, py: Python<'_>, reason: String) -> PyResult<()> {
-        send(py, &self.0, Piece::Failed(reason))
     }
 }

@@ -1,12 +1,11 @@
 //! Errors and failures as exceptions. Their classes are those of `pointwork._errors`.
 
 use pointwork_embed::http::StatusCode;
-use pointwork_embed::{Error, ErrorKind, Failure, FailureCode, with_details};
-use pyo3::exceptions::PyValueError;
+use pointwork_embed::{AnswerError, Error, ErrorKind, Failure, FailureCode, with_details};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 
-use crate::headers::{headers, headers_of};
+use crate::headers::{GivenHeaders, headers, headers_of};
 use crate::thread::attached;
 
 /// The exception of an error.
@@ -58,26 +57,40 @@ fn made<'py>(py: Python<'py>, class: &str, arguments: impl pyo3::call::PyCallArg
     }
 }
 
-/// The failure that a function raised.
-///
-/// # Errors
-/// The status, the details or the headers cannot be those of a failure.
-pub(crate) fn failure(
-    status: u16,
-    message: String,
-    code: Option<String>,
-    details: Option<&str>,
-    headers: &[(Bound<'_, PyBytes>, Bound<'_, PyBytes>)],
-) -> PyResult<Failure> {
-    let status = StatusCode::from_u16(status)
-        .map_err(|_| PyValueError::new_err(format!("the status is `{status}`, expected 400 to 599")))?;
-    let code = code.map_or(FailureCode::FAILED, FailureCode::new);
-    let mut failure = Failure::with_code(code, status, message);
-    if let Some(details) = details {
-        failure = with_details(failure, details).map_err(PyValueError::new_err)?;
+/// A failure that a function raised: status, message, code, details as JSON, and headers.
+#[derive(FromPyObject)]
+pub(crate) struct GivenFailure<'py>(u16, String, Option<String>, Option<String>, GivenHeaders<'py>);
+
+impl GivenFailure<'_> {
+    /// The failure.
+    ///
+    /// # Errors
+    /// The status, the details or the headers cannot be those of a failure.
+    pub(crate) fn failure(self) -> PyResult<Failure> {
+        let Self(status, message, code, details, headers) = self;
+        let status = StatusCode::from_u16(status)
+            .map_err(|_| PyValueError::new_err(format!("the status is `{status}`, expected 400 to 599")))?;
+        let code = code.map_or(FailureCode::FAILED, FailureCode::new);
+        let mut failure = Failure::with_code(code, status, message);
+        if let Some(details) = details {
+            failure = with_details(failure, &details).map_err(PyValueError::new_err)?;
+        }
+        for (name, value) in &headers_of(&headers)? {
+            failure = failure.header(name.clone(), value.clone());
+        }
+        Ok(failure)
     }
-    for (name, value) in &headers_of(headers)? {
-        failure = failure.header(name.clone(), value.clone());
+}
+
+/// The error of whoever uses an application that is closed.
+pub(crate) fn closed() -> PyErr {
+    raised(Error::new(ErrorKind::Closed, "the application is closed"))
+}
+
+/// The result of an answer. One that nobody waits for any more is lost without an error.
+pub(crate) fn answered(sent: Result<(), AnswerError>) -> PyResult<()> {
+    match sent {
+        Err(error @ AnswerError::Twice) => Err(PyRuntimeError::new_err(error.to_string())),
+        _ => Ok(()),
     }
-    Ok(failure)
 }

@@ -5,11 +5,14 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
+/// Headers as Python gives them.
+pub(crate) type GivenHeaders<'py> = Vec<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)>;
+
 /// Headers that Python gives.
 ///
 /// # Errors
 /// `ValueError` names the header.
-pub(crate) fn headers_of(headers: &[(Bound<'_, PyBytes>, Bound<'_, PyBytes>)]) -> PyResult<HeaderMap> {
+pub(crate) fn headers_of(headers: &GivenHeaders<'_>) -> PyResult<HeaderMap> {
     let mut map = HeaderMap::with_capacity(headers.len());
     for (name, value) in headers {
         let (name, value) = (name.as_bytes(), value.as_bytes());

@@ -6,20 +6,17 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use pointwork_embed::{
-    BodyMode, Component, Error, ErrorKind, Host as Embedded, Level, LogLine, Place, Progress, RouteOptions, Threads,
+    BodyMode, Component, Error, Host as Embedded, Level, LogLine, Place, Progress, RouteOptions, Threads,
 };
 use pyo3::prelude::*;
 
+use crate::answers::WeakHost;
+use crate::body::GivenPayload;
 use crate::body::bytes_of;
-use crate::calls::{self, WeakHost};
-use crate::error::raised;
+use crate::calls;
+use crate::error::{closed, raised};
 use crate::message::{End, Given, progress, reply};
 use crate::thread::{attached, patiently};
-
-/// The error of whoever uses an application that is closed.
-pub(crate) fn closed() -> PyErr {
-    raised(Error::new(ErrorKind::Closed, "the application is closed"))
-}
 
 /// Runs an operation: on the calling thread, which waits, or on the application's threads; then `done` is called with the
 /// result and the exception, one of which is `None`.
@@ -204,7 +201,7 @@ impl Host {
         &self,
         py: Python<'_>,
         event: &str,
-        payload: calls::GivenPayload<'_>,
+        payload: GivenPayload<'_>,
         done: Option<Py<PyAny>>,
     ) -> PyResult<Py<PyAny>> {
         let host = self.get()?;
@@ -212,7 +209,7 @@ impl Host {
         calls::call(py, &host, caller, event, payload, done)
     }
 
-    fn emit(&self, py: Python<'_>, event: &str, payload: calls::GivenPayload<'_>) -> PyResult<()> {
+    fn emit(&self, py: Python<'_>, event: &str, payload: GivenPayload<'_>) -> PyResult<()> {
         let (host, payload) = (self.get()?, payload.payload()?);
         let app = host.app().map_err(raised)?;
         py.detach(|| {

@@ -4,6 +4,7 @@
 //! The interpreter's lock (GIL) is released around every call of the application, since another of its threads may wait for
 //! the lock while it holds one of the application's.
 
+mod answers;
 mod body;
 mod calls;
 mod error;
@@ -20,9 +21,11 @@ mod _pointwork {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use crate::body::Pieces;
+    use crate::answers::{EventAnswer, RouteAnswer};
     #[pymodule_export]
-    use crate::calls::{EventAnswer, EventCall, PieceAnswer, RouteAnswer, RouteCall};
+    use crate::body::{PieceAnswer, Pieces};
+    #[pymodule_export]
+    use crate::calls::{EventCall, RouteCall};
     #[pymodule_export]
     use crate::host::{Host, Mount, Server, write_log};
     #[pymodule_export]

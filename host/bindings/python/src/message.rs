@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
 use crate::body::{Pieces, body_of};
-use crate::headers::{headers, headers_of};
+use crate::headers::{GivenHeaders, headers, headers_of};
 use crate::thread::attached;
 
 /// A request as Python gives it: method, target, headers as pairs of bytes, body, its length, peer, and whether it came by
@@ -20,7 +20,7 @@ use crate::thread::attached;
 pub(crate) struct Given<'py>(
     String,
     String,
-    Vec<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)>,
+    GivenHeaders<'py>,
     Option<Bound<'py, PyAny>>,
     Option<u64>,
     Option<(String, u16)>,
@@ -59,7 +59,7 @@ impl Given<'_> {
 pub(crate) fn reply_of(
     host: &Host,
     status: u16,
-    headers: &[(Bound<'_, PyBytes>, Bound<'_, PyBytes>)],
+    headers: &GivenHeaders<'_>,
     body: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Response<Body>> {
     let mut reply = Response::new(body_of(host, body, None)?);

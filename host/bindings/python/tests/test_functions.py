@@ -316,6 +316,58 @@ def test_a_function_that_never_answers_is_ended_with_its_request(app: App) -> No
     assert begun.is_set()
 
 
+def test_a_listener_that_nobody_waits_for_is_cancelled(shop: App) -> None:
+    begun, cancelled = threading.Event(), threading.Event()
+
+    @shop.channel("db").on("ask")
+    async def never(event: Event) -> None:
+        begun.set()
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            cancelled.set()
+
+    async def main() -> None:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(shop.handle("GET", "/ask"), 0.1)
+        assert await asyncio.to_thread(cancelled.wait, 30)
+
+    asyncio.run(main())
+    assert begun.is_set()
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_function_of_a_route_hands_its_request_over(app: App, is_async: bool) -> None:
+    @app.channel("response").on("send")
+    def send(event: Event) -> None:
+        request = event.take_request()
+        assert request is not None
+        request.reply({"path": request.path, "said": event.json()})
+
+    if is_async:
+
+        @app.get("/it")
+        async def later(request: Request) -> None:
+            request.hand_over("response:send", "hello")
+
+    else:
+
+        @app.get("/it")
+        def now(request: Request) -> None:
+            request.hand_over("response:send", "hello")
+
+    reply = app.request("GET", "/it")
+    assert (reply.status, reply.json()) == (200, {"path": "/it", "said": "hello"})
+
+    @app.get("/nobody")
+    def nobody(request: Request) -> str:
+        with pytest.raises(Failure, match="response:nobody"):
+            request.hand_over("response:nobody")
+        return "itself"
+
+    assert app.request("GET", "/nobody").text() == "itself"
+
+
 def test_what_is_no_function_is_refused(app: App) -> None:
     with pytest.raises(TypeError, match="of type `int`, expected a function"):
         app.get("/a")(7)  # type: ignore[type-var]

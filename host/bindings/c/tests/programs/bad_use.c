@@ -17,6 +17,20 @@ static void on_keep(void *user, pw_event *event, pw_answer *answer) {
     signal_give(&given);
 }
 
+/* An answer that is given in time is not gone. */
+static void not_gone(void *user) {
+    (void)user;
+    CHECK(0);
+}
+
+static void on_watched(void *user, pw_event *event, pw_answer *answer) {
+    (void)user, (void)event;
+    signal_init(&given);
+    OK(pw_answer_when_gone(answer, not_gone, &given, signal_give));
+    OK(pw_answer_json(answer, "1"));
+    pw_answer_free(answer);
+}
+
 static void on_drop(void *user, pw_event *event, pw_answer *answer) {
     (void)user, (void)event;
     pw_answer_free(answer);
@@ -141,7 +155,17 @@ static void an_answer_that_never_comes(void) {
     app = shop("{\"limits\": {\"request-deadline\": \"300ms\"}}", on_keep);
     CHECK(get(app, "/ask", text, sizeof text) == 504);
     CHECK(pw_answer_is_cancelled(kept));
+    signal_t gone, freed;
+    signal_init(&gone), signal_init(&freed);
+    FAILS(pw_answer_when_gone(kept, NULL, &freed, signal_give), PW_ERROR_KIND_ARGUMENT, "`gone`");
+    signal_wait(&freed, 1);
+    OK(pw_answer_when_gone(kept, signal_give, &gone, NULL));
+    signal_wait(&gone, 1);
     pw_answer_free(kept);
+    end(app);
+    app = shop(NULL, on_watched);
+    CHECK(get(app, "/ask", text, sizeof text) == 200);
+    signal_wait(&given, 1);
     end(app);
 }
 

@@ -31,12 +31,19 @@ static void on_late(void *user, pw_event *event, pw_answer *answer) {
     pthread_detach(thread);
 }
 
+static pw_error *fail_with(pw_answer *answer, const char *details) {
+    pw_reply *reply = NULL;
+    OK(pw_reply_new(404, &reply));
+    OK(pw_reply_add_header(reply, "x-hint", "8"));
+    return pw_answer_fail_with(answer, reply, "no-such-product", "no such product", details);
+}
+
 static void on_failing(void *user, pw_event *event, pw_answer *answer) {
     (void)user;
     if (is(pw_event_data(event), "\"crash\""))
         OK(pw_answer_crash(answer, "the database is gone (db.c:7)"));
     else
-        OK(pw_answer_fail(answer, 404, "no-such-product", "no such product"));
+        OK(fail_with(answer, "{\"id\": 7}"));
     pw_answer_free(answer);
 }
 
@@ -201,6 +208,10 @@ static void modules_and_events(pw_app *app) {
     CHECK(failure && pw_error_kind_of(failure) == PW_ERROR_KIND_FAILED && pw_error_status(failure) == 404);
     CHECK(strcmp(pw_error_code(failure), "no-such-product") == 0);
     CHECK(strcmp(pw_error_message(failure), "no such product") == 0);
+    CHECK(strcmp(pw_error_details(failure), "{\"id\":7}") == 0);
+    pw_header hint;
+    CHECK(pw_error_header_at(failure, 0, &hint) && is(hint.name, "x-hint") && is(hint.value, "8"));
+    CHECK(!pw_error_header_at(failure, 1, &hint));
     pw_error_free(failure);
     FAILS(pw_caller_call(caller, "db:failing", "application/json", bytes("\"crash\""), &payload, NULL, NULL),
           PW_ERROR_KIND_FAILED, "crashed");

@@ -9,6 +9,7 @@ use pointwork_embed::{
 };
 use pointwork_suite::guest::{Controller, Guest, Program, Step};
 
+use crate::stack;
 use crate::world::{Finaliser, Said, asking, get, handler, host, later, listener, load, request, send, text, until};
 
 #[test]
@@ -149,6 +150,57 @@ fn a_second_answer_is_refused_and_so_is_one_that_nobody_waits_for() {
     until(|| second.is_cancelled());
     assert_eq!(second.send(Ok(Payload::null())), Err(AnswerError::Gone));
     assert!(ending.0.recv().is_err(), "it ended once");
+}
+
+#[test]
+fn a_function_is_told_that_nobody_waits_any_more() {
+    let host = host();
+    let (kept, told): (Arc<Mutex<Vec<OneAnswer<_>>>>, Arc<Mutex<Vec<&str>>>) = Default::default();
+    let (keep, tell) = (kept.clone(), told.clone());
+    let within = host.downgrade();
+    let function = listener(move |_, answer| {
+        let answer: OneAnswer<_> = answer.into();
+        let (tell, dropped) = (tell.clone(), Noted(tell.clone()));
+        within.upgrade().unwrap().when_gone(&answer, move || {
+            stack::check("gone");
+            tell.lock().unwrap().push("gone");
+            drop(dropped);
+        });
+        keep.lock().unwrap().push(answer);
+    });
+    host.listen("db", "ask", function).unwrap();
+    load(&host, "answers", &asking());
+
+    let (_, ending) = send(&host, request("GET", "/ask", Body::empty()));
+    kept.lock().unwrap().pop().unwrap().send(Ok(Payload::null())).unwrap();
+    assert_eq!(text(ending.reply()), "null");
+    until(|| *told.lock().unwrap() == ["dropped"]);
+
+    let (progress, _ending) = send(&host, request("GET", "/ask", Body::empty()));
+    let Progress::Pending(in_flight) = progress else {
+        panic!("nobody answered")
+    };
+    in_flight.cancel();
+    until(|| *told.lock().unwrap() == ["dropped", "gone", "dropped"]);
+    // Nobody waits any more: another function is told at once. One for an answer that was given is dropped.
+    let late = kept.lock().unwrap().pop().unwrap();
+    let tell = told.clone();
+    host.when_gone(&late, move || tell.lock().unwrap().push("late"));
+    until(|| told.lock().unwrap().last() == Some(&"late"));
+    let _ = late.send(Ok(Payload::null()));
+    let dropped = Noted(told.clone());
+    host.when_gone(&late, move || drop(dropped));
+    assert_eq!(told.lock().unwrap().last(), Some(&"dropped"));
+}
+
+/// Notes its drop.
+struct Noted(Arc<Mutex<Vec<&'static str>>>);
+
+impl Drop for Noted {
+    fn drop(&mut self) {
+        stack::check("the drop of a function");
+        self.0.lock().unwrap().push("dropped");
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ import asyncio
 import atexit
 import contextlib
 import faulthandler
+import functools
 import inspect
 import json
 import logging
@@ -26,11 +27,11 @@ from ._messages import (
     GivenHeaders,
     Reply,
     Request,
+    answer_route,
     fail,
     native_body,
     native_headers,
     native_payload,
-    native_reply,
     python_payload,
 )
 from ._records import Change, Figures, ModuleInfo, Route, change_of, module_of, routes_of
@@ -77,7 +78,7 @@ class App:
         """Loads a module: the path of a component, or its bytes. The options are the keys of `[[module]]` in `pointwork.toml`:
         `memory="64MiB"`, `grant={"clocks": True}`.
 
-        Raises `ComponentError` if it is no component that can be loaded, `RefusedError` if its declarations are refused,
+        Raises `ComponentError` if it cannot be loaded, `RefusedError` if its declarations are refused,
         `SettingsError` if an option is invalid."""
         return module_of(self._native.load(name, component, _json(options), None))
 
@@ -433,16 +434,16 @@ def _route_call(
 ) -> Callable[[native.RouteCall, native.RouteAnswer], None]:
     def answer_now(app: App, call: native.RouteCall, answer: native.RouteAnswer) -> None:
         try:
-            answer.reply(*native_reply(function(Request(call, app)), app._pool, app._loop))
+            request = Request(call, app)
+            answer_route(answer, request, function(request))
         except BaseException as error:
             fail(answer, error)
 
     async def answer_later(app: App, call: native.RouteCall, answer: native.RouteAnswer) -> None:
-        task, loop = asyncio.current_task(), asyncio.get_running_loop()
-        if task is not None:
-            call.when_gone(lambda value, error, task=task: threadsafe(loop, task.cancel))  # type: ignore[misc]
         try:
-            answer.reply(*native_reply(await function(Request(call, app)), app._pool, app._loop))
+            _cancel_when_gone(answer)
+            request = Request(call, app)
+            answer_route(answer, request, await function(request))
         except (Exception, asyncio.CancelledError) as error:
             fail(answer, error)
 
@@ -460,11 +461,18 @@ def _event_call(
 
     async def answer_later(app: App, call: native.EventCall, answer: native.EventAnswer) -> None:
         try:
+            _cancel_when_gone(answer)
             answer.value(native_payload(await function(Event(call, app))))
         except (Exception, asyncio.CancelledError) as error:
             fail(answer, error)
 
     return _placed(app, function, inline, answer_now, answer_later)
+
+
+def _cancel_when_gone(answer: native.RouteAnswer | native.EventAnswer) -> None:
+    """Has the task that runs cancelled once nobody waits for its answer any more."""
+    if (task := asyncio.current_task()) is not None:
+        answer.when_gone(functools.partial(threadsafe, task.get_loop(), task.cancel))
 
 
 Call = TypeVar("Call", native.RouteCall, native.EventCall)

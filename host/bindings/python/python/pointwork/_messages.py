@@ -17,7 +17,7 @@ from ._run import Loop, Pool, awaited, threadsafe
 
 if TYPE_CHECKING:
     from ._app import App
-    from ._pointwork import Write
+    from ._pointwork import NativeFailure, Write
 
 Headers: TypeAlias = list[tuple[bytes, bytes]]
 GivenHeaders: TypeAlias = Mapping[str, str] | Iterable[tuple[str, str]]
@@ -223,6 +223,7 @@ class Request(_Calls):
         self._call: RouteCall = call
         self._app = app
         self._body: bytes | None = None
+        self._is_handed_over = False
 
     @property
     def method(self) -> str:
@@ -317,15 +318,15 @@ class Request(_Calls):
         """Replies to a request that was handed over with an event (`Event.take_request`), as the value of a function of a route
         does; a `Failure` is told to the client. Raises `Failure` if the request has its reply."""
         if isinstance(value, Failure):
-            self._call.fail(*parts_of(value))
+            self._call.fail(parts_of(value))
             return
         self._call.reply(*native_reply(value, self._app._pool, self._app._loop))
 
-
     def hand_over(self, event: str, payload: Any = None) -> None:
-        """Hands the request over with an event, such as `response:send`, whose listener replies in place of this program. Raises
-        `Failure` if nobody listens to it, or its queue is full."""
+        """Hands the request over with an event, such as `response:send`, whose listener replies in place of this program: a
+        function of a route returns `None` behind it. Raises `Failure` if nobody listens to the event, or its queue is full."""
         self._call.hand_over(event, native_payload(payload))
+        self._is_handed_over = True
 
 
 class Event(_Calls):
@@ -423,6 +424,14 @@ def native_reply(value: Any, pool: Pool, loop: Loop) -> tuple[int, Headers, byte
     raise TypeError(f"the value of a function of a route is of type `{kind}`, expected `Response`, text, bytes or JSON")
 
 
+def answer_route(answer: RouteAnswer, request: Request, value: Any) -> None:
+    """Answers a request with the value of its function. `None` of a function that handed the request over is no reply."""
+    if value is None and request._is_handed_over:
+        answer.defer()
+    else:
+        answer.reply(*native_reply(value, request._app._pool, request._app._loop))
+
+
 class Reply:
     """The reply to a request that was sent in process."""
 
@@ -473,7 +482,7 @@ class Reply:
 Answer: TypeAlias = EventAnswer | RouteAnswer
 
 
-def parts_of(failure: Failure) -> tuple[int, str, str | None, str | None, Headers]:
+def parts_of(failure: Failure) -> NativeFailure:
     """The parts of a failure; the details are JSON."""
     details = json.dumps(failure.details) if failure.details else None
     return failure.status, failure.message, failure.code, details, native_headers(failure.headers)
@@ -485,7 +494,7 @@ def fail(answer: Answer, error: BaseException) -> None:
         answer.threw(story(error))
         return
     try:
-        answer.failed(*parts_of(error))
+        answer.failed(parts_of(error))
     except Exception as wrong:
         # No name keeps it: its frames have the request, which the application waits for at its end.
         answer.threw(story(wrong))

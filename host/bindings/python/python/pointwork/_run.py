@@ -86,7 +86,7 @@ class Loop:
             try:
                 loop.call_soon_threadsafe(self._start, coroutine, arguments)
             except RuntimeError:
-                # It was closed since. What is dropped here tells the application that there is no answer.
+                # The loop was closed. The drop of the arguments tells the application that no answer will come.
                 pass
 
     def _start(self, coroutine: Callable[..., Coroutine[Any, Any, None]], arguments: tuple[Any, ...]) -> None:

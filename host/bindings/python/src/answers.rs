@@ -1,0 +1,119 @@
+//! The answers of functions of Python.
+
+use std::sync::{Arc, Weak};
+
+use pointwork_embed::http::Response;
+use pointwork_embed::{Answer, Body, Fault, Host, OneAnswer, Payload};
+use pyo3::prelude::*;
+
+use crate::body::GivenPayload;
+use crate::error::{GivenFailure, answered, closed};
+use crate::headers::GivenHeaders;
+use crate::message::reply_of;
+use crate::thread::attached;
+
+/// The application of a function. A function does not keep it alive: the application keeps the function.
+pub(crate) type WeakHost = Weak<Host>;
+
+/// The application.
+///
+/// # Errors
+/// `ClosedError`: it is gone.
+pub(crate) fn up(host: &WeakHost) -> PyResult<Arc<Host>> {
+    host.upgrade().ok_or_else(closed)
+}
+
+/// Has `gone` called once nobody waits for the answer any more, if that is before the answer.
+fn when_gone<A: Send + 'static>(py: Python<'_>, answer: &OneAnswer<A>, host: &Arc<Host>, gone: Py<PyAny>) {
+    let call = move || {
+        attached(|py| {
+            if let Err(error) = gone.call0(py) {
+                error.write_unraisable(py, Some(gone.bind(py)));
+            }
+        });
+    };
+    py.detach(|| host.when_gone(answer, call));
+}
+
+/// Answers an event, once.
+#[pyclass(frozen, module = "pointwork._pointwork")]
+pub(crate) struct EventAnswer {
+    answer: OneAnswer<Result<Payload, Fault>>,
+    host: WeakHost,
+}
+
+impl EventAnswer {
+    pub(crate) fn new(answer: Answer<Result<Payload, Fault>>, host: WeakHost) -> Self {
+        let answer = answer.into();
+        Self { answer, host }
+    }
+}
+
+#[pymethods]
+impl EventAnswer {
+    fn value(&self, py: Python<'_>, payload: GivenPayload<'_>) -> PyResult<()> {
+        let payload = payload.payload()?;
+        answered(py.detach(|| self.answer.send(Ok(payload))))
+    }
+
+    fn failed(&self, py: Python<'_>, failure: GivenFailure<'_>) -> PyResult<()> {
+        let failure = failure.failure()?;
+        answered(py.detach(|| self.answer.send(Err(Fault::Failed(failure)))))
+    }
+
+    fn threw(&self, py: Python<'_>, text: String) -> PyResult<()> {
+        answered(py.detach(|| self.answer.send(Err(Fault::Threw(text)))))
+    }
+
+    fn when_gone(&self, py: Python<'_>, gone: Py<PyAny>) -> PyResult<()> {
+        when_gone(py, &self.answer, &up(&self.host)?, gone);
+        Ok(())
+    }
+}
+
+/// Answers a request, once.
+#[pyclass(frozen, module = "pointwork._pointwork")]
+pub(crate) struct RouteAnswer {
+    answer: OneAnswer<Result<Option<Response<Body>>, Fault>>,
+    host: WeakHost,
+}
+
+impl RouteAnswer {
+    pub(crate) fn new(answer: Answer<Result<Option<Response<Body>>, Fault>>, host: WeakHost) -> Self {
+        let answer = answer.into();
+        Self { answer, host }
+    }
+}
+
+#[pymethods]
+impl RouteAnswer {
+    fn reply(
+        &self,
+        py: Python<'_>,
+        status: u16,
+        headers: GivenHeaders<'_>,
+        body: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let reply = reply_of(&*up(&self.host)?, status, &headers, body.as_ref())?;
+        answered(py.detach(|| self.answer.send(Ok(Some(reply)))))
+    }
+
+    /// Leaves the reply to whoever holds the request.
+    fn defer(&self, py: Python<'_>) -> PyResult<()> {
+        answered(py.detach(|| self.answer.send(Ok(None))))
+    }
+
+    fn failed(&self, py: Python<'_>, failure: GivenFailure<'_>) -> PyResult<()> {
+        let failure = failure.failure()?;
+        answered(py.detach(|| self.answer.send(Err(Fault::Failed(failure)))))
+    }
+
+    fn threw(&self, py: Python<'_>, text: String) -> PyResult<()> {
+        answered(py.detach(|| self.answer.send(Err(Fault::Threw(text)))))
+    }
+
+    fn when_gone(&self, py: Python<'_>, gone: Py<PyAny>) -> PyResult<()> {
+        when_gone(py, &self.answer, &up(&self.host)?, gone);
+        Ok(())
+    }
+}
