@@ -155,7 +155,8 @@ fn a_second_answer_is_refused_and_so_is_one_that_nobody_waits_for() {
 #[test]
 fn a_function_is_told_that_nobody_waits_any_more() {
     let host = host();
-    let (kept, told): (Arc<Mutex<Vec<OneAnswer<_>>>>, Arc<Mutex<Vec<&str>>>) = Default::default();
+    let kept: Arc<Mutex<Vec<OneAnswer<_>>>> = Arc::default();
+    let told: Arc<Mutex<Vec<&str>>> = Arc::default();
     let (keep, tell) = (kept.clone(), told.clone());
     let within = host.downgrade();
     let function = listener(move |_, answer| {
