@@ -1,11 +1,15 @@
 /* Embeds applications as the tests of tests/hosts say, step by step, over standard input and output. */
 #define _GNU_SOURCE
-#include <pthread.h>
+#include <netinet/in.h>
+#include <pointwork_microhttpd.h>
+#include <stdio.h>
 
-/* The server of the example mounts the application. */
-#define main example_main
-#include "../../../host/bindings/c/examples/microhttpd.c"
-#undef main
+static void check(pw_error *error) {
+    if (!error)
+        return;
+    fprintf(stderr, "error: %s\n", pw_error_message(error));
+    exit(1);
+}
 
 #define JSON "application/json"
 #define TEXT "text/plain; charset=utf-8"
@@ -490,7 +494,7 @@ static void end_run(run *run, const char *end, word *arguments, pw_answer *answe
         error = pw_answer_crash(answer, "a panic on purpose");
     else
         error = pw_answer_json(answer, "null");
-    /* Nobody may wait for it any more. */
+    /* An error here means that the caller went away. */
     pw_error_free(error);
     if (strcmp(end, "keep") == 0 && run->request && kept.count < sizeof kept.requests / sizeof *kept.requests) {
         kept.requests[kept.count++] = run->request;
@@ -580,7 +584,18 @@ static void on_request(void *user, pw_request *request, pw_answer *answer) {
 static pw_app *app;
 static pw_server *server;
 static pw_mount *mount;
+static struct microhttpd_mount in_server;
 static struct MHD_Daemon *mounted;
+
+/* The server's own routes. */
+static enum MHD_Result own_route(struct MHD_Connection *connection, const char *path) {
+    int is_own = strcmp(path, "/own") == 0;
+    const char *page = is_own ? "the server's own\n" : "not found\n";
+    struct MHD_Response *response = MHD_create_response_from_buffer(strlen(page), (void *)page, MHD_RESPMEM_PERSISTENT);
+    enum MHD_Result queued = MHD_queue_response(connection, is_own ? 200 : 404, response);
+    MHD_destroy_response(response);
+    return queued;
+}
 
 static pw_error *mount_it(word number, const char *place, const char *prefix) {
     char address[32];
@@ -591,9 +606,10 @@ static pw_error *mount_it(word number, const char *place, const char *prefix) {
         return error;
     struct sockaddr_in local = {.sin_family = AF_INET};
     local.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    mounted = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION, 0, NULL, NULL, answer,
-                               mount, MHD_OPTION_SOCK_ADDR, &local, MHD_OPTION_URI_LOG_CALLBACK, begin, mount,
-                               MHD_OPTION_NOTIFY_COMPLETED, complete, NULL, MHD_OPTION_END);
+    in_server = (struct microhttpd_mount){mount, own_route};
+    mounted = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION, 0, NULL, NULL,
+                               mount_answer, &in_server, MHD_OPTION_SOCK_ADDR, &local, MHD_OPTION_URI_LOG_CALLBACK,
+                               mount_begin, NULL, MHD_OPTION_NOTIFY_COMPLETED, mount_complete, NULL, MHD_OPTION_END);
     if (!mounted)
         exit(1);
     snprintf(address, sizeof address, "127.0.0.1:%d", MHD_get_daemon_info(mounted, MHD_DAEMON_INFO_BIND_PORT)->port);

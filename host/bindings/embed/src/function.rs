@@ -192,7 +192,7 @@ impl<A> Answer<A> {
     }
 
     fn when_gone(&mut self, threads: &Handle, gone: impl FnOnce() + Send + 'static) {
-        let gone = Once::new(Box::new(gone));
+        let gone = WhenGone::new(Box::new(gone));
         let waker = Waker::from(Arc::new(Gone {
             threads: threads.clone(),
             call: Mutex::new(Some(gone)),
@@ -205,12 +205,12 @@ impl<A> Answer<A> {
     }
 }
 
-type Once = OffFiber<Box<dyn FnOnce() + Send>>;
+type WhenGone = OffFiber<Box<dyn FnOnce() + Send>>;
 
 /// Calls a function at its first wake-up.
 struct Gone {
     threads: Handle,
-    call: Mutex<Option<Once>>,
+    call: Mutex<Option<WhenGone>>,
 }
 
 impl Wake for Gone {

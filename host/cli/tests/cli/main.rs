@@ -30,6 +30,7 @@ mod server;
 #[cfg(unix)]
 mod state;
 mod versions;
+mod warnings;
 mod watch;
 
 use std::path::{Path, PathBuf};

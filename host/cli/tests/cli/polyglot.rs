@@ -174,7 +174,7 @@ fn replies_are_those_of_the_command(language: Language) {
         server.until(|| server.get("/products/1/views").body == r#"{"id":1,"views":3}"#);
     }
 
-    // What no route takes is the framework's: its own route, an unknown path, and a method that a path does not have.
+    // The framework answers its own route, an unknown path, and a method that a path does not have.
     let about = program.get("/about");
     let size = command.get("/health").json()["products"].clone();
     match language {

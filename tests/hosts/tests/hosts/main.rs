@@ -38,6 +38,7 @@ fn programs() -> PathBuf {
 /// The program of C, compiled against the library that cargo built beside these tests.
 static C: LazyLock<PathBuf> = LazyLock::new(|| {
     let folder = work("hosts");
+    let binding = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../host/bindings/c");
     let library = env::current_exe().expect("a path").with_file_name("libpointwork_c.so");
     for name in ["libpointwork.so", "libpointwork.so.1"] {
         let link = folder.join(name);
@@ -49,8 +50,8 @@ static C: LazyLock<PathBuf> = LazyLock::new(|| {
     let output = Command::new("gcc")
         .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pthread", "-g", "-o"])
         .args([&new, &programs().join("host.c")])
-        .arg("-I")
-        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../host/bindings/c/include"))
+        .arg(format!("-I{}", binding.join("include").display()))
+        .arg(format!("-I{}", binding.join("examples").display()))
         .arg("-L")
         .arg(&folder)
         .args(["-lpointwork", "-lmicrohttpd"])

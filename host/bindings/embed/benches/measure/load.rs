@@ -52,7 +52,7 @@ impl Server {
             Some(address.split(',').next().unwrap_or(address).to_owned())
         });
         let address = address.unwrap_or_else(|| panic!("{name} does not listen"));
-        // What it prints later has a reader.
+        // A server whose output nobody reads blocks once the pipe is full.
         thread::spawn(move || lines.for_each(drop));
         Self {
             name,

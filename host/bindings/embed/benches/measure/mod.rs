@@ -1,4 +1,4 @@
-//! What the benchmarks of the bindings share: the same requests from Rust, programs that measure in turn with it, servers of
+//! Shared by the benchmarks of the bindings: the same requests from Rust, programs that measure in turn with it, servers of
 //! other processes, and their load.
 
 #![allow(clippy::print_stdout, reason = "they print their figures")]

@@ -1,0 +1,305 @@
+//! Warnings, notes and errors of `pointwork build` about the code of a module.
+
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use crate::build::target_dir;
+use crate::{folder, pointwork, stderr, write};
+
+/// Builds a project with this code, as `pointwork build` of a user does. The result is its standard error.
+fn build_source(name: &str, source: &str, more: &[&str]) -> (TempDir, String) {
+    let folder = folder();
+    let sdk = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest/rust");
+    pointwork(folder.path())
+        .args(["new", name, "--sdk-path"])
+        .arg(sdk)
+        .assert()
+        .success();
+    let project = folder.path().join(name);
+    write(&project, "src/lib.rs", source);
+    let output = pointwork(&project)
+        .args(["build", "--target-dir"])
+        .arg(target_dir())
+        .args(more)
+        .output()
+        .expect("it runs");
+    let text = String::from_utf8(output.stderr).expect("text");
+    (folder, text)
+}
+
+/// The lines of `pointwork build` itself that begin with a label.
+fn labelled<'a>(label: &str, text: &'a str) -> Vec<&'a str> {
+    let own = text.lines().skip_while(|line| !line.contains("Finished"));
+    own.filter_map(|line| line.strip_prefix(label)).collect()
+}
+
+const CALLS: &str = r#"
+use pointwork_guest::{Failure, Path, channel, controller, module};
+
+struct Orders;
+
+#[controller("orders")]
+impl Orders {
+    #[get]
+    fn list() -> String {
+        println!("listed");
+        helper()
+    }
+
+    #[get(":id")]
+    fn show(id: Path<u64>) -> Result<String, Failure> {
+        dbg!(*id);
+        std::fs::read_to_string("orders.json").map_err(|error| Failure::new(500_u16, error.to_string()))
+    }
+
+    #[post]
+    fn create() -> String {
+        format!("{:?}", std::time::SystemTime::now())
+    }
+
+    #[put]
+    fn lasts() -> String {
+        format!("{:?}", std::time::Instant::now().elapsed())
+    }
+
+    #[delete]
+    fn waits() {
+        std::thread::sleep(std::time::Duration::from_secs(1));
+    }
+
+    #[patch]
+    fn threads() -> String {
+        std::thread::spawn(|| 7).join().map_or_else(|_| String::new(), |value| value.to_string())
+    }
+}
+
+fn helper() -> String {
+    std::env::var("SHOP").unwrap_or_else(|error| error.to_string())
+}
+
+#[channel("audit")]
+impl Orders {
+    #[on("seen")]
+    fn seen(text: String) {
+        eprintln!("{text}");
+    }
+}
+
+module! { Orders; channels: Orders }
+"#;
+
+#[test]
+fn calls_that_do_not_work_in_a_controller_are_named() {
+    let (folder, text) = build_source("calls", CALLS, &[]);
+    let expected = [
+        "`println!` prints nothing in a module without WASI, called by `calls::Orders::list`; write to the log with \
+         `pointwork_guest::log`",
+        "`eprintln!` or `dbg!` prints nothing in a module without WASI, called by `calls::Orders::seen`, \
+         `calls::Orders::show`; write to the log with `pointwork_guest::log`",
+        "`SystemTime::now` panics in a module without WASI, called by `calls::Orders::create`; let a channel return the time",
+        "`Instant::now` panics in a module without WASI, called by `calls::Orders::lasts`; let a channel return the time",
+        "`std::thread::sleep` panics in a module without WASI, called by `calls::Orders::waits`; let a channel do it",
+        "`std::thread::spawn` panics in a module without WASI, called by `calls::Orders::threads`; do it in the handler, or \
+         emit an event to a channel",
+    ];
+    let found = labelled("warning: ", &text);
+    for warning in expected {
+        assert!(found.contains(&warning), "{warning}\n{text}");
+    }
+    let component = folder.path().join("calls/target/pointwork/calls.wasm");
+    let check = pointwork(folder.path())
+        .arg("check")
+        .arg(component)
+        .output()
+        .expect("it runs");
+    let check = String::from_utf8(check.stderr).expect("text");
+    assert_eq!(
+        check
+            .lines()
+            .filter_map(|line| line.strip_prefix("warning: "))
+            .collect::<Vec<_>>(),
+        found
+    );
+
+    let (_folder, text) = build_source("calls", CALLS, &["--debug"]);
+    let found = labelled("warning: ", &text);
+    for warning in expected.into_iter().chain([
+        "`std::env` finds nothing in a module without WASI, called by `calls::helper`; let a channel do it",
+        "`std::fs` returns an error in a module without WASI, called by `calls::Orders::show`; let a channel do it",
+    ]) {
+        assert!(found.contains(&warning), "{warning}\n{text}");
+    }
+    assert_eq!(found.len(), expected.len() + 2, "{text}");
+}
+
+/// Optimised code has no call of these, but what becomes of their errors.
+#[test]
+fn inlined_calls_are_told_by_their_errors() {
+    let (_folder, text) = build_source("inlined", &CALLS.replace("Orders", "Carts"), &[]);
+    let found = labelled("warning: ", &text);
+    for warning in [
+        "`std::env` finds nothing in a module without WASI, called by `inlined::Carts::list`; let a channel do it",
+        "a function of `std::fs`, `std::net`, `std::env` or `std::process` returns an error in a module without WASI, \
+         called by `inlined::Carts::show`; let a channel do it",
+    ] {
+        assert!(found.contains(&warning), "{warning}\n{text}");
+    }
+}
+
+#[test]
+fn module_without_names_is_not_checked_and_this_is_said() {
+    let (_folder, text) = build_source("nameless", CALLS, &["--", "--config", "profile.release.strip = true"]);
+    assert_eq!(labelled("warning: ", &text), [""; 0], "{text}");
+    let notes = labelled("note: ", &text);
+    assert!(
+        matches!(notes.as_slice(), [note] if note.starts_with("the module has no names of functions")),
+        "{text}"
+    );
+}
+
+#[test]
+fn controllers_and_channels_in_no_list_are_named_with_their_place() {
+    let source = r#"
+pub mod carts {
+    pub struct Carts;
+
+    #[pointwork_guest::controller("carts")]
+    impl Carts {
+        #[get]
+        fn list() {}
+    }
+}
+
+pub struct Orders;
+
+#[pointwork_guest::controller("orders")]
+impl Orders {
+    #[get]
+    fn list() {}
+
+    /// A helper.
+    pub fn helper() {}
+}
+
+struct Audit;
+
+#[pointwork_guest::channel("audit")]
+impl Audit {
+    #[on("seen")]
+    fn seen() {}
+}
+
+struct Old;
+
+#[allow(dead_code, reason = "kept for later")]
+#[pointwork_guest::controller("old")]
+impl Old {
+    #[get]
+    fn list() {}
+}
+
+pointwork_guest::module! { Orders }
+"#;
+    let (_folder, text) = build_source("lists", source, &[]);
+    let add = "is not part of the module; add it to the list of `module!`, or put `allow(dead_code)` on its block";
+    assert_eq!(
+        labelled("warning: ", &text),
+        [
+            format!("channel `lists::Audit` at src/lib.rs:25 {add}"),
+            format!("controller `lists::carts::Carts` at src/lib.rs:5 {add}"),
+        ],
+        "{text}"
+    );
+}
+
+/// The compiler reports more for WebAssembly, where `module!` has exports, than the SDK's own tests of messages see.
+#[test]
+fn mistake_in_a_controller_is_one_error() {
+    for (name, source) in [
+        (
+            "self",
+            "struct A; #[controller] impl A { #[get] fn list(&self) {} } module! { A }",
+        ),
+        ("none", "struct A; module! { A }"),
+        (
+            "waits",
+            "struct A; #[controller] impl A { #[get] async fn list() {} } module! { A }",
+        ),
+        (
+            "listens",
+            "struct A; #[channel(\"a\")] impl A { #[on(\"b\")] async fn on() {} } module! { channels: A }",
+        ),
+        ("struct", "#[controller] struct A; module! { async; A }"),
+        (
+            "takes",
+            "struct B; struct A; #[controller] impl A { #[get] fn list(_: B) {} } module! { A }",
+        ),
+        (
+            "returns",
+            "struct B; struct A; #[controller] impl A { #[get] fn list() -> B { B } } module! { A }",
+        ),
+        (
+            "twice",
+            "struct A; #[controller] impl A { #[get] fn a() {} } module! { A } module! { A }",
+        ),
+        (
+            "apart",
+            "struct A; #[controller] impl A { #[get] fn a() {} } module! { A } mod b { pointwork_guest::module! { super::A } }",
+        ),
+        (
+            "routes",
+            "struct A; #[controller] impl A { #[get] fn a() {} } struct B; #[controller] impl B { #[get] fn a() {} } module! { A, B }",
+        ),
+    ] {
+        let source = format!("#![allow(unused)] use pointwork_guest::{{channel, controller, module}}; {source}");
+        let (_folder, text) = build_source(&format!("one-{name}"), &source, &["--debug"]);
+        let errors = text.lines().filter(|line| line.starts_with("error"));
+        let of_compiler = errors.filter(|line| !line.contains("could not"));
+        assert_eq!(of_compiler.count(), 1, "{name}: {text}");
+    }
+}
+
+/// Each call that a warning names is one of the author; nothing that the SDK or the standard library does for itself is.
+#[test]
+fn modules_of_the_repository_have_no_warning() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let names = ["--", "--config", "profile.release.strip = \"debuginfo\""];
+    let hello = |features| [&names[..], &["--features", features]].concat();
+    for (package, more) in [
+        ("tests/guests/rust-basic", Vec::new()),
+        ("tests/guests/rust-async", Vec::new()),
+        ("tests/guests/rust-channels", Vec::new()),
+        ("tests/guests/rust-channels-async", Vec::new()),
+        ("examples/products/controllers", Vec::new()),
+        ("examples/products/store", vec!["--target", "wasm32-wasip2"]),
+        (
+            "tests/guests/rust-wasi",
+            [&["--target", "wasm32-wasip2"], &names[..]].concat(),
+        ),
+        ("guest/rust/tests/hello", hello("")),
+        ("guest/rust/tests/hello", hello("full,async")),
+        // Little is inlined there, and so much more of the standard library has a name.
+        ("examples/products/controllers", vec!["--debug"]),
+        ("tests/guests/rust-channels-async", vec!["--debug"]),
+    ] {
+        let out = folder();
+        let text = stderr(
+            pointwork(&root)
+                .args(["build", package, "--target-dir"])
+                .arg(target_dir())
+                .arg("--out")
+                .arg(out.path())
+                .args(&more),
+            0,
+        );
+        let mut warnings = labelled("warning: ", &text);
+        // It is in no list on purpose, for a case of the behaviour suite.
+        warnings.retain(|warning| !warning.starts_with("controller `rust_basic::Unlisted` at "));
+        assert_eq!(
+            (warnings, labelled("note: ", &text)),
+            (Vec::new(), Vec::new()),
+            "{package} {more:?}"
+        );
+    }
+}
