@@ -73,13 +73,17 @@ fn the_allocations_of_a_request_are_as_counted() {
     assert_eq!((plain, asks - plain), (9, 11));
 }
 
-/// The threads of this process by that beginning of their names, with the number of times that each was scheduled.
+/// How often the threads of this process with that beginning of their names went to sleep. What another process takes of the
+/// processor does not count.
 fn wake_ups(name: &str) -> u64 {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();
     let of = |task: std::path::PathBuf| {
         let own = std::fs::read_to_string(task.join("comm")).ok()?.starts_with(name);
-        let schedule = std::fs::read_to_string(task.join("schedstat")).ok().filter(|_| own)?;
-        schedule.split_whitespace().nth(2)?.parse::<u64>().ok()
+        let status = std::fs::read_to_string(task.join("status")).ok().filter(|_| own)?;
+        let count = status
+            .lines()
+            .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
+        count.trim().parse::<u64>().ok()
     };
     tasks.filter_map(|task| of(task.unwrap().path())).sum()
 }
