@@ -39,7 +39,7 @@ typedef struct {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     int holders;
-    int has_begun, is_ours, is_answered, is_whole, is_broken;
+    int has_begun, has_body, is_ours, is_answered, is_whole, is_broken;
     /* The piece of the body that the application waits for. */
     pw_next *wanted;
     /* libmicrohttpd sends no reply before the body is over: what comes after the reply has begun is kept. */
@@ -105,11 +105,13 @@ static inline void take_reply(void *exchange_, pw_reply *reply) {
 static inline void keep(exchange *exchange, const char *data, size_t size) {
     pthread_mutex_lock(&exchange->lock);
     exchange->is_broken |= size > MOST_KEPT - exchange->size;
-    if (!exchange->is_broken) {
-        exchange->kept = realloc(exchange->kept, exchange->size + size);
-        memcpy(exchange->kept + exchange->size, data, size);
+    char *kept = exchange->is_broken ? NULL : realloc(exchange->kept, exchange->size + size);
+    if (kept) {
+        memcpy(kept + exchange->size, data, size);
+        exchange->kept = kept;
         exchange->size += size;
     }
+    exchange->is_broken |= !kept;
     pthread_mutex_unlock(&exchange->lock);
 }
 
@@ -223,7 +225,7 @@ static inline enum MHD_Result send_reply(struct MHD_Connection *connection, pw_r
         MHD_add_response_header(response, name, value);
         free(name), free(value);
     }
-    /* What follows CONNECT on its connection is no HTTP. */
+    /* The bytes behind CONNECT on its connection are not HTTP. */
     if (strcmp(method, "CONNECT") == 0)
         MHD_add_response_header(response, "connection", "close");
     enum MHD_Result queued = MHD_queue_response(connection, pw_reply_status(reply), response);
@@ -242,7 +244,8 @@ static inline void *mount_begin(void *unused, const char *target, struct MHD_Con
     return exchange;
 }
 
-static inline void mount_complete(void *unused, struct MHD_Connection *connection, void **own, enum MHD_RequestTerminationCode code) {
+static inline void mount_complete(void *unused, struct MHD_Connection *connection, void **own,
+                                  enum MHD_RequestTerminationCode code) {
     (void)unused, (void)connection, (void)code;
     exchange *exchange = *own;
     if (!exchange)
@@ -263,7 +266,7 @@ static inline void mount_complete(void *unused, struct MHD_Connection *connectio
 
 /* Begins a request of the application; MHD_NO if it cannot be one. */
 static inline enum MHD_Result ask(const pw_mount *mount, struct MHD_Connection *connection, const char *method,
-                           exchange *exchange) {
+                                  exchange *exchange) {
     heading heading = {0};
     pw_reply *reply = NULL;
     const char *length = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "content-length");
@@ -279,7 +282,8 @@ static inline enum MHD_Result ask(const pw_mount *mount, struct MHD_Connection *
         pw_message_free(heading.message);
         return MHD_NO;
     }
-    if (is_chunked || (length && strcmp(length, "0") != 0)) {
+    exchange->has_body = is_chunked || (length && strcmp(length, "0") != 0);
+    if (exchange->has_body) {
         hold(exchange);
         pw_error_free(pw_message_set_source(heading.message, want_piece, exchange, release, is_chunked ? -1 : atoll(length)));
     }
@@ -309,14 +313,15 @@ static inline enum MHD_Result send_taken(struct MHD_Connection *connection, exch
 
 /* The head of a request is there. */
 static inline enum MHD_Result take_head(const pw_mount *mount, struct MHD_Connection *connection, const char *method,
-                                 exchange *exchange) {
+                                        exchange *exchange) {
     if (!ask(mount, connection, method, exchange))
         return MHD_NO;
-    if (!exchange->is_ours)
+    /* A reply that is queued now closes the connection, which is right only if there is a body to leave unread. */
+    if (!exchange->is_ours || !exchange->has_body)
         return MHD_YES;
     if (!wait_for_it(connection, exchange))
         return MHD_NO;
-    /* Whoever answers without the body need not wait for it, but a reply in pieces may yet need it. */
+    /* A reply that is whole does not wait for the body; a reply in pieces may yet need it. */
     pthread_mutex_lock(&exchange->lock);
     int is_there = exchange->reply && pw_reply_length(exchange->reply) >= 0;
     pthread_mutex_unlock(&exchange->lock);
@@ -325,7 +330,7 @@ static inline enum MHD_Result take_head(const pw_mount *mount, struct MHD_Connec
 
 /* A piece of the body is there. */
 static inline enum MHD_Result take_piece(struct MHD_Connection *connection, exchange *exchange, const char *data,
-                                  size_t size) {
+                                         size_t size) {
     if (!wait_for_it(connection, exchange))
         return MHD_NO;
     pw_next *wanted = take_want(exchange);

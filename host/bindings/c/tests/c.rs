@@ -272,6 +272,23 @@ impl Example {
         reply
     }
 
+    /// The replies to the same request, one behind the other on one connection. Each ends in that text.
+    fn ask_again(&self, path: &str, end: &str) -> Vec<String> {
+        let mut client = TcpStream::connect(&self.address).expect("it listens");
+        let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n");
+        let mut reply = || {
+            client.write_all(request.as_bytes()).expect("written");
+            let (mut reply, mut piece) = (String::new(), [0; 4096]);
+            while !reply.ends_with(end) {
+                let size = client.read(&mut piece).expect("read");
+                assert!(size > 0, "the server closed the connection behind: {reply}");
+                reply.push_str(str::from_utf8(&piece[..size]).expect("text"));
+            }
+            reply
+        };
+        (0..3).map(|_| reply()).collect()
+    }
+
     fn end(mut self) {
         drop(self.child.stdin.take());
         assert!(self.child.wait().expect("it is ours").success());
@@ -336,6 +353,9 @@ fn an_application_is_mounted_in_libmicrohttpd_in_front_of_its_routes() {
         reply.starts_with("http/1.1 200 ok") && reply.contains("content-length: 3") && reply.ends_with("one"),
         "{reply}"
     );
+    for reply in server.ask_again("/plain", "one") {
+        assert!(reply.starts_with("HTTP/1.1 200 OK"), "{reply}");
+    }
     let sent = "piece;".repeat(10_000);
     assert!(unchunked(&server.ask("POST", "/echo", &sent)) == sent);
     assert!(server.ask("GET", "/own", "").ends_with("the server's own\n"));

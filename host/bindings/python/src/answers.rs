@@ -53,16 +53,16 @@ impl EventAnswer {
 impl EventAnswer {
     fn value(&self, py: Python<'_>, payload: GivenPayload<'_>) -> PyResult<()> {
         let payload = payload.payload()?;
-        answered(py.detach(|| self.answer.send(Ok(payload))))
+        answered(self.answer.send(Ok(payload)))
     }
 
     fn failed(&self, py: Python<'_>, failure: GivenFailure<'_>) -> PyResult<()> {
         let failure = failure.failure()?;
-        answered(py.detach(|| self.answer.send(Err(Fault::Failed(failure)))))
+        answered(self.answer.send(Err(Fault::Failed(failure))))
     }
 
     fn threw(&self, py: Python<'_>, text: String) -> PyResult<()> {
-        answered(py.detach(|| self.answer.send(Err(Fault::Threw(text)))))
+        answered(self.answer.send(Err(Fault::Threw(text))))
     }
 
     fn when_gone(&self, py: Python<'_>, gone: Py<PyAny>) -> PyResult<()> {
@@ -95,21 +95,21 @@ impl RouteAnswer {
         body: Option<Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let reply = reply_of(&*up(&self.host)?, status, &headers, body.as_ref())?;
-        answered(py.detach(|| self.answer.send(Ok(Some(reply)))))
+        answered(self.answer.send(Ok(Some(reply))))
     }
 
     /// Leaves the reply to whoever holds the request.
     fn defer(&self, py: Python<'_>) -> PyResult<()> {
-        answered(py.detach(|| self.answer.send(Ok(None))))
+        answered(self.answer.send(Ok(None)))
     }
 
     fn failed(&self, py: Python<'_>, failure: GivenFailure<'_>) -> PyResult<()> {
         let failure = failure.failure()?;
-        answered(py.detach(|| self.answer.send(Err(Fault::Failed(failure)))))
+        answered(self.answer.send(Err(Fault::Failed(failure))))
     }
 
     fn threw(&self, py: Python<'_>, text: String) -> PyResult<()> {
-        answered(py.detach(|| self.answer.send(Err(Fault::Threw(text)))))
+        answered(self.answer.send(Err(Fault::Threw(text))))
     }
 
     fn when_gone(&self, py: Python<'_>, gone: Py<PyAny>) -> PyResult<()> {

@@ -214,6 +214,8 @@ print(app.request('GET', '/plain').text())
 def test_ctrl_c_ends_a_wait(program: Program) -> None:
     code = """
 import signal
+# A shell starts a program in the background with the signal ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 app = pointwork.App()
 @app.get('/never')
 async def never(request):

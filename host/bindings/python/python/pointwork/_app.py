@@ -35,7 +35,7 @@ from ._messages import (
     python_payload,
 )
 from ._records import Change, Figures, ModuleInfo, Route, change_of, module_of, routes_of
-from ._run import Loop, Pool, awaited, threadsafe
+from ._run import Loop, Pool, awaited, ended, threadsafe
 from ._wsgi import Wsgi, WsgiApplication
 
 Component: TypeAlias = "str | os.PathLike[str] | bytes"
@@ -408,22 +408,14 @@ def _check(function: object, what: str) -> None:
 
 async def until(request: native.InFlight) -> native.NativeReply:
     """Waits for the reply to a request; a cancellation of the waiter cancels the request."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[native.NativeReply | None] = loop.create_future()
-    request.then(lambda reply: threadsafe(loop, _reply, future, reply))
     try:
-        reply = await future
+        reply = await ended(request)
     except asyncio.CancelledError:
         request.cancel()
         raise
     if reply is None:
         raise ClosedError("the request was cancelled by the end of the application")
     return reply
-
-
-def _reply(future: asyncio.Future[native.NativeReply | None], reply: native.NativeReply | None) -> None:
-    if not future.done():
-        future.set_result(reply)
 
 
 # The functions that the application calls. They know it only weakly: it keeps them.
@@ -534,13 +526,13 @@ def _write(level: str, target: str, message: str) -> None:
 
 def _at_exit() -> None:
     """Ends the applications that nobody closed, so that no thread is in the interpreter when it ends."""
-    ended = []
+    ends = []
     for app in list(_APPS):
         if app._begin_end():
             end = threading.Event()
             app._native.close(lambda value, error, end=end: end.set())  # type: ignore[misc]
-            ended.append(end)
+            ends.append(end)
     until = time.monotonic() + _EXIT_SECONDS
-    for end in ended:
+    for end in ends:
         end.wait(max(0.0, until - time.monotonic()))
     native.end()

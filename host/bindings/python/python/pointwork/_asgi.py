@@ -10,7 +10,7 @@ from urllib.parse import quote
 from ._errors import ClosedError
 from ._messages import Stream
 from ._pointwork import InFlight, Mount, PieceAnswer
-from ._run import Loop, threadsafe
+from ._run import Loop, ended, threadsafe
 
 if TYPE_CHECKING:
     from ._app import App
@@ -159,17 +159,15 @@ class _Upload:
 
 async def _unless_gone(request: InFlight, uploaded: _Upload) -> NativeReply | None:
     """The reply; `None` if the client went away, which cancels the request."""
-    loop = asyncio.get_running_loop()
-    ended: asyncio.Future[NativeReply | None] = loop.create_future()
-    request.then(lambda reply: threadsafe(loop, _settle, ended, reply))
+    end = ended(request)
     uploaded.watch()
-    gone = loop.create_task(uploaded.gone.wait())
+    gone = asyncio.get_running_loop().create_task(uploaded.gone.wait())
     try:
-        await asyncio.wait((ended, gone), return_when=asyncio.FIRST_COMPLETED)
-        if not ended.done():
+        await asyncio.wait((end, gone), return_when=asyncio.FIRST_COMPLETED)
+        if not end.done():
             request.cancel()
             return None
-        reply = ended.result()
+        reply = end.result()
         if reply is None:
             raise ClosedError("the application is closed")
         return reply
@@ -178,11 +176,6 @@ async def _unless_gone(request: InFlight, uploaded: _Upload) -> NativeReply | No
         raise
     finally:
         gone.cancel()
-
-
-def _settle(future: asyncio.Future[NativeReply | None], reply: NativeReply | None) -> None:
-    if not future.done():
-        future.set_result(reply)
 
 
 async def _send(reply: NativeReply, send: Send) -> None:

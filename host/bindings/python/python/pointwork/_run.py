@@ -6,7 +6,10 @@ import asyncio
 import queue
 import threading
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from ._pointwork import InFlight, NativeReply
 
 T = TypeVar("T")
 
@@ -129,6 +132,14 @@ def _settle(future: asyncio.Future[Any], value: Any, error: BaseException | None
             future.set_exception(error)
         else:
             future.set_result(value)
+
+
+def ended(request: InFlight) -> asyncio.Future[NativeReply | None]:
+    """The end of a request, for the loop that runs; `None` is a cancellation."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[NativeReply | None] = loop.create_future()
+    request.then(lambda reply: threadsafe(loop, _settle, future, reply, None))
+    return future
 
 
 async def awaited(start: Callable[[Callable[[Any, BaseException | None], object]], object]) -> Any:
