@@ -51,17 +51,17 @@ impl EventAnswer {
 
 #[pymethods]
 impl EventAnswer {
-    fn value(&self, py: Python<'_>, payload: GivenPayload<'_>) -> PyResult<()> {
+    fn value(&self, payload: GivenPayload<'_>) -> PyResult<()> {
         let payload = payload.payload()?;
         answered(self.answer.send(Ok(payload)))
     }
 
-    fn failed(&self, py: Python<'_>, failure: GivenFailure<'_>) -> PyResult<()> {
+    fn failed(&self, failure: GivenFailure<'_>) -> PyResult<()> {
         let failure = failure.failure()?;
         answered(self.answer.send(Err(Fault::Failed(failure))))
     }
 
-    fn threw(&self, py: Python<'_>, text: String) -> PyResult<()> {
+    fn threw(&self, text: String) -> PyResult<()> {
         answered(self.answer.send(Err(Fault::Threw(text))))
     }
 
@@ -87,28 +87,22 @@ impl RouteAnswer {
 
 #[pymethods]
 impl RouteAnswer {
-    fn reply(
-        &self,
-        py: Python<'_>,
-        status: u16,
-        headers: GivenHeaders<'_>,
-        body: Option<Bound<'_, PyAny>>,
-    ) -> PyResult<()> {
+    fn reply(&self, status: u16, headers: GivenHeaders<'_>, body: Option<Bound<'_, PyAny>>) -> PyResult<()> {
         let reply = reply_of(&*up(&self.host)?, status, &headers, body.as_ref())?;
         answered(self.answer.send(Ok(Some(reply))))
     }
 
     /// Leaves the reply to whoever holds the request.
-    fn defer(&self, py: Python<'_>) -> PyResult<()> {
+    fn defer(&self) -> PyResult<()> {
         answered(self.answer.send(Ok(None)))
     }
 
-    fn failed(&self, py: Python<'_>, failure: GivenFailure<'_>) -> PyResult<()> {
+    fn failed(&self, failure: GivenFailure<'_>) -> PyResult<()> {
         let failure = failure.failure()?;
         answered(self.answer.send(Err(Fault::Failed(failure))))
     }
 
-    fn threw(&self, py: Python<'_>, text: String) -> PyResult<()> {
+    fn threw(&self, text: String) -> PyResult<()> {
         answered(self.answer.send(Err(Fault::Threw(text))))
     }
 

@@ -1,8 +1,9 @@
 //! The native part of the Python package `pointwork`. Its users see `python/pointwork`, which wraps every function of this
 //! module; what is here only converts values and keeps the rules of the interpreter.
 //!
-//! The interpreter's lock (GIL) is released around every call of the application, since another of its threads may wait for
-//! the lock while it holds one of the application's.
+//! The interpreter's lock (GIL) is released around every call of the application that may wait, since another of its threads may
+//! wait for the lock while it holds one of the application's. An answer of a function only wakes its caller, and keeps the lock:
+//! released, the caller and the function would wait for it in turn.
 
 mod answers;
 mod body;
