@@ -55,6 +55,7 @@ impl PayloadPump {
 fn body_error(error: PayloadError) -> BodyError {
     match error {
         PayloadError::Incomplete(_) => BodyError::Incomplete,
+        PayloadError::Overflow => BodyError::TooLarge { limit: None },
         error => BodyError::Transport(Box::new(error)),
     }
 }

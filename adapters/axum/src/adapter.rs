@@ -36,7 +36,8 @@ adapter_handle! {
     Axum { name: "axum", layers: Vec::new() }
 
     fn stage(&self, router: Arc<Router>) -> Result<Staged, Error> {
-        let table = table::table(&router.with_body_timeout(self.state.options().body_timeout));
+        let options = self.state.options();
+        let table = table::table(&router.with_timeouts(options.body_timeout, options.write_timeout));
         Ok(self.state.stage(&router, self.layers.iter().fold(table, |table, add| add(table))))
     }
 }
@@ -123,11 +124,37 @@ impl Axum {
         axum::Router::new().fallback_service(self.in_front().layer(router))
     }
 
-    /// The adapter as a tower layer, for a service other than a router of axum; otherwise as
-    /// [`in_front_of`](Self::in_front_of).
+    /// The adapter as a tower layer, for a service other than a router of axum, or as a layer of the user's router; otherwise
+    /// as [`in_front_of`](Self::in_front_of).
     ///
-    /// [`axum::Router::layer`] is not the place for it: there a layer stands around each route, behind axum's own match, and
-    /// not around a fallback that is set later.
+    /// As a layer of the router, the adapter stands behind axum's own match. So layers further out, such as `TraceLayer` or an
+    /// exporter for Prometheus, find the [`MatchedPath`](axum::extract::MatchedPath) of the *user's* routes in the request, which
+    /// [`in_front_of`](Self::in_front_of) hides from them. Add it to the outermost router, *after its last route and after its
+    /// fallback*: axum puts a layer around what is there, and what is added later does not reach the adapter.
+    ///
+    /// - A request of the adapter's has the path of a user's route where one matches too, and none elsewhere. Its own path is in
+    ///   the extensions of the reply.
+    /// - Where a route of the user's has the same path, axum adds that route's `Allow` to a reply of the adapter's without one.
+    ///
+    /// ```
+    /// use axum::Router;
+    /// use axum::extract::{MatchedPath, Request};
+    /// use axum::middleware::{Next, from_fn};
+    /// use axum::routing::get;
+    /// use pointwork_axum::Axum;
+    ///
+    /// let axum = Axum::new();
+    /// // app.connect_to(axum.clone(), …)
+    /// let app: Router = Router::new()
+    ///     .route("/users/{id}", get(async || "my own"))
+    ///     .fallback(async || "my fallback")
+    ///     .layer(axum.in_front())
+    ///     .layer(from_fn(async |matched: Option<MatchedPath>, request: Request, next: Next| {
+    ///         println!("{matched:?}");
+    ///         next.run(request).await
+    ///     }));
+    /// # drop(app);
+    /// ```
     pub fn in_front(&self) -> AxumLayer {
         AxumLayer(self.state.clone())
     }

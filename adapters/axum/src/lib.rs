@@ -49,7 +49,8 @@
 //! [`MatchedPath`](axum::extract::MatchedPath) is the pattern in axum's syntax, `/users/{id}`, with all of the application's
 //! prefix. Layers [given to the adapter](Axum::layer) find it in the request, and layers around a mount in the extensions of
 //! the reply, unless a layer given to the adapter answered instead. In the request, a layer around a mount finds none in
-//! front of your routes, and below a prefix the path of the mount, `/api/{*…}`; it never finds a parameter.
+//! front of your routes, and below a prefix the path of the mount, `/api/{*…}`; it never finds a parameter. In front, it finds
+//! none of *your own* routes' paths either, unless the adapter is a [layer of your router](Axum::in_front).
 //!
 //! - Routes that differ in nothing but the names of their parameters share one path: it has the names of the first of
 //!   them, in the order registered.

@@ -81,7 +81,7 @@ fn body_error(error: io::Error, limit: usize) -> BoxError {
         cause = inner.get_ref();
     }
     if cause.is_some_and(|cause| cause.is::<LengthLimitError>()) {
-        let limit = u64::try_from(limit).unwrap_or(u64::MAX);
+        let limit = u64::try_from(limit).ok();
         return BodyError::TooLarge { limit }.into();
     }
     error.into()

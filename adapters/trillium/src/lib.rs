@@ -64,6 +64,7 @@
 //!
 //! | subject | difference |
 //! |---|---|
+//! | a chunk of `fffffffffffffffe` bytes or more | trillium-http 1.6.1 adds 2 to the size without a check. A program with overflow checks, as a debug build has, panics there: the panic is caught, the handler is cancelled, and that connection alone ends, without a reply. In any other program the size counts as 0 or 1, and the connection closes behind the body. `serve` refuses such a body with 400. |
 //! | memory | trillium-http 1.6.1 doubles its buffer at every read of a head: a client that sends a head in 30 pieces makes it take a GiB, and more ends the process. `serve` prevents that; a server of your own needs a proxy in front. |
 //! | target | `http://a` arrives as `http://a/`. Below a router that matched with `*`, several slashes at the beginning of the rest become one. |
 //! | `Server` | trillium adds this header unless your server disables it. |

@@ -16,7 +16,7 @@ use pointwork_actix::Actix;
 async fn main() -> anyhow::Result<()> {
     let app = pointwork::App::new()?;
     let pointwork = Actix::new();
-    // First the prefix, then the routes: it does not cover routes that were registered before. A scope of actix-web does
+    // First the prefix, then routes by hand: it does not cover those before. It covers modules, loaded before or after. A scope of actix-web does
     // not take its prefix off the path, so the prefix is set here even inside `web::scope("/api")`.
     app.connect_to(pointwork.clone(), ConnectOptions::new().prefix("api"))?;
     // Instead of this handler, or beside it, load a module.
@@ -38,6 +38,9 @@ async fn main() -> anyhow::Result<()> {
     for address in server.addrs() {
         println!("listening on http://{address}");
     }
+    // It ends gracefully at Ctrl-C and at SIGTERM.
     server.run().await?;
+    // Emitted events that are not delivered by the end of the program would be lost.
+    app.close().await;
     Ok(())
 }

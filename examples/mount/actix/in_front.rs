@@ -38,6 +38,9 @@ async fn main() -> anyhow::Result<()> {
     for address in server.addrs() {
         println!("listening on http://{address}");
     }
+    // It ends gracefully at Ctrl-C and at SIGTERM.
     server.run().await?;
+    // Emitted events that are not delivered by the end of the program would be lost.
+    app.close().await;
     Ok(())
 }

@@ -13,7 +13,7 @@ use pointwork_axum::Axum;
 async fn main() -> anyhow::Result<()> {
     let app = App::new()?;
     let pointwork = Axum::new();
-    // First the prefix, then the routes: it does not cover routes that were registered before. Do not nest the router at
+    // First the prefix, then routes by hand: it does not cover those before. It covers modules, loaded before or after. Do not nest the router at
     // `/api` as well: the paths would begin with `/api/api`.
     app.connect_to(pointwork.clone(), ConnectOptions::new().prefix("api"))?;
     // Instead of this handler, or beside it, load a module.
@@ -22,5 +22,8 @@ async fn main() -> anyhow::Result<()> {
         format!("{user} greets {}", ctx.param("name").unwrap_or_default())
     })?;
 
-    own::serve(own::router().merge(pointwork.router()?).layer(from_fn(own::outer))).await
+    own::serve(own::router().merge(pointwork.router()?).layer(from_fn(own::outer))).await?;
+    // `serve` is over after Ctrl-C. Emitted events that are not delivered by the end of the program would be lost.
+    app.close().await;
+    Ok(())
 }

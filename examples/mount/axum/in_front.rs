@@ -22,5 +22,8 @@ async fn main() -> anyhow::Result<()> {
     app.connect_to(pointwork.clone(), ConnectOptions::new().claims(["hello"]))?;
 
     // The router goes in when it is finished; only layers may follow.
-    own::serve(pointwork.in_front_of(own::router()).layer(from_fn(own::outer))).await
+    own::serve(pointwork.in_front_of(own::router()).layer(from_fn(own::outer))).await?;
+    // `serve` is over after Ctrl-C. Emitted events that are not delivered by the end of the program would be lost.
+    app.close().await;
+    Ok(())
 }

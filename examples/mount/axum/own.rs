@@ -82,11 +82,13 @@ pub(crate) async fn outer(
     reply
 }
 
-/// Serves the router.
+/// Serves the router until Ctrl-C; requests in flight come to their end. For a service manager's SIGTERM use
+/// `tokio::signal::unix`.
 #[allow(clippy::print_stdout, reason = "a program tells its user where it listens")]
 pub(crate) async fn serve(router: Router) -> anyhow::Result<()> {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     println!("listening on http://{}", listener.local_addr()?);
-    axum::serve(listener, router).await?;
+    let stop = async { tokio::signal::ctrl_c().await.unwrap_or_default() };
+    axum::serve(listener, router).with_graceful_shutdown(stop).await?;
     Ok(())
 }

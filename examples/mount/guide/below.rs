@@ -47,6 +47,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     println!("listening on http://{}", listener.local_addr()?);
-    axum::serve(listener, router).await?;
+    let stop = async { tokio::signal::ctrl_c().await.unwrap_or_default() };
+    axum::serve(listener, router).with_graceful_shutdown(stop).await?;
+    // Delivers what was emitted and ends the module; a program that ends without it loses events.
+    app.close().await;
     Ok(())
 }

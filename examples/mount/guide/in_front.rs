@@ -5,8 +5,9 @@ use axum::Router;
 use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::routing::get;
-use pointwork::App;
 use pointwork::events::events;
+use pointwork::{App, ConnectOptions};
+use pointwork_axum::Axum;
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize)]
@@ -43,10 +44,16 @@ fn router() -> Router {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let app = pointwork().await?;
-    let router = pointwork_axum::in_front_of(&app, router())?;
+    let pointwork = Axum::new();
+    // No module may take a path outside `/greetings`, such as the application's `/login`.
+    app.connect_to(pointwork.clone(), ConnectOptions::new().claims(["greetings"]))?;
+    let router = pointwork.in_front_of(router());
 
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     println!("listening on http://{}", listener.local_addr()?);
-    axum::serve(listener, router).await?;
+    let stop = async { tokio::signal::ctrl_c().await.unwrap_or_default() };
+    axum::serve(listener, router).with_graceful_shutdown(stop).await?;
+    // Delivers what was emitted and ends the module; a program that ends without it loses events.
+    app.close().await;
     Ok(())
 }

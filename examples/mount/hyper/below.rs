@@ -12,7 +12,7 @@ use tower::Layer as _;
 async fn main() -> anyhow::Result<()> {
     let app = App::new()?;
     let pointwork = Hyper::new();
-    // First the prefix, then the routes: it does not cover routes that were registered before.
+    // First the prefix, then routes by hand: it does not cover those before. It covers modules, loaded before or after.
     app.connect_to(pointwork.clone(), ConnectOptions::new().prefix("api"))?;
     // Instead of this handler, or beside it, load a module.
     app.get("hello/:name", |ctx: Context| async move {
@@ -21,5 +21,8 @@ async fn main() -> anyhow::Result<()> {
     })?;
 
     let own = own::inner(own::Own::default());
-    own::serve(own::outer(pointwork.below().layer(own))).await
+    own::serve(own::outer(pointwork.below().layer(own))).await?;
+    // `serve` is over after Ctrl-C. Emitted events that are not delivered by the end of the program would be lost.
+    app.close().await;
+    Ok(())
 }

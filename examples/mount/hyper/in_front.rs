@@ -22,5 +22,8 @@ async fn main() -> anyhow::Result<()> {
     app.connect_to(pointwork.clone(), ConnectOptions::new().claims(["hello"]))?;
 
     let own = own::inner(own::Own::default());
-    own::serve(own::outer(pointwork.in_front().layer(own))).await
+    own::serve(own::outer(pointwork.in_front().layer(own))).await?;
+    // `serve` is over after Ctrl-C. Emitted events that are not delivered by the end of the program would be lost.
+    app.close().await;
+    Ok(())
 }

@@ -1,7 +1,7 @@
 //! The application that Pointwork is mounted in: its routes, its state, its middleware and its server.
 
 use std::convert::Infallible;
-use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -12,6 +12,7 @@ use hyper::body::{Bytes, Incoming};
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
 use pointwork::Extensions;
+use tokio::sync::watch;
 use tower::util::MapResponse;
 use tower::{Service, ServiceExt as _, service_fn};
 
@@ -107,7 +108,8 @@ where
     })
 }
 
-/// Serves each connection with the service.
+/// Serves each connection with the service until Ctrl-C; requests in flight come to their end. For a service manager's
+/// SIGTERM use `tokio::signal::unix`.
 #[allow(clippy::print_stdout, reason = "a program tells its user where it listens")]
 pub(crate) async fn serve<S, B>(service: S) -> anyhow::Result<()>
 where
@@ -116,16 +118,30 @@ where
 {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     println!("listening on http://{}", listener.local_addr()?);
+    let mut stop = pin!(tokio::signal::ctrl_c());
+    let (stopped, connections) = watch::channel(false);
     loop {
-        let (stream, _) = listener.accept().await?;
+        let (stream, _) = tokio::select! {
+            accepted = listener.accept() => accepted?,
+            _ = &mut stop => break,
+        };
         let connection = hyper::server::conn::http1::Builder::new()
             .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service.clone()))
             .with_upgrades();
-        tokio::spawn(served(connection));
+        let mut stopped = connections.clone();
+        tokio::spawn(async move {
+            let mut connection = pin!(connection);
+            tokio::select! {
+                // The other connections go on when a client breaks off.
+                _ = connection.as_mut() => return,
+                _ = stopped.changed() => connection.as_mut().graceful_shutdown(),
+            }
+            let _ = connection.await;
+        });
     }
-}
-
-async fn served(connection: impl Future<Output = hyper::Result<()>>) {
-    // The other connections go on when a client breaks off.
-    let _ = connection.await;
+    drop(connections);
+    // Fails if no connection is left.
+    let _ = stopped.send(true);
+    stopped.closed().await;
+    Ok(())
 }

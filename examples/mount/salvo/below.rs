@@ -12,7 +12,7 @@ use salvo_core::{Router, Service};
 async fn main() -> anyhow::Result<()> {
     let app = App::new()?;
     let pointwork = Salvo::new();
-    // First the prefix, then the routes: it does not cover routes that were registered before.
+    // First the prefix, then routes by hand: it does not cover those before. It covers modules, loaded before or after.
     app.connect_to(pointwork.clone(), ConnectOptions::new().prefix("api"))?;
     // Instead of this handler, or beside it, load a module.
     app.get("hello/:name", |ctx: Context| async move {
@@ -22,5 +22,8 @@ async fn main() -> anyhow::Result<()> {
 
     // Before the application's own router, whose fallback takes every path.
     let router = Router::new().push(pointwork.router()).push(own::router());
-    own::serve(Service::new(router).hoop(own::outer)).await
+    own::serve(Service::new(router).hoop(own::outer)).await?;
+    // `serve` is over after Ctrl-C. Emitted events that are not delivered by the end of the program would be lost.
+    app.close().await;
+    Ok(())
 }

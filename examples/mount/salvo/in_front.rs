@@ -23,5 +23,8 @@ async fn main() -> anyhow::Result<()> {
 
     // A hoop of the service: a hoop of the router would run only where a route of the application's own matched.
     let service = Service::new(own::router()).hoop(own::outer).hoop(pointwork.in_front());
-    own::serve(service).await
+    own::serve(service).await?;
+    // `serve` is over after Ctrl-C. Emitted events that are not delivered by the end of the program would be lost.
+    app.close().await;
+    Ok(())
 }

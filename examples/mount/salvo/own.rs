@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use http::HeaderValue;
 use http::header::{CONNECTION, UPGRADE};
@@ -101,11 +102,20 @@ pub(crate) async fn outer(req: &mut Request, depot: &mut Depot, res: &mut Respon
     res.headers_mut().insert("x-params-before", seen.into());
 }
 
-/// Serves the service.
+/// Serves the service until Ctrl-C; requests in flight come to their end. For a service manager's SIGTERM use
+/// `tokio::signal::unix`.
 #[allow(clippy::print_stdout, reason = "a program tells its user where it listens")]
 pub(crate) async fn serve(service: Service) -> anyhow::Result<()> {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     println!("listening on http://{}", listener.local_addr()?);
-    Server::new(TcpAcceptor::try_from(listener)?).serve(service).await;
+    let server = Server::new(TcpAcceptor::try_from(listener)?);
+    let handle = server.handle();
+    tokio::spawn(async move {
+        if tokio::signal::ctrl_c().await.is_ok() {
+            // A client that sends nothing may keep its connection.
+            handle.stop_graceful(Duration::from_secs(10));
+        }
+    });
+    server.serve(service).await;
     Ok(())
 }

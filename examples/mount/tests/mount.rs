@@ -5,7 +5,8 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 /// A running program. Dropping it kills the process.
 struct Program {
@@ -96,6 +97,26 @@ impl Program {
             reader.read_exact(&mut echo).expect("an echo");
             assert_eq!(&echo, word.as_bytes());
         }
+    }
+}
+
+#[cfg(unix)]
+impl Program {
+    /// Ends at Ctrl-C as a program does that came to its end: the application is closed.
+    fn ends(mut self) {
+        let kill = Command::new("kill")
+            .args(["-INT", &self.child.id().to_string()])
+            .status();
+        assert!(kill.expect("the command `kill`").success());
+        let patience = Instant::now() + Duration::from_secs(30);
+        let status = loop {
+            if let Some(status) = self.child.try_wait().expect("its status") {
+                break status;
+            }
+            assert!(Instant::now() < patience, "it goes on after Ctrl-C");
+            sleep(Duration::from_millis(20));
+        };
+        assert!(status.success(), "{status}");
     }
 }
 
@@ -209,6 +230,15 @@ fn in_front(framework: &str, path: &str) {
     program.send(host).is_theirs(framework, "404", "fallback GET /hello/b");
 }
 
+/// A connection without a request does not hold the end up.
+#[cfg(unix)]
+fn ends(path: &str) {
+    let program = Program::start(path);
+    let _idle = program.connect();
+    program.get("/own");
+    program.ends();
+}
+
 fn below(framework: &str, path: &str) {
     let program = Program::start(path);
     keeps_the_users_own(&program, framework);
@@ -240,6 +270,12 @@ macro_rules! programs {
             #[test]
             fn below() {
                 super::below(stringify!($framework), env!(concat!("CARGO_BIN_EXE_mount-", stringify!($framework), "-below")));
+            }
+
+            #[cfg(unix)]
+            #[test]
+            fn ends() {
+                super::ends(env!(concat!("CARGO_BIN_EXE_mount-", stringify!($framework), "-in-front")));
             }
         }
     )*};

@@ -12,7 +12,7 @@ use pointwork_trillium::Trillium;
 async fn main() -> anyhow::Result<()> {
     let app = App::new()?;
     let pointwork = Trillium::new();
-    // First the prefix, then the routes: it does not cover routes that were registered before. Set it here or at the mount,
+    // First the prefix, then routes by hand: it does not cover those before. It covers modules, loaded before or after. Set it here or at the mount,
     // not at both: below a router's `api/*` the path would be `/api/api/…`.
     app.connect_to(pointwork.clone(), ConnectOptions::new().prefix("api"))?;
     // Instead of this handler, or beside it, load a module.
@@ -21,5 +21,8 @@ async fn main() -> anyhow::Result<()> {
         format!("{user} greets {}", ctx.param("name").unwrap_or_default())
     })?;
 
-    own::serve((own::Outer, pointwork.handler(), own::handlers())).await
+    own::serve((own::Outer, pointwork.handler(), own::handlers())).await?;
+    // `serve` is over after Ctrl-C. Emitted events that are not delivered by the end of the program would be lost.
+    app.close().await;
+    Ok(())
 }

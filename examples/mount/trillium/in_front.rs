@@ -21,5 +21,8 @@ async fn main() -> anyhow::Result<()> {
     // No module may claim a path outside `/hello`: a swap could take the application's own `/login` otherwise.
     app.connect_to(pointwork.clone(), ConnectOptions::new().claims(["hello"]))?;
 
-    own::serve((own::Outer, pointwork.in_front(), own::handlers())).await
+    own::serve((own::Outer, pointwork.in_front(), own::handlers())).await?;
+    // `serve` is over after Ctrl-C. Emitted events that are not delivered by the end of the program would be lost.
+    app.close().await;
+    Ok(())
 }

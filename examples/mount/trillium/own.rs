@@ -98,14 +98,17 @@ impl Handler for Outer {
     }
 }
 
-/// Serves every connection with the handler.
+/// Serves every connection with the handler until Ctrl-C; requests in flight come to their end. For a service manager's
+/// SIGTERM use `tokio::signal::unix`. trillium's own signals print a line, and never end a program whose output is closed.
 #[allow(clippy::print_stdout, reason = "a program tells its user where it listens")]
 pub(crate) async fn serve(handler: impl Handler) -> anyhow::Result<()> {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     println!("listening on http://{}", listener.local_addr()?);
-    trillium_tokio::config()
+    let server = trillium_tokio::config()
+        .without_signals()
         .with_prebound_server(listener)
-        .run_async(handler)
-        .await;
+        .spawn(handler);
+    tokio::signal::ctrl_c().await?;
+    server.shut_down().await;
     Ok(())
 }

@@ -52,7 +52,7 @@ static void about(void *unused, pw_request *request, pw_answer *answer) {
     pw_caller *caller;
     pw_payload *payload;
     check(pw_request_caller(request, &caller));
-    pw_error *failure = pw_caller_call(caller, "db:product:count", "application/json", (pw_bytes){(const uint8_t *)"null", 4}, &payload,
+    pw_error *failure = pw_caller_call(caller, "db:product:count", "application/json", (pw_bytes){(const uint8_t *)"null", 4}, 0, &payload,
                                        NULL, NULL);
     if (failure) {
         pw_error_free(pw_answer_fail(answer, 503, NULL, pw_error_message(failure)));
@@ -115,7 +115,7 @@ int main(int count, char **arguments) {
 
     pw_app *app;
     check(pw_log(PW_LEVEL_WARN, log_line, NULL));
-    check(pw_app_start(PW_ABI_VERSION, NULL, &app));
+    check(pw_app_start(PW_ABI_VERSION, NULL, NULL, &app));
     open_database(app, database, schema);
     check(pw_app_listen(app, "response", "send", PW_RUNS_BLOCKING, on_send, NULL, NULL));
     check(pw_app_route(app, "GET", "/about", PW_BODY_NONE, PW_RUNS_BLOCKING, about, NULL, NULL));
@@ -126,7 +126,7 @@ int main(int count, char **arguments) {
         swap(app, component);
 
     stop_server();
-    check(pw_app_close(app, NULL, NULL));
+    check(pw_app_close(app, 0, NULL, NULL));
     pw_app_free(app);
     close_database();
     return 0;

@@ -144,6 +144,8 @@ impl Failure {
 /// The code of a call that the host refused because a queue or a pool is full.
 const OVERLOADED: &str = "overloaded";
 
+const GONE: &str = "gone";
+
 /// The status, or 500 if it is not the status of an error.
 fn error_status(status: u16) -> u16 {
     if (400..=599).contains(&status) { status } else { 500 }
@@ -199,8 +201,9 @@ impl From<Failure> for types::Failure {
 impl From<Failure> for types::Thrown {
     fn from(failure: Failure) -> Self {
         let is_internal = failure.called.is_some() && failure.status >= 500;
-        // The host logs by itself that there is no room for a call, one line for many.
-        if is_internal && failure.code != OVERLOADED {
+        // The host logs by itself that there is no room for a call, one line for many. A reader of a reply may leave.
+        let is_left = failure.code == GONE && matches!(failure.called, Some("write" | "finish"));
+        if is_internal && failure.code != OVERLOADED && !is_left {
             crate::log::error!("{failure}");
         }
         let (message, details) = if is_internal {

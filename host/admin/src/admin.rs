@@ -14,6 +14,7 @@ use pointwork_core::Serving;
 use serde_json::json;
 
 use crate::changes::Changes;
+use crate::places::Place;
 use crate::problem::Problem;
 use crate::state::{AdminOptions, Shared, SharedState};
 use crate::{Error, ErrorKind, Listener, metrics, modules, server, upload};
@@ -93,12 +94,20 @@ impl Admin {
 }
 
 async fn authenticate(State(admin): State<Shared>, request: Request, next: Next) -> Response {
-    match &admin.options.token {
-        Some(token) if !token.authorizes(request.headers()) => {
-            let (head, body) = request.into_parts();
-            upload::discard(&head.headers, body, REFUSED_BODY).await;
-            Problem::new(StatusCode::UNAUTHORIZED, "the token is missing or wrong")
-                .with_hint("send it as `Authorization: Bearer …`")
+    if let Some(token) = &admin.options.token
+        && !token.authorizes(request.headers())
+    {
+        let (head, body) = request.into_parts();
+        upload::discard(&head.headers, body, REFUSED_BODY).await;
+        return Problem::new(StatusCode::UNAUTHORIZED, "the token is missing or wrong")
+            .with_hint("send it as `Authorization: Bearer …`")
+            .into_response();
+    }
+    match request.extensions().get::<Arc<Place>>() {
+        Some(place) if !place.authorise() => {
+            let message = "the admin endpoint has no place for one more connection";
+            Problem::new(StatusCode::SERVICE_UNAVAILABLE, message)
+                .with_hint("close another one")
                 .into_response()
         }
         _ => next.run(request).await,

@@ -17,6 +17,10 @@
 //! # }
 //! ```
 //!
+//! Until a request with the token has arrived, a connection has 5 s and one of 32 places: one more connection takes the place of
+//! the oldest. A request without the token gets 401, and its connection is closed. The 64 connections with an authorised
+//! request have places of their own; one more gets 503.
+//!
 //! # Requests
 //!
 //! | request | what it does | reply |
@@ -65,7 +69,7 @@
 //! | 413 | the component is larger than [`AdminOptions::component_limit`] |
 //! | 422 | the component is refused: it is invalid, has another digest, is of another world, or fails its probe |
 //! | 500 | the host itself failed; the state directory cannot be written |
-//! | 503 | the application is closed |
+//! | 503 | the application is closed, or 64 other connections are authorised |
 //!
 //! Unix sockets need a Unix system.
 
@@ -75,6 +79,7 @@ mod error;
 mod listener;
 mod metrics;
 mod modules;
+mod places;
 mod problem;
 mod report;
 mod server;

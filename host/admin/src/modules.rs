@@ -1,11 +1,14 @@
 //! The resource `/modules`.
 
+use std::error::Error as _;
+
 use axum::Json;
 use axum::body::Body;
 use axum::extract::{FromRequestParts, Path, State};
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 use pointwork::ModuleStatus;
+use pointwork_core::{is_unprintable, one_line};
 
 use crate::problem::Problem;
 use crate::report::ChangeReport;
@@ -68,7 +71,13 @@ pub(crate) async fn put(
         .bytes(component)
         .options((options.module_options)(&name))
         .load()
-        .await?;
+        .await
+        // A load in a program is not logged: its caller gets the error.
+        .inspect_err(|error| {
+            let causes = std::iter::successors(error.source(), |&cause| cause.source());
+            let reason = causes.fold(error.to_string(), |reason, cause| format!("{reason}: {cause}"));
+            tracing::warn!(module = name, "a module is refused: {reason}");
+        })?;
     let routes = admin.app.routes();
     let routes = routes
         .iter()
@@ -92,9 +101,9 @@ pub(crate) async fn roll_back(State(admin): State<Shared>, Name(name): Name) -> 
 
 /// Checks that a name can be read in a line of the log and in a table.
 fn check_name(name: &str) -> Result<(), Problem> {
-    if name.trim().is_empty() || name.len() > NAME || name.chars().any(char::is_control) {
-        let message = format!("`{}` cannot be the name of a module", name.escape_debug());
-        let hint = format!("a name has 1 to {NAME} bytes, and no control characters");
+    if name.trim().is_empty() || name.len() > NAME || name.contains(is_unprintable) {
+        let message = format!("`{}` cannot be the name of a module", one_line(name, NAME));
+        let hint = format!("a name has 1 to {NAME} bytes, all of them printable");
         return Err(Problem::new(StatusCode::BAD_REQUEST, message).with_hint(hint));
     }
     Ok(())

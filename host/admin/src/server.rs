@@ -1,21 +1,23 @@
 //! Accepting, limiting and ending connections.
 
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use http::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::TokioTimer;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use tokio::task::JoinSet;
 
 use crate::listener::{Connection, Listener};
+use crate::places::{Place, Places};
 
-/// The number of connections at a time; further ones wait to be accepted. Operators and scrapers are few.
-const CONNECTIONS: usize = 64;
-
-/// The time for the head of a request.
+/// The time for the head of a further request on an authorised connection.
 const HEAD: Duration = Duration::from_secs(10);
 
 /// The pause after a connection could not be accepted, most often for lack of file descriptors.
@@ -24,6 +26,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Serves until `signal`; then requests in flight have `grace` to end.
 pub(crate) async fn serve(listener: Listener, router: Router, signal: impl Future<Output = ()>, grace: Duration) {
     let graceful = GracefulShutdown::new();
+    let places = Places::new();
     // Dropped with this future, which closes every connection.
     let mut connections = JoinSet::new();
     let mut signal = std::pin::pin!(signal);
@@ -31,9 +34,10 @@ pub(crate) async fn serve(listener: Listener, router: Router, signal: impl Futur
         tokio::select! {
             () = &mut signal => break,
             Some(_) = connections.join_next() => {}
-            accepted = listener.accept(), if connections.len() < CONNECTIONS => match accepted {
+            accepted = listener.accept() => match accepted {
                 Ok(connection) => {
-                    connections.spawn(serve_connection(connection, router.clone(), graceful.watcher()));
+                    let (router, watcher) = (router.clone(), graceful.watcher());
+                    connections.spawn(serve_connection(connection, router, watcher, places.take()));
                 }
                 Err(error) => {
                     tracing::warn!("the admin endpoint cannot accept a connection: {error}");
@@ -51,12 +55,21 @@ pub(crate) async fn serve(listener: Listener, router: Router, signal: impl Futur
     }
 }
 
-async fn serve_connection(connection: Connection, router: Router, watcher: Watcher) {
+async fn serve_connection(connection: Connection, router: Router, watcher: Watcher, place: Arc<Place>) {
+    let service = TowerToHyperService::new(router);
+    let of_requests = place.clone();
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(of_requests.clone());
+        service.call(request)
+    });
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD)
-        .serve_connection(connection, TowerToHyperService::new(router));
-    if let Err(error) = watcher.watch(serving).await {
-        tracing::debug!("a connection to the admin endpoint broke: {error}");
+        .serve_connection(connection, service);
+    tokio::select! {
+        served = watcher.watch(serving) => if let Err(error) = served {
+            tracing::debug!("a connection to the admin endpoint broke: {error}");
+        },
+        () = place.lost() => tracing::debug!("a connection to the admin endpoint without an authorised request is closed"),
     }
 }

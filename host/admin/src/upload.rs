@@ -79,7 +79,7 @@ fn check_digest(component: &[u8], expected: &[u8]) -> Result<(), Problem> {
     Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, message).with_hint("it was damaged in transit; send it again"))
 }
 
-/// The SHA-256 of `Content-Digest` (RFC 9530). Digests of other kinds are ignored, as the RFC allows.
+/// The SHA-256 of `Content-Digest` (RFC 9530). Digests of other kinds beside it are ignored.
 fn expected_digest(headers: &HeaderMap) -> Result<Option<Vec<u8>>, Problem> {
     let values: Vec<&[u8]> = headers
         .get_all("content-digest")
@@ -97,7 +97,8 @@ fn expected_digest(headers: &HeaderMap) -> Result<Option<Vec<u8>>, Problem> {
         .parse()
         .map_err(|error| invalid(format!("is invalid: {error}")))?;
     match digests.get("sha-256") {
-        None => Ok(None),
+        // Its client would believe that it was checked.
+        None => Err(invalid("has no `sha-256`".to_owned())),
         Some(ListEntry::Item(item)) => match &item.bare_item {
             BareItem::ByteSequence(digest) if digest.len() == 32 => Ok(Some(digest.clone())),
             _ => Err(invalid("has a `sha-256` that is not a sequence of 32 bytes".to_owned())),
@@ -161,7 +162,10 @@ mod tests {
 
     #[tokio::test]
     async fn digest_of_another_kind_is_ignored_and_an_invalid_one_refused() {
-        assert!(send(&headers("sha-512=:AAAA:"), "tea").await.is_ok());
+        assert_eq!(
+            status(send(&headers("sha-512=:AAAA:"), "tea").await),
+            StatusCode::BAD_REQUEST
+        );
         for wrong in ["sha-256", "sha-256=:AAAA:", "sha-256=\"tea\"", "sha-256=(:AAAA:)", "=:"] {
             assert_eq!(
                 status(send(&headers(wrong), "tea").await),

@@ -1,7 +1,12 @@
 //! An application from a configuration, and its modules.
 
+use std::fmt::Display;
+use std::io;
+use std::path::Path;
+
 use pointwork::{App, ErrorKind, Grants, ModuleOptions, StateDirectory};
 use pointwork_config::{Channels, Config, Missing, Module, StandIns};
+use pointwork_core::read_file;
 use tokio::runtime::Handle;
 
 use crate::error::{Error, Result};
@@ -45,20 +50,27 @@ pub(crate) fn prepare(config: &Config, missing: Missing) -> Result<Vec<Loadable<
 
 /// Loads the modules in their order (spec D9). With a state directory, it loads the last current version of each. The
 /// result is each with the SHA-256 of its file, in hex. It blocks while it reads the files.
-pub(crate) async fn load<'a>(app: &App, modules: &'a [Loadable<'a>]) -> Result<Vec<(&'a Loadable<'a>, String)>> {
+pub(crate) async fn load<'a>(
+    app: &App,
+    modules: &'a [Loadable<'a>],
+    config: &Config,
+) -> Result<Vec<(&'a Loadable<'a>, String)>> {
     let mut digests = Vec::with_capacity(modules.len());
     for loadable in modules {
-        digests.push((loadable, load_file(app, loadable).await?));
+        digests.push((loadable, load_file(app, loadable, config).await?));
     }
     Ok(digests)
 }
 
 /// Loads one module, as [`load`] does.
-pub(crate) async fn load_file(app: &App, loadable: &Loadable<'_>) -> Result<String> {
+pub(crate) async fn load_file(app: &App, loadable: &Loadable<'_>, config: &Config) -> Result<String> {
     let Loadable { module, options, .. } = loadable;
     let path = module.path.display();
-    let component = std::fs::read(&module.path).map_err(|error| {
-        Error::failed(format!("module `{}` cannot be read from `{path}`", module.name)).with_source(error)
+    let message = format!("module `{}` cannot be read from `{path}`", module.name);
+    let component = read_component(&module.path, largest(config), message).map_err(|error| match error.exit() {
+        // A file of the configuration.
+        Exit::Failed => error.with_exit(Exit::Config),
+        _ => error,
     })?;
     let digest = pointwork::digest(&component);
     let loading = app.module(&module.name).bytes(component).options(options.clone());
@@ -67,6 +79,25 @@ pub(crate) async fn load_file(app: &App, loadable: &Loadable<'_>) -> Result<Stri
         _ => Error::refused(format!("module `{}` from `{path}` is refused", module.name), &error),
     })?;
     Ok(digest)
+}
+
+/// The size of the largest component.
+pub(crate) fn largest(config: &Config) -> u64 {
+    config.app_options().compile.size as u64
+}
+
+/// Reads a component; `message` is the sentence of an error. It blocks.
+pub(crate) fn read_component(file: &Path, largest: u64, message: impl Display) -> Result<Vec<u8>> {
+    read_file(file, largest).map_err(|error| {
+        let failed = Error::failed(message.to_string());
+        let failed = match error.kind() {
+            io::ErrorKind::FileTooLarge => failed
+                .with_exit(Exit::Refused)
+                .with_hint("build it optimised and without debug information, or set `size` in [compile]"),
+            _ => failed,
+        };
+        failed.with_source(error)
+    })
 }
 
 /// Loads the uploaded modules whose names the configuration lacks. A refused one is logged as an error; the others serve.

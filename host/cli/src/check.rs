@@ -9,7 +9,7 @@ use pointwork_config::{Config, Missing, Module, suggest};
 use tracing::subscriber::NoSubscriber;
 
 use crate::app::{self, Loadable};
-use crate::error::{Error, OrFailed, Result};
+use crate::error::{Error, Result};
 use crate::exit::Exit;
 use crate::lint;
 use crate::ui::{DONE, ERROR, Terminal, styled};
@@ -39,11 +39,12 @@ pub(crate) struct CheckArgs {
 
 pub(crate) fn run(args: &CheckArgs, terminal: &mut Terminal) -> Result<()> {
     let file = args.file.display();
-    let bytes = std::fs::read(&args.file).or_failed(format_args!("cannot read the component `{file}`"))?;
+    let config = configuration(args)?;
+    let message = format_args!("cannot read the component `{file}`");
+    let bytes = app::read_component(&args.file, app::largest(&config), message)?;
     let refused = || format!("`{file}` is refused");
     let inspection = pointwork::inspect(&bytes).map_err(|error| Error::refused_because(refused(), error))?;
     let findings = lint::findings(&bytes);
-    let config = configuration(args)?;
     let module = Loadable::new(module(args, &config)?, &config, Missing::StandIn)?;
     let loaded = match inspection.check() {
         Ok(_) => {

@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use pointwork_config::{Config, FILE_NAME, Module};
+use pointwork_core::read_file;
 use serde::Deserialize;
 
+use crate::app;
 use crate::build::{CONTROLLER_TARGET, toolchain};
 use crate::error::{Error, Result};
 use crate::exit::Exit;
@@ -182,7 +184,7 @@ fn project(config: &Config, folder: &Path, doctor: &mut Doctor<'_>) {
             sdk(&lock, doctor);
             checked.push(lock);
         }
-        component(module, doctor);
+        component(module, app::largest(config), doctor);
     }
     let address = config.listen.as_ref().map_or(LISTEN, |listen| listen.as_str());
     match TcpListener::bind(address) {
@@ -236,9 +238,9 @@ fn sdk(lock: &Path, doctor: &mut Doctor<'_>) {
 }
 
 /// The component of a module: it is there, or can be built, and fits the contract.
-fn component(module: &Module, doctor: &mut Doctor<'_>) {
+fn component(module: &Module, largest: u64, doctor: &mut Doctor<'_>) {
     let (name, path) = (&module.name, module.path.display());
-    let bytes = match std::fs::read(&module.path) {
+    let bytes = match read_file(&module.path, largest) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             return match &module.build {
@@ -258,7 +260,7 @@ fn component(module: &Module, doctor: &mut Doctor<'_>) {
             };
         }
         Err(error) => {
-            let what_to_do = "make it readable for this user";
+            let what_to_do = "name a component that this user may read";
             let text = format!("component {path} of module `{name}` cannot be read: {error}");
             return doctor.missing(Exit::Failed, text, what_to_do);
         }

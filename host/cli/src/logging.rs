@@ -3,12 +3,14 @@
 mod queue;
 
 use std::backtrace::{Backtrace, BacktraceStatus};
-use std::io;
+use std::borrow::Cow;
+use std::io::{self, Write};
 use std::panic::{self, PanicHookInfo};
 use std::thread;
 
 use anstream::{AutoStream, ColorChoice};
 use clap::{Args, ValueEnum};
+use pointwork_core::{is_unprintable, paragraph};
 use serde_json::json;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
@@ -42,8 +44,9 @@ pub(crate) struct LogArgs {
 }
 
 /// Directives in front of every filter. The access log is off unless it is wanted, and then its level does not matter; this
-/// program itself says what to do about an application without routes.
-const OWN_TARGETS: &str = "pointwork::access=info,pointwork::replay=off";
+/// program itself says what to do about an application without routes; and h2 warns of frames that a client sends without
+/// end, a line for each.
+const OWN_TARGETS: &str = "pointwork::access=info,pointwork::replay=off,h2=error";
 
 /// The format of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -100,13 +103,14 @@ where
     // tracing-subscriber by itself looks at NO_COLOR only.
     let colours = !matches!(AutoStream::choice(&io::stderr()), ColorChoice::Never);
     let filter = args.log_level.as_deref().unwrap_or(default);
+    let format = args.log_format;
     let builder = tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::new(format!("{OWN_TARGETS},{filter}")))
-        .with_writer(writer)
+        .with_writer(Printable { to: writer, format })
         .log_internal_errors(false)
         .with_ansi(colours);
     // The only error is a subscriber that is set already.
-    let _ = match args.log_format {
+    let _ = match format {
         LogFormat::Text => builder.try_init(),
         LogFormat::Json => builder.json().with_ansi(false).flatten_event(true).try_init(),
     };
@@ -119,7 +123,7 @@ fn text_of(panic: &PanicHookInfo<'_>) -> String {
         text.push_str(&format!(" at {place}"));
     }
     let message = panic.payload_as_str().unwrap_or("without a text");
-    text.push_str(&format!(": {}", message.replace('\n', "\n    ")));
+    text.push_str(&format!(": {message}"));
     let backtrace = Backtrace::capture();
     if backtrace.status() == BacktraceStatus::Captured {
         text.push_str(&format!("\n{backtrace}"));
@@ -134,13 +138,72 @@ impl LogFormat {
         // A clock that cannot be shown is no reason to lose the line.
         let _ = SystemTime.format_time(&mut Writer::new(&mut time));
         let line = match self {
-            Self::Text => format!("{time} {level:>5} {target}: {message}\n"),
+            Self::Text => format!("{time} {level:>5} {target}: {}\n", paragraph(message, usize::MAX)),
             Self::Json => {
                 let line = json!({"timestamp": time, "level": level, "message": message, "target": target});
                 format!("{line}\n")
             }
         };
         line.into_bytes()
+    }
+
+    /// The line with its unprintable characters escaped, and its further lines indented: a name, a path or a message of the
+    /// system may have any character.
+    fn printable(self, line: &str) -> Cow<'_, str> {
+        // tracing-subscriber escapes those of texts; what is left is a colour.
+        let is_colour = |character| character == '\u{1b}';
+        let text = line.strip_suffix('\n').unwrap_or(line);
+        if !text.contains(|character| is_unprintable(character) && !is_colour(character)) {
+            return line.into();
+        }
+        let shown: String = match self {
+            Self::Text => {
+                let parts = line.split_inclusive(is_colour);
+                parts
+                    .map(|part| {
+                        let (text, colour) = part.strip_suffix(is_colour).map_or((part, ""), |text| (text, "\u{1b}"));
+                        format!("{}{colour}", paragraph(text, usize::MAX))
+                    })
+                    .collect()
+            }
+            Self::Json => text
+                .chars()
+                .map(|character| match is_unprintable(character) {
+                    true => format!("\\u{:04x}", u32::from(character)),
+                    false => character.to_string(),
+                })
+                .chain(["\n".to_owned()])
+                .collect(),
+        };
+        shown.into()
+    }
+}
+
+/// Writes lines as [`LogFormat::printable`] shows them.
+struct Printable<W> {
+    to: W,
+    format: LogFormat,
+}
+
+impl<'a, W: MakeWriter<'a>> MakeWriter<'a> for Printable<W> {
+    type Writer = Printable<W::Writer>;
+
+    fn make_writer(&'a self) -> Self::Writer {
+        let (to, format) = (self.to.make_writer(), self.format);
+        Printable { to, format }
+    }
+}
+
+/// Each write is a line.
+impl<W: Write> Write for Printable<W> {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(line);
+        self.to.write_all(self.format.printable(&text).as_bytes())?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
     }
 }
 
@@ -162,5 +225,20 @@ mod tests {
             (&"ERROR".into(), &"pointwork::panic".into(), &"two\nlines".into())
         );
         assert!(line["timestamp"].as_str().is_some_and(|time| time.ends_with('Z')));
+    }
+    #[test]
+    fn characters_that_do_not_fit_a_line_are_escaped_in_every_format() {
+        let line = "\u{1b}[32m INFO\u{1b}[0m module `a\u{202e}b` is\n2026 ERROR forged\n    kept\n";
+        assert_eq!(
+            LogFormat::Text.printable(line),
+            "\u{1b}[32m INFO\u{1b}[0m module `a\\u{202e}b` is\n    2026 ERROR forged\n    kept\n"
+        );
+        assert_eq!(
+            LogFormat::Json.printable("{\"message\":\"a\u{2028}b\u{7f}\"}\n"),
+            "{\"message\":\"a\\u2028b\\u007f\"}\n"
+        );
+        for plain in ["INFO module loaded\n", "{\"message\":\"läden\"}\n"] {
+            assert!(matches!(LogFormat::Text.printable(plain), Cow::Borrowed(_)), "{plain}");
+        }
     }
 }

@@ -12,7 +12,7 @@ use crate::exit::Exit;
 use crate::ui::Terminal;
 
 /// The arguments that name modules.
-#[derive(Debug, Default, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct ModuleArgs {
     /// Components to load, in this order; the name of a module is that of its file
     ///

@@ -44,7 +44,7 @@ pub(crate) fn run(args: &RoutesArgs, terminal: &mut Terminal) -> Result<()> {
     args.modules.prepare(&config, terminal)?;
     let modules = app::prepare(&config, Missing::StandIn)?;
     let app = app::create(&config, None)?;
-    block_on(app::load(&app, &modules))?;
+    block_on(app::load(&app, &modules, &config))?;
     if let Some(adapter) = args.adapter.or(config.adapter) {
         drop(adapters::connect(adapter, &app, config.server_options())?);
     }

@@ -3,6 +3,7 @@
 use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
 use pointwork::{ChannelInfo, ModuleInfo, RouteRecord};
+use pointwork_core::one_line;
 
 /// Aligned columns below their titles, without rules and without white space at the ends. No row is cut or wrapped, so
 /// that a table can be searched by line.
@@ -13,7 +14,7 @@ pub(crate) fn columns<const N: usize>(titles: [&str; N], rows: impl IntoIterator
         .set_content_arrangement(ContentArrangement::Disabled)
         .set_header(titles);
     for row in rows {
-        table.add_row(row);
+        table.add_row(row.map(|cell| one_line(&cell, usize::MAX).to_string()));
     }
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));

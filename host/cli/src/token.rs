@@ -2,8 +2,13 @@
 
 use std::path::Path;
 
+use pointwork_core::read_text;
+
 use crate::error::{Error, Result};
 use crate::exit::Exit;
+
+/// The size of the largest file.
+const MAX_BYTES: u64 = 4 * 1024;
 
 /// The token in a file, without the white space around it.
 ///
@@ -12,7 +17,7 @@ use crate::exit::Exit;
 /// The file cannot be read, or its text is not a token. The message does not show the text.
 pub(crate) fn read(file: &Path) -> Result<String> {
     let invalid = || Error::new(Exit::Config, format!("`{}` has no valid token", file.display()));
-    let text = std::fs::read_to_string(file).map_err(|error| invalid().with_source(error))?;
+    let text = read_text(file, MAX_BYTES).map_err(|error| invalid().with_source(error))?;
     pointwork_admin::Token::new(&text).map_err(|error| {
         invalid()
             .with_source(error)

@@ -8,6 +8,7 @@ use std::{fmt, thread};
 
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
+use pointwork_core::one_line;
 
 use crate::error::{Error, OrFailed, Result};
 use crate::logging::LogQueue;
@@ -119,6 +120,7 @@ impl Terminal {
 
     /// A line below a headline: a label and a text.
     pub(crate) fn row(&mut self, label: &str, text: &str) {
+        let text = one_line(text, usize::MAX);
         self.line(format_args!("  {} {text}", styled(STRONG, format_args!("{label:<8}"))));
     }
 
@@ -169,8 +171,13 @@ impl Terminal {
     /// `label: text`, with further lines indented below the text.
     fn remark(&mut self, style: Style, label: &str, text: &dyn fmt::Display) {
         let indent = format!("\n{}", " ".repeat(label.len() + 2));
-        let text = text.to_string().trim_end().replace('\n', &indent);
-        let text = text.replace(&format!("{indent}\n"), "\n\n");
+        let text = text.to_string();
+        let lines: Vec<_> = text
+            .trim_end()
+            .lines()
+            .map(|line| one_line(line, usize::MAX).to_string())
+            .collect();
+        let text = lines.join(&indent).replace(&format!("{indent}\n"), "\n\n");
         let line = format!("{} {text}\n", styled(style, format_args!("{label}:")));
         // A failed write to standard error cannot be reported.
         let _ = match self.log.as_ref().filter(|_| self.serves) {

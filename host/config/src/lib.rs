@@ -24,7 +24,7 @@
 //! let error = Config::from_json(r#"{ "limits": { "queue-wait": 30 } }"#).unwrap_err();
 //! assert_eq!(
 //!     error.to_string(),
-//!     "`30` is invalid for `queue-wait`: expected a time above 0 with its unit, as in \"30s\" or \"1m 30s\" \
+//!     "`30` is invalid for `queue-wait`: expected a time above 0 and up to 100 years with its unit, as in \"30s\" or \"1m 30s\" \
 //!      in `limits.queue-wait` of the settings"
 //! );
 //! # Ok(())
@@ -56,6 +56,7 @@
 //! isolation = "exclusive"       # or "shared", "fresh"; by default the first that the component's form allows
 //! health = "/health"            # a route of the module that is requested before a version is published
 //! digest = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+//! channels = ["product"]        # a change of this module may alter what names of events of these channels reach
 //!
 //! [module.grant]                # of the module above; default: nothing
 //! clocks = true                 # the time of day

@@ -74,6 +74,7 @@ impl Config {
         }
         options.health = module.health.as_ref().map(|health| health.0.clone());
         options.digest = module.digest.as_ref().map(|digest| digest.0.clone());
+        options.channels = module.channels.iter().map(|channel| channel.0.clone()).collect();
         options
     }
 

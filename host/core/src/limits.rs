@@ -42,6 +42,9 @@ pub struct Limit {
     pub doc: &'static str,
 }
 
+/// The longest time: 100 years of 365.25 days. The clock has room for it.
+const LONGEST: Duration = Duration::from_hours(100 * 8_766);
+
 /// The amount of a limit, with its unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 pub enum Amount {
@@ -110,7 +113,9 @@ impl Limit {
             (Amount::Bytes(_), _) => "a size, as in \"2MiB\", or a number of bytes".to_owned(),
             (Amount::Count(min), Amount::Count(u64::MAX)) => format!("a whole number from {min}"),
             (Amount::Count(min), max) => format!("a whole number from {min} to {max}"),
-            (Amount::Time(_), _) => "a time above 0 with its unit, as in \"30s\" or \"1m 30s\"".to_owned(),
+            (Amount::Time(_), _) => {
+                "a time above 0 and up to 100 years with its unit, as in \"30s\" or \"1m 30s\"".to_owned()
+            }
         }
     }
 
@@ -126,7 +131,7 @@ impl Limit {
         let max = match min {
             Amount::Bytes(_) => Amount::Bytes(max),
             Amount::Count(_) => Amount::Count(max),
-            Amount::Time(_) => Amount::Time(Duration::MAX),
+            Amount::Time(_) => Amount::Time(LONGEST),
         };
         Self {
             group,

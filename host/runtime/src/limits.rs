@@ -19,7 +19,9 @@ limits! {
         /// At most [`AppOptions::max_memory`](crate::AppOptions::max_memory).
         memory: usize = bytes(64 MiB) as "memory";
         /// The memory that the host keeps for the module outside of its instances: request extensions, events that are
-        /// called or wait, replies that their clients have not taken, declarations. The call that needs more ends: 500.
+        /// called or wait, replies that their clients have not taken, declarations. The call that needs more ends: 500. A reply
+        /// that lacks room only because of others gets 503 with `Retry-After`, or breaks off if it is written in pieces; that is
+        /// no crash of the module.
         ///
         /// Each version of the module has an account. Counted are keys and values of request extensions, until the request's
         /// state is dropped; names and payloads of emitted events, until their listener has ended, and of called ones, until
@@ -40,8 +42,11 @@ limits! {
         /// The number of instances of the module; further calls wait.
         ///
         /// A synchronous instance serves one call at a time, so this is also the number of calls in flight. An asynchronous
-        /// instance serves [`in_flight`](Self::in_flight) calls. Calls of a module to itself do not count: each level of
-        /// such calls has as many instances again.
+        /// instance serves [`in_flight`](Self::in_flight) calls. Calls of a module to itself have further instances, as many
+        /// again at most, whatever their depth. Versions that are being replaced count among these.
+        ///
+        /// A module can always get 8 instances, or this many if it is less: see
+        /// [`AppOptions::max_instances`](crate::AppOptions::max_instances).
         ///
         /// Calls that wait for their client piece by piece, a route with the body mode `stream` or a reply that is written in
         /// pieces, have slots: one fewer than the calls that the instances serve, and at least one. So slow clients leave an
@@ -194,5 +199,9 @@ limits! {
         /// The SHA-256 of the component in hex; a component with another one is refused. Default: `None`. A swap names the
         /// digest of the new version.
         digest: Option<String> = None;
+        /// The channels whose event names a change of this module may alter for others. Default: none. Otherwise a load or a
+        /// swap is refused after which a name in use is ambiguous, or reaches another channel than before, or none. The
+        /// refusal names the channel: one of this module that takes the event, or that gives it up.
+        channels: Vec<String> = Vec::new();
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 
 use bytes::Bytes;
 use http_body::Body as HttpBody;
-use http_body_util::BodyExt as _;
+use http_body_util::{BodyExt as _, LengthLimitError};
 use pointwork_core::{Body, BodyError};
 
 /// An error of any kind, as bodies have them.
@@ -51,6 +51,8 @@ fn body_error(error: BoxError) -> BodyError {
             if let Some(held) = known.get_ref() {
                 cause = Some(held);
             }
+        } else if current.is::<LengthLimitError>() {
+            return BodyError::TooLarge { limit: None };
         }
     }
     BodyError::Transport(error)

@@ -32,7 +32,7 @@ pub(crate) async fn serve<S: InfallibleService>(
     let framing = (!is_http2).then(|| Framing::new(server.options.max_header_bytes));
     let io = Io::new(stream, first, framing, state);
     if is_http2 {
-        http2::serve(&server, io, driver).await;
+        http2::serve(server, io, driver).await;
     } else {
         http1::serve(&server, io, driver).await;
     }

@@ -2,22 +2,26 @@
 
 use std::convert::Infallible;
 use std::pin::pin;
+use std::sync::Arc;
 
-use http::{Request, Response, StatusCode};
-use http_body_util::{BodyExt as _, Either, Empty};
+use bytes::Bytes;
+use http::header::RETRY_AFTER;
+use http::{HeaderValue, Request, Response, StatusCode};
+use http_body_util::{Either, Empty};
 use hyper::body::Incoming;
 use hyper::server::conn::http2::Builder;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use pointwork_core::ServerOptions;
 
 use crate::driver::Driver;
 use crate::io::Io;
 use crate::service::{InfallibleService, Server};
 use crate::state::OpenStream;
+use crate::unread::{PacedReply, StreamExecutor};
 
-fn builder(options: &ServerOptions) -> Builder<TokioExecutor> {
-    let mut builder = Builder::new(TokioExecutor::new());
+fn builder(options: &ServerOptions, executor: StreamExecutor) -> Builder<StreamExecutor> {
+    let mut builder = Builder::new(executor);
     builder
         .timer(TokioTimer::new())
         .max_header_list_size(options.max_header_bytes)
@@ -29,30 +33,47 @@ fn builder(options: &ServerOptions) -> Builder<TokioExecutor> {
     builder
 }
 
-pub(crate) async fn serve<S: InfallibleService>(server: &Server<S>, io: Io, mut driver: Driver) {
+pub(crate) async fn serve<S: InfallibleService>(server: Arc<Server<S>>, io: Io, mut driver: Driver) {
     let state = driver.state.clone();
+    let write_timeout = server.options.write_timeout;
     let respond = service_fn(|mut request: Request<Incoming>| {
         request.extensions_mut().insert(state.peer);
-        let stream = OpenStream::new(state.clone());
+        let reading = state.unread.begin();
         // HTTP/1 has this limit in its parser.
         let fits = request.headers().len() <= server.options.max_headers;
-        let reply = fits.then(|| server.service.call(request));
+        let (server, state) = (server.clone(), state.clone());
         async move {
-            let Some(reply) = reply else {
-                let mut refusal = Response::new(Either::Right(Empty::new()));
-                *refusal.status_mut() = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
-                return Ok::<_, Infallible>(refusal);
-            };
+            if !fits {
+                return Ok::<_, Infallible>(refusal(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE));
+            }
+            if !state.unread.admit(head_length(&request)).await {
+                let mut refusal = refusal(StatusCode::SERVICE_UNAVAILABLE);
+                refusal.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+                return Ok(refusal);
+            }
+            let stream = OpenStream::new(state.clone());
+            let (head, body) = server.service.call(request).await?.into_parts();
             // The body holds the stream until hyper drops it.
-            let held = move |error| {
-                let _stream = &stream;
-                error
-            };
-            Ok(reply.await?.map(|body| Either::Left(body.map_err(held))))
+            let body = PacedReply::new(body, &state.unread, reading, write_timeout, stream);
+            Ok(Response::from_parts(head, Either::Left(body)))
         }
     });
-    let connection = pin!(builder(&server.options).serve_connection(TokioIo::new(io), respond));
+    let executor = StreamExecutor(driver.state.unread.clone());
+    let connection = pin!(builder(&server.options, executor).serve_connection(TokioIo::new(io), respond));
     if let Some(Err(error)) = driver.drive(connection, true).await {
         tracing::debug!("a connection ended: {error}");
     }
+}
+
+fn refusal<B>(status: StatusCode) -> Response<Either<B, Empty<Bytes>>> {
+    let mut refusal = Response::new(Either::Right(Empty::new()));
+    *refusal.status_mut() = status;
+    refusal
+}
+
+/// The bytes of the target and the headers.
+fn head_length<B>(request: &Request<B>) -> usize {
+    let headers = request.headers().iter();
+    let headers: usize = headers.map(|(name, value)| name.as_str().len() + value.len()).sum();
+    request.uri().path().len() + request.uri().query().map_or(0, str::len) + headers
 }

@@ -8,6 +8,10 @@ use std::time::Duration;
 
 use bytes::{Buf as _, Bytes, BytesMut};
 use pointwork_core::adapter::Framing;
+#[cfg(target_os = "linux")]
+use socket2::SockRef;
+#[cfg(target_os = "linux")]
+use tokio::io::Interest;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf, copy, sink};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -105,7 +109,25 @@ impl AsyncWrite for Io {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
+        let written = poll_send(&mut self.stream, cx, bufs);
         self.noted(written)
     }
+}
+
+/// Writes without SIGPIPE, which `writev` causes if the client has left, and which ends a program that is not of Rust.
+#[cfg(target_os = "linux")]
+fn poll_send(stream: &mut TcpStream, cx: &mut Context<'_>, bufs: &[io::IoSlice<'_>]) -> Poll<io::Result<usize>> {
+    loop {
+        ready!(stream.poll_write_ready(cx))?;
+        let send = || SockRef::from(&*stream).send_vectored_with_flags(bufs, libc::MSG_NOSIGNAL);
+        match stream.try_io(Interest::WRITABLE, send) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            sent => return Poll::Ready(sent),
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn poll_send(stream: &mut TcpStream, cx: &mut Context<'_>, bufs: &[io::IoSlice<'_>]) -> Poll<io::Result<usize>> {
+    Pin::new(stream).poll_write_vectored(cx, bufs)
 }

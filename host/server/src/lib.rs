@@ -63,6 +63,7 @@ mod io;
 mod serve;
 mod service;
 mod state;
+mod unread;
 
 pub use body::{BoxError, request_body};
 pub use serve::serve;

@@ -8,11 +8,15 @@ use futures_util::task::AtomicWaker;
 use pointwork_core::adapter::Deadlines;
 use pointwork_core::{Peer, ServerOptions};
 
+use crate::unread::Unread;
+
 /// The state of one connection: its peer, its deadlines, its requests in flight, and whether it is to end.
 #[derive(Debug)]
 pub(crate) struct ConnectionState {
     pub(crate) deadlines: Deadlines,
     pub(crate) peer: Peer,
+    /// The replies of HTTP/2 that the client has not read.
+    pub(crate) unread: Arc<Unread>,
     open_streams: AtomicUsize,
     is_draining: AtomicBool,
     pub(crate) waker: AtomicWaker,
@@ -23,6 +27,7 @@ impl ConnectionState {
         Arc::new(Self {
             deadlines: Deadlines::new(options),
             peer: Peer::new(peer, false),
+            unread: Arc::default(),
             open_streams: AtomicUsize::new(0),
             is_draining: AtomicBool::new(false),
             waker: AtomicWaker::new(),

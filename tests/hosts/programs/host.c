@@ -390,7 +390,8 @@ static void call(run *run, const char *event, const char *content_type) {
     pw_caller *caller;
     pw_payload *payload;
     check(pw_event_caller(run->event, &caller));
-    pw_error *error = pw_caller_call(caller, event, content_type, payload_of(run, content_type), &payload, NULL, NULL);
+    pw_error *error = pw_caller_call(caller, event, content_type, payload_of(run, content_type), 0, &payload, NULL,
+                                     NULL);
     pw_caller_free(caller);
     if (error) {
         set_text(run, "failed ");
@@ -558,7 +559,7 @@ static void on_request(void *user, pw_request *request, pw_answer *answer) {
         append(&target, query.data, query.size);
     }
     check(pw_request_body(request, &body));
-    while (pw_body_next(body, &data, NULL, NULL) == PW_PIECE_DATA)
+    while (pw_body_next(body, 0, &data, NULL, NULL) == PW_PIECE_DATA)
         append(&whole, data.data, data.size);
     pw_body_free(body);
     while (pw_request_header_at(request, count, &header))
@@ -659,7 +660,7 @@ static void *close_it(void *number) {
     if (mounted)
         MHD_stop_daemon(mounted);
     mounted = NULL;
-    check(pw_app_close(app, closed, number));
+    check(pw_app_close(app, 0, closed, number));
     return NULL;
 }
 
@@ -676,7 +677,7 @@ static void take(const char *step, word number, word *words, size_t count) {
     const char *options = count > 1 && words[1].size > 0 ? words[1].data : NULL;
     word *later = kept_number(number);
     if (strcmp(step, "start") == 0)
-        error = pw_app_start(PW_ABI_VERSION, words[0].data, &app);
+        error = pw_app_start(PW_ABI_VERSION, words[0].data, NULL, &app);
     else if (strcmp(step, "load") == 0)
         error = pw_app_load(app, words[0].data, bytes_of(words[2]), options, stepped, later), told = !error;
     else if (strcmp(step, "swap") == 0)
@@ -698,7 +699,7 @@ static void take(const char *step, word number, word *words, size_t count) {
         pw_caller *caller;
         error = pw_app_caller(app, &caller);
         if (!error) {
-            error = pw_caller_call(caller, words[0].data, words[1].data, bytes_of(words[2]), NULL, called, later);
+            error = pw_caller_call(caller, words[0].data, words[1].data, bytes_of(words[2]), 0, NULL, called, later);
             pw_caller_free(caller);
             told = !error;
         }

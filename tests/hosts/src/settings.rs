@@ -24,6 +24,7 @@ pub(crate) fn of_app(limits: &Limits, cache: &Path) -> Value {
     let numbers = [
         ("body", limits.body),
         ("stream-body", limits.stream_body),
+        ("body-memory", limits.body_memory),
         ("memory", limits.memory.map(|number| number as u64)),
         ("instances", limits.instances.map(|number| number as u64)),
         ("event-queue", limits.event_queue.map(|number| number as u64)),
@@ -65,6 +66,9 @@ pub(crate) fn of_module(settings: &Settings) -> Value {
     }
     if let Some(digest) = &options.digest {
         tell("digest", json!(digest));
+    }
+    if !options.channels.is_empty() {
+        tell("channels", json!(options.channels));
     }
     if !grant.is_null() {
         tell("grant", grant.clone());

@@ -95,6 +95,9 @@ fn options(limits: &Limits) -> AppOptions {
     if let Some(body) = limits.body {
         options.router.body_limit = body;
     }
+    if let Some(memory) = limits.body_memory {
+        options.router.body_memory = memory;
+    }
     if let Some(memory) = limits.memory {
         options.limits.memory = memory;
     }

@@ -62,7 +62,7 @@ fn lines() -> MutexGuard<'static, Vec<Line>> {
 
 impl Logs {
     /// Starts recording, on this thread and on all others.
-    pub(crate) fn begin() -> Self {
+    pub fn begin() -> Self {
         INSTALL.call_once(|| {
             let subscriber = tracing_subscriber::registry().with(Recorder);
             // Fails if the process already has a subscriber; the log then stays empty, and the cases that need it fail.

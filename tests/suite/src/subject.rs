@@ -180,6 +180,8 @@ pub struct Limits {
     pub deadline: Option<Duration>,
     /// The longest request body, in bytes.
     pub body: Option<u64>,
+    /// The memory for all request bodies together, in bytes.
+    pub body_memory: Option<u64>,
     /// The longest request body that a handler takes piece by piece, in bytes.
     pub stream_body: Option<u64>,
     /// The largest memory of an instance, in bytes.

@@ -78,7 +78,7 @@ static void take(pw_reply *reply) {
 static void requests(pw_app *app, const char *path, int number) {
     for (int i = 0; i < number; i++) {
         pw_reply *reply;
-        check(pw_app_handle(app, message(path), &reply));
+        check(pw_app_handle(app, message(path), 0, &reply));
         take(reply);
     }
 }
@@ -141,7 +141,7 @@ int main(int count, char **arguments) {
     if (count != 6)
         return 2;
     int number = atoi(arguments[3]), later = atoi(arguments[4]), in_flight = atoi(arguments[5]);
-    check(pw_app_start(PW_ABI_VERSION, arguments[2], &app));
+    check(pw_app_start(PW_ABI_VERSION, arguments[2], NULL, &app));
     check(pw_app_listen(app, "db", "ask", PW_RUNS_INLINE, on_ask, NULL, NULL));
     check(pw_app_listen(app, "db", "later", PW_RUNS_INLINE, on_later, NULL, NULL));
     check(pw_app_listen(app, "db", "keep", PW_RUNS_INLINE, on_keep, NULL, NULL));
@@ -160,7 +160,7 @@ int main(int count, char **arguments) {
         }
         fflush(stdout);
     }
-    check(pw_app_close(app, NULL, NULL));
+    check(pw_app_close(app, 0, NULL, NULL));
     pw_app_free(app);
     return 0;
 }

@@ -26,7 +26,7 @@ int main(int count, char **arguments) {
         fputs("usage: hello COMPONENT [ADDRESS]\n", stderr);
         return 2;
     }
-    check(pw_app_start(PW_ABI_VERSION, NULL, &app));
+    check(pw_app_start(PW_ABI_VERSION, NULL, NULL, &app));
     check(pw_app_listen(app, "db", "visits:of", PW_RUNS_INLINE, visits, NULL, NULL));
     check(pw_app_load_file(app, "shop", arguments[1], NULL, NULL, NULL));
     check(pw_app_serve(app, count > 2 ? arguments[2] : "127.0.0.1:0", &server));
@@ -35,7 +35,7 @@ int main(int count, char **arguments) {
     while (getchar() != EOF)
         continue;
     pw_server_free(server);
-    check(pw_app_close(app, NULL, NULL));
+    check(pw_app_close(app, 0, NULL, NULL));
     pw_app_free(app);
     return 0;
 }

@@ -173,7 +173,7 @@ static inline ssize_t next_piece(void *reader_, uint64_t position, char *buffer,
     reader *reader = reader_;
     (void)position;
     if (reader->rest.size == 0) {
-        pw_piece piece = pw_body_next(reader->body, &reader->rest, NULL, NULL);
+        pw_piece piece = pw_body_next(reader->body, 0, &reader->rest, NULL, NULL);
         if (piece != PW_PIECE_DATA)
             return piece == PW_PIECE_END ? MHD_CONTENT_READER_END_OF_STREAM : MHD_CONTENT_READER_END_WITH_ERROR;
     }
@@ -211,7 +211,7 @@ static inline enum MHD_Result send_reply(struct MHD_Connection *connection, pw_r
     reader *reader = calloc(1, sizeof *reader);
     pw_error_free(pw_reply_body(reply, &reader->body));
     if (length >= 0)
-        pw_body_next(reader->body, &reader->rest, NULL, NULL);
+        pw_body_next(reader->body, 0, &reader->rest, NULL, NULL);
     if (length >= 0 && reader->rest.size == (uint64_t)length) {
         /* The body is there as a whole, as most are: it is sent with the head in one piece. */
         response = MHD_create_response_from_buffer(length, (void *)reader->rest.data, MHD_RESPMEM_MUST_COPY);

@@ -4,7 +4,8 @@
  *
  * - Every pointer is valid or NULL; NULL where it is not allowed is an error that names the argument. Texts are UTF-8 and end in a
  *   zero byte. What a function takes by pointer it borrows for the call, unless its comment says that it takes it over.
- * - A function that returns a pw_error * returns NULL for success. Free an error with pw_error_free.
+ * - A function that returns a pw_error * returns NULL for success. Free an error with pw_error_free. With an error, the places that it
+ *   got for results hold NULL or zero.
  * - Functions may be called from any thread, and from within callbacks. A pw_body belongs to one thread at a time.
  * - A callback runs on the thread that needs its answer, or with PW_RUNS_BLOCKING on one of a pool, never on the stack of a guest. A
  *   callback with PW_RUNS_INLINE must not block. It may not leave by longjmp or an exception of C++.
@@ -19,6 +20,15 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+
+/**
+ * The version of this header. pw_version is that of the library.
+ */
+#define PW_VERSION_MAJOR 0
+#define PW_VERSION_MINOR 2
+#define PW_VERSION_PATCH 0
+#define PW_VERSION "0.2.0"
+
 
 /**
  * The version of the functions and types of this header. A library of another version refuses to start.
@@ -56,8 +66,8 @@ typedef enum {
    */
   PW_ERROR_KIND_ARGUMENT = 1,
   /**
-   * A component is not one, was built against another version of the contract, imports more than it is granted, or does not
-   * compile.
+   * A component is not one, was built against another version of the contract, imports more than it is granted, or
+   * does not compile.
    */
   PW_ERROR_KIND_COMPONENT = 2,
   /**
@@ -100,11 +110,15 @@ typedef enum {
    * A defect of the library itself.
    */
   PW_ERROR_KIND_INTERNAL = 12,
+  /**
+   * A time that the program set is over.
+   */
+  PW_ERROR_KIND_TIMED_OUT = 13,
 } pw_error_kind;
 
 /**
- * The answer to one call of a callback. It is given once, from any thread; a second one is refused with PW_ERROR_KIND_REFUSED, and one that
- * nobody waits for any more with PW_ERROR_KIND_CLOSED.
+ * The answer to one call of a callback. It is given once, from any thread; a second one is refused with
+ * PW_ERROR_KIND_REFUSED, and one that nobody waits for any more with PW_ERROR_KIND_CLOSED.
  */
 typedef struct pw_answer pw_answer;
 
@@ -193,7 +207,7 @@ typedef struct {
 } pw_bytes;
 
 /**
- * Is told that nobody waits for an answer any more.
+ * Is told that nobody waits for an answer or a piece of a body any more.
  */
 typedef void (*pw_gone)(void *user);
 
@@ -203,8 +217,22 @@ typedef void (*pw_gone)(void *user);
 typedef void (*pw_drop)(void *user);
 
 /**
- * Gets the result of an operation: NULL for success, otherwise an error, which it has to free. It is called exactly once, on any
- * thread.
+ * The numbers of threads of an application; 0 is the default.
+ */
+typedef struct {
+  /**
+   * The threads that serve connections and finish requests: one for each processor.
+   */
+  size_t workers;
+  /**
+   * The callbacks with PW_RUNS_BLOCKING that run at a time: 64. Further calls wait.
+   */
+  size_t blocking;
+} pw_threads;
+
+/**
+ * Gets the result of an operation: NULL for success, otherwise an error, which it has to free. It is called exactly
+ * once, on any thread.
  */
 typedef void (*pw_done)(void *user, pw_error *error);
 
@@ -232,8 +260,8 @@ typedef struct {
 typedef int32_t pw_runs;
 
 /**
- * Gets an event of a channel. The event is borrowed until the callback returns. The answer is taken over: give it one answer,
- * now or later, and free it with pw_answer_free.
+ * Gets an event of a channel. The event is borrowed until the callback returns. The answer is taken over: give it one
+ * answer, now or later, and free it with pw_answer_free.
  */
 typedef void (*pw_on_event)(void *user, pw_event *event, pw_answer *answer);
 
@@ -243,13 +271,14 @@ typedef void (*pw_on_event)(void *user, pw_event *event, pw_answer *answer);
 typedef int32_t pw_body_mode;
 
 /**
- * Gets a request for a route. Both are taken over: free the request with pw_request_free, give the answer a reply, now or later, and
- * free it with pw_answer_free.
+ * Gets a request for a route. Both are taken over: free the request with pw_request_free, give the answer a reply, now
+ * or later, and free it with pw_answer_free.
  */
 typedef void (*pw_on_request)(void *user, pw_request *request, pw_answer *answer);
 
 /**
- * Says, once, that pw_body_next is worth another call. It runs on any thread, and perhaps before pw_body_next has returned.
+ * Says, once, that pw_body_next is worth another call. It runs on any thread, and perhaps before pw_body_next has
+ * returned.
  */
 typedef void (*pw_wake)(void *user);
 
@@ -273,8 +302,8 @@ typedef struct {
 typedef void (*pw_on_payload)(void *user, pw_error *error, pw_payload *payload);
 
 /**
- * Gets the reply to a request, which is taken over: free it with pw_reply_free. NULL: it was cancelled. It is called exactly once, on
- * any thread.
+ * Gets the reply to a request, which is taken over: free it with pw_reply_free. NULL: it was cancelled. It is called
+ * exactly once, on any thread.
  */
 typedef void (*pw_on_reply)(void *user, pw_reply *reply);
 
@@ -289,14 +318,15 @@ typedef int32_t pw_place;
 typedef int32_t pw_level;
 
 /**
- * Gets a line of the log: the part of the host that wrote it, and the message. Both live for the call. It must not block for long.
+ * Gets a line of the log: the part of the host that wrote it, and the message. Both live for the call. It must not
+ * block for long.
  */
 typedef void (*pw_on_log)(void *user, pw_level level, const char *target, const char *message);
 
 /**
- * Gives the next piece of a body that the program writes: it calls pw_piece_data, pw_piece_end or pw_piece_break with `piece`, which
- * is taken over, during the call or later, from any thread. It is not called again before that. It must not block: it runs on the
- * thread that wants the piece.
+ * Gives the next piece of a body that the program writes: it calls pw_piece_data, pw_piece_end or pw_piece_break with
+ * `piece`, which is taken over, during the call or later, from any thread. It is not called again before that. It must
+ * not block: it runs on the thread that wants the piece.
  */
 typedef void (*pw_source)(void *user, pw_next *piece);
 
@@ -370,7 +400,8 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Answers an event with a payload, which is copied. `content_type` is usually "application/json"; the data is not looked at.
+ * Answers an event with a payload, which is copied. `content_type` is usually "application/json"; the data is not
+ * looked at.
  */
 pw_error *pw_answer_payload(const pw_answer *answer,
                             pw_text content_type,
@@ -393,7 +424,8 @@ pw_error *pw_answer_reply(const pw_answer *answer, pw_reply *reply);
 pw_error *pw_answer_defer(const pw_answer *answer);
 
 /**
- * Fails on purpose: the caller, or the client, gets the status (400 to 599), the code (NULL for "failed") and the message.
+ * Fails on purpose: the caller, or the client, gets the status (400 to 599), the code (NULL for "failed") and the
+ * message.
  */
 pw_error *pw_answer_fail(const pw_answer *answer,
                          uint16_t status,
@@ -401,8 +433,8 @@ pw_error *pw_answer_fail(const pw_answer *answer,
                          pw_text message);
 
 /**
- * As pw_answer_fail, with the status and the headers of a reply, which is taken over, and with `details`: a JSON object whose fields
- * stand beside the message; NULL for none.
+ * As pw_answer_fail, with the status and the headers of a reply, which is taken over, and with `details`: a JSON
+ * object whose fields stand beside the message; NULL for none.
  */
 pw_error *pw_answer_fail_with(const pw_answer *answer,
                               pw_reply *reply,
@@ -411,7 +443,8 @@ pw_error *pw_answer_fail_with(const pw_answer *answer,
                               pw_text details);
 
 /**
- * Reports a defect of the callback: the message goes to the log and to the event server:crashed; the client gets 500 without it.
+ * Reports a defect of the callback: the message goes to the log and to the event server:crashed; the client gets 500
+ * without it.
  */
 pw_error *pw_answer_crash(const pw_answer *answer,
                           pw_text message);
@@ -422,9 +455,10 @@ pw_error *pw_answer_crash(const pw_answer *answer,
 bool pw_answer_is_cancelled(const pw_answer *answer);
 
 /**
- * Has `gone` called, on a thread of the application, once nobody waits for the answer any more: the client went away, a deadline
- * passed, or the application was closed. It must not block, and may free the answer. It is not called if the answer is given or freed
- * before that. `drop` gets `user` in any case. A second callback takes the place of the first.
+ * Has `gone` called, on a thread of the application, once nobody waits for the answer any more: the client went away,
+ * a deadline passed, or the application was closed. It must not block, and may free the answer. It is not called if
+ * the answer is given or freed before that. `drop` gets `user` in any case. A second callback takes the place of the
+ * first.
  */
 pw_error *pw_answer_when_gone(const pw_answer *answer,
                               pw_gone gone,
@@ -437,36 +471,47 @@ pw_error *pw_answer_when_gone(const pw_answer *answer,
 void pw_answer_free(pw_answer *answer);
 
 /**
+ * The version of the library, such as "0.2.0". PW_VERSION is that of the header.
+ */
+const char *pw_version(void);
+
+/**
  * The version of the ABI that the library has.
  */
 uint32_t pw_abi_version(void);
 
 /**
  * Starts an application. `abi` is PW_ABI_VERSION. `settings` is a JSON object with the keys of pointwork.toml, such as
- * {"limits": {"memory": "64MiB"}}, or NULL for the defaults. Free *app with pw_app_free.
+ * {"limits": {"memory": "64MiB"}}, or NULL for the defaults, as `threads` is. Free *app with pw_app_free.
  *
  * Start it behind a fork, not before: a child gets PW_ERROR_KIND_FORKED from every function.
  */
 pw_error *pw_app_start(uint32_t abi,
                        pw_text settings,
+                       const pw_threads *threads,
                        pw_app **app);
 
 /**
- * Ends the application: its servers accept no more, requests and events in flight end within the setting `drain`, the rest is
- * cancelled, and all threads end. With `done` it returns at once; with NULL it waits, and must not be called from a callback.
+ * Ends the application: its servers accept no more, requests and events in flight end within the setting
+ * `shutdown-grace` of `limits`, the rest is cancelled, and all threads end. With `done` it returns at once; with NULL
+ * it waits, and must not be called from a callback. The end is PW_ERROR_KIND_TIMED_OUT if it takes longer than
+ * `timeout_ms`, 0 for no limit; the application ends all the same. It may be called by a function of atexit and by a
+ * destructor of the program; in the callback of pw_log it waits for nothing, and is PW_ERROR_KIND_REFUSED.
  */
 pw_error *pw_app_close(const pw_app *app,
+                       uint64_t timeout_ms,
                        pw_done done,
                        void *user);
 
 /**
- * Frees an application; without pw_app_close what is in flight is cut. Mounts and servers of it may live on. NULL is nothing.
+ * Frees an application; without pw_app_close what is in flight is cut. Mounts and servers of it may live on. NULL is
+ * nothing.
  */
 void pw_app_free(pw_app *app);
 
 /**
- * Loads a module. `component` is copied. `options` is a JSON object with the keys of `[[module]]` in pointwork.toml, such as
- * {"memory": "64MiB", "grant": {"clocks": true}}, or NULL. Without `done` it waits for the end.
+ * Loads a module. `component` is copied. `options` is a JSON object with the keys of `[[module]]` in pointwork.toml,
+ * such as {"memory": "64MiB", "grant": {"clocks": true}}, or NULL. Without `done` it waits for the end.
  */
 pw_error *pw_app_load(const pw_app *app,
                       pw_text name,
@@ -532,13 +577,15 @@ pw_error *pw_app_modules(const pw_app *app, char **json);
 pw_error *pw_app_figures(const pw_app *app, pw_figures *figures);
 
 /**
- * Sets the prefix of every route that is registered from now on, such as "/api".
+ * Sets the prefix of every route that is registered from now on, such as "/api", and of every module that no mount and
+ * no server serves yet.
  */
-pw_error *pw_app_set_prefix(const pw_app *app, pw_text prefix);
+pw_error *pw_app_set_prefix(const pw_app *app,
+                            pw_text prefix);
 
 /**
- * Binds a callback to an event of a channel. The channel "server" has the events of the server itself, such as "crashed" and
- * "swapped". If it is refused, `drop` is called.
+ * Binds a callback to an event of a channel. The channel "server" has the events of the server itself, such as
+ * "crashed" and "swapped". If it is refused, `drop` is called.
  */
 pw_error *pw_app_listen(const pw_app *app,
                         pw_text channel,
@@ -549,7 +596,8 @@ pw_error *pw_app_listen(const pw_app *app,
                         pw_drop drop);
 
 /**
- * Registers a callback for a route, such as "GET" and "/products/:id"; NULL is every method. If it is refused, `drop` is called.
+ * Registers a callback for a route, such as "GET" and "/products/:id"; NULL is every method. If it is refused, `drop`
+ * is called.
  */
 pw_error *pw_app_route(const pw_app *app,
                        pw_text method,
@@ -566,11 +614,13 @@ pw_error *pw_app_route(const pw_app *app,
 pw_error *pw_app_caller(const pw_app *app, pw_caller **caller);
 
 /**
- * The next piece: with PW_PIECE_DATA, *data lives until the next call or pw_body_free. Without `wake` it waits for it. With `wake` it
- * returns PW_PIECE_PENDING if nothing is there, and `wake` is called once when it is worth another call; a later call replaces it. In the child of a fork
- * it is PW_PIECE_BROKEN.
+ * The next piece: with PW_PIECE_DATA, *data lives until the next call or pw_body_free. Without `wake` it waits for it,
+ * and returns PW_PIECE_PENDING behind `timeout_ms`, 0 for no limit. With `wake` it returns PW_PIECE_PENDING at once if
+ * nothing is there, and `wake` is called once when it is worth another call; a later call replaces it. In the child of
+ * a fork it is PW_PIECE_BROKEN.
  */
 pw_piece pw_body_next(pw_body *body,
+                      uint64_t timeout_ms,
                       pw_bytes *data,
                       pw_wake wake,
                       void *user);
@@ -601,6 +651,17 @@ void pw_piece_end(pw_next *piece);
 void pw_piece_break(pw_next *piece, pw_text reason);
 
 /**
+ * Has `gone` called, on a thread of the application, once nobody waits for the piece any more: the reader went away, a
+ * deadline passed, or the application was closed. It must not block. The piece still is to be given, which frees it;
+ * `gone` is not called behind that, but may run on its thread at that very time. `drop` gets `user` in any case. A
+ * second callback takes the place of the first.
+ */
+pw_error *pw_piece_when_gone(const pw_next *piece,
+                             pw_gone gone,
+                             void *user,
+                             pw_drop drop);
+
+/**
  * Frees a text that a function returned. NULL is nothing.
  *
  * # Safety
@@ -614,13 +675,18 @@ void pw_text_free(char *text);
 pw_error_kind pw_error_kind_of(const pw_error *error);
 
 /**
+ * The name of a kind, such as "timed-out"; "unknown" for a number that is no kind. It lives as long as the library.
+ */
+const char *pw_error_kind_name(int32_t kind);
+
+/**
  * The text of an error, which lives as long as the error.
  */
 const char *pw_error_message(const pw_error *error);
 
 /**
- * The code of a failure of a listener or of an operation on a request, such as "unknown-event"; an empty text for other errors. It
- * lives as long as the error.
+ * The code of a failure of a listener or of an operation on a request, such as "unknown-event"; an empty text for
+ * other errors. It lives as long as the error.
  */
 const char *pw_error_code(const pw_error *error);
 
@@ -667,8 +733,8 @@ pw_bytes pw_event_content_type(const pw_event *event);
 pw_bytes pw_event_request_id(const pw_event *event);
 
 /**
- * The request that was handed over with the event, once: reply with pw_request_send, and free it with pw_request_free. NULL if there
- * is none.
+ * The request that was handed over with the event, once: reply with pw_request_send, and free it with pw_request_free.
+ * NULL if there is none.
  */
 pw_request *pw_event_take_request(pw_event *event);
 
@@ -678,14 +744,16 @@ pw_request *pw_event_take_request(pw_event *event);
 pw_error *pw_event_caller(const pw_event *event, pw_caller **caller);
 
 /**
- * Calls an event, such as "db:product:one". With `done` it returns at once, and `done` gets the result; `payload` may be NULL then.
- * Without it waits, and *payload is to be freed with pw_payload_free. The data is copied. A failure of the listener is
- * PW_ERROR_KIND_FAILED with its message; see pw_error_code and pw_error_status.
+ * Calls an event, such as "db:product:one". With `done` it returns at once, and `done` gets the result; `payload` may
+ * be NULL then. Without it waits, and *payload is to be freed with pw_payload_free. The data is copied. A failure of
+ * the listener is PW_ERROR_KIND_FAILED with its message; see pw_error_code and pw_error_status. A call that takes
+ * longer than `timeout_ms`, 0 for no limit, is cancelled: PW_ERROR_KIND_TIMED_OUT.
  */
 pw_error *pw_caller_call(const pw_caller *caller,
                          pw_text event,
                          pw_text content_type,
                          pw_bytes data,
+                         uint64_t timeout_ms,
                          pw_payload **payload,
                          pw_on_payload done,
                          void *user);
@@ -720,17 +788,18 @@ void pw_payload_free(pw_payload *payload);
 
 /**
  * Answers a request in process, without a mount; the request is taken over. The calling thread waits. Free *reply with
- * pw_reply_free.
+ * pw_reply_free. A request that takes longer than `timeout_ms`, 0 for no limit, is cancelled: PW_ERROR_KIND_TIMED_OUT.
  */
 pw_error *pw_app_handle(const pw_app *app,
                         pw_message *message,
+                        uint64_t timeout_ms,
                         pw_reply **reply);
 
 /**
- * As pw_app_handle, without waiting: the request is begun on the calling thread. If its reply is there at once, *reply is the reply,
- * *in_flight is NULL, and `done` is not called. Otherwise *reply is NULL, `done` gets the reply, and *in_flight is to be freed with
- * pw_in_flight_free. `done` may be called before this function has returned, so that it must not free what `reply` and `in_flight`
- * point to.
+ * As pw_app_handle, without waiting: the request is begun on the calling thread. If its reply is there at once, *reply
+ * is the reply, *in_flight is NULL, and `done` is not called. Otherwise *reply is NULL, `done` gets the reply, and
+ * *in_flight is to be freed with pw_in_flight_free. `done` may be called before this function has returned, so that it
+ * must not free what `reply` and `in_flight` point to.
  */
 pw_error *pw_app_begin(const pw_app *app,
                        pw_message *message,
@@ -750,8 +819,9 @@ void pw_in_flight_cancel(const pw_in_flight *in_flight);
 void pw_in_flight_free(pw_in_flight *in_flight);
 
 /**
- * Mounts the application in a server of the program. `prefix` is for PW_PLACE_BELOW alone, such as "/api": routes that are registered from
- * now on are below it. Free *mount with pw_mount_free.
+ * Mounts the application in a server of the program. `prefix` is for PW_PLACE_BELOW alone, such as "/api", and becomes
+ * that of the application, as by pw_app_set_prefix: add routes by hand after the mount. Free *mount with
+ * pw_mount_free.
  */
 pw_error *pw_app_mount(const pw_app *app,
                        pw_place place,
@@ -764,15 +834,18 @@ pw_error *pw_app_mount(const pw_app *app,
 bool pw_mount_takes(const pw_mount *mount, const pw_message *message);
 
 /**
- * Answers a request of the server, which is taken over. The calling thread waits. *reply is NULL if the request is not the mount's:
- * ask pw_mount_takes first if its body matters.
+ * Answers a request of the server, which is taken over. The calling thread waits. *reply is NULL if the request is not
+ * the mount's: ask pw_mount_takes first if its body matters. A request that takes longer than `timeout_ms`, 0 for no
+ * limit, is cancelled: PW_ERROR_KIND_TIMED_OUT.
  */
 pw_error *pw_mount_handle(const pw_mount *mount,
                           pw_message *message,
+                          uint64_t timeout_ms,
                           pw_reply **reply);
 
 /**
- * As pw_app_begin, for a request of the server. If it is not the mount's, *reply and *in_flight are NULL, and `done` is not called.
+ * As pw_app_begin, for a request of the server. If it is not the mount's, *reply and *in_flight are NULL, and `done`
+ * is not called.
  */
 pw_error *pw_mount_begin(const pw_mount *mount,
                          pw_message *message,
@@ -787,8 +860,8 @@ pw_error *pw_mount_begin(const pw_mount *mount,
 void pw_mount_free(pw_mount *mount);
 
 /**
- * Has a callback write the log of this process, at that level and above. There is one for all applications, and for the rest of the
- * process: a second one is refused.
+ * Has a callback write the log of this process, at that level and above. There is one for all applications, and for
+ * the rest of the process: a second one is refused.
  */
 pw_error *pw_log(pw_level level,
                  pw_on_log callback,
@@ -839,7 +912,8 @@ pw_error *pw_message_set_source(pw_message *message,
 void pw_message_free(pw_message *message);
 
 /**
- * Makes a reply with that status, 200 to 599, without headers and body. Free *reply with pw_reply_free, unless a function takes it over.
+ * Makes a reply with that status, 200 to 599, without headers and body. Free *reply with pw_reply_free, unless a
+ * function takes it over.
  */
 pw_error *pw_reply_new(uint16_t status,
                        pw_reply **reply);
@@ -952,7 +1026,8 @@ pw_error *pw_request_body(const pw_request *request, pw_body **body);
 pw_error *pw_request_caller(const pw_request *request, pw_caller **caller);
 
 /**
- * Replies to a request that was handed over, or whose answer was deferred. The reply is taken over. A second one is refused.
+ * Replies to a request that was handed over, or whose answer was deferred. The reply is taken over. A second one is
+ * refused.
  */
 pw_error *pw_request_send(const pw_request *request,
                           pw_reply *reply);
@@ -966,8 +1041,8 @@ pw_error *pw_request_fail(const pw_request *request,
                           pw_text message);
 
 /**
- * Hands a request over with an event, such as "response:send", whose listener replies in place of the program. The data is copied.
- * The request stays the program's to free, and it does not reply any more.
+ * Hands a request over with an event, such as "response:send", whose listener replies in place of the program. The
+ * data is copied. The request stays the program's to free, and it does not reply any more.
  */
 pw_error *pw_request_hand_over(const pw_request *request,
                                pw_text event,
@@ -985,8 +1060,8 @@ bool pw_request_is_cancelled(const pw_request *request);
 void pw_request_free(pw_request *request);
 
 /**
- * Serves the application at an address such as "127.0.0.1:8080"; port 0 is a free one. It returns when the server listens. Free
- * *server with pw_server_free.
+ * Serves the application at an address such as "127.0.0.1:8080"; port 0 is a free one. It returns when the server
+ * listens. Free *server with pw_server_free.
  */
 pw_error *pw_app_serve(const pw_app *app,
                        pw_text address,
@@ -998,10 +1073,13 @@ pw_error *pw_app_serve(const pw_app *app,
 const char *pw_server_address(const pw_server *server);
 
 /**
- * Stops the server: no connection is accepted any more, and requests in flight end. With `done` it returns at once; with NULL it
- * waits for the end, and must not be called from a callback.
+ * Stops the server: no connection is accepted any more, and requests in flight end within the setting `shutdown-grace`
+ * of `limits`. With `done` it returns at once; with NULL it waits for the end, and must not be called from a callback.
+ * The end is PW_ERROR_KIND_TIMED_OUT if it takes longer than `timeout_ms`, 0 for no limit; the server stops all the
+ * same.
  */
 pw_error *pw_server_stop(const pw_server *server,
+                         uint64_t timeout_ms,
                          pw_done done,
                          void *user);
 

@@ -7,19 +7,16 @@ use pointwork_embed::{
 };
 use serde::de::IgnoredAny;
 
-use crate::bytes::{PwBytes, PwDrop, PwText, User, given, optional_text, text};
+use crate::bytes::{PwBytes, PwDrop, PwGone, PwText, User, given, optional_text, text};
 use crate::error::{PwError, PwErrorKind, guard, guard_or};
 use crate::event::payload;
 use crate::reply::{PwReply, status_of};
 
-/// Is told that nobody waits for an answer any more.
-pub type PwGone = Option<extern "C" fn(user: *mut c_void)>;
-
 type EventAnswer = Result<Payload, Fault>;
 type RequestAnswer = Result<Option<Response<Body>>, Fault>;
 
-/// The answer to one call of a callback. It is given once, from any thread; a second one is refused with PW_ERROR_KIND_REFUSED, and one that
-/// nobody waits for any more with PW_ERROR_KIND_CLOSED.
+/// The answer to one call of a callback. It is given once, from any thread; a second one is refused with
+/// PW_ERROR_KIND_REFUSED, and one that nobody waits for any more with PW_ERROR_KIND_CLOSED.
 #[derive(Debug)]
 pub struct PwAnswer {
     kind: Kind,
@@ -71,7 +68,8 @@ fn told(sent: Result<(), AnswerError>) -> Result<(), Box<PwError>> {
     })
 }
 
-/// Answers an event with a payload, which is copied. `content_type` is usually "application/json"; the data is not looked at.
+/// Answers an event with a payload, which is copied. `content_type` is usually "application/json"; the data is not
+/// looked at.
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_answer_payload(
     answer: Option<&PwAnswer>,
@@ -122,7 +120,8 @@ pub extern "C" fn pw_answer_defer(answer: Option<&PwAnswer>) -> Option<Box<PwErr
     })
 }
 
-/// Fails on purpose: the caller, or the client, gets the status (400 to 599), the code (NULL for "failed") and the message.
+/// Fails on purpose: the caller, or the client, gets the status (400 to 599), the code (NULL for "failed") and the
+/// message.
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_answer_fail(
     answer: Option<&PwAnswer>,
@@ -144,8 +143,8 @@ pub(crate) fn failure_of(status: u16, code: PwText, message: PwText) -> Result<F
     })
 }
 
-/// As pw_answer_fail, with the status and the headers of a reply, which is taken over, and with `details`: a JSON object whose fields
-/// stand beside the message; NULL for none.
+/// As pw_answer_fail, with the status and the headers of a reply, which is taken over, and with `details`: a JSON
+/// object whose fields stand beside the message; NULL for none.
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_answer_fail_with(
     answer: Option<&PwAnswer>,
@@ -168,7 +167,8 @@ pub extern "C" fn pw_answer_fail_with(
     })
 }
 
-/// Reports a defect of the callback: the message goes to the log and to the event server:crashed; the client gets 500 without it.
+/// Reports a defect of the callback: the message goes to the log and to the event server:crashed; the client gets 500
+/// without it.
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_answer_crash(answer: Option<&PwAnswer>, message: PwText) -> Option<Box<PwError>> {
     guard(|| {
@@ -187,9 +187,10 @@ pub extern "C" fn pw_answer_is_cancelled(answer: Option<&PwAnswer>) -> bool {
     })
 }
 
-/// Has `gone` called, on a thread of the application, once nobody waits for the answer any more: the client went away, a deadline
-/// passed, or the application was closed. It must not block, and may free the answer. It is not called if the answer is given or freed
-/// before that. `drop` gets `user` in any case. A second callback takes the place of the first.
+/// Has `gone` called, on a thread of the application, once nobody waits for the answer any more: the client went away,
+/// a deadline passed, or the application was closed. It must not block, and may free the answer. It is not called if
+/// the answer is given or freed before that. `drop` gets `user` in any case. A second callback takes the place of the
+/// first.
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_answer_when_gone(
     answer: Option<&PwAnswer>,

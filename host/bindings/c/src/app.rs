@@ -1,18 +1,33 @@
 //! The application: start, modules, callbacks, close.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::{CStr, c_char, c_void};
 use std::mem::MaybeUninit;
+use std::thread;
 
-use pointwork_embed::{BodyMode, Component, Error, Function, Host, RouteCall, RouteOptions, Runs, Threads, Waiting};
+use pointwork_embed::{
+    BodyMode, Component, Error, ErrorKind, Function, Host, RouteCall, RouteOptions, Runs, Threads, Waiting,
+};
 
 use crate::answer::PwAnswer;
-use crate::bytes::{PwBytes, PwDone, PwDrop, PwText, User, given, optional_text, owned, text};
+use crate::bytes::{PwBytes, PwDone, PwDrop, PwText, User, given, optional_text, owned, place, text};
 use crate::error::{PwError, PwErrorKind, guard, guard_or};
 use crate::event::{PwCaller, PwEvent};
 use crate::request::PwRequest;
+use crate::waiting::{at_most, in_time};
 
 /// The version of the functions and types of this header. A library of another version refuses to start.
 pub const PW_ABI_VERSION: u32 = 1;
+
+const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+    Ok(version) => version,
+    Err(_) => panic!("a version has no zero byte"),
+};
+
+/// The version of the library, such as "0.2.0". PW_VERSION is that of the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_version() -> *const c_char {
+    VERSION.as_ptr()
+}
 
 /// An application with its threads.
 #[derive(Debug)]
@@ -41,12 +56,12 @@ pub const PW_BODY_STREAM: PwBodyMode = 1;
 /// Bodies are not read.
 pub const PW_BODY_NONE: PwBodyMode = 2;
 
-/// Gets an event of a channel. The event is borrowed until the callback returns. The answer is taken over: give it one answer,
-/// now or later, and free it with pw_answer_free.
+/// Gets an event of a channel. The event is borrowed until the callback returns. The answer is taken over: give it one
+/// answer, now or later, and free it with pw_answer_free.
 pub type PwOnEvent = Option<extern "C" fn(user: *mut c_void, event: &mut PwEvent, answer: Box<PwAnswer>)>;
 
-/// Gets a request for a route. Both are taken over: free the request with pw_request_free, give the answer a reply, now or later, and
-/// free it with pw_answer_free.
+/// Gets a request for a route. Both are taken over: free the request with pw_request_free, give the answer a reply, now
+/// or later, and free it with pw_answer_free.
 pub type PwOnRequest = Option<extern "C" fn(user: *mut c_void, request: Box<PwRequest>, answer: Box<PwAnswer>)>;
 
 fn runs_of(runs: PwRuns) -> Result<Runs, Box<PwError>> {
@@ -63,51 +78,78 @@ pub extern "C" fn pw_abi_version() -> u32 {
     PW_ABI_VERSION
 }
 
+/// The numbers of threads of an application; 0 is the default.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct PwThreads {
+    /// The threads that serve connections and finish requests: one for each processor.
+    pub workers: usize,
+    /// The callbacks with PW_RUNS_BLOCKING that run at a time: 64. Further calls wait.
+    pub blocking: usize,
+}
+
 /// Starts an application. `abi` is PW_ABI_VERSION. `settings` is a JSON object with the keys of pointwork.toml, such as
-/// {"limits": {"memory": "64MiB"}}, or NULL for the defaults. Free *app with pw_app_free.
+/// {"limits": {"memory": "64MiB"}}, or NULL for the defaults, as `threads` is. Free *app with pw_app_free.
 ///
 /// Start it behind a fork, not before: a child gets PW_ERROR_KIND_FORKED from every function.
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_app_start(
     abi: u32,
     settings: PwText,
+    threads: Option<&PwThreads>,
     app: Option<&mut MaybeUninit<Box<PwApp>>>,
 ) -> Option<Box<PwError>> {
     guard(|| {
-        let app = given(app, "app")?;
+        let app = place(app, "app")?;
         if abi != PW_ABI_VERSION {
             let message = format!("the program was compiled for version {abi} of the ABI, expected {PW_ABI_VERSION}");
             return Err(PwError::new(PwErrorKind::Abi, message));
         }
-        let host = Host::of_settings(
-            optional_text(settings, "settings")?.unwrap_or("{}"),
-            &Threads::default(),
-        )?;
+        let mut numbers = Threads::default();
+        if let Some(threads) = threads {
+            numbers.workers = Some(threads.workers).filter(|&number| number > 0);
+            numbers.blocking = Some(threads.blocking).filter(|&number| number > 0);
+        }
+        let host = Host::of_settings(optional_text(settings, "settings")?.unwrap_or("{}"), &numbers)?;
         app.write(Box::new(PwApp { host }));
         Ok(())
     })
 }
 
-/// Ends the application: its servers accept no more, requests and events in flight end within the setting `drain`, the rest is
-/// cancelled, and all threads end. With `done` it returns at once; with NULL it waits, and must not be called from a callback.
+/// Ends the application: its servers accept no more, requests and events in flight end within the setting
+/// `shutdown-grace` of `limits`, the rest is cancelled, and all threads end. With `done` it returns at once; with NULL
+/// it waits, and must not be called from a callback. The end is PW_ERROR_KIND_TIMED_OUT if it takes longer than
+/// `timeout_ms`, 0 for no limit; the application ends all the same. It may be called by a function of atexit and by a
+/// destructor of the program; in the callback of pw_log it waits for nothing, and is PW_ERROR_KIND_REFUSED.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_app_close(app: Option<&PwApp>, done: PwDone, user: *mut c_void) -> Option<Box<PwError>> {
+pub extern "C" fn pw_app_close(
+    app: Option<&PwApp>,
+    timeout_ms: u64,
+    done: PwDone,
+    user: *mut c_void,
+) -> Option<Box<PwError>> {
     guard(|| {
         let host = &given(app, "app")?.host;
         // In a child of a fork there is nothing that could end.
         host.app()?;
-        match done {
-            None => host.close_blocking(),
-            Some(done) => {
-                let user = User::new(user, None);
-                host.close_then(move || done(user.pointer(), None))?;
-            }
-        }
-        Ok(())
+        let Some(done) = done else {
+            return close(host, timeout_ms);
+        };
+        let (user, closing) = (User::new(user, None), host.clone());
+        drop(host.close());
+        let wait = move || done(user.pointer(), close(&closing, timeout_ms).err());
+        let spawned = thread::Builder::new().name("pointwork-done".to_owned()).spawn(wait);
+        let failed = |error| Error::new(ErrorKind::Engine, "a thread does not start").with_source(error);
+        spawned.map(drop).map_err(|error| failed(error).into())
     })
 }
 
-/// Frees an application; without pw_app_close what is in flight is cut. Mounts and servers of it may live on. NULL is nothing.
+fn close(host: &Host, timeout_ms: u64) -> Result<(), Box<PwError>> {
+    in_time(host.close_blocking(at_most(timeout_ms))?, timeout_ms)
+}
+
+/// Frees an application; without pw_app_close what is in flight is cut. Mounts and servers of it may live on. NULL is
+/// nothing.
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_app_free(app: Option<Box<PwApp>>) {
     guard_or((), || drop(app));
@@ -166,8 +208,8 @@ fn swap(
     run(host, host.swap(name, component?, options), done, user)
 }
 
-/// Loads a module. `component` is copied. `options` is a JSON object with the keys of `[[module]]` in pointwork.toml, such as
-/// {"memory": "64MiB", "grant": {"clocks": true}}, or NULL. Without `done` it waits for the end.
+/// Loads a module. `component` is copied. `options` is a JSON object with the keys of `[[module]]` in pointwork.toml,
+/// such as {"memory": "64MiB", "grant": {"clocks": true}}, or NULL. Without `done` it waits for the end.
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_app_load(
     app: Option<&PwApp>,
@@ -255,7 +297,8 @@ pub extern "C" fn pw_app_routes(
     json: Option<&mut MaybeUninit<*mut c_char>>,
 ) -> Option<Box<PwError>> {
     guard(|| {
-        let (app, json) = (given(app, "app")?, given(json, "json")?);
+        let json = place(json, "json")?;
+        let app = given(app, "app")?;
         json.write(owned(&app.host.routes_json()?));
         Ok(())
     })
@@ -268,7 +311,8 @@ pub extern "C" fn pw_app_modules(
     json: Option<&mut MaybeUninit<*mut c_char>>,
 ) -> Option<Box<PwError>> {
     guard(|| {
-        let (app, json) = (given(app, "app")?, given(json, "json")?);
+        let json = place(json, "json")?;
+        let app = given(app, "app")?;
         json.write(owned(&app.host.modules_json()?));
         Ok(())
     })
@@ -293,7 +337,8 @@ pub extern "C" fn pw_app_figures(
     figures: Option<&mut MaybeUninit<PwFigures>>,
 ) -> Option<Box<PwError>> {
     guard(|| {
-        let (app, figures) = (given(app, "app")?, given(figures, "figures")?);
+        let figures = place(figures, "figures")?;
+        let app = given(app, "app")?;
         let now = app.host.figures()?;
         figures.write(PwFigures {
             routes: now.routes,
@@ -304,7 +349,8 @@ pub extern "C" fn pw_app_figures(
     })
 }
 
-/// Sets the prefix of every route that is registered from now on, such as "/api".
+/// Sets the prefix of every route that is registered from now on, such as "/api", and of every module that no mount and
+/// no server serves yet.
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_app_set_prefix(app: Option<&PwApp>, prefix: PwText) -> Option<Box<PwError>> {
     guard(|| {
@@ -314,8 +360,8 @@ pub extern "C" fn pw_app_set_prefix(app: Option<&PwApp>, prefix: PwText) -> Opti
     })
 }
 
-/// Binds a callback to an event of a channel. The channel "server" has the events of the server itself, such as "crashed" and
-/// "swapped". If it is refused, `drop` is called.
+/// Binds a callback to an event of a channel. The channel "server" has the events of the server itself, such as
+/// "crashed" and "swapped". If it is refused, `drop` is called.
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_app_listen(
     app: Option<&PwApp>,
@@ -347,7 +393,8 @@ pub extern "C" fn pw_app_listen(
     })
 }
 
-/// Registers a callback for a route, such as "GET" and "/products/:id"; NULL is every method. If it is refused, `drop` is called.
+/// Registers a callback for a route, such as "GET" and "/products/:id"; NULL is every method. If it is refused, `drop`
+/// is called.
 #[unsafe(no_mangle)]
 #[allow(clippy::too_many_arguments, reason = "one function of C for one operation")]
 pub extern "C" fn pw_app_route(
@@ -396,8 +443,8 @@ pub extern "C" fn pw_app_caller(
     caller: Option<&mut MaybeUninit<Box<PwCaller>>>,
 ) -> Option<Box<PwError>> {
     guard(|| {
+        let caller = place(caller, "caller")?;
         let host = &given(app, "app")?.host;
-        let caller = given(caller, "caller")?;
         caller.write(PwCaller::new(host.app()?.caller(), host));
         Ok(())
     })

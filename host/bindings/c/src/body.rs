@@ -4,10 +4,11 @@ use std::ffi::{CString, c_char, c_void};
 use std::mem::MaybeUninit;
 
 use pointwork_embed::bytes::Bytes;
-use pointwork_embed::{Answer, Body, Function, Host, Piece, Pieces, Source, Waiting};
+use pointwork_embed::{Body, Function, Host, OneAnswer, Piece, Pieces, WeakHost};
 
-use crate::bytes::{PwBytes, PwText, User};
-use crate::error::guard_or;
+use crate::bytes::{PwBytes, PwDrop, PwGone, PwText, User, given, place};
+use crate::error::{PwError, PwErrorKind, guard, guard_or};
+use crate::waiting::at_most;
 
 /// A body that the program reads.
 #[derive(Debug)]
@@ -31,17 +32,21 @@ pub enum PwPiece {
     Pending = 3,
 }
 
-/// Says, once, that pw_body_next is worth another call. It runs on any thread, and perhaps before pw_body_next has returned.
+/// Says, once, that pw_body_next is worth another call. It runs on any thread, and perhaps before pw_body_next has
+/// returned.
 pub type PwWake = Option<extern "C" fn(user: *mut c_void)>;
 
-/// Gives the next piece of a body that the program writes: it calls pw_piece_data, pw_piece_end or pw_piece_break with `piece`, which
-/// is taken over, during the call or later, from any thread. It is not called again before that. It must not block: it runs on the
-/// thread that wants the piece.
+/// Gives the next piece of a body that the program writes: it calls pw_piece_data, pw_piece_end or pw_piece_break with
+/// `piece`, which is taken over, during the call or later, from any thread. It is not called again before that. It must
+/// not block: it runs on the thread that wants the piece.
 pub type PwSource = Option<extern "C" fn(user: *mut c_void, piece: Box<PwNext>)>;
 
 /// The wish for the next piece of a body.
 #[derive(Debug)]
-pub struct PwNext(Answer<Piece>);
+pub struct PwNext {
+    answer: OneAnswer<Piece>,
+    host: WeakHost,
+}
 
 impl PwBody {
     pub(crate) fn new(pieces: Pieces) -> Box<Self> {
@@ -57,42 +62,56 @@ impl PwBody {
 #[derive(Debug)]
 pub(crate) enum Given {
     Whole(Bytes),
-    Sourced(Source, Option<u64>),
+    Sourced(Sourced),
+}
+
+#[derive(Debug)]
+pub(crate) struct Sourced {
+    source: extern "C" fn(user: *mut c_void, piece: Box<PwNext>),
+    user: User,
+    length: Option<u64>,
 }
 
 impl Given {
     /// A length below 0 is not known.
     pub(crate) fn sourced(source: PwSource, user: User, length: i64) -> Option<Self> {
-        let source = source?;
-        let function = Function::new(move |(), answer| source(user.pointer(), Box::new(PwNext(answer))));
-        Some(Self::Sourced(function, u64::try_from(length).ok()))
+        let (source, length) = (source?, u64::try_from(length).ok());
+        Some(Self::Sourced(Sourced { source, user, length }))
     }
 
     pub(crate) fn into_body(self, host: &Host) -> Body {
         match self {
             Self::Whole(bytes) => bytes.into(),
-            Self::Sourced(source, length) => host.body(source, length),
+            Self::Sourced(Sourced { source, user, length }) => {
+                let weak = host.downgrade();
+                let function = Function::new(move |(), answer: pointwork_embed::Answer<Piece>| {
+                    let (answer, host) = (answer.into(), weak.clone());
+                    source(user.pointer(), Box::new(PwNext { answer, host }));
+                });
+                host.body(function, length)
+            }
         }
     }
 }
 
-/// The next piece: with PW_PIECE_DATA, *data lives until the next call or pw_body_free. Without `wake` it waits for it. With `wake` it
-/// returns PW_PIECE_PENDING if nothing is there, and `wake` is called once when it is worth another call; a later call replaces it. In the child of a fork
-/// it is PW_PIECE_BROKEN.
+/// The next piece: with PW_PIECE_DATA, *data lives until the next call or pw_body_free. Without `wake` it waits for it,
+/// and returns PW_PIECE_PENDING behind `timeout_ms`, 0 for no limit. With `wake` it returns PW_PIECE_PENDING at once if
+/// nothing is there, and `wake` is called once when it is worth another call; a later call replaces it. In the child of
+/// a fork it is PW_PIECE_BROKEN.
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_body_next(
     body: Option<&mut PwBody>,
+    timeout_ms: u64,
     data: Option<&mut MaybeUninit<PwBytes>>,
     wake: PwWake,
     user: *mut c_void,
 ) -> PwPiece {
     guard_or(PwPiece::Broken, || {
-        let (Some(body), Some(data)) = (body, data) else {
+        let (Ok(data), Some(body)) = (place(data, "data"), body) else {
             return PwPiece::Broken;
         };
-        data.write(PwBytes::NONE);
         let piece = match wake {
-            None => body.pieces.next_blocking(Waiting::forever()),
+            None => body.pieces.next_blocking(at_most(timeout_ms)),
             Some(wake) => {
                 let user = User::new(user, None);
                 body.pieces.next(move || wake(user.pointer()))
@@ -150,11 +169,33 @@ pub extern "C" fn pw_piece_break(piece: Option<Box<PwNext>>, reason: PwText) {
     });
 }
 
+/// Has `gone` called, on a thread of the application, once nobody waits for the piece any more: the reader went away, a
+/// deadline passed, or the application was closed. It must not block. The piece still is to be given, which frees it;
+/// `gone` is not called behind that, but may run on its thread at that very time. `drop` gets `user` in any case. A
+/// second callback takes the place of the first.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_piece_when_gone(
+    piece: Option<&PwNext>,
+    gone: PwGone,
+    user: *mut c_void,
+    drop: PwDrop,
+) -> Option<Box<PwError>> {
+    let user = User::new(user, drop);
+    guard(|| {
+        let (piece, gone) = (given(piece, "piece")?, given(gone, "gone")?);
+        let Some(host) = piece.host.upgrade() else {
+            return Err(PwError::new(PwErrorKind::Closed, "the application is gone"));
+        };
+        host.when_gone(&piece.answer, move || gone(user.pointer()));
+        Ok(())
+    })
+}
+
 fn give(next: Option<Box<PwNext>>, piece: impl FnOnce() -> Piece) {
     guard_or((), || {
         if let Some(next) = next {
             // An error means that nobody reads the body any more, and the source is dropped.
-            let _ = next.0.send(piece());
+            let _ = next.answer.send(piece());
         }
     });
 }

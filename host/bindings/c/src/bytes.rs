@@ -1,6 +1,7 @@
 //! Texts, bytes and the pointers of callbacks.
 
 use std::ffi::{CStr, CString, c_char, c_void};
+use std::mem::MaybeUninit;
 use std::ptr;
 
 use crate::error::PwError;
@@ -21,8 +22,11 @@ pub struct PwBytes {
 /// Gets `user` after the last call of its callback.
 pub type PwDrop = Option<extern "C" fn(user: *mut c_void)>;
 
-/// Gets the result of an operation: NULL for success, otherwise an error, which it has to free. It is called exactly once, on any
-/// thread.
+/// Is told that nobody waits for an answer or a piece of a body any more.
+pub type PwGone = Option<extern "C" fn(user: *mut c_void)>;
+
+/// Gets the result of an operation: NULL for success, otherwise an error, which it has to free. It is called exactly
+/// once, on any thread.
 pub type PwDone = Option<extern "C" fn(user: *mut c_void, error: Option<Box<PwError>>)>;
 
 /// A text that may be NULL.
@@ -50,6 +54,16 @@ pub(crate) fn text<'a>(text: PwText, name: &str) -> Result<&'a str, Box<PwError>
 
 pub(crate) fn given<T>(value: Option<T>, name: &str) -> Result<T, Box<PwError>> {
     value.ok_or_else(|| PwError::null(name))
+}
+
+/// The place of a result. It is zero from now on: behind an error it holds no pointer that somebody might free.
+pub(crate) fn place<'a, T>(
+    place: Option<&'a mut MaybeUninit<T>>,
+    name: &str,
+) -> Result<&'a mut MaybeUninit<T>, Box<PwError>> {
+    let place = given(place, name)?;
+    *place = MaybeUninit::zeroed();
+    Ok(place)
 }
 
 impl PwBytes {

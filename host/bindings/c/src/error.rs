@@ -1,6 +1,6 @@
 //! Errors, and the guard that every function runs within.
 
-use std::ffi::{CString, c_char};
+use std::ffi::{CStr, CString, c_char};
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
@@ -17,8 +17,8 @@ use crate::header::{PwHeader, header_at};
 pub enum PwErrorKind {
     /// An argument is NULL where it must not be, or invalid.
     Argument = 1,
-    /// A component is not one, was built against another version of the contract, imports more than it is granted, or does not
-    /// compile.
+    /// A component is not one, was built against another version of the contract, imports more than it is granted, or
+    /// does not compile.
     Component = 2,
     /// A declaration of a module, a route, a listener or a change is refused.
     Refused = 3,
@@ -40,7 +40,25 @@ pub enum PwErrorKind {
     Failed = 11,
     /// A defect of the library itself.
     Internal = 12,
+    /// A time that the program set is over.
+    TimedOut = 13,
 }
+
+static KINDS: [(PwErrorKind, &CStr); 13] = [
+    (PwErrorKind::Argument, c"argument"),
+    (PwErrorKind::Component, c"component"),
+    (PwErrorKind::Refused, c"refused"),
+    (PwErrorKind::Settings, c"settings"),
+    (PwErrorKind::Host, c"host"),
+    (PwErrorKind::Closed, c"closed"),
+    (PwErrorKind::Forked, c"forked"),
+    (PwErrorKind::Nested, c"nested"),
+    (PwErrorKind::Engine, c"engine"),
+    (PwErrorKind::Abi, c"abi"),
+    (PwErrorKind::Failed, c"failed"),
+    (PwErrorKind::Internal, c"internal"),
+    (PwErrorKind::TimedOut, c"timed-out"),
+];
 
 /// An error: its kind, and the whole story in one text.
 #[derive(Debug)]
@@ -105,6 +123,7 @@ impl From<Error> for Box<PwError> {
             ErrorKind::Forked => PwErrorKind::Forked,
             ErrorKind::Nested => PwErrorKind::Nested,
             ErrorKind::Engine => PwErrorKind::Engine,
+            ErrorKind::TimedOut => PwErrorKind::TimedOut,
             _ => PwErrorKind::Refused,
         };
         PwError::new(kind, error.to_string())
@@ -139,14 +158,21 @@ pub extern "C" fn pw_error_kind_of(error: Option<&PwError>) -> PwErrorKind {
     error.map_or(PwErrorKind::Argument, |error| error.kind)
 }
 
+/// The name of a kind, such as "timed-out"; "unknown" for a number that is no kind. It lives as long as the library.
+#[unsafe(no_mangle)]
+pub extern "C" fn pw_error_kind_name(kind: i32) -> *const c_char {
+    let name = KINDS.iter().find(|(one, _)| *one as i32 == kind);
+    name.map_or(c"unknown", |(_, name)| *name).as_ptr()
+}
+
 /// The text of an error, which lives as long as the error.
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_error_message(error: Option<&PwError>) -> *const c_char {
     error.map_or(c"the argument `error` is NULL".as_ptr(), |error| error.message.as_ptr())
 }
 
-/// The code of a failure of a listener or of an operation on a request, such as "unknown-event"; an empty text for other errors. It
-/// lives as long as the error.
+/// The code of a failure of a listener or of an operation on a request, such as "unknown-event"; an empty text for
+/// other errors. It lives as long as the error.
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_error_code(error: Option<&PwError>) -> *const c_char {
     failure_of(error).map_or(c"".as_ptr(), |failure| failure.code.as_ptr())

@@ -3,11 +3,12 @@
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
-use pointwork_embed::{Caller, Error, EventCall, Failure, Host, Payload, Waiting};
+use pointwork_embed::{Caller, Error, EventCall, Failure, Host, Payload, within};
 
-use crate::bytes::{PwBytes, PwText, User, given, text};
+use crate::bytes::{PwBytes, PwText, User, given, place, text};
 use crate::error::{PwError, PwErrorKind, guard, guard_or};
 use crate::request::PwRequest;
+use crate::waiting::{at_most, in_time, time_of};
 
 /// An event of a channel.
 #[derive(Debug)]
@@ -91,8 +92,8 @@ pub extern "C" fn pw_event_request_id(event: Option<&PwEvent>) -> PwBytes {
     event.map_or(PwBytes::NONE, |event| PwBytes::of(event.request_id.as_bytes()))
 }
 
-/// The request that was handed over with the event, once: reply with pw_request_send, and free it with pw_request_free. NULL if there
-/// is none.
+/// The request that was handed over with the event, once: reply with pw_request_send, and free it with pw_request_free.
+/// NULL if there is none.
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_event_take_request(event: Option<&mut PwEvent>) -> Option<Box<PwRequest>> {
     guard_or(None, || {
@@ -109,42 +110,44 @@ pub extern "C" fn pw_event_caller(
     caller: Option<&mut MaybeUninit<Box<PwCaller>>>,
 ) -> Option<Box<PwError>> {
     guard(|| {
+        let caller = place(caller, "caller")?;
         let event = given(event, "event")?;
-        let caller = given(caller, "caller")?;
         caller.write(PwCaller::new(event.call.caller().clone(), &event.host));
         Ok(())
     })
 }
 
-/// Calls an event, such as "db:product:one". With `done` it returns at once, and `done` gets the result; `payload` may be NULL then.
-/// Without it waits, and *payload is to be freed with pw_payload_free. The data is copied. A failure of the listener is
-/// PW_ERROR_KIND_FAILED with its message; see pw_error_code and pw_error_status.
+/// Calls an event, such as "db:product:one". With `done` it returns at once, and `done` gets the result; `payload` may
+/// be NULL then. Without it waits, and *payload is to be freed with pw_payload_free. The data is copied. A failure of
+/// the listener is PW_ERROR_KIND_FAILED with its message; see pw_error_code and pw_error_status. A call that takes
+/// longer than `timeout_ms`, 0 for no limit, is cancelled: PW_ERROR_KIND_TIMED_OUT.
 #[unsafe(no_mangle)]
+#[allow(clippy::too_many_arguments, reason = "one function of C for one operation")]
 pub extern "C" fn pw_caller_call(
     caller: Option<&PwCaller>,
     event: PwText,
     content_type: PwText,
     data: PwBytes,
+    timeout_ms: u64,
     payload: Option<&mut MaybeUninit<Box<PwPayload>>>,
     done: PwOnPayload,
     user: *mut c_void,
 ) -> Option<Box<PwError>> {
     guard(|| {
+        let place = place(payload, "payload");
         let PwCaller { caller, host } = given(caller, "caller")?;
         let event = text(event, "event")?.to_owned();
         let sent = self::payload(content_type, data)?;
         let caller = caller.clone();
         let calling = async move { Ok::<_, Error>(caller.call_raw(&event, sent).await) };
         let Some(done) = done else {
-            let payload = given(payload, "payload")?;
-            // It waits without end, so there is a result.
-            let result = host.wait(calling, Waiting::forever())?;
-            let result = given(result, "payload")?.map_err(failed)?;
-            payload.write(Box::new(PwPayload(result)));
+            let place = place?;
+            let result = in_time(host.wait(calling, at_most(timeout_ms))?, timeout_ms)?.map_err(failed)?;
+            place.write(Box::new(PwPayload(result)));
             return Ok(());
         };
         let user = User::new(user, None);
-        host.run(calling, move |result| {
+        host.run(within(time_of(timeout_ms), calling), move |result| {
             let result = result
                 .map_err(Box::<PwError>::from)
                 .and_then(|result| result.map_err(failed));

@@ -3,13 +3,14 @@
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
-use pointwork_embed::{Ended, Host, InFlight, Mount, Place, Progress, Waiting};
+use pointwork_embed::{Ended, Host, InFlight, Mount, Place, Progress};
 
 use crate::app::PwApp;
-use crate::bytes::{PwText, User, given, optional_text};
+use crate::bytes::{PwText, User, given, optional_text, place};
 use crate::error::{PwError, guard, guard_or};
 use crate::message::PwMessage;
 use crate::reply::PwReply;
+use crate::waiting::{at_most, in_time};
 
 /// The application within a server of the program.
 #[derive(Debug)]
@@ -34,31 +35,33 @@ pub const PW_PLACE_BELOW: PwPlace = 2;
 #[derive(Debug)]
 pub struct PwInFlight(InFlight);
 
-/// Gets the reply to a request, which is taken over: free it with pw_reply_free. NULL: it was cancelled. It is called exactly once, on
-/// any thread.
+/// Gets the reply to a request, which is taken over: free it with pw_reply_free. NULL: it was cancelled. It is called
+/// exactly once, on any thread.
 pub type PwOnReply = Option<extern "C" fn(user: *mut c_void, reply: Option<Box<PwReply>>)>;
 
 /// Answers a request in process, without a mount; the request is taken over. The calling thread waits. Free *reply with
-/// pw_reply_free.
+/// pw_reply_free. A request that takes longer than `timeout_ms`, 0 for no limit, is cancelled: PW_ERROR_KIND_TIMED_OUT.
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_app_handle(
     app: Option<&PwApp>,
     message: Option<Box<PwMessage>>,
+    timeout_ms: u64,
     reply: Option<&mut MaybeUninit<Option<Box<PwReply>>>>,
 ) -> Option<Box<PwError>> {
     guard(|| {
-        let (host, reply) = (&given(app, "app")?.host, given(reply, "reply")?);
+        let reply = place(reply, "reply")?;
+        let host = &given(app, "app")?.host;
         let request = given(message, "message")?.into_request(host);
-        let answered = host.handle_blocking(request, Waiting::forever())?;
-        reply.write(answered.map(|answered| PwReply::got(answered, host)));
+        let answered = in_time(host.handle_blocking(request, at_most(timeout_ms))?, timeout_ms)?;
+        reply.write(Some(PwReply::got(answered, host)));
         Ok(())
     })
 }
 
-/// As pw_app_handle, without waiting: the request is begun on the calling thread. If its reply is there at once, *reply is the reply,
-/// *in_flight is NULL, and `done` is not called. Otherwise *reply is NULL, `done` gets the reply, and *in_flight is to be freed with
-/// pw_in_flight_free. `done` may be called before this function has returned, so that it must not free what `reply` and `in_flight`
-/// point to.
+/// As pw_app_handle, without waiting: the request is begun on the calling thread. If its reply is there at once, *reply
+/// is the reply, *in_flight is NULL, and `done` is not called. Otherwise *reply is NULL, `done` gets the reply, and
+/// *in_flight is to be freed with pw_in_flight_free. `done` may be called before this function has returned, so that it
+/// must not free what `reply` and `in_flight` point to.
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_app_begin(
     app: Option<&PwApp>,
@@ -69,8 +72,8 @@ pub extern "C" fn pw_app_begin(
     user: *mut c_void,
 ) -> Option<Box<PwError>> {
     guard(|| {
-        let host = &given(app, "app")?.host;
-        let (reply, in_flight) = (given(reply, "reply")?, given(in_flight, "in_flight")?);
+        let (reply, in_flight) = (place(reply, "reply"), place(in_flight, "in_flight"));
+        let (reply, in_flight, host) = (reply?, in_flight?, &given(app, "app")?.host);
         let request = given(message, "message")?.into_request(host);
         let progress = host.handle(request, ended(given(done, "done")?, user, host))?;
         begun(progress, reply, in_flight, host);
@@ -121,8 +124,9 @@ pub extern "C" fn pw_in_flight_free(in_flight: Option<Box<PwInFlight>>) {
     guard_or((), || drop(in_flight));
 }
 
-/// Mounts the application in a server of the program. `prefix` is for PW_PLACE_BELOW alone, such as "/api": routes that are registered from
-/// now on are below it. Free *mount with pw_mount_free.
+/// Mounts the application in a server of the program. `prefix` is for PW_PLACE_BELOW alone, such as "/api", and becomes
+/// that of the application, as by pw_app_set_prefix: add routes by hand after the mount. Free *mount with
+/// pw_mount_free.
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_app_mount(
     app: Option<&PwApp>,
@@ -131,7 +135,8 @@ pub extern "C" fn pw_app_mount(
     mount: Option<&mut MaybeUninit<Box<PwMount>>>,
 ) -> Option<Box<PwError>> {
     guard(|| {
-        let (host, mount) = (&given(app, "app")?.host, given(mount, "mount")?);
+        let mount = self::place(mount, "mount")?;
+        let host = &given(app, "app")?.host;
         let place = match (place, optional_text(prefix, "prefix")?) {
             (PW_PLACE_BELOW, Some(prefix)) => Place::Below(prefix.to_owned()),
             (PW_PLACE_BELOW, None) => return Err(PwError::null("prefix")),
@@ -166,27 +171,31 @@ pub extern "C" fn pw_mount_takes(mount: Option<&PwMount>, message: Option<&PwMes
     })
 }
 
-/// Answers a request of the server, which is taken over. The calling thread waits. *reply is NULL if the request is not the mount's:
-/// ask pw_mount_takes first if its body matters.
+/// Answers a request of the server, which is taken over. The calling thread waits. *reply is NULL if the request is not
+/// the mount's: ask pw_mount_takes first if its body matters. A request that takes longer than `timeout_ms`, 0 for no
+/// limit, is cancelled: PW_ERROR_KIND_TIMED_OUT.
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_mount_handle(
     mount: Option<&PwMount>,
     message: Option<Box<PwMessage>>,
+    timeout_ms: u64,
     reply: Option<&mut MaybeUninit<Option<Box<PwReply>>>>,
 ) -> Option<Box<PwError>> {
     guard(|| {
+        let reply = place(reply, "reply")?;
         let PwMount { mount, host } = given(mount, "mount")?;
-        let reply = given(reply, "reply")?;
         let request = given(message, "message")?.into_request(host);
-        reply.write(match mount.handle_blocking(request, Waiting::forever())? {
-            Some(Progress::Ready(answered)) => Some(PwReply::got(answered, host)),
+        let progress = in_time(mount.handle_blocking(request, at_most(timeout_ms))?, timeout_ms)?;
+        reply.write(match progress {
+            Progress::Ready(answered) => Some(PwReply::got(answered, host)),
             _ => None,
         });
         Ok(())
     })
 }
 
-/// As pw_app_begin, for a request of the server. If it is not the mount's, *reply and *in_flight are NULL, and `done` is not called.
+/// As pw_app_begin, for a request of the server. If it is not the mount's, *reply and *in_flight are NULL, and `done`
+/// is not called.
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_mount_begin(
     mount: Option<&PwMount>,
@@ -197,8 +206,8 @@ pub extern "C" fn pw_mount_begin(
     user: *mut c_void,
 ) -> Option<Box<PwError>> {
     guard(|| {
-        let PwMount { mount, host } = given(mount, "mount")?;
-        let (reply, in_flight) = (given(reply, "reply")?, given(in_flight, "in_flight")?);
+        let (reply, in_flight) = (place(reply, "reply"), place(in_flight, "in_flight"));
+        let (reply, in_flight, PwMount { mount, host }) = (reply?, in_flight?, given(mount, "mount")?);
         let request = given(message, "message")?.into_request(host);
         let progress = mount.handle(request, ended(given(done, "done")?, user, host))?;
         begun(progress, reply, in_flight, host);

@@ -4,7 +4,7 @@ use std::mem::MaybeUninit;
 
 use pointwork_embed::http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::bytes::{PwBytes, PwText, any_text, text};
+use crate::bytes::{PwBytes, PwText, any_text, place, text};
 use crate::error::PwError;
 
 /// The name and the value of a header, which live as long as their owner.
@@ -17,6 +17,10 @@ pub struct PwHeader {
     pub value: PwBytes,
 }
 
+/// The most headers of a request or a reply. A map has room for twice as many, and what the application adds must not
+/// overflow it.
+const MOST: usize = 16 * 1024;
+
 /// Adds a header of the program, checked.
 pub(crate) fn add_header(headers: &mut HeaderMap, name: PwText, value: PwText) -> Result<(), Box<PwError>> {
     let name = HeaderName::from_bytes(text(name, "name")?.as_bytes());
@@ -24,8 +28,12 @@ pub(crate) fn add_header(headers: &mut HeaderMap, name: PwText, value: PwText) -
     let value = HeaderValue::from_bytes(any_text(value, "value")?);
     let name = name.map_err(|_| PwError::argument("name", "the name of a header"))?;
     let value = value.map_err(|_| PwError::argument("value", "the value of a header, without control characters"))?;
-    let added = headers.try_append(name, value);
-    added.map(drop).map_err(|_| PwError::argument("name", "fewer headers"))
+    let too_many = || PwError::argument("name", &format!("at most {MOST} headers"));
+    if headers.len() >= MOST {
+        return Err(too_many());
+    }
+    headers.try_append(name, value).map_err(|_| too_many())?;
+    Ok(())
 }
 
 /// The first header of that name.
@@ -36,8 +44,10 @@ pub(crate) fn header_of(headers: Option<&HeaderMap>, name: PwText) -> PwBytes {
 
 /// Writes the header at that place; false behind the last one.
 pub(crate) fn header_at(headers: Option<&HeaderMap>, index: usize, header: Option<&mut MaybeUninit<PwHeader>>) -> bool {
-    let found = headers.and_then(|headers| headers.iter().nth(index));
-    let (Some((name, value)), Some(header)) = (found, header) else {
+    let Ok(header) = place(header, "header") else {
+        return false;
+    };
+    let Some((name, value)) = headers.and_then(|headers| headers.iter().nth(index)) else {
         return false;
     };
     header.write(PwHeader {

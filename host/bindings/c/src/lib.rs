@@ -15,6 +15,7 @@ mod message;
 mod reply;
 mod request;
 mod server;
+mod waiting;
 
 pub use answer::*;
 pub use app::*;

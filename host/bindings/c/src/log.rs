@@ -25,12 +25,13 @@ pub const PW_LEVEL_DEBUG: PwLevel = 4;
 /// Everything.
 pub const PW_LEVEL_TRACE: PwLevel = 5;
 
-/// Gets a line of the log: the part of the host that wrote it, and the message. Both live for the call. It must not block for long.
+/// Gets a line of the log: the part of the host that wrote it, and the message. Both live for the call. It must not
+/// block for long.
 pub type PwOnLog =
     Option<extern "C" fn(user: *mut c_void, level: PwLevel, target: *const c_char, message: *const c_char)>;
 
-/// Has a callback write the log of this process, at that level and above. There is one for all applications, and for the rest of the
-/// process: a second one is refused.
+/// Has a callback write the log of this process, at that level and above. There is one for all applications, and for
+/// the rest of the process: a second one is refused.
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_log(level: PwLevel, callback: PwOnLog, user: *mut c_void) -> Option<Box<PwError>> {
     guard(|| {

@@ -8,7 +8,7 @@ use pointwork_embed::http::{Method, Request, Uri, Version};
 use pointwork_embed::{Body, Host, Peer};
 
 use crate::body::{Given, PwSource};
-use crate::bytes::{PwBytes, PwDrop, PwText, User, given, optional_text, text};
+use crate::bytes::{PwBytes, PwDrop, PwText, User, given, optional_text, place, text};
 use crate::error::{PwError, guard, guard_or};
 use crate::header::add_header;
 
@@ -35,7 +35,7 @@ pub extern "C" fn pw_message_new(
     message: Option<&mut MaybeUninit<Box<PwMessage>>>,
 ) -> Option<Box<PwError>> {
     guard(|| {
-        let message = given(message, "message")?;
+        let message = place(message, "message")?;
         let method = Method::from_bytes(text(method, "method")?.as_bytes());
         let target = text(target, "target")?.parse::<Uri>();
         let mut head = Request::new(());

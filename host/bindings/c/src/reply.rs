@@ -7,7 +7,7 @@ use pointwork_embed::http::{Response, StatusCode};
 use pointwork_embed::{Body, Host};
 
 use crate::body::{Given, PwBody, PwSource};
-use crate::bytes::{PwBytes, PwDrop, PwText, User, given};
+use crate::bytes::{PwBytes, PwDrop, PwText, User, given, place};
 use crate::error::{PwError, guard, guard_or};
 use crate::header::{PwHeader, add_header, header_at, header_of};
 
@@ -51,11 +51,12 @@ pub(crate) fn status_of(status: u16, lowest: u16) -> Result<StatusCode, Box<PwEr
     valid.ok_or_else(|| PwError::argument("status", &format!("{lowest} to 599")))
 }
 
-/// Makes a reply with that status, 200 to 599, without headers and body. Free *reply with pw_reply_free, unless a function takes it over.
+/// Makes a reply with that status, 200 to 599, without headers and body. Free *reply with pw_reply_free, unless a
+/// function takes it over.
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_reply_new(status: u16, reply: Option<&mut MaybeUninit<Box<PwReply>>>) -> Option<Box<PwError>> {
     guard(|| {
-        let reply = given(reply, "reply")?;
+        let reply = place(reply, "reply")?;
         let mut head = Response::new(());
         *head.status_mut() = status_of(status, 200)?;
         let body = Content::Given(Given::Whole(pointwork_embed::bytes::Bytes::new()));
@@ -146,7 +147,8 @@ pub extern "C" fn pw_reply_body(
     body: Option<&mut MaybeUninit<Box<PwBody>>>,
 ) -> Option<Box<PwError>> {
     guard(|| {
-        let (reply, body) = (given(reply, "reply")?, given(body, "body")?);
+        let body = place(body, "body")?;
+        let reply = given(reply, "reply")?;
         match std::mem::replace(&mut reply.body, Content::Taken) {
             Content::Got(own, host) => {
                 body.write(PwBody::new(host.pieces(own)));

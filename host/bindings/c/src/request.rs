@@ -6,7 +6,7 @@ use pointwork_embed::{Context, Failure, Host, Pieces};
 
 use crate::answer::failure_of;
 use crate::body::PwBody;
-use crate::bytes::{PwBytes, PwText, given, text};
+use crate::bytes::{PwBytes, PwText, given, place, text};
 use crate::error::{PwError, PwErrorKind, guard, guard_or};
 use crate::event::{PwCaller, payload};
 use crate::header::{PwHeader, header_at, header_of};
@@ -122,7 +122,8 @@ pub extern "C" fn pw_request_body(
     body: Option<&mut MaybeUninit<Box<PwBody>>>,
 ) -> Option<Box<PwError>> {
     guard(|| {
-        let (request, body) = (given(request, "request")?, given(body, "body")?);
+        let body = place(body, "body")?;
+        let request = given(request, "request")?;
         body.write(PwBody::new(request.pieces()?));
         Ok(())
     })
@@ -135,13 +136,15 @@ pub extern "C" fn pw_request_caller(
     caller: Option<&mut MaybeUninit<Box<PwCaller>>>,
 ) -> Option<Box<PwError>> {
     guard(|| {
-        let (request, caller) = (given(request, "request")?, given(caller, "caller")?);
+        let caller = place(caller, "caller")?;
+        let request = given(request, "request")?;
         caller.write(PwCaller::new(request.context.caller().clone(), &request.host));
         Ok(())
     })
 }
 
-/// Replies to a request that was handed over, or whose answer was deferred. The reply is taken over. A second one is refused.
+/// Replies to a request that was handed over, or whose answer was deferred. The reply is taken over. A second one is
+/// refused.
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_request_send(request: Option<&PwRequest>, reply: Option<Box<PwReply>>) -> Option<Box<PwError>> {
     guard(|| {
@@ -165,8 +168,8 @@ pub extern "C" fn pw_request_fail(
     })
 }
 
-/// Hands a request over with an event, such as "response:send", whose listener replies in place of the program. The data is copied.
-/// The request stays the program's to free, and it does not reply any more.
+/// Hands a request over with an event, such as "response:send", whose listener replies in place of the program. The
+/// data is copied. The request stays the program's to free, and it does not reply any more.
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_request_hand_over(
     request: Option<&PwRequest>,

@@ -3,11 +3,12 @@
 use std::ffi::{CString, c_char, c_void};
 use std::mem::MaybeUninit;
 
-use pointwork_embed::{Host, Server, Waiting};
+use pointwork_embed::{Error, Host, Server, Waiting, within};
 
 use crate::app::PwApp;
-use crate::bytes::{PwDone, PwText, User, given, text};
+use crate::bytes::{PwDone, PwText, User, given, place, text};
 use crate::error::{PwError, guard, guard_or};
+use crate::waiting::{at_most, in_time, time_of};
 
 /// A running server.
 #[derive(Debug)]
@@ -17,8 +18,8 @@ pub struct PwServer {
     host: Host,
 }
 
-/// Serves the application at an address such as "127.0.0.1:8080"; port 0 is a free one. It returns when the server listens. Free
-/// *server with pw_server_free.
+/// Serves the application at an address such as "127.0.0.1:8080"; port 0 is a free one. It returns when the server
+/// listens. Free *server with pw_server_free.
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_app_serve(
     app: Option<&PwApp>,
@@ -26,7 +27,8 @@ pub extern "C" fn pw_app_serve(
     server: Option<&mut MaybeUninit<Box<PwServer>>>,
 ) -> Option<Box<PwError>> {
     guard(|| {
-        let (host, place) = (&given(app, "app")?.host, given(server, "server")?);
+        let place = place(server, "server")?;
+        let host = &given(app, "app")?.host;
         let serving = host.serve(text(address, "address")?, host.server_options());
         // It waits without end, so there is a result.
         let server = given(host.wait(serving, Waiting::forever())?, "server")?;
@@ -43,23 +45,30 @@ pub extern "C" fn pw_server_address(server: Option<&PwServer>) -> *const c_char 
     server.map_or(c"".as_ptr(), |server| server.address.as_ptr())
 }
 
-/// Stops the server: no connection is accepted any more, and requests in flight end. With `done` it returns at once; with NULL it
-/// waits for the end, and must not be called from a callback.
+/// Stops the server: no connection is accepted any more, and requests in flight end within the setting `shutdown-grace`
+/// of `limits`. With `done` it returns at once; with NULL it waits for the end, and must not be called from a callback.
+/// The end is PW_ERROR_KIND_TIMED_OUT if it takes longer than `timeout_ms`, 0 for no limit; the server stops all the
+/// same.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_server_stop(server: Option<&PwServer>, done: PwDone, user: *mut c_void) -> Option<Box<PwError>> {
+pub extern "C" fn pw_server_stop(
+    server: Option<&PwServer>,
+    timeout_ms: u64,
+    done: PwDone,
+    user: *mut c_void,
+) -> Option<Box<PwError>> {
     guard(|| {
         let PwServer { server, host, .. } = given(server, "server")?;
         server.stop();
         let stopped = server.stopped();
         let stopping = async move {
             stopped.await;
-            Ok(())
+            Ok::<_, Error>(())
         };
         match done {
-            None => drop(host.wait(stopping, Waiting::forever())?),
+            None => in_time(host.wait(stopping, at_most(timeout_ms))?, timeout_ms)?,
             Some(done) => {
                 let user = User::new(user, None);
-                host.run(stopping, move |result| {
+                host.run(within(time_of(timeout_ms), stopping), move |result| {
                     done(user.pointer(), result.err().map(Into::into))
                 })?;
             }

@@ -1,5 +1,5 @@
-//! The header, and programs of C: `tests/programs/surface.c` uses every part of it, `bad_use.c` misuses it. They are compiled with
-//! gcc, and run as they are, with AddressSanitizer and under valgrind. With `POINTWORK_LONG=1` the many applications are 10,000, and the
+//! The header, and programs of C: `tests/programs/surface.c` uses every part of it, `bad_use.c` misuses it, `process.c` has signals,
+//! threads and ends as programs have them, `plugin.c` loads the library by hand. They are compiled with gcc, and run as they are, with AddressSanitizer and under valgrind. With `POINTWORK_LONG=1` the many applications are 10,000, and the
 //! faults take turns for a minute.
 #![allow(clippy::print_stdout, reason = "it shows the figures of the long form")]
 
@@ -7,7 +7,7 @@ use std::env;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -22,7 +22,8 @@ fn here() -> &'static Path {
 
 #[test]
 fn the_header_is_that_of_the_functions() {
-    let config = cbindgen::Config::from_file(here().join("cbindgen.toml")).expect("a configuration");
+    let mut config = cbindgen::Config::from_file(here().join("cbindgen.toml")).expect("a configuration");
+    config.after_includes = Some(version());
     let bindings = cbindgen::generate_with_config(here(), config).expect("a header");
     let mut header = Vec::new();
     bindings.write(&mut header);
@@ -35,6 +36,21 @@ fn the_header_is_that_of_the_functions() {
         kept == header,
         "include/pointwork.h is stale: POINTWORK_WRITE_HEADER=1 cargo test -p pointwork-c"
     );
+}
+
+/// The version as constants of the header.
+fn version() -> String {
+    let part = |name: &str, value: &str| format!("#define PW_VERSION{name} {value}\n");
+    let parts = [
+        part("_MAJOR", env!("CARGO_PKG_VERSION_MAJOR")),
+        part("_MINOR", env!("CARGO_PKG_VERSION_MINOR")),
+        part("_PATCH", env!("CARGO_PKG_VERSION_PATCH")),
+        part("", concat!('"', env!("CARGO_PKG_VERSION"), '"')),
+    ];
+    format!(
+        "\n/**\n * The version of this header. pw_version is that of the library.\n */\n{}",
+        parts.concat()
+    )
 }
 
 /// The folder with the library, the components and the programs.
@@ -61,6 +77,13 @@ static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
                 .get("/overflow", Program::new().ends(End::Overflow)),
         )
     };
+    let large = Program::text("a line of a large page, which no socket keeps as a whole\n").step(Step::Double(18));
+    let pages = Controller::new("Pages", "").get("/large", large.clone());
+    let pages = pages.get(
+        "/stream",
+        large.step(Step::StreamText(200)).step(Step::Finish).ends(End::Deferred),
+    );
+    fs::write(folder.join("large.wasm"), Guest::of(pages).build()).expect("written");
     fs::write(folder.join("one.wasm"), shop("one").build()).expect("written");
     fs::write(folder.join("two.wasm"), shop("two").build()).expect("written");
     folder
@@ -140,6 +163,7 @@ fn bad_uses_are_clean_under_the_address_sanitizer() {
     // Not the end without a close, which leaves to the system what is in flight, and not the many applications, which take long.
     for way in [
         "null_arguments",
+        "results_of_what_failed",
         "wrong_values",
         "bytes_that_are_no_component",
         "an_answer_that_never_comes",
@@ -150,6 +174,19 @@ fn bad_uses_are_clean_under_the_address_sanitizer() {
         "calls_after_the_close",
         "a_close_with_requests_in_flight",
         "two_applications",
+    ] {
+        let mut command = start(&program);
+        command.arg(way).env("ASAN_OPTIONS", ASAN);
+        assert!(run(command, "").contains("survived"), "{way}");
+    }
+    let program = compile("process.c", "process-asan", &["-fsanitize=address"]);
+    for way in [
+        "destructors_that_use_the_application",
+        "a_listener_that_calls_itself",
+        "a_source_of_the_server_at_a_close",
+        "a_source_of_the_program_at_a_close",
+        "too_many_headers",
+        "times_that_are_over",
     ] {
         let mut command = start(&program);
         command.arg(way).env("ASAN_OPTIONS", ASAN);
@@ -197,6 +234,7 @@ fn an_installation_is_found_by_pkg_config_and_by_cmake() {
         "install",
         "PREFIX=/usr",
         "LIBDIR=/usr/lib/x86_64-linux-gnu",
+        "STATIC=1",
     ]);
     make.arg(format!("TARGET={}", target.path().display()))
         .arg(format!("DESTDIR={}", root.display()))
@@ -243,9 +281,14 @@ struct Example {
 
 impl Example {
     fn start(program: PathBuf) -> Self {
+        Self::serve(program, "one", &[])
+    }
+
+    fn serve(program: PathBuf, component: &str, further: &[&str]) -> Self {
         let mut command = start(program);
         command
-            .arg(BUILT.join("one.wasm"))
+            .arg(BUILT.join(component).with_extension("wasm"))
+            .args(further)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped());
         let mut child = command.spawn().expect("it starts");
@@ -365,19 +408,70 @@ fn an_application_is_mounted_in_libmicrohttpd_in_front_of_its_routes() {
     );
     assert!(server.ask("GET", "/trap", "").starts_with("HTTP/1.1 500"));
     server.end();
+    let server = Example::serve(BUILT.join("microhttpd"), "one", &["0", "secret"]);
+    for path in ["/plain", "/own"] {
+        let reply = server.ask("GET", path, "");
+        assert!(reply.starts_with("HTTP/1.1 403"), "{reply}");
+        let reply = server.ask("GET", &format!("{path} HTTP/1.1\r\nx-token: secret\r\nx-rest:"), "");
+        assert!(reply.starts_with("HTTP/1.1 200"), "{reply}");
+    }
+    server.end();
 }
 
-macro_rules! bad_uses {
-    ($($name:ident),+ $(,)?) => {$(
+#[test]
+fn clients_that_leave_in_the_middle_of_a_reply_do_not_end_the_example() {
+    if !is_wanted("c") {
+        return;
+    }
+    let hello = compile("../../examples/hello.c", "hello-left", &[]);
+    let hello = Example::serve(hello, "large", &[]);
+    for number in 0..30 {
+        let path = ["/large", "/stream"][number % 2];
+        let mut client = TcpStream::connect(&hello.address).expect("it listens");
+        write!(client, "GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n").expect("written");
+        client.read_exact(&mut [0; 1000]).expect("a reply begins");
+        // Behind the end of a client's side, its reset is EPIPE to who writes, with the signal SIGPIPE.
+        if number % 4 > 1 {
+            client.shutdown(Shutdown::Write).expect("it is open");
+        }
+    }
+    for path in ["/large", "/stream"] {
+        let reply = hello.ask("GET", path, "");
+        assert!(reply.starts_with("HTTP/1.1 200 OK") && reply.len() > 14 << 20);
+    }
+    hello.end();
+}
+
+#[test]
+fn a_library_that_is_let_go_of_with_its_threads_stays_in_memory() {
+    if !is_wanted("c") {
+        return;
+    }
+    let program = BUILT.join("plugin");
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-o"])
+        .arg(&program);
+    gcc.arg(here().join("tests/programs/plugin.c")).arg("-ldl");
+    run(gcc, "gcc");
+    let mut command = start(program);
+    command.arg(BUILT.join("libpointwork.so.1"));
+    assert!(run(command, "").contains("survived"));
+}
+
+/// Runs a program in the way that has that name.
+macro_rules! ways {
+    ($program:ident: $($name:ident),+ $(,)?) => {$(
         #[test]
         fn $name() {
             if !is_wanted("c") {
                 return;
             }
-            let mut command = start(BAD_USE.as_path());
+            let mut command = start($program.as_path());
             command.arg(stringify!($name));
             let text = run(command, "");
             assert!(text.contains("survived"), "{text}");
+            let closes = ["a_close_in_atexit", "a_close_in_a_destructor"].contains(&stringify!($name));
+            assert!(text.contains("closed") == closes, "{text}");
             println!("{text}");
         }
     )+};
@@ -385,8 +479,32 @@ macro_rules! bad_uses {
 
 static BAD_USE: LazyLock<PathBuf> = LazyLock::new(|| compile("bad_use.c", "bad_use", &[]));
 
-bad_uses! {
+static PROCESS: LazyLock<PathBuf> = LazyLock::new(|| compile("process.c", "process", &[]));
+
+ways! {
+    PROCESS:
+    signals_that_are_waited_for,
+    destructors_that_use_the_application,
+    a_listener_that_calls_itself,
+    a_route_that_asks_itself,
+    a_route_that_asks_itself_on_another_thread,
+    a_close_in_atexit,
+    a_close_in_a_destructor,
+    a_close_that_leaves_no_thread,
+    a_close_in_the_log,
+    a_source_of_the_server_at_a_close,
+    a_source_of_the_program_at_a_close,
+    too_many_headers,
+    starts_within_limits,
+    a_server_while_all_callbacks_wait,
+    numbers_of_threads,
+    times_that_are_over,
+}
+
+ways! {
+    BAD_USE:
     null_arguments,
+    results_of_what_failed,
     wrong_values,
     bytes_that_are_no_component,
     an_answer_that_never_comes,

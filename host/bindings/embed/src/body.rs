@@ -11,7 +11,9 @@ use bytes::Bytes;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use parking_lot::Mutex;
 use pointwork::{Body, BodyError, BodyReader, off_fiber};
+use pointwork_core::BoxFuture;
 use tokio::runtime::Handle;
+use tokio::sync::watch;
 
 use crate::fork;
 use crate::function::{Calling, Function};
@@ -28,17 +30,22 @@ pub enum Piece {
     Failed(String),
 }
 
-/// A body that the host's language writes: the function gives one piece for each call, and is not called again before it
-/// answered. It is dropped when the body is over or nobody reads it any more.
+/// A body that the host's language writes: the function gives one piece for each call, and is not called again before
+/// it answered. It is dropped when the body is over or nobody reads it any more.
 pub type Source = Function<(), Piece>;
 
-/// The body that a source writes, and its length in bytes if it is known. Bytes past that length are dropped.
-pub(crate) fn body_of(source: Source, length: Option<u64>, threads: &Handle) -> Body {
+/// The body that a source writes, and its length in bytes if it is known. Bytes past that length are dropped. A piece
+/// that is not there when `cut` becomes true, or has no sender any more, does not come.
+pub(crate) fn body_of(source: Source, length: Option<u64>, threads: &Handle, mut cut: watch::Receiver<bool>) -> Body {
     Body::stream(Sourced {
         source: Some(source),
         calling: None,
         left: length,
         threads: threads.clone(),
+        cut: Box::pin(async move {
+            // An error means that the application is gone.
+            let _ = cut.wait_for(|is_cut| *is_cut).await;
+        }),
     })
 }
 
@@ -48,6 +55,8 @@ struct Sourced {
     calling: Option<Calling<(), Piece>>,
     left: Option<u64>,
     threads: Handle,
+    /// The end of the application.
+    cut: BoxFuture<'static, ()>,
 }
 
 impl HttpBody for Sourced {
@@ -64,7 +73,14 @@ impl HttpBody for Sourced {
                 return Poll::Ready(None);
             };
             let calling = this.calling.get_or_insert_with(|| source.call((), &this.threads));
-            let piece = ready!(Pin::new(calling).poll(cx));
+            let piece = match Pin::new(calling).poll(cx) {
+                Poll::Ready(piece) => piece,
+                // Its reader may be the program, which the end of the application would leave waiting.
+                Poll::Pending => {
+                    ready!(this.cut.as_mut().poll(cx));
+                    Some(Piece::Failed("the application was closed".to_owned()))
+                }
+            };
             this.calling = None;
             let failed = match piece {
                 Some(Piece::Data(data)) if data.is_empty() => continue,
@@ -97,8 +113,8 @@ impl HttpBody for Sourced {
     }
 }
 
-/// A body that the host's language reads, piece by piece. Dropping it before its end tells the writer that nobody reads it
-/// any more.
+/// A body that the host's language reads, piece by piece. Dropping it before its end tells the writer that nobody reads
+/// it any more.
 #[derive(Debug)]
 pub struct Pieces {
     read: Read,
@@ -125,8 +141,8 @@ impl Pieces {
         Self { read, threads }
     }
 
-    /// The next piece, or `None` if it is not there yet: then `wake` is called once when it is worth to ask again, from any
-    /// thread. A later call replaces the function of an earlier one, which is then dropped without a call.
+    /// The next piece, or `None` if it is not there yet: then `wake` is called once when it is worth to ask again, from
+    /// any thread. A later call replaces the function of an earlier one, which is then dropped without a call.
     pub fn next(&mut self, wake: impl FnOnce() + Send + 'static) -> Option<Piece> {
         // Most pieces are there, and need no waker of their own.
         if let Poll::Ready(piece) = self.poll(Waker::noop()) {

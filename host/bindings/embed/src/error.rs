@@ -21,6 +21,8 @@ pub enum ErrorKind {
     Forked,
     /// Requests are answered within one another without end.
     Nested,
+    /// A time that the caller set is over.
+    TimedOut,
     /// The engine or its threads do not start.
     Engine,
 }
@@ -36,6 +38,7 @@ impl ErrorKind {
             Self::Closed => "closed",
             Self::Forked => "forked",
             Self::Nested => "nested",
+            Self::TimedOut => "timed-out",
             Self::Engine => "engine",
         }
     }

@@ -9,6 +9,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context as TaskContext, Poll, Wake, Waker};
+use std::thread;
 
 use parking_lot::Mutex;
 use pointwork::{is_polled_again, off_fiber};
@@ -16,6 +17,8 @@ use pointwork_core::panic_message;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::task::coop::unconstrained;
+
+use crate::nesting::{at_depth, depth};
 
 /// Something of the host's language, such as a function object. It is dropped where no guest is on the stack, since its
 /// destructor may be code of that language.
@@ -143,19 +146,20 @@ impl<Q: Send + 'static, A: Send + 'static> Future for Calling<Q, A> {
         if let Some((function, question)) = this.first.take() {
             let (sender, receiver) = oneshot::channel();
             this.answer = Some(receiver);
-            let answer = Answer(sender);
+            let (answer, depth) = (Answer(sender), depth());
             match function.runs {
                 Runs::Inline if pointwork::on_fiber() => {
                     let begun = Arc::<AtomicBool>::default();
                     this.begun = Some(begun.clone());
                     off_fiber(move || {
                         begun.store(true, Ordering::Relaxed);
-                        function.run(question, answer);
+                        at_depth(depth, || function.run(question, answer));
                     });
                 }
                 Runs::Inline => function.run(question, answer),
                 Runs::Blocking => {
-                    this.threads.spawn_blocking(move || function.run(question, answer));
+                    let run = move || at_depth(depth, || function.run(question, answer));
+                    this.threads.spawn_blocking(run);
                 }
             }
         }
@@ -217,8 +221,31 @@ impl Wake for Gone {
     fn wake(self: Arc<Self>) {
         let call = self.call.lock().take();
         if let Some(call) = call {
+            let call = OnceElsewhere(Some(call));
             // Whoever drops the call may hold a lock, and has a guest on its stack.
-            self.threads.spawn(async move { call.into_inner()() });
+            self.threads.spawn(async move { call.call() });
+        }
+    }
+}
+
+/// Calls a function once: on a thread of its own if the threads of the application have ended.
+struct OnceElsewhere(Option<WhenGone>);
+
+impl OnceElsewhere {
+    fn call(mut self) {
+        if let Some(call) = self.0.take() {
+            call.into_inner()();
+        }
+    }
+}
+
+impl Drop for OnceElsewhere {
+    fn drop(&mut self) {
+        if let Some(call) = self.0.take() {
+            let spawned = thread::Builder::new().spawn(move || call.into_inner()());
+            if let Err(error) = spawned {
+                tracing::error!("a function of the host cannot be told that nobody waits for its answer: {error}");
+            }
         }
     }
 }

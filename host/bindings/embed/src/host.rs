@@ -1,22 +1,27 @@
 //! An application within a program of another language, with the threads that it needs.
 
 use std::future::Future;
+use std::num::NonZero;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Weak, mpsc};
 use std::time::{Duration, Instant};
 use std::{process, thread};
 
 use bytes::Bytes;
 use http::{Request, Response};
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 use pointwork::{App, AppOptions, Body, Context, Failure, ModuleOptions};
 use pointwork_config::{Channels, Config};
+use pointwork_core::panic_message;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 use crate::body::{Pieces, Source, body_of};
 use crate::error::{Error, ErrorKind};
 use crate::mount::{Mount, Place};
+use crate::nesting::{AtDepth, nested};
 use crate::request::{Done, Ended, Progress, Requests};
 use crate::server::{Server, ServerOptions};
 use crate::waiting::{Waiting, wait};
@@ -25,14 +30,11 @@ use crate::{ChannelFunction, OneAnswer, RouteFunction, RouteOptions, fork};
 /// The time that requests which were cut have to end.
 const CUT_TIME: Duration = Duration::from_secs(1);
 
-/// How many requests may be answered within one another on one thread: a function that answers a request by another
-/// request to the same application, which calls the same function. Each takes some of the thread's stack.
-const MOST_NESTED: usize = 8;
-
 /// An application with the threads that it needs: the core of every binding.
 ///
-/// All of its functions may be called from any thread, and from within functions of the host's language. Cheap to clone; all
-/// clones are one application. When the last one is dropped without [`close`](Self::close), what is in flight is cut.
+/// All of its functions may be called from any thread, and from within functions of the host's language. Cheap to
+/// clone; all clones are one application. When the last one is dropped without [`close`](Self::close), what is in
+/// flight is cut.
 #[derive(Clone, Debug)]
 pub struct Host(Arc<Inner>);
 
@@ -46,6 +48,10 @@ struct Inner {
     servers: Mutex<Vec<Server>>,
     is_closing: AtomicBool,
     closed: watch::Sender<bool>,
+    /// Whether bodies end that wait for a piece.
+    cut: watch::Sender<bool>,
+    #[debug(skip)]
+    ending: Ending,
     /// The settings that it was made with.
     config: Config,
     /// The process that it runs in.
@@ -81,14 +87,68 @@ pub struct Figures {
 pub struct Threads {
     /// The number of threads that serve connections and finish requests; `None` for one for each processor.
     pub workers: Option<usize>,
-    /// The number of functions that run in threads of their own at a time ([`Runs::Blocking`](crate::Runs::Blocking)); `None`
-    /// for 64. Further calls wait.
+    /// The number of functions that run in threads of their own at a time ([`Runs::Blocking`](crate::Runs::Blocking));
+    /// `None` for 64. Further calls wait.
     pub blocking: Option<usize>,
 }
 
+impl Threads {
+    fn start(&self) -> Result<Runtime, Error> {
+        let processors = thread::available_parallelism().map_or(1, NonZero::get);
+        // The application has three pools of its own.
+        room_for(self.workers.unwrap_or(processors).saturating_add(3 * processors))?;
+        let mut builder = Builder::new_multi_thread();
+        builder.enable_all().thread_name("pointwork-host");
+        builder.max_blocking_threads(self.blocking.unwrap_or(64).max(1));
+        if let Some(workers) = self.workers {
+            builder.worker_threads(workers.max(1));
+        }
+        builder
+            .build()
+            .map_err(|error| Error::new(ErrorKind::Engine, "the application's threads do not start").with_source(error))
+    }
+}
+
+/// Checks that so many threads can be started. Tokio panics if one of a runtime's does not start, and then waits
+/// without end for those that did.
+fn room_for(threads: usize) -> Result<(), Error> {
+    let (begun, has_begun) = mpsc::channel();
+    let gate = Arc::new(Mutex::new(()));
+    let closed = gate.lock();
+    let start = |_| {
+        let (begun, gate) = (begun.clone(), gate.clone());
+        // The first allocation of a thread takes address space for more.
+        let wait = move || {
+            let _ = begun.send(());
+            drop(gate.lock());
+        };
+        thread::Builder::new().name("pointwork-probe".to_owned()).spawn(wait)
+    };
+    let mut started = Vec::new();
+    let failed = (0..threads).map(start).find_map(|thread| match thread {
+        Ok(thread) => {
+            started.push(thread);
+            None
+        }
+        Err(error) => Some(error),
+    });
+    for _ in &started {
+        let _ = has_begun.recv();
+    }
+    drop(closed);
+    for thread in started {
+        let _ = thread.join();
+    }
+    failed.map_or(Ok(()), |error| {
+        let message = format!("the application's {threads} threads do not start");
+        Err(Error::new(ErrorKind::Engine, message).with_source(error))
+    })
+}
+
 impl Host {
-    /// An application with the settings of a JSON object, which has the keys of `pointwork.toml`: `{"limits": {"memory": "64MiB"}}`;
-    /// `{}` for the defaults. Compiled components are kept in the directory of the user's caches, unless `cache` says otherwise.
+    /// An application with the settings of a JSON object, which has the keys of `pointwork.toml`: `{"limits":
+    /// {"memory": "64MiB"}}`; `{}` for the defaults. Compiled components are kept in the directory of the user's
+    /// caches, unless `cache` says otherwise.
     ///
     /// # Errors
     /// [`Settings`](ErrorKind::Settings) names the key; [`Host`](ErrorKind::Host) if a directory cannot be used;
@@ -111,8 +171,8 @@ impl Host {
     /// An application with these options.
     ///
     /// # Errors
-    /// [`Engine`](ErrorKind::Engine) if the threads do not start; [`Forked`](ErrorKind::Forked) if an application was started
-    /// before this process was forked.
+    /// [`Engine`](ErrorKind::Engine) if the threads do not start; [`Forked`](ErrorKind::Forked) if an application was
+    /// started before this process was forked.
     pub fn start(options: AppOptions, threads: &Threads) -> Result<Self, Error> {
         Self::with_config(Config::default(), options, threads)
     }
@@ -125,16 +185,15 @@ impl Host {
                            the fork";
             return Err(Error::new(ErrorKind::Forked, message));
         }
-        let mut builder = Builder::new_multi_thread();
-        builder.enable_all().thread_name("pointwork-host");
-        builder.max_blocking_threads(threads.blocking.unwrap_or(64).max(1));
-        if let Some(workers) = threads.workers {
-            builder.worker_threads(workers.max(1));
-        }
-        let runtime = builder.build().map_err(|error| {
-            Error::new(ErrorKind::Engine, "the application's threads do not start").with_source(error)
+        // Tokio panics where the operating system has no thread left.
+        let started = catch_unwind(AssertUnwindSafe(|| {
+            let runtime = threads.start()?;
+            Ok::<_, Error>((App::with_options(options)?, runtime))
+        }));
+        let (app, runtime) = started.unwrap_or_else(|panic| {
+            let message = format!("the application's threads do not start: {}", panic_message(&*panic));
+            Err(Error::new(ErrorKind::Engine, message))
         })?;
-        let app = App::with_options(options)?;
         let threads = runtime.handle().clone();
         Ok(Self(Arc::new(Inner {
             app,
@@ -144,6 +203,8 @@ impl Host {
             servers: Mutex::default(),
             is_closing: AtomicBool::new(false),
             closed: watch::Sender::new(false),
+            cut: watch::Sender::new(false),
+            ending: Ending::default(),
             config,
             process: process::id(),
         })))
@@ -160,12 +221,13 @@ impl Host {
         Ok(&self.0.app)
     }
 
-    /// The options of a module from a JSON object, which has the keys of `[[module]]` in `pointwork.toml`:
-    /// `{"memory": "16MiB", "grant": {"clocks": true}}`. The application's settings hold for the rest. It blocks: a directory that is
-    /// granted may be made.
+    /// The options of a module from a JSON object, which has the keys of `[[module]]` in `pointwork.toml`: `{"memory":
+    /// "16MiB", "grant": {"clocks": true}}`. The application's settings hold for the rest. It blocks: a directory that
+    /// is granted may be made.
     ///
     /// # Errors
-    /// [`Settings`](ErrorKind::Settings) names the key; [`Host`](ErrorKind::Host) if a variable or a directory is missing.
+    /// [`Settings`](ErrorKind::Settings) names the key; [`Host`](ErrorKind::Host) if a variable or a directory is
+    /// missing.
     pub fn module_options(&self, name: &str, settings: &str) -> Result<ModuleOptions, Error> {
         Ok(self.0.config.module_from_json(name, settings)?)
     }
@@ -212,17 +274,19 @@ impl Host {
         &self.0.requests
     }
 
-    /// Runs an operation of the application on its threads: loading a module, closing. `done` gets the result exactly once; it is
-    /// called where no guest is on the stack.
+    /// Runs an operation of the application on its threads: loading a module, closing. `done` gets the result exactly
+    /// once; it is called where no guest is on the stack.
     ///
     /// # Errors
-    /// [`Forked`](ErrorKind::Forked). `done` gets [`Closed`](ErrorKind::Closed) if the application ends before the operation.
+    /// [`Forked`](ErrorKind::Forked); [`Nested`](ErrorKind::Nested). `done` gets [`Closed`](ErrorKind::Closed) if the
+    /// application ends before the operation.
     pub fn run<T: Send + 'static>(
         &self,
         operation: impl Future<Output = Result<T, Error>> + Send + 'static,
         done: impl FnOnce(Result<T, Error>) + Send + 'static,
     ) -> Result<(), Error> {
         self.app()?;
+        let operation = nested(|| AtDepth::here(Box::pin(operation)))?;
         let done = Once(Some(Box::new(done)));
         self.0.threads.spawn(async move {
             let result = operation.await;
@@ -231,18 +295,18 @@ impl Host {
         Ok(())
     }
 
-    /// Runs an operation of the application to its end on the calling thread, which waits; `None` if `waiting` gave up, which
-    /// cancels the operation.
+    /// Runs an operation of the application to its end on the calling thread, which waits; `None` if `waiting` gave up,
+    /// which cancels the operation.
     ///
     /// # Errors
-    /// Those of the operation; [`Forked`](ErrorKind::Forked).
+    /// Those of the operation; [`Forked`](ErrorKind::Forked); [`Nested`](ErrorKind::Nested).
     pub fn wait<T>(
         &self,
         operation: impl Future<Output = Result<T, Error>>,
         waiting: Waiting<'_>,
     ) -> Result<Option<T>, Error> {
         self.app()?;
-        wait(&self.0.threads, operation, waiting).transpose()
+        nested(|| wait(&self.0.threads, operation, waiting))?.transpose()
     }
 
     /// Loads a module; the operation is its information.
@@ -259,8 +323,8 @@ impl Host {
         async move { Ok(module.load().await?) }
     }
 
-    /// Swaps the component of a module for another; the operation is the published change. Without options the module keeps its
-    /// own.
+    /// Swaps the component of a module for another; the operation is the published change. Without options the module
+    /// keeps its own.
     ///
     /// # Errors
     /// As [`pointwork::ModuleBuilder::swap`].
@@ -298,20 +362,22 @@ impl Host {
         async move { Ok(app.remove(&name).await?) }
     }
 
-    /// Binds a function to an event of a channel of the host (spec C1). The channel `server` is for the events of the server
-    /// itself, such as `crashed` and `swapped`.
+    /// Binds a function to an event of a channel of the host (spec C1). The channel `server` is for the events of the
+    /// server itself, such as `crashed` and `swapped`.
     ///
     /// # Errors
     /// As [`pointwork::Channel::on_raw`]; [`Forked`](ErrorKind::Forked).
     pub fn listen(&self, channel: &str, event: &str, function: ChannelFunction) -> Result<(), Error> {
-        let listener = crate::channel::listener(function, self.threads());
+        let listener = crate::channel::listener(function.clone(), self.threads());
         self.app()?.channel(channel).on_raw(event, listener)?;
+        // The function of a refused listener is dropped here, behind the locks of the application: its destructor may call it.
+        drop(function);
         Ok(())
     }
 
-    /// Has `gone` called, on a thread of the application, once nobody waits for an answer any more: the client went away, a
-    /// deadline passed, or the application was closed. If the answer is given or dropped before that, `gone` is dropped. A second
-    /// function takes the place of the first.
+    /// Has `gone` called, on a thread of the application, once nobody waits for an answer any more: the client went
+    /// away, a deadline passed, or the application was closed. If the answer is given or dropped before that, `gone` is
+    /// dropped. A second function takes the place of the first.
     pub fn when_gone<A>(&self, answer: &OneAnswer<A>, gone: impl FnOnce() + Send + 'static) {
         answer.when_gone(self.threads(), gone);
     }
@@ -327,12 +393,14 @@ impl Host {
         options: RouteOptions,
         function: RouteFunction,
     ) -> Result<(), Error> {
-        let handler = crate::route::FunctionHandler::new(function, options, self.threads());
+        let handler = crate::route::FunctionHandler::new(function.clone(), options, self.threads());
         let app = self.app()?;
         match method {
             Some(method) => app.register_route(method, path, handler)?,
             None => app.all(path, handler)?,
         };
+        // As that of a refused listener.
+        drop(function);
         Ok(())
     }
 
@@ -344,7 +412,8 @@ impl Host {
         Mount::connect(self.clone(), name, place)
     }
 
-    /// A holder that does not keep the application alive: for functions of the host's language, which the application keeps.
+    /// A holder that does not keep the application alive: for functions of the host's language, which the application
+    /// keeps.
     pub fn downgrade(&self) -> WeakHost {
         WeakHost(Arc::downgrade(&self.0))
     }
@@ -363,13 +432,13 @@ impl Host {
     }
 
     /// A body that a function of the host's language writes piece by piece, for a request or a reply. `length` is its
-    /// number of bytes, if that is known.
+    /// number of bytes, if that is known. If a piece is not there when the application ends, the body breaks off.
     pub fn body(&self, source: Source, length: Option<u64>) -> Body {
-        body_of(source, length, self.threads())
+        body_of(source, length, self.threads(), self.0.cut.subscribe())
     }
 
-    /// Answers a request in process, without any mount, as [`App::handle`] does. It is polled on the calling thread first; if it has
-    /// to wait, `done` gets its end.
+    /// Answers a request in process, without any mount, as [`App::handle`] does. It is polled on the calling thread
+    /// first; if it has to wait, `done` gets its end.
     ///
     /// # Errors
     /// [`Forked`](ErrorKind::Forked).
@@ -382,7 +451,8 @@ impl Host {
         })
     }
 
-    /// Answers a request in process on the calling thread, which waits; `None` if `waiting` gave up, which cancels the request.
+    /// Answers a request in process on the calling thread, which waits; `None` if `waiting` gave up, which cancels the
+    /// request.
     ///
     /// # Errors
     /// [`Forked`](ErrorKind::Forked).
@@ -418,22 +488,26 @@ impl Host {
         }
     }
 
-    /// Ends the application: its servers accept no more, requests and events in flight end within the option `drain`, the
-    /// rest is cancelled, every function that waits for an end gets it, and all threads end, none of them waited for by the
-    /// caller. A second call completes with the first. In a child of a fork nothing is ended, and it completes at once.
+    /// Ends the application: its servers accept no more, requests and events in flight end within the option
+    /// [`drain`](field@AppOptions::drain), which is the setting `shutdown-grace` of `limits`, the rest is cancelled,
+    /// every function that waits for an end gets it, and all threads end, none of them waited for by the caller. A
+    /// second call completes with the first. In a child of a fork nothing is ended, and it completes at once.
     pub fn close(&self) -> impl Future<Output = ()> + Send + use<> {
         let (host, mut closed) = (self.clone(), self.0.closed.subscribe());
         if host.app().is_err() {
             // A child of a fork has no threads to end, and the lock of one may be held for ever.
-            host.0.closed.send_replace(true);
+            host.ended();
         } else if !host.0.is_closing.swap(true, Ordering::Relaxed) {
             let ending = host.clone();
             let spawned = thread::Builder::new()
                 .name("pointwork-end".to_owned())
                 .spawn(move || ending.end());
-            if let Err(error) = spawned {
-                tracing::error!("the thread that ends the application does not start: {error}");
-                host.0.closed.send_replace(true);
+            match spawned {
+                Ok(thread) => *host.0.ending.thread.lock() = Some(thread),
+                Err(error) => {
+                    tracing::error!("the thread that ends the application does not start: {error}");
+                    host.ended();
+                }
             }
         }
         async move {
@@ -442,10 +516,42 @@ impl Host {
         }
     }
 
-    /// Closes the application and waits for its end on the calling thread, which must not be one of the application's own: not that of
-    /// a function of the host's language.
-    pub fn close_blocking(&self) {
-        wait(&self.0.threads, self.close(), Waiting::forever());
+    /// Closes the application and waits for its end on the calling thread: its threads have ended then. `None` if
+    /// `waiting` gave up; the application ends all the same. It must not be called in a function of the host's
+    /// language, for whose end it would wait up to the time that [`close`](Self::close) allows. It may be called by a
+    /// thread that has no locals any more, as in a function of `atexit`.
+    ///
+    /// # Errors
+    /// [`Refused`](ErrorKind::Refused) in the writer of the log: the end writes lines itself.
+    pub fn close_blocking(&self, mut waiting: Waiting<'_>) -> Result<Option<()>, Error> {
+        crate::log::refuse_in_writer("close")?;
+        drop(self.close());
+        let Ending {
+            is_over, over, thread, ..
+        } = &self.0.ending;
+        loop {
+            let mut is_over = is_over.lock();
+            match waiting.pause() {
+                _ if *is_over => break,
+                Some(time) => drop(over.wait_for(&mut is_over, time)),
+                None => over.wait(&mut is_over),
+            }
+            let goes_on = *is_over;
+            drop(is_over);
+            if !goes_on && !waiting.goes_on() {
+                return Ok(None);
+            }
+        }
+        let thread = thread.lock().take();
+        // It does not panic. A second caller has nothing to wait for.
+        let _ = thread.map(thread::JoinHandle::join);
+        Ok(Some(()))
+    }
+
+    fn ended(&self) {
+        *self.0.ending.is_over.lock() = true;
+        self.0.ending.over.notify_all();
+        self.0.closed.send_replace(true);
     }
 
     /// Closes the application; `done` is called at its end, on a thread of its own.
@@ -469,6 +575,7 @@ impl Host {
         let servers = std::mem::take(&mut *inner.servers.lock());
         servers.iter().for_each(Server::stop);
         wait(&inner.threads, inner.app.close(), Waiting::forever());
+        inner.cut.send_replace(true);
         for server in servers {
             wait(&inner.threads, server.stopped(), Waiting::forever());
         }
@@ -485,8 +592,16 @@ impl Host {
         if let Some(runtime) = runtime {
             runtime.shutdown_timeout(CUT_TIME);
         }
-        inner.closed.send_replace(true);
+        self.ended();
     }
+}
+
+/// The end of an application, for threads that cannot poll: tokio needs locals of the thread.
+#[derive(Default)]
+struct Ending {
+    is_over: Mutex<bool>,
+    over: Condvar,
+    thread: Mutex<Option<thread::JoinHandle<()>>>,
 }
 
 impl Drop for Inner {
@@ -521,34 +636,19 @@ fn json(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-thread_local! {
-    static NESTED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
-}
-
-/// Answers a request on the stack of the thread, unless too many are there already.
-///
-/// # Errors
-/// [`Nested`](ErrorKind::Nested).
-pub(crate) fn nested<T>(answer: impl FnOnce() -> T) -> Result<T, Error> {
-    struct Left(usize);
-
-    impl Drop for Left {
-        fn drop(&mut self) {
-            NESTED.set(self.0);
-        }
-    }
-
-    let depth = NESTED.get();
-    if depth == MOST_NESTED {
-        let message = format!(
-            "a request is answered within {MOST_NESTED} others on one thread, expected a function that does not send requests to its own \
-             route, or that answers later"
-        );
-        return Err(Error::new(ErrorKind::Nested, message));
-    }
-    NESTED.set(depth + 1);
-    let _left = Left(depth);
-    Ok(answer())
+/// An operation for [`Host::run`] that is cancelled, and fails with
+/// [`TimedOut`](ErrorKind::TimedOut), if it takes longer than that time. `None` is no limit.
+pub async fn within<T>(time: Option<Duration>, operation: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    let Some(time) = time else {
+        return operation.await;
+    };
+    let ended = timeout(time, operation).await;
+    ended.unwrap_or_else(|_| {
+        Err(Error::new(
+            ErrorKind::TimedOut,
+            format!("there was no end within {time:?}"),
+        ))
+    })
 }
 
 type Callback<T> = Box<dyn FnOnce(Result<T, Error>) + Send>;

@@ -46,6 +46,7 @@ mod function;
 mod host;
 mod log;
 mod mount;
+mod nesting;
 mod request;
 mod route;
 mod server;
@@ -55,9 +56,10 @@ pub use body::{Piece, Pieces, Source};
 pub use channel::{ChannelFunction, EventCall, Fault, with_details};
 pub use error::{Error, ErrorKind};
 pub use function::{Answer, AnswerError, Function, OffFiber, OneAnswer, Runs};
-pub use host::{Component, Figures, Host, Threads, WeakHost};
+pub use host::{Component, Figures, Host, Threads, WeakHost, within};
 pub use log::{LogLine, write_log};
 pub use mount::{Mount, Place};
+pub use nesting::{at_depth, depth};
 pub use pointwork::{
     App, AppOptions, Body, BodyMode, Caller, Change, Context, Failure, FailureCode, ModuleInfo, ModuleOptions, Payload,
     Peer, bytes, http, off_fiber, on_fiber,

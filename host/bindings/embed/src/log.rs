@@ -44,6 +44,17 @@ pub fn write_log(level: Level, write: impl Fn(LogLine) + Send + Sync + 'static) 
     })
 }
 
+/// # Errors
+/// [`Refused`](ErrorKind::Refused): a line of the log is being written on this thread.
+pub(crate) fn refuse_in_writer(what: &str) -> Result<(), Error> {
+    // A thread that is at its end writes no line.
+    if !WRITES.try_with(Cell::get).unwrap_or(false) {
+        return Ok(());
+    }
+    let message = format!("`{what}` was called by the function that writes the log, expected a call outside of it");
+    Err(Error::new(ErrorKind::Refused, message))
+}
+
 struct Lines {
     level: Level,
     write: &'static OffFiber<Write>,

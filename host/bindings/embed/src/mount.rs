@@ -11,7 +11,8 @@ use pointwork_core::adapter::AdapterState;
 use pointwork_core::{BoxFuture, Reporter, Router, ServerOptions};
 
 use crate::error::Error;
-use crate::host::{Host, nested};
+use crate::host::Host;
+use crate::nesting::nested;
 use crate::request::{Done, Ended, Progress};
 use crate::waiting::{Waiting, wait};
 

@@ -2,16 +2,20 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::{Context as TaskContext, Poll, Wake, Waker};
 
 use futures_util::future::{AbortHandle, Abortable};
-use http::{Request, Response};
+use http::header::RETRY_AFTER;
+use http::{HeaderValue, Request, Response, StatusCode};
 use parking_lot::Mutex;
 use pointwork::{Body, off_fiber};
-use pointwork_core::BoxFuture;
+use pointwork_core::{BoxFuture, error_reply};
 use tokio::runtime::Handle;
+
+use crate::nesting::AtDepth;
 
 /// The end of a request that was not answered at once.
 #[derive(Debug)]
@@ -62,7 +66,7 @@ enum State {
     /// On the thread of its first poll; whether it was woken meanwhile.
     Polled { woken: bool },
     /// Waits for its first wake-up.
-    Waiting(Abortable<BoxFuture<'static, Response<Body>>>, DoneOnce),
+    Waiting(Abortable<DrivenReply>, DoneOnce),
     /// On the threads of the application.
     Spawned,
 }
@@ -98,9 +102,10 @@ impl Requests {
     /// Polls a reply on this thread. If it is not there, it is finished on the threads of the application.
     pub(crate) fn drive(
         self: &Arc<Self>,
-        mut reply: BoxFuture<'static, Response<Body>>,
+        reply: BoxFuture<'static, Response<Body>>,
         done: impl FnOnce() -> Done,
     ) -> Progress {
+        let mut reply = AtDepth::here(reply);
         // A reply that is there at once needs no waker. A guest that only yields is polled again below.
         if let Poll::Ready(reply) = self.poll(&mut reply, Waker::noop()) {
             return Progress::Ready(reply);
@@ -116,7 +121,13 @@ impl Requests {
         if let Poll::Ready(reply) = self.poll(&mut reply, &waker) {
             return Progress::Ready(reply);
         }
-        self.tasks.lock().insert(task.key, task.clone());
+        {
+            let mut tasks = self.tasks.lock();
+            if tasks.len() >= MOST {
+                return Progress::Ready(too_many());
+            }
+            tasks.insert(task.key, task.clone());
+        }
         let done = DoneOnce {
             done: Some(done()),
             requests: self.clone(),
@@ -132,10 +143,22 @@ impl Requests {
         Progress::Pending(InFlight { task })
     }
 
-    fn poll(&self, reply: &mut BoxFuture<'static, Response<Body>>, waker: &Waker) -> Poll<Response<Body>> {
+    fn poll(&self, reply: &mut DrivenReply, waker: &Waker) -> Poll<Response<Body>> {
         let _entered = self.threads.enter();
-        reply.as_mut().poll(&mut TaskContext::from_waker(waker))
+        Pin::new(reply).poll(&mut TaskContext::from_waker(waker))
     }
+}
+
+type DrivenReply = AtDepth<BoxFuture<'static, Response<Body>>>;
+
+/// The most requests that wait at a time. One takes some 45 KiB.
+const MOST: usize = 16 * 1024;
+
+fn too_many() -> Response<Body> {
+    let message = format!("{MOST} requests wait for their replies");
+    let mut reply = error_reply(StatusCode::SERVICE_UNAVAILABLE, &message);
+    reply.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    reply
 }
 
 impl Wake for Task {

@@ -1,15 +1,16 @@
 //! The server that is built in.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::sync::Arc;
+use std::thread;
 
 use derive_more::Debug;
 use pointwork::ConnectOptions;
 pub use pointwork_core::ServerOptions;
 use pointwork_hyper::Hyper;
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::host::Host;
 
 /// A running server. Cheap to clone; dropping it changes nothing.
@@ -26,9 +27,18 @@ impl Server {
     pub(crate) async fn start(host: &Host, address: &str, options: ServerOptions) -> Result<Self, Error> {
         let hyper = Hyper::with_options(options);
         // Before it is connected: an application cannot be disconnected from an adapter that does not serve.
-        let listener = hyper.bind(address).await?;
+        let mut addresses = resolved(address).await?.into_iter();
+        let listener = loop {
+            match addresses.next() {
+                None => return Err(not_found(address)),
+                Some(one) => match hyper.bind(one).await {
+                    Err(_) if addresses.len() > 0 => {}
+                    listener => break listener?,
+                },
+            }
+        };
         let address = listener.local_addr().map_err(|error| {
-            Error::new(crate::ErrorKind::Host, "the address of the server cannot be read").with_source(error)
+            Error::new(ErrorKind::Host, "the address of the server cannot be read").with_source(error)
         })?;
         host.app()?.connect_to(hyper.clone(), ConnectOptions::new())?;
         let (stop, mut stopping) = watch::channel(false);
@@ -71,4 +81,26 @@ impl Server {
     pub(crate) fn has_stopped(&self) -> bool {
         *self.stopped.borrow()
     }
+}
+
+/// The addresses of a name, which a thread of its own looks up: those of the runtime may all be in functions that wait.
+async fn resolved(address: &str) -> Result<Vec<SocketAddr>, Error> {
+    if let Ok(address) = address.parse() {
+        return Ok(vec![address]);
+    }
+    let (done, addresses) = oneshot::channel();
+    let name = address.to_owned();
+    let look_up = move || {
+        // Its caller may have given up.
+        let _ = done.send(name.to_socket_addrs().map(Iterator::collect));
+    };
+    let failed = |error| not_found(address).with_source(error);
+    thread::Builder::new().spawn(look_up).map_err(failed)?;
+    let addresses = addresses.await.unwrap_or_else(|_| Ok(Vec::new()));
+    addresses.map_err(failed)
+}
+
+fn not_found(address: &str) -> Error {
+    let message = format!("the address `{address}` is not found, expected one such as `127.0.0.1:8080`");
+    Error::new(ErrorKind::Host, message)
 }

@@ -24,7 +24,7 @@ pub(crate) fn up(host: &WeakHost) -> PyResult<Arc<Host>> {
 }
 
 /// Has `gone` called once nobody waits for the answer any more, if that is before the answer.
-fn when_gone<A: Send + 'static>(py: Python<'_>, answer: &OneAnswer<A>, host: &Arc<Host>, gone: Py<PyAny>) {
+pub(crate) fn when_gone<A: Send + 'static>(py: Python<'_>, answer: &OneAnswer<A>, host: Host, gone: Py<PyAny>) {
     let call = move || {
         attached(|py| {
             if let Err(error) = gone.call0(py) {
@@ -32,7 +32,7 @@ fn when_gone<A: Send + 'static>(py: Python<'_>, answer: &OneAnswer<A>, host: &Ar
             }
         });
     };
-    py.detach(|| host.when_gone(answer, call));
+    py.detach(move || host.when_gone(answer, call));
 }
 
 /// Answers an event, once.
@@ -66,7 +66,7 @@ impl EventAnswer {
     }
 
     fn when_gone(&self, py: Python<'_>, gone: Py<PyAny>) -> PyResult<()> {
-        when_gone(py, &self.answer, &up(&self.host)?, gone);
+        when_gone(py, &self.answer, Host::clone(&*up(&self.host)?), gone);
         Ok(())
     }
 }
@@ -107,7 +107,7 @@ impl RouteAnswer {
     }
 
     fn when_gone(&self, py: Python<'_>, gone: Py<PyAny>) -> PyResult<()> {
-        when_gone(py, &self.answer, &up(&self.host)?, gone);
+        when_gone(py, &self.answer, Host::clone(&*up(&self.host)?), gone);
         Ok(())
     }
 }

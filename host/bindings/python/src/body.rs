@@ -1,25 +1,33 @@
 //! Bodies and payloads: those that Python reads, and those that it writes.
 
 use parking_lot::Mutex;
-use pointwork_embed::{Body, Function, OneAnswer, Payload, Piece, bytes::Bytes};
-use pyo3::exceptions::PyTypeError;
+use pointwork_embed::{Body, Function, OneAnswer, Payload, Piece, WeakHost, bytes::Bytes};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyByteArray, PyBytes};
 
-use crate::error::{answered, broken};
-use crate::thread::{Held, attached, patiently};
+use crate::answers;
+use crate::error::{answered, broken, closed};
+use crate::thread::{Held, Patience, attached, patiently, within};
 
 /// From this size on, bytes are shared with the interpreter instead of copied.
 const SHARED: usize = 64 * 1024;
 
-/// A body that Python reads.
+/// A body that Python reads; `None` once it is closed.
 #[pyclass(frozen, module = "pointwork._pointwork")]
-pub(crate) struct Pieces(Mutex<pointwork_embed::Pieces>);
+pub(crate) struct Pieces(Mutex<Option<pointwork_embed::Pieces>>);
 
 impl Pieces {
     pub(crate) fn new(pieces: pointwork_embed::Pieces) -> Self {
-        Self(Mutex::new(pieces))
+        Self(Mutex::new(Some(pieces)))
+    }
+
+    fn ask(&self, wake: impl FnOnce() + Send + 'static) -> Option<Piece> {
+        match &mut *self.0.lock() {
+            Some(pieces) => pieces.next(wake),
+            None => Some(Piece::End),
+        }
     }
 }
 
@@ -34,14 +42,31 @@ impl Pieces {
                 }
             });
         };
-        let piece = py.detach(|| self.0.lock().next(wake));
+        let piece = within(py, || self.ask(wake))?;
+        piece.map(|piece| read(py, piece)).transpose()
+    }
+
+    /// The next bytes; none at the end. `None` if they are not there yet.
+    fn next_now<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let piece = within(py, || self.ask(|| {}))?;
         piece.map(|piece| read(py, piece)).transpose()
     }
 
     /// Waits for the next bytes; none at the end.
-    fn next_blocking<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let piece = patiently(py, |waiting| Ok(self.0.lock().next_blocking(waiting)))?;
+    fn next_blocking<'py>(&self, py: Python<'py>, patience: Patience) -> PyResult<Bound<'py, PyBytes>> {
+        let piece = patiently(py, patience, |waiting| match &mut *self.0.lock() {
+            Some(pieces) => Ok(pieces.next_blocking(waiting)),
+            None => Ok(Some(Piece::End)),
+        })?;
         read(py, piece)
+    }
+
+    /// Reads no more, unless another thread reads at this time.
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| {
+            let pieces = self.0.try_lock().and_then(|mut pieces| pieces.take());
+            drop(pieces);
+        });
     }
 }
 
@@ -77,32 +102,49 @@ pub(crate) fn bytes_of(object: &Bound<'_, PyAny>) -> PyResult<Bytes> {
 pub(crate) struct GivenPayload<'py>(String, Bound<'py, PyAny>);
 
 impl GivenPayload<'_> {
-    /// The payload.
+    /// The payload. Its content type may become the value of a header.
     ///
     /// # Errors
-    /// `TypeError`: the data is of another type than bytes.
+    /// `TypeError`: the data is of another type than bytes. `ValueError`: the content type is none.
     pub(crate) fn payload(self) -> PyResult<Payload> {
-        Ok(Payload::new(self.0, bytes_of(&self.1)?))
+        let Self(content_type, data) = self;
+        let is_plain = |byte: u8| byte == b'\t' || (b' '..=b'~').contains(&byte);
+        if content_type.is_empty() || !content_type.bytes().all(is_plain) {
+            return Err(PyValueError::new_err(format!(
+                "the content type is {content_type:?}, expected one such as \"application/json\": ASCII without \
+                 control characters"
+            )));
+        }
+        Ok(Payload::new(content_type, bytes_of(&data)?))
     }
 }
 
 /// Gives one piece of a body, once.
 #[pyclass(frozen, module = "pointwork._pointwork")]
-pub(crate) struct PieceAnswer(OneAnswer<Piece>);
+pub(crate) struct PieceAnswer {
+    answer: OneAnswer<Piece>,
+    host: WeakHost,
+}
 
 #[pymethods]
 impl PieceAnswer {
     fn data(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
         let data = bytes_of(data)?;
-        answered(py.detach(|| self.0.send(Piece::Data(data))))
+        answered(py.detach(|| self.answer.send(Piece::Data(data))))
     }
 
     fn end(&self, py: Python<'_>) -> PyResult<()> {
-        answered(py.detach(|| self.0.send(Piece::End)))
+        answered(py.detach(|| self.answer.send(Piece::End)))
     }
 
     fn failed(&self, py: Python<'_>, reason: String) -> PyResult<()> {
-        answered(py.detach(|| self.0.send(Piece::Failed(reason))))
+        answered(py.detach(|| self.answer.send(Piece::Failed(reason))))
+    }
+
+    fn when_gone(&self, py: Python<'_>, gone: Py<PyAny>) -> PyResult<()> {
+        let host = self.host.upgrade().ok_or_else(closed)?;
+        answers::when_gone(py, &self.answer, host, gone);
+        Ok(())
     }
 }
 
@@ -119,9 +161,12 @@ pub(crate) fn body_of(
         return Ok(Body::from(bytes_of(body)?));
     }
     let write = Held::new(body.clone().unbind());
-    let source = Function::new(move |(), answer| {
+    // The body must not keep the application, which may keep the body.
+    let weak = host.downgrade();
+    let source = Function::new(move |(), answer: pointwork_embed::Answer<Piece>| {
+        let (answer, host) = (answer.into(), weak.clone());
         attached(|py| {
-            if let Err(error) = write.call(py, (PieceAnswer(answer.into()),)) {
+            if let Err(error) = write.call(py, (PieceAnswer { answer, host },)) {
                 error.write_unraisable(py, None);
             }
         });

@@ -1,26 +1,30 @@
 //! Calls of functions of Python.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use parking_lot::Mutex;
-use pointwork_embed::{Caller, ChannelFunction, Context, Error, Failure, Function, Host, Payload, RouteFunction};
+use pointwork_embed::http::HeaderMap;
+use pointwork_embed::{
+    Caller, ChannelFunction, Context, Error, ErrorKind, Failure, Function, Host, Payload, RouteFunction,
+};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
 use crate::answers::{EventAnswer, RouteAnswer, WeakHost, up};
 use crate::body::{GivenPayload, Pieces};
-use crate::error::{GivenFailure, failed};
+use crate::error::{GivenFailure, failed, raised};
 use crate::headers::{GivenHeaders, headers};
 use crate::host::operate;
 use crate::message::reply_of;
-use crate::thread::attached;
+use crate::thread::{Patience, attached};
 
 /// The listener that a function of Python is. It gets the event and its answer.
 pub(crate) fn listener(host: &WeakHost, function: Py<PyAny>) -> ChannelFunction {
     let host = host.clone();
     Function::new(move |event: pointwork_embed::EventCall, answer| {
         let event = EventCall {
-            event: Mutex::new(event),
+            event: Mutex::new(EventState::Live(event)),
             host: host.clone(),
         };
         run(&function, event, EventAnswer::new(answer, host.clone()));
@@ -31,10 +35,7 @@ pub(crate) fn listener(host: &WeakHost, function: Py<PyAny>) -> ChannelFunction 
 pub(crate) fn handler(host: &WeakHost, function: Py<PyAny>) -> RouteFunction {
     let host = host.clone();
     Function::new(move |call: pointwork_embed::RouteCall, answer| {
-        let route = RouteCall {
-            context: call.context,
-            host: host.clone(),
-        };
+        let route = RouteCall::new(call.context, &host);
         run(&function, route, RouteAnswer::new(answer, host.clone()));
     })
 }
@@ -53,43 +54,80 @@ where
 /// An event for a function of Python.
 #[pyclass(frozen, module = "pointwork._pointwork")]
 pub(crate) struct EventCall {
-    event: Mutex<pointwork_embed::EventCall>,
+    event: Mutex<EventState>,
     host: WeakHost,
+}
+
+/// An event, or what is left of it once it is answered: an exception that a program keeps may keep it.
+enum EventState {
+    Live(pointwork_embed::EventCall),
+    Released {
+        name: String,
+        payload: Payload,
+        request_id: Option<String>,
+    },
+}
+
+impl EventCall {
+    fn caller(&self) -> PyResult<Caller> {
+        match &*self.event.lock() {
+            EventState::Live(event) => Ok(event.caller().clone()),
+            EventState::Released { .. } => Err(released("event")),
+        }
+    }
+
+    fn payload<T>(&self, read: impl FnOnce(&Payload) -> T) -> T {
+        match &*self.event.lock() {
+            EventState::Live(event) => read(&event.payload),
+            EventState::Released { payload, .. } => read(payload),
+        }
+    }
 }
 
 #[pymethods]
 impl EventCall {
     #[getter]
     fn name(&self) -> String {
-        self.event.lock().event().to_owned()
+        match &*self.event.lock() {
+            EventState::Live(event) => event.event().to_owned(),
+            EventState::Released { name, .. } => name.clone(),
+        }
     }
 
     #[getter]
     fn content_type(&self) -> String {
-        self.event.lock().payload.content_type().to_owned()
+        self.payload(|payload| payload.content_type().to_owned())
     }
 
     #[getter]
     fn data<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, self.event.lock().payload.data())
+        self.payload(|payload| PyBytes::new(py, payload.data()))
     }
 
     #[getter]
     fn request_id(&self) -> Option<String> {
-        self.event.lock().request_id()
+        match &*self.event.lock() {
+            EventState::Live(event) => event.request_id(),
+            EventState::Released { request_id, .. } => request_id.clone(),
+        }
     }
 
     /// The seconds until nobody waits for the answer any more.
     #[getter]
     fn time_left(&self) -> Option<f64> {
-        self.event.lock().deadline().map(left)
+        match &*self.event.lock() {
+            EventState::Live(event) => event.deadline().map(left),
+            EventState::Released { .. } => Some(0.0),
+        }
     }
 
     /// The request that was handed over with the event, once.
     fn take_request(&self) -> Option<RouteCall> {
-        let context = self.event.lock().take_request()?;
-        let host = self.host.clone();
-        Some(RouteCall { context, host })
+        let mut state = self.event.lock();
+        let EventState::Live(event) = &mut *state else {
+            return None;
+        };
+        Some(RouteCall::new(event.take_request()?, &self.host))
     }
 
     /// Calls an event in the chain of this one.
@@ -99,17 +137,40 @@ impl EventCall {
         event: &str,
         payload: GivenPayload<'_>,
         done: Option<Py<PyAny>>,
+        patience: Patience,
     ) -> PyResult<Py<PyAny>> {
-        let caller = self.event.lock().caller().clone();
-        call(py, &*up(&self.host)?, caller, event, payload, done)
+        let caller = self.caller()?;
+        call(py, &*up(&self.host)?, caller, event, payload, done, patience)
     }
 
     /// Emits an event in the chain of this one.
     fn emit(&self, py: Python<'_>, event: &str, payload: GivenPayload<'_>) -> PyResult<()> {
-        let (caller, payload) = (self.event.lock().caller().clone(), payload.payload()?);
+        let (caller, payload) = (self.caller()?, payload.payload()?);
         py.detach(|| caller.emit_raw(event, payload));
         Ok(())
     }
+
+    /// Lets the event go, which is answered.
+    fn release(&self, py: Python<'_>) {
+        let mut state = self.event.lock();
+        let EventState::Live(event) = &*state else {
+            return;
+        };
+        let left = EventState::Released {
+            name: event.event().to_owned(),
+            payload: event.payload.clone(),
+            request_id: event.request_id(),
+        };
+        let released = std::mem::replace(&mut *state, left);
+        drop(state);
+        py.detach(|| drop(released));
+    }
+}
+
+/// The error of whoever uses what was released.
+fn released(what: &str) -> PyErr {
+    let message = format!("the {what} was answered with a failure, expected a use before that");
+    raised(Error::new(ErrorKind::Closed, message))
 }
 
 fn left(deadline: Instant) -> f64 {
@@ -124,86 +185,171 @@ pub(crate) fn call(
     event: &str,
     payload: GivenPayload<'_>,
     done: Option<Py<PyAny>>,
+    patience: Patience,
 ) -> PyResult<Py<PyAny>> {
     let (event, payload) = (event.to_owned(), payload.payload()?);
     let calling = async move { Ok::<_, Error>(caller.call_raw(&event, payload).await) };
-    operate(py, host, calling, done, |py, result: Result<Payload, Failure>| {
-        let payload = result.map_err(|failure| failed(py, &failure))?;
-        let pair = (payload.content_type(), PyBytes::new(py, payload.data()));
-        Ok(pair.into_pyobject(py)?.into_any().unbind())
-    })
+    operate(
+        py,
+        host,
+        calling,
+        done,
+        patience,
+        |py, result: Result<Payload, Failure>| {
+            let payload = result.map_err(|failure| failed(py, &failure))?;
+            let pair = (payload.content_type(), PyBytes::new(py, payload.data()));
+            Ok(pair.into_pyobject(py)?.into_any().unbind())
+        },
+    )
 }
 
 /// A request for a function of Python.
 #[pyclass(frozen, module = "pointwork._pointwork")]
 pub(crate) struct RouteCall {
-    context: Context,
+    request: Mutex<RequestState>,
     host: WeakHost,
+}
+
+/// A request, or its head once it is answered, as that of [`EventState`].
+#[derive(Clone)]
+enum RequestState {
+    Live(Context),
+    Released(Arc<Head>),
+}
+
+struct Head {
+    method: String,
+    path: String,
+    query: String,
+    headers: HeaderMap,
+    params: Vec<(String, String)>,
+    route: String,
+    request_id: String,
+    peer: Option<String>,
+    scheme: String,
+}
+
+impl Head {
+    fn of(context: &Context) -> Self {
+        Self {
+            method: context.method().as_str().to_owned(),
+            path: context.path().to_owned(),
+            query: context.query().unwrap_or_default().to_owned(),
+            headers: context.headers().clone(),
+            params: params(context),
+            route: context.route().path.clone(),
+            request_id: context.request_id().to_string(),
+            peer: context.remote_address(),
+            scheme: context.scheme().to_owned(),
+        }
+    }
+}
+
+fn params(context: &Context) -> Vec<(String, String)> {
+    let params = context.params().iter();
+    params
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect()
+}
+
+impl RouteCall {
+    fn new(context: Context, host: &WeakHost) -> Self {
+        let (request, host) = (Mutex::new(RequestState::Live(context)), host.clone());
+        Self { request, host }
+    }
+
+    fn state(&self) -> RequestState {
+        self.request.lock().clone()
+    }
+
+    fn context(&self) -> PyResult<Context> {
+        match self.state() {
+            RequestState::Live(context) => Ok(context),
+            RequestState::Released(_) => Err(released("request")),
+        }
+    }
+
+    fn read<T>(&self, live: impl FnOnce(&Context) -> T, head: impl FnOnce(&Head) -> T) -> T {
+        match &*self.request.lock() {
+            RequestState::Live(context) => live(context),
+            RequestState::Released(kept) => head(kept),
+        }
+    }
 }
 
 #[pymethods]
 impl RouteCall {
     #[getter]
-    fn method(&self) -> &str {
-        self.context.method().as_str()
+    fn method(&self) -> String {
+        self.read(
+            |context| context.method().as_str().to_owned(),
+            |head| head.method.clone(),
+        )
     }
 
     #[getter]
-    fn path(&self) -> &str {
-        self.context.path()
+    fn path(&self) -> String {
+        self.read(|context| context.path().to_owned(), |head| head.path.clone())
     }
 
     #[getter]
-    fn query(&self) -> &str {
-        self.context.query().unwrap_or_default()
+    fn query(&self) -> String {
+        self.read(
+            |context| context.query().unwrap_or_default().to_owned(),
+            |head| head.query.clone(),
+        )
     }
 
     #[getter]
     fn headers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        headers(py, self.context.headers())
+        // Python allocates, and may run other code: not behind the lock.
+        match self.state() {
+            RequestState::Live(context) => headers(py, context.headers()),
+            RequestState::Released(head) => headers(py, &head.headers),
+        }
     }
 
     #[getter]
     fn params(&self) -> Vec<(String, String)> {
-        let params = self.context.params().iter();
-        params
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .collect()
+        self.read(params, |head| head.params.clone())
     }
 
     #[getter]
-    fn route(&self) -> &str {
-        &self.context.route().path
+    fn route(&self) -> String {
+        self.read(|context| context.route().path.clone(), |head| head.route.clone())
     }
 
     #[getter]
     fn request_id(&self) -> String {
-        self.context.request_id().to_string()
+        self.read(
+            |context| context.request_id().to_string(),
+            |head| head.request_id.clone(),
+        )
     }
 
     #[getter]
     fn peer(&self) -> Option<String> {
-        self.context.remote_address()
+        self.read(Context::remote_address, |head| head.peer.clone())
     }
 
     #[getter]
-    fn scheme(&self) -> &str {
-        self.context.scheme()
+    fn scheme(&self) -> String {
+        self.read(|context| context.scheme().to_owned(), |head| head.scheme.clone())
     }
 
     #[getter]
     fn is_cancelled(&self) -> bool {
-        self.context.is_cancelled()
+        self.read(Context::is_cancelled, |_| true)
     }
 
     #[getter]
     fn time_left(&self) -> Option<f64> {
-        self.context.deadline().map(left)
+        self.read(|context| context.deadline().map(left), |_| Some(0.0))
     }
 
     /// The body, once.
     fn body(&self, py: Python<'_>) -> PyResult<Pieces> {
-        let body = up(&self.host)?.request_body(&self.context);
+        let body = up(&self.host)?.request_body(&self.context()?);
         body.map(Pieces::new).map_err(|failure| failed(py, &failure))
     }
 
@@ -215,22 +361,23 @@ impl RouteCall {
         headers: GivenHeaders<'_>,
         body: Option<Bound<'_, PyAny>>,
     ) -> PyResult<()> {
+        let context = self.context()?;
         let reply = reply_of(&*up(&self.host)?, status, &headers, body.as_ref())?;
-        let sent = py.detach(|| self.context.send(reply));
+        let sent = py.detach(|| context.send(reply));
         sent.map_err(|failure| failed(py, &failure))
     }
 
     /// Fails such a request.
     fn fail(&self, py: Python<'_>, failure: GivenFailure<'_>) -> PyResult<()> {
-        let failure = failure.failure()?;
-        let sent = py.detach(|| self.context.send(failure));
+        let (context, failure) = (self.context()?, failure.failure()?);
+        let sent = py.detach(|| context.send(failure));
         sent.map_err(|failure| failed(py, &failure))
     }
 
     /// Hands the request over with an event.
     fn hand_over(&self, py: Python<'_>, event: &str, payload: GivenPayload<'_>) -> PyResult<()> {
-        let payload = payload.payload()?;
-        let given = py.detach(|| self.context.clone().hand_over_raw(event, payload));
+        let (context, payload) = (self.context()?, payload.payload()?);
+        let given = py.detach(|| context.hand_over_raw(event, payload));
         given.map_err(|failure| failed(py, &failure))
     }
 
@@ -241,15 +388,28 @@ impl RouteCall {
         event: &str,
         payload: GivenPayload<'_>,
         done: Option<Py<PyAny>>,
+        patience: Patience,
     ) -> PyResult<Py<PyAny>> {
-        let caller = self.context.caller().clone();
-        call(py, &*up(&self.host)?, caller, event, payload, done)
+        let caller = self.context()?.caller().clone();
+        call(py, &*up(&self.host)?, caller, event, payload, done, patience)
     }
 
     /// Emits an event in the chain of this request.
     fn emit(&self, py: Python<'_>, event: &str, payload: GivenPayload<'_>) -> PyResult<()> {
-        let payload = payload.payload()?;
-        py.detach(|| self.context.caller().emit_raw(event, payload));
+        let (context, payload) = (self.context()?, payload.payload()?);
+        py.detach(|| context.caller().emit_raw(event, payload));
         Ok(())
+    }
+
+    /// Lets the request go, which is answered. Its head stays.
+    fn release(&self, py: Python<'_>) {
+        let mut state = self.request.lock();
+        let RequestState::Live(context) = &*state else {
+            return;
+        };
+        let head = RequestState::Released(Arc::new(Head::of(context)));
+        let released = std::mem::replace(&mut *state, head);
+        drop(state);
+        py.detach(|| drop(released));
     }
 }

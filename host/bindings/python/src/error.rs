@@ -2,7 +2,7 @@
 
 use pointwork_embed::http::StatusCode;
 use pointwork_embed::{AnswerError, Error, ErrorKind, Failure, FailureCode, with_details};
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyTimeoutError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::headers::{GivenHeaders, headers, headers_of};
@@ -11,6 +11,7 @@ use crate::thread::attached;
 /// The exception of an error.
 pub(crate) fn raised(error: Error) -> PyErr {
     let class = match error.kind() {
+        ErrorKind::TimedOut => return PyTimeoutError::new_err(error.to_string()),
         ErrorKind::Component => "ComponentError",
         ErrorKind::Refused => "RefusedError",
         ErrorKind::Settings => "SettingsError",

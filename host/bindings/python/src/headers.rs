@@ -8,12 +8,19 @@ use pyo3::types::{PyBytes, PyList};
 /// Headers as Python gives them.
 pub(crate) type GivenHeaders<'py> = Vec<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)>;
 
+/// The most headers of a message.
+const MOST: usize = 16 * 1024;
+
 /// Headers that Python gives.
 ///
 /// # Errors
 /// `ValueError` names the header.
 pub(crate) fn headers_of(headers: &GivenHeaders<'_>) -> PyResult<HeaderMap> {
-    let mut map = HeaderMap::with_capacity(headers.len());
+    if headers.len() > MOST {
+        let message = format!("there are {} headers, expected at most {MOST}", headers.len());
+        return Err(PyValueError::new_err(message));
+    }
+    let mut map = HeaderMap::new();
     for (name, value) in headers {
         let (name, value) = (name.as_bytes(), value.as_bytes());
         let shown = String::from_utf8_lossy(name);

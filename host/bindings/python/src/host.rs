@@ -1,12 +1,14 @@
 //! Applications, mounts and servers.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context as TaskContext, Poll, Waker};
 
 use parking_lot::Mutex;
 use pointwork_embed::{
-    BodyMode, Component, Error, Host as Embedded, Level, LogLine, Place, Progress, RouteOptions, Threads,
+    BodyMode, Component, Error, ErrorKind, Host as Embedded, Level, LogLine, Place, Progress, RouteOptions, Threads,
 };
 use pyo3::prelude::*;
 
@@ -16,19 +18,67 @@ use crate::body::bytes_of;
 use crate::calls;
 use crate::error::{closed, raised};
 use crate::message::{End, Given, progress, reply};
-use crate::thread::{attached, patiently};
+use crate::thread::{Patience, attached, patiently, within};
 
-/// Runs an operation: on the calling thread, which waits, or on the application's threads; then `done` is called with the
-/// result and the exception, one of which is `None`.
+/// An operation on the threads of the application.
+#[pyclass(frozen, module = "pointwork._pointwork")]
+pub(crate) struct Operation(Arc<Mutex<Cancelling>>);
+
+#[derive(Default)]
+struct Cancelling {
+    is_cancelled: bool,
+    waker: Option<Waker>,
+}
+
+impl Cancelling {
+    /// Whether the operation is cancelled; if not, it is woken by its cancellation.
+    fn is_cancelled(&mut self, cx: &TaskContext<'_>) -> bool {
+        if !self.is_cancelled {
+            self.waker = Some(cx.waker().clone());
+        }
+        self.is_cancelled
+    }
+}
+
+#[pymethods]
+impl Operation {
+    /// Ends the operation, whose result is lost.
+    fn cancel(&self, py: Python<'_>) {
+        let waker = {
+            let mut cancelling = self.0.lock();
+            cancelling.is_cancelled = true;
+            cancelling.waker.take()
+        };
+        py.detach(|| waker.map(Waker::wake));
+    }
+}
+
+async fn unless_cancelled<T>(
+    operation: impl Future<Output = Result<T, Error>>,
+    cancelling: Arc<Mutex<Cancelling>>,
+) -> Result<T, Error> {
+    let mut operation = pin!(operation);
+    poll_fn(|cx| match operation.as_mut().poll(cx) {
+        Poll::Pending if cancelling.lock().is_cancelled(cx) => {
+            Poll::Ready(Err(Error::new(ErrorKind::Closed, "the operation was cancelled")))
+        }
+        progress => progress,
+    })
+    .await
+}
+
+/// Runs an operation: on the calling thread, which waits, or on the application's threads, where it can be cancelled;
+/// then `done` is called with the result and the exception, one of which is `None`.
 pub(crate) fn operate<T: Send + 'static>(
     py: Python<'_>,
     host: &Embedded,
     operation: impl Future<Output = Result<T, Error>> + Send + 'static,
     done: Option<Py<PyAny>>,
+    patience: Patience,
     convert: fn(Python<'_>, T) -> PyResult<Py<PyAny>>,
 ) -> PyResult<Py<PyAny>> {
     let Some(done) = done else {
-        let value = patiently(py, |waiting| host.wait(operation, waiting))?;
+        let value = patiently(py, patience, |waiting| host.wait(operation, waiting))?;
         return convert(py, value);
     };
     let settle = move |result: Result<T, Error>| {
@@ -42,8 +92,10 @@ pub(crate) fn operate<T: Send + 'static>(
             }
         });
     };
-    py.detach(|| host.run(operation, settle)).map_err(raised)?;
-    Ok(py.None())
+    let cancelling = Arc::<Mutex<Cancelling>>::default();
+    let operation = unless_cancelled(operation, cancelling.clone());
+    within(py, || host.run(operation, settle))?.map_err(raised)?;
+    Ok(Py::new(py, Operation(cancelling))?.into_any())
 }
 
 fn none(py: Python<'_>, (): ()) -> PyResult<Py<PyAny>> {
@@ -117,12 +169,13 @@ impl Host {
         given: &Bound<'_, PyAny>,
         options: &str,
         done: Option<Py<PyAny>>,
+        patience: Patience,
     ) -> PyResult<Py<PyAny>> {
         let (host, component) = (self.get()?, component(given)?);
         let options = py.detach(|| host.module_options(name, options)).map_err(raised)?;
         let loading = host.load(name, component, options);
         let loading = async move { Ok(text(&loading.await?)) };
-        operate(py, &host, loading, done, json)
+        operate(py, &host, loading, done, patience, json)
     }
 
     fn swap(
@@ -132,24 +185,33 @@ impl Host {
         given: &Bound<'_, PyAny>,
         options: Option<&str>,
         done: Option<Py<PyAny>>,
+        patience: Patience,
     ) -> PyResult<Py<PyAny>> {
         let (host, component) = (self.get()?, component(given)?);
         let options = options.map(|options| py.detach(|| host.module_options(name, options)));
         let swapping = host.swap(name, component, options.transpose().map_err(raised)?);
         let swapping = async move { Ok(text(&swapping.await?)) };
-        operate(py, &host, swapping, done, json)
+        operate(py, &host, swapping, done, patience, json)
     }
 
-    fn roll_back(&self, py: Python<'_>, name: &str, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+    fn roll_back(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        done: Option<Py<PyAny>>,
+        patience: Patience,
+    ) -> PyResult<Py<PyAny>> {
         let host = self.get()?;
         let changing = host.roll_back(name);
-        operate(py, &host, async move { Ok(text(&changing.await?)) }, done, json)
+        let changing = async move { Ok(text(&changing.await?)) };
+        operate(py, &host, changing, done, patience, json)
     }
 
-    fn remove(&self, py: Python<'_>, name: &str, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+    fn remove(&self, py: Python<'_>, name: &str, done: Option<Py<PyAny>>, patience: Patience) -> PyResult<Py<PyAny>> {
         let host = self.get()?;
         let changing = host.remove(name);
-        operate(py, &host, async move { Ok(text(&changing.await?)) }, done, json)
+        let changing = async move { Ok(text(&changing.await?)) };
+        operate(py, &host, changing, done, patience, json)
     }
 
     fn routes(&self, py: Python<'_>) -> PyResult<String> {
@@ -203,10 +265,11 @@ impl Host {
         event: &str,
         payload: GivenPayload<'_>,
         done: Option<Py<PyAny>>,
+        patience: Patience,
     ) -> PyResult<Py<PyAny>> {
         let host = self.get()?;
         let caller = host.app().map_err(raised)?.caller();
-        calls::call(py, &host, caller, event, payload, done)
+        calls::call(py, &host, caller, event, payload, done, patience)
     }
 
     fn emit(&self, py: Python<'_>, event: &str, payload: GivenPayload<'_>) -> PyResult<()> {
@@ -223,14 +286,14 @@ impl Host {
         let request = given.request(&host)?;
         let end = Arc::<End>::default();
         let put = end.clone();
-        let handled = py.detach(|| host.handle(request, move |ended| put.put(ended)));
+        let handled = within(py, || host.handle(request, move |ended| put.put(ended)))?;
         progress(py, &host, handled.map_err(raised)?, end)
     }
 
-    fn handle_blocking(&self, py: Python<'_>, given: Given<'_>) -> PyResult<Py<PyAny>> {
+    fn handle_blocking(&self, py: Python<'_>, given: Given<'_>, patience: Patience) -> PyResult<Py<PyAny>> {
         let host = self.get()?;
         let request = given.request(&host)?;
-        let response = patiently(py, |waiting| host.handle_blocking(request, waiting))?;
+        let response = patiently(py, patience, |waiting| host.handle_blocking(request, waiting))?;
         Ok(reply(py, &host, response)?.into_any().unbind())
     }
 
@@ -247,18 +310,18 @@ impl Host {
         Ok(Mount(Mutex::new(Some((host, mount)))))
     }
 
-    fn serve(&self, py: Python<'_>, address: &str, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+    fn serve(&self, py: Python<'_>, address: &str, done: Option<Py<PyAny>>, patience: Patience) -> PyResult<Py<PyAny>> {
         let host = self.get()?;
         let serving = host.serve(address, host.server_options());
         let weak = self.weak()?;
         let serving = async move { Ok((serving.await?, weak)) };
-        operate(py, &host, serving, done, |py, (server, host)| {
+        operate(py, &host, serving, done, patience, |py, (server, host)| {
             Ok(Py::new(py, Server { server, host })?.into_any())
         })
     }
 
     /// Closes the application, and waits for its end or has `done` called.
-    fn close(&self, py: Python<'_>, done: Option<Py<PyAny>>) -> PyResult<()> {
+    fn close(&self, py: Python<'_>, done: Option<Py<PyAny>>, patience: Patience) -> PyResult<()> {
         let Some(host) = self.host.lock().clone() else {
             if let Some(done) = done {
                 done.call1(py, (py.None(), py.None()))?;
@@ -267,12 +330,7 @@ impl Host {
         };
         let place = self.host.clone();
         let Some(done) = done else {
-            let closing = host.close();
-            let closing = async move {
-                closing.await;
-                Ok(())
-            };
-            patiently(py, |waiting| host.wait(closing, waiting))?;
+            patiently(py, patience, |waiting| host.close_blocking(waiting))?;
             py.detach(|| {
                 let last = place.lock().take();
                 drop((host, last));
@@ -325,14 +383,14 @@ impl Mount {
         let request = given.request(&host)?;
         let end = Arc::<End>::default();
         let put = end.clone();
-        let handled = py.detach(|| mount.handle(request, move |ended| put.put(ended)));
+        let handled = within(py, || mount.handle(request, move |ended| put.put(ended)))?;
         progress(py, &host, handled.map_err(raised)?, end)
     }
 
-    fn handle_blocking(&self, py: Python<'_>, given: Given<'_>) -> PyResult<Py<PyAny>> {
+    fn handle_blocking(&self, py: Python<'_>, given: Given<'_>, patience: Patience) -> PyResult<Py<PyAny>> {
         let (host, mount) = self.get()?;
         let request = given.request(&host)?;
-        match patiently(py, |waiting| mount.handle_blocking(request, waiting))? {
+        match patiently(py, patience, |waiting| mount.handle_blocking(request, waiting))? {
             Progress::Ready(response) => Ok(reply(py, &host, response)?.into_any().unbind()),
             Progress::Pending(_) | Progress::NotOurs(_) => Ok(py.None()),
         }
@@ -359,21 +417,43 @@ impl Server {
         self.server.address().to_string()
     }
 
-    /// Stops, and waits for the end or has `done` called.
-    fn stop(&self, py: Python<'_>, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+    /// Begins to stop.
+    fn begin_stop(&self, py: Python<'_>) {
         py.detach(|| self.server.stop());
+    }
+
+    /// Stops, and waits for the end or has `done` called.
+    fn stop(&self, py: Python<'_>, done: Option<Py<PyAny>>, patience: Patience) -> PyResult<Py<PyAny>> {
+        self.begin_stop(py);
         let Some(host) = self.host.upgrade() else {
             if let Some(done) = done {
                 done.call1(py, (py.None(), py.None()))?;
             }
             return Ok(py.None());
         };
+        operate(py, &host, self.stopped(), done, patience, none)
+    }
+
+    /// Waits until it has stopped.
+    fn wait(&self, py: Python<'_>, patience: Patience) -> PyResult<()> {
+        let Some(host) = self.host.upgrade() else {
+            return Ok(());
+        };
+        let stopped = self.stopped();
+        // The end of the application does not wait for whoever waits for it.
+        let waited = patiently(py, patience, |waiting| host.wait(stopped, waiting));
+        py.detach(|| drop(host));
+        waited
+    }
+}
+
+impl Server {
+    fn stopped(&self) -> impl Future<Output = Result<(), Error>> + Send + use<> {
         let stopped = self.server.stopped();
-        let stopped = async move {
+        async move {
             stopped.await;
             Ok(())
-        };
-        operate(py, &host, stopped, done, none)
+        }
     }
 }
 

@@ -28,15 +28,16 @@ mod _pointwork {
     #[pymodule_export]
     use crate::calls::{EventCall, RouteCall};
     #[pymodule_export]
-    use crate::host::{Host, Mount, Server, write_log};
+    use crate::host::{Host, Mount, Operation, Server, write_log};
     #[pymodule_export]
     use crate::message::InFlight;
     #[pymodule_export]
-    use crate::thread::end;
+    use crate::thread::{depth, end};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         crate::thread::refuse_subinterpreters(module.py())?;
+        module.add("DEPTH", crate::thread::depth_variable(module.py())?)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -3,9 +3,11 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use pointwork_embed::{Error, Waiting};
+use pointwork_embed::{Error, Waiting, at_depth};
+use pyo3::exceptions::{PyRuntimeError, PyTimeoutError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 
 use crate::error::raised;
 
@@ -83,12 +85,75 @@ pub(crate) fn attached<R>(f: impl FnOnce(Python<'_>) -> R) -> Option<R> {
     Python::try_attach(f)
 }
 
+/// The variable of the context which has the depth of the request that a function answers: a function goes on in tasks
+/// and on threads that the application does not know.
+static DEPTH: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+
+/// The variable.
+pub(crate) fn depth_variable(py: Python<'_>) -> PyResult<&Py<PyAny>> {
+    DEPTH.get_or_try_init(py, || {
+        let options = pyo3::types::PyDict::new(py);
+        options.set_item("default", 0)?;
+        let variable = py.import("contextvars")?.getattr("ContextVar")?;
+        Ok(variable.call(("pointwork_depth",), Some(&options))?.unbind())
+    })
+}
+
+/// The number of requests and calls that the code which runs is within.
+#[pyfunction]
+pub(crate) fn depth(py: Python<'_>) -> PyResult<usize> {
+    let of_context: usize = depth_variable(py)?
+        .bind(py)
+        .call_method0(pyo3::intern!(py, "get"))?
+        .extract()?;
+    Ok(of_context.max(pointwork_embed::depth()))
+}
+
+/// Asks the application for something, without the interpreter's lock, within the request that the code answers.
+pub(crate) fn within<T: Send>(py: Python<'_>, ask: impl FnOnce() -> T + Send) -> PyResult<T> {
+    let depth = depth(py)?;
+    Ok(py.detach(|| at_depth(depth, ask)))
+}
+
+/// How a thread waits: at most so many seconds; on the thread of an event loop not at all, but with an exception that
+/// names what to use instead.
+#[derive(FromPyObject)]
+pub(crate) struct Patience(Option<f64>, Option<String>);
+
+impl Patience {
+    fn time(&self) -> PyResult<Option<Duration>> {
+        match self {
+            Self(_, Some(_)) => Ok(Some(Duration::ZERO)),
+            Self(None, None) => Ok(None),
+            Self(Some(seconds), None) if seconds.is_nan() => {
+                Err(PyValueError::new_err("the timeout is no number, expected seconds"))
+            }
+            // A time that no clock has room for does not end.
+            Self(Some(seconds), None) => Ok(Duration::try_from_secs_f64(seconds.max(0.0)).ok()),
+        }
+    }
+
+    fn exhausted(self) -> PyErr {
+        match self {
+            Self(_, Some(twin)) => PyRuntimeError::new_err(format!(
+                "the call would hold up the event loop that runs on this thread, expected {twin}"
+            )),
+            Self(Some(seconds), None) => {
+                PyTimeoutError::new_err(format!("the call did not end within its timeout of {seconds} s"))
+            }
+            Self(None, None) => PyRuntimeError::new_err("the interpreter ends"),
+        }
+    }
+}
+
 /// Waits without the interpreter's lock, and takes signals.
 pub(crate) fn patiently<T: Send>(
     py: Python<'_>,
+    patience: Patience,
     wait: impl FnOnce(Waiting<'_>) -> Result<Option<T>, Error> + Send,
 ) -> PyResult<T> {
-    let (waited, signal) = py.detach(|| {
+    let time = patience.time()?;
+    let (waited, signal) = within(py, || {
         let mut signal = None;
         let mut look = || match attached(|py| py.check_signals()) {
             Some(Ok(())) => true,
@@ -98,13 +163,13 @@ pub(crate) fn patiently<T: Send>(
             }
             None => false,
         };
-        let waited = wait(Waiting::looking_up(LOOK, &mut look));
+        let waited = wait(Waiting::looking_up(LOOK, &mut look).at_most(time));
         (waited, signal)
-    });
+    })?;
     match (waited.map_err(raised)?, signal) {
         (Some(value), _) => Ok(value),
         (None, Some(signal)) => Err(signal),
-        (None, None) => Err(pyo3::exceptions::PyRuntimeError::new_err("the interpreter ends")),
+        (None, None) => Err(patience.exhausted()),
     }
 }
 

@@ -435,3 +435,66 @@ def test_settings_count_and_two_applications_are_apart(guests: Path) -> None:
         assert second.request("GET", "/plain").text() == "next"
         first.close()
         assert second.request("GET", "/plain").text() == "next"
+
+
+def test_headers_are_found_in_any_case_and_queries_have_many_values(app: App) -> None:
+    @app.get("/it")
+    def it(request: Request) -> Any:
+        headers, query = request.headers, request.query
+        assert headers["Content-Type"] == headers["content-type"] == headers.get("CONTENT-TYPE") == "a/b"
+        assert "X-A" in headers and "x-b" not in headers and headers.get("X-B", "none") == "none"
+        assert headers["X-A"] == "1, 2" and headers.get_all("X-A") == ["1", "2"]
+        with pytest.raises(KeyError):
+            headers["X-B"]
+        assert query["tag"] == "b" and query.get_all("tag") == ["a", "b"] and query.get_all("none") == []
+        return [headers, query]
+
+    headers = [("Content-Type", "a/b"), ("X-A", "1"), ("x-a", "2")]
+    reply = app.request("GET", "/it?tag=a&tag=b&x=", headers=headers).json()
+    assert reply[0]["x-a"] == "1, 2" and reply[1] == {"tag": "b", "x": ""}
+
+
+@pytest.mark.parametrize("content_type", ["", "a\nb", "text/é"])
+def test_a_content_type_that_is_none_is_refused(app: App, content_type: str) -> None:
+    @app.channel("db").on("ask")
+    def ask(event: Event) -> Payload:
+        return Payload(content_type, b"")
+
+    with pytest.raises(ValueError, match="the content type is .* expected one such as"):
+        app.call("db:ask", Payload(content_type, b""))
+    with pytest.raises(ValueError, match="the content type is"):
+        app.emit("db:ask", Payload(content_type, b""))
+    with pytest.raises(Failure):
+        app.call("db:ask", Payload("a/b", b""))
+
+
+def test_too_many_headers_are_refused(app: App) -> None:
+    @app.get("/it")
+    def it(request: Request) -> Response:
+        return Response(200, [(f"x-{number}", "a") for number in range(40_000)])
+
+    for headers in ([(f"x-{number}", "a") for number in range(40_000)], [("x-a", "a")] * 40_000):
+        with pytest.raises(ValueError, match="40001 headers, expected at most"):
+            app.request("GET", "/it", headers=headers)
+    assert app.request("GET", "/it").status == 500
+
+
+def test_a_mount_refuses_too_many_headers(app: App) -> None:
+    statuses: list[Any] = []
+
+    async def main() -> None:
+        async def receive() -> Any:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def send(message: Any) -> None:
+            statuses.append(message.get("status"))
+
+        headers = [(b"x-%d" % number, b"a") for number in range(40_000)]
+        scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": headers}
+        await app.asgi(scope, receive, send)
+
+    asyncio.run(main())
+    environ = {f"HTTP_X_{number}": "a" for number in range(40_000)}
+    environ |= {"REQUEST_METHOD": "GET", "PATH_INFO": "/", "wsgi.url_scheme": "http"}
+    app.wsgi(environ, lambda status, headers: statuses.append(status))
+    assert statuses[0] == 400 and statuses[-1] == "400 Bad Request"

@@ -169,6 +169,27 @@ def test_fastapi_has_the_other_routes(routes: App) -> None:
         assert client.get("/nowhere").json() == {"detail": "Not Found"}
 
 
+def test_middleware_of_flask_is_around_the_whole(routes: App) -> None:
+    site = flask.Flask("site")
+    site.add_url_rule("/own", "own", lambda: "own")
+
+    class Authenticated:
+        def __init__(self, other: Any) -> None:
+            self.other = other
+
+        def __call__(self, environ: Any, start_response: Any) -> Any:
+            if "HTTP_AUTHORIZATION" in environ:
+                return self.other(environ, start_response)
+            start_response("401 Unauthorized", [])
+            return []
+
+    site.wsgi_app = Authenticated(routes.wsgi_in_front(site.wsgi_app))  # type: ignore[method-assign]
+    client = site.test_client()
+    for path in ("/own", "/plain"):
+        assert client.get(path).status_code == 401
+        assert client.get(path, headers={"authorization": "a"}).status_code == 200
+
+
 def test_an_exception_of_the_other_application_is_its_own(routes: App) -> None:
     async def broken(scope: Any, receive: Any, send: Any) -> None:
         raise ValueError("not ours")
@@ -192,6 +213,60 @@ def test_it_is_mounted_in_fastapi(guests: Path) -> None:
             assert client.get("/shop/plain").text == "plain"
             assert client.get("/shop/nowhere").status_code == 404
             assert client.get("/plain").json() == {"detail": "Not Found"}
+
+
+def test_a_framework_mounts_it_below_a_path(guests: Path) -> None:
+    with App(workers=1) as app:
+        app.load("shop", guests / "shop.wasm")
+
+        @app.get("/where/a%20b")
+        def where(request: Request) -> str:
+            return request.path
+
+        inner, outer = fastapi.FastAPI(), fastapi.FastAPI()
+        inner.mount("/in ner", app.asgi)
+        outer.mount("/shop", inner)
+        for api, root, prefix in (
+            (outer, "", "/shop/in%20ner"),
+            # As uvicorn behind a proxy, which takes the path away and tells it.
+            (outer, "/proxy", "/proxy/shop/in%20ner"),
+        ):
+            with TestClient(api, root_path=root) as client:
+                assert client.get(f"{prefix}/plain").text == "plain"
+                assert client.get(f"{prefix}/where/a%20b").text == "/where/a%20b"
+                assert client.post(f"{prefix}/echo", content=b"whole").content == b"whole"
+                assert client.get(f"{prefix}/shop/plain").status_code == 404
+    with App(workers=1) as app:
+        app.load("shop", guests / "shop.wasm")
+        below = fastapi.FastAPI()
+        below.mount("/api", app.asgi_below("/api"))
+        with TestClient(below, root_path="/proxy") as client:
+            assert client.get("/proxy/api/plain").text == "plain"
+
+
+@pytest.mark.parametrize("includes", [True, False])
+def test_a_server_sets_root_path_with_and_without_it_in_the_path(routes: App, includes: bool) -> None:
+    async def main() -> None:
+        messages: list[Any] = []
+
+        async def receive() -> Any:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def send(message: Any) -> None:
+            messages.append(message)
+
+        path = "/api/plain" if includes else "/plain"
+        scope = {"type": "http", "method": "GET", "path": path, "raw_path": path.encode(), "query_string": b""}
+        await routes.asgi(scope | {"root_path": "/api", "headers": [(b"host", b"a")]}, receive, send)
+        assert messages[0]["status"] == 200
+
+    asyncio.run(main())
+
+
+def test_a_server_of_wsgi_mounts_it_below_a_path(routes: App) -> None:
+    transport = httpx.WSGITransport(app=routes.wsgi, script_name="/shop")
+    with httpx.Client(transport=transport, base_url="http://a") as client:
+        check(client)
 
 
 def test_below_a_prefix_the_rest_is_the_other_applications(routes: App) -> None:
@@ -249,6 +324,12 @@ def test_flask_has_the_other_routes(routes: App) -> None:
     assert client.post("/plain", data=b"mine").data == b"mine"
     assert client.post("/echo", data=b"ours").data == b"ours"
     assert client.get("/nowhere").status_code == 404
+
+
+def test_wsgi_below_a_prefix_and_the_path_of_a_server(routes: App) -> None:
+    transport = httpx.WSGITransport(app=routes.wsgi_below("/api"), script_name="/shop/api")
+    with httpx.Client(transport=transport, base_url="http://a") as client:
+        assert client.get("/plain").text == "plain"
 
 
 def test_wsgi_below_a_prefix(routes: App) -> None:

@@ -18,6 +18,8 @@ def one(event: pointwork.Event) -> dict[str, int]:
 def product(request: pointwork.Request) -> pointwork.Response:
     assert_type(request.params, dict[str, str])
     assert_type(request.body, bytes)
+    assert_type(request.headers["Content-Type"], str)
+    assert_type(request.query.get_all("tag"), list[str])
 
     def pieces() -> Iterator[bytes]:
         yield b"a"
@@ -40,5 +42,6 @@ assert_type(app.routes(), list[pointwork.Route])
 
 
 async def main() -> None:
+    assert_type(await app.handle("GET", "/", timeout=1), pointwork.Reply)
     assert_type(await app.handle("GET", "/"), pointwork.Reply)
     assert_type(await app.serve_async("127.0.0.1:0"), pointwork.Server)

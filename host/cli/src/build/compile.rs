@@ -1,16 +1,66 @@
 //! Runs cargo.
 
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, IsTerminal as _, Read as _, Write as _};
 use std::path::PathBuf;
-use std::process::{ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::{mem, thread};
 
 use anstream::{AutoStream, ColorChoice};
 use cargo_metadata::{CrateType, Message};
+use parking_lot::Mutex;
+#[cfg(unix)]
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::BuildArgs;
 use super::package::CargoPackage;
 use super::toolchain::{TARGETS, cannot_run_cargo, cargo};
 use crate::error::{Error, OrFailed, Result};
+
+/// The cargo that runs. A command builds one package at a time.
+static RUNNING: Mutex<Cargo> = Mutex::new(Cargo::Idle);
+
+enum Cargo {
+    Idle,
+    Running(Child),
+    /// The command ends, and begins no further build.
+    Stopped,
+}
+
+/// Ends the cargo that runs, if there is one. No other one starts after it.
+pub(crate) fn stop() {
+    if let Cargo::Running(mut cargo) = mem::replace(&mut *RUNNING.lock(), Cargo::Stopped) {
+        // It may have ended already.
+        kill(&mut cargo);
+        let _ = cargo.wait();
+    }
+}
+
+/// Ends cargo with the compilers that it runs, which are in its process group.
+fn kill(cargo: &mut Child) {
+    #[cfg(unix)]
+    if let Some(group) = i32::try_from(cargo.id()).ok().and_then(Pid::from_raw)
+        && kill_process_group(group, Signal::KILL).is_ok()
+    {
+        return;
+    }
+    let _ = cargo.kill();
+}
+
+/// From now on [`stop`] ends what cargo runs, and Ctrl-C in a terminal does not reach cargo by itself.
+pub(crate) fn is_stopped_here() {
+    IN_A_GROUP.store(true, Ordering::Relaxed);
+}
+
+static IN_A_GROUP: AtomicBool = AtomicBool::new(false);
+
+/// Writes what cargo says to standard error, also if nobody reads it any more.
+fn forward(mut from: ChildStderr) {
+    let mut bytes = [0; 4096];
+    while let Ok(length @ 1..) = from.read(&mut bytes) {
+        let _ = io::stderr().write_all(&bytes[..length]);
+    }
+}
 
 /// Builds the library of the package and returns its WebAssembly file. Cargo itself writes to standard error.
 pub(super) fn cargo_build(package: &CargoPackage, args: &BuildArgs) -> Result<PathBuf> {
@@ -35,12 +85,29 @@ pub(super) fn cargo_build(package: &CargoPackage, args: &BuildArgs) -> Result<Pa
     }
     command.args(&args.cargo_args);
 
-    let mut child = command.spawn().map_err(cannot_run_cargo)?;
-    let built = child
-        .stdout
-        .take()
-        .map_or(Ok(None), |stdout| built_file(stdout, package));
-    let status = child.wait().or_failed("cannot wait for cargo")?;
+    #[cfg(unix)]
+    if IN_A_GROUP.load(Ordering::Relaxed) {
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    }
+    // Cargo ends when it cannot write, and shows its progress on a terminal alone.
+    if !io::stderr().is_terminal() {
+        command.stderr(Stdio::piped());
+    }
+    let (stdout, stderr) = {
+        let mut running = RUNNING.lock();
+        if matches!(*running, Cargo::Stopped) {
+            return Err(Error::failed("the command ends, and builds nothing any more"));
+        }
+        let mut child = command.spawn().map_err(cannot_run_cargo)?;
+        let output = (child.stdout.take(), child.stderr.take());
+        *running = Cargo::Running(child);
+        output
+    };
+    let built = thread::scope(|scope| {
+        stderr.map(|stderr| scope.spawn(move || forward(stderr)));
+        stdout.map_or(Ok(None), |stdout| built_file(stdout, package))
+    });
+    let status = ended().or_failed("cannot wait for cargo")?;
     if !status.success() {
         return Err(
             Error::failed(format!("cargo could not build package `{}`", package.name))
@@ -53,6 +120,19 @@ pub(super) fn cargo_build(package: &CargoPackage, args: &BuildArgs) -> Result<Pa
         let message = format!("cargo built no WebAssembly file for package `{package}` with target `{target}`");
         Error::failed(message).with_hint(TARGETS)
     })
+}
+
+/// How the cargo ended that ran.
+fn ended() -> io::Result<ExitStatus> {
+    let mut running = RUNNING.lock();
+    match &mut *running {
+        Cargo::Running(child) => {
+            let status = child.wait();
+            *running = Cargo::Idle;
+            status
+        }
+        Cargo::Idle | Cargo::Stopped => Err(io::ErrorKind::Interrupted.into()),
+    }
 }
 
 /// Cargo writes its lock file when it has found every dependency.

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use bytesize::ByteSize;
 
+pub(crate) use self::compile::{is_stopped_here, stop};
 pub(crate) use self::package::CargoPackage;
 use crate::error::Result;
 use crate::lint;

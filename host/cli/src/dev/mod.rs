@@ -9,6 +9,7 @@ use std::time::SystemTime;
 
 use pointwork::App;
 use pointwork_config::{Channels, Config, Missing};
+use tokio::net::TcpListener;
 
 use self::module::{DevModule, Outcome};
 use self::sources::{Changed, Sources};
@@ -74,47 +75,52 @@ impl DevArgs {
 }
 
 pub(crate) fn run(args: &DevArgs, terminal: &mut Terminal) -> Result<()> {
+    serve::run_in_runtime(async |signals| dev(args, signals, terminal).await)
+}
+
+async fn dev(args: &DevArgs, mut signals: Signals, terminal: &mut Terminal) -> Result<()> {
     let config = args.config()?;
     let modules = app::prepare(&config, Missing::Create)?;
     let channels = Channels::open(&config)?;
-    serve::run_in_runtime(dev(args, &config, &modules, &channels, terminal))
-}
-
-async fn dev(
-    args: &DevArgs,
-    config: &Config,
-    modules: &[Loadable<'_>],
-    channels: &Channels,
-    terminal: &mut Terminal,
-) -> Result<()> {
     // A port that is taken is better known before a long build. Until the server runs, clients wait.
     let listener = serve::listen(config.listen.as_ref()).await?;
-    let mut signals = Signals::install().or_failed("cannot listen for signals")?;
-    let app = app::create(config, None)?;
-    app::bind(&app, channels)?;
-    let mut workshop = Workshop::new(&app, config, modules, args.release, terminal)?;
-    let mut others = Vec::new();
+    warn_of_crashes(&listener, terminal);
+    let app = app::create(&config, None)?;
+    app::bind(&app, &channels)?;
     let starting = async {
+        let mut workshop = Workshop::new(&app, &config, &modules, args.release).await?;
+        let mut others = Vec::new();
         // In the order of the configuration (spec D9).
-        for loadable in modules {
+        for loadable in &modules {
             match workshop.place(&loadable.module.name) {
                 Some(place) => workshop.start(place).await,
-                None => others.push((loadable, app::load_file(&app, loadable).await?)),
+                None => others.push((loadable, app::load_file(&app, loadable, &config).await?)),
             }
         }
-        Ok::<_, Error>(())
+        Ok((workshop, others))
     };
-    tokio::select! {
-        started = starting => started?,
-        _ = signals.next() => return Ok(()),
-    }
-    let server = Server::new(app.clone(), listener, config, signals)?;
-    server.announce(channels, terminal)?;
-    let others = Watch::new(others);
+    let Some((workshop, others)) = signals.unless_one_comes(starting).await? else {
+        return signals.unless_second_cuts(app.close()).await;
+    };
+    let server = Server::new(app.clone(), listener, &config, signals)?;
+    server.announce(&channels, terminal)?;
+    let others = Watch::new(others, &config);
     let watching = tokio::spawn(async move {
         tokio::join!(workshop.run(), others.run(app));
     });
     server.run(Some(watching)).await
+}
+
+/// Replies tell what only the developer should know.
+fn warn_of_crashes(listener: &TcpListener, terminal: &mut Terminal) {
+    if let Ok(address) = listener.local_addr()
+        && !address.ip().is_loopback()
+    {
+        terminal.warning(format_args!(
+            "replies show crashes, with messages and backtraces, to everybody who can reach {address}"
+        ));
+        terminal.hint("`--listen 127.0.0.1:8080` is reached from this machine alone; `pointwork serve` shows no crash");
+    }
 }
 
 /// The modules that are built from sources.
@@ -126,18 +132,13 @@ struct Workshop {
 }
 
 impl Workshop {
-    fn new(
-        app: &App,
-        config: &Config,
-        modules: &[Loadable<'_>],
-        release: bool,
-        terminal: &mut Terminal,
-    ) -> Result<Self> {
-        let built = modules.iter().filter_map(|loadable| {
-            let package = loadable.module.build.as_deref()?;
-            Some(DevModule::new(loadable, package, release, terminal))
-        });
-        let modules = built.collect::<Result<Vec<_>>>()?;
+    async fn new(app: &App, config: &Config, loadables: &[Loadable<'_>], release: bool) -> Result<Self> {
+        let mut modules = Vec::new();
+        for loadable in loadables {
+            if let Some(package) = &loadable.module.build {
+                modules.push(DevModule::new(loadable, package, release).await?);
+            }
+        }
         let roots: BTreeSet<PathBuf> = modules.iter().flat_map(DevModule::roots).cloned().collect();
         let configuration = absolute(config.file());
         let sources = Sources::new(modules.len(), roots.into_iter().collect(), configuration);

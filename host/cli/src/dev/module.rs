@@ -8,7 +8,8 @@ use pointwork::{App, Change, ChangeKind, ModuleOptions};
 
 use crate::app::Loadable;
 use crate::build::{self, BuildArgs, CargoPackage};
-use crate::error::{Error, OrFailed, Result};
+use crate::error::{Error, Result};
+use crate::serve::blocking;
 use crate::ui::Terminal;
 
 pub(super) struct DevModule {
@@ -30,12 +31,12 @@ pub(super) enum Outcome {
 
 impl DevModule {
     /// Finds the package of a module, and ensures that its compiler has the target.
-    pub(super) fn new(loadable: &Loadable<'_>, package: &Path, release: bool, terminal: &mut Terminal) -> Result<Self> {
+    pub(super) async fn new(loadable: &Loadable<'_>, package: &Path, release: bool) -> Result<Self> {
         let args = BuildArgs::of_development(package, loadable.module.target.as_deref(), release);
         Ok(Self {
             name: loadable.module.name.clone(),
             options: loadable.options.clone(),
-            package: Arc::new(build::find(&args, terminal)?),
+            package: find(&args).await?,
             args,
             digest: None,
         })
@@ -56,8 +57,7 @@ impl DevModule {
 
     /// Finds the package anew: its manifest changed.
     pub(super) async fn find(&mut self) -> Result<()> {
-        let args = self.args.clone();
-        self.package = Arc::new(blocking(move || build::find(&args, &mut Terminal::standard())).await?);
+        self.package = find(&self.args).await?;
         Ok(())
     }
 
@@ -93,9 +93,9 @@ impl DevModule {
     }
 }
 
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
-    let ended = tokio::task::spawn_blocking(work).await;
-    ended.or_failed("a task of the command did not end")?
+async fn find(args: &BuildArgs) -> Result<Arc<CargoPackage>> {
+    let args = args.clone();
+    blocking(move || build::find(&args, &mut Terminal::standard()).map(Arc::new)).await
 }
 
 /// The routes that are new or gone.

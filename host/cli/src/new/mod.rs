@@ -20,10 +20,13 @@ const EXAMPLES: &str = "\
 Examples:
   pointwork new shop
   pointwork new shop --template both --path services/shop
-  pointwork new shop --sdk-path ../pointwork/guest/rust
+  pointwork new shop --template host --sdk-path ../pointwork/guest/rust
 
 The project contains a copy of the SDK, in vendor/pointwork-guest, so that it builds on every
-machine with crates from the registry. `pointwork vendor` updates the copy.";
+machine with crates from the registry. `pointwork vendor` updates the copy.
+
+A project of the template `host` contains no copy. Until there is a release, its manifests name the
+crates of the host and the SDK by their paths in the clone that `--sdk-path` leads to.";
 
 /// The options of `pointwork new`.
 #[derive(Debug, clap::Args)]
@@ -41,7 +44,7 @@ pub(crate) struct NewArgs {
     #[arg(long, value_name = "DIR")]
     path: Option<PathBuf>,
 
-    /// Folder of pointwork-guest, in place of a copy; for developers of the SDK
+    /// Folder `guest/rust` in a clone of Pointwork: the project uses the crates there, not a copy
     // A path may be empty: a variable that is set but empty counts as unset.
     #[arg(
         long,
@@ -77,10 +80,24 @@ pub(crate) fn run(args: &NewArgs, terminal: &mut Terminal) -> Result<()> {
     }
     terminal.note(format_args!(
         "next: cd {} && {}",
-        directory.display(),
+        quoted(&directory),
         args.template.next()
     ));
     Ok(())
+}
+
+/// The path as an argument of a command in a shell.
+fn quoted(path: &Path) -> String {
+    let mut text = path.display().to_string();
+    // Otherwise it would be an option.
+    if text.starts_with('-') {
+        text.insert_str(0, "./");
+    }
+    if cfg!(windows) {
+        let is_plain = !text.contains(char::is_whitespace);
+        return if is_plain { text } else { format!("\"{text}\"") };
+    }
+    shlex::try_quote(&text).map_or_else(|_| text.clone(), Into::into)
 }
 
 fn check_name(name: &str) -> Result<()> {

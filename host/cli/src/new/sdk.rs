@@ -53,10 +53,14 @@ impl Sdk {
 
     /// The root of the checkout that contains it, where the crates of the host are.
     pub(super) fn checkout(&self) -> Result<PathBuf> {
-        const HINT: &str = "a project with a host is made from a checkout until the crates of Pointwork are released:\n\
-                            pointwork new NAME --template host --sdk-path CHECKOUT/guest/rust";
+        const HINT: &str = "until there is a release, the project uses the crates of a clone:\n\
+                            git clone https://github.com/pointwork/pointwork\n\
+                            pointwork new NAME --template host --sdk-path pointwork/guest/rust";
         let Self::Folder(folder) = self else {
-            return Err(Error::failed("the template `host` needs `--sdk-path`").with_hint(HINT));
+            return Err(Error::failed(
+                "the template `host` needs `--sdk-path`, the folder `guest/rust` in a clone of Pointwork",
+            )
+            .with_hint(HINT));
         };
         let root = folder.ancestors().nth(2);
         root.filter(|root| root.join("host/runtime/Cargo.toml").is_file())

@@ -15,7 +15,7 @@ pub(super) enum Template {
     Channel,
     /// A module with a controller, a module with a channel, and a crate with their events
     Both,
-    /// An axum application that mounts a module; needs --sdk-path
+    /// An axum application that mounts a module; needs --sdk-path, the folder guest/rust in a clone
     Host,
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use http::Method;
 use pointwork::{ChangeKind, Diff};
 use pointwork_admin::ChangeReport;
+use pointwork_core::read_file;
 
 use super::list::short;
 use super::{RemoteArgs, Reply, path_of};
@@ -48,8 +49,9 @@ pub(crate) struct NameArgs {
 }
 
 pub(crate) fn swap(args: &SwapArgs, terminal: &mut Terminal) -> Result<()> {
-    let component =
-        std::fs::read(&args.file).or_failed(format_args!("cannot read the component `{}`", args.file.display()))?;
+    // The server knows its limit.
+    let component = read_file(&args.file, u64::MAX);
+    let component = component.or_failed(format_args!("cannot read the component `{}`", args.file.display()))?;
     let reply = args.remote.send(Method::PUT, &path_of(&args.name), Some(component))?;
     show(&reply, args.remote.json, terminal)
 }

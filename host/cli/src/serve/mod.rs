@@ -7,8 +7,9 @@ mod watch;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use pointwork::{App, StateDirectory};
+use pointwork::App;
 use pointwork_config::{Adapter, Admin, AdminAddress, Channels, Config, Listen, Missing, Prefix};
 use pointwork_core::BoxFuture;
 use tokio::net::TcpListener;
@@ -19,7 +20,8 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use self::signals::Signals;
 pub(crate) use self::watch::Watch;
 use crate::adapters;
-use crate::app::{self, Loadable};
+use crate::app;
+use crate::build;
 use crate::error::{Error, OrFailed, Result};
 use crate::exit::Exit;
 use crate::modules::{self, ModuleArgs};
@@ -43,8 +45,8 @@ Examples:
 The banner on standard output lists the routes, the channels, and the imports and grants of each
 module. Its last line is `listening on http://HOST:PORT`, after `admin on PLACE` if there is an
 admin endpoint. SIGINT (Ctrl-C), SIGTERM and SIGHUP end the server: it accepts no further
-connection; requests in flight and emitted events come to their end. A second signal ends it at
-once. Under `nohup`, SIGHUP is ignored.
+connection; requests in flight and emitted events come to their end. Before it listens they end it
+at once, with success too. A second signal ends it at once. Under `nohup`, SIGHUP is ignored.
 
 The log goes to standard error, and never holds the server up: lines that cannot be written are
 dropped, counted and told of in the log.";
@@ -130,49 +132,58 @@ impl ServeArgs {
 }
 
 pub(crate) fn run(args: &ServeArgs, terminal: &mut Terminal) -> Result<()> {
-    let config = args.config()?;
-    args.modules.prepare(&config, terminal)?;
-    // Only the builds print as they go.
-    terminal.serves();
-    let modules = app::prepare(&config, Missing::Create)?;
-    let channels = Channels::open(&config)?;
-    let state = config.open_state()?;
-    run_in_runtime(serve(&config, &modules, &channels, state, terminal))
+    run_in_runtime(async |signals| serve(args, signals, terminal).await)
 }
 
-/// Runs a server to its end.
-pub(crate) fn run_in_runtime(server: impl Future<Output = Result<()>>) -> Result<()> {
+/// Runs a server to its end. Signals do not end the process from the first moment on.
+pub(crate) fn run_in_runtime(server: impl AsyncFnOnce(Signals) -> Result<()>) -> Result<()> {
     let runtime = Builder::new_multi_thread()
         .enable_all()
         .thread_name("pointwork-server")
         .build()
         .or_failed("cannot start the server's threads")?;
-    let result = runtime.block_on(server);
+    let result = runtime.block_on(async {
+        let signals = Signals::install().or_failed("cannot listen for signals")?;
+        build::is_stopped_here();
+        server(signals).await
+    });
+    build::stop();
     // Tasks that still block had their time.
     runtime.shutdown_background();
     result
 }
 
-async fn serve(
-    config: &Config,
-    modules: &[Loadable<'_>],
-    channels: &Channels,
-    state: Option<StateDirectory>,
-    terminal: &mut Terminal,
-) -> Result<()> {
-    let app = app::create(config, state.clone())?;
-    app::bind(&app, channels)?;
-    let digests = app::load(&app, modules).await?;
-    if let Some(state) = &state {
-        app::load_uploaded(&app, config, state).await;
-    }
-    let listener = listen(config.listen.as_ref()).await?;
-    let signals = Signals::install().or_failed("cannot listen for signals")?;
-    let mut server = Server::new(app.clone(), listener, config, signals)?;
-    server.admin = admin::start(config, &app, modules, terminal.dropped_lines(), server.stop.clone()).await?;
-    modules::explain_no_routes(config, &app, terminal);
-    server.announce(channels, terminal)?;
-    let watching = config.watch.then(|| tokio::spawn(Watch::new(digests).run(app)));
+async fn serve(args: &ServeArgs, mut signals: Signals, terminal: &mut Terminal) -> Result<()> {
+    let config = Arc::new(args.config()?);
+    let (modules, of_builds) = (args.modules.clone(), config.clone());
+    let building = blocking(move || modules.prepare(&of_builds, &mut Terminal::standard()));
+    let Some(()) = signals.unless_one_comes(building).await? else {
+        return Ok(());
+    };
+    // Only the builds print as they go.
+    terminal.serves();
+    let modules = app::prepare(&config, Missing::Create)?;
+    let channels = Channels::open(&config)?;
+    let state = config.open_state()?;
+    let app = app::create(&config, state.clone())?;
+    app::bind(&app, &channels)?;
+    let starting = async {
+        let digests = app::load(&app, &modules, &config).await?;
+        if let Some(state) = &state {
+            app::load_uploaded(&app, &config, state).await;
+        }
+        Ok((digests, listen(config.listen.as_ref()).await?))
+    };
+    let Some((digests, listener)) = signals.unless_one_comes(starting).await? else {
+        return signals.unless_second_cuts(app.close()).await;
+    };
+    let mut server = Server::new(app.clone(), listener, &config, signals)?;
+    server.admin = admin::start(&config, &app, &modules, terminal.dropped_lines(), server.stop.clone()).await?;
+    modules::explain_no_routes(&config, &app, terminal);
+    server.announce(&channels, terminal)?;
+    let watching = config
+        .watch
+        .then(|| tokio::spawn(Watch::new(digests, &config).run(app)));
     server.run(watching).await
 }
 
@@ -236,15 +247,15 @@ impl Server {
                 let _ = admin.serving.await;
             }
             self.app.close().await;
-            Ok(())
         };
-        tokio::select! {
-            ended = ending => ended,
-            name = self.signals.next() => {
-                Err(Error::failed(format!("a second signal, {name}, cut the requests in flight")))
-            }
-        }
+        self.signals.unless_second_cuts(ending).await
     }
+}
+
+/// Runs work that blocks on another thread.
+pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    let ended = tokio::task::spawn_blocking(work).await;
+    ended.or_failed("a task of the command did not end")?
 }
 
 pub(crate) async fn listen(address: Option<&Listen>) -> Result<TcpListener> {

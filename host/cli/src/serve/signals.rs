@@ -1,11 +1,17 @@
 //! The signals that end a server.
 
 use std::io;
+use std::time::{Duration, Instant};
 
 #[cfg(unix)]
 use tokio::signal::unix::{Signal, SignalKind, signal};
 #[cfg(windows)]
 use tokio::signal::windows::{CtrlC, ctrl_c};
+
+use crate::error::{Error, Result};
+
+/// The time within which two signals are one.
+const SAME_CAUSE: Duration = Duration::from_millis(200);
 
 /// SIGINT, SIGTERM and SIGHUP (on Windows, Ctrl-C). From the moment it is created they do not end the process by
 /// themselves.
@@ -38,6 +44,39 @@ impl Signals {
             #[cfg(windows)]
             interrupt: ctrl_c()?,
         })
+    }
+
+    /// The result of a step before the server runs; `None` if a signal came first. The step is dropped then.
+    pub(crate) async fn unless_one_comes<T>(&mut self, step: impl Future<Output = Result<T>>) -> Result<Option<T>> {
+        tokio::select! {
+            // Ctrl-C in a terminal ends cargo too, which is no failure then.
+            biased;
+            name = self.next() => {
+                tracing::info!("{name}: the server ends before it listens");
+                Ok(None)
+            }
+            done = step => done.map(Some),
+        }
+    }
+
+    /// The graceful end of the server, which a second signal cuts. One that comes at once is of the same cause: `timeout` and
+    /// terminals send a signal to the process and to its group.
+    pub(crate) async fn unless_second_cuts(&mut self, ending: impl Future<Output = ()>) -> Result<()> {
+        let first = Instant::now();
+        let second = async {
+            loop {
+                let name = self.next().await;
+                if first.elapsed() > SAME_CAUSE {
+                    return name;
+                }
+            }
+        };
+        tokio::select! {
+            () = ending => Ok(()),
+            name = second => {
+                Err(Error::failed(format!("a second signal, {name}, cut the requests in flight")))
+            }
+        }
     }
 
     /// The name of the next signal. Cancel safe.

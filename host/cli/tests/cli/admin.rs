@@ -1,15 +1,17 @@
 //! The admin endpoint, off unless it is configured (spec S3), by requests and by the commands that are its clients.
 
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use serde_json::json;
 use snapbox::str;
 
-use crate::server::{Reply, Server, request};
+use crate::server::{Reply, Server, request, try_request};
 use crate::versions::{configured, rival, served, version};
 use crate::{folder, pointwork, stderr, write};
 
@@ -110,6 +112,8 @@ fn refusals_have_a_fitting_status_and_change_nothing() {
         ("PUT", "/modules/shop", &vec![0; 1024 * 1024 + 1], 413),
         ("PUT", "/modules/rival", &rival(), 409),
         ("PUT", "/modules/%00", &whole, 400),
+        ("PUT", "/modules/sh%E2%80%AEop", &whole, 400),
+        ("PUT", "/modules/sh%E2%80%A8op", &whole, 400),
         ("POST", "/modules/shop/rollback", b"", 409),
         ("POST", "/modules/shops/rollback", b"", 404),
         ("DELETE", "/modules/shops", b"", 404),
@@ -347,6 +351,82 @@ fn address_needs_a_token_and_refuses_clients_without_it() {
         "error: the token is missing or wrong\nhint: name the file with the token: `--token-file FILE`\n"
     );
     modules().args(["--token-file", "token"]).assert().success();
+}
+
+/// A client without the token. It opens another connection whenever the server closes one.
+struct Outsider {
+    address: String,
+    reads: bool,
+    stream: Option<TcpStream>,
+}
+
+impl Outsider {
+    /// Sends a request, and reads what is there of the replies before it.
+    fn knock(&mut self) {
+        if !self.try_knock().unwrap_or(false) {
+            self.stream = None;
+        }
+    }
+
+    fn try_knock(&mut self) -> std::io::Result<bool> {
+        if self.stream.is_none() {
+            let stream = TcpStream::connect(&self.address)?;
+            stream.set_nonblocking(true)?;
+            self.stream = Some(stream);
+        }
+        let Some(stream) = &mut self.stream else {
+            return Ok(false);
+        };
+        stream.write_all(b"GET /modules HTTP/1.1\r\nhost: admin\r\n\r\n")?;
+        match stream.read(&mut [0; 4096]) {
+            _ if !self.reads => Ok(true),
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => Ok(true),
+            read => read.map(|length| length > 0),
+        }
+    }
+}
+
+#[test]
+fn clients_without_the_token_leave_room_to_those_with_it() {
+    let folder = configured("");
+    write(folder.path(), "token", TOKEN);
+    let server = Server::start(folder.path(), ["--admin", "127.0.0.1:0", "--token-file", "token"]);
+    let address = server.admin_place().trim_start_matches("http://").to_owned();
+    let mut outsiders: Vec<_> = (0..70)
+        .map(|number| Outsider {
+            address: address.clone(),
+            reads: number % 2 == 0,
+            stream: None,
+        })
+        .collect();
+    outsiders.iter_mut().for_each(Outsider::knock);
+    let ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !ended.load(Ordering::Relaxed) {
+                outsiders.iter_mut().for_each(Outsider::knock);
+                std::thread::sleep(Duration::from_millis(200));
+            }
+        });
+        let get = || {
+            let mut stream = TcpStream::connect(&address)?;
+            stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+            let headers = format!("host: admin\r\nauthorization: Bearer {TOKEN}\r\n");
+            try_request(&mut stream, "GET", "/modules", &headers, b"").map(|reply| reply.status)
+        };
+        let answered: Vec<_> = (0..9).map(|_| get().map_err(|error| error.kind())).collect();
+        ended.store(true, Ordering::Relaxed);
+        assert_eq!(answered, [Ok(200); 9]);
+    });
+    let other = TcpStream::connect(&address).expect("it listens");
+    let refused = request(
+        other,
+        "GET",
+        "/modules",
+        "host: admin\r\nconnection: keep-alive\r\n",
+        b"",
+    );
+    assert_eq!((refused.status, refused.header("connection")), (401, Some("close")));
 }
 
 #[test]

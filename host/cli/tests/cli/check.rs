@@ -1,9 +1,12 @@
 //! `pointwork check`.
 
 use std::path::Path;
+use std::time::Duration;
 
+use pointwork_suite::guest::{Channel, Controller, Guest, Program};
 use snapbox::str;
 
+use crate::versions::version;
 use crate::{example, folder, pointwork, stderr, write};
 
 #[test]
@@ -144,4 +147,129 @@ fn method_that_is_hardly_meant_is_warned_of() {
         "warning: handler `index` of controller `Greetings` answers only the method `ALL`; a declaration \
          without a method answers every method\n"
     );
+}
+
+/// The characters U+202E and U+2028 in every name that a component declares.
+#[test]
+fn name_that_does_not_fit_one_line_is_refused() {
+    let folder = folder();
+    let answer = || Program::text("answer");
+    let routed = |controller: &str, handler: &str, path: &str| {
+        Guest::of(Controller::new(controller, "").route(handler, Some("GET"), &[path], answer()))
+    };
+    let heard = |channel: &str, event: &str| Guest::new().channel(Channel::new(channel).on(event, answer()));
+    for (character, shown) in [
+        ("\u{202e}", "\\u{202e}"),
+        ("\u{2028}", "\\u{2028}"),
+        ("\u{7}", "\\u{7}"),
+    ] {
+        let name = &format!("a{character}b");
+        for (place, guest) in [
+            ("controller", routed(name, "handler", "path")),
+            ("handler", routed("Controller", name, "path")),
+            ("path", routed("Controller", "handler", name)),
+            ("channel", heard(name, "event")),
+            ("event", heard("channel", name)),
+            ("used event", routed("Controller", "handler", "path").uses(name)),
+            (
+                "package",
+                routed("Controller", "handler", "path").package(name, "1.0.0"),
+            ),
+        ] {
+            std::fs::write(folder.path().join("odd.wasm"), guest.build()).expect("written");
+            let output = pointwork(folder.path())
+                .args(["check", "odd.wasm"])
+                .output()
+                .expect("it runs");
+            let text = String::from_utf8(output.stderr).expect("text");
+            assert_eq!(output.status.code(), Some(5), "{place} with {shown}: {text}");
+            assert!(
+                text.contains(shown) && !text.contains(character),
+                "{place} with {shown}: {text}"
+            );
+        }
+    }
+}
+
+/// A path that leads to no regular file is named, and is not read.
+#[cfg(unix)]
+#[test]
+fn file_that_is_not_a_regular_one_is_refused_unread() {
+    let folder = folder();
+    let made = std::process::Command::new("mkfifo")
+        .arg(folder.path().join("pipe"))
+        .status();
+    assert!(made.expect("POSIX has it").success());
+    std::fs::create_dir(folder.path().join("folder")).expect("created");
+    for (path, kind) in [("pipe", "a FIFO"), ("/dev/zero", "a device"), ("folder", "a directory")] {
+        let module = format!("[[module]]\nname = \"shop\"\npath = \"{path}\"\n");
+        write(folder.path(), "modules.toml", &module);
+        std::fs::write(folder.path().join("shop.wasm"), version(1)).expect("written");
+        let expected = format!("it is {kind}, expected a regular file");
+        for (arguments, code) in [
+            (&["check", path][..], 1),
+            (&["check", "shop.wasm", "-c", path], 3),
+            (&["routes", "-c", "modules.toml"], 1),
+            (&["serve", "--listen", "127.0.0.1:0", "-c", "modules.toml"], 1),
+            (&["serve", "--listen", "127.0.0.1:0", "-c", path], 3),
+            (
+                &[
+                    "serve",
+                    "--listen",
+                    "127.0.0.1:0",
+                    "--admin",
+                    "127.0.0.1:0",
+                    "--token-file",
+                    path,
+                    "shop.wasm",
+                ],
+                3,
+            ),
+            (&["swap", "shop", path, "--admin", "admin.sock"], 1),
+        ] {
+            let command = pointwork(folder.path())
+                .args(arguments)
+                .timeout(Duration::from_secs(20));
+            let text = stderr(command, code);
+            assert!(
+                text.contains(&expected) && text.contains(&format!("`{path}`")),
+                "{arguments:?}: {text}"
+            );
+        }
+    }
+}
+
+/// A file that is larger than the limit is not read to its end.
+#[cfg(target_os = "linux")]
+#[test]
+fn file_over_the_limit_is_refused_unread() {
+    let folder = folder();
+    let file = std::fs::File::create(folder.path().join("shop.wasm")).expect("created");
+    file.set_len(1 << 40).expect("it has no blocks");
+    for arguments in [
+        &["check", "shop.wasm"][..],
+        &["routes", "shop.wasm"],
+        &["serve", "--listen", "127.0.0.1:0", "shop.wasm"],
+    ] {
+        // Memory for more than the limit, and less than the file.
+        let mut command = std::process::Command::new("prlimit");
+        command
+            .arg("--data=4294967296")
+            .arg(snapbox::cmd::cargo_bin!("pointwork"));
+        let output = command
+            .args(arguments)
+            .current_dir(folder.path())
+            .output()
+            .expect("util-linux has it");
+        let text = String::from_utf8(output.stderr).expect("text");
+        assert_eq!(output.status.code(), Some(5), "{arguments:?}: {text}");
+        assert!(
+            text.contains("it has 1099511627776 bytes, expected at most 67108864"),
+            "{arguments:?}: {text}"
+        );
+    }
+    let config = std::fs::File::create(folder.path().join("pointwork.toml")).expect("created");
+    config.set_len(1 << 40).expect("it has no blocks");
+    let text = stderr(pointwork(folder.path()).arg("routes"), 3);
+    assert!(text.contains("it has 1099511627776 bytes, expected at most"), "{text}");
 }

@@ -197,3 +197,60 @@ fn configuration_without_sources_is_refused() {
         "{text}"
     );
 }
+
+/// Starts `pointwork dev` with other streams, and returns its address.
+#[cfg(unix)]
+fn start_with(project: &Project, port: u16, change: impl FnOnce(&mut std::process::Command)) -> Server {
+    Server::start_without_banner(project.path(), |command| {
+        let address = format!("127.0.0.1:{port}");
+        *command = crate::server::command_at(&address, "dev", project.path(), [""; 0]);
+        command.env("CARGO_TARGET_DIR", target_dir());
+        change(command);
+    })
+}
+
+/// A pipe whose reader has gone.
+#[cfg(unix)]
+fn closed_pipe() -> std::process::Stdio {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    writer.into()
+}
+
+#[cfg(unix)]
+#[test]
+fn streams_that_nobody_reads_any_more_do_not_end_it() {
+    let project = Project::new("dev-pipes", &handler("one"));
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = listener.local_addr().expect("it has one").port();
+    drop(listener);
+    let get = || -> Option<String> {
+        let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).ok()?;
+        let reply = crate::server::try_request(&mut stream, "GET", "/a", "host: dev\r\n", b"").ok()?;
+        Some(reply.body)
+    };
+    let server = start_with(&project, port, |command| {
+        command.stdout(closed_pipe()).stderr(closed_pipe());
+    });
+    server.until(|| get().as_deref() == Some("one"));
+    project.save(&handler("two").replace('{', ""));
+    thread::sleep(Duration::from_secs(1));
+    project.save(&handler("two"));
+    server.until(|| get().as_deref() == Some("two"));
+    let end = server.stop("TERM");
+    assert_eq!(end.code, Some(0));
+}
+
+#[test]
+fn address_that_others_can_reach_is_warned_of_because_of_the_crashes() {
+    let project = Project::new("dev-open", "    fn broken( {");
+    for (address, is_open) in [("0.0.0.0:0", true), ("127.0.0.1:0", false)] {
+        let server = Server::start_without_banner(project.path(), |command| {
+            *command = crate::server::command_at(address, "dev", project.path(), [""; 0]);
+            command.env("CARGO_TARGET_DIR", target_dir());
+        });
+        server.logged("building module");
+        let is_warned = server.log().contains("warning: replies show crashes");
+        assert_eq!(is_warned, is_open, "{}", server.log());
+    }
+}

@@ -67,6 +67,14 @@ fn ready(server: &Server) -> (u16, serde_json::Value) {
     (reply.status, reply.json())
 }
 
+/// Checks that a version serves in the place of a lost one, whose own route answers 503.
+fn assert_serves_for(server: &Server, serves: u64, lost: u64) {
+    assert_eq!(server.get("/version").body, serves.to_string());
+    for (number, status) in [(serves, 200), (lost, 503), (lost + 1, 404)] {
+        assert_eq!(server.get(&format!("/only/{number}")).status, status, "{number}");
+    }
+}
+
 fn temporary_files(folder: &Path) -> Vec<PathBuf> {
     let folders = ["state", "state/components", "state/cache"].map(|name| folder.join(name));
     let entries = folders
@@ -169,7 +177,8 @@ fn damaged_version_is_not_ready_and_the_one_before_serves_in_its_place() {
     fs::write(&file, "damaged").expect("written");
 
     let server = Server::start(folder.path(), [""; 0]);
-    assert_eq!(served(&server), 2, "the previous one, not that of the configuration");
+    // The previous one, not that of the configuration.
+    assert_serves_for(&server, 2, 3);
     let (status, report) = ready(&server);
     assert_eq!((status, &report["ready"]), (503, &json!(false)));
     let unrestored = &report["unrestored"][0];
@@ -198,11 +207,9 @@ fn damaged_version_is_not_ready_and_the_one_before_serves_in_its_place() {
         fs::write(component(folder.path(), &version(number)), "damaged").expect("written");
     }
     let server = Server::start(folder.path(), [""; 0]);
-    assert_eq!(
-        (served(&server), ready(&server).0),
-        (1, 503),
-        "that of the configuration is left"
-    );
+    // That of the configuration is left.
+    assert_serves_for(&server, 1, 3);
+    assert_eq!(ready(&server).0, 503);
     assert_eq!(upload(&server, &version(4)).status, 200);
     assert_eq!(ready(&server).0, 200, "it serves what was swapped in last");
     server.stop("KILL");
@@ -220,7 +227,8 @@ fn previous_version_is_accepted_by_a_roll_back_to_it() {
     server.stop("KILL");
     fs::remove_file(component(folder.path(), &version(3))).expect("it is there");
     let server = Server::start(folder.path(), [""; 0]);
-    assert_eq!((served(&server), ready(&server).0), (2, 503));
+    assert_serves_for(&server, 2, 3);
+    assert_eq!(ready(&server).0, 503);
     assert_eq!(server.admin("POST", "/modules/shop/rollback", b"").status, 200);
     assert_eq!((served(&server), ready(&server).0), (2, 200));
     server.stop("KILL");
@@ -262,6 +270,53 @@ fn no_other_module_answers_for_one_that_is_lost() {
         (server.get("/version").body.as_str(), ready(&server).0),
         ("everything", 200)
     );
+}
+
+#[test]
+fn routes_of_a_lost_version_are_not_answered_beside_the_one_in_its_place() {
+    let folder = configured("");
+    let everything = Controller::new("All", "").route("all", None, &["*rest"], Program::text("everything"));
+    fs::write(folder.path().join("all.wasm"), Guest::of(everything).build()).expect("written");
+    let all = "[[module]]\npath = \"all.wasm\"\n";
+    let config = format!("prefix = \"/api\"\n{KEPT}\n{all}[[module]]\npath = \"shop.wasm\"\n");
+    write(folder.path(), "pointwork.toml", &config);
+    let server = Server::start(folder.path(), [""; 0]);
+    assert_eq!(upload(&server, &version(2)).status, 200);
+    server.stop("KILL");
+    fs::write(component(folder.path(), &version(2)), "damaged").expect("written");
+
+    let answers = |server: &Server| {
+        ["version", "only/1", "only/2", "other"].map(|path| {
+            let reply = server.get(&format!("/api/{path}"));
+            (
+                reply.status,
+                if reply.status == 200 { reply.body } else { String::new() },
+            )
+        })
+    };
+    let answer = |status, body: &str| (status, body.to_owned());
+    let server = Server::start(folder.path(), [""; 0]);
+    let expected = [
+        answer(200, "1"),
+        answer(200, "1"),
+        answer(503, ""),
+        answer(200, "everything"),
+    ];
+    assert_eq!(answers(&server), expected);
+    assert_eq!(ready(&server).0, 503);
+    // Another module comes and goes.
+    let extra = Guest::of(Controller::new("Extra", "").route("x", Some("GET"), &["x"], Program::text("x")));
+    assert_eq!(server.admin("PUT", "/modules/extra", &extra.build()).status, 201);
+    assert_eq!(answers(&server), expected);
+    // The version that serves is accepted, and the lost one is no longer meant to serve.
+    assert_eq!(upload(&server, &version(1)).status, 200);
+    let expected = [
+        answer(200, "1"),
+        answer(200, "1"),
+        answer(200, "everything"),
+        answer(200, "everything"),
+    ];
+    assert_eq!((answers(&server), ready(&server).0), (expected, 200));
 }
 
 #[test]

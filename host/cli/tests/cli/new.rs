@@ -205,9 +205,10 @@ fn host_needs_a_checkout() {
         .code(1)
         .stdout_eq("")
         .stderr_eq(str![[r#"
-error: the template `host` needs `--sdk-path`
-hint: a project with a host is made from a checkout until the crates of Pointwork are released:
-      pointwork new NAME --template host --sdk-path CHECKOUT/guest/rust
+error: the template `host` needs `--sdk-path`, the folder `guest/rust` in a clone of Pointwork
+hint: until there is a release, the project uses the crates of a clone:
+      git clone https://github.com/pointwork/pointwork
+      pointwork new NAME --template host --sdk-path pointwork/guest/rust
 
 "#]]);
     pointwork(folder.path()).args(["new", "other"]).assert().success();
@@ -478,4 +479,32 @@ hint: try `pointwork new my-shop`
         text.contains("keyword of Rust") && text.contains("pointwork new match-api"),
         "{text}"
     );
+}
+
+#[test]
+fn directory_in_the_next_step_is_quoted_for_a_shell() {
+    let folder = folder();
+    let next = |directory: &str| {
+        let path = format!("--path={directory}");
+        let text = stderr(pointwork(folder.path()).args(["new", "shop", &path]), 0);
+        text.strip_prefix("note: next: cd ")
+            .and_then(|text| text.strip_suffix(" && pointwork dev\n"))
+            .unwrap_or_else(|| panic!("{text}"))
+            .to_owned()
+    };
+    for directory in ["a b", "it's $HOME", "-shop"] {
+        // The words that a shell reads.
+        let script = format!("cd {} && pwd -P", next(directory));
+        let shell = std::process::Command::new("sh")
+            .args(["-c", &script])
+            .current_dir(folder.path())
+            .output()
+            .expect("POSIX has it");
+        let expected = folder.path().canonicalize().expect("it exists").join(directory);
+        assert_eq!(
+            String::from_utf8(shell.stdout).expect("text").trim_end(),
+            expected.display().to_string(),
+            "{script}"
+        );
+    }
 }

@@ -1,8 +1,10 @@
 //! `pointwork serve`.
 
 use std::net::TcpListener;
+#[cfg(target_os = "linux")]
+use std::path::Path;
 
-use pointwork_suite::guest::{Channel, Guest, Program};
+use pointwork_suite::guest::{Channel, Discovery, Guest, Program, laden};
 use snapbox::str;
 
 use crate::example::{self, Example};
@@ -10,7 +12,7 @@ use crate::server::Server;
 #[cfg(target_os = "linux")]
 use crate::server::within;
 #[cfg(target_os = "linux")]
-use crate::versions::{configured, served};
+use crate::versions::{configured, served, version};
 use crate::{folder, pointwork, stderr, write};
 
 #[test]
@@ -31,17 +33,152 @@ fn every_adapter_serves_the_example() {
     }
 }
 
-#[cfg(unix)]
+/// The tests themselves may run under `nohup`, which every process below inherits.
+#[cfg(target_os = "linux")]
+const NO_SIGNAL_IGNORED: &[&str] = &["env", "--default-signal"];
+
+#[cfg(target_os = "linux")]
 #[test]
 fn signals_end_it_with_success() {
     for signal in ["TERM", "INT", "HUP"] {
-        let end = Server::start(Example::Native.built().path(), [""; 0]).stop(signal);
+        let folder = Example::Native.built();
+        let server = Server::start_with(folder.path(), [""; 0], |command| {
+            *command = within(folder.path(), command, NO_SIGNAL_IGNORED);
+        });
+        let end = server.stop(signal);
         assert_eq!(end.code, Some(0), "{signal}: {}", end.errors);
         assert_eq!(end.output, "", "the address is the last line");
         assert!(
             end.errors.contains(&format!("SIG{signal}: requests in flight")),
             "{}",
             end.errors
+        );
+    }
+}
+
+/// The processes that work in the folder.
+#[cfg(target_os = "linux")]
+fn processes(folder: &Path) -> Vec<u32> {
+    let folder = folder.canonicalize().expect("it exists");
+    let processes = std::fs::read_dir("/proc").expect("Linux has it").flatten();
+    let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    ids.filter(|id| std::fs::read_link(format!("/proc/{id}/cwd")).is_ok_and(|cwd| cwd == folder))
+        .collect()
+}
+
+/// Sends a signal while the server compiles, and checks its end.
+#[cfg(target_os = "linux")]
+fn ends_while_it_compiles(signal: &str, outer: &[&str]) {
+    let folder = folder();
+    // The compiler needs a while for it.
+    let large = laden(&version(1), 1_500, 800);
+    std::fs::write(folder.path().join("large.wasm"), large).expect("written");
+    write(
+        folder.path(),
+        "pointwork.toml",
+        "cache.enabled = false\n[[module]]\npath = \"large.wasm\"\n",
+    );
+    let server = Server::start_without_banner(folder.path(), |command| {
+        *command = within(folder.path(), command, outer);
+    });
+    let argument = |id: u32, at: usize| {
+        let command = std::fs::read_to_string(format!("/proc/{id}/cmdline")).unwrap_or_default();
+        command.split('\0').nth(at).unwrap_or_default().to_owned()
+    };
+    let find = |first: &str, second: &str| {
+        let mut found = processes(folder.path()).into_iter();
+        found.find(|id| argument(*id, 0).ends_with(first) && argument(*id, 1) == second)
+    };
+    server.until(|| find("", "compile-worker").is_some());
+    // Not the command around it.
+    let own = find("pointwork", "serve").expect("it runs");
+    let sent = std::process::Command::new("kill")
+        .args(["-s", signal, &own.to_string()])
+        .status();
+    assert!(sent.expect("POSIX has it").success());
+    let end = server.ends(signal);
+    assert_eq!(end.code, Some(0), "{}", end.errors);
+    assert_eq!(end.output, "", "it never listened");
+    assert!(end.errors.contains(&format!("SIG{signal}: ")), "{}", end.errors);
+    assert_eq!(processes(folder.path()), [0_u32; 0], "the compiler has ended too");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn signals_end_it_with_success_while_it_compiles() {
+    for signal in ["TERM", "INT", "HUP"] {
+        ends_while_it_compiles(signal, NO_SIGNAL_IGNORED);
+    }
+}
+
+/// The first process of a container has no default reaction to a signal.
+#[cfg(target_os = "linux")]
+#[test]
+fn first_process_of_a_container_ends_while_it_compiles() {
+    ends_while_it_compiles(
+        "TERM",
+        &[
+            "unshare",
+            "--user",
+            "--map-root-user",
+            "--pid",
+            "--fork",
+            "--mount-proc",
+        ],
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn signal_ends_it_while_a_module_is_probed() {
+    let folder = folder();
+    let looping = Guest::new().discovery(Discovery::Loops).build();
+    std::fs::write(folder.path().join("loops.wasm"), looping).expect("written");
+    write(
+        folder.path(),
+        "pointwork.toml",
+        "[limits]\nprobe = \"10m\"\n[[module]]\npath = \"loops.wasm\"\n",
+    );
+    let server = Server::start_without_banner(folder.path(), |command| {
+        command.args(["--log-level", "debug"]);
+    });
+    // It compiles in a moment, and then loops.
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    let end = server.stop("TERM");
+    assert_eq!(end.code, Some(0), "{}", end.errors);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn signal_ends_the_build_before_it_serves() {
+    let folder = folder();
+    let cargo = folder.path().join("cargo");
+    let real = env!("CARGO");
+    let script = format!("#!/bin/sh\n[ \"$1\" = build ] || exec {real} \"$@\"\necho begun > begun\nexec sleep 600\n");
+    std::fs::write(&cargo, script).expect("written");
+    std::fs::set_permissions(&cargo, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("set");
+    write(
+        folder.path(),
+        "pointwork.toml",
+        "[[module]]\npath = \"shop.wasm\"\nbuild = \".\"\n",
+    );
+    let manifest = "[package]\nname = \"shop\"\n\n[workspace]\n\n[lib]\ncrate-type = [\"cdylib\"]\n";
+    write(folder.path(), "Cargo.toml", manifest);
+    write(folder.path(), "src/lib.rs", "");
+    for subcommand in ["serve", "dev"] {
+        let server = Server::start_without_banner(folder.path(), |command| {
+            let mut other = crate::server::command_of(subcommand, folder.path(), [""; 0]);
+            other.env("CARGO", &cargo);
+            *command = other;
+        });
+        server.until(|| folder.path().join("begun").exists());
+        std::fs::remove_file(folder.path().join("begun")).expect("it is there");
+        let end = server.stop("TERM");
+        assert_eq!(end.code, Some(0), "{subcommand}: {}", end.errors);
+        assert_eq!(
+            processes(folder.path()),
+            [0_u32; 0],
+            "{subcommand}: cargo has ended too"
         );
     }
 }

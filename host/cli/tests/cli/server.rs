@@ -223,14 +223,27 @@ pub(crate) fn command(folder: &Path, arguments: impl IntoIterator<Item = impl As
     command_of("serve", folder, arguments)
 }
 
-fn command_of(subcommand: &str, folder: &Path, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
+pub(crate) fn command_of(
+    subcommand: &str,
+    folder: &Path,
+    arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+) -> Command {
+    command_at("127.0.0.1:0", subcommand, folder, arguments)
+}
+
+pub(crate) fn command_at(
+    address: &str,
+    subcommand: &str,
+    folder: &Path,
+    arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+) -> Command {
     let mut command = Command::new(cargo_bin!("pointwork"));
     for variable in VARIABLES {
         command.env_remove(variable);
     }
     command
         .env("XDG_CACHE_HOME", cache())
-        .args([subcommand, "--listen", "127.0.0.1:0"])
+        .args([subcommand, "--listen", address])
         .args(arguments)
         .current_dir(folder)
         .stdout(Stdio::piped())

@@ -104,3 +104,42 @@ fn compiled_components_are_kept_where_the_configuration_says() {
     assert_eq!(served(&Server::start(folder.path(), [""; 0])), 1);
     assert_eq!(entries(), kept, "the second start compiled nothing new");
 }
+
+#[test]
+fn directory_that_another_user_may_write_is_refused() {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+    let folder = configured("");
+    drop(Server::start(folder.path(), ["--state", "state"]));
+    let mode = |path: &str, mode: u32| {
+        std::fs::set_permissions(folder.path().join(path), std::fs::Permissions::from_mode(mode)).expect("it is ours");
+    };
+    let refused = |message: &str| {
+        let start = pointwork(folder.path()).args(["serve", "--listen", "127.0.0.1:0", "--state", "state"]);
+        let text = stderr(start.timeout(std::time::Duration::from_secs(20)), 1);
+        assert!(text.contains(message), "{message}\n{text}");
+    };
+    let component = format!("state/components/{}", pointwork::digest(&version(1)));
+    for (path, before, open, expected) in [
+        ("state", 0o700, 0o775, "0755"),
+        ("state", 0o700, 0o757, "0755"),
+        ("state/components", 0o700, 0o770, "0750"),
+        ("state/state.json", 0o600, 0o666, "0644"),
+        (&*component, 0o600, 0o620, "0600"),
+    ] {
+        mode(path, open);
+        refused(&format!(
+            "`{path}` is open to others: its mode is {open:04o}, expected {expected}"
+        ));
+        mode(path, before);
+    }
+    if std::fs::metadata(folder.path()).expect("it is there").uid() == 0 {
+        for path in ["state", "state/components", "state/state.json", &component] {
+            std::os::unix::fs::chown(folder.path().join(path), Some(65_534), None).expect("we are root");
+            refused(&format!(
+                "`{path}` belongs to user 65534, expected user 0, who runs this"
+            ));
+            std::os::unix::fs::chown(folder.path().join(path), Some(0), None).expect("we are root");
+        }
+    }
+    assert_eq!(served(&Server::start(folder.path(), ["--state", "state"])), 1);
+}

@@ -2,6 +2,7 @@
 
 use crate::server::Server;
 use crate::versions::{configured, put, served, version, wait_for};
+use crate::{folder, write};
 
 #[test]
 fn changed_file_is_swapped_and_back_again() {
@@ -67,4 +68,25 @@ fn lost_file_is_a_warning_and_the_module_serves_on() {
     assert_eq!(served(&server), 1);
     put(folder.path(), 2);
     wait_for(&server, 2);
+}
+
+/// Its name has an end of a line, and a character that turns the direction of text.
+#[test]
+fn path_cannot_forge_a_line_of_the_log() {
+    let name = "a\n2026-01-01T00:00:00Z ERROR forged\u{202e}.wasm";
+    for (format, shown) in [
+        ("text", "a\n    2026-01-01T00:00:00Z ERROR forged\\u{202e}.wasm"),
+        ("json", "a\\n2026-01-01T00:00:00Z ERROR forged\\u202e.wasm"),
+    ] {
+        let folder = folder();
+        std::fs::write(folder.path().join(name), version(1)).expect("written");
+        let config = format!("watch = true\n[[module]]\nname = \"shop\"\npath = {name:?}\n");
+        write(folder.path(), "pointwork.toml", &config.replace("\\u{202e}", "\\u202e"));
+        let server = Server::start(folder.path(), ["--log-format", format]);
+        std::fs::remove_file(folder.path().join(name)).expect("it is there");
+        server.logged("cannot be read");
+        let log = server.log();
+        assert!(log.contains(shown) && !log.contains('\u{202e}'), "{log}");
+        assert!(!log.contains("\n2026-01-01"), "{log}");
+    }
 }

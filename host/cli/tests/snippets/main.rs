@@ -121,9 +121,60 @@ const EXCEPTIONS: &[Exception] = &[
         "pip install pointwork",
         "there is no release yet",
     ),
+    not_run("host/bindings/python/README.md", "pip install maturin", RELEASE_BUILD),
+    not_run(
+        "host/bindings/python/README.md",
+        "maturin build --release --manifest-path host/bindings/python/Cargo.toml",
+        RELEASE_BUILD,
+    ),
+    not_run(
+        "host/bindings/python/README.md",
+        "pip install target/wheels/pointwork-*.whl",
+        RELEASE_BUILD,
+    ),
+    not_run(
+        "host/bindings/python/README.md",
+        "cargo install --path host/cli",
+        "cargo built the command for this test",
+    ),
     not_run(
         "host/bindings/c/README.md",
         "make -C host/bindings/c install PREFIX=/usr/local",
+        RELEASE_BUILD,
+    ),
+    not_run(
+        "host/bindings/c/README.md",
+        "ldconfig",
+        "it is for the libraries of the system",
+    ),
+    not_run(
+        "host/bindings/c/README.md",
+        "make -C host/bindings/c install PREFIX=$HOME/.local",
+        RELEASE_BUILD,
+    ),
+    not_run(
+        "host/bindings/c/README.md",
+        "export PKG_CONFIG_PATH=$HOME/.local/lib/pkgconfig",
+        RELEASE_BUILD,
+    ),
+    not_run(
+        "host/bindings/c/README.md",
+        "gcc hello.c $(pkg-config --cflags --libs pointwork) -Wl,-rpath,$HOME/.local/lib -o hello",
+        RELEASE_BUILD,
+    ),
+    not_run(
+        "host/bindings/c/README.md",
+        "target/release/pointwork new shop",
+        RELEASE_BUILD,
+    ),
+    not_run(
+        "host/bindings/c/README.md",
+        "target/release/pointwork build shop",
+        RELEASE_BUILD,
+    ),
+    not_run(
+        "host/bindings/c/README.md",
+        "./hello shop/target/pointwork/shop.wasm",
         RELEASE_BUILD,
     ),
     not_run(

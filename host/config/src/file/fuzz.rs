@@ -3,6 +3,8 @@
 
 use std::path::Path;
 
+use pointwork_core::is_unprintable;
+
 use super::{Config, Error, ErrorKind, Module};
 
 /// A configuration: an error is one line with the place, and stands within the file. The same as the settings of a program:
@@ -37,7 +39,7 @@ pub(crate) fn configuration(input: &[u8]) {
     };
     assert_eq!(error.kind(), ErrorKind::Invalid);
     let message = error.to_string();
-    assert!(!message.contains(char::is_control), "{message:?}");
+    assert!(!message.contains(is_unprintable), "{message:?}");
     let (problem, place) = message
         .rsplit_once(" in shop/pointwork.toml")
         .expect("the file is named");
@@ -54,7 +56,7 @@ pub(crate) fn configuration(input: &[u8]) {
 fn settings(error: &Error) {
     assert_eq!(error.kind(), ErrorKind::Invalid);
     let message = error.to_string();
-    assert!(!message.contains(char::is_control), "{message:?}");
+    assert!(!message.contains(is_unprintable), "{message:?}");
     let (problem, place) = message.rsplit_once("the settings").expect("they are named");
     assert!(
         !problem.is_empty() && ["", " of module `shop`"].contains(&place),

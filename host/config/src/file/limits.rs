@@ -72,6 +72,20 @@ impl LimitTable {
         names.filter(|name| !name.is_empty())
     }
 
+    /// The place of a limit, for a message about its key in another table.
+    pub(super) fn of_limit(name: &str) -> Option<&'static str> {
+        let places = [
+            (Self::All, "a key of `[limits]`"),
+            (Self::Module, "a key of `[[module]]`"),
+            (Self::Compile, "a key of `[compile]`"),
+            (Self::Program, "set by a program alone, in its options"),
+        ];
+        let place = places
+            .into_iter()
+            .find(|(table, _)| table.limits("").any(|limit| limit.name == name));
+        place.map(|(_, place)| place)
+    }
+
     /// The keys that [`LimitValues::take`] reads.
     pub(super) fn keys(self) -> Vec<&'static str> {
         let limits = self.limits("").map(|limit| limit.name);
@@ -126,8 +140,9 @@ fn amount(limit: &Limit, value: &Spanned<DeValue<'_>>, text: &str) -> Result<Amo
     let amount = match (limit.min, value.get_ref()) {
         (Amount::Bytes(_), DeValue::Integer(bytes)) => whole(bytes).map(Amount::Bytes),
         (Amount::Bytes(_), DeValue::String(size)) => {
-            let size = size.parse::<ByteSize>().ok();
-            size.map(|size| Amount::Bytes(size.as_u64()))
+            // The parser ends at the largest number, whatever is written.
+            let size = size.parse::<ByteSize>().ok().map(|size| size.as_u64());
+            size.filter(|size| *size < u64::MAX).map(Amount::Bytes)
         }
         (Amount::Count(_), DeValue::Integer(count)) => whole(count).map(Amount::Count),
         (Amount::Time(_), DeValue::String(time)) => humantime::parse_duration(time).ok().map(Amount::Time),

@@ -21,6 +21,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use pointwork::Isolation;
+use pointwork_core::read_text;
 use serde::Deserialize;
 
 pub use self::adapter::Adapter;
@@ -34,8 +35,11 @@ pub(crate) use self::source::Source;
 #[cfg(feature = "sqlite")]
 pub(crate) use self::sqlite::SqliteChannel;
 pub use self::values::Prefix;
-use self::values::{Digest, Health, Network};
+use self::values::{ChannelName, Digest, Health, Network};
 use crate::error::{Error, ErrorKind, Result};
+
+/// The size of the largest file.
+const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
 /// The name that the file has by default.
 pub const FILE_NAME: &str = "pointwork.toml";
@@ -117,6 +121,8 @@ pub struct Module {
     pub(crate) health: Option<Health>,
     /// The SHA-256 of the component.
     pub(crate) digest: Option<Digest>,
+    /// The channels whose event names it may alter.
+    pub(crate) channels: Vec<ChannelName>,
     /// Whether calls share instances, in place of the setting for all modules.
     pub(crate) isolation: Option<Isolation>,
     /// The limits in place of those of all modules.
@@ -144,7 +150,7 @@ impl Config {
     /// file, line and column.
     pub fn load(file: impl AsRef<Path>) -> Result<Self> {
         let file = file.as_ref();
-        let text = std::fs::read_to_string(file).map_err(|error| {
+        let text = read_text(file, MAX_BYTES).map_err(|error| {
             let message = format!("cannot read the configuration `{}`", file.display());
             Error::new(ErrorKind::Unreadable, message).with_source(error)
         })?;

@@ -41,8 +41,10 @@ impl FromStr for AdminAddress {
         let has_port = text
             .rsplit_once(':')
             .is_some_and(|(_, port)| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()));
-        if has_port && !text.contains('/') {
-            text.parse().map(Self::Listen)
+        // As the server prints it.
+        let address = text.strip_prefix("http://").unwrap_or(text);
+        if has_port && !address.contains('/') {
+            address.parse().map(Self::Listen)
         } else {
             Ok(Self::Socket(text.into()))
         }

@@ -2,6 +2,9 @@
 
 use std::ops::Range;
 
+use pointwork_core::one_line;
+
+use super::limits::LimitTable;
 use super::source::Source;
 use crate::error::{Error, ErrorKind};
 use crate::suggest;
@@ -40,6 +43,9 @@ impl Problem {
     /// An unknown word, with the nearest of the expected ones or all of them.
     pub(super) fn unknown(span: Range<usize>, kind: &str, given: &str, expected: &[&str]) -> Self {
         let problem = Self::new(span, format!("unknown {kind} `{given}`"));
+        if let Some(place) = LimitTable::of_limit(given) {
+            return problem.with_hint(format!("the limit `{given}` is {place}"));
+        }
         match suggest::nearest(given, expected.iter().copied()) {
             Some(near) => problem.with_hint(format!("did you mean `{near}`?")),
             None => problem.with_hint(format!("expected {}", suggest::list(expected.iter().copied(), "or"))),
@@ -74,7 +80,8 @@ impl Problem {
             Some(span) => source.place(&span),
             None => source.whole(),
         };
-        let message = format!("{} in {place}", one_line(&self.message));
+        // A key in quotes may have any character.
+        let message = format!("{} in {place}", one_line(&self.message, usize::MAX));
         Error::new(ErrorKind::Invalid, message).with_optional_hint(self.hint)
     }
 }
@@ -83,19 +90,6 @@ impl From<toml::de::Error> for Problem {
     fn from(error: toml::de::Error) -> Self {
         Self::of(&error, &[])
     }
-}
-
-/// The text with its control characters escaped: a key in quotes may have any.
-fn one_line(text: &str) -> String {
-    let mut line = String::with_capacity(text.len());
-    for character in text.chars() {
-        if character.is_control() {
-            line.extend(character.escape_debug());
-        } else {
-            line.push(character);
-        }
-    }
-    line
 }
 
 /// The words in backticks: the first one and the others.

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use pointwork::Isolation;
+use pointwork_core::is_unprintable;
 use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -36,7 +37,7 @@ pub(super) const OF_THE_APPLICATION: &[&str] = &[
 ];
 
 /// The keys of a module that a program may set, limits aside.
-const OF_A_MODULE: &[&str] = &["grant", "health", "digest", "isolation"];
+const OF_A_MODULE: &[&str] = &["grant", "health", "digest", "channels", "isolation"];
 
 /// Reads the text of a file in the directory `base`.
 pub(super) fn file(text: &str, base: &Path) -> Result<Config, Problem> {
@@ -132,6 +133,10 @@ fn modules(value: Spanned<DeValue<'_>>, text: &str, base: &Path) -> Result<Vec<M
         let span = name.or(path).unwrap_or(span);
         if module.name.is_empty() {
             return Err(Problem::new(span, "a module has no name").with_hint("give it one: name = \"…\""));
+        }
+        if module.name.contains(is_unprintable) {
+            let message = format!("the name `{}` of a module has an unprintable character", module.name);
+            return Err(Problem::new(span, message).with_hint("give it another one: name = \"…\""));
         }
         if modules.iter().any(|other| other.name == module.name) {
             return Err(

@@ -194,7 +194,7 @@ fn unknown_key_names_the_place_and_the_nearest_key() {
 fn unknown_key_far_from_all_lists_them() {
     let refusal = refusal("[[module]]\npath = \"a.wasm\"\nzzz = 1");
     let start = "unknown key `zzz` in shop/pointwork.toml:3:1 | expected `name`, `path`, `build`, `target`, `grant`, \
-                 `health`, `digest`, `isolation`, `memory`, ";
+                 `health`, `digest`, `channels`, `isolation`, `memory`, ";
     assert!(refusal.starts_with(start), "{refusal}");
     for key in super::limits::LimitTable::Module.keys() {
         assert!(refusal.contains(&format!("`{key}`")), "{key}: {refusal}");
@@ -233,7 +233,7 @@ fn wrong_type_says_what_was_expected() {
     );
     assert_eq!(
         refusal("[limits]\nrequest-deadline = 30"),
-        "`30` is invalid for `request-deadline`: expected a time above 0 with its unit, as in \"30s\" or \"1m 30s\" \
+        "`30` is invalid for `request-deadline`: expected a time above 0 and up to 100 years with its unit, as in \"30s\" or \"1m 30s\" \
          in shop/pointwork.toml:2:20"
     );
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Values that are written as text: the prefix, networks, digests and health paths.
+//! Values that are written as text: the prefix, networks, digests, health paths and names of channels.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -20,6 +20,10 @@ pub(crate) struct Digest(pub(crate) String);
 /// The path of a route, for a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Health(pub(crate) String);
+
+/// The name of a channel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ChannelName(pub(crate) String);
 
 impl Prefix {
     /// The text.
@@ -76,6 +80,18 @@ impl FromStr for Health {
     }
 }
 
+impl FromStr for ChannelName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.is_empty() || text.contains(|c: char| c == ':' || c.is_whitespace() || c.is_control()) {
+            let text = text.escape_debug();
+            return Err(format!("`{text}` is not a channel; expected a name such as `product`"));
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
 /// Reads these types in the file as [`FromStr`] does.
 macro_rules! deserialize_by_from_str {
     ($($type:ty)*) => {$(
@@ -87,4 +103,4 @@ macro_rules! deserialize_by_from_str {
     )*};
 }
 
-deserialize_by_from_str!(Prefix Network Digest Health super::hosts::Listen);
+deserialize_by_from_str!(Prefix Network Digest Health ChannelName super::hosts::Listen);

@@ -30,7 +30,8 @@ impl ConnectOptions {
         Self::default()
     }
 
-    /// Sets the global prefix (spec G1). A route that was registered before stays where it is (spec G2).
+    /// Sets the global prefix (spec G1). It covers modules that no adapter serves
+    /// yet; a route that was registered by hand before stays where it is (spec G2).
     #[must_use]
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = Some(prefix.into());

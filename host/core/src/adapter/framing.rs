@@ -7,9 +7,9 @@ use memchr::memchr;
 ///
 /// - A head with `Content-Length` twice, or beside `Transfer-Encoding` (RFC 9112, section 6.3): a NUL, which no head may
 ///   hold, takes the place of a byte at the end of the offending line.
-/// - A chunked body with a line feed alone behind a size, a chunk or a trailer, or with other bytes behind a chunk (RFC
-///   9112, section 7.1): a CR takes the place of the line feed, and NULs that of everything behind it, so that no parser
-///   finds an end of the body.
+/// - A chunked body with a line feed alone behind a size, a chunk or a trailer, with other bytes behind a chunk, or with a
+///   size near 2^64 (RFC 9112, section 7.1): a CR takes the place of the line feed, and NULs that of everything behind it, so
+///   that no parser finds an end of the body.
 ///
 /// The parser then refuses the request as any other malformed one, and closes the connection.
 ///
@@ -59,6 +59,10 @@ struct Head {
 
 /// The longest line that is followed under any limit; a longer one of a chunked body breaks the body.
 const LEAST_LONGEST_LINE: usize = 16 * 1024;
+
+/// The largest chunk whose end a parser can count in 64 bits: trillium-http 1.6.1 adds the two bytes of the line end without
+/// a check, and so panics, or takes the size for 0 or 1.
+const LARGEST_CHUNK: u64 = u64::MAX - 2;
 
 impl Framing {
     /// Before the first byte of a connection whose heads have at most that many bytes.
@@ -159,6 +163,7 @@ impl Position {
             Self::ChunkSize => match chunk_size(line) {
                 None => Self::Lost,
                 Some(0) => Self::Trailers,
+                Some(left) if left > LARGEST_CHUNK => Self::Broken,
                 Some(left) => Self::Data { left, chunk: true },
             },
             Self::Trailers if line.is_empty() => Self::default(),

@@ -10,7 +10,8 @@ limits! {
     /// it. The adapter's docs list the settings that the framework's server does not support; it warns about them at boot.
     ///
     /// A time of `None` means no limit. Times beyond a year count as one. The options hold where the adapter runs the server.
-    /// In an application that mounts the adapter, only [`body_timeout`](Self::body_timeout) holds.
+    /// In an application that mounts the adapter, only [`body_timeout`](Self::body_timeout) holds, and
+    /// [`write_timeout`](Self::write_timeout) for handlers that write a reply in pieces.
     ///
     /// ```
     /// use std::time::Duration;
@@ -35,7 +36,8 @@ limits! {
         /// 408 unless the handler replies something else.
         body_timeout: Option<Duration> = time(30 s) as "body-timeout";
         /// The time that a client may leave a reply unread, counted from the last byte that it took; the connection is
-        /// closed past it.
+        /// closed past it, and of HTTP/2 the stream alone is reset if the client has closed its window. A handler that writes
+        /// a reply in pieces gets `gone` when its client has not taken the piece before for this long.
         write_timeout: Option<Duration> = time(30 s) as "write-timeout" in_program;
         /// The number of header lines of a request; 431 past it. Any other number than the default may cost allocations.
         max_headers: usize = count(100) as "max-headers" in_program;

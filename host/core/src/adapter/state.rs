@@ -87,7 +87,7 @@ impl<T: Send + Sync + 'static> AdapterState<T> {
 
     /// Holds a table ready: the body of [`Transport::stage`](crate::Transport::stage).
     pub fn stage(self: &Arc<Self>, router: &Router, table: T) -> Staged {
-        let router = router.with_body_timeout(self.options.body_timeout);
+        let router = router.with_timeouts(self.options.body_timeout, self.options.write_timeout);
         let (state, published) = (self.clone(), Arc::new(Published { router, table }));
         Staged::new(move || state.published.store(Some(published)))
     }
@@ -213,7 +213,7 @@ impl<T: Send + Sync + 'static> AdapterState<T> {
         tracing::warn!(
             adapter = self.name,
             connections,
-            "requests were still in flight {grace:?} after the signal to shut down, and are cut"
+            "connections were still open {grace:?} after the signal to shut down, and are cut"
         );
     }
 }

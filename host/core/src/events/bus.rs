@@ -19,7 +19,7 @@ use super::chain::Chain;
 use super::options::BusOptions;
 use super::payload::Payload;
 use super::queue::Queue;
-use super::registry::{Emitted, Registered, Registry};
+use super::registry::{Emitted, ListenerName, Registered, Registry};
 use crate::crash::panic_message;
 use crate::executor::within;
 use crate::routing::MAX_NAME_BYTES;
@@ -48,6 +48,12 @@ impl WeakBus {
         bus.map(Bus)
             .ok_or_else(|| Failure::internal(FailureCode::GONE, "the application has ended"))
     }
+
+    /// See [`Bursts::begins`]. Without a bus, nothing counts.
+    pub(crate) fn begins_burst(&self, code: &str, of: &str) -> bool {
+        let state = self.0.upgrade();
+        state.is_none_or(|state| state.bursts.begins(code, of, &state.executor))
+    }
 }
 
 struct BusState {
@@ -75,6 +81,16 @@ pub struct StagedListeners<'a> {
 }
 
 impl StagedListeners<'_> {
+    /// The names of all listeners after the change: `channel:event`.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.registry.names()
+    }
+
+    /// The listeners that a name can mean, before and after the change; one of each if it can be called (spec C2).
+    pub fn readings(&self, event: &str) -> [Vec<ListenerName>; 2] {
+        [&*self.bus.0.registry.load(), &self.registry].map(|registry| registry.listeners(event))
+    }
+
     /// Makes the change visible. Calls and events that are in flight go on with the listeners they found.
     pub fn publish(self) {
         self.bus.0.registry.store(Arc::new(self.registry));
@@ -210,7 +226,7 @@ impl Bus {
         self.check_size(&payload, || format!("the payload of `{event}`"))?;
         let chain = caller.chain.extend(&registered.name, registered.module.as_ref())?;
         let guard = chain.cancel_guard();
-        let delivery = self.delivery(&registered, chain, None);
+        let delivery = self.delivery(&registered, chain);
         let result = self.run(&registered, &caller.chain, delivery, payload).await;
         guard.complete();
         let result = result.map_err(|(failure, _)| failure)?;
@@ -273,11 +289,11 @@ impl Bus {
         Err(Failure::with_code(FailureCode::TOO_LARGE, status, message))
     }
 
-    fn delivery(&self, registered: &Registered, chain: Chain, handed_over: Option<HandedOver>) -> Delivery {
+    fn delivery(&self, registered: &Registered, chain: Chain) -> Delivery {
         Delivery {
             event: registered.name.clone(),
             name_at: registered.name_at,
-            handed_over,
+            handed_over: None,
             caller: self.caller_in(chain),
         }
     }
@@ -295,11 +311,16 @@ impl Bus {
         self.0.waiting.fetch_add(1, Ordering::Relaxed);
         // A client waits for whoever gets its context, and may be slow itself: it stays out of the queue.
         let waits = handed_over.is_some();
+        let mut delivery = self.delivery(registered, chain);
+        let until_the_end = handed_over.map(|HandedOver { value, until_the_end }| {
+            delivery.handed_over = Some(value);
+            until_the_end
+        });
         let emitted = Emitted {
             registered: registered.clone(),
-            delivery: self.delivery(registered, chain, handed_over),
+            delivery,
             payload,
-            charge,
+            until_the_end: (charge, until_the_end),
         };
         if waits {
             let bus = self.clone();
@@ -339,7 +360,7 @@ impl Bus {
             registered,
             mut delivery,
             payload,
-            charge: _until_the_end,
+            until_the_end: _until_the_end,
         } = emitted;
         let time = self.0.options.deadline;
         let deadline = Instant::now() + time;

@@ -36,6 +36,21 @@ impl Caller {
         &self.chain
     }
 
+    /// This caller, or another one whose call is deeper in its chain. A guest may use a handle of an earlier call; the events
+    /// that it emits count from the call that runs, so that they cannot go in a circle without end.
+    pub fn deeper<'a>(&'a self, running: Option<&'a Self>) -> &'a Self {
+        running
+            .filter(|running| running.chain.depth() > self.chain.depth())
+            .unwrap_or(self)
+    }
+
+    /// The same caller with the earlier deadline of the two.
+    pub(crate) fn until(&self, deadline: Option<Instant>) -> Self {
+        let mut caller = self.clone();
+        caller.chain.deadline = [deadline, self.deadline()].into_iter().flatten().min();
+        caller
+    }
+
     /// The id of the request that began the chain, if a request did.
     pub fn request_id(&self) -> Option<&RequestId> {
         self.chain.request.as_ref().map(|request| &request.id)
@@ -123,7 +138,7 @@ impl Caller {
     }
 
     /// Puts an event into its listener's queue and returns at once. An unknown event or a full queue is logged and
-    /// counted, never an error to the emitter (spec H3, C4).
+    /// counted, never an error to the emitter (spec H3, C4). Of a burst the first one is logged, and then their number.
     pub fn emit_raw(&self, event: &str, payload: Payload) -> &Self {
         self.emit_charged(event, payload, Charge::default())
     }
@@ -131,13 +146,25 @@ impl Caller {
     /// The same for a payload that is counted: the charge is kept until the listener has ended.
     pub fn emit_charged(&self, event: &str, payload: Payload, charge: Charge) -> &Self {
         if let Err(failure) = self.try_emit(event, payload, None, charge) {
-            tracing::error!(
-                event = %excerpt(event),
-                request_id = self.request_id().map(tracing::field::display),
-                "the event was not emitted: {failure}"
-            );
+            self.log_refused("the event was not emitted", event, &failure);
         }
         self
+    }
+
+    /// Logs that an event was refused. Of a burst the first one is logged, and then their number.
+    pub(crate) fn log_refused(&self, what: &str, event: &str, failure: &Failure) {
+        let module = self.chain.module();
+        // An unknown name may be any text of a guest; each other one is the name of a listener.
+        let is_unknown = *failure.code() == FailureCode::UNKNOWN_EVENT;
+        let of = if is_unknown { module.unwrap_or_default() } else { event };
+        if self.bus.begins_burst(failure.code().as_str(), of) {
+            tracing::error!(
+                module,
+                event = %excerpt(event),
+                request_id = self.request_id().map(tracing::field::display),
+                "{what}: {failure}"
+            );
+        }
     }
 
     pub(crate) fn try_emit(
@@ -151,8 +178,15 @@ impl Caller {
     }
 }
 
-/// Something that travels with an event to its listener. Its type is the business of whoever hands it over.
-pub(crate) type HandedOver = Box<dyn Any + Send + Sync>;
+/// Something that travels with an event to its listener. Its types are the business of the code that hands it over.
+pub(crate) struct HandedOver {
+    /// For the listener, which may keep it.
+    pub(crate) value: Opaque,
+    /// Dropped when the listener has ended.
+    pub(crate) until_the_end: Opaque,
+}
+
+pub(crate) type Opaque = Box<dyn Any + Send + Sync>;
 
 /// One event as its listener gets it: where it comes from, and a [`Caller`] for further events.
 #[derive(Debug)]
@@ -160,7 +194,7 @@ pub struct Delivery {
     pub(crate) event: Arc<str>,
     /// Where the event's own name begins in `event`.
     pub(crate) name_at: usize,
-    pub(crate) handed_over: Option<HandedOver>,
+    pub(crate) handed_over: Option<Opaque>,
     pub(crate) caller: Caller,
 }
 

@@ -128,6 +128,14 @@ impl Chain {
             .any(|(channel, _)| channel == SERVER_CHANNEL)
     }
 
+    /// The module whose handler or listener is at the end; `None` for the host application.
+    pub(crate) fn module(&self) -> Option<&str> {
+        match &self.last {
+            Some(link) => link.module.as_deref(),
+            None => self.request.as_ref()?.route.module.as_deref(),
+        }
+    }
+
     /// The last event on the way; `None` in the handler of the request.
     pub(crate) fn event(&self) -> Option<&str> {
         self.last.as_deref().map(|link| &*link.event)

@@ -7,7 +7,7 @@ pub(crate) mod chain;
 pub(crate) mod options;
 pub(crate) mod payload;
 mod queue;
-mod registry;
+pub(crate) mod registry;
 pub(crate) mod reporter;
 pub(crate) mod shown;
 

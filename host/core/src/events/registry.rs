@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use http::StatusCode;
 
-use super::caller::{Delivery, Listener, Subscription};
+use super::caller::{Delivery, Listener, Opaque, Subscription};
 use super::payload::Payload;
 use super::queue::Queue;
 use crate::crash::SERVER_CHANNEL;
-use crate::routing::{MAX_NAME_BYTES, excerpt};
+use crate::routing::{MAX_NAME_BYTES, excerpt, is_unprintable};
 use crate::{Charge, Error, ErrorKind, Failure, FailureCode};
 
 /// A listener in its place.
@@ -31,11 +31,36 @@ pub(crate) struct Emitted {
     pub(crate) registered: Arc<Registered>,
     pub(crate) delivery: Delivery,
     pub(crate) payload: Payload,
-    /// Counts it until its listener has ended.
-    pub(crate) charge: Charge,
+    /// Counts it, and belongs to what is handed over, until its listener has ended.
+    pub(crate) until_the_end: (Charge, Option<Opaque>),
+}
+
+/// A listener by its name.
+#[derive(Clone, Debug, PartialEq, Eq, derive_more::Display)]
+#[display("`{channel}:{event}` of {}", owner(self.module.as_deref()))]
+#[non_exhaustive]
+pub struct ListenerName {
+    /// Its channel.
+    pub channel: String,
+    /// The event, by its name within the channel.
+    pub event: String,
+    /// The module that declared it; `None` for the host application.
+    pub module: Option<String>,
+}
+
+fn owner(module: Option<&str>) -> String {
+    module.map_or("the host application".to_owned(), |module| format!("module `{module}`"))
 }
 
 impl Registered {
+    fn listener_name(&self) -> ListenerName {
+        ListenerName {
+            channel: self.name[..self.name_at - 1].to_owned(),
+            event: self.name[self.name_at..].to_owned(),
+            module: self.module.as_deref().map(str::to_owned),
+        }
+    }
+
     /// Reserves a place in the queue, of which this listener may have `limit`.
     pub(crate) fn reserve(&self, limit: usize) -> Result<(), Failure> {
         let more = |waiting| (waiting < limit).then_some(waiting + 1);
@@ -79,12 +104,12 @@ impl Registry {
         } = subscription;
         check_name("channel", &channel, |c| c == ':')?;
         check_name("event", &event, |_| false)?;
-        let owner = module.as_deref().map(Arc::from);
+        let owned_by = module.as_deref().map(Arc::from);
         let entry = |queue: &Arc<Queue<Emitted>>| {
             Arc::new(Registered {
                 name: format!("{channel}:{event}").into(),
                 name_at: channel.len() + 1,
-                module: owner,
+                module: owned_by,
                 listener,
                 queue: queue.clone(),
                 waiting: AtomicUsize::new(0),
@@ -100,8 +125,6 @@ impl Registry {
         }
         let group = self.channels.entry(channel.clone()).or_default();
         if let Some(other) = group.events.get(&event) {
-            let owner =
-                |module: Option<&str>| module.map_or("the host application".to_owned(), |m| format!("module `{m}`"));
             let (first, second) = (owner(other.module.as_deref()), owner(module.as_deref()));
             let message = if first == second {
                 format!("event `{event}` of channel `{channel}` would have two listeners in {first}, expected one")
@@ -132,26 +155,47 @@ impl Registry {
         self.server.get(event).map_or(&[], Vec::as_slice)
     }
 
-    /// Finds a listener (spec C2): the first part names a channel if there is one of that name; otherwise the whole is a
-    /// plain event name, which one channel at most may have.
+    /// Finds a listener (spec C2).
     pub(crate) fn find(&self, name: &str) -> Result<&Arc<Registered>, Failure> {
         if name.is_empty() {
             let message = "the event has an empty name; expected `channel:event`, or the event's name alone";
             return Err(Failure::internal(FailureCode::UNKNOWN_EVENT, message));
         }
-        let found = match name
+        match self.readings(name) {
+            (Some(only), []) | (None, [only]) => Ok(only),
+            (None, []) => Err(self.unknown(name)),
+            (in_channel, plain) => Err(ambiguous(name, in_channel.into_iter().chain(plain))),
+        }
+    }
+
+    /// Every listener that a name can mean: the event of a channel that the first part names, and the plain event of that
+    /// name. If the first part names a channel without that event, the name means none.
+    fn readings(&self, name: &str) -> (Option<&Arc<Registered>>, &[Arc<Registered>]) {
+        let in_channel = name
             .split_once(':')
             .and_then(|(first, rest)| Some((self.channels.get(first)?, rest)))
             .filter(|(channel, _)| !channel.events.is_empty())
-        {
-            Some((channel, event)) => channel.events.get(event),
-            None => match self.plain.get(name).map(Vec::as_slice) {
-                Some([only]) => Some(only),
-                Some(several) => return Err(ambiguous(name, several)),
-                None => None,
-            },
-        };
-        found.ok_or_else(|| self.unknown(name))
+            .map(|(channel, event)| channel.events.get(event));
+        match in_channel {
+            Some(None) => (None, &[]),
+            in_channel => (in_channel.flatten(), self.plain.get(name).map_or(&[], Vec::as_slice)),
+        }
+    }
+
+    /// Every listener that a name can mean.
+    pub(crate) fn listeners(&self, name: &str) -> Vec<ListenerName> {
+        let (in_channel, plain) = self.readings(name);
+        in_channel
+            .into_iter()
+            .chain(plain)
+            .map(|entry| entry.listener_name())
+            .collect()
+    }
+
+    /// The names of all listeners.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        let listeners = self.channels.values().flat_map(|channel| channel.events.values());
+        listeners.map(|entry| &*entry.name)
     }
 
     fn unknown(&self, name: &str) -> Failure {
@@ -161,7 +205,9 @@ impl Registry {
             return Failure::internal(FailureCode::UNKNOWN_EVENT, message);
         }
         let known = self.channels.values().flat_map(|channel| channel.events.values());
+        // A module may declare thousands of listeners, and this runs for each unknown name.
         let nearest = known
+            .take(MAX_COMPARED)
             .map(|entry| {
                 let own = &entry.name[entry.name_at..];
                 let likeness = strsim::jaro_winkler(name, &entry.name).max(strsim::jaro_winkler(name, own));
@@ -179,12 +225,15 @@ impl Registry {
     }
 }
 
-fn ambiguous(name: &str, entries: &[Arc<Registered>]) -> Failure {
+/// The most listeners among which the nearest name is searched.
+const MAX_COMPARED: usize = 256;
+
+fn ambiguous<'r>(name: &str, entries: impl Iterator<Item = &'r Arc<Registered>>) -> Failure {
     const SHOWN: usize = 8;
-    let shown = entries.iter().take(SHOWN);
-    let mut names: Vec<_> = shown.map(|entry| format!("`{}`", entry.name)).collect();
-    if entries.len() > SHOWN {
-        names.push(format!("{} others", entries.len() - SHOWN));
+    let mut names: Vec<_> = entries.map(|entry| format!("`{}`", entry.name)).collect();
+    if names.len() > SHOWN {
+        let more = names.split_off(SHOWN).len();
+        names.push(format!("{more} others"));
     }
     let message = format!("event `{name}` could be any of {}; name the channel", names.join(", "));
     Failure::internal(FailureCode::AMBIGUOUS_EVENT, message)
@@ -195,7 +244,7 @@ fn check_name(what: &str, name: &str, forbidden: impl Fn(char) -> bool) -> Resul
         "an empty name".to_owned()
     } else if let Some(c) = name
         .chars()
-        .find(|&c| c.is_whitespace() || c.is_control() || forbidden(c))
+        .find(|&c| c.is_whitespace() || is_unprintable(c) || forbidden(c))
     {
         format!("{c:?} in `{}`", name.escape_debug())
     } else {

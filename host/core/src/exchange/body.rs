@@ -1,13 +1,15 @@
 //! Request and reply bodies.
 
-use std::future::ready;
-use std::pin::Pin;
-use std::sync::Arc;
+use std::future::{poll_fn, ready};
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context as TaskContext, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_channel::mpsc;
+use futures_util::task::AtomicWaker;
 use futures_util::{SinkExt, StreamExt, stream};
 use http::header::RETRY_AFTER;
 use http::{HeaderValue, StatusCode};
@@ -21,11 +23,11 @@ use crate::{Charge, Executor, Failure, FailureCode, MemoryAccount, MemoryExceede
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BodyError {
-    /// It is longer than the limit, in bytes.
-    #[error("the body is longer than {limit} bytes")]
+    /// It is longer than a limit.
+    #[error("the body is longer than {}", limit.map_or_else(|| "allowed".to_owned(), |limit| format!("{limit} bytes")))]
     TooLarge {
-        /// The limit, in bytes.
-        limit: u64,
+        /// The limit, in bytes; `None` for a limit around the adapter that does not tell.
+        limit: Option<u64>,
     },
     /// It stopped before its end: the client went away, or the writer was dropped without
     /// [`finish`](BodyWriter::finish).
@@ -78,7 +80,20 @@ enum BodyKind {
         pace: Option<Box<Pace>>,
         /// Counts the bytes of a request's body while it is collected.
         memory: Option<Arc<MemoryAccount>>,
+        /// The time limit of the [`BodyWriter`], if the body has one.
+        writing: Option<Arc<WriteLimit>>,
     },
+}
+
+/// The time that a writer waits for the reader of its body. The router sets it when the reply goes to the adapter.
+#[derive(Default, derive_more::Debug)]
+#[debug("WriteLimit")]
+struct WriteLimit {
+    timeout: OnceLock<(Duration, Arc<dyn Executor>)>,
+    /// A writer that waited before the limit was set.
+    writer: AtomicWaker,
+    /// Whether the writer was told that nobody reads.
+    is_left: AtomicBool,
 }
 
 /// The number of bytes that a streamed body may have, and how many of them are left.
@@ -100,6 +115,7 @@ impl Body {
             limit: None,
             pace: None,
             memory: None,
+            writing: None,
         })
     }
 
@@ -119,8 +135,24 @@ impl Body {
         // Only a writer that was dropped closes the channel before the end.
         let broken_off = stream::iter([Some(Err(BodyError::Incomplete))]);
         let pieces = receiver.map(data).chain(broken_off);
-        let body = StreamBody::new(pieces.take_while(|piece| ready(piece.is_some())).filter_map(ready));
-        (BodyWriter { sender }, Self::stream(body))
+        let pieces = StreamBody::new(pieces.take_while(|piece| ready(piece.is_some())).filter_map(ready));
+        let (limit, mut body) = (Arc::<WriteLimit>::default(), Self::stream(pieces));
+        if let BodyKind::Stream { writing, .. } = &mut body.0 {
+            *writing = Some(limit.clone());
+        }
+        (BodyWriter { sender, limit }, body)
+    }
+
+    /// Limits the time for which the [`BodyWriter`] waits for its reader.
+    pub(crate) fn limit_writing(&self, timeout: Duration, executor: &Arc<dyn Executor>) {
+        if let BodyKind::Stream {
+            writing: Some(limit), ..
+        } = &self.0
+        {
+            // A reply has one router.
+            let _ = limit.timeout.set((timeout, executor.clone()));
+            limit.writer.wake();
+        }
     }
 
     /// The same body, breaking off with [`BodyError::TooLarge`] after `limit` bytes.
@@ -129,7 +161,7 @@ impl Body {
     /// At once, if the body declares that it is longer.
     pub fn limited(mut self, limit: u64) -> Result<Self, BodyError> {
         if self.size_hint().lower() > limit {
-            return Err(BodyError::TooLarge { limit });
+            return Err(BodyError::TooLarge { limit: Some(limit) });
         }
         if let BodyKind::Stream { limit: current, .. } = &mut self.0 {
             let (bytes, left) = (limit, limit);
@@ -251,7 +283,11 @@ impl HttpBody for Body {
                 if let Some(limit) = limit {
                     match limit.left.checked_sub(length) {
                         Some(left) => limit.left = left,
-                        None => return Poll::Ready(Some(Err(BodyError::TooLarge { limit: limit.bytes }))),
+                        None => {
+                            return Poll::Ready(Some(Err(BodyError::TooLarge {
+                                limit: Some(limit.bytes),
+                            })));
+                        }
                     }
                 }
                 Poll::Ready(frame)
@@ -283,18 +319,27 @@ impl HttpBody for Body {
 pub struct BodyWriter {
     /// `None` is the end.
     sender: mpsc::Sender<Option<Bytes>>,
+    limit: Arc<WriteLimit>,
 }
+
+/// The longest piece that passes to the reader at once, in bytes.
+const MAX_PIECE: usize = 256 * 1024;
 
 impl BodyWriter {
     /// Writes a piece, waiting while the client is slower than the writer. An empty piece is nothing.
     ///
     /// # Errors
-    /// [`GONE`](FailureCode::GONE) when nobody reads any more.
+    /// [`GONE`](FailureCode::GONE) when nobody reads any more, or when the piece before was not taken within
+    /// [`ServerOptions::write_timeout`](crate::ServerOptions::write_timeout). The reply breaks off then.
     ///
     /// # Cancel safety
-    /// Cancelled while it waits, it has written nothing.
+    /// Cancelled while it waits, it has written nothing of data up to 256 KiB, and perhaps a part of longer data.
     pub async fn write(&mut self, data: impl Into<Bytes>) -> Result<(), Failure> {
-        let data = data.into();
+        let mut data = data.into();
+        // A client that takes a long piece slowly is not one that takes nothing.
+        while data.len() > MAX_PIECE {
+            self.send(Some(data.split_to(MAX_PIECE))).await?;
+        }
         if data.is_empty() {
             return Ok(());
         }
@@ -304,7 +349,7 @@ impl BodyWriter {
     /// Ends the body.
     ///
     /// # Errors
-    /// [`GONE`](FailureCode::GONE) when nobody reads any more.
+    /// As [`write`](Self::write).
     ///
     /// # Cancel safety
     /// Cancelled, the body counts as broken off.
@@ -312,11 +357,60 @@ impl BodyWriter {
         self.send(None).await
     }
 
+    /// Breaks the body off from elsewhere.
+    pub(crate) fn breaker(&self) -> BodyBreaker {
+        BodyBreaker {
+            sender: self.sender.clone(),
+            limit: self.limit.clone(),
+        }
+    }
+
     async fn send(&mut self, piece: Option<Bytes>) -> Result<(), Failure> {
-        // Not `send`, which would go on waiting until the piece is read.
-        self.sender
-            .feed(piece)
+        let Self { sender, limit } = self;
+        let sent = {
+            // Not `send`, which would go on waiting until the piece is read.
+            let mut feed = pin!(sender.feed(piece));
+            let mut timer = None;
+            poll_fn(|cx| {
+                if let Poll::Ready(sent) = feed.as_mut().poll(cx) {
+                    return Poll::Ready(sent.is_ok());
+                }
+                limit.writer.register(cx.waker());
+                let Some((timeout, executor)) = limit.timeout.get() else {
+                    return Poll::Pending;
+                };
+                let timer = timer.get_or_insert_with(|| executor.sleep_until(Instant::now() + *timeout));
+                timer.as_mut().poll(cx).map(|()| false)
+            })
             .await
-            .map_err(|_| Failure::internal(FailureCode::GONE, "nobody reads the reply any more"))
+        };
+        if sent {
+            return Ok(());
+        }
+        sender.close_channel();
+        limit.is_left.store(true, Ordering::Relaxed);
+        Err(Failure::internal(FailureCode::GONE, "nobody reads the reply any more"))
+    }
+}
+
+impl Drop for BodyWriter {
+    fn drop(&mut self) {
+        // A breaker does not keep the body open.
+        self.sender.close_channel();
+    }
+}
+
+/// Breaks a reply body off, unless it is finished.
+#[derive(Debug)]
+pub(crate) struct BodyBreaker {
+    sender: mpsc::Sender<Option<Bytes>>,
+    limit: Arc<WriteLimit>,
+}
+
+impl BodyBreaker {
+    /// Returns whether the writer was told that nobody reads the body.
+    pub(crate) fn break_off(&self) -> bool {
+        self.sender.clone().close_channel();
+        self.limit.is_left.load(Ordering::Relaxed)
     }
 }

@@ -11,7 +11,7 @@ use http_body::Body as HttpBody;
 
 use super::body::{Body, BodyError};
 use crate::events::caller::Caller;
-use crate::{Charge, Crash, CrashKind, Failure, FailureCode, MemoryAccount};
+use crate::{Charge, Crash, CrashKind, Failure, FailureCode, MemoryAccount, MemoryExceeded};
 
 /// Reads a body to its end into memory, which grows with the pieces as they arrive.
 pub(crate) struct Collect {
@@ -32,7 +32,7 @@ impl Collect {
     /// At once, if the body declares that it is longer.
     pub(crate) fn new(mut body: Body, limit: u64) -> Result<Self, BodyError> {
         if body.size_hint().lower() > limit {
-            return Err(BodyError::TooLarge { limit });
+            return Err(BodyError::TooLarge { limit: Some(limit) });
         }
         Ok(Self {
             memory: body.memory(),
@@ -47,7 +47,9 @@ impl Collect {
     fn take(&mut self, piece: Bytes) -> Result<(), BodyError> {
         let length = self.first.len().max(self.all.len()) + piece.len();
         if length as u64 > self.limit {
-            return Err(BodyError::TooLarge { limit: self.limit });
+            return Err(BodyError::TooLarge {
+                limit: Some(self.limit),
+            });
         }
         if let Some(memory) = &self.memory {
             self.charge.grow(memory, piece.len() as u64)?;
@@ -81,6 +83,29 @@ impl Future for Collect {
     }
 }
 
+/// The failure for a body without memory left for it, which is reported.
+pub(crate) fn overloaded(needed: &str, exceeded: MemoryExceeded, caller: Option<&Caller>) -> Failure {
+    if let Some(caller) = caller {
+        let message = format!("{needed} more memory than {} bytes", exceeded.limit);
+        caller.report(Crash::new(CrashKind::Limit, message).at_limit("body-memory"));
+    }
+    Failure::from(&BodyError::Overloaded(exceeded))
+}
+
+/// The body of a request whose handler may run.
+pub(crate) struct ArrivedBody {
+    pub(crate) body: Body,
+    /// Counts it as one that the module has not taken.
+    pub(crate) of_module: Charge,
+}
+
+impl From<Body> for ArrivedBody {
+    fn from(body: Body) -> Self {
+        let of_module = Charge::default();
+        Self { body, of_module }
+    }
+}
+
 /// The limits of a request's body, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BodyLimits {
@@ -94,19 +119,12 @@ impl BodyLimits {
     /// The failure for a body that broke off. One that is too long is reported.
     pub(crate) fn failed(self, error: &BodyError, caller: Option<&Caller>) -> Failure {
         let (limit, name, hint) = match *error {
-            BodyError::TooLarge { limit } if limit == self.body => {
+            BodyError::TooLarge { limit: Some(limit) } if limit == self.body => {
                 (limit, "body", "; a handler may take longer ones as a `stream`")
             }
-            BodyError::TooLarge { limit } if limit == self.stream_body => (limit, "stream-body", ""),
+            BodyError::TooLarge { limit: Some(limit) } if limit == self.stream_body => (limit, "stream-body", ""),
             BodyError::Overloaded(exceeded) => {
-                if let Some(caller) = caller {
-                    let message = format!(
-                        "the request bodies of the application need more memory than {} bytes",
-                        exceeded.limit
-                    );
-                    caller.report(Crash::new(CrashKind::Limit, message).at_limit("body-memory"));
-                }
-                return Failure::from(error);
+                return overloaded("the request bodies of the application need", exceeded, caller);
             }
             // A limit of the framework's, or no limit at all.
             _ => return Failure::from(error),
@@ -127,13 +145,15 @@ pub struct BodyReader {
     limits: BodyLimits,
     /// Reports once that the body is too long.
     caller: Option<Caller>,
-    _charge: Charge,
+    /// Those of the application and of the module.
+    _charges: [Charge; 2],
 }
 
 impl BodyReader {
-    pub(crate) fn new(mut body: Body, limits: BodyLimits, caller: Caller) -> Self {
+    pub(crate) fn new(body: ArrivedBody, limits: BodyLimits, caller: Caller) -> Self {
+        let ArrivedBody { mut body, of_module } = body;
         Self {
-            _charge: body.take_charge(),
+            _charges: [body.take_charge(), of_module],
             body,
             rest: Bytes::new(),
             limits,

@@ -15,8 +15,8 @@ use super::body::BodyWriter;
 use super::body_reader::BodyReader;
 use super::handler::BodyMode;
 use super::reply::{IntoReply, Outcome, check_reply};
-use super::state::Exchange;
-use crate::events::caller::{Caller, Delivery};
+use super::state::{Exchange, OngoingCall};
+use crate::events::caller::{Caller, Delivery, HandedOver};
 use crate::routing::{Params, RouteRecord};
 use crate::{Body, Charge, Crash, Failure, FailureCode, Payload, RequestId};
 
@@ -27,77 +27,87 @@ use crate::{Body, Charge, Crash, Failure, FailureCode, Payload, RequestId};
 /// last holder is dropped and nobody replied, the client gets 500 at once (spec H7).
 #[derive(derive_more::Debug)]
 #[debug("Context({} {}, {})", self.method(), self.path(), self.request_id())]
-pub struct Context(Arc<Exchange>);
+pub struct Context {
+    exchange: Arc<Exchange>,
+    /// In a listener that took the context: calls and emits with the chain of the delivery.
+    caller: Option<Arc<Caller>>,
+}
 
 impl Clone for Context {
     fn clone(&self) -> Self {
-        self.0.add_holder();
-        Self(self.0.clone())
+        self.exchange.add_holder();
+        Self {
+            exchange: self.exchange.clone(),
+            caller: self.caller.clone(),
+        }
     }
 }
 
 impl Drop for Context {
     fn drop(&mut self) {
-        self.0.remove_holder();
+        self.exchange.remove_holder();
     }
 }
 
 impl Context {
     /// The first holder of an exchange.
     pub(crate) fn first(exchange: &Arc<Exchange>) -> Self {
-        Self(exchange.clone())
+        Self {
+            exchange: exchange.clone(),
+            caller: None,
+        }
     }
 
     /// The method as the client sent it.
     pub fn method(&self) -> &Method {
-        &self.0.method
+        &self.exchange.method
     }
 
     /// The path as the client sent it: percent-escapes and a global prefix included, the query not (spec G5).
     pub fn path(&self) -> &str {
-        self.0.uri.path()
+        self.exchange.uri.path()
     }
 
     /// The query as the client sent it, without the `?`.
     pub fn query(&self) -> Option<&str> {
-        self.0.uri.query()
+        self.exchange.uri.query()
     }
 
     /// The request's headers. `Host` is the authority of the target, if that has one (RFC 9112, section 3.2.2).
     pub fn headers(&self) -> &HeaderMap {
-        &self.0.headers
+        &self.exchange.headers
     }
 
     /// The version of HTTP that the client spoke (spec H9).
     pub fn http_version(&self) -> Version {
-        self.0.version
+        self.exchange.version
     }
 
     /// `http` or `https`: that of the connection, or what a trusted proxy reports; see [`Peer`](crate::Peer) (spec H9).
     pub fn scheme(&self) -> &str {
-        self.0.client().scheme()
+        self.exchange.client().scheme()
     }
 
     /// The authority that the client addressed: that of the target (`:authority` in HTTP/2), otherwise the header `Host`;
     /// `None` if it sent none (spec H9).
     pub fn authority(&self) -> Option<&str> {
-        self.0.headers.get(HOST)?.to_str().ok()
+        self.exchange.headers.get(HOST)?.to_str().ok()
     }
 
     /// The client as `address:port`, or `[address]:port` for IPv6: the peer, or what trusted proxies report, without a port if
     /// they report none; see [`Peer`](crate::Peer) (spec H9). `None` if it is not known.
     pub fn remote_address(&self) -> Option<String> {
-        self.0.client().address()
+        self.exchange.client().address()
     }
 
     /// When the router got the head of the request (spec H9).
     pub fn received_at(&self) -> SystemTime {
-        self.0.received_at()
+        self.exchange.received_at()
     }
 
     /// When the request ends without a reply, with 504; `None` if never (spec H9).
     pub fn deadline(&self) -> Option<Instant> {
-        self.caller().deadline()
+        self.exchange.arrival.caller.deadline()
     }
 
     /// Whether a reply would be in vain: the client went away, or the deadline passed, before there was one (spec H9).
@@ -105,37 +115,37 @@ impl Context {
     /// To wait for it, see [`gone`](Self::gone).
     pub fn is_cancelled(&self) -> bool {
         let is_late = || self.deadline().is_some_and(|deadline| deadline <= Instant::now());
-        self.0.reply.is_closed() || (is_late() && !self.0.reply.has_reply())
+        self.exchange.reply.is_closed() || (is_late() && !self.exchange.reply.has_reply())
     }
 
     /// Whether the request has neither its reply nor another end: whoever holds the context may still reply.
     pub fn awaits_reply(&self) -> bool {
-        self.0.reply.is_awaited()
+        self.exchange.reply.is_awaited()
     }
 
     /// How the handler of the route takes the request body.
     pub fn body_mode(&self) -> BodyMode {
-        self.0.arrival.body_mode
+        self.exchange.arrival.body_mode
     }
 
     /// A path parameter, percent-decoded (spec P4, P8).
     pub fn param(&self, name: &str) -> Option<&str> {
-        self.0.arrival.params.get(name)
+        self.exchange.arrival.params.get(name)
     }
 
     /// All path parameters, in the order of the pattern.
     pub fn params(&self) -> &Params {
-        &self.0.arrival.params
+        &self.exchange.arrival.params
     }
 
     /// The route that matched.
     pub fn route(&self) -> &RouteRecord {
-        &self.0.arrival.route
+        &self.exchange.arrival.route
     }
 
     /// The id under which the request stands in every log line.
     pub fn request_id(&self) -> &RequestId {
-        &self.0.arrival.request_id
+        &self.exchange.arrival.request_id
     }
 
     /// A span for the handler's own log lines, which names the request; see [`Caller::span`].
@@ -149,39 +159,45 @@ impl Context {
     /// }
     /// ```
     pub fn span(&self) -> Span {
-        if self.0.span.is_none() {
+        if self.exchange.span.is_none() {
             self.caller().span()
         } else {
-            self.0.span.clone()
+            self.exchange.span.clone()
         }
     }
 
     /// A request extension by its key.
     pub fn extension(&self, key: &str) -> Option<String> {
-        self.0.extensions.get()?.get(key)
+        self.exchange.extensions.get()?.get(key)
     }
 
     /// Sets a request extension; it stands in the request's closing log line.
     pub fn set_extension(&self, key: &str, value: impl Into<String>) {
-        self.0.extensions.get_or_init(Default::default).set(key, value);
+        self.exchange.extensions.get_or_init(Default::default).set(key, value);
     }
 
     /// The same for a value that is counted: the charge is kept until the request's state is dropped, or the key is set
     /// anew.
     pub fn set_extension_charged(&self, key: &str, value: impl Into<String>, charge: Charge) {
-        let extensions = self.0.extensions.get_or_init(Default::default);
+        let extensions = self.exchange.extensions.get_or_init(Default::default);
         extensions.set_charged(key, value, charge);
     }
 
     /// Calls and emits events, also after the context is gone: it does not hold the request.
+    ///
+    /// In a listener that took the context, the caller goes on with the chain of the delivery: its depth counts, and the
+    /// earlier one of the two deadlines.
     pub fn caller(&self) -> &Caller {
-        &self.0.arrival.caller
+        self.caller.as_deref().unwrap_or(&self.exchange.arrival.caller)
     }
 
     /// The whole request body. It can be taken once, either whole or as a reader.
     ///
+    /// On a route of a module, a body that nobody took is dropped when the request has its reply or another end, and the handler
+    /// and all listeners that got the context have ended. A listener's task that goes on with the context takes the body before.
+    ///
     /// # Errors
-    /// [`GONE`](FailureCode::GONE) if it was taken, the handler takes none, or the client broke it off;
+    /// [`GONE`](FailureCode::GONE) if it was taken or dropped, the handler takes none, or the client broke it off;
     /// [`TOO_LARGE`](FailureCode::TOO_LARGE) past [`RouterOptions::body_limit`](crate::RouterOptions::body_limit), however the
     /// handler takes the body.
     ///
@@ -223,17 +239,17 @@ impl Context {
     /// [`RouterOptions::stream_body_limit`](crate::RouterOptions::stream_body_limit).
     ///
     /// # Errors
-    /// [`GONE`](FailureCode::GONE) if it was taken before, or the handler takes none.
+    /// [`GONE`](FailureCode::GONE) if it was taken before or dropped, as [`bytes`](Self::bytes) says, or the handler takes none.
     pub fn open_body(&self) -> Result<BodyReader, Failure> {
-        let arrival = &self.0.arrival;
-        let body = self.0.take_body().ok_or_else(|| {
+        let arrival = &self.exchange.arrival;
+        let body = self.exchange.take_body().ok_or_else(|| {
             let message = match arrival.body_mode {
                 BodyMode::None => "the handler declares that it takes no request body",
-                BodyMode::Whole | BodyMode::Stream => "the request body was taken before",
+                BodyMode::Whole | BodyMode::Stream => "the request body was taken before, or its request has ended",
             };
             Failure::internal(FailureCode::GONE, message)
         })?;
-        Ok(BodyReader::new(body, arrival.body_limits, self.caller().clone()))
+        Ok(BodyReader::new(body, arrival.body_limits, arrival.caller.clone()))
     }
 
     /// Calls an event by its type, as [`Caller::call`], with the same errors and cancel safety.
@@ -280,7 +296,7 @@ impl Context {
     /// Gives the context to the listener of an event by its name, which then replies (spec H6).
     ///
     /// # Errors
-    /// As an emit would log it: an unknown event, a full queue. The context is dropped then, and the client gets 500
+    /// As an emit would log it: an unknown event, a full queue, a chain that is too deep. The context is dropped then, and the client gets 500
     /// unless the handler returns the error, or another holder is left.
     pub fn hand_over_raw(self, event: &str, payload: Payload) -> Result<(), Failure> {
         self.hand_over_charged(event, payload, Charge::default())
@@ -292,7 +308,28 @@ impl Context {
     /// As [`hand_over_raw`](Self::hand_over_raw).
     pub fn hand_over_charged(self, event: &str, payload: Payload, charge: Charge) -> Result<(), Failure> {
         let caller = self.caller().clone();
-        caller.try_emit(event, payload, Some(Box::new(self)), charge)
+        let handed_over = HandedOver {
+            until_the_end: Box::new(OngoingCall::of(self.exchange.clone())),
+            value: Box::new(self),
+        };
+        let result = caller.try_emit(event, payload, Some(handed_over), charge);
+        if let Err(failure) = &result
+            && *failure.code() == FailureCode::TOO_DEEP
+        {
+            // The guest gets the error, and its author has to see the ring.
+            caller.log_refused("the context was not handed over", event, failure);
+        }
+        result
+    }
+
+    /// The same context in the chain of the call that runs, if that is deeper; see [`Caller::deeper`].
+    #[must_use]
+    pub fn in_call(mut self, running: Option<&Caller>) -> Self {
+        let caller = self.caller().deeper(running);
+        if caller.chain.depth() > self.caller().chain.depth() {
+            self.caller = Some(Arc::new(caller.until(self.deadline())));
+        }
+        self
     }
 
     /// Completes when nobody waits for the reply any more: the client went away, or the deadline passed. For a
@@ -303,13 +340,13 @@ impl Context {
     /// # Cancel safety
     /// Cancel safe. The future does not hold the request.
     pub fn gone(&self) -> impl Future<Output = ()> + Send + use<> {
-        self.0.reply.closed()
+        self.exchange.reply.closed()
     }
 
     /// Ends the request, unless it has its reply: the client gets the status of the crash, which is reported. For a
     /// host that finds that the request's handler breaks a rule.
     pub fn crash(&self, crash: Crash) {
-        self.0.reply.crash(crash);
+        self.exchange.reply.crash(crash);
     }
 
     /// Replies (spec H4).
@@ -348,24 +385,31 @@ impl Context {
 
     /// Replies with the head now and the body piece by piece.
     ///
+    /// A handler that returns a reply all the same breaks this one off, unless it is finished.
+    ///
     /// # Errors
     /// As [`send`](Self::send).
     pub fn open_reply(&self, head: Response<()>) -> Result<BodyWriter, Failure> {
         let (writer, body) = Body::channel();
         self.fill(head.map(|()| body))?;
+        if self.caller.is_none() {
+            // There is one reply, so the cell is empty.
+            let _ = self.exchange.open_reply.set(writer.breaker());
+        }
         Ok(writer)
     }
 
     fn fill(&self, response: Response<Body>) -> Result<(), Failure> {
         check_reply(&response)?;
-        self.0.reply.fill(response)
+        self.exchange.reply.fill(response)
     }
 }
 
 impl Delivery {
     /// Takes the context that was handed over with the event (spec H6); `None` if there was none or it was taken.
     pub fn take_context(&mut self) -> Option<Context> {
-        let context = self.handed_over.take()?.downcast().ok()?;
+        let mut context: Box<Context> = self.handed_over.take()?.downcast().ok()?;
+        context.caller = Some(Arc::new(self.caller.until(context.deadline())));
         Some(*context)
     }
 }

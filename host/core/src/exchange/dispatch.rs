@@ -13,13 +13,13 @@ use futures_util::future::{Either, select};
 use http::{HeaderValue, Response, StatusCode, header};
 
 use super::body::Body;
-use super::body_reader::Collect;
+use super::body_reader::{Collect, overloaded};
 use super::context::Context;
 use super::finish::finish;
 use super::handler::{Handler, HandlerFuture};
 use super::reply::{Outcome, check_reply, error_reply, failure_reply};
 use super::reply_cell::End;
-use super::state::{Arrival, Exchange};
+use super::state::{Arrival, Exchange, OngoingCall};
 use crate::crash::panic_message;
 use crate::executor::FOREVER;
 use crate::{BoxFuture, Crash, CrashKind, Executor, Failure};
@@ -42,6 +42,9 @@ impl Future for Responding {
                 dispatch.ended = true;
                 let exchange = &dispatch.exchange;
                 let reply = finish(&exchange.method, &exchange.arrival.request_id, dispatch.conclude(reply));
+                if let Some(timeout) = exchange.arrival.write_timeout {
+                    reply.body().limit_writing(timeout, &dispatch.executor);
+                }
                 exchange.ended(reply.status());
                 Poll::Ready(reply)
             }
@@ -56,7 +59,7 @@ impl Future for Responding {
 /// A handler that is done at the first poll costs no timer. One that replied and goes on working moves to the executor.
 /// Dropping the dispatch, because the client went away, drops the handler and refuses later replies.
 pub(crate) struct Dispatch {
-    exchange: Arc<Exchange>,
+    exchange: OngoingCall,
     work: Work,
     executor: Arc<dyn Executor>,
     timer: Option<BoxFuture<'static, ()>>,
@@ -74,6 +77,7 @@ enum Work {
 impl Dispatch {
     /// Calls the handler.
     pub(crate) fn start(exchange: Arc<Exchange>, handler: &dyn Handler, executor: Arc<dyn Executor>) -> Self {
+        let exchange = OngoingCall::of(exchange);
         let work = Work::start(&exchange, handler);
         Self::new(exchange, work, executor)
     }
@@ -85,10 +89,10 @@ impl Dispatch {
         handler: Arc<dyn Handler>,
         executor: Arc<dyn Executor>,
     ) -> Self {
-        Self::new(exchange, Work::Collecting(body, handler), executor)
+        Self::new(OngoingCall::of(exchange), Work::Collecting(body, handler), executor)
     }
 
-    fn new(exchange: Arc<Exchange>, work: Work, executor: Arc<dyn Executor>) -> Self {
+    fn new(exchange: OngoingCall, work: Work, executor: Arc<dyn Executor>) -> Self {
         Self {
             exchange,
             work,
@@ -135,22 +139,24 @@ impl Dispatch {
         let Poll::Ready(result) = Pin::new(body).poll(cx) else {
             return None;
         };
-        match result {
-            Ok((bytes, charge)) => {
-                self.exchange.put_body(Body::charged(bytes, charge));
-                let handler = handler.clone();
-                self.work = Work::start(&self.exchange, &*handler);
-                None
-            }
-            Err(error) => {
+        let Arrival {
+            caller, body_limits, ..
+        } = &self.exchange.arrival;
+        let put = result
+            .map_err(|error| self.exchange.span.in_scope(|| body_limits.failed(&error, Some(caller))))
+            .and_then(|(bytes, charge)| {
+                let needed = "the request bodies that the module was given and has not taken need";
+                let put = self.exchange.put_body(bytes, charge);
+                put.map_err(|exceeded| overloaded(needed, exceeded, Some(caller)))
+            });
+        self.work = match put {
+            Ok(()) => Work::start(&self.exchange, &*handler.clone()),
+            Err(failure) => {
                 self.work = Work::Done;
-                let Arrival {
-                    caller, body_limits, ..
-                } = &self.exchange.arrival;
-                let failure = self.exchange.span.in_scope(|| body_limits.failed(&error, Some(caller)));
-                Some(Ok(failure_reply(&failure)))
+                return Some(Ok(failure_reply(&failure)));
             }
-        }
+        };
+        None
     }
 
     /// `Some` if the handler's end is the request's end.
@@ -179,6 +185,7 @@ impl Dispatch {
             // The value goes straight to the client; the cell only learns of it.
             Outcome::Reply(reply) => match check_reply(&reply).and_then(|()| self.exchange.reply.claim()) {
                 Ok(()) => Some(Ok(reply)),
+                Err(_) if self.exchange.break_reply_off() => None,
                 Err(failure) => self.unless_replied(refused(&failure)),
             },
         }
@@ -210,7 +217,7 @@ impl Dispatch {
         let streams = reply.body().known_length().is_none();
         let deadline = self.exchange.arrival.caller.deadline().filter(|_| !streams);
         let limit = deadline.map(|deadline| self.executor.sleep_until(deadline));
-        let rest = finish_handler(handler, limit, self.exchange.clone());
+        let rest = finish_handler(handler, limit, OngoingCall::of(self.exchange.clone()));
         self.executor.spawn(Box::pin(rest));
     }
 
@@ -269,12 +276,17 @@ fn report(exchange: &Exchange, crash: Crash) {
 }
 
 /// Runs a handler to its end after the reply, or to its limit.
-async fn finish_handler(handler: HandlerFuture, limit: Option<BoxFuture<'static, ()>>, exchange: Arc<Exchange>) {
+async fn finish_handler(handler: HandlerFuture, limit: Option<BoxFuture<'static, ()>>, exchange: OngoingCall) {
     let limit = limit.unwrap_or_else(|| Box::pin(pending()));
     let handler = AssertUnwindSafe(handler).catch_unwind();
     let crash = match select(handler, limit).await {
         Either::Left((Ok(Outcome::Deferred), _)) => return,
-        Either::Left((Ok(Outcome::Reply(_)), _)) => refused(&Failure::already_replied()),
+        Either::Left((Ok(Outcome::Reply(_)), _)) => {
+            if exchange.break_reply_off() {
+                return;
+            }
+            refused(&Failure::already_replied())
+        }
         Either::Left((Ok(Outcome::Crashed(crash)), _)) => *crash,
         Either::Left((Err(panic), _)) => panicked(&*panic),
         Either::Right(_) => {
@@ -295,7 +307,7 @@ fn refused(failure: &Failure) -> Crash {
 }
 
 /// The client's reply for a crash: the status, without any detail.
-fn crash_reply(crash: &Crash) -> Response<Body> {
+pub(super) fn crash_reply(crash: &Crash) -> Response<Body> {
     let mut reply = error_reply(crash.kind.status(), crash.kind.public_message());
     if reply.status() == StatusCode::SERVICE_UNAVAILABLE {
         reply

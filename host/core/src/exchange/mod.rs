@@ -12,5 +12,6 @@ mod pace;
 pub(crate) mod peer;
 pub(crate) mod reply;
 mod reply_cell;
+pub(crate) mod request_memory;
 pub(crate) mod router;
 pub(crate) mod state;

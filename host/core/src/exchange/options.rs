@@ -17,8 +17,12 @@ limits! {
         /// The longest request body that a handler takes piece by piece; 413 past it.
         stream_body_limit: Option<u64> = bytes(none) as "stream-body";
         /// The memory for all request bodies together that have arrived and that no handler has taken yet; a request gets 503
-        /// with `Retry-After` past it.
+        /// with `Retry-After` past it. Those that one module was given and has not taken hold at most half of it.
         body_memory: u64 = bytes(256 MiB) as "body-memory";
+        /// The memory for the heads of all requests in flight together: targets, names and values of headers. Only heads of
+        /// 8 KiB or more count; a request with such a head gets 503 with `Retry-After` past it. Those of requests to one module
+        /// hold at most half of it.
+        head_memory: u64 = bytes(64 MiB) as "head-memory";
         /// The bytes per second that a client must send of a request's body, over 10 seconds in which the server waits for it;
         /// 408 past it. 0 turns it off.
         body_rate: u64 = bytes(1 KiB) as "body-rate";

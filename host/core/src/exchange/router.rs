@@ -6,25 +6,26 @@ use std::time::{Duration, Instant};
 
 use derive_more::Debug;
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Version, header};
+use http::{HeaderValue, Request, Response, StatusCode, Version, header};
 use http_body::Body as _;
 use ipnet::IpNet;
 
 use super::body::{Body, BodyError};
 use super::body_reader::{BodyLimits, Collect};
-use super::dispatch::{Dispatch, Responding};
+use super::dispatch::{Dispatch, Responding, crash_reply};
 use super::durations::{RequestDurations, TableDurations};
 use super::finish::finish;
 use super::handler::{BodyMode, Handler, RequestLimits};
 use super::options::RouterOptions;
 use super::reply::error_reply;
+use super::request_memory::{RequestMemory, TableMemory};
 use super::state::{ACCESS, Arrival, Exchange};
 use crate::events::bus::Bus;
 use crate::events::chain::{Chain, RequestOrigin};
 use crate::routing::{
     Conflicts, MethodFilter, Owner, Params, Pattern, Resolution, RouteEntry, RouteRecord, Shape, ShapeId, Table, guard,
 };
-use crate::{Crash, CrashKind, Executor, MemoryAccount, RequestId};
+use crate::{Crash, CrashKind, Executor, MemoryExceeded, RequestId};
 
 /// A route ready to be compiled into a router.
 #[derive(Clone, Debug)]
@@ -49,8 +50,8 @@ pub struct Router {
     shared: Arc<RouterState>,
     adapter: Option<&'static str>,
     body_timeout: Option<Duration>,
-    /// The request bodies that are held.
-    bodies: Arc<MemoryAccount>,
+    write_timeout: Option<Duration>,
+    memory: TableMemory,
     /// `None` measures nothing.
     durations: Option<Arc<TableDurations>>,
 }
@@ -103,8 +104,9 @@ impl Router {
             },
         });
         let table = Table::compile(entries.collect(), options.table)?;
+        let memory = RequestMemory::new(&options);
         Ok(Self {
-            bodies: MemoryAccount::new(options.body_memory),
+            memory: memory.of_table(table.routes().iter().map(|entry| &entry.target.record)),
             shared: Arc::new(RouterState {
                 table,
                 trusted_proxies: (!options.trusted_proxies.is_empty()).then(|| (*options.trusted_proxies).into()),
@@ -114,6 +116,7 @@ impl Router {
             }),
             adapter: None,
             body_timeout: None,
+            write_timeout: None,
             durations: None,
         })
     }
@@ -126,10 +129,10 @@ impl Router {
         }
     }
 
-    /// The same router, counting the request bodies that it holds in this account instead of one of its own.
-    pub fn counting_bodies(&self, account: &Arc<MemoryAccount>) -> Self {
+    /// The same router, counting the bytes of its requests in this memory instead of one of its own.
+    pub fn counting(&self, memory: &RequestMemory) -> Self {
         Self {
-            bodies: account.clone(),
+            memory: memory.of_table(self.records()),
             ..self.clone()
         }
     }
@@ -142,10 +145,12 @@ impl Router {
         }
     }
 
-    /// The same router with a limit for the pauses of a request's body.
-    pub fn with_body_timeout(&self, body_timeout: Option<Duration>) -> Self {
+    /// The same router with a limit for the pauses of a request's body, and one for the time that a client may leave a piece of
+    /// a streamed reply untaken.
+    pub fn with_timeouts(&self, body_timeout: Option<Duration>, write_timeout: Option<Duration>) -> Self {
         Self {
             body_timeout,
+            write_timeout,
             ..self.clone()
         }
     }
@@ -248,18 +253,28 @@ impl Router {
             in_span: options.access_log,
         };
         let caller = bus.caller_in(Chain::of_request(time.map(|time| arrived + time), origin));
-        if let Err(over) = check_headers(&parts.headers, limits.headers) {
+        let (target, headers) = head_sizes(&parts);
+        if let Err(over) = check_headers(headers, limits.headers) {
             caller.report(Crash::new(CrashKind::Limit, &*over).at_limit("headers"));
             let reply = error_reply(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, &over);
             return Responding::Answer(Some(self.answer(&parts, &id, Some(route), arrived, reply)));
         }
+        let heads = match self.memory.charge_head(route, target + headers) {
+            Ok(charges) => charges,
+            Err(exceeded) => {
+                let crash = head_refused(exceeded);
+                let reply = crash_reply(&crash);
+                caller.report(crash);
+                return Responding::Answer(Some(self.answer(&parts, &id, Some(route), arrived, reply)));
+            }
+        };
         let body_limits = BodyLimits {
             body: narrower(limits.body, Some(options.body_limit)),
             stream_body: narrower(limits.stream_body, options.stream_body_limit),
         };
         let body = body
             .at_pace(self.body_timeout, options.body_rate, &self.shared.executor)
-            .counted(&self.bodies);
+            .counted(self.memory.bodies());
         let (body, missing) = match take(body, limits.body_mode, body_limits) {
             Ok(taken) => taken,
             Err(error) => {
@@ -276,6 +291,9 @@ impl Router {
             caller,
             body_mode: limits.body_mode,
             body_limits,
+            bodies_of_module: self.memory.bodies_of_module(route).cloned(),
+            write_timeout: self.write_timeout,
+            _heads: heads,
             trusted_proxies: self.shared.trusted_proxies.clone(),
             durations: self
                 .durations
@@ -357,16 +375,31 @@ fn narrower(one: Option<u64>, other: Option<u64>) -> u64 {
     one.unwrap_or(u64::MAX).min(other.unwrap_or(u64::MAX))
 }
 
+/// The bytes of the target, and those of the names and values of the headers.
+fn head_sizes(parts: &Parts) -> (usize, usize) {
+    let target = parts.uri.path().len() + parts.uri.query().map_or(0, str::len);
+    let headers = parts.headers.iter();
+    (
+        target,
+        headers.map(|(name, value)| name.as_str().len() + value.len()).sum(),
+    )
+}
+
+fn head_refused(exceeded: MemoryExceeded) -> Crash {
+    let message = format!(
+        "the heads of the requests in flight need more memory than {} bytes",
+        exceeded.limit
+    );
+    Crash::new(CrashKind::Limit, message).at_limit("head-memory")
+}
+
 /// # Errors
 /// The message for the client.
-fn check_headers(headers: &HeaderMap, limit: Option<usize>) -> Result<(), String> {
-    let Some(limit) = limit else { return Ok(()) };
-    let sizes = headers.iter().map(|(name, value)| name.as_str().len() + value.len());
-    let size: usize = sizes.sum();
-    if size > limit {
-        return Err(format!("the headers have {size} bytes; at most {limit} are allowed"));
+fn check_headers(size: usize, limit: Option<usize>) -> Result<(), String> {
+    match limit {
+        Some(limit) if size > limit => Err(format!("the headers have {size} bytes; at most {limit} are allowed")),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 fn allowing(mut reply: Response<Body>, allow: HeaderValue) -> Response<Body> {

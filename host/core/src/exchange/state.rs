@@ -1,17 +1,19 @@
 //! The one allocation of a request.
 
+use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, Method, StatusCode, Uri, Version};
 use ipnet::IpNet;
 use parking_lot::Mutex;
 use tracing::Span;
 
-use super::body::Body;
-use super::body_reader::BodyLimits;
+use super::body::{Body, BodyBreaker};
+use super::body_reader::{ArrivedBody, BodyLimits};
 use super::durations::Histogram;
 use super::handler::BodyMode;
 use super::peer::{Client, Peer};
@@ -19,7 +21,7 @@ use super::reply_cell::ReplyCell;
 use crate::events::bus::RequestCount;
 use crate::events::caller::Caller;
 use crate::routing::{Params, RouteRecord};
-use crate::{Charge, RequestId};
+use crate::{Charge, MemoryAccount, MemoryExceeded, RequestId};
 
 /// The most bytes of extensions in the access log's line of a request.
 const MAX_EXTENSIONS_LINE: usize = 8 * 1024;
@@ -46,9 +48,18 @@ pub(crate) struct Exchange {
     pub(crate) extensions: OnceLock<Extensions>,
     /// Computed for those who ask for it.
     received_at: OnceLock<SystemTime>,
-    body: Mutex<Option<Body>>,
+    body: Mutex<Option<ArrivedBody>>,
     holders: AtomicUsize,
+    /// See [`OngoingCall`].
+    calls: AtomicUsize,
+    /// The reply that the handler opened; most requests have none.
+    pub(crate) open_reply: OnceLock<BodyBreaker>,
 }
+
+/// A call that has the context of a request: that of the handler, until there is the reply too, and that of each listener
+/// that the context was handed over to. With the last one goes a body that nobody took, if the route is a module's: a guest may
+/// keep the context itself for ever. A native handler may read the body while its reply is sent.
+pub(crate) struct OngoingCall(Arc<Exchange>);
 
 /// The router's part of an exchange.
 pub(crate) struct Arrival {
@@ -60,6 +71,12 @@ pub(crate) struct Arrival {
     pub(crate) caller: Caller,
     pub(crate) body_mode: BodyMode,
     pub(crate) body_limits: BodyLimits,
+    /// Counts the bodies that the module of the route was given; `None` for a route of the host application.
+    pub(crate) bodies_of_module: Option<Arc<MemoryAccount>>,
+    /// The time that a client may leave a piece of the reply untaken.
+    pub(crate) write_timeout: Option<Duration>,
+    /// Count a long head.
+    pub(crate) _heads: [Charge; 2],
     /// `None` for none.
     pub(crate) trusted_proxies: Option<Arc<[IpNet]>>,
     /// `None` on a router that measures nothing.
@@ -99,8 +116,10 @@ impl Exchange {
             reply: ReplyCell::default(),
             extensions: set_by_middleware.map(OnceLock::from).unwrap_or_default(),
             received_at: OnceLock::new(),
-            body: Mutex::new(body),
+            body: Mutex::new(body.map(ArrivedBody::from)),
             holders: AtomicUsize::new(1),
+            calls: AtomicUsize::new(0),
+            open_reply: OnceLock::new(),
         })
     }
 
@@ -144,13 +163,52 @@ impl Exchange {
     }
 
     /// The request body, once.
-    pub(crate) fn take_body(&self) -> Option<Body> {
+    pub(crate) fn take_body(&self) -> Option<ArrivedBody> {
         self.body.lock().take()
     }
 
-    /// Puts the body there that has arrived in the meantime.
-    pub(crate) fn put_body(&self, body: Body) {
-        *self.body.lock() = Some(body);
+    /// Puts the body there that has arrived for the handler.
+    ///
+    /// # Errors
+    /// The module holds too much.
+    pub(crate) fn put_body(&self, bytes: Bytes, charge: Charge) -> Result<(), MemoryExceeded> {
+        let account = self.arrival.bodies_of_module.as_ref();
+        let of_module = account.map(|account| account.charge(bytes.len() as u64)).transpose()?;
+        *self.body.lock() = Some(ArrivedBody {
+            body: Body::charged(bytes, charge),
+            of_module: of_module.unwrap_or_default(),
+        });
+        Ok(())
+    }
+
+    /// Breaks the reply off that the handler opened, unless it is finished: the handler returned another one. Returns whether
+    /// that is right, since its writer was told that the client has left.
+    pub(crate) fn break_reply_off(&self) -> bool {
+        self.open_reply.get().is_some_and(BodyBreaker::break_off)
+    }
+}
+
+impl OngoingCall {
+    pub(crate) fn of(exchange: Arc<Exchange>) -> Self {
+        exchange.calls.fetch_add(1, Ordering::Relaxed);
+        Self(exchange)
+    }
+}
+
+impl Deref for OngoingCall {
+    type Target = Arc<Exchange>;
+
+    fn deref(&self) -> &Arc<Exchange> {
+        &self.0
+    }
+}
+
+impl Drop for OngoingCall {
+    fn drop(&mut self) {
+        let is_of_module = self.0.arrival.bodies_of_module.is_some();
+        if self.0.calls.fetch_sub(1, Ordering::AcqRel) == 1 && is_of_module {
+            drop(self.0.take_body());
+        }
     }
 }
 

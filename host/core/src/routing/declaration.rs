@@ -9,6 +9,7 @@ pub use error::{DeclarationError, DeclarationErrorKind, DeclarationErrors};
 use super::method::MethodFilter;
 use super::owner::Owner;
 use super::pattern::Pattern;
+use super::text::is_unprintable;
 
 /// The maximum number of routes of a module. Each path of a list is a route.
 pub const MAX_ROUTES: usize = 10_000;
@@ -77,7 +78,7 @@ impl DeclaredRoute {
 /// # Errors
 ///
 /// All errors at once: a method that is not a token (spec D10), an invalid prefix or path, a name that is empty or
-/// contains a control character, and everything over [`MAX_ROUTES`], [`MAX_PATTERN_BYTES`], [`MAX_TOTAL_PATTERN_BYTES`]
+/// contains an unprintable character, and everything over [`MAX_ROUTES`], [`MAX_PATTERN_BYTES`], [`MAX_TOTAL_PATTERN_BYTES`]
 /// or [`MAX_NAME_BYTES`]. Each error names module, controller, handler and the text.
 ///
 /// ```
@@ -223,7 +224,7 @@ fn check_name(name: &str) -> Result<(), DeclarationErrorKind> {
     if name.len() > MAX_NAME_BYTES {
         return Err(DeclarationErrorKind::NameTooLong { bytes: name.len() });
     }
-    match name.char_indices().find(|(_, character)| character.is_control()) {
+    match name.char_indices().find(|(_, character)| is_unprintable(*character)) {
         Some((position, found)) => Err(DeclarationErrorKind::NameCharacter { position, found }),
         None => Ok(()),
     }

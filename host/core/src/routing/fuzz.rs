@@ -6,6 +6,7 @@ use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, Request, Uri, Version};
 
 use super::guard;
+use super::text::is_unprintable;
 use super::{
     MethodFilter, Owner, Pattern, Refusal, Resolution, RouteEntry, Segment, ShapeId, Table, TableOptions, TrailingSlash,
 };
@@ -239,7 +240,7 @@ fn told(table: &Table<()>, hint: Option<ShapeId>, method: &Method, uri: &Uri) ->
 /// A message stands in one line of a log.
 fn one_line(message: &str) {
     assert!(!message.is_empty());
-    assert!(!message.contains(char::is_control), "{message:?}");
+    assert!(!message.contains(is_unprintable), "{message:?}");
 }
 
 fn one_line_each(message: &str) {

@@ -147,5 +147,5 @@ pub use sanitize::{BadStatus, BodyRule, Sanitized, sanitize};
 pub use shape::{Shape, ShapeId};
 pub use table::{Resolution, RouteEntry, Table, TableOptions, TrailingSlash};
 pub use target::BadTarget;
-pub use text::one_line;
-pub(crate) use text::{excerpt, paragraph};
+pub(crate) use text::excerpt;
+pub use text::{is_unprintable, one_line, paragraph};

@@ -54,7 +54,7 @@ pub(super) fn encode_literal(text: &str) -> impl fmt::Display + '_ {
     utf8_percent_encode(text, NOT_IN_A_LITERAL)
 }
 
-/// Untrusted text for one line of an error: control characters are escaped, and it is cut after 128 bytes.
+/// Untrusted text for one line of an error: unprintable characters are escaped, and it is cut after 128 bytes.
 pub(crate) fn excerpt(text: &str) -> impl fmt::Display + '_ {
     one_line(text, 128)
 }
@@ -74,19 +74,25 @@ pub fn one_line(text: &str, most: usize) -> impl fmt::Display + '_ {
 
 /// Untrusted text of several lines for a log: as [`one_line`], but it may have further lines, which are indented, so that
 /// none of them looks like a line of the log's own.
-pub(crate) fn paragraph(text: &str, most: usize) -> impl fmt::Display + '_ {
+///
+/// ```
+/// use pointwork_core::paragraph;
+///
+/// assert_eq!(paragraph("said\n2024 ERROR forged", 100).to_string(), "said\n    2024 ERROR forged");
+/// ```
+pub fn paragraph(text: &str, most: usize) -> impl fmt::Display + '_ {
     fmt::from_fn(move |f| tame(f, text, most, true))
 }
 
 fn tame(f: &mut fmt::Formatter<'_>, text: &str, most: usize, breaks: bool) -> fmt::Result {
-    if text.len() <= most && !text.chars().any(is_unfit) {
+    if text.len() <= most && !text.chars().any(is_unprintable) {
         return f.write_str(text);
     }
     let mut left = most;
     let mut characters = text.chars().peekable();
     while let Some(character) = characters.next() {
         let is_break = breaks && character == '\n';
-        let is_escaped = is_unfit(character) && !is_break;
+        let is_escaped = is_unprintable(character) && !is_break;
         // Not escape_debug for all: it would also put a backslash before quotes.
         let length = if is_escaped {
             character.escape_default().len()
@@ -102,20 +108,18 @@ fn tame(f: &mut fmt::Formatter<'_>, text: &str, most: usize, breaks: bool) -> fm
         } else {
             f.write_char(character)?;
         }
-        if is_break && characters.peek().is_some_and(|next| *next != ' ') {
+        if is_break && characters.peek().is_some_and(|next| !matches!(next, ' ' | '\n')) {
             f.write_str("    ")?;
         }
     }
     Ok(())
 }
 
-fn is_unfit(character: char) -> bool {
-    character.is_control() || rearranges(character)
-}
-
-/// Line breaks outside ASCII, and characters that change the direction of the text after them.
-fn rearranges(character: char) -> bool {
-    matches!(character, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+/// Whether a character must not stand in a name or in a line of a log: a control character, a line break outside ASCII, or
+/// a character that changes the direction of the text after it.
+pub fn is_unprintable(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// One line for each item, at most 20, then the number of the items left out.

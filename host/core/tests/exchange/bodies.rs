@@ -1,7 +1,7 @@
 //! How handlers take the request's body: not at all, whole, or piece by piece.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
@@ -359,4 +359,50 @@ async fn a_client_that_sends_less_than_the_rate_gets_408() {
     };
     let statuses = tokio::join!(status(BodyMode::Whole), status(BodyMode::Stream));
     assert_eq!(statuses, (StatusCode::REQUEST_TIMEOUT, StatusCode::REQUEST_TIMEOUT));
+}
+
+#[tokio::test]
+async fn a_body_that_nobody_took_is_dropped_after_the_reply_and_the_last_call() {
+    let kept = Arc::new(Mutex::new(None));
+    let keeps = kept.clone();
+    let handler = move |context: Context| {
+        *keeps.lock().unwrap() = Some(context);
+        async { "done" }
+    };
+    let handler = Arc::new(handler);
+    for module in [Some("shop"), None] {
+        let handler = handler.clone();
+        let handler = Moded {
+            mode: BodyMode::Whole,
+            calls: Arc::default(),
+            handler: move |context: Context| handler(context),
+        };
+        let stand = Stand::of(module, handler, |options| options.body_memory = 100, BusOptions::new());
+        for turn in 0..3 {
+            let reply = stand.send(post(pieces(["0123456789"; 4]))).await;
+            assert_eq!(reply.0, StatusCode::OK, "{turn}: nothing is left of the body before");
+            let context = kept.lock().unwrap().take().unwrap();
+            let body = context.bytes().await;
+            match module {
+                Some(_) => assert_eq!(body.unwrap_err().code(), &FailureCode::GONE),
+                // As a reply does that reads the request while it is sent.
+                None => assert_eq!(body.unwrap().len(), 40, "a native handler is trusted"),
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_task_takes_the_body_until_there_is_a_reply() {
+    let handler = |context: Context| async move {
+        tokio::spawn(async move {
+            // The handler has ended, and the request waits for this reply.
+            tokio::task::yield_now().await;
+            let bytes = context.bytes().await.unwrap();
+            context.send(bytes).unwrap();
+        });
+    };
+    let (stand, _) = stand(BodyMode::Whole, handler, |_| {});
+    let reply = stand.send(post(pieces(["a", "b"]))).await;
+    assert_eq!(reply, (StatusCode::OK, "ab".to_owned()));
 }

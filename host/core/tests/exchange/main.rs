@@ -2,26 +2,26 @@
 
 mod bodies;
 mod client;
+mod contexts;
+mod events;
 mod replies;
 #[path = "../support/mod.rs"]
 mod support;
 
-use std::future::Future as _;
-use std::pin::pin;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::task::Waker;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use http::{Method, Request, Response, StatusCode};
 use pointwork_core::routing::{MethodFilter, Pattern};
 use pointwork_core::{
-    Body, BodyError, Bus, BusOptions, Context, Crash, CrashKind, Delivery, Executor, Failure, FailureCode, Handler,
-    Listener, Origin, Outcome, Payload, Route, RouteRecord, Router, RouterOptions, Subscription,
+    Body, BodyError, BodyWriter, Bus, BusOptions, Context, Crash, CrashKind, Delivery, Executor, FailureCode, Handler,
+    IntoReply as _, Listener, Origin, Outcome, Payload, Route, RouteRecord, Router, RouterOptions, Subscription,
 };
 
 use serde_json::{Value, json};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc};
 
 use support::Tokio;
 
@@ -38,6 +38,16 @@ impl Stand {
     }
 
     fn with(handler: impl Handler, change: impl FnOnce(&mut RouterOptions), bus: BusOptions) -> Self {
+        Self::of(None, handler, change, bus)
+    }
+
+    /// The route is a module's, or the host application's.
+    fn of(
+        module: Option<&str>,
+        handler: impl Handler,
+        change: impl FnOnce(&mut RouterOptions),
+        bus: BusOptions,
+    ) -> Self {
         let executor: Arc<dyn Executor> = Arc::new(Tokio);
         let bus = Bus::new(executor.clone(), bus);
         let crashes = Arc::new(Mutex::new(Vec::new()));
@@ -52,7 +62,7 @@ impl Stand {
             method: "ALL".to_owned(),
             path: "/:id".to_owned(),
             origin: Origin::Manual,
-            module: None,
+            module: module.map(str::to_owned),
             controller: None,
             handler: None,
             unavailable_on: Vec::new(),
@@ -324,211 +334,79 @@ async fn a_streamed_reply_that_breaks_off_is_an_error_to_its_reader() {
 }
 
 #[tokio::test]
-async fn an_unknown_event_names_the_nearest_known_one() {
-    let stand = Stand::new(|_: Context| async {});
-    stand
-        .listen("db", "product:all", |_: Delivery, payload: Payload| async {
-            Ok(payload)
-        })
-        .unwrap();
-    let failure = stand
-        .bus
-        .caller()
-        .call_raw("db:product:al", Payload::null())
-        .await
-        .unwrap_err();
-    assert_eq!(failure.code(), &FailureCode::UNKNOWN_EVENT);
-    assert!(failure.message().contains("`db:product:all`"), "{failure}");
+async fn a_writer_whose_piece_nobody_takes_is_told() {
+    let (sender, mut ends) = mpsc::unbounded_channel();
+    let write = async |writer: &mut BodyWriter| loop {
+        if let Err(end) = writer.write("a piece").await {
+            return end.code().clone();
+        }
+    };
+    // A reply that is opened, and one that is returned with its body.
+    for opened in [true, false] {
+        let sender = sender.clone();
+        let stand = Stand::new(move |ctx: Context| {
+            let sender = sender.clone();
+            async move {
+                let (mut writer, reply) = if opened {
+                    (ctx.open_reply(Response::new(())).unwrap(), Outcome::Deferred)
+                } else {
+                    let (writer, body) = Body::channel();
+                    (writer, Response::new(body).into_reply())
+                };
+                tokio::spawn(async move {
+                    let end = write(&mut writer).await;
+                    assert_eq!(write(&mut writer).await, end, "no second wait");
+                    sender.send(end).unwrap();
+                });
+                reply
+            }
+        });
+        let router = stand.router.with_timeouts(None, Some(Duration::from_millis(50)));
+        let reply = router.respond(None, request(Method::GET, Body::empty())).await;
+        assert_eq!(ends.recv().await, Some(FailureCode::GONE));
+        let broken = reply.into_body().bytes().await;
+        assert!(matches!(broken, Err(BodyError::Incomplete)), "{broken:?}");
+    }
 }
 
 #[tokio::test]
-async fn a_plain_name_that_two_channels_have_is_an_error() {
-    let stand = Stand::new(|_: Context| async {});
-    let echo = |_: Delivery, payload: Payload| async { Ok(payload) };
-    stand.listen("one", "saved", echo).unwrap();
-    assert!(stand.bus.caller().call_raw("saved", Payload::null()).await.is_ok());
-    stand.listen("two", "saved", echo).unwrap();
-    let failure = stand.bus.caller().call_raw("saved", Payload::null()).await.unwrap_err();
-    assert_eq!(failure.code(), &FailureCode::AMBIGUOUS_EVENT);
-    assert!(
-        failure.message().contains("`one:saved`") && failure.message().contains("`two:saved`"),
-        "{failure}"
-    );
-    assert!(stand.listen("one", "saved", echo).is_err());
-}
-
-#[tokio::test]
-async fn a_name_whose_first_part_is_a_channel_is_looked_up_there_alone() {
-    let stand = Stand::new(|_: Context| async {});
-    let echo = |_: Delivery, payload: Payload| async { Ok(payload) };
-    stand.listen("audit", "product:viewed", echo).unwrap();
-    assert!(
-        stand
-            .bus
-            .caller()
-            .call_raw("product:viewed", Payload::null())
-            .await
-            .is_ok()
-    );
-    stand.listen("product", "sold", echo).unwrap();
-    let failure = stand
-        .bus
-        .caller()
-        .call_raw("product:viewed", Payload::null())
-        .await
-        .unwrap_err();
-    assert_eq!(failure.code(), &FailureCode::UNKNOWN_EVENT);
-}
-
-#[tokio::test]
-async fn emitted_events_of_a_channel_are_heard_in_order() {
-    let stand = Stand::new(|_: Context| async {});
-    let heard = Arc::new(Mutex::new(Vec::new()));
-    let list = heard.clone();
-    let listener = move |_: Delivery, payload: Payload| {
-        let heard = list.clone();
+async fn long_heads_of_requests_in_flight_share_their_memory() {
+    let gate = Arc::new(Notify::new());
+    let held = gate.clone();
+    let handler = move |ctx: Context| {
+        let held = held.clone();
         async move {
-            tokio::task::yield_now().await;
-            heard.lock().unwrap().push(payload.to::<usize>().unwrap());
-            Ok(Payload::null())
+            if ctx.headers().contains_key("x-waits") {
+                held.notified().await;
+            }
+            "ok"
         }
     };
-    stand.listen("log", "line", listener).unwrap();
-    for number in 0..100 {
-        stand.bus.caller().emit_raw("log:line", Payload::json(&number).unwrap());
-    }
-    stand.bus.drained().await;
-    assert_eq!(*heard.lock().unwrap(), (0..100).collect::<Vec<_>>());
-}
-
-#[tokio::test]
-async fn a_full_queue_refuses_the_event_and_counts_it() {
-    let options = BusOptions::new().queue(3);
-    let stand = Stand::with(|_: Context| async {}, |_| {}, options);
-    let count = Arc::new(AtomicUsize::new(0));
-    let counter = count.clone();
-    let listener = move |_: Delivery, _: Payload| {
-        counter.fetch_add(1, Ordering::SeqCst);
-        async { Ok(Payload::null()) }
+    let stand = Stand::with(handler, |options| options.head_memory = 20 * 1024, BusOptions::new());
+    let long = |header: &'static str| {
+        let mut request = request(Method::GET, Body::empty());
+        let value = "y".repeat(12 * 1024).try_into().unwrap();
+        request.headers_mut().insert(header, value);
+        request
     };
-    stand.listen("slow", "work", listener).unwrap();
-    // The test's one thread does not run the listener before the loop is over.
-    for _ in 0..5 {
-        stand.bus.caller().emit_raw("slow:work", Payload::null());
-    }
-    stand.bus.drained().await;
-    assert_eq!((count.load(Ordering::SeqCst), stand.bus.refused()), (3, 2));
-}
-
-#[tokio::test]
-async fn a_listener_that_fails_on_an_emitted_event_is_reported_and_the_next_event_is_heard() {
-    let stand = Stand::new(|_: Context| async {});
-    let listener = |_: Delivery, payload: Payload| async move {
-        match payload.to::<bool>()? {
-            true => Err(Failure::new(StatusCode::CONFLICT, "no")),
-            false => Ok(Payload::null()),
-        }
-    };
-    stand.listen("db", "write", listener).unwrap();
-    stand.bus.caller().emit_raw("db:write", Payload::json(&true).unwrap());
-    stand.bus.caller().emit_raw("db:write", Payload::json(&false).unwrap());
+    let mut waiting = Box::pin(stand.router.respond(None, long("x-waits")));
+    assert!((&mut waiting).now_or_never().is_none());
+    let refused = stand.reply(long("x-long")).await;
+    assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(refused.headers()["retry-after"], "1");
     let crash = stand.crash().await;
-    assert_eq!(crash.kind, CrashKind::Listener);
-    assert!(crash.message.contains("`db:write`"), "{}", crash.message);
-}
-
-#[tokio::test]
-async fn a_cycle_of_calls_ends_in_an_error_that_lists_it() {
-    let stand = Stand::new(|_: Context| async {});
-    let again = |delivery: Delivery, payload: Payload| async move { delivery.caller().call_raw("a:b", payload).await };
-    stand.listen("a", "b", again).unwrap();
-    let failure = stand.bus.caller().call_raw("a:b", Payload::null()).await.unwrap_err();
-    assert_eq!(failure.code(), &FailureCode::TOO_DEEP);
-}
-
-#[tokio::test]
-async fn a_context_that_is_handed_over_is_replied_to_by_its_listener() {
-    let stand = Stand::new(|ctx: Context| async move { ctx.hand_over_raw("response:send", Payload::null()) });
-    let (status, _) = stand.get().await;
-    assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR, "nobody listens yet");
-    let listener = |mut delivery: Delivery, _: Payload| async move {
-        delivery.take_context().unwrap().send("from the channel")?;
-        assert!(delivery.take_context().is_none());
-        Ok(Payload::null())
-    };
-    stand.listen("response", "send", listener).unwrap();
-    assert_eq!(stand.get().await, (StatusCode::OK, "from the channel".to_owned()));
-}
-
-#[tokio::test]
-async fn dropping_the_request_cancels_the_handler_and_refuses_its_reply() {
-    let (give, given) = tokio::sync::oneshot::channel();
-    let give = Mutex::new(Some(give));
-    let (began, dropped) = tokio::sync::oneshot::channel::<()>();
-    let began = Mutex::new(Some(began));
-    let stand = Stand::new(move |ctx: Context| {
-        let (give, began) = (give.lock().unwrap().take(), began.lock().unwrap().take());
-        async move {
-            let _began = began;
-            give.unwrap().send(ctx).unwrap();
-            std::future::pending::<Outcome>().await
-        }
-    });
-    let request = tokio::spawn(stand.router.respond(None, request(Method::GET, Body::empty())));
-    let context = given.await.unwrap();
-    request.abort();
-    assert!(dropped.await.is_err(), "what the handler held is dropped with it");
-    assert_eq!(context.send("too late").unwrap_err().code(), &FailureCode::GONE);
-}
-
-#[tokio::test]
-async fn a_holder_is_told_when_nobody_waits_for_the_reply_any_more() {
-    let (give, given) = tokio::sync::oneshot::channel();
-    let give = Mutex::new(Some(give));
-    let stand = Stand::new(move |ctx: Context| {
-        let give = give.lock().unwrap().take();
-        async move {
-            give.unwrap().send(ctx).unwrap();
-            std::future::pending::<()>().await;
-        }
-    });
-    let request = tokio::spawn(stand.router.respond(None, request(Method::GET, Body::empty())));
-    let held = given.await.unwrap();
-    let gone = tokio::spawn(held.gone());
-    // The request still waits, and that is all it depends on.
-    let now = &mut std::task::Context::from_waker(Waker::noop());
-    assert!(pin!(held.gone()).poll(now).is_pending());
-    request.abort();
-    gone.await.unwrap();
-    held.gone().await;
-    assert_eq!(held.send("late").unwrap_err().code(), &FailureCode::GONE);
-}
-
-#[tokio::test]
-async fn a_context_that_is_kept_for_ever_keeps_no_listener() {
-    let (give, given) = tokio::sync::oneshot::channel();
-    let give = Mutex::new(Some(give));
-    let stand = Stand::new(move |ctx: Context| {
-        let give = give.lock().unwrap().take();
-        async move { give.unwrap().send(ctx).unwrap() }
-    });
-    let owned = Arc::new(());
-    let kept = Arc::downgrade(&owned);
-    let listener = move |_: Delivery, payload: Payload| {
-        let _ = &owned;
-        async { Ok(payload) }
-    };
-    stand.listen("db", "one", listener).unwrap();
-    let request = tokio::spawn(stand.router.respond(None, request(Method::GET, Body::empty())));
-    let held = given.await.unwrap();
-    assert!(held.call_raw("db:one", Payload::null()).await.is_ok());
-    request.abort();
-    assert!(request.await.is_err());
-    drop(stand);
-    assert!(
-        kept.upgrade().is_none(),
-        "a guest may keep its context, and the listener may be that guest"
+    assert_eq!(
+        (crash.kind, crash.limit.as_deref()),
+        (CrashKind::Limit, Some("head-memory"))
     );
-    let failure = held.call_raw("db:one", Payload::null()).await.unwrap_err();
-    assert_eq!(failure.code(), &FailureCode::GONE);
+    assert_eq!(stand.get().await.0, StatusCode::OK, "a short head is not counted");
+    gate.notify_one();
+    assert_eq!(waiting.await.status(), StatusCode::OK);
+    assert_eq!(stand.reply(long("x-long")).await.status(), StatusCode::OK);
+    // The target counts too.
+    let mut waiting = Box::pin(stand.router.respond(None, long("x-waits")));
+    assert!((&mut waiting).now_or_never().is_none());
+    let mut target = request(Method::GET, Body::empty());
+    *target.uri_mut() = format!("/7?{}", "q".repeat(12 * 1024)).parse().unwrap();
+    assert_eq!(stand.reply(target).await.status(), StatusCode::SERVICE_UNAVAILABLE);
 }

@@ -178,3 +178,36 @@ async fn a_reply_with_more_headers_than_fit_is_refused() {
         assert_eq!(stand.send(request).await.0, status, "{count}");
     }
 }
+
+/// A handler learns from its writer that the client has left, and ends with that error.
+#[tokio::test]
+async fn an_error_behind_a_reply_that_its_reader_left_is_no_crash() {
+    let (ended, mut ends) = tokio::sync::mpsc::unbounded_channel();
+    let stand = Stand::new(move |ctx: Context| {
+        let ended = ended.clone();
+        async move {
+            let mut writer = ctx.open_reply(http::Response::new(()))?;
+            let end = loop {
+                if let Err(failure) = writer.write("a piece").await {
+                    break failure;
+                }
+            };
+            ended.send(()).unwrap();
+            Err::<(), _>(end)
+        }
+    });
+    for reads in [true, false] {
+        let reply = stand.router.respond(None, request(Method::GET, Body::empty())).await;
+        if reads {
+            drop(reply);
+        } else {
+            // It leaves in the middle.
+            let mut body = reply.into_body();
+            http_body_util::BodyExt::frame(&mut body).await.unwrap().unwrap();
+        }
+        ends.recv().await.unwrap();
+    }
+    stand.bus.drained().await;
+    tokio::task::yield_now().await;
+    assert!(stand.crashes.lock().unwrap().is_empty());
+}

@@ -93,7 +93,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pointwork_core::http::StatusCode;
-use pointwork_core::{Delivery, Failure, FailureCode, Listener, Payload};
+use pointwork_core::{Delivery, Failure, FailureCode, Listener, Payload, read_text};
 use rusqlite::Connection;
 use serde_json::Value;
 use tokio::runtime::Handle;
@@ -106,6 +106,9 @@ use self::statement::Statement;
 
 /// The longest wait for a connection, or for another process that holds the lock of the database.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The size of the largest schema.
+const MAX_SCHEMA: u64 = 64 * 1024 * 1024;
 
 /// The number of connections that read.
 const READERS: usize = 4;
@@ -248,7 +251,7 @@ fn connect(options: &SqliteOptions) -> rusqlite::Result<Connection> {
 /// Runs the statements of a schema file, all or none.
 fn run_schema(connection: &mut Connection, file: &Path) -> Result<(), Error> {
     let failed = |message: String| Error::new(ErrorKind::Schema, message);
-    let text = std::fs::read_to_string(file)
+    let text = read_text(file, MAX_SCHEMA)
         .map_err(|error| failed(format!("cannot read the schema `{}`", file.display())).with_source(error))?;
     let run = |connection: &mut Connection| {
         let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;

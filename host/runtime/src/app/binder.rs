@@ -7,13 +7,16 @@ use http::StatusCode;
 use pointwork_core::adapter::AdapterState;
 use pointwork_core::routing::{Conflicts, MethodFilter, Pattern, PatternError};
 use pointwork_core::{
-    Bus, Context, Executor, Handler, MemoryAccount, Origin, RequestDurations, Route, RouteRecord, Router,
-    RouterOptions, Staged, Transport, error_reply,
+    Bus, Context, Executor, Handler, Origin, RequestDurations, RequestMemory, Route, RouteRecord, Router,
+    RouterOptions, Staged, Transport, error_reply, is_unprintable, one_line,
 };
 
 use crate::app::changes::ChangeKind;
 use crate::app::module::Module;
 use crate::{Error, ErrorKind, OrError};
+
+/// The longest name of a module, in bytes.
+const MOST_NAME: usize = 128;
 
 /// The declarations that routes are made from, and the adapters that serve them.
 ///
@@ -43,7 +46,7 @@ enum Declaration {
         module: Arc<Module>,
         registration: Option<Registration>,
     },
-    /// A module that could not be restored. Its routes are known, and another module must not answer for it.
+    /// A version of a module that could not be restored. Its routes are known, and another module must not answer for it.
     Unrestored {
         name: String,
         routes: Vec<(MethodFilter, Pattern)>,
@@ -76,8 +79,8 @@ pub(crate) struct RouterFactory {
     pub(crate) executor: Arc<dyn Executor>,
     /// The durations of requests, over all tables.
     pub(crate) durations: RequestDurations,
-    /// The request bodies that are held, over all tables.
-    pub(crate) bodies: Arc<MemoryAccount>,
+    /// The bytes of the requests in flight, over all tables.
+    pub(crate) memory: RequestMemory,
     /// Answers requests without an adapter; it counts as none.
     pub(crate) in_process: Arc<AdapterState>,
 }
@@ -147,6 +150,11 @@ impl Binder {
         if kind != ChangeKind::Loaded {
             return self.expect_module(name).map(drop);
         }
+        if name.trim().is_empty() || name.len() > MOST_NAME || name.contains(is_unprintable) {
+            let message = format!("`{}` cannot be the name of a module", one_line(name, MOST_NAME));
+            let hint = format!("a name has 1 to {MOST_NAME} bytes, all of them printable");
+            return Err(Error::new(ErrorKind::Refused, message).with_hint(hint));
+        }
         match self.module(name) {
             None => Ok(()),
             Some(_) => {
@@ -159,9 +167,11 @@ impl Binder {
     /// Adds a module, or replaces the one of the same name.
     pub(crate) fn put_module(&mut self, module: Arc<Module>) {
         let name = &module.info.name;
-        let replaced = self.declarations.iter_mut().find(|old| old.is_of(name));
+        let is_version = |old: &Declaration| old.module().is_some_and(|old| old.info.name == *name);
+        let replaced = self.declarations.iter().position(is_version);
+        let unrestored = self.declarations.iter().position(|old| old.is_unrestored(name));
         // A new version stays under the prefix of the one that it replaces.
-        let prefix = match &replaced {
+        let prefix = match replaced.map(|at| &self.declarations[at]) {
             Some(Declaration::Module {
                 registration: Some(old),
                 ..
@@ -175,15 +185,22 @@ impl Binder {
             registration: (!self.connections.is_empty()).then_some(registration),
         };
         match replaced {
-            Some(replaced) => *replaced = declaration,
-            None => self.declarations.push(declaration),
+            Some(at) => self.declarations[at] = declaration,
+            None => self
+                .declarations
+                .insert(unrestored.unwrap_or(self.declarations.len()), declaration),
         }
     }
 
-    /// Adds the routes of a module that could not be restored.
+    /// Adds the routes of a version that could not be restored. Those that another version of the module has are its.
     pub(crate) fn put_unrestored(&mut self, name: &str, routes: Vec<(MethodFilter, Pattern)>) {
         let name = name.to_owned();
         self.declarations.push(Declaration::Unrestored { name, routes });
+    }
+
+    /// Removes the routes that only a version that could not be restored has.
+    pub(crate) fn forget_unrestored(&mut self, name: &str) {
+        self.declarations.retain(|declaration| !declaration.is_unrestored(name));
     }
 
     pub(crate) fn remove_module(&mut self, name: &str) {
@@ -231,7 +248,7 @@ impl Binder {
             connection.check_claims(module)?;
         }
         for declaration in &self.declarations {
-            routes.extend(declaration.routes(self.prefix.as_deref())?);
+            routes.extend(self.routes_of(declaration)?);
         }
         for route in &mut routes {
             self.mark_unavailable(route);
@@ -241,7 +258,7 @@ impl Binder {
             .router(routes)
             .or_error(ErrorKind::Refused, "routes are in conflict")?
             .measured(&routers.durations)
-            .counting_bodies(&routers.bodies);
+            .counting(&routers.memory);
         let stage = |transport: &Arc<dyn Transport>| {
             let name = transport.name();
             let staged = transport.stage(Arc::new(router.for_adapter(name)));
@@ -250,6 +267,34 @@ impl Binder {
         let mut staged = self.transports().map(stage).collect::<Result<Vec<_>, _>>()?;
         staged.push(routers.in_process.stage(&router, ()));
         Ok(StagedTable { records, staged })
+    }
+
+    fn routes_of(&self, declaration: &Declaration) -> Result<Vec<Route>, Error> {
+        let current_prefix = self.prefix.as_deref();
+        match declaration {
+            Declaration::Manual(route) => Ok(vec![route.clone()]),
+            Declaration::Unrestored { name, routes } => {
+                let key =
+                    |filter: &MethodFilter, pattern: &Pattern| (filter.to_string(), pattern.canonical().to_owned());
+                let serving = self
+                    .module(name)
+                    .into_iter()
+                    .flat_map(|module| module.declared_routes());
+                let answered: HashSet<_> = serving.map(|route| key(&route.filter, &route.pattern)).collect();
+                let lost = routes
+                    .iter()
+                    .filter(|(filter, pattern)| !answered.contains(&key(filter, pattern)));
+                lost.map(|(filter, pattern)| unavailable(name, filter, pattern, current_prefix.unwrap_or_default()))
+                    .collect()
+            }
+            Declaration::Module { module, registration } => {
+                let (origin, prefix) = match registration {
+                    Some(registration) => (registration.origin, registration.prefix.as_deref()),
+                    None => (Origin::Decorator, current_prefix),
+                };
+                module.routes(prefix.unwrap_or_default(), origin)
+            }
+        }
     }
 
     /// The record, with the adapters that were mounted elsewhere since the table was staged.
@@ -334,23 +379,6 @@ impl Declaration {
 
     fn is_unrestored(&self, name: &str) -> bool {
         matches!(self, Self::Unrestored { name: unrestored, .. } if unrestored == name)
-    }
-
-    fn routes(&self, current_prefix: Option<&str>) -> Result<Vec<Route>, Error> {
-        match self {
-            Self::Manual(route) => Ok(vec![route.clone()]),
-            Self::Unrestored { name, routes } => routes
-                .iter()
-                .map(|(filter, pattern)| unavailable(name, filter, pattern, current_prefix.unwrap_or_default()))
-                .collect(),
-            Self::Module { module, registration } => {
-                let (origin, prefix) = match registration {
-                    Some(registration) => (registration.origin, registration.prefix.as_deref()),
-                    None => (Origin::Decorator, current_prefix),
-                };
-                module.routes(prefix.unwrap_or_default(), origin)
-            }
-        }
     }
 }
 

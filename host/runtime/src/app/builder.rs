@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use pointwork_core::read_file;
+
 use super::App;
 use crate::app::changes::{Change, ChangeKind};
 use crate::app::module::ModuleInfo;
@@ -74,7 +76,8 @@ impl ModuleBuilder {
         self
     }
 
-    /// The file with the component, which is read once.
+    /// The file with the component, a regular one, which is read once. No more than
+    /// [`CompileOptions::size`](crate::CompileOptions::size) and one byte of it is read.
     pub fn file(mut self, path: impl Into<PathBuf>) -> Self {
         self.file = Some(path.into());
         self
@@ -97,6 +100,7 @@ impl ModuleBuilder {
         drain(drain: Duration) => drain;
         health(path: impl Into<String>) => path.into();
         digest(digest: impl Into<String>) => digest.into();
+        channels(channels: Vec<String>) => channels;
     }
 
     /// Sets all options, those that were set before included.
@@ -195,7 +199,8 @@ impl ModuleBuilder {
             }
         };
         let message = format!("module `{}` cannot be read from `{}`", self.name, path.display());
-        let read = move || std::fs::read(path).or_error(ErrorKind::Read, message);
+        let most = self.app.0.engines.compiler.largest() as u64;
+        let read = move || read_file(path, most).or_error(ErrorKind::Read, message);
         self.app.0.threads.blocking(ErrorKind::Read, read).await.map(Some)
     }
 

@@ -8,6 +8,7 @@ use pointwork_core::adapter::CUT_TIME;
 
 use super::App;
 use crate::app::module::Module;
+use crate::app::state::AppInner;
 
 /// The time between two looks at the calls that are left.
 const LOOK: Duration = Duration::from_millis(2);
@@ -24,6 +25,9 @@ impl App {
     ///    the code `gone`, and every listener is dropped.
     /// 4. Instances are freed, and all threads of the application end. That waits on a thread of its own, never on the
     ///    caller's.
+    ///
+    /// A program awaits it before it returns from `main`: dropping the last clone waits for nothing, and events that were
+    /// emitted and not delivered by the end of the program are lost. The drop logs their number.
     ///
     /// Servers of adapters go on; end them before or after. Routes and modules stay listed as they were. Another
     /// application can open the state directory. A thread that compiles without a [`Worker`](crate::Worker) cannot be ended
@@ -59,13 +63,19 @@ impl App {
                 drop(app);
                 done.send_replace(true);
             };
-            if let Err(error) = ending.spawn(end) {
-                tracing::error!("the thread that ends the application does not start: {error}");
-                self.0.closed.send_replace(true);
+            match ending.spawn(end) {
+                Ok(thread) => *self.0.ending.lock() = Some(thread),
+                Err(error) => {
+                    tracing::error!("the thread that ends the application does not start: {error}");
+                    self.0.closed.send_replace(true);
+                }
             }
         }
         // The sender lives as long as the application.
         let _ = closed.wait_for(|closed| *closed).await;
+        let thread = self.0.ending.lock().take();
+        // It has nothing left to do, and no thread is alive behind this.
+        let _ = thread.map(thread::JoinHandle::join);
     }
 
     /// Refuses new requests and changes. The result is whether it is the first to do so.
@@ -117,6 +127,21 @@ impl App {
         let draining = state.past.values().flat_map(|past| &past.draining);
         let draining = draining.map(|version| version.module().clone());
         state.binder.modules().cloned().chain(draining).collect()
+    }
+}
+
+impl Drop for AppInner {
+    /// Tells what is lost if the program ends now. It must not wait, so it cannot deliver anything.
+    fn drop(&mut self) {
+        let (events, requests) = (self.routers.bus.waiting(), self.routers.bus.requests());
+        if !*self.closed.borrow() && events + requests > 0 {
+            tracing::warn!(
+                events,
+                requests,
+                "the application is dropped without `App::close`: if the program ends now, the emitted events that are not \
+                 delivered and the requests in flight are lost"
+            );
+        }
     }
 }
 

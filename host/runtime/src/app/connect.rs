@@ -1,6 +1,7 @@
 //! Connects adapters, at a prefix.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use pointwork_core::routing::Pattern;
 use pointwork_core::{Application, ConnectOptions, Transport};
@@ -9,18 +10,22 @@ use super::App;
 use crate::app::changes::ChangeKind;
 use crate::{Error, ErrorKind, OrError};
 
+/// The time within which an application without a module loads one.
+const TIME_WITHOUT_ROUTES: Duration = Duration::from_secs(10);
+
 impl App {
     /// Connects an adapter: it receives every route that is declared so far, and later ones follow (spec M4).
     ///
-    /// The options' prefix becomes the global prefix, as by [`set_global_prefix`](Self::set_global_prefix): *it does not
-    /// cover routes that were registered before*. Do not also mount the adapter's router at the prefix: its routes would be
+    /// The options' prefix becomes the global prefix, as by [`set_global_prefix`](Self::set_global_prefix): it covers modules
+    /// that no adapter serves yet, loaded before or later, and *no route that was registered by hand before*. Do not also mount the adapter's router at the prefix: its routes would be
     /// served at the doubled path (spec G6).
     ///
     /// A module that is loaded and has a route outside the options' claims is held back: it is removed from the application,
     /// named in the log and in `server:refused`, and stays in the state directory. The others are served.
     ///
     /// With the first adapter, a warning is logged for each event that a module uses and that nobody listens to (spec C4).
-    /// An application without any route logs one error, since the adapter would answer 404 to everything (spec E3).
+    /// An application that has loaded a module and has no route logs one error, since the adapter would answer 404 to
+    /// everything; one that has loaded none logs it if it has no route after 10 seconds (spec E3).
     ///
     /// # Errors
     /// [`Refused`](crate::ErrorKind::Refused) if the prefix or a claim is not a path, the adapter was connected before, or it
@@ -58,23 +63,34 @@ impl App {
             state.warn_of_unheard(self.bus(), "", &[]);
         }
         if state.records.is_empty() {
-            tracing::error!(
-                target: "pointwork::replay",
-                adapter = name,
-                "adapter `{name}` received no route, and answers 404 until one is registered: the route replay is missing. \
-                 Likely causes: no module is loaded; a module lists no controllers; a component was built against an \
-                 older version of the WIT package"
-            );
+            if state.binder.modules().next().is_some() {
+                log_missing_replay(name, "");
+            } else {
+                self.expect_routes(name);
+            }
         }
         drop(state);
         Ok(self)
     }
 
+    /// Logs an error if the application has no route after a while: the first load may come after the connection.
+    fn expect_routes(&self, adapter: &'static str) {
+        let inner = Arc::downgrade(&self.0);
+        self.0.threads.spawn_work(async move {
+            tokio::time::sleep(TIME_WITHOUT_ROUTES).await;
+            let Some(app) = inner.upgrade().map(App) else { return };
+            let state = app.state();
+            if state.records.is_empty() && !state.is_closed {
+                log_missing_replay(adapter, &format!(" for {TIME_WITHOUT_ROUTES:?}"));
+            }
+        });
+    }
+
     /// Sets the global prefix: routes that are registered from now on stand under it. *Routes that were registered before
     /// stay where they are.* It is applied once, also if it is set twice (spec G2, G4).
     ///
-    /// A module counts as registered when it first meets an adapter: at [`connect_to`](Self::connect_to), or at its
-    /// load if an adapter is connected by then.
+    /// A route by hand is registered at once, a module when it first meets an adapter: at [`connect_to`](Self::connect_to), or
+    /// at its load if an adapter is connected by then. A new version stays under the prefix of the one before.
     ///
     /// # Errors
     /// [`Refused`](crate::ErrorKind::Refused) if the prefix is not a path.
@@ -86,6 +102,16 @@ impl App {
         })?;
         Ok(self)
     }
+}
+
+fn log_missing_replay(adapter: &str, time: &str) {
+    tracing::error!(
+        target: "pointwork::replay",
+        adapter,
+        "adapter `{adapter}` received no route{time}, and answers 404 until one is registered: the route replay is missing. \
+         Likely causes: no module is loaded; a module lists no controllers; a component was built against an \
+         older version of the WIT package"
+    );
 }
 
 impl Application for App {

@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Body as HttpBody;
-use http_body_util::BodyExt as _;
+use http_body_util::{BodyExt as _, LengthLimitError};
 use pointwork_core::{Body, BodyError, BoxFuture};
 use tower_service::Service;
 
@@ -80,6 +80,7 @@ fn body<B: HttpBody<Data = Bytes, Error: Into<BoxError>> + Send + 'static>(body:
     let other = body.filter(|body| !body.is_end_stream());
     let error = |error: B::Error| match error.into().downcast::<BodyError>() {
         Ok(known) => *known,
+        Err(other) if other.is::<LengthLimitError>() => BodyError::TooLarge { limit: None },
         Err(other) => BodyError::Transport(other),
     };
     other.map_or_else(Body::empty, |body| Body::stream(body.map_err(error)))

@@ -7,6 +7,7 @@ pub(crate) mod channel;
 mod close;
 mod connect;
 mod drain;
+mod event_names;
 mod handle;
 mod health;
 pub(crate) mod info;
@@ -41,7 +42,7 @@ use crate::app::status::ModuleStatus;
 /// [Debug builds](crate#debug-builds).
 ///
 /// Cheap to clone; all clones are one application. It serves until it is [closed](Self::close), or the last clone
-/// and the last adapter are dropped.
+/// and the last adapter are dropped. A program closes it before it ends, since emitted events are lost otherwise.
 ///
 /// ```
 /// use pointwork::{App, Context};

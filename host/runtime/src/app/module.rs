@@ -110,7 +110,7 @@ impl Module {
             && !expected.eq_ignore_ascii_case(&digest)
         {
             let message = format!("the component has the SHA-256 `{digest}`, expected `{expected}`");
-            return Err(Error::new(ErrorKind::Read, message).with_hint("the file may be truncated, or another one"));
+            return Err(Error::new(ErrorKind::Refused, message).with_hint("the file may be truncated, or another one"));
         }
         let size = bytes.len();
         let compiled = compile(name, bytes, &options, engines, threads, bus.caller()).await?;
@@ -123,7 +123,13 @@ impl Module {
         drop(pre.store().or_error(ErrorKind::Probe, "its grants cannot be given")?);
         let mut warnings = lint::warnings(manifest.routes.iter().map(|(route, _)| route));
         let modes = manifest.routes.iter().map(|(_, mode)| *mode);
-        warnings.extend(lint::unstreamed(inspection.opens_bodies, &declared.language, modes));
+        warnings.extend(lint::unstreamed(
+            inspection.opens_bodies,
+            &declared.language,
+            modes.clone(),
+        ));
+        let limits = &pre.settings.limits;
+        warnings.extend(lint::lone(limits.instances.saturating_mul(limits.in_flight), modes));
         let info = ModuleInfo {
             name: name.to_owned(),
             form: fit.form,
@@ -147,7 +153,7 @@ impl Module {
             info,
             options,
             manifest: Arc::new(manifest),
-            instances: Arc::new(Instances::new(fit.form, pre, threads.clone())),
+            instances: Instances::new(fit.form, pre, threads.clone()),
         })
     }
 
@@ -157,7 +163,7 @@ impl Module {
             info: self.info.clone(),
             options: self.options.clone(),
             manifest: self.manifest.clone(),
-            instances: Arc::new(self.instances.anew()),
+            instances: self.instances.anew(),
         }
     }
 
@@ -225,8 +231,14 @@ impl Module {
         self.instances.pre.cut.cancel();
     }
 
-    /// Frees every instance that is idle or becomes so.
+    /// It becomes the current version, which has a share of the engine's pool.
+    pub(crate) fn begin(&self) {
+        self.instances.pre.tenancy.set_current(true);
+    }
+
+    /// Another version takes its place: frees every instance that is idle or becomes so.
     pub(crate) fn retire(&self) {
+        self.instances.pre.tenancy.set_current(false);
         self.instances.pre.retired.store(true, Ordering::Relaxed);
         self.instances.shrink();
     }

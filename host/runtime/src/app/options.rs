@@ -14,6 +14,9 @@ limits! {
         /// memory.
         max_memory: usize = bytes(1 GiB) as "max-memory" in_program;
         /// The number of instances that the pool has room for, over all modules.
+        ///
+        /// Each module can always get 8 of them, or [`ModuleLimits::instances`] if that is less; in a pool of fewer than 64, an
+        /// eighth of it. The load of a module is refused if the pool has no room for these instances.
         max_instances: u32 = count(1_000) as "max-instances" in_program;
         /// The time that requests, calls and emitted events may take to end when the application is closed; past it they are
         /// cut.

@@ -125,6 +125,9 @@ impl App {
         let listeners = match module {
             Some(module) => {
                 binder.put_module(module.clone());
+                if proposal.recording != Recording::No {
+                    binder.forget_unrestored(name);
+                }
                 module.listeners()
             }
             None => {
@@ -134,6 +137,7 @@ impl App {
         };
         let listeners = self.bus().stage(Some(name), listeners);
         let listeners = listeners.or_error(ErrorKind::Refused, "its channels are refused")?;
+        proposal.check_event_names(&listeners, &binder, current.as_ref())?;
         let table = binder.stage(&self.0.routers)?;
         // A version that failed its trial is not rolled back to.
         let previous = current
@@ -160,6 +164,9 @@ impl App {
         }
         log(&change, module.as_deref());
         self.bus().announce::<ServerSwapped>(&change);
+        if let Some(module) = module {
+            module.begin();
+        }
         drop(state);
         // After the lock is free: freeing instances takes time.
         if let Some(current) = current {
@@ -182,19 +189,29 @@ impl App {
     fn keep_now(&self, state: &mut AppState, proposal: &Proposal, current: &Arc<Module>) -> Result<Change, Error> {
         let name = &proposal.name;
         let replaces = state.unrestored.contains_key(name);
+        let before = of_module(&state.records, name);
         if let Some(directory) = self.directory()
             && (replaces || proposal.base.is_some())
         {
+            let mut accepted = None;
+            if replaces {
+                let mut binder = state.binder.clone();
+                binder.forget_unrestored(name);
+                accepted = Some((binder.stage(&self.0.routers)?, binder));
+            }
             let mut version = directory.version(name).unwrap_or_default();
             if replaces {
                 version = version.with_current(Some(current));
             }
             version.base = proposal.base.clone().or(version.base);
             directory.commit(name, version)?;
-            state.unrestored.remove(name);
+            if let Some((table, binder)) = accepted {
+                state.unrestored.remove(name);
+                state.binder = binder;
+                state.records = table.publish();
+            }
         }
-        let routes = || of_module(&state.records, name);
-        let routes = Diff::between(routes(), routes());
+        let routes = Diff::between(before, of_module(&state.records, name));
         let change = proposal.change(ChangeKind::Unchanged, Some(current), routes);
         log(&change, Some(current));
         Ok(change)

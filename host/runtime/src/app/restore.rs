@@ -62,7 +62,7 @@ impl App {
     }
 
     /// Serves another version in the place of a recorded one that is damaged: the previous one, or the component that the
-    /// application is configured with. The record stays as it is.
+    /// application is configured with. Routes that only the recorded one has answer 503. The record stays as it is.
     async fn replace_damaged(
         &self,
         name: &str,
@@ -72,6 +72,7 @@ impl App {
         directory: &StateDirectory,
         damage: Error,
     ) -> Result<Option<ModuleInfo>, Error> {
+        self.keep_unrestored(name, damaged, directory, &damage);
         let recorded = directory.version(name).unwrap_or_default();
         let mut candidates = Vec::new();
         if let Some(previous) = recorded.previous {
@@ -109,7 +110,6 @@ impl App {
                 }
             }
         }
-        self.keep_unrestored(name, damaged, directory, &damage);
         Err(damage)
     }
 
@@ -145,8 +145,8 @@ impl App {
         directory: StateDirectory,
         digest: &str,
     ) -> Result<Vec<u8>, Error> {
-        let digest = digest.to_owned();
-        let read = move || directory.component(&digest);
+        let (digest, most) = (digest.to_owned(), self.0.engines.compiler.largest() as u64);
+        let read = move || directory.component(&digest, most);
         let component = self.0.threads.blocking(ErrorKind::Engine, read).await;
         component.map_err(|error| error.in_module(module))
     }

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 use pointwork_core::adapter::AdapterState;
-use pointwork_core::{Bus, Executor, Failure, MemoryAccount, RequestDurations, RouteRecord, ServerOptions};
+use pointwork_core::{Bus, Executor, Failure, RequestDurations, RequestMemory, RouteRecord, ServerOptions};
 use tokio::sync::watch;
 
 use super::App;
@@ -28,6 +29,8 @@ pub(super) struct AppInner {
     pub(super) drain: Duration,
     /// Whether [`App::close`] has come to its end.
     pub(super) closed: watch::Sender<bool>,
+    /// The thread that closes it.
+    pub(super) ending: Mutex<Option<JoinHandle<()>>>,
     state: Mutex<AppState>,
 }
 
@@ -58,16 +61,17 @@ impl AppInner {
             engines: Arc::new(engines),
             threads,
             routers: RouterFactory {
-                bodies: MemoryAccount::new(options.router.body_memory),
+                memory: RequestMemory::new(&options.router),
                 options: options.router,
                 bus: Bus::new(executor.clone(), options.bus),
                 executor,
                 durations: RequestDurations::default(),
-                // No client can be slow.
+                // No client is slow to send.
                 in_process: AdapterState::new("app", ServerOptions::new().body_timeout(None)),
             },
             drain: options.drain,
             closed: watch::Sender::new(false),
+            ending: Mutex::default(),
             directory: Mutex::new(options.state),
             state: Mutex::default(),
         })
@@ -97,7 +101,7 @@ impl AppState {
                     target: "pointwork::events_used",
                     module,
                     event,
-                    "the module uses an event without a listener: {}",
+                    "the module uses an event that reaches no listener: {}",
                     reason.message()
                 );
             }

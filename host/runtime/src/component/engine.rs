@@ -1,6 +1,7 @@
 //! The WebAssembly engines of an application.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 use wasmtime::component::{Component, HasSelf, InstancePre, Linker};
@@ -8,17 +9,12 @@ use wasmtime::{Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
 use crate::component::compiler::Compiler;
 use crate::component::inspect::Form;
+use crate::component::pool_account::PoolAccount;
 use crate::component::settings::CodeSettings;
 use crate::guest::Guest;
 use crate::guest::bindings::{context, context_async, events, events_async, log};
 use crate::scheduling::epoch::EpochTicker;
 use crate::{Error, ErrorKind, ModuleLimits, OrError};
-
-/// The average number of core instances and of tables in a component. Engines of scripting languages have several.
-const CORE_INSTANCES: u32 = 4;
-
-/// The average number of memories in a component.
-const MEMORIES: u32 = 2;
 
 /// One engine for each form of module and each size of stack, made when the first such module is loaded.
 ///
@@ -38,6 +34,7 @@ pub(crate) struct Engines {
 #[derive(Clone)]
 pub(crate) struct LinkedEngine {
     pub(crate) engine: Engine,
+    pub(crate) account: Arc<PoolAccount>,
     linker: Linker<Guest>,
 }
 
@@ -79,21 +76,24 @@ impl Engines {
         if let Some(engine) = engines.get(&settings) {
             return Ok(engine.clone());
         }
-        let engine = LinkedEngine::new(settings, self.pool())
-            .or_error(ErrorKind::Engine, "the WebAssembly engine does not start")?;
+        let account = PoolAccount::new(self.max_instances);
+        let pool = self.pool(&account);
+        let engine = LinkedEngine::new(settings, pool, account)
+            .or_error(ErrorKind::Engine, "the WebAssembly engine does not start")
+            .map_err(|error| {
+                error.with_hint(
+                    "its pool reserves address space: lower `memory`, `stack` or `table-elements` of the limits, or `max-memory` \
+                     or `max-instances` of the application",
+                )
+            })?;
         self.ticker.add(&engine.engine);
         engines.insert(settings, engine.clone());
         Ok(engine)
     }
 
-    fn pool(&self) -> PoolingAllocationConfig {
-        let mut pool = PoolingAllocationConfig::new();
-        pool.total_component_instances(self.max_instances)
-            .total_core_instances(self.max_instances * CORE_INSTANCES)
-            .total_memories(self.max_instances * MEMORIES)
-            .total_tables(self.max_instances * CORE_INSTANCES)
-            .total_stacks(self.max_instances)
-            .max_memory_size(self.max_memory)
+    fn pool(&self, account: &PoolAccount) -> PoolingAllocationConfig {
+        let mut pool = account.pool();
+        pool.max_memory_size(self.max_memory)
             .table_elements(self.limits.table_elements)
             .max_component_instance_size(4 * 1024 * 1024)
             .max_core_instance_size(4 * 1024 * 1024);
@@ -102,7 +102,7 @@ impl Engines {
 }
 
 impl LinkedEngine {
-    fn new(settings: CodeSettings, pool: PoolingAllocationConfig) -> wasmtime::Result<Self> {
+    fn new(settings: CodeSettings, pool: PoolingAllocationConfig, account: Arc<PoolAccount>) -> wasmtime::Result<Self> {
         let mut config = settings.config();
         config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
         let engine = Engine::new(&config)?;
@@ -114,7 +114,11 @@ impl LinkedEngine {
             context_async::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
             events_async::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
         }
-        Ok(Self { engine, linker })
+        Ok(Self {
+            engine,
+            account,
+            linker,
+        })
     }
 
     /// Links a component with the contract, and with WASI if it imports it.

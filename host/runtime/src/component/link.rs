@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use pointwork_core::Caller;
+use pointwork_core::{Caller, Executor};
 use tokio_util::sync::CancellationToken;
 use wasmtime::component::Component;
 
 use crate::component::engine::{Engines, LinkedEngine};
 use crate::component::inspect::{Conformance, Form, Inspection, inspect};
 use crate::component::module_pre::ModulePre;
+use crate::component::pool_account::Tenancy;
 use crate::guest::GuestSettings;
 use crate::guest::memory::HostMemory;
 use crate::guest::streams::Streams;
@@ -51,6 +52,8 @@ pub(crate) async fn compile(
     let (inspection, fit, code, engine) = threads.blocking(ErrorKind::Compile, checking).await?;
     let component = compiler.component(code, &engine.engine, bytes, threads).await?;
     let name: Arc<str> = name.into();
+    let wait = (limits.queue_wait, &**threads as &dyn Executor);
+    let tenancy = engine.account.join(&name, &component, limits.instances, wait).await?;
     let executor = threads.clone();
     let linking = move || {
         let limits = isolated(limits, options.isolation, &inspection, &fit)?;
@@ -65,7 +68,7 @@ pub(crate) async fn compile(
             limits,
             grants: Arc::new(options.grants),
         };
-        let pre = link(&component, &engine, &inspection, &fit, guest)?;
+        let pre = link(&component, &engine, &inspection, &fit, guest, tenancy)?;
         Ok(Compiled { pre, inspection, fit })
     };
     threads.blocking(ErrorKind::Compile, linking).await
@@ -77,6 +80,7 @@ fn link(
     inspection: &Inspection,
     fit: &Conformance,
     settings: GuestSettings,
+    tenancy: Arc<Tenancy>,
 ) -> Result<ModulePre, Error> {
     let instance_pre = engine
         .link(component, settings.uses_wasi)
@@ -104,6 +108,7 @@ fn link(
         deliver: export(fit.form.listeners(), "deliver")?,
         instance_pre,
         settings,
+        tenancy,
         cut: CancellationToken::new(),
         retired: Arc::default(),
     })

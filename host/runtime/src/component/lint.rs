@@ -44,6 +44,16 @@ pub(crate) fn unstreamed(
     })
 }
 
+/// A sentence if one slow upload takes the only call that the module serves at a time.
+pub(crate) fn lone(calls: usize, modes: impl IntoIterator<Item = BodyMode>) -> Option<String> {
+    let streams = modes.into_iter().any(|mode| mode == BodyMode::Stream);
+    (streams && calls == 1).then(|| {
+        "a route declares `stream`, and the module serves one call at a time: while a client sends its body, all routes of the \
+         module answer 503; expected `instances` of at least 2"
+            .to_owned()
+    })
+}
+
 fn advice(method: &str) -> Option<String> {
     let upper = method.to_ascii_uppercase();
     if matches!(upper.as_str(), "ALL" | "ANY" | "*") {
@@ -113,5 +123,13 @@ mod tests {
         for method in [None, Some("GET"), Some("NOTIFY"), Some("mkworkspace")] {
             assert_eq!(warned(method), Vec::<String>::new());
         }
+    }
+
+    #[test]
+    fn a_slow_upload_that_takes_the_whole_module_is_warned_about() {
+        let modes = [BodyMode::Whole, BodyMode::Stream];
+        assert!(lone(1, modes).is_some_and(|warning| warning.contains("`instances`")));
+        assert_eq!(lone(2, modes), None);
+        assert_eq!(lone(1, [BodyMode::Whole]), None);
     }
 }

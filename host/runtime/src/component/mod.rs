@@ -7,4 +7,5 @@ pub(crate) mod link;
 pub(crate) mod lint;
 pub(crate) mod manifest;
 pub(crate) mod module_pre;
+pub(crate) mod pool_account;
 pub(crate) mod settings;

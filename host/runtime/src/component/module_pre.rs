@@ -8,6 +8,7 @@ use wasmtime::component::{ComponentExportIndex, InstancePre};
 use wasmtime::{Store, UpdateDeadline};
 
 use crate::Grants;
+use crate::component::pool_account::Tenancy;
 use crate::guest::memory::MAX_HANDLES;
 use crate::guest::{Guest, GuestSettings};
 use crate::scheduling::call_history::CallHistory;
@@ -21,6 +22,8 @@ pub(crate) struct ModulePre {
     pub(crate) handle: ComponentExportIndex,
     pub(crate) deliver: ComponentExportIndex,
     pub(crate) settings: GuestSettings,
+    /// Its place in the account of the engine's pool.
+    pub(crate) tenancy: Arc<Tenancy>,
     /// Ends the calls in flight on this version.
     pub(crate) cut: CancellationToken,
     /// Set when the version is not current any more: its idle instances are freed.
@@ -59,13 +62,14 @@ impl ModulePre {
         Ok(store)
     }
 
-    /// The same version with fresh metrics, neither cut nor retired.
+    /// The same version with fresh metrics, neither cut nor retired, and not current.
     pub(crate) fn anew(&self) -> Self {
         let mut settings = self.settings.clone();
         settings.metrics = Arc::new(settings.metrics.anew());
         settings.streams = Arc::new(settings.streams.anew());
         Self {
             settings,
+            tenancy: self.tenancy.anew(),
             cut: CancellationToken::new(),
             retired: Arc::default(),
             ..self.clone()

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pointwork_core::{BodyReader, BodyWriter};
+use pointwork_core::{BodyReader, BodyWriter, Caller};
 use tokio::sync::Mutex;
 
 use super::streams::StreamSlot;
@@ -17,15 +17,21 @@ impl Reader {
     }
 }
 
-/// The rest of a reply, and the slot to wait for its reader, if the call has none.
-pub(super) type OpenReply = (BodyWriter, Option<StreamSlot>);
+/// A reply that is written in pieces.
+pub(super) struct OpenReply {
+    pub(super) writer: BodyWriter,
+    /// Reports for its request.
+    pub(super) caller: Caller,
+    /// The slot to wait for the client, if the call has none.
+    pub(super) _slot: Option<StreamSlot>,
+}
 
 /// A reply body; `None` once it is finished.
 #[allow(unreachable_pub, reason = "the generated bindings re-export it")]
 pub struct Writer(pub(super) Arc<Mutex<Option<OpenReply>>>);
 
 impl Writer {
-    pub(super) fn new(writer: BodyWriter, slot: Option<StreamSlot>) -> Self {
-        Self(Arc::new(Mutex::new(Some((writer, slot)))))
+    pub(super) fn new(open: OpenReply) -> Self {
+        Self(Arc::new(Mutex::new(Some(open))))
     }
 }

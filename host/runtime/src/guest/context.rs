@@ -13,19 +13,19 @@ use pointwork_core::{
 use tokio::sync::Mutex;
 use tracing::Instrument;
 use wasmtime::Result;
-use wasmtime::component::{Accessor, HasSelf, Resource};
+use wasmtime::component::{Access, Accessor, HasSelf, Resource};
 
 use super::Guest;
 use super::body::{OpenReply, Reader, Writer};
-use super::spans::span;
+use super::spans::{running_caller, span};
 use super::streams::StreamSlot;
 use crate::guest::bindings::{context, context_async, types};
 use crate::guest::instant::{after, at};
 use crate::guest::limiter::Exceeded;
-use crate::guest::memory::{EXTENSION, size_of_event};
+use crate::guest::memory::{EXTENSION, NoRoom, size_of_event};
 use crate::guest::payload::{payload_in, result_out};
 use crate::guest::reply::{
-    failed, failure_out, header_out, headers_out, overloaded, reply_in, response_head, thrown_in,
+    failed, failure_out, header_out, headers_out, no_room, overloaded, reply_in, response_head, thrown_in,
 };
 
 /// The prefix of the extensions that only the host sets.
@@ -45,7 +45,10 @@ impl Guest {
         let sent = match outcome {
             Ok(Outcome::Reply(reply)) => match self.keep_reply(reply)? {
                 Ok(reply) => context.send(reply),
-                Err(exceeded) => Err(overspent(context, exceeded)),
+                Err(cause) => {
+                    context.crash(no_room(cause));
+                    Err(overloaded(cause.exceeded()))
+                }
             },
             Ok(other) => context.send(other),
             Err(refused) => Err(refused),
@@ -130,23 +133,24 @@ async fn read(reader: Arc<Mutex<BodyReader>>, max: u32) -> Result<Option<Vec<u8>
     piece.map(|piece| piece.map(Vec::from)).map_err(failure_out)
 }
 
-async fn write(writer: Arc<Mutex<Option<OpenReply>>>, piece: Result<Bytes, Exceeded>) -> Result<(), types::Failure> {
+async fn write(writer: Arc<Mutex<Option<OpenReply>>>, piece: Result<Bytes, NoRoom>) -> Result<(), types::Failure> {
     let mut writer = writer.lock().await;
     match (&mut *writer, piece) {
-        (Some((writer, _)), Ok(piece)) => writer.write(piece).await.map_err(failure_out),
-        (Some(_), Err(exceeded)) => {
+        (Some(open), Ok(piece)) => open.writer.write(piece).await.map_err(failure_out),
+        (Some(open), Err(cause)) => {
+            open.caller.report(no_room(cause));
             // The reply breaks off: it would lack the piece.
             *writer = None;
-            Err(failure_out(overloaded(exceeded)))
+            Err(failure_out(overloaded(cause.exceeded())))
         }
         (None, _) => Err(finished()),
     }
 }
 
 async fn finish(writer: Arc<Mutex<Option<OpenReply>>>) -> Result<(), types::Failure> {
-    let writer = writer.lock().await.take();
-    match writer {
-        Some((writer, _slot)) => writer.finish().await.map_err(failure_out),
+    let open = writer.lock().await.take();
+    match open {
+        Some(OpenReply { writer, _slot, .. }) => writer.finish().await.map_err(failure_out),
         None => Err(finished()),
     }
 }
@@ -155,22 +159,51 @@ fn finished() -> types::Failure {
     failure_out(failed(FailureCode::GONE, "the reply is finished"))
 }
 
-impl context::Host for Guest {
+impl context::Host for Guest {}
+
+impl<T: Send + 'static> context::HostWithStore<T> for HasSelf<Guest> {
     fn hand_over(
-        &mut self,
+        mut access: Access<'_, T, Self>,
         event: String,
         context: Resource<Context>,
         payload: types::Payload,
     ) -> Result<Result<(), types::Failure>> {
-        let context = self.table.delete(context)?;
-        if let Some(exceeded) = self.spend_emit()? {
+        let running = running_caller(&mut access)?;
+        let guest = access.get();
+        let context = guest.table.delete(context)?.in_call(running.as_ref());
+        if let Some(exceeded) = guest.spend_emit()? {
             return Ok(Err(failure_out(overspent(&context, exceeded))));
         }
-        Ok(match self.charge(size_of_event(&event, &payload))? {
+        Ok(match guest.charge(size_of_event(&event, &payload))? {
             Ok(charge) => context.hand_over_charged(&event, payload_in(payload), charge),
             Err(exceeded) => Err(overspent(&context, exceeded)),
         }
         .map_err(failure_out))
+    }
+}
+
+impl<T: Send + 'static> context::HostContextWithStore<T> for HasSelf<Guest> {
+    fn emit(
+        mut access: Access<'_, T, Self>,
+        this: Resource<Context>,
+        event: String,
+        payload: types::Payload,
+    ) -> Result<()> {
+        let running = running_caller(&mut access)?;
+        let guest = access.get();
+        let context = guest.context(&this)?;
+        if let Some(exceeded) = guest.spend_emit()? {
+            overspent(context, exceeded);
+            return Ok(());
+        }
+        match guest.charge(size_of_event(&event, &payload))? {
+            Ok(charge) => {
+                let caller = context.caller().deeper(running.as_ref());
+                caller.emit_charged(&event, payload_in(payload), charge);
+            }
+            Err(exceeded) => drop(overspent(context, exceeded)),
+        }
+        Ok(())
     }
 }
 
@@ -308,21 +341,9 @@ impl context::HostContext for Guest {
             Ok(charge) => charge,
             Err(exceeded) => return Ok(Err(failure_out(overspent(context, exceeded)))),
         };
-        let call = context.call_raw(&event, payload_in(payload));
+        let (running, caller) = (self.running_call(), context.caller());
+        let call = caller.deeper(running.as_ref()).call_raw(&event, payload_in(payload));
         Ok(result_out(call.instrument(self.only_span()).await))
-    }
-
-    fn emit(&mut self, this: Resource<Context>, event: String, payload: types::Payload) -> Result<()> {
-        let context = self.context(&this)?;
-        if let Some(exceeded) = self.spend_emit()? {
-            overspent(context, exceeded);
-            return Ok(());
-        }
-        match self.charge(size_of_event(&event, &payload))? {
-            Ok(charge) => drop(context.caller().emit_charged(&event, payload_in(payload), charge)),
-            Err(exceeded) => drop(overspent(context, exceeded)),
-        }
-        Ok(())
     }
 
     fn send(&mut self, this: Resource<Context>, reply: types::Reply) -> Result<Result<(), types::Failure>> {
@@ -345,7 +366,15 @@ impl context::HostContext for Guest {
         };
         let context = self.context(&this)?;
         match response_head(status, headers).and_then(|head| context.open_reply(head)) {
-            Ok(writer) => Ok(Ok(self.table.push(Writer::new(writer, slot))?)),
+            Ok(writer) => {
+                let caller = context.caller().clone();
+                let open = OpenReply {
+                    writer,
+                    caller,
+                    _slot: slot,
+                };
+                Ok(Ok(self.table.push(Writer::new(open))?))
+            }
             Err(failure) => Ok(Err(failure_out(failure))),
         }
     }
@@ -408,17 +437,17 @@ impl<T: Send + 'static> context_async::HostWithStore<T> for HasSelf<Guest> {
         event: String,
         payload: types::Payload,
     ) -> Result<Result<types::Payload, types::Failure>> {
-        let (context, span, charged) = accessor.with(|mut access| {
-            let span = span(&mut access)?;
+        let (context, running, span, charged) = accessor.with(|mut access| {
+            let (running, span) = (running_caller(&mut access)?, span(&mut access)?);
             let guest = access.get();
             let charged = guest.charge(size_of_event(&event, &payload))?;
-            Ok::<_, wasmtime::Error>((guest.context(&context)?.clone(), span, charged))
+            Ok::<_, wasmtime::Error>((guest.context(&context)?.clone(), running, span, charged))
         })?;
         let _charge: Charge = match charged {
             Ok(charge) => charge,
             Err(exceeded) => return Ok(Err(failure_out(overspent(&context, exceeded)))),
         };
-        let caller = context.caller().clone();
+        let caller = context.caller().deeper(running.as_ref()).clone();
         let call = unless_gone(context, caller.call_raw(&event, payload_in(payload)));
         let result = call.instrument(span).await;
         Ok(result_out(result))

@@ -3,10 +3,10 @@
 use pointwork_core::{Charge, Context, Delivery};
 use tracing::Instrument;
 use wasmtime::Result;
-use wasmtime::component::{Accessor, HasSelf, Resource};
+use wasmtime::component::{Access, Accessor, HasSelf, Resource};
 
 use super::Guest;
-use super::spans::span;
+use super::spans::{running_caller, span};
 use crate::guest::bindings::{context, events, events_async, types};
 use crate::guest::instant::after;
 use crate::guest::memory::size_of_event;
@@ -49,7 +49,8 @@ impl events::HostDelivery for Guest {
         event: String,
         payload: types::Payload,
     ) -> Result<Result<types::Payload, types::Failure>> {
-        let caller = self.delivery(&this)?.caller();
+        let running = self.running_call();
+        let caller = self.delivery(&this)?.caller().deeper(running.as_ref());
         let _charge = match self.charge_call(&event, &payload)? {
             Ok(charge) => charge,
             Err(exceeded) => return Ok(Err(failure_out(overloaded(exceeded)))),
@@ -58,18 +59,27 @@ impl events::HostDelivery for Guest {
         Ok(result_out(call.instrument(self.only_span()).await))
     }
 
-    fn emit(&mut self, this: Resource<Delivery>, event: String, payload: types::Payload) -> Result<()> {
-        let delivery = self.delivery(&this)?;
-        if self.spend_emit()?.is_none()
-            && let Ok(charge) = self.charge(size_of_event(&event, &payload))?
-        {
-            delivery.caller().emit_charged(&event, payload_in(payload), charge);
-        }
-        Ok(())
-    }
-
     fn drop(&mut self, this: Resource<Delivery>) -> Result<()> {
         self.table.delete(this)?;
+        Ok(())
+    }
+}
+
+impl<T: Send + 'static> events::HostDeliveryWithStore<T> for HasSelf<Guest> {
+    fn emit(
+        mut access: Access<'_, T, Self>,
+        this: Resource<Delivery>,
+        event: String,
+        payload: types::Payload,
+    ) -> Result<()> {
+        let running = running_caller(&mut access)?;
+        let guest = access.get();
+        let caller = guest.delivery(&this)?.caller().deeper(running.as_ref());
+        if guest.spend_emit()?.is_none()
+            && let Ok(charge) = guest.charge(size_of_event(&event, &payload))?
+        {
+            caller.emit_charged(&event, payload_in(payload), charge);
+        }
         Ok(())
     }
 }
@@ -84,10 +94,11 @@ impl<T: Send + 'static> events_async::HostWithStore<T> for HasSelf<Guest> {
         payload: types::Payload,
     ) -> Result<Result<types::Payload, types::Failure>> {
         let (caller, span, charged) = accessor.with(|mut access| {
-            let span = span(&mut access)?;
+            let (running, span) = (running_caller(&mut access)?, span(&mut access)?);
             let guest = access.get();
             let charged = guest.charge(size_of_event(&event, &payload))?;
-            Ok::<_, wasmtime::Error>((guest.delivery(&delivery)?.caller().clone(), span, charged))
+            let caller = guest.delivery(&delivery)?.caller().deeper(running.as_ref()).clone();
+            Ok::<_, wasmtime::Error>((caller, span, charged))
         })?;
         let _charge: Charge = match charged {
             Ok(charge) => charge,

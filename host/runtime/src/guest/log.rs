@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use pointwork_core::one_line;
+use pointwork_core::{is_unprintable, one_line};
 use wasmtime::Result;
 use wasmtime::component::{Access, HasSelf};
 
@@ -76,7 +76,7 @@ fn fields_of(fields: &[types::Property]) -> Option<String> {
 fn word(text: &mut String, word: &str) {
     // No more of it fits.
     let word = &word[..word.floor_char_boundary(MAX_LOG_LINE + 1)];
-    let is_plain = |c: char| !c.is_whitespace() && !c.is_control() && !matches!(c, '"' | '=' | '\\');
+    let is_plain = |c: char| !c.is_whitespace() && !is_unprintable(c) && !matches!(c, '"' | '=' | '\\');
     let result = if !word.is_empty() && word.chars().all(is_plain) {
         text.write_str(word)
     } else {
@@ -124,7 +124,7 @@ fn story(crash: &log::Crash) -> String {
 /// Appends a short text that stays on its line.
 fn push_line(story: &mut String, text: &str) {
     const MOST: usize = 512;
-    let visible = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c });
+    let visible = text.chars().map(|c| if is_unprintable(c) { '\u{fffd}' } else { c });
     story.extend(visible.take(MOST));
 }
 

@@ -1,7 +1,7 @@
 //! The memory that the host keeps for a version of a module outside of its instances: the limit `host-memory`.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use http::Response;
@@ -34,6 +34,25 @@ pub(crate) const MAX_HANDLES: usize = 8 * 1024;
 pub(crate) struct HostMemory {
     account: Arc<MemoryAccount>,
     limit: u64,
+    /// The bytes of the declarations, which the host keeps for as long as the version is there.
+    declared: Arc<OnceLock<u64>>,
+}
+
+/// A reply, or a piece of one, has no room.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum NoRoom {
+    /// It alone is longer than the limit allows.
+    Ever(Exceeded),
+    /// Replies that their clients have not read, and other calls, take the room: no fault of this call.
+    Now(Exceeded),
+}
+
+impl NoRoom {
+    pub(crate) fn exceeded(self) -> Exceeded {
+        match self {
+            Self::Ever(exceeded) | Self::Now(exceeded) => exceeded,
+        }
+    }
 }
 
 /// Bytes that are counted for as long as somebody has them.
@@ -50,8 +69,22 @@ impl AsRef<[u8]> for Kept {
 
 impl HostMemory {
     pub(crate) fn new(limit: u64) -> Self {
-        let account = MemoryAccount::new(limit);
-        Self { account, limit }
+        Self {
+            account: MemoryAccount::new(limit),
+            limit,
+            declared: Arc::default(),
+        }
+    }
+
+    /// Counts the declarations.
+    ///
+    /// # Errors
+    /// They would go past the limit.
+    pub(crate) fn charge_declarations(&self, bytes: usize) -> Result<Charge, Exceeded> {
+        let charge = self.charge(bytes)?;
+        // A version has one manifest.
+        let _ = self.declared.set(bytes as u64);
+        Ok(charge)
     }
 
     pub(crate) fn used(&self) -> u64 {
@@ -71,7 +104,7 @@ impl HostMemory {
     ///
     /// # Errors
     /// It would go past the limit.
-    pub(crate) fn keep_reply(&self, reply: Response<Body>) -> Result<Response<Body>, Exceeded> {
+    pub(crate) fn keep_reply(&self, reply: Response<Body>) -> Result<Response<Body>, NoRoom> {
         if reply
             .body()
             .known_length()
@@ -88,11 +121,18 @@ impl HostMemory {
     }
 
     /// Counts bytes until nobody has them any more, unless they are few.
-    fn keep(&self, bytes: Bytes) -> Result<Bytes, Exceeded> {
+    fn keep(&self, bytes: Bytes) -> Result<Bytes, NoRoom> {
         if bytes.len() < COUNTED_BODY {
             return Ok(bytes);
         }
-        let charge = self.charge(bytes.len())?;
+        let charge = self.charge(bytes.len()).map_err(|exceeded| {
+            let alone = self.declared.get().unwrap_or(&0) + bytes.len() as u64;
+            if alone > self.limit {
+                NoRoom::Ever(exceeded)
+            } else {
+                NoRoom::Now(exceeded)
+            }
+        })?;
         Ok(Bytes::from_owner(Kept { bytes, _charge: charge }))
     }
 
@@ -159,16 +199,28 @@ impl Guest {
         self.charge(bytes)
     }
 
-    /// The same for a piece of a reply, until the client has taken it.
-    pub(super) fn keep(&self, piece: Vec<u8>) -> Result<Result<Bytes, Exceeded>, Exceeded> {
-        let kept = self.memory.keep(piece.into());
-        kept.map(Ok).or_else(|exceeded| self.past_memory(exceeded).map(Err))
+    /// Counts a piece of a reply, until the client has taken it.
+    ///
+    /// # Errors
+    /// As [`charge`](Self::charge), for a piece that alone is too long.
+    pub(super) fn keep(&self, piece: Vec<u8>) -> Result<Result<Bytes, NoRoom>, Exceeded> {
+        self.or_past_memory(self.memory.keep(piece.into()))
     }
 
     /// The same for a reply.
-    pub(super) fn keep_reply(&self, reply: Response<Body>) -> Result<Result<Response<Body>, Exceeded>, Exceeded> {
-        let kept = self.memory.keep_reply(reply);
-        kept.map(Ok).or_else(|exceeded| self.past_memory(exceeded).map(Err))
+    pub(super) fn keep_reply(&self, reply: Response<Body>) -> Result<Result<Response<Body>, NoRoom>, Exceeded> {
+        self.or_past_memory(self.memory.keep_reply(reply))
+    }
+
+    fn or_past_memory<T>(&self, kept: Result<T, NoRoom>) -> Result<Result<T, NoRoom>, Exceeded> {
+        match kept {
+            Err(NoRoom::Ever(exceeded)) => self.past_memory(exceeded).map(|exceeded| Err(NoRoom::Ever(exceeded))),
+            Err(NoRoom::Now(exceeded)) => {
+                self.counted.refused();
+                Ok(Err(NoRoom::Now(exceeded)))
+            }
+            Ok(kept) => Ok(Ok(kept)),
+        }
     }
 
     fn past_memory(&self, exceeded: Exceeded) -> Result<Exceeded, Exceeded> {
@@ -225,8 +277,18 @@ mod tests {
         assert_eq!(memory.used(), 0);
         let long = reply(COUNTED_BODY).unwrap();
         assert_eq!(memory.used(), COUNTED_BODY as u64);
-        assert_eq!(reply(COUNTED_BODY).unwrap_err().limit, "host-memory");
-        drop((short, long));
+        let now = reply(COUNTED_BODY).unwrap_err();
+        assert!(
+            matches!(now, NoRoom::Now(exceeded) if exceeded.limit == "host-memory"),
+            "{now:?}"
+        );
+        assert!(matches!(reply(10_001).unwrap_err(), NoRoom::Ever(_)));
+        let declared = memory.charge_declarations(1000).unwrap();
+        assert!(
+            matches!(reply(9_001).unwrap_err(), NoRoom::Ever(_)),
+            "beside the declarations"
+        );
+        drop((short, long, declared));
         assert_eq!(memory.used(), 0);
     }
 }

@@ -63,7 +63,7 @@ pub(crate) struct Guest {
     memory_logged: AtomicBool,
     /// The calls that ended since the handles were counted.
     calls_since_count: usize,
-    _counted: Counted,
+    counted: Counted,
     /// The guest's own report of the crash before its trap.
     pub(crate) panic: Option<String>,
     call: CurrentCall,
@@ -120,7 +120,7 @@ impl Guest {
             memory: settings.memory.clone(),
             memory_logged: AtomicBool::new(false),
             calls_since_count: 0,
-            _counted: settings.metrics.instance(),
+            counted: settings.metrics.instance(),
             panic: None,
             call,
             shares: settings.shares,

@@ -7,10 +7,11 @@ use pointwork_core::{Body, Crash, CrashKind, Failure, FailureCode, IntoReply, Ou
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
+use crate::guest::GuestSettings;
 use crate::guest::bindings::types;
 use crate::guest::limiter::Exceeded;
 use crate::guest::log::cut;
-use crate::guest::memory::HostMemory;
+use crate::guest::memory::NoRoom;
 
 /// The longest code of a failure, in bytes; the rest is cut off.
 const MAX_CODE: usize = 255;
@@ -196,8 +197,17 @@ pub(crate) fn thrown_in(thrown: types::Thrown) -> Result<Failure, Failure> {
     Ok(with_headers(failure, headers_in(headers)?).with_details(details_in(details)?))
 }
 
+/// A reply that has no room: 503 where replies that clients have not read take it, and no fault of the handler.
+pub(crate) fn no_room(cause: NoRoom) -> Crash {
+    let (kind, exceeded) = match cause {
+        NoRoom::Ever(exceeded) => (CrashKind::Trap, exceeded),
+        NoRoom::Now(exceeded) => (CrashKind::Limit, exceeded),
+    };
+    Crash::new(kind, format!("the handler's reply: {exceeded}")).at_limit(exceeded.limit)
+}
+
 /// The outcome of a handler; its reply is counted.
-pub(crate) fn outcome_in(outcome: types::Outcome, memory: &HostMemory) -> Outcome {
+pub(crate) fn outcome_in(outcome: types::Outcome, settings: &GuestSettings) -> Outcome {
     let refused = |failure: Failure| {
         let message = format!("the handler's reply was refused: {failure}");
         Outcome::Crashed(Box::new(Crash::new(CrashKind::Reply, message)))
@@ -210,10 +220,12 @@ pub(crate) fn outcome_in(outcome: types::Outcome, memory: &HostMemory) -> Outcom
     let Outcome::Reply(reply) = outcome else {
         return outcome;
     };
-    memory.keep_reply(reply).map_or_else(
-        |exceeded| {
-            let crash = Crash::new(CrashKind::Trap, format!("the handler's reply: {exceeded}"));
-            Outcome::Crashed(Box::new(crash.at_limit(exceeded.limit)))
+    settings.memory.keep_reply(reply).map_or_else(
+        |cause| {
+            if matches!(cause, NoRoom::Now(_)) {
+                settings.metrics.refused();
+            }
+            Outcome::Crashed(Box::new(no_room(cause).in_module(&*settings.module)))
         },
         Outcome::Reply,
     )

@@ -1,109 +1,208 @@
 //! One instance of an asynchronous module: it serves several calls at a time, in a task of its own.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::future::poll_fn;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+use std::task::{Context as TaskContext, Poll};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use futures_util::task::AtomicWaker;
+use parking_lot::Mutex;
 use pointwork_core::{Crash, CrashKind};
-use tokio::sync::{Notify, SetOnce, mpsc};
-use tokio::time::{sleep, sleep_until};
+use tokio::sync::{Notify, SetOnce, oneshot};
+use tokio::time::{sleep, timeout_at};
 use wasmtime::Store;
 use wasmtime::component::Accessor;
 
+use super::async_pool::AsyncPool;
 use super::call::{Call, Exports, Queued, QueuedCall};
 use super::crashes::{crash, drained, trapped};
+use crate::ModuleLimits;
 use crate::component::module_pre::ModulePre;
+use crate::component::pool_account::InstanceSlot;
 use crate::guest::Guest;
 
 /// The time that the other calls of an instance have to end once it is given up.
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
 
-/// The state that an instance shares with its callers.
+/// The state that an instance shares with its pool and its callers.
 #[derive(Default)]
 pub(crate) struct InstanceState {
-    pub(crate) in_flight: AtomicUsize,
-    /// Calls that nobody waits for any more, and that the guest has not ended.
+    /// Calls that the guest has not ended, whether somebody waits for them or not.
+    in_flight: AtomicUsize,
+    /// The number of calls that it took.
+    served: AtomicU64,
+    /// Calls in flight that nobody waits for any more.
     abandoned: AtomicUsize,
     /// Whether it takes no further calls.
-    pub(crate) retired: AtomicBool,
-    /// Whether it lost handles: it takes no further calls either, but ends those that it has.
-    pub(crate) leaks: AtomicBool,
+    closed: AtomicBool,
+    /// Whether its guest does not let go of the processor, so that it takes no call.
+    pub(super) busy: AtomicBool,
+    is_given_up: AtomicBool,
     give_up: Notify,
+    /// Wakes its task, to take calls.
+    waker: AtomicWaker,
+    last_call_ended: Mutex<Option<Instant>>,
     /// Set when the instance is gone: the crash of every call that it did not end.
     pub(crate) end: SetOnce<Crash>,
 }
 
 impl InstanceState {
-    /// Nobody waits for one of its calls any more.
-    pub(crate) fn abandoned(&self) {
-        self.abandoned.fetch_add(1, Ordering::Relaxed);
+    pub(super) fn in_flight(&self) -> usize {
+        self.in_flight.load(Ordering::Relaxed)
     }
 
-    /// Gives the instance up if an abandoned call has not ended by its deadline. A call of the guest is cancelled only by
-    /// dropping its store, where its neighbours live too: they have [`GRACE`] to end first.
-    pub(crate) async fn give_up_at(&self, deadline: Option<Instant>) {
-        sleep_until(deadline.unwrap_or_else(|| Instant::now() + GRACE).into()).await;
-        if self.abandoned.load(Ordering::Relaxed) == 0 || self.retired.swap(true, Ordering::Relaxed) {
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
+    }
+
+    /// The calls that it can take now.
+    pub(super) fn room(&self, limits: &ModuleLimits) -> usize {
+        if self.busy.load(Ordering::Relaxed) || self.is_closed() {
+            return 0;
+        }
+        let calls = limits.reuse.saturating_sub(self.served.load(Ordering::Relaxed));
+        let places = limits.in_flight.saturating_sub(self.in_flight());
+        places.min(usize::try_from(calls).unwrap_or(usize::MAX))
+    }
+
+    /// It takes a call. Returns the number of calls that it took.
+    pub(super) fn begin_call(&self) -> u64 {
+        self.in_flight.fetch_add(1, Ordering::Relaxed);
+        self.served.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    fn end_call(&self) {
+        *self.last_call_ended.lock() = Some(Instant::now());
+        self.busy.store(false, Ordering::Relaxed);
+        self.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Whether it has been idle for longer than that.
+    pub(super) fn is_idle_for(&self, allowed: Duration) -> bool {
+        let idle = |ended: Instant| ended.elapsed() > allowed;
+        self.in_flight() == 0 && self.last_call_ended.lock().is_some_and(idle)
+    }
+
+    /// From now on it takes no calls, and ends with those that it has. Returns whether it took calls before.
+    pub(super) fn close(&self) -> bool {
+        let was_open = !self.closed.swap(true, Ordering::Relaxed);
+        self.wake();
+        was_open
+    }
+
+    pub(super) fn wake(&self) {
+        self.waker.wake();
+    }
+
+    /// Nobody waits for a call any more. Gives the instance up if the call has not ended by its deadline: a call of the guest
+    /// is cancelled only by dropping its store, where its neighbours live too. They have [`GRACE`] to end first.
+    pub(super) async fn watch_abandoned<T>(
+        &self,
+        output: oneshot::Receiver<T>,
+        deadline: Option<Instant>,
+        pool: Weak<AsyncPool>,
+    ) {
+        self.abandoned.fetch_add(1, Ordering::Relaxed);
+        let deadline = deadline.unwrap_or_else(|| Instant::now() + GRACE);
+        if timeout_at(deadline.into(), output).await.is_ok() {
+            self.abandoned.fetch_sub(1, Ordering::Relaxed);
             return;
         }
+        self.close();
+        if self.is_given_up.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        // Calls that wait may need another instance.
+        if let Some(pool) = pool.upgrade() {
+            pool.distribute();
+        }
         let end = Instant::now() + GRACE;
-        while self.in_flight.load(Ordering::Relaxed) > 0 && Instant::now() < end {
+        while self.in_flight() > self.abandoned.load(Ordering::Relaxed) && Instant::now() < end {
             sleep(Duration::from_millis(50)).await;
         }
         self.give_up.notify_one();
     }
+
+    /// The next call, of the queue of the pool; `None` once the instance is closed.
+    fn poll_next(self: &Arc<Self>, pool: &Weak<AsyncPool>, cx: &TaskContext<'_>) -> Poll<Option<QueuedCall>> {
+        self.waker.register(cx.waker());
+        match pool.upgrade() {
+            Some(pool) if !self.is_closed() => pool.take(self).map_or(Poll::Pending, |call| Poll::Ready(Some(call))),
+            _ => Poll::Ready(None),
+        }
+    }
 }
 
-/// Runs one instance until it traps, is given up, or the pool drops its queue. Returns the crash of the calls that it did
-/// not end.
-pub(crate) async fn drive(
-    pre: Arc<ModulePre>,
-    state: Arc<InstanceState>,
-    queue: mpsc::UnboundedReceiver<QueuedCall>,
-) -> Crash {
-    let mut store = match pre.store() {
-        Ok(store) => store,
-        Err(error) => return trapped(&pre, None, &error, None),
-    };
-    let result = tokio::select! {
-        result = serve(&pre, &state, &mut store, queue) => Some(result),
-        () = state.give_up.notified() => None,
-        () = pre.cut.cancelled() => return drained(&pre),
-    };
-    match result {
-        Some(Ok(())) => crash(&pre, CrashKind::Trap, "the instance ended"),
-        Some(Err(error)) => trapped(&pre, None, &error, Some(store.data_mut())),
-        None => {
-            let message = "the instance was given up: a call in it did not end by its deadline";
-            crash(&pre, CrashKind::Trap, message)
+/// An instance that begins with a call.
+pub(super) struct Driver {
+    pub(super) pre: Arc<ModulePre>,
+    pub(super) pool: Weak<AsyncPool>,
+    pub(super) state: Arc<InstanceState>,
+    pub(super) slot: InstanceSlot,
+    pub(super) first: QueuedCall,
+}
+
+impl Driver {
+    /// Runs the instance until it traps, is given up or closed. Returns the crash of the calls that it did not end.
+    pub(super) async fn drive(self) -> Crash {
+        let Self {
+            pre,
+            pool,
+            state,
+            slot: _slot,
+            first,
+        } = self;
+        let mut store = match pre.store() {
+            Ok(store) => store,
+            Err(error) => return trapped(&pre, None, &error, None),
+        };
+        let result = tokio::select! {
+            result = serve(&pre, &pool, &state, &mut store, first) => Some(result),
+            () = state.give_up.notified() => None,
+            () = pre.cut.cancelled() => return drained(&pre),
+        };
+        match result {
+            Some(Ok(())) => crash(&pre, CrashKind::Trap, "the instance ended"),
+            Some(Err(error)) => trapped(&pre, None, &error, Some(store.data_mut())),
+            None => {
+                let message = "the instance was given up: a call in it did not end by its deadline";
+                crash(&pre, CrashKind::Trap, message)
+            }
         }
     }
 }
 
 async fn serve(
     pre: &ModulePre,
-    state: &InstanceState,
+    pool: &Weak<AsyncPool>,
+    state: &Arc<InstanceState>,
     store: &mut Store<Guest>,
-    mut queue: mpsc::UnboundedReceiver<QueuedCall>,
+    first: QueuedCall,
 ) -> wasmtime::Result<()> {
     let instance = pre.instance_pre.instantiate_async(&mut *store).await?;
     let exports = Exports::of(pre, store, &instance)?;
+    let most = pre.settings.limits.in_flight;
     store
         .run_concurrent(async |accessor| {
             let mut running = FuturesUnordered::new();
-            loop {
+            running.push(start(accessor, &exports, pre, state, first));
+            let mut is_open = true;
+            while is_open || !running.is_empty() {
                 tokio::select! {
-                    Some(ended) = running.next(), if !running.is_empty() => ended?,
-                    call = queue.recv() => match call {
+                    Some(ended) = running.next(), if !running.is_empty() => {
+                        ended?;
+                        if state.in_flight() == 0 && let Some(pool) = pool.upgrade() {
+                            pool.became_idle();
+                        }
+                    }
+                    call = poll_fn(|cx| state.poll_next(pool, cx)), if is_open && running.len() < most => match call {
                         Some(call) => running.push(start(accessor, &exports, pre, state, call)),
-                        None => break,
+                        None => is_open = false,
                     },
                 }
-            }
-            while let Some(ended) = running.next().await {
-                ended?;
             }
             Ok(())
         })
@@ -135,6 +234,7 @@ async fn run<C: Call>(
         slot,
         span,
         output,
+        taken_by: _,
     } = queued;
     let export = C::export(exports);
     let (started, _slot) = accessor.with(|mut access| {
@@ -152,12 +252,13 @@ async fn run<C: Call>(
         let guest = access.get();
         let in_flight = guest.task_ended(task);
         guest.free_slot();
-        if guest.leaks(in_flight) && !state.leaks.swap(true, Ordering::Relaxed) {
+        if guest.leaks(in_flight) && state.close() {
             guest.log_leak();
         }
     });
-    if output.send(C::lift(results, &pre.settings)).is_err() {
-        state.abandoned.fetch_sub(1, Ordering::Relaxed);
-    }
+    // Before the caller goes on: its next call finds the place.
+    state.end_call();
+    // Nobody may wait for it.
+    let _ = output.send(C::lift(results, &pre.settings));
     Ok(())
 }

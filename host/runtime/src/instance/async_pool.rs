@@ -1,109 +1,109 @@
 //! The instances of an asynchronous module: each may serve several calls at a time.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use pointwork_core::{BoxFuture, CrashKind, within};
-use tokio::sync::futures::Notified;
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::oneshot;
 
-use super::async_instance::{GRACE, InstanceState, drive};
+use super::async_instance::{Driver, GRACE, InstanceState};
 use super::call::{Call, Queued, QueuedCall};
 use super::crashes::{Overload, cpu_exceeded, crash, overloaded, panicked};
 use super::reentrancy::{Idle, InstancePool};
 use crate::component::module_pre::ModulePre;
+use crate::component::pool_account::{Freed, InstanceSlot};
 use crate::guest::spans::TaskSpan;
-use crate::guest::streams::StreamSlot;
 use crate::scheduling::call_history::CallHistory;
 use crate::scheduling::fibers::GuestWork;
-use crate::scheduling::meter::{Metered, run_to_end};
+use crate::scheduling::meter::{Metered, is_slice_used, run_to_end};
 use crate::scheduling::metrics::Counted;
 use crate::scheduling::threads::{Priority, Threads};
 
-/// The instances of an asynchronous module, each driven by a task on the scheduler threads.
+/// The instances of an asynchronous module, each driven by a task on the scheduler threads, and the calls that wait for
+/// them.
+///
+/// An instance takes calls from the queue when its task is polled, so that one whose guest does not let go of the processor
+/// takes none.
 pub(crate) struct AsyncPool {
     pre: Arc<ModulePre>,
     threads: Arc<Threads>,
     /// The history of shared instances. Which of its calls used the processor is unknown.
     history: Arc<CallHistory>,
-    instances: Mutex<AsyncInstances>,
-    vacancies: Arc<Vacancies>,
+    state: Mutex<PoolState>,
 }
 
 #[derive(Default)]
-struct AsyncInstances {
+struct PoolState {
+    /// The number of the next call.
+    next: u64,
+    /// Calls that no instance has taken, in the order of their numbers.
+    queue: VecDeque<Waiting>,
+    /// Those of them that need an instance to themselves.
+    alone: VecDeque<Waiting>,
     /// Instances that take calls.
-    open: Vec<Arc<AsyncInstance>>,
+    open: Vec<Arc<InstanceState>>,
     /// Instances that take no call any more and end with those that they have. They count until they have ended: there are
     /// never more instances than the limit.
     closing: Vec<Arc<InstanceState>>,
+    /// Whether the engine's pool had no room for an instance, when the calls were distributed last.
+    lacks_room: bool,
+    /// Whether a task waits for that room.
+    waits_for_room: bool,
 }
 
-/// The callers' side of an instance. The instance ends when the last of them and the pool have dropped it.
-struct AsyncInstance {
-    queue: mpsc::UnboundedSender<QueuedCall>,
-    state: Arc<InstanceState>,
-    /// The number of calls that it took.
-    served: AtomicU64,
-    last_call_ended: Mutex<Instant>,
+/// A call that no instance has taken.
+struct Waiting {
+    number: u64,
+    since: Instant,
+    call: QueuedCall,
+    /// Counts it if it came when all instances were full.
+    counted: Option<Counted>,
 }
 
-impl AsyncInstance {
-    fn in_flight(&self) -> usize {
-        self.state.in_flight.load(Ordering::Relaxed)
-    }
-}
-
-impl AsyncInstances {
+impl PoolState {
     fn count(&self) -> usize {
         self.open.len() + self.closing.len()
     }
 
-    fn close(&mut self, mut unfit: impl FnMut(&AsyncInstance) -> bool) {
-        let closed = self.open.extract_if(.., |instance| unfit(instance));
-        self.closing.extend(closed.map(|instance| instance.state.clone()));
+    fn close(&mut self, mut unfit: impl FnMut(&InstanceState) -> bool) {
+        for instance in self.open.extract_if(.., |instance| unfit(instance)) {
+            instance.close();
+            self.closing.push(instance);
+        }
+    }
+
+    fn close_an_idle_one(&mut self) -> bool {
+        let mut closed = false;
+        self.close(|instance| instance.in_flight() == 0 && !std::mem::replace(&mut closed, true));
+        closed
     }
 
     fn forget_ended(&mut self) {
-        self.close(|AsyncInstance { state, .. }| {
-            state.retired.load(Ordering::Relaxed) || state.leaks.load(Ordering::Relaxed)
-        });
-        self.closing.retain(|state| !state.end.initialized());
-    }
-}
-
-/// Wakes calls that wait for an instance.
-#[derive(Default)]
-struct Vacancies {
-    /// An instance has room for another call, or ended.
-    room: Notify,
-    /// An instance is idle, so that it can be closed, or ended.
-    idle: Notify,
-}
-
-impl Vacancies {
-    fn call_ended(&self, left: usize) {
-        self.room.notify_one();
-        if left == 0 {
-            self.idle.notify_one();
-        }
+        self.close(InstanceState::is_closed);
+        self.closing.retain(|instance| !instance.end.initialized());
     }
 
-    fn instance_ended(&self) {
-        self.room.notify_waiters();
-        self.idle.notify_waiters();
+    /// The calls that the instances can take now.
+    fn room(&self, pre: &ModulePre) -> usize {
+        let open = self.open.iter().map(|instance| instance.room(&pre.settings.limits));
+        open.fold(0, usize::saturating_add)
     }
 
-    /// Waits for a vacancy that such a call can use. A call that needs an instance to itself must not consume the
-    /// notification of one that shares.
-    fn next(&self, history: &CallHistory) -> Notified<'_> {
-        if history.crashes_often() {
-            self.idle.notified()
-        } else {
-            self.room.notified()
-        }
+    fn queue(&mut self, is_alone: bool) -> &mut VecDeque<Waiting> {
+        if is_alone { &mut self.alone } else { &mut self.queue }
+    }
+
+    /// Takes a call back that no instance has taken.
+    fn withdraw(&mut self, number: u64) -> Option<Waiting> {
+        [&mut self.queue, &mut self.alone].into_iter().find_map(|queue| {
+            let at = queue.binary_search_by_key(&number, |waiting| waiting.number).ok()?;
+            queue.remove(at)
+        })
     }
 }
 
@@ -113,8 +113,7 @@ impl AsyncPool {
             pre,
             threads,
             history: Arc::default(),
-            instances: Mutex::default(),
-            vacancies: Arc::default(),
+            state: Mutex::default(),
         }
     }
 
@@ -128,33 +127,19 @@ impl AsyncPool {
 
     async fn serve<C: Call>(self: Arc<Self>, call: C) -> C::Output {
         let history = call.history().clone();
-        let (slot, instance) = match self.admit(call.streams(), &history).await {
-            Ok(admitted) => admitted,
+        let output = match self.output(call).await {
+            Ok(output) => output,
             Err(overload) => return C::crashed(overloaded(&self.pre, overload)),
         };
-        let (sender, output) = oneshot::channel();
-        let mut in_flight = CallInFlight {
-            pool: self.clone(),
-            instance: instance.clone(),
-            deadline: call.caller().deadline(),
-            ended: false,
+        let instance = match output {
+            Ok(output) => {
+                self.pre.settings.metrics.succeeded();
+                return output;
+            }
+            Err(instance) => instance,
         };
-        // An instance that is gone drops the call, and with it the sender.
-        let span = TaskSpan::of(call.caller());
-        let _ = instance.queue.send(C::queued(Queued {
-            call,
-            slot,
-            span,
-            output: sender,
-        }));
-        let output = output.await;
-        in_flight.ended = true;
-        if let Ok(output) = output {
-            self.pre.settings.metrics.succeeded();
-            return output;
-        }
         // The call is dropped a moment before the instance's end is known.
-        let end = within(&*self.threads, Instant::now() + GRACE, instance.state.end.wait()).await;
+        let end = within(&*self.threads, Instant::now() + GRACE, instance.end.wait()).await;
         let end = end.cloned();
         let end = end.unwrap_or_else(|| crash(&self.pre, CrashKind::Trap, "the instance ended"));
         // All modules together reached a limit, or the version's time to drain was over: no fault of this call.
@@ -164,123 +149,284 @@ impl AsyncPool {
         C::crashed(end)
     }
 
-    /// The slot of a call that streams, and an instance with room for it.
-    async fn admit(
-        &self,
-        streams: bool,
-        history: &Arc<CallHistory>,
-    ) -> Result<(Option<StreamSlot>, Arc<AsyncInstance>), Overload> {
-        let slot = self.pre.settings.streams.take_if(streams).await?;
-        let instance = match self.instance(history) {
-            Some(instance) => instance,
-            None => self.wait_for_instance(history).await?,
+    /// The output of a call, or the instance that ended before it.
+    async fn output<C: Call>(self: &Arc<Self>, call: C) -> Result<Result<C::Output, Arc<InstanceState>>, Overload> {
+        let slot = self.pre.settings.streams.take_if(call.streams()).await?;
+        let (sender, output) = oneshot::channel();
+        let taken_by = Arc::<OnceLock<_>>::default();
+        let (deadline, is_alone) = (call.caller().deadline(), call.history().crashes_often());
+        let span = TaskSpan::of(call.caller());
+        let queued = C::queued(Queued {
+            call,
+            slot,
+            span,
+            output: sender,
+            taken_by: taken_by.clone(),
+        });
+        let (number, waits) = self.enqueue(queued, is_alone)?;
+        let mut place = Place::<C> {
+            pool: self,
+            number,
+            deadline,
+            output: Some(output),
+            taken_by,
         };
-        Ok((slot, instance))
+        let output = place.wait(waits).await?;
+        match (output, place.taken_by.get()) {
+            (Some(output), _) => Ok(Ok(output)),
+            (None, Some(instance)) => Ok(Err(instance.clone())),
+            // It was in the queue for too long.
+            (None, None) => Err(Overload::Instances),
+        }
     }
 
-    /// An instance with room for such a call, made if need be; `None` when all are full.
-    fn instance(&self, history: &Arc<CallHistory>) -> Option<Arc<AsyncInstance>> {
-        if history.crashes_often() {
-            return self.instance_alone(history);
+    /// Puts a call into the queue. Returns its number, and whether it has to wait for an instance.
+    fn enqueue(self: &Arc<Self>, call: QueuedCall, is_alone: bool) -> Result<(u64, bool), Overload> {
+        let mut state = self.state.lock();
+        let number = state.next;
+        state.next += 1;
+        state.queue(is_alone).push_back(Waiting {
+            number,
+            since: Instant::now(),
+            call,
+            counted: None,
+        });
+        self.distribute_now(&mut state);
+        let room = if is_alone { 0 } else { state.room(&self.pre) };
+        let queue = state.queue(is_alone);
+        let waits = queue.len() > room && queue.back().is_some_and(|last| last.number == number);
+        if !waits {
+            return Ok((number, false));
         }
+        let counted = self.pre.settings.metrics.wait(self.pre.settings.limits.queue);
+        if counted.is_none() {
+            let refused = queue.pop_back();
+            drop(state);
+            drop(refused);
+            return Err(Overload::Queue);
+        }
+        if let Some(last) = queue.back_mut() {
+            last.counted = counted;
+        }
+        Ok((number, true))
+    }
+
+    /// Gives the calls of the queue to instances: wakes one that has room, or starts others.
+    pub(super) fn distribute(self: &Arc<Self>) {
+        self.distribute_now(&mut self.state.lock());
+    }
+
+    fn distribute_now(self: &Arc<Self>, state: &mut PoolState) {
         let limits = &self.pre.settings.limits;
-        let mut instances = self.instances.lock();
-        instances.forget_ended();
-        let least_busy = instances.open.iter().min_by_key(|instance| instance.in_flight());
-        let instance = match least_busy {
-            Some(instance) if instance.in_flight() < limits.in_flight => instance.clone(),
-            _ if instances.count() < limits.instances => {
-                let instance = self.start(self.history.clone());
-                instances.open.push(instance.clone());
-                instance
-            }
-            _ => return None,
+        state.forget_ended();
+        state.lacks_room = false;
+        while !state.alone.is_empty() && self.start_from(state, true) {}
+        if !state.alone.is_empty() && (state.lacks_room || state.count() >= limits.instances) {
+            // Its end makes room.
+            state.close_an_idle_one();
+        }
+        while state.queue.len() > state.room(&self.pre) && self.start_from(state, false) {}
+        if state.lacks_room && !std::mem::replace(&mut state.waits_for_room, true) {
+            self.wait_for_room();
+        }
+        if state.queue.is_empty() {
+            return;
+        }
+        let with_room = state.open.iter().filter(|instance| instance.room(limits) > 0);
+        if let Some(instance) = with_room.min_by_key(|instance| instance.in_flight()) {
+            instance.wake();
+        }
+    }
+
+    /// Starts an instance with the first call of a queue. Returns whether there was room for one.
+    fn start_from(self: &Arc<Self>, state: &mut PoolState, is_alone: bool) -> bool {
+        if state.count() >= self.pre.settings.limits.instances {
+            return false;
+        }
+        let Some(slot) = self.pre.tenancy.take() else {
+            state.lacks_room = true;
+            return false;
         };
-        instance.state.in_flight.fetch_add(1, Ordering::Relaxed);
-        let served = instance.served.fetch_add(1, Ordering::Relaxed) + 1;
-        if served >= limits.reuse || self.pre.is_retired() {
-            instances.close(|other| std::ptr::eq(other, &*instance));
+        let Some(first) = state.queue(is_alone).pop_front() else {
+            return false;
+        };
+        let instance = Arc::<InstanceState>::default();
+        let served = instance.begin_call();
+        first.call.taken_by(&instance);
+        let history = if is_alone { first.call.history() } else { &self.history }.clone();
+        self.start(instance.clone(), history, slot, first.call);
+        if is_alone || self.is_last(served) {
+            instance.close();
+            state.closing.push(instance);
+        } else {
+            state.open.push(instance);
         }
-        Some(instance)
+        true
     }
 
-    /// An instance for one call only: a call that is likely to crash would end those that it shared an instance with.
-    fn instance_alone(&self, history: &Arc<CallHistory>) -> Option<Arc<AsyncInstance>> {
-        let mut instances = self.instances.lock();
-        instances.forget_ended();
-        if instances.count() >= self.pre.settings.limits.instances {
-            // An idle one is closed; its end is a vacancy.
-            let mut closed = false;
-            instances.close(|instance| instance.in_flight() == 0 && !std::mem::replace(&mut closed, true));
-            return None;
-        }
-        let instance = self.start(history.clone());
-        instance.state.in_flight.fetch_add(1, Ordering::Relaxed);
-        instances.closing.push(instance.state.clone());
-        Some(instance)
+    /// Whether an instance takes no further call after so many.
+    fn is_last(&self, served: u64) -> bool {
+        served >= self.pre.settings.limits.reuse || self.pre.is_retired()
     }
 
-    async fn wait_for_instance(&self, history: &Arc<CallHistory>) -> Result<Arc<AsyncInstance>, Overload> {
-        let limits = &self.pre.settings.limits;
-        let _waiting = self.pre.settings.metrics.wait(limits.queue).ok_or(Overload::Queue)?;
-        let wait = async {
+    /// The next call for an instance that can take one.
+    pub(super) fn take(self: &Arc<Self>, instance: &Arc<InstanceState>) -> Option<QueuedCall> {
+        let mut state = self.state.lock();
+        let next = state.queue.pop_front()?;
+        // Under the lock: a client that leaves finds its call in the queue or with an instance.
+        next.call.taken_by(instance);
+        if self.is_last(instance.begin_call()) {
+            state.close(|other| std::ptr::eq(other, &**instance));
+        }
+        if !state.queue.is_empty() {
+            // This instance may be full now, and another one must serve the rest of the queue.
+            self.distribute_now(&mut state);
+        }
+        Some(next.call)
+    }
+
+    /// An instance has no call.
+    pub(super) fn became_idle(self: &Arc<Self>) {
+        let mut state = self.state.lock();
+        if !state.alone.is_empty() {
+            self.distribute_now(&mut state);
+        }
+        drop(state);
+        // Another module may wait for the place of an idle instance.
+        self.pre.tenancy.tell();
+    }
+
+    /// Distributes the calls again whenever an instance of the engine's pool is gone, until there was room.
+    fn wait_for_room(self: &Arc<Self>) {
+        let (pool, tenancy) = (Arc::downgrade(self), self.pre.tenancy.clone());
+        self.threads.spawn_work(async move {
             loop {
-                let vacancy = self.vacancies.next(history);
-                if let Some(instance) = self.instance(history) {
-                    return instance;
+                let freed = tenancy.next_freed();
+                let Some(pool) = pool.upgrade() else { break };
+                {
+                    let mut state = pool.state.lock();
+                    pool.distribute_now(&mut state);
+                    if !state.lacks_room {
+                        state.waits_for_room = false;
+                        break;
+                    }
                 }
-                vacancy.await;
+                drop(pool);
+                freed.wait().await;
             }
-        };
-        let until = Instant::now() + limits.queue_wait;
-        within(&*self.threads, until, wait).await.ok_or(Overload::Instances)
+        });
     }
 
     /// Starts an instance on the threads for calls of that history.
-    fn start(&self, history: Arc<CallHistory>) -> Arc<AsyncInstance> {
-        let (sender, queue) = mpsc::unbounded_channel();
-        let state = Arc::<InstanceState>::default();
-        let driving = GuestWork::new(drive(self.pre.clone(), state.clone(), queue));
-        let metered = Metered::new(driving, Duration::ZERO, self.pre.settings.limits.cpu, history).per_burst();
-        let (pre, threads) = (self.pre.clone(), self.threads.clone());
-        let (ending, vacancies) = (state.clone(), self.vacancies.clone());
+    fn start(
+        self: &Arc<Self>,
+        state: Arc<InstanceState>,
+        history: Arc<CallHistory>,
+        slot: InstanceSlot,
+        first: QueuedCall,
+    ) {
+        let (pre, threads, pool) = (self.pre.clone(), self.threads.clone(), Arc::downgrade(self));
+        let driver = Driver {
+            pre: pre.clone(),
+            pool: pool.clone(),
+            state: state.clone(),
+            slot,
+            first,
+        };
+        let driving = GuestWork::new(noticed(driver.drive(), state.clone(), pool.clone()));
+        let metered = Metered::new(driving, Duration::ZERO, pre.settings.limits.cpu, history).per_burst();
         self.threads.spawn_at(Priority::Normal, async move {
             let end = match run_to_end(metered, &threads).await {
                 Ok(Some(end)) => end,
                 Ok(None) => cpu_exceeded(&pre, None),
                 Err(error) => panicked(&pre, None, format!("the instance did not end: {error}")),
             };
-            ending.retired.store(true, Ordering::Relaxed);
+            state.close();
             // Nobody else sets it.
-            let _ = ending.end.set(end);
-            vacancies.instance_ended();
+            let _ = state.end.set(end);
+            if let Some(pool) = pool.upgrade() {
+                pool.distribute();
+            }
         });
-        Arc::new(AsyncInstance {
-            queue: sender,
-            state,
-            served: AtomicU64::new(0),
-            last_call_ended: Mutex::new(Instant::now()),
-        })
     }
 }
 
-/// A call's place in an instance, until its output is there or nobody waits for it.
-struct CallInFlight {
-    pool: Arc<AsyncPool>,
-    instance: Arc<AsyncInstance>,
-    deadline: Option<Instant>,
-    ended: bool,
+/// After so many slices without a pause an instance has no room for calls, until its guest lets go of the processor. A first
+/// one may be short: the clock goes on while the guest waits.
+const LOOPING: u32 = 5;
+
+/// Drives an instance, and notices when its guest loops: calls that it did not take go to others.
+async fn noticed<T>(driving: impl Future<Output = T>, state: Arc<InstanceState>, pool: Weak<AsyncPool>) -> T {
+    let mut driving = pin!(driving);
+    let mut slices = 0_u32;
+    poll_fn(|cx| {
+        let polled = driving.as_mut().poll(cx);
+        let used = polled.is_pending() && is_slice_used();
+        slices = if used { slices.saturating_add(1) } else { 0 };
+        let busy = slices >= LOOPING;
+        if busy != state.busy.swap(busy, Ordering::Relaxed)
+            && busy
+            && let Some(pool) = pool.upgrade()
+        {
+            pool.distribute();
+        }
+        polled
+    })
+    .await
 }
 
-impl Drop for CallInFlight {
+/// A call's place in the queue or in an instance, until its output is there or nobody waits for it.
+struct Place<'a, C: Call> {
+    pool: &'a Arc<AsyncPool>,
+    number: u64,
+    deadline: Option<Instant>,
+    /// Not there once it has ended.
+    output: Option<oneshot::Receiver<C::Output>>,
+    taken_by: Arc<OnceLock<Arc<InstanceState>>>,
+}
+
+impl<C: Call> Place<'_, C> {
+    /// The output; `None` if the call was dropped. If it `waits` for an instance, one has to take it in time.
+    async fn wait(&mut self, waits: bool) -> Result<Option<C::Output>, Overload> {
+        let Some(output) = &mut self.output else {
+            return Ok(None);
+        };
+        let until = waits.then(|| Instant::now() + self.pool.pre.settings.limits.queue_wait);
+        if let Some(until) = until {
+            let in_time = within(&*self.pool.threads, until, &mut *output).await;
+            if let Some(output) = in_time {
+                self.output = None;
+                return Ok(output.ok());
+            }
+            let mut state = self.pool.state.lock();
+            let withdrawn = state.withdraw(self.number);
+            let lacks_room = state.lacks_room;
+            drop(state);
+            if withdrawn.is_some() {
+                self.output = None;
+                return Err(if lacks_room {
+                    Overload::Pool
+                } else {
+                    Overload::Instances
+                });
+            }
+        }
+        let output = output.await;
+        self.output = None;
+        Ok(output.ok())
+    }
+}
+
+impl<C: Call> Drop for Place<'_, C> {
     fn drop(&mut self) {
-        *self.instance.last_call_ended.lock() = Instant::now();
-        let before = self.instance.state.in_flight.fetch_sub(1, Ordering::Relaxed);
-        self.pool.vacancies.call_ended(before - 1);
-        if !self.ended {
-            let (state, deadline) = (self.instance.state.clone(), self.deadline);
-            state.abandoned();
-            let watch = async move { state.give_up_at(deadline).await };
+        let Some(output) = self.output.take() else { return };
+        let withdrawn = self.pool.state.lock().withdraw(self.number);
+        // The call is dropped after the lock.
+        if withdrawn.is_none()
+            && let Some(instance) = self.taken_by.get().cloned()
+        {
+            let (deadline, pool) = (self.deadline, Arc::downgrade(self.pool));
+            let watch = async move { instance.watch_abandoned(output, deadline, pool).await };
             self.pool.threads.spawn_at(Priority::Normal, watch);
         }
     }
@@ -292,23 +438,44 @@ impl InstancePool for AsyncPool {
     }
 
     fn shrink(&self) {
-        let (retired, allowed) = (self.pre.is_retired(), self.pre.settings.limits.idle);
-        let now = Instant::now();
-        let mut instances = self.instances.lock();
-        instances.forget_ended();
-        instances.close(|instance| {
-            let last = *instance.last_call_ended.lock();
-            instance.in_flight() == 0 && (retired || now.saturating_duration_since(last) > allowed)
-        });
+        let (is_retired, limits) = (self.pre.is_retired(), &self.pre.settings.limits);
+        let allowed = if is_retired { Duration::ZERO } else { limits.idle };
+        let mut state = self.state.lock();
+        state.forget_ended();
+        state.close(|instance| instance.is_idle_for(allowed));
+        // Calls that instances had room for until a guest of theirs did not let go of the processor.
+        let mut late = Vec::new();
+        while state.queue.len() > state.room(&self.pre)
+            && state
+                .queue
+                .front()
+                .is_some_and(|first| first.since.elapsed() > limits.queue_wait)
+        {
+            late.extend(state.queue.pop_front());
+        }
+        drop(state);
+        drop(late);
+    }
+
+    fn free_idle(&self) -> Freed {
+        // The pool that asks for it may be this one, which is locked then.
+        let closed = self.state.try_lock().is_some_and(|mut state| state.close_an_idle_one());
+        if closed { Freed::Soon } else { Freed::Nothing }
     }
 
     /// An instance is in a task of its own, so what it holds is not known here.
     fn idle(&self) -> Idle {
-        let instances = self.instances.lock();
-        let idle = instances.open.iter().filter(|instance| instance.in_flight() == 0);
+        let state = self.state.lock();
+        let idle = state.open.iter().filter(|instance| instance.in_flight() == 0);
         Idle {
             instances: idle.count(),
             held: 0,
         }
+    }
+}
+
+impl Drop for AsyncPool {
+    fn drop(&mut self) {
+        self.state.get_mut().close(|_| true);
     }
 }

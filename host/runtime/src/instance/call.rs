@@ -1,12 +1,13 @@
 //! The two calls that an instance serves: a request for a handler, and an event for a listener.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use pointwork_core::{BodyMode, Caller, Context, Crash, Delivery, Failure, Outcome, Payload};
 use tokio::sync::oneshot;
 use wasmtime::Store;
 use wasmtime::component::{ComponentNamedList, Instance, Lift, Lower, Resource, TypedFunc};
 
+use super::async_instance::InstanceState;
 use crate::component::module_pre::ModulePre;
 use crate::guest::bindings::types;
 use crate::guest::payload::payload_in;
@@ -41,7 +42,7 @@ pub(crate) trait Call: Sized + Send + 'static {
     /// The chain that it runs in.
     fn caller(&self) -> &Caller;
 
-    /// The call in the queue of an instance that serves several.
+    /// The call in the queue of a pool.
     fn queued(queued: Queued<Self>) -> QueuedCall;
 }
 
@@ -62,17 +63,38 @@ impl Exports {
     }
 }
 
-/// A call in the queue of an instance, with the sender of its output.
+/// A call in the queue of a pool, with the sender of its output.
 pub(crate) struct Queued<C: Call> {
     pub(crate) call: C,
     pub(crate) slot: Option<StreamSlot>,
     pub(crate) span: TaskSpan,
     pub(crate) output: oneshot::Sender<C::Output>,
+    /// The instance that takes it.
+    pub(crate) taken_by: Arc<OnceLock<Arc<InstanceState>>>,
 }
 
 pub(crate) enum QueuedCall {
     Request(Queued<Request>),
     Event(Queued<Event>),
+}
+
+impl QueuedCall {
+    pub(super) fn history(&self) -> &Arc<CallHistory> {
+        match self {
+            Self::Request(queued) => &queued.call.history,
+            Self::Event(queued) => &queued.call.history,
+        }
+    }
+
+    /// An instance takes it.
+    pub(super) fn taken_by(&self, instance: &Arc<InstanceState>) {
+        let cell = match self {
+            Self::Request(queued) => &queued.taken_by,
+            Self::Event(queued) => &queued.taken_by,
+        };
+        // A call is taken once.
+        let _ = cell.set(instance.clone());
+    }
 }
 
 pub(crate) struct Request {
@@ -95,7 +117,7 @@ impl Call for Request {
     }
 
     fn lift((outcome,): Self::Results, settings: &GuestSettings) -> Outcome {
-        outcome_in(outcome, &settings.memory)
+        outcome_in(outcome, settings)
     }
 
     fn crashed(crash: Crash) -> Outcome {

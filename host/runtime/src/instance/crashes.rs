@@ -54,6 +54,8 @@ pub(crate) fn trapped(
 pub(crate) enum Overload {
     /// None became free in time.
     Instances,
+    /// The pool had no room for one in time.
+    Pool,
     /// The queue for instances is full.
     Queue,
     /// Too many calls wait for their clients.
@@ -75,6 +77,14 @@ pub(crate) fn overloaded(pre: &ModulePre, overload: Overload) -> Crash {
             format!(
                 "no instance of {} became free within {:?}",
                 limits.instances, limits.queue_wait
+            ),
+        ),
+        Overload::Pool => (
+            "max-instances",
+            format!(
+                "the pool of {} instances had no room for another one within {:?}",
+                pre.tenancy.instances(),
+                limits.queue_wait
             ),
         ),
         Overload::Streams => ("instances", pre.settings.streams.refusal()),

@@ -17,6 +17,7 @@ use super::reentrancy::{Idle, PoolByLevel};
 use super::sync_pool::SyncPool;
 use crate::component::inspect::Form;
 use crate::component::module_pre::ModulePre;
+use crate::component::pool_account::{Freed, IdleInstances};
 use crate::guest::payload::payload_out;
 use crate::scheduling::call_history::{CallHistories, CallHistory, Callee};
 use crate::scheduling::metrics::Counted;
@@ -36,21 +37,24 @@ enum Pools {
 }
 
 impl Instances {
-    pub(crate) fn new(form: Form, pre: Arc<ModulePre>, threads: Arc<Threads>) -> Self {
+    pub(crate) fn new(form: Form, pre: Arc<ModulePre>, threads: Arc<Threads>) -> Arc<Self> {
         let pools = match form {
             Form::Synchronous => Pools::Sync(PoolByLevel::new(SyncPool::new(pre.clone(), threads.clone()))),
             Form::Asynchronous => Pools::Async(PoolByLevel::new(AsyncPool::new(pre.clone(), threads.clone()))),
         };
-        Self {
+        let instances = Arc::new(Self {
             pre,
             histories: CallHistories::default(),
             threads,
             pools,
-        }
+        });
+        let weak = Arc::downgrade(&instances);
+        instances.pre.tenancy.serves(weak);
+        instances
     }
 
     /// The same version without instances and without history.
-    pub(crate) fn anew(&self) -> Self {
+    pub(crate) fn anew(&self) -> Arc<Self> {
         let form = match &self.pools {
             Pools::Sync(_) => Form::Synchronous,
             Pools::Async(_) => Form::Asynchronous,
@@ -104,6 +108,15 @@ impl Instances {
             history: self.histories.of(Callee::Listener(number), name),
             number,
         })
+    }
+}
+
+impl IdleInstances for Instances {
+    fn free_idle(&self) -> Freed {
+        match &self.pools {
+            Pools::Sync(pools) => pools.free_idle(),
+            Pools::Async(pools) => pools.free_idle(),
+        }
     }
 }
 

@@ -4,6 +4,8 @@ use std::sync::{Arc, OnceLock};
 
 use pointwork_core::MAX_DEPTH;
 
+use crate::component::pool_account::Freed;
+
 /// Runs the calls of a module in a bounded number of instances.
 pub(crate) trait InstancePool: Sized {
     /// A pool for the same module, without instances.
@@ -11,6 +13,9 @@ pub(crate) trait InstancePool: Sized {
 
     /// Frees instances that were idle for too long, or every idle one if the version is retired.
     fn shrink(&self);
+
+    /// Frees an instance that is idle.
+    fn free_idle(&self) -> Freed;
 
     fn idle(&self) -> Idle;
 }
@@ -27,7 +32,8 @@ pub(crate) struct Idle {
 ///
 /// A call that waits for another call of the same module keeps its instance meanwhile. With one pool for both, as many
 /// requests as there are instances would wait for each other for ever. So a call from within a call to the same module takes
-/// an instance of the next pool, where nobody waits for those above.
+/// an instance of the next pool, where nobody waits for those above. All levels together hold at most twice the limit
+/// `instances` (see [`PoolAccount`](crate::component::pool_account::PoolAccount)).
 pub(crate) struct PoolByLevel<P> {
     outermost: Arc<P>,
     inner: [OnceLock<Arc<P>>; MAX_DEPTH as usize],
@@ -55,6 +61,12 @@ impl<P: InstancePool> PoolByLevel<P> {
 
     pub(crate) fn shrink(&self) {
         self.all().for_each(|pool| pool.shrink());
+    }
+
+    pub(crate) fn free_idle(&self) -> Freed {
+        let freed = self.all().map(|pool| pool.free_idle());
+        let mut freed = freed.filter(|freed| *freed != Freed::Nothing);
+        freed.next().unwrap_or(Freed::Nothing)
     }
 
     pub(crate) fn idle(&self) -> Idle {

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use parking_lot::Mutex;
 use pointwork_core::{BoxFuture, within};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{Mutex as Line, Semaphore, SemaphorePermit};
 use wasmtime::Store;
 
 use super::call::{Call, Exports};
@@ -13,6 +13,7 @@ use super::crashes::{Overload, overloaded, trapped};
 use super::offload::offload;
 use super::reentrancy::{Idle, InstancePool};
 use crate::component::module_pre::ModulePre;
+use crate::component::pool_account::{Freed, InstanceSlot};
 use crate::guest::Guest;
 use crate::guest::streams::StreamSlot;
 use crate::scheduling::fibers::GuestWork;
@@ -29,6 +30,8 @@ pub(crate) struct SyncPool {
     idle: Mutex<Vec<SyncInstance>>,
     /// One permit for each instance that may exist.
     permits: Semaphore,
+    /// Held by the first of the calls that have a permit, and wait for room in the engine's pool.
+    line: Line<()>,
 }
 
 struct SyncInstance {
@@ -38,6 +41,15 @@ struct SyncInstance {
     /// Whether it serves no call but the first.
     single_use: bool,
     idle_since: Instant,
+    /// Dropped after the store.
+    _slot: InstanceSlot,
+}
+
+/// What a call runs in.
+enum Found {
+    Idle(SyncInstance),
+    /// A new instance.
+    Room(InstanceSlot),
 }
 
 impl SyncPool {
@@ -48,6 +60,7 @@ impl SyncPool {
             threads,
             idle: Mutex::default(),
             permits,
+            line: Line::default(),
         }
     }
 
@@ -63,14 +76,18 @@ impl SyncPool {
     }
 
     async fn serve<C: Call>(&self, call: C) -> C::Output {
-        let (slot, _permit) = match self.admit(call.streams()).await {
+        let history = call.history().clone();
+        let crashes = history.crashes_often();
+        let (slot, _permit, found) = match self.admit(call.streams(), crashes).await {
             Ok(admitted) => admitted,
             Err(overload) => return C::crashed(overloaded(&self.pre, overload)),
         };
-        let history = call.history().clone();
-        let mut instance = match self.instance(history.crashes_often()).await {
-            Ok(instance) => instance,
-            Err(error) => return C::crashed(trapped(&self.pre, Some(&history), &error, None)),
+        let mut instance = match found {
+            Found::Idle(instance) => instance,
+            Found::Room(slot) => match self.instantiate(slot, crashes).await {
+                Ok(instance) => instance,
+                Err(error) => return C::crashed(trapped(&self.pre, Some(&history), &error, None)),
+            },
         };
         match instance.call(call, slot).await {
             Ok(results) => {
@@ -85,43 +102,64 @@ impl SyncPool {
         }
     }
 
-    /// The slot of a call that streams, and the permit for an instance.
-    async fn admit(&self, streams: bool) -> Result<(Option<StreamSlot>, SemaphorePermit<'_>), Overload> {
+    /// The slot of a call that streams, the permit for an instance, and the instance or room for it.
+    async fn admit(
+        &self,
+        streams: bool,
+        crashes: bool,
+    ) -> Result<(Option<StreamSlot>, SemaphorePermit<'_>, Found), Overload> {
         let slot = self.pre.settings.streams.take_if(streams).await?;
-        Ok((slot, self.permit().await?))
+        let permit = self.permits.try_acquire().ok();
+        let found = permit.as_ref().and_then(|_| self.find(crashes));
+        let (permit, found) = match (permit, found) {
+            (Some(permit), Some(found)) => (permit, found),
+            (permit, _) => self.wait(permit, crashes).await?,
+        };
+        Ok((slot, permit, found))
     }
 
-    async fn permit(&self) -> Result<SemaphorePermit<'_>, Overload> {
-        if let Ok(permit) = self.permits.try_acquire() {
-            return Ok(permit);
-        }
+    async fn wait<'a>(
+        &'a self,
+        permit: Option<SemaphorePermit<'a>>,
+        crashes: bool,
+    ) -> Result<(SemaphorePermit<'a>, Found), Overload> {
         let limits = &self.pre.settings.limits;
         let _waiting = self.pre.settings.metrics.wait(limits.queue).ok_or(Overload::Queue)?;
         let until = Instant::now() + limits.queue_wait;
-        match within(&*self.threads, until, self.permits.acquire()).await {
-            Some(Ok(permit)) => Ok(permit),
+        let permit = match permit {
+            Some(permit) => Some(permit),
             // Nobody closes the semaphore.
-            Some(Err(_)) | None => Err(Overload::Instances),
-        }
+            None => within(&*self.threads, until, self.permits.acquire())
+                .await
+                .and_then(Result::ok),
+        };
+        let permit = permit.ok_or(Overload::Instances)?;
+        let finding = async {
+            let _first = self.line.lock().await;
+            loop {
+                let freed = self.pre.tenancy.next_freed();
+                if let Some(found) = self.find(crashes) {
+                    return found;
+                }
+                freed.wait().await;
+            }
+        };
+        let found = within(&*self.threads, until, finding).await.ok_or(Overload::Pool)?;
+        Ok((permit, found))
     }
 
     /// An instance for a call that has a permit. A call that is likely to crash gets one that serves no other call: idle
     /// ones are left to the others.
-    async fn instance(&self, likely_to_crash: bool) -> wasmtime::Result<SyncInstance> {
-        if !likely_to_crash {
-            let idle = self.idle.lock().pop();
-            return match idle {
-                Some(instance) => Ok(instance),
-                None => self.instantiate().await,
-            };
+    fn find(&self, crashes: bool) -> Option<Found> {
+        if crashes {
+            self.make_room();
+        } else if let Some(idle) = self.idle.lock().pop() {
+            return Some(Found::Idle(idle));
         }
-        self.make_room();
-        let mut instance = self.instantiate().await?;
-        instance.single_use = true;
-        Ok(instance)
+        self.pre.tenancy.take().map(Found::Room)
     }
 
-    async fn instantiate(&self) -> wasmtime::Result<SyncInstance> {
+    async fn instantiate(&self, slot: InstanceSlot, single_use: bool) -> wasmtime::Result<SyncInstance> {
         let mut store = self.pre.store()?;
         let instance = self.pre.instance_pre.instantiate_async(&mut store).await?;
         let exports = Exports::of(&self.pre, &mut store, &instance)?;
@@ -129,8 +167,9 @@ impl SyncPool {
             store,
             exports,
             served: 0,
-            single_use: false,
+            single_use,
             idle_since: Instant::now(),
+            _slot: slot,
         })
     }
 
@@ -141,9 +180,11 @@ impl SyncPool {
             return guest.log_leak();
         }
         instance.served += 1;
-        if !instance.single_use && instance.served < self.pre.settings.limits.reuse && !self.pre.is_retired() {
+        let is_used_up = instance.single_use || instance.served >= self.pre.settings.limits.reuse;
+        if !is_used_up && !self.pre.is_retired() && !self.pre.tenancy.is_wanted() {
             instance.idle_since = Instant::now();
             self.idle.lock().push(instance);
+            self.pre.tenancy.tell();
         }
     }
 
@@ -189,6 +230,14 @@ impl InstancePool for SyncPool {
         // Instances are freed after the lock: it takes its time.
         drop(idle);
         drop(old);
+    }
+
+    fn free_idle(&self) -> Freed {
+        let mut idle = self.idle.lock();
+        let oldest = (!idle.is_empty()).then(|| idle.remove(0));
+        // An instance is freed after the lock: it takes its time.
+        drop(idle);
+        oldest.map_or(Freed::Nothing, |_| Freed::Now)
     }
 
     fn idle(&self) -> Idle {

@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use wasmtime::{Engine, EngineWeak};
 
 use crate::scheduling::meter::SLICE;
+use crate::scheduling::signals::leave_signals;
 use crate::{Error, ErrorKind, OrError};
 
 /// Increments the epoch of engines once per [`SLICE`], until it is stopped or dropped.
@@ -26,6 +27,7 @@ impl EpochTicker {
         let (ticked, stopped) = (Arc::downgrade(&engines), Arc::<AtomicBool>::default());
         let is_stopped = stopped.clone();
         let tick = move || {
+            leave_signals();
             while let Some(engines) = ticked.upgrade().filter(|_| !is_stopped.load(Ordering::Relaxed)) {
                 for engine in engines.lock().iter().filter_map(EngineWeak::upgrade) {
                     engine.increment_epoch();

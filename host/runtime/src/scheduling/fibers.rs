@@ -12,6 +12,7 @@ use std::task::{Context as TaskContext, Poll, Waker};
 use pointwork_core::BoxFuture;
 
 use crate::scheduling::meter::is_slice_used;
+use crate::scheduling::signals::take_faults;
 
 type Work = Box<dyn FnOnce()>;
 
@@ -70,6 +71,8 @@ struct Entered {
 
 impl Entered {
     fn new(waker: *const Waker) -> Self {
+        // Before a guest may trap.
+        take_faults();
         let depth = DEPTH.get();
         DEPTH.set(depth + 1);
         let outer = WAKER.get();

@@ -41,6 +41,11 @@ impl Counted {
             gauge,
         }
     }
+
+    /// Counts a refusal of the same version.
+    pub(crate) fn refused(&self) {
+        self.metrics.refused();
+    }
 }
 
 impl Drop for Counted {

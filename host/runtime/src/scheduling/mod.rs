@@ -6,6 +6,7 @@ pub(crate) mod epoch;
 pub(crate) mod fibers;
 pub(crate) mod meter;
 pub(crate) mod metrics;
+pub(crate) mod signals;
 pub(crate) mod status;
 pub(crate) mod threads;
 pub(crate) mod trial;

@@ -5,13 +5,14 @@ mod format;
 pub(crate) mod fuzz;
 
 use std::fmt;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use bytes::Bytes;
+use pointwork_core::open_file;
 
 use self::format::{CacheKey, EXTENSION, Secret};
 use super::files;
@@ -19,6 +20,8 @@ use crate::{Error, ErrorKind};
 
 /// The file with the secret that authenticates entries.
 const SECRET: &str = "key";
+
+const SECRET_BYTES: usize = 32;
 
 /// The default limit of all entries together, in bytes.
 const LIMIT: u64 = 1024 * 1024 * 1024;
@@ -152,9 +155,15 @@ impl CacheEntry {
     }
 
     fn try_read(&self) -> io::Result<CachedArtifact> {
-        let mut file = File::open(&self.path)?;
+        let file = open_file(&self.path)?;
+        let most = self.directory.limit;
         let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
+        (&file).take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > most {
+            return Err(io::Error::other(format!(
+                "it has over {most} bytes, the limit of the cache"
+            )));
+        }
         // The bytes in memory are checked: the file may change at any time.
         let Some(start) = self.directory.secret.check(&self.key, &bytes) else {
             return Err(io::Error::other("it is damaged, or was written with another secret"));
@@ -199,31 +208,44 @@ impl CacheEntry {
     }
 }
 
-/// The secret of a directory, made by the first process that opens it.
+/// The secret of a directory, made by the first process that opens it. A damaged one makes room for a new one: entries of the
+/// old one are misses.
 fn secret(path: &Path) -> Result<Secret, Error> {
     let name = format!("the key of the cache, `{}`,", path.display());
     let unusable = |error: io::Error| Error::new(ErrorKind::State, format!("{name} cannot be used")).with_source(error);
-    let mut file = match File::open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let mut secret = [0; 32];
-            getrandom::fill(&mut secret).map_err(|error| unusable(error.into()))?;
-            match files::create(path, &[&secret]) {
-                Ok(()) => return Ok(Secret::new(secret)),
-                // Another process was faster.
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => File::open(path).map_err(unusable)?,
-                Err(error) => return Err(unusable(error)),
-            }
-        }
+    let file = match open_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return new_secret(path).map_err(unusable),
         opened => opened.map_err(unusable)?,
     };
     files::check_access(&name, &file.metadata().map_err(unusable)?, 0o077)?;
     let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes).map_err(unusable)?;
-    let secret = <[u8; 32]>::try_from(bytes).map_err(|bytes| {
-        let message = format!("{name} is damaged: it has {} bytes, expected 32", bytes.len());
-        Error::new(ErrorKind::State, message)
-            .with_hint("remove the cache directory: components are compiled again at the next start")
-    })?;
+    // A longer one is damaged.
+    (&file)
+        .take(SECRET_BYTES as u64 + 1)
+        .read_to_end(&mut bytes)
+        .map_err(unusable)?;
+    if let Ok(secret) = <[u8; SECRET_BYTES]>::try_from(&*bytes) {
+        return Ok(Secret::new(secret));
+    }
+    tracing::warn!(
+        "{name} is damaged, and a new one is made: components are compiled again. It had {} bytes, expected {SECRET_BYTES}",
+        file.metadata().map_err(unusable)?.len()
+    );
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(unusable(error)),
+        _ => {}
+    }
+    new_secret(path).map_err(unusable)
+}
+
+fn new_secret(path: &Path) -> io::Result<Secret> {
+    let mut secret = [0; SECRET_BYTES];
+    getrandom::fill(&mut secret)?;
+    match files::create(path, &[&secret]) {
+        // Another process was faster.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => open_file(path)?.read_exact(&mut secret)?,
+        created => created?,
+    }
     Ok(Secret::new(secret))
 }
 

@@ -1,6 +1,6 @@
 //! Atomic writes, in directories of one user.
 
-use std::fs::{self, DirBuilder, File, Metadata, TryLockError};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -30,6 +30,15 @@ pub(super) fn make_directory(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
         Err(error) => Err(error),
     }
+}
+
+/// Opens a file that only its owner may access if it is made.
+pub(super) fn private_file() -> OpenOptions {
+    #[cfg_attr(not(unix), allow(unused_mut, reason = "there is no mode"))]
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
 }
 
 #[cfg(unix)]
@@ -111,7 +120,9 @@ pub(super) fn clear_temporaries(directory: &Path) -> io::Result<()> {
     for entry in fs::read_dir(directory)? {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default();
-        if !name.to_string_lossy().starts_with(TEMPORARY) {
+        // Anything but a file is not of this library.
+        let is_file = || fs::symlink_metadata(&path).is_ok_and(|found| found.is_file());
+        if !name.to_string_lossy().starts_with(TEMPORARY) || !is_file() {
             continue;
         }
         let file = match File::open(&path) {

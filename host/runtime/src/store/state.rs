@@ -3,12 +3,13 @@
 mod record;
 
 use std::collections::BTreeSet;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
+use pointwork_core::{open_file, read_file};
 use serde::{Deserialize, Serialize};
 
 use self::record::Modules;
@@ -19,6 +20,9 @@ use crate::{Error, ErrorKind, OrError};
 const LOCK: &str = "lock";
 
 const RECORD: &str = "state.json";
+
+/// The bits of a mode that allow other users to write.
+const OTHERS_WRITE: u32 = 0o022;
 
 /// The directory of the components, each under its digest.
 const COMPONENTS: &str = "components";
@@ -95,8 +99,8 @@ impl StateDirectory {
     /// A directory that was opened before may be read-only since, and its disk may be full: then the recorded versions serve,
     /// and every change fails.
     ///
-    /// On Unix it must belong to the user who runs the process, and not be writable for everybody: its components are
-    /// run.
+    /// On Unix it and its files must belong to the user who runs the process, and no other user may write them: its components
+    /// are run.
     ///
     /// # Errors
     /// [`State`](crate::ErrorKind::State) if it cannot be made, read or written; if it is open already, in this process
@@ -114,9 +118,16 @@ impl StateDirectory {
         let name = format!("the state directory `{}`", path.display());
         let unusable = |error| Error::new(ErrorKind::State, format!("{name} cannot be used")).with_source(error);
         files::make_directory(&path).map_err(unusable)?;
-        files::check_access(&name, &fs::metadata(&path).map_err(unusable)?, 0o002)?;
+        files::check_access(&name, &fs::metadata(&path).map_err(unusable)?, OTHERS_WRITE)?;
         let file = path.join(LOCK);
-        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(&file);
+        if file.exists() {
+            open_file(&file).or_error(ErrorKind::State, format!("`{}` cannot be used", file.display()))?;
+        }
+        let lock = files::private_file()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&file);
         // A directory that cannot be written is read all the same.
         let lock = lock
             .or_else(|error| File::open(&file).map_err(|_| error))
@@ -131,6 +142,7 @@ impl StateDirectory {
             }
             Err(TryLockError::Error(error)) => return Err(unusable(error)),
         }
+        check_access(&path)?;
         let modules = read_record(&path)?;
         files::make_directory(&path.join(COMPONENTS)).map_err(unusable)?;
         let content = Mutex::new(Content {
@@ -161,14 +173,14 @@ impl StateDirectory {
         self.0.content.lock().modules.get(module).cloned()
     }
 
-    /// The component of that digest, verified. Blocks.
+    /// The component of that digest with at most that many bytes, verified. Blocks.
     ///
     /// # Errors
-    /// [`State`](crate::ErrorKind::State) if it is not there, or damaged.
-    pub(crate) fn component(&self, digest: &str) -> Result<Vec<u8>, Error> {
+    /// [`State`](crate::ErrorKind::State) if it is not there, longer, or damaged.
+    pub(crate) fn component(&self, digest: &str, most: u64) -> Result<Vec<u8>, Error> {
         let path = self.component_path(digest)?;
         let shown = path.display();
-        let read = fs::read(&path);
+        let read = read_file(&path, most);
         let component = read.or_error(ErrorKind::State, format!("the component `{shown}` cannot be read"))?;
         let found = crate::digest(&component);
         if found != digest {
@@ -194,7 +206,7 @@ impl StateDirectory {
         // From here on the file is not removed.
         let pinned = PinnedComponent(digest.into());
         self.0.content.lock().pinned.push(Arc::downgrade(&pinned.0));
-        if fs::read(&path).is_ok_and(|there| there == component) {
+        if read_file(&path, component.len() as u64).is_ok_and(|there| there == component) {
             return Ok(pinned);
         }
         let message = format!("the component `{}` cannot be written", path.display());
@@ -281,6 +293,26 @@ impl StateDirectory {
 #[must_use = "once it is dropped, the component is removed unless a version names it"]
 pub(crate) struct PinnedComponent(Arc<str>);
 
+/// The longest record, in bytes: the routes of all modules are in it.
+const MOST_RECORD: u64 = 256 * 1024 * 1024;
+
+/// Refuses a directory with a file that another user may write.
+fn check_access(directory: &Path) -> Result<(), Error> {
+    let components = directory.join(COMPONENTS);
+    let mut paths = vec![directory.join(RECORD), components.clone()];
+    let entries = fs::read_dir(components).into_iter().flatten().flatten();
+    let kept = entries.filter(|entry| record::is_digest(&entry.file_name().to_string_lossy()));
+    paths.extend(kept.map(|entry| entry.path()));
+    for path in paths {
+        // What cannot be examined cannot be read either, which is an error of its own.
+        if let Ok(found) = fs::metadata(&path) {
+            let name = format!("`{}`", path.display());
+            files::check_access(&name, &found, OTHERS_WRITE)?;
+        }
+    }
+    Ok(())
+}
+
 /// Reads the record, or writes an empty one if the directory is new.
 fn read_record(directory: &Path) -> Result<Modules, Error> {
     let path = directory.join(RECORD);
@@ -292,7 +324,7 @@ fn read_record(directory: &Path) -> Result<Modules, Error> {
             tracing::warn!("temporary files in `{}` cannot be removed: {error}", cleared.display());
         }
     }
-    match fs::read(&path) {
+    match read_file(&path, MOST_RECORD) {
         Ok(text) => record::read(&text).map_err(|unreadable| {
             let hint = unreadable.hint();
             Error::new(ErrorKind::State, format!("{name} is damaged or of another version"))

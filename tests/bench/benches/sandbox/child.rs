@@ -89,6 +89,7 @@ pub fn run(role: &str) -> Result<()> {
         "sandbox" => runtime.block_on(sandbox())?,
         "start" => runtime.block_on(started())?,
         "slow" => runtime.block_on(slow::application())?,
+        "attacks" => runtime.block_on(crate::attacks::application())?,
         "memory" => runtime.block_on(crate::memory::app())?,
         other => bail!("there is no role `{other}`"),
     };

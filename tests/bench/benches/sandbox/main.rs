@@ -10,6 +10,7 @@
 //! cargo bench --manifest-path tests/bench/Cargo.toml --bench sandbox -- start
 //! cargo bench --manifest-path tests/bench/Cargo.toml --bench sandbox -- memory
 //! cargo bench --manifest-path tests/bench/Cargo.toml --bench sandbox -- slow --clients 2000
+//! cargo bench --manifest-path tests/bench/Cargo.toml --bench sandbox -- attacks
 //! ```
 //!
 //! The modules are the suite's synthetic guests. All counts and ratios come from one run; a count that must be 0 and is
@@ -17,6 +18,7 @@
 //! choices; the seed is printed.
 
 mod aborts;
+mod attacks;
 mod child;
 mod client;
 mod guests;
@@ -44,7 +46,7 @@ fn main() -> Result<()> {
     if let Some(role) = option("--child") {
         return child::run(&role);
     }
-    let figures: [(&str, fn() -> Result<()>); 8] = [
+    let figures: [(&str, fn() -> Result<()>); 9] = [
         ("swaps", swaps::run),
         ("refusals", refusals::run),
         ("traps", traps::run),
@@ -53,6 +55,7 @@ fn main() -> Result<()> {
         ("start", start::run),
         ("memory", memory::run),
         ("slow", slow::run),
+        ("attacks", attacks::run),
     ];
     match figures.iter().find(|(name, _)| flag(name)) {
         Some((_, figure)) => figure(),

@@ -113,6 +113,15 @@ impl Waits {
         Ok(bytes.to_string())
     }
 
+    /// Waits, and then never lets go of the processor.
+    #[get(":ms/loops")]
+    async fn loops(ctx: &AsyncContext, ms: Path<u64>) -> Result<(), Failure> {
+        ctx.call::<Wait>(*ms).await?;
+        loop {
+            std::hint::spin_loop();
+        }
+    }
+
     #[get("panic")]
     async fn panic() -> &'static str {
         panic!("this handler panics on purpose")

@@ -6,7 +6,7 @@ use tracing::Level;
 
 use super::fixed;
 use crate::case::{Stage, cases};
-use crate::guest::{Controller, Guest, Program};
+use crate::guest::{Channel, Controller, Guest, Program};
 use crate::subject::{AppSpec, Step};
 
 cases![
@@ -20,6 +20,8 @@ cases![
     a_refused_swap_leaves_the_old_module_serving: M5;
     a_removed_module_answers_no_more: M5;
     an_adapter_without_routes_logs_one_error: E3 on all;
+    an_adapter_that_serves_without_a_route_logs_one_error: E3;
+    an_adapter_connected_before_the_first_load_logs_no_error: E3 on all;
     an_adapter_with_only_manual_routes_logs_no_error: E3;
     an_adapter_with_replayed_routes_logs_no_error: E3;
 ];
@@ -114,13 +116,36 @@ fn replay_errors(stage: &Stage) -> Vec<String> {
 }
 
 async fn an_adapter_without_routes_logs_one_error(stage: Stage) -> Result<()> {
-    let live = stage.start(AppSpec::new()).await?;
+    let no_controllers = Guest::new().channel(Channel::new("db").on("one", Program::new()));
+    let live = stage.start(AppSpec::new().load("db", no_controllers.build())).await?;
     let errors = replay_errors(&stage);
     assert_eq!(errors.len(), 1, "{errors:?}");
     let error = errors.first().context("just counted")?;
     for cause in [stage.adapter(), "no module", "no controllers", "older"] {
         assert!(error.contains(cause), "`{cause}` is not in: {error}");
     }
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn an_adapter_that_serves_without_a_route_logs_one_error(stage: Stage) -> Result<()> {
+    let live = stage.start(AppSpec::new()).await?;
+    assert_eq!(replay_errors(&stage), [""; 0]);
+    let late = || {
+        let lines = stage.logs().everywhere().into_iter();
+        lines.filter(|line| line.text.contains("no route for 10s")).count()
+    };
+    super::watch::eventually("the error", || late() > 0).await?;
+    assert_eq!(late(), 1);
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn an_adapter_connected_before_the_first_load_logs_no_error(stage: Stage) -> Result<()> {
+    let app = AppSpec::new().attach(Some("api")).load("m", fixed("a", "a"));
+    let live = stage.start(app).await?;
+    assert_eq!(replay_errors(&stage), [""; 0]);
+    assert_eq!(live.get("/api/a").await?.text(), "a");
     live.shutdown().await;
     Ok(())
 }

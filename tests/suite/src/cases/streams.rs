@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use pointwork_core::{Delivery, Payload};
+use pointwork_core::{Crash, CrashKind, Delivery, Payload};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
@@ -21,6 +21,7 @@ cases![
     a_body_over_the_limit_breaks_the_echo_off: A1, H9;
     a_client_that_goes_away_within_the_body_is_told_to_the_guest: A1, H4, H9;
     a_client_that_goes_away_cancels_what_the_guest_waits_for: A1, H3;
+    a_reply_that_is_returned_beside_an_open_one_breaks_it_off: A1, H4, H7;
 ];
 
 /// Longer than any buffer on the way, and than the memory of an instance.
@@ -179,6 +180,42 @@ async fn a_client_that_goes_away_cancels_what_the_guest_waits_for(stage: Stage) 
         timeout(PATIENCE, begun.recv()).await?.context("the call never began")?;
         drop(connection);
         timeout(PATIENCE, drops.recv()).await?.context("the listener is gone")?;
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_reply_that_is_returned_beside_an_open_one_breaks_it_off(stage: Stage) -> Result<()> {
+    let stream = |pieces: &[&str]| {
+        let pieces = pieces.iter().map(|&piece| piece.to_owned()).collect();
+        // The guest keeps the writer.
+        Program::new().step(Step::Stream(200, pieces)).say("returned")
+    };
+    for form in Home::MODULES {
+        let things = Controller::new("Things", "/")
+            .get("begun", stream(&["a piece"]))
+            .get("opened", stream(&[]))
+            .get("thrown", stream(&["a piece"]).ends(End::Throw(418)))
+            .get(
+                "whole",
+                Program::new()
+                    .step(Step::Stream(200, vec!["a piece".to_owned()]))
+                    .step(Step::Finish),
+            );
+        let live = stage
+            .start(AppSpec::new().load("m", form.form(Guest::of(things)).build()))
+            .await?;
+        for path in ["/begun", "/opened", "/thrown"] {
+            let reply = live.get(path).await;
+            assert!(reply.is_err(), "{form}: {path} looks whole: {reply:?}");
+        }
+        assert_eq!(
+            live.get("/whole").await?.text(),
+            "a piece",
+            "{form}: a reply that is finished counts"
+        );
+        let misused = |crash: &Crash| crash.kind == CrashKind::Reply && crash.module.as_deref() == Some("m");
+        live.crashes().expect("the second reply", misused).await?;
         live.shutdown().await;
     }
     Ok(())

@@ -171,14 +171,39 @@ pub fn with_module(component: &[u8], text: &str) -> Vec<u8> {
     let mut laden = component.to_vec();
     // Section 1 of a component is a core module.
     laden.push(1);
-    let mut length = module.len();
-    while length >= 0x80 {
-        laden.push((length & 0x7f) as u8 | 0x80);
-        length >>= 7;
-    }
-    laden.push(length as u8);
+    laden.extend(leb128(u32::try_from(module.len()).expect("a short module")));
     laden.extend_from_slice(&module);
     laden
+}
+
+/// The same component with another core module, as text, in it, and so many instances of that.
+pub fn with_instances(component: &[u8], text: &str, count: u32) -> Vec<u8> {
+    let parsed = wasmparser::Parser::new(0).parse_all(component);
+    let modules = parsed.filter(|payload| matches!(payload, Ok(wasmparser::Payload::ModuleSection { .. })));
+    let number = u32::try_from(modules.count()).expect("a few modules");
+    let mut section = leb128(count);
+    for _ in 0..count {
+        // Instantiate that module, without arguments.
+        section.push(0);
+        section.extend(leb128(number));
+        section.push(0);
+    }
+    let mut component = with_module(component, text);
+    // Section 2 has core instances.
+    component.push(2);
+    component.extend(leb128(u32::try_from(section.len()).expect("a short section")));
+    component.extend(section);
+    component
+}
+
+fn leb128(mut number: u32) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while number >= 0x80 {
+        bytes.push((number & 0x7f) as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+    bytes
 }
 
 /// A component of another world, which does not use the contract.

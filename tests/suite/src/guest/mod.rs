@@ -15,7 +15,8 @@ mod program;
 mod steps;
 
 pub use component::{
-    componentize, contract, core_module, finish, foreign_component, laden, truncated_component, wit_dir, with_module,
+    componentize, contract, core_module, finish, foreign_component, laden, truncated_component, wit_dir,
+    with_instances, with_module,
 };
 pub use program::{End, Program, ReplyBody, Step};
 

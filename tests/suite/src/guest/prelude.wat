@@ -7,6 +7,7 @@
   (global $count (mut i32) (i32.const 0))
   (global $reader (mut i32) (i32.const 0))
   (global $writer (mut i32) (i32.const 0))
+  (global $first (mut i32) (i32.const 0))
   (global $mark (mut i32) (i32.const 0))
   (global $all (mut i32) (i32.const 0))
 

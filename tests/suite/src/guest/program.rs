@@ -94,6 +94,8 @@ pub enum Step {
     Stream(u16, Vec<String>),
     /// Opens a reply of that status and writes the text as one chunk, and empties the text.
     StreamText(u16),
+    /// Puts the first delivery of the instance in the place of a listener's own, which must not let go of it.
+    UseFirstDelivery,
     /// Ends the reply that [`Stream`](Self::Stream) opened. Without it the reply breaks off.
     Finish,
     /// Opens the request body and a reply of 200, writes each chunk as it was read, and finishes the reply. The text

@@ -155,6 +155,11 @@ fn code(role: Role, step: &Step, data: &mut Data) -> String {
             let pieces: Vec<String> = pieces.iter().map(&mut place).collect();
             stream(*status, &pieces, data)
         }
+        Step::UseFirstDelivery => {
+            "(if (i32.eqz (global.get $first)) (then (global.set $first (local.get $delivery)))) \
+             (local.set $delivery (global.get $first))"
+                .to_owned()
+        }
         Step::StreamText(status) => format!("{} (call $clear)", stream(*status, &[TEXT.to_owned()], data)),
         Step::Finish => format!(
             "(if (global.get $writer) (then (call $finish (global.get $writer) (i32.const {RESULT})) \

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use http::{Request, Response, StatusCode, header};
-use pointwork::{App, AppOptions, Body, Context, ErrorKind, FailureCode, Origin, Payload};
-use pointwork_suite::guest::{Controller, End, Guest, Program};
+use http_body_util::Limited;
+use pointwork::{App, AppOptions, Body, ChangeKind, Context, ErrorKind, FailureCode, Origin, Payload, StateDirectory};
+use pointwork_suite::guest::{Channel, Controller, End, Guest, Program};
+use pointwork_suite::logs::Logs;
 use tokio::sync::{Notify, oneshot};
 use tower::ServiceExt as _;
 
@@ -18,6 +20,9 @@ trials! {
     calls_in_flight_end_before_a_close_does,
     calls_that_do_not_end_are_cut,
     a_closed_application_refuses_everything,
+    a_restart_restores_a_module_whose_event_names_were_allowed,
+    a_drop_without_a_close_tells_what_is_lost,
+    a_limit_for_bodies_around_it_keeps_its_status,
 }
 
 fn get(path: &str) -> Result<Request<Body>> {
@@ -185,5 +190,85 @@ async fn a_closed_application_refuses_everything() -> Result<()> {
         app.routes() == routes && app.modules().len() == 2,
         "what was registered stays listed"
     );
+    Ok(())
+}
+
+async fn a_restart_restores_a_module_whose_event_names_were_allowed() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let start = || App::with_options(AppOptions::new().state(StateDirectory::open(folder.path())?));
+    let listening = |channel: &str, event: &str| {
+        let channel = Channel::new(channel).on(event, Program::new());
+        Guest::new().channel(channel).build()
+    };
+    let db = listening("db", "product:viewed");
+    let (before, after) = (listening("product", "bought"), listening("product", "viewed"));
+    let app = start()?;
+    app.module("taker").bytes(before.clone()).restore().await?;
+    app.module("db").bytes(db.clone()).restore().await?;
+    ensure!(
+        app.module("taker").bytes(after.clone()).swap().await.is_err(),
+        "it is not allowed"
+    );
+    let allowed = app
+        .module("taker")
+        .bytes(after.clone())
+        .channels(vec!["product".to_owned()]);
+    allowed.swap().await?;
+    app.close().await;
+    // The configuration does not allow it, and the versions are those that were recorded.
+    let app = start()?;
+    app.module("taker").bytes(before.clone()).restore().await?;
+    let restored = app.module("db").bytes(db).restore().await?;
+    ensure!(restored.is_some() && app.unrestored().is_empty(), "{restored:?}");
+    let served = app.module("taker").bytes(after).swap().await?;
+    ensure!(served.kind == ChangeKind::Unchanged, "{served:?}");
+    app.close().await;
+    Ok(())
+}
+
+/// As at the end of a `main` that does not close the application.
+async fn a_drop_without_a_close_tells_what_is_lost() -> Result<()> {
+    let logs = Logs::begin();
+    let told = || -> Vec<_> {
+        let lines = logs.here().into_iter().map(|line| line.text);
+        lines.filter(|text| text.contains("App::close")).collect()
+    };
+    let (app, _gate) = gated(Duration::from_millis(50)).await?;
+    let emit = |app: &App| {
+        for _ in 0..5 {
+            app.caller().emit_raw("gate:pass", Payload::null());
+        }
+    };
+    emit(&app);
+    let _reply = begin(&app, GATES[0]).await?;
+    drop(app.clone());
+    ensure!(told().is_empty(), "a clone is left: {:?}", told());
+    drop(app);
+    let lines = told();
+    ensure!(lines.len() == 1, "{lines:?}");
+    ensure!(
+        lines[0].contains("events=5") && lines[0].contains("requests=1"),
+        "{lines:?}"
+    );
+
+    drop(gated(Duration::ZERO).await?);
+    let (app, _gate) = gated(Duration::ZERO).await?;
+    emit(&app);
+    app.close().await;
+    drop(app);
+    ensure!(
+        told().len() == 1,
+        "nothing is lost, or it was told before: {:?}",
+        told()
+    );
+    Ok(())
+}
+
+async fn a_limit_for_bodies_around_it_keeps_its_status() -> Result<()> {
+    let app = App::new()?;
+    app.post("/echo", |context: Context| async move { context.bytes().await })?;
+    let post = Request::post("/echo").header("host", "test");
+    let reply = app.handle(post.body(Limited::new(Body::from("four"), 3))?).await;
+    ensure!(reply.status() == StatusCode::PAYLOAD_TOO_LARGE, "{reply:?}");
     Ok(())
 }

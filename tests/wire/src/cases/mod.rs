@@ -6,6 +6,7 @@ mod floods;
 mod framing;
 mod http2;
 mod http2_ends;
+mod http2_windows;
 mod keep_alive;
 mod limits;
 mod malformed;
@@ -30,6 +31,7 @@ pub fn all() -> Vec<Case> {
         framing::all,
         http2::all,
         http2_ends::all,
+        http2_windows::all,
         keep_alive::all,
         limits::all,
         malformed::all,

@@ -59,57 +59,128 @@ static pw_app *asked;
 static void on_ask_again(void *user, pw_event *event, pw_answer *answer) {
     (void)user, (void)event;
     pw_reply *reply = NULL;
-    pw_error *error = pw_app_handle(asked, message("GET", "/ask"), &reply);
+    pw_error *error = pw_app_handle(asked, message("GET", "/ask"), 0, &reply);
     if (error) {
         CHECK(pw_error_kind_of(error) == PW_ERROR_KIND_NESTED);
         signal_give(&given);
         pw_error_free(error);
     } else {
+        CHECK(pw_reply_status(reply) == 200);
         pw_reply_free(reply);
     }
     OK(pw_answer_json(answer, "1"));
     pw_answer_free(answer);
 }
 
-static pw_app *shop(const char *settings, pw_on_event callback) {
+static pw_app *shop_on(pw_runs runs, const char *settings, pw_on_event callback) {
     pw_app *app = start(settings);
-    OK(pw_app_listen(app, "db", "ask", PW_RUNS_INLINE, callback, NULL, NULL));
+    OK(pw_app_listen(app, "db", "ask", runs, callback, NULL, NULL));
     OK(pw_app_load_file(app, "shop", component("one"), NULL, NULL, NULL));
     return app;
 }
 
-static void end(pw_app *app) {
-    OK(pw_app_close(app, NULL, NULL));
-    pw_app_free(app);
+static pw_app *shop(const char *settings, pw_on_event callback) {
+    return shop_on(PW_RUNS_INLINE, settings, callback);
 }
 
 static void null_arguments(void) {
     pw_app *app = start(NULL);
     pw_bytes none = {NULL, 3};
     pw_reply *reply = NULL;
-    FAILS(pw_app_start(PW_ABI_VERSION, NULL, NULL), PW_ERROR_KIND_ARGUMENT, "`app` is NULL");
+    FAILS(pw_app_start(PW_ABI_VERSION, NULL, NULL, NULL), PW_ERROR_KIND_ARGUMENT, "`app` is NULL");
     FAILS(pw_app_load(NULL, "shop", none, NULL, NULL, NULL), PW_ERROR_KIND_ARGUMENT, "`app` is NULL");
     FAILS(pw_app_load(app, NULL, none, NULL, NULL, NULL), PW_ERROR_KIND_ARGUMENT, "`name` is NULL");
     FAILS(pw_app_load(app, "shop", none, NULL, NULL, NULL), PW_ERROR_KIND_ARGUMENT, "`component` is NULL");
-    FAILS(pw_app_handle(app, NULL, &reply), PW_ERROR_KIND_ARGUMENT, "`message` is NULL");
-    FAILS(pw_app_handle(app, message("GET", "/"), NULL), PW_ERROR_KIND_ARGUMENT, "`reply` is NULL");
+    FAILS(pw_app_handle(app, NULL, 0, &reply), PW_ERROR_KIND_ARGUMENT, "`message` is NULL");
+    FAILS(pw_app_handle(app, message("GET", "/"), 0, NULL), PW_ERROR_KIND_ARGUMENT, "`reply` is NULL");
     FAILS(pw_app_listen(app, "db", "ask", PW_RUNS_INLINE, NULL, NULL, NULL), PW_ERROR_KIND_ARGUMENT, "`callback` is NULL");
     FAILS(pw_answer_json(NULL, "1"), PW_ERROR_KIND_ARGUMENT, "`answer` is NULL");
     FAILS(pw_app_serve(app, NULL, NULL), PW_ERROR_KIND_ARGUMENT, "is NULL");
     CHECK(pw_request_method(NULL).size == 0 && pw_reply_status(NULL) == 0);
-    CHECK(pw_body_next(NULL, NULL, NULL, NULL) == PW_PIECE_BROKEN && pw_error_kind_of(NULL) == PW_ERROR_KIND_ARGUMENT);
+    CHECK(pw_body_next(NULL, 0, NULL, NULL, NULL) == PW_PIECE_BROKEN && pw_error_kind_of(NULL) == PW_ERROR_KIND_ARGUMENT);
     pw_app_free(NULL), pw_reply_free(NULL), pw_error_free(NULL), pw_text_free(NULL), pw_answer_free(NULL);
     pw_body_free(NULL), pw_request_free(NULL), pw_message_free(NULL), pw_server_free(NULL), pw_mount_free(NULL);
     pw_piece_end(NULL), pw_in_flight_cancel(NULL), pw_in_flight_free(NULL), pw_caller_free(NULL), pw_payload_free(NULL);
     end(app);
 }
 
+static void on_end(void *user, pw_reply *reply) {
+    if (reply)
+        CHECK(pw_reply_status(reply) == 503);
+    pw_reply_free(reply);
+    signal_give(user);
+}
+
+/* Something that is no result, to be overwritten. */
+static void *const STALE = (void *)0x10;
+
+static void results_of_what_failed(void) {
+    pw_app *app = STALE, *none = NULL;
+    FAILS(pw_app_start(PW_ABI_VERSION, "{\"limit\": 1}", NULL, &app), PW_ERROR_KIND_SETTINGS, "limit");
+    CHECK(app == NULL);
+    pw_message *new = STALE;
+    FAILS(pw_message_new("GE T", "/", &new), PW_ERROR_KIND_ARGUMENT, "`method`");
+    CHECK(new == NULL);
+    pw_reply *reply = STALE;
+    FAILS(pw_reply_new(7, &reply), PW_ERROR_KIND_ARGUMENT, "`status`");
+    CHECK(reply == NULL);
+    reply = STALE;
+    FAILS(pw_app_handle(none, message("GET", "/"), 0, &reply), PW_ERROR_KIND_ARGUMENT, "`app` is NULL");
+    CHECK(reply == NULL);
+    reply = STALE;
+    FAILS(pw_mount_handle(NULL, message("GET", "/"), 0, &reply), PW_ERROR_KIND_ARGUMENT, "`mount` is NULL");
+    CHECK(reply == NULL);
+    reply = STALE;
+    pw_in_flight *in_flight = STALE;
+    FAILS(pw_app_begin(none, message("GET", "/"), &reply, &in_flight, on_end, NULL), PW_ERROR_KIND_ARGUMENT, "is NULL");
+    CHECK(reply == NULL && in_flight == NULL);
+    in_flight = STALE;
+    FAILS(pw_mount_begin(NULL, message("GET", "/"), NULL, &in_flight, on_end, NULL), PW_ERROR_KIND_ARGUMENT, "is NULL");
+    CHECK(in_flight == NULL);
+    pw_mount *mount = STALE;
+    FAILS(pw_app_mount(none, PW_PLACE_EVERYTHING, NULL, &mount), PW_ERROR_KIND_ARGUMENT, "`app` is NULL");
+    pw_server *server = STALE;
+    FAILS(pw_app_serve(none, "127.0.0.1:0", &server), PW_ERROR_KIND_ARGUMENT, "`app` is NULL");
+    pw_caller *caller = STALE;
+    FAILS(pw_app_caller(none, &caller), PW_ERROR_KIND_ARGUMENT, "`app` is NULL");
+    CHECK(mount == NULL && server == NULL && caller == NULL);
+    caller = STALE;
+    FAILS(pw_event_caller(NULL, &caller), PW_ERROR_KIND_ARGUMENT, "`event` is NULL");
+    CHECK(caller == NULL);
+    caller = STALE;
+    pw_body *body = STALE;
+    FAILS(pw_request_caller(NULL, &caller), PW_ERROR_KIND_ARGUMENT, "`request` is NULL");
+    FAILS(pw_request_body(NULL, &body), PW_ERROR_KIND_ARGUMENT, "`request` is NULL");
+    CHECK(caller == NULL && body == NULL);
+    body = STALE;
+    OK(pw_reply_new(200, &reply));
+    FAILS(pw_reply_body(reply, &body), PW_ERROR_KIND_ARGUMENT, "`reply`");
+    CHECK(body == NULL);
+    pw_reply_free(reply);
+    char *json = STALE;
+    pw_figures figures = {7, 7, 7};
+    FAILS(pw_app_routes(none, &json), PW_ERROR_KIND_ARGUMENT, "`app` is NULL");
+    FAILS(pw_app_figures(none, &figures), PW_ERROR_KIND_ARGUMENT, "`app` is NULL");
+    CHECK(json == NULL && figures.routes == 0 && figures.events_refused == 0);
+    json = STALE;
+    FAILS(pw_app_modules(none, &json), PW_ERROR_KIND_ARGUMENT, "`app` is NULL");
+    CHECK(json == NULL);
+    pw_payload *payload = STALE;
+    pw_bytes data = {STALE, 7};
+    pw_header header = {data, data};
+    FAILS(pw_caller_call(NULL, "db:ask", "text/plain", data, 0, &payload, NULL, NULL), PW_ERROR_KIND_ARGUMENT,
+          "`caller` is NULL");
+    CHECK(pw_body_next(NULL, 0, &data, NULL, NULL) == PW_PIECE_BROKEN);
+    CHECK(!pw_error_header_at(NULL, 0, &header) && header.name.data == NULL);
+    CHECK(payload == NULL && data.data == NULL && data.size == 0);
+}
+
 static void wrong_values(void) {
     pw_app *app = NULL;
-    FAILS(pw_app_start(PW_ABI_VERSION + 1, NULL, &app), PW_ERROR_KIND_ABI, "version 2 of the ABI, expected 1");
-    FAILS(pw_app_start(PW_ABI_VERSION, "{\"limits\": {\"memory\": \"much\"}}", &app), PW_ERROR_KIND_SETTINGS, "limits.memory");
-    FAILS(pw_app_start(PW_ABI_VERSION, "{\"limit\": 1}", &app), PW_ERROR_KIND_SETTINGS, "limit");
-    FAILS(pw_app_start(PW_ABI_VERSION, "{", &app), PW_ERROR_KIND_SETTINGS, "");
+    FAILS(pw_app_start(PW_ABI_VERSION + 1, NULL, NULL, &app), PW_ERROR_KIND_ABI, "version 2 of the ABI, expected 1");
+    FAILS(pw_app_start(PW_ABI_VERSION, "{\"limits\": {\"memory\": \"much\"}}", NULL, &app), PW_ERROR_KIND_SETTINGS, "limits.memory");
+    FAILS(pw_app_start(PW_ABI_VERSION, "{\"limit\": 1}", NULL, &app), PW_ERROR_KIND_SETTINGS, "limit");
+    FAILS(pw_app_start(PW_ABI_VERSION, "{", NULL, &app), PW_ERROR_KIND_SETTINGS, "");
     app = start(NULL);
     pw_message *wrong = NULL;
     pw_reply *reply = NULL;
@@ -175,13 +246,6 @@ static void a_second_answer(void) {
     end(app);
 }
 
-static void on_end(void *user, pw_reply *reply) {
-    if (reply)
-        CHECK(pw_reply_status(reply) == 503);
-    pw_reply_free(reply);
-    signal_give(user);
-}
-
 static void an_answer_after_the_close(void) {
     pw_app *app = shop("{\"limits\": {\"shutdown-grace\": \"100ms\"}}", on_keep);
     pw_reply *reply = NULL;
@@ -199,7 +263,7 @@ static void an_answer_after_the_close(void) {
 }
 
 static void a_callback_that_asks_again(void) {
-    asked = shop(NULL, on_ask_again);
+    asked = shop_on(PW_RUNS_BLOCKING, NULL, on_ask_again);
     CHECK(get(asked, "/ask", text, sizeof text) == 200);
     signal_wait(&given, 1);
     end(asked);
@@ -207,7 +271,7 @@ static void a_callback_that_asks_again(void) {
 
 static void on_close(void *user, pw_event *event, pw_answer *answer) {
     (void)user, (void)event;
-    OK(pw_app_close(asked, NULL, NULL));
+    OK(pw_app_close(asked, 0, NULL, NULL));
     /* Its request was cut, and whether somebody noticed so far is open. */
     pw_error_free(pw_answer_json(answer, "1"));
     pw_answer_free(answer);
@@ -228,9 +292,9 @@ static void calls_after_the_close(void) {
     pw_server *server = NULL;
     signal_t called;
     signal_init(&called);
-    OK(pw_app_close(app, NULL, NULL));
-    OK(pw_app_close(app, NULL, NULL));
-    OK(pw_app_handle(app, message("GET", "/plain"), &reply));
+    OK(pw_app_close(app, 0, NULL, NULL));
+    OK(pw_app_close(app, 0, NULL, NULL));
+    OK(pw_app_handle(app, message("GET", "/plain"), 0, &reply));
     CHECK(pw_reply_status(reply) == 503);
     pw_reply_free(reply);
     FAILS(pw_app_load_file(app, "late", component("one"), NULL, NULL, NULL), PW_ERROR_KIND_CLOSED, "closed");
@@ -327,7 +391,7 @@ static void many_applications(void) {
         pw_app *app = i % 20 == 0 ? shop(NULL, on_keep) : start(NULL);
         get(app, "/none", text, sizeof text);
         if (i % 2 == 0)
-            OK(pw_app_close(app, NULL, NULL));
+            OK(pw_app_close(app, 0, NULL, NULL));
         pw_app_free(app);
     }
     for (int i = 0; i < 6000 && (entries("/proc/self/task") > threads || entries("/proc/self/fd") > descriptors); i++)
@@ -364,20 +428,20 @@ static void a_fork_after_the_start(void) {
     OK(pw_app_caller(app, &caller));
     FAILS(pw_caller_emit(caller, "db:seen", "a\nb", bytes("1")), PW_ERROR_KIND_ARGUMENT, "`content_type`");
     OK(pw_app_route(app, "GET", "/endless", PW_BODY_NONE, PW_RUNS_INLINE, on_endless, NULL, NULL));
-    OK(pw_app_handle(app, message("GET", "/endless"), &streamed));
+    OK(pw_app_handle(app, message("GET", "/endless"), 0, &streamed));
     OK(pw_reply_body(streamed, &body));
     pid_t child = fork();
     if (child == 0) {
         pw_reply *reply = NULL;
         alarm(60);
-        FAILS(pw_app_handle(app, message("GET", "/"), &reply), PW_ERROR_KIND_FORKED, "forked");
+        FAILS(pw_app_handle(app, message("GET", "/"), 0, &reply), PW_ERROR_KIND_FORKED, "forked");
         FAILS(pw_caller_emit(caller, "db:seen", "application/json", bytes("1")), PW_ERROR_KIND_FORKED, "forked");
-        CHECK(pw_body_next(body, &data, NULL, NULL) == PW_PIECE_BROKEN && strstr(pw_body_reason(body), "forked"));
-        FAILS(pw_app_close(app, NULL, NULL), PW_ERROR_KIND_FORKED, "forked");
-        FAILS(pw_app_close(app, done, &given), PW_ERROR_KIND_FORKED, "forked");
+        CHECK(pw_body_next(body, 0, &data, NULL, NULL) == PW_PIECE_BROKEN && strstr(pw_body_reason(body), "forked"));
+        FAILS(pw_app_close(app, 0, NULL, NULL), PW_ERROR_KIND_FORKED, "forked");
+        FAILS(pw_app_close(app, 0, done, &given), PW_ERROR_KIND_FORKED, "forked");
         pw_caller_free(caller);
         pw_app_free(app);
-        FAILS(pw_app_start(PW_ABI_VERSION, NULL, &app), PW_ERROR_KIND_FORKED, "the first application behind the fork");
+        FAILS(pw_app_start(PW_ABI_VERSION, NULL, NULL, &app), PW_ERROR_KIND_FORKED, "the first application behind the fork");
         _exit(0);
     }
     int status = -1;
@@ -488,14 +552,9 @@ static void guests_that_trap_in_turn_with_the_program(void) {
     end(app);
 }
 
-#define WAY(name)                                                                                                      \
-    { #name, name }
-
-static const struct {
-    const char *name;
-    void (*run)(void);
-} ways[] = {
+static const way ways[] = {
     WAY(null_arguments),
+    WAY(results_of_what_failed),
     WAY(wrong_values),
     WAY(bytes_that_are_no_component),
     WAY(an_answer_that_never_comes),
@@ -516,13 +575,5 @@ static const struct {
 
 int main(int count, char **arguments) {
     signal_init(&given);
-    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-        if (count == 2 && strcmp(arguments[1], ways[i].name) == 0) {
-            ways[i].run();
-            puts("survived");
-            return 0;
-        }
-    }
-    fputs("expected the name of a way\n", stderr);
-    return 2;
+    return run_way(ways, sizeof ways / sizeof *ways, count, arguments);
 }

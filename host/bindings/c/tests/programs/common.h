@@ -61,7 +61,7 @@ static inline const char *component(const char *name) {
 
 static inline pw_app *start(const char *settings) {
     pw_app *app = NULL;
-    OK(pw_app_start(PW_ABI_VERSION, settings, &app));
+    OK(pw_app_start(PW_ABI_VERSION, settings, NULL, &app));
     return app;
 }
 
@@ -77,7 +77,7 @@ static inline void read_body(pw_body *body, char *buffer, size_t room) {
     size_t length = 0;
     pw_bytes data;
     pw_piece piece;
-    while ((piece = pw_body_next(body, &data, NULL, NULL)) == PW_PIECE_DATA) {
+    while ((piece = pw_body_next(body, 0, &data, NULL, NULL)) == PW_PIECE_DATA) {
         CHECK(length + data.size < room);
         memcpy(buffer + length, data.data, data.size);
         length += data.size;
@@ -104,7 +104,7 @@ static inline int read_reply(pw_reply *reply, char *buffer, size_t room) {
 /* Has a GET request answered; the result is the status. */
 static inline int get(pw_app *app, const char *target, char *buffer, size_t room) {
     pw_reply *reply = NULL;
-    OK(pw_app_handle(app, message("GET", target), &reply));
+    OK(pw_app_handle(app, message("GET", target), 0, &reply));
     return read_reply(reply, buffer, room);
 }
 
@@ -143,6 +143,33 @@ static inline void signal_wait(signal_t *signal, int count) {
 static inline void done(void *user, pw_error *error) {
     OK(error);
     signal_give(user);
+}
+
+/* Closes and frees an application. */
+static inline void end(pw_app *app) {
+    OK(pw_app_close(app, 0, NULL, NULL));
+    pw_app_free(app);
+}
+
+/* A part of a program, which its argument names. */
+typedef struct {
+    const char *name;
+    void (*run)(void);
+} way;
+
+#define WAY(name)                                                                                                      \
+    { #name, name }
+
+static inline int run_way(const way *ways, size_t number, int count, char **arguments) {
+    for (size_t i = 0; i < number; i++) {
+        if (count == 2 && strcmp(arguments[1], ways[i].name) == 0) {
+            ways[i].run();
+            puts("survived");
+            return 0;
+        }
+    }
+    fputs("expected the name of a way\n", stderr);
+    return 2;
 }
 
 #endif

@@ -204,7 +204,7 @@ static void modules_and_events(pw_app *app) {
     pw_caller *caller = NULL;
     pw_payload *payload = NULL;
     OK(pw_app_caller(app, &caller));
-    pw_error *failure = pw_caller_call(caller, "db:failing", "application/json", bytes("1"), &payload, NULL, NULL);
+    pw_error *failure = pw_caller_call(caller, "db:failing", "application/json", bytes("1"), 0, &payload, NULL, NULL);
     CHECK(failure && pw_error_kind_of(failure) == PW_ERROR_KIND_FAILED && pw_error_status(failure) == 404);
     CHECK(strcmp(pw_error_code(failure), "no-such-product") == 0);
     CHECK(strcmp(pw_error_message(failure), "no such product") == 0);
@@ -213,10 +213,10 @@ static void modules_and_events(pw_app *app) {
     CHECK(pw_error_header_at(failure, 0, &hint) && is(hint.name, "x-hint") && is(hint.value, "8"));
     CHECK(!pw_error_header_at(failure, 1, &hint));
     pw_error_free(failure);
-    FAILS(pw_caller_call(caller, "db:failing", "application/json", bytes("\"crash\""), &payload, NULL, NULL),
+    FAILS(pw_caller_call(caller, "db:failing", "application/json", bytes("\"crash\""), 0, &payload, NULL, NULL),
           PW_ERROR_KIND_FAILED, "crashed");
     signal_wait(&crashed, 1);
-    OK(pw_caller_call(caller, "db:late", "application/json", bytes("1"), NULL, on_payload, &called));
+    OK(pw_caller_call(caller, "db:late", "application/json", bytes("1"), 0, NULL, on_payload, &called));
     signal_wait(&called, 1);
     OK(pw_caller_emit(caller, "db:seen", "application/json", bytes("1")));
     signal_wait(&seen, 1);
@@ -236,21 +236,21 @@ static void routes_and_bodies(pw_app *app) {
     OK(pw_message_set_body(hello, bytes("there")));
     pw_reply *reply = NULL;
     pw_header header;
-    OK(pw_app_handle(app, hello, &reply));
+    OK(pw_app_handle(app, hello, 0, &reply));
     CHECK(is(pw_reply_header(reply, "Location"), "/hello/7") && pw_reply_header_at(reply, 0, &header));
     CHECK(read_reply(reply, text, sizeof text) == 201 && strcmp(text, "piece;piece;piece;") == 0);
 
     pw_message *echo = message("POST", "/echo");
     pieces_left = 1000;
     OK(pw_message_set_source(echo, on_piece, NULL, NULL, -1));
-    OK(pw_app_handle(app, echo, &reply));
+    OK(pw_app_handle(app, echo, 0, &reply));
     CHECK(read_reply(reply, text, sizeof text) == 200 && strlen(text) == 6000);
 
     pw_body *body = NULL;
     pw_bytes data;
-    OK(pw_app_handle(app, message("PUT", "/deferred"), &reply));
+    OK(pw_app_handle(app, message("PUT", "/deferred"), 0, &reply));
     OK(pw_reply_body(reply, &body));
-    CHECK(pw_body_next(body, &data, NULL, NULL) == PW_PIECE_BROKEN);
+    CHECK(pw_body_next(body, 0, &data, NULL, NULL) == PW_PIECE_BROKEN);
     CHECK(strstr(pw_body_reason(body), "the disk is gone") != NULL);
     pw_body_free(body);
     pw_reply_free(reply);
@@ -272,9 +272,9 @@ static void begun_and_mounted(pw_app *app) {
     OK(pw_app_mount(app, PW_PLACE_IN_FRONT, NULL, &in_front));
     pw_message *login = message("POST", "/login");
     CHECK(!pw_mount_takes(in_front, login));
-    OK(pw_mount_handle(in_front, login, &reply));
+    OK(pw_mount_handle(in_front, login, 0, &reply));
     CHECK(reply == NULL);
-    OK(pw_mount_handle(in_front, message("GET", "/plain"), &reply));
+    OK(pw_mount_handle(in_front, message("GET", "/plain"), 0, &reply));
     CHECK(read_reply(reply, text, sizeof text) == 200);
     pw_mount_free(in_front);
     OK(pw_app_mount(app, PW_PLACE_BELOW, "/api", &below));
@@ -297,7 +297,7 @@ static void waited_for_and_cancelled(void) {
     CHECK(reply == NULL && in_flight != NULL);
     pw_in_flight_free(in_flight);
     signal_wait(&replied, 1);
-    OK(pw_app_close(other, NULL, NULL));
+    OK(pw_app_close(other, 0, NULL, NULL));
     pw_app_free(other);
 
     pw_answer *kept = NULL;
@@ -312,7 +312,7 @@ static void waited_for_and_cancelled(void) {
     pw_answer_free(kept);
     signal_t closed;
     signal_init(&closed);
-    OK(pw_app_close(other, done, &closed));
+    OK(pw_app_close(other, 0, done, &closed));
     signal_wait(&closed, 1);
     pw_app_free(other);
 }
@@ -330,7 +330,7 @@ static void served(pw_app *app) {
     CHECK(pclose(curl) == 0);
     pw_server *taken = NULL;
     FAILS(pw_app_serve(app, pw_server_address(server), &taken), PW_ERROR_KIND_HOST, "is in use");
-    OK(pw_server_stop(server, done, &stopped));
+    OK(pw_server_stop(server, 0, done, &stopped));
     signal_wait(&stopped, 1);
     pw_server_free(server);
 }
@@ -339,7 +339,11 @@ int main(int count, char **arguments) {
     (void)arguments;
     static int lines;
     signal_init(&dropped);
-    CHECK(pw_abi_version() == PW_ABI_VERSION);
+    CHECK(pw_abi_version() == PW_ABI_VERSION && strcmp(pw_version(), PW_VERSION) == 0);
+    CHECK(strncmp(PW_VERSION, "0.2.", 4) == 0 && PW_VERSION_MAJOR == 0 && PW_VERSION_MINOR == 2);
+    CHECK(strcmp(pw_error_kind_name(PW_ERROR_KIND_TIMED_OUT), "timed-out") == 0);
+    CHECK(strcmp(pw_error_kind_name(PW_ERROR_KIND_ARGUMENT), "argument") == 0);
+    CHECK(strcmp(pw_error_kind_name(99), "unknown") == 0);
     OK(pw_log(PW_LEVEL_INFO, on_log, &lines));
     FAILS(pw_log(PW_LEVEL_INFO, on_log, &lines), PW_ERROR_KIND_REFUSED, "a writer already");
     pw_app *app = start("{\"limits\": {\"memory\": \"4MiB\", \"max-memory\": \"4MiB\", \"max-instances\": 3}}");
@@ -352,7 +356,7 @@ int main(int count, char **arguments) {
     }
     OK(pw_app_remove(app, "shop", NULL, NULL));
     CHECK(get(app, "/plain", text, sizeof text) == 404);
-    OK(pw_app_close(app, NULL, NULL));
+    OK(pw_app_close(app, 0, NULL, NULL));
     pw_app_free(app);
     signal_wait(&dropped, 2);
     CHECK(__atomic_load_n(&lines, __ATOMIC_RELAXED) > 0);

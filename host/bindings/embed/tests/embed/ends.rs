@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use pointwork_embed::{
-    AppOptions, Body, Component, Ended, ErrorKind, Host, ModuleOptions, Payload, Progress, ServerOptions, Threads,
-    Waiting,
+    Answer, AppOptions, Body, Component, Ended, ErrorKind, Function, Host, ModuleOptions, OffFiber, OneAnswer, Payload,
+    Piece, Progress, RouteOptions, ServerOptions, Threads, Waiting, within,
 };
 
-use crate::world::{PATIENCE, asking, get, host, host_with, later, listener, load, request, send, until};
+use crate::world::{PATIENCE, asking, get, handler, host, host_with, later, listener, load, request, send, until};
 
 fn close(host: &Host) {
     let closing = host.close();
@@ -186,4 +186,135 @@ fn a_child_of_a_fork_gets_an_error() {
     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
     assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0, "{status}");
     assert_eq!(get(&host, "/").status(), 404);
+}
+
+/// Whether this test runs in a process of its own, where no other test has threads. Otherwise it is run in one now.
+fn is_alone(test: &str) -> bool {
+    if std::env::var_os("EMBED_ALONE").is_some() {
+        return true;
+    }
+    let program = std::env::current_exe().unwrap();
+    let mut alone = std::process::Command::new(program);
+    alone.args(["--exact", test, "--nocapture"]).env("EMBED_ALONE", "1");
+    assert!(alone.status().unwrap().success());
+    false
+}
+
+#[test]
+fn a_blocking_close_leaves_no_thread_and_needs_no_locals_of_the_thread() {
+    struct AtEnd(Host);
+
+    impl Drop for AtEnd {
+        fn drop(&mut self) {
+            // The locals of tokio may have been dropped before this one.
+            assert_eq!(self.0.close_blocking(Waiting::forever()).unwrap(), Some(()));
+        }
+    }
+
+    thread_local! {
+        static LAST: std::cell::RefCell<Option<AtEnd>> = const { std::cell::RefCell::new(None) };
+    }
+
+    if !is_alone("ends::a_blocking_close_leaves_no_thread_and_needs_no_locals_of_the_thread") {
+        return;
+    }
+    let threads = || std::fs::read_dir("/proc/self/task").unwrap().count();
+    let before = threads();
+    for _ in 0..5 {
+        let host = host();
+        load(&host, "ends", &asking());
+        assert_eq!(get(&host, "/plain").status(), 200);
+        assert_eq!(host.close_blocking(Waiting::forever()).unwrap(), Some(()));
+        assert_eq!(host.close_blocking(Waiting::forever()).unwrap(), Some(()));
+        // The system lists a thread for a moment that was joined.
+        until(|| threads() <= before);
+        let other = crate::world::host();
+        let thread = std::thread::spawn(move || LAST.set(Some(AtEnd(other))));
+        assert!(thread.join().is_ok());
+        until(|| threads() <= before);
+    }
+}
+
+#[test]
+fn waits_that_are_limited_end_and_what_they_waited_for_goes_its_way() {
+    let host = host_with(AppOptions::new().drain(Duration::from_millis(500)));
+    let (keep, kept) = mpsc::channel();
+    let function = listener(move |_, answer| keep.send(answer).unwrap());
+    host.listen("db", "ask", function).unwrap();
+    load(&host, "ends", &asking());
+    let soon = || Waiting::forever().at_most(Some(Duration::from_millis(20)));
+    let waited = host.handle_blocking(request("GET", "/ask", Body::empty()), soon());
+    assert!(waited.unwrap().is_none());
+    assert!(kept.recv().unwrap().is_cancelled());
+    let (done, is_done) = mpsc::channel();
+    let endless = within(Some(Duration::from_millis(20)), std::future::pending());
+    host.run(endless, move |result: Result<(), _>| done.send(result).unwrap())
+        .unwrap();
+    let error = is_done.recv_timeout(PATIENCE).unwrap().unwrap_err();
+    assert_eq!((error.kind(), error.kind().name()), (ErrorKind::TimedOut, "timed-out"));
+    let (_, ending) = send(&host, request("GET", "/ask", Body::empty()));
+    assert_eq!(host.close_blocking(soon()).unwrap(), None);
+    assert_eq!(host.close_blocking(Waiting::forever()).unwrap(), Some(()));
+    assert!(ending.0.recv_timeout(PATIENCE).is_ok());
+}
+
+#[test]
+fn an_end_breaks_a_body_off_whose_next_piece_is_not_there() {
+    let host = host_with(AppOptions::new().drain(Duration::from_millis(50)));
+    let (gone, is_gone) = mpsc::channel();
+    let (keep, kept) = mpsc::channel();
+    let within = host.clone();
+    let source = Function::new(move |(), answer: Answer<Piece>| {
+        let (answer, gone) = (OneAnswer::from(answer), gone.clone());
+        within.when_gone(&answer, move || gone.send(()).unwrap());
+        keep.send(answer).unwrap();
+    });
+    let mut pieces = host.pieces(host.body(source, None));
+    let reading = std::thread::spawn(move || pieces.next_blocking(Waiting::forever()));
+    let answer = kept.recv_timeout(PATIENCE).unwrap();
+    close(&host);
+    let Some(Piece::Failed(reason)) = reading.join().unwrap() else {
+        panic!("it does not break off")
+    };
+    assert!(reason.contains("the application was closed"), "{reason}");
+    is_gone.recv_timeout(PATIENCE).expect("the source is told");
+    assert!(answer.send(Piece::End).is_err());
+}
+
+#[test]
+fn destructors_of_refused_functions_use_the_application() {
+    struct Uses(Host, mpsc::Sender<usize>);
+
+    impl Drop for Uses {
+        fn drop(&mut self) {
+            self.0
+                .listen(
+                    "dropped",
+                    &format!("event{}", self.0.figures().unwrap().routes),
+                    listener(|_, _| {}),
+                )
+                .ok();
+            let _ = self.1.send(self.0.figures().unwrap().routes);
+        }
+    }
+
+    let host = host();
+    let (dropped, is_dropped) = mpsc::channel();
+    host.listen("db", "ask", listener(|_, _| {})).unwrap();
+    load(&host, "ends", &asking());
+    let uses = OffFiber::new(Uses(host.clone(), dropped.clone()));
+    let function = listener(move |_, _| {
+        let _uses = &uses;
+    });
+    assert_eq!(
+        host.listen("db", "ask", function).unwrap_err().kind(),
+        ErrorKind::Refused
+    );
+    let uses = OffFiber::new(Uses(host.clone(), dropped));
+    let function = handler(move |_, _| {
+        let _uses = &uses;
+    });
+    let refused = host.route(Some("GET"), "/plain", RouteOptions::default(), function);
+    assert_eq!(refused.unwrap_err().kind(), ErrorKind::Refused);
+    assert_eq!((is_dropped.recv().unwrap(), is_dropped.recv().unwrap()), (3, 3));
 }

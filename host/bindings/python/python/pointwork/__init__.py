@@ -19,7 +19,7 @@ from ._errors import (
     RefusedError,
     SettingsError,
 )
-from ._messages import Event, Payload, Reply, Request, Response, Stream
+from ._messages import Event, Headers, Payload, Query, Reply, Request, Response, Stream
 from ._pointwork import __version__
 from ._records import Change, Diff, Figures, ModuleInfo, Route
 from ._wsgi import Wsgi
@@ -39,10 +39,12 @@ __all__ = [
     "Failure",
     "Figures",
     "ForkedError",
+    "Headers",
     "HostError",
     "ModuleInfo",
     "NestedError",
     "Payload",
+    "Query",
     "RefusedError",
     "Reply",
     "Request",

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from ._errors import ClosedError
 from ._messages import Stream
+from ._paths import below, prefix_of
 from ._pointwork import InFlight, Mount, PieceAnswer
 from ._run import Loop, ended, threadsafe
 
@@ -25,11 +26,12 @@ AsgiApplication: TypeAlias = Callable[[Any, Any, Any], Awaitable[None]]
 class Asgi:
     """An application of ASGI 3. Its bodies are streamed both ways, and a client that goes away cancels its request."""
 
-    def __init__(self, app: App, mount: Mount, loop: Loop, other: AsgiApplication | None) -> None:
+    def __init__(self, app: App, mount: Mount, loop: Loop, prefix: str, other: AsgiApplication | None) -> None:
         # It lives as long as its mounts: without it, its functions would not be called.
         self._app = app
         self._mount = mount
         self._loop = loop
+        self._prefix = prefix_of(prefix)
         self._other = other
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
@@ -45,7 +47,7 @@ class Asgi:
 
     def _takes(self, scope: Message) -> bool:
         try:
-            return self._mount.takes(_given(scope, None, None))
+            return self._mount.takes(_given(scope, self._prefix, None, None))
         except (ValueError, ClosedError):
             return False
 
@@ -72,7 +74,7 @@ class Asgi:
             uploaded = _Upload(message, receive, asyncio.get_running_loop())
             body, length = uploaded.write, _length(scope)
         try:
-            progress = self._mount.handle(_given(scope, body, length))
+            progress = self._mount.handle(_given(scope, self._prefix, body, length))
         except ValueError as error:
             return await _refuse(send, 400, str(error))
         except ClosedError as error:
@@ -189,9 +191,11 @@ async def _send(reply: NativeReply, send: Send) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
-def _given(scope: Message, body: bytes | Write | None, length: int | None) -> Given:
+def _given(scope: Message, prefix: str, body: bytes | Write | None, length: int | None) -> Given:
     raw = scope.get("raw_path")
     path = raw.decode("latin-1") if raw else quote(scope["path"], safe="/:@!$&'()*+,;=~-._%")
+    if root := scope.get("root_path"):
+        path = below(path, root.encode(), prefix)
     query = scope.get("query_string")
     target = f"{path}?{query.decode('latin-1')}" if query else path
     client = scope.get("client")

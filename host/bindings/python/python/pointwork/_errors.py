@@ -37,7 +37,8 @@ class ForkedError(Error):
 
 
 class NestedError(Error):
-    """Requests are answered within one another without end."""
+    """Requests or calls are within one another without end: 16 are the most. What a function asks of the application
+    counts, on its thread, and in an `async def` in the tasks that it starts."""
 
 
 class EngineError(Error):

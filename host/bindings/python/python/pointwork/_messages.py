@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import traceback
 from collections.abc import AsyncIterator, AsyncIterable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,13 +14,13 @@ from urllib.parse import parse_qsl
 
 from ._errors import Failure
 from ._pointwork import EventAnswer, EventCall, PieceAnswer, Pieces, RouteAnswer, RouteCall
-from ._run import Loop, Pool, awaited, threadsafe
+from ._run import Loop, Pool, awaited, blocking, goes_on, threadsafe
 
 if TYPE_CHECKING:
     from ._app import App
     from ._pointwork import NativeFailure, Write
 
-Headers: TypeAlias = list[tuple[bytes, bytes]]
+HeaderPairs: TypeAlias = list[tuple[bytes, bytes]]
 GivenHeaders: TypeAlias = Mapping[str, str] | Iterable[tuple[str, str]]
 Chunk: TypeAlias = bytes | bytearray | memoryview | str
 Body: TypeAlias = Chunk | Iterable[Chunk] | AsyncIterable[Chunk] | None
@@ -29,15 +30,62 @@ BYTES = "application/octet-stream"
 TEXT = "text/plain; charset=utf-8"
 
 
-def native_headers(headers: GivenHeaders | None) -> Headers:
+def native_headers(headers: GivenHeaders | None) -> HeaderPairs:
     if not headers:
         return []
     pairs = headers.items() if isinstance(headers, Mapping) else headers
     return [(name.encode("latin-1"), str(value).encode("latin-1")) for name, value in pairs]
 
 
-def shown_headers(headers: Headers) -> list[tuple[str, str]]:
+def shown_headers(headers: HeaderPairs) -> list[tuple[str, str]]:
     return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in headers]
+
+
+class Headers(dict[str, str]):
+    """Headers. A name is found in upper and lower case, and listed in lower case; several headers of one name are
+    joined by commas."""
+
+    def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
+        super().__init__()
+        self._pairs = [(name.lower(), value) for name, value in pairs]
+        for name, value in self._pairs:
+            super().__setitem__(name, f"{super().__getitem__(name)}, {value}" if name in self else value)
+
+    def __getitem__(self, name: str) -> str:
+        return super().__getitem__(name.lower())
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name.lower() if isinstance(name, str) else name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The value of a header; the default if there is none."""
+        return super().get(name.lower(), default)
+
+    def get_all(self, name: str) -> list[str]:
+        """The values of all headers of a name, in their order."""
+        name = name.lower()
+        return [value for key, value in self._pairs if key == name]
+
+
+class Query(dict[str, str]):
+    """The parameters of a query. The last one of a name counts; `get_all` has all of them."""
+
+    def __init__(self, query: str) -> None:
+        self._pairs = parse_qsl(query, keep_blank_values=True)
+        super().__init__(self._pairs)
+
+    def get_all(self, name: str) -> list[str]:
+        """The values of all parameters of a name, in their order."""
+        return [value for key, value in self._pairs if key == name]
+
+
+def json_bytes(value: Any) -> bytes:
+    """A value as JSON."""
+    try:
+        return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        # A half of a surrogate pair, which JSON has as an escape only.
+        return json.dumps(value, separators=(",", ":")).encode()
 
 
 def encoded(chunk: Chunk) -> bytes | bytearray:
@@ -57,7 +105,7 @@ def native_body(body: Body, pool: Pool, loop: Loop) -> bytes | Write | None:
     if isinstance(body, str | bytearray | memoryview):
         return bytes(encoded(body))
     if isinstance(body, AsyncIterable):
-        return partial(loop.run, _next_async, aiter(body))
+        return partial(_write_async, loop, aiter(body))
     if isinstance(body, Iterable) and not isinstance(body, Mapping):
         return partial(pool.run, _next, iter(body))
     raise TypeError(f"the body is of type `{type(body).__name__}`, expected `bytes`, `str`, or an iterator of them")
@@ -69,31 +117,69 @@ def _next(pieces: Iterator[Chunk], answer: PieceAnswer) -> None:
     except StopIteration:
         answer.end()
     except BaseException as error:
+        break_off(answer, error)
+
+
+def break_off(answer: PieceAnswer, error: BaseException) -> None:
+    """Ends a body with an exception. It never raises."""
+    try:
         answer.failed(story(error))
+    except BaseException:
+        pass
+
+
+def _write_async(loop: Loop, pieces: AsyncIterator[Chunk], answer: PieceAnswer) -> None:
+    loop.run(answer.failed, _next_async, pieces, answer)
 
 
 async def _next_async(pieces: AsyncIterator[Chunk], answer: PieceAnswer) -> None:
     try:
+        cancel_when_gone(answer)
         answer.data(encoded(await anext(pieces)))
     except StopAsyncIteration:
         answer.end()
     except BaseException as error:
-        answer.failed(story(error))
-        if not isinstance(error, Exception):
+        break_off(answer, error)
+        if isinstance(error, asyncio.CancelledError) or goes_on(error):
             raise
 
 
+def cancel_when_gone(answer: RouteAnswer | EventAnswer | PieceAnswer) -> None:
+    """Has the task that runs cancelled once nobody waits for its answer any more."""
+    if (task := asyncio.current_task()) is not None:
+        answer.when_gone(partial(threadsafe, task.get_loop(), task.cancel))
+
+
+def escaped(text: str) -> str:
+    """A text that can be encoded."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def story(error: BaseException) -> str:
-    """An exception with its traceback."""
-    return "".join(traceback.format_exception(error))
+    """An exception with its traceback. It runs code of the exception, whose own exceptions are left out."""
+    try:
+        return escaped("".join(traceback.format_exception(error)))
+    except BaseException:
+        pass
+    kind = f"{type(error).__name__} (its text cannot be formatted)"
+    try:
+        frames = traceback.format_tb(error.__traceback__)
+        return escaped("".join(["Traceback (most recent call last):\n", *frames, kind]))
+    except BaseException:
+        return escaped(kind)
 
 
 class Stream:
     """A body that comes piece by piece. Iterate over it with `for`, which waits, or with `async for`. The next piece is read
-    when it is asked for, so a slow reader slows the writer down. An end before its time raises `BodyError`."""
+    when it is asked for, so a slow reader slows the writer down. An end before its time raises `BodyError`. In `async
+    def`, a form that would wait raises `RuntimeError`."""
 
-    def __init__(self, body: bytes | Pieces) -> None:
+    def __init__(self, body: bytes | Pieces, twin: str = "`async for` or `await stream.read_async()`") -> None:
         self._body: bytes | Pieces | None = body
+        # What is to be used on the thread of an event loop.
+        self._twin = twin
+        # Pieces that `read` gave back.
+        self._front: list[bytes] = []
 
     def __iter__(self) -> Stream:
         return self
@@ -102,16 +188,22 @@ class Stream:
         return self
 
     def __next__(self) -> bytes:
+        if self._front:
+            return self._front.pop(0)
         body = self._whole()
         if isinstance(body, bytes):
             return body
-        piece = body.next_blocking() if body is not None else b""
+        piece = b"" if body is None else body.next_now()
+        if piece is None and body is not None:
+            piece = blocking(body.next_blocking, self._twin, None)
         if not piece:
             self._body = None
             raise StopIteration
         return piece
 
     async def __anext__(self) -> bytes:
+        if self._front:
+            return self._front.pop(0)
         body = self._whole()
         if isinstance(body, bytes):
             return body
@@ -130,7 +222,14 @@ class Stream:
 
     def read(self) -> bytes:
         """The rest of it. Waits."""
-        return b"".join(self)
+        pieces: list[bytes] = []
+        try:
+            pieces.extend(self)
+        except RuntimeError:
+            # On the thread of an event loop, whose program goes on by another form.
+            self._front = pieces
+            raise
+        return b"".join(pieces)
 
     async def read_async(self) -> bytes:
         """The rest of it."""
@@ -138,7 +237,9 @@ class Stream:
 
     def close(self) -> None:
         """Reads no more, which its writer learns."""
-        self._body = None
+        body, self._body = self._body, None
+        if isinstance(body, Pieces):
+            body.close()
 
 
 async def _piece(pieces: Pieces) -> bytes:
@@ -178,7 +279,7 @@ def native_payload(value: Any) -> tuple[str, bytes]:
         return value.content_type, value.data
     if isinstance(value, bytes | bytearray):
         return BYTES, bytes(value)
-    return JSON, json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+    return JSON, json_bytes(value)
 
 
 def python_payload(payload: tuple[str, bytes], raw: bool) -> Any:
@@ -189,22 +290,33 @@ def python_payload(payload: tuple[str, bytes], raw: bool) -> Any:
     return Payload(content_type, data)
 
 
+CALL_TWIN = "`await call_async(…)`"
+NO_WAIT = (None, None)
+
+
 class _Calls:
     """Calls and emits events."""
 
     _call: EventCall | RouteCall
 
-    def call(self, event: str, payload: Any = None, *, raw: bool = False) -> Any:
+    def call(self, event: str, payload: Any = None, *, raw: bool = False, timeout: float | None = None) -> Any:
         """Calls an event, such as `db:product:one`, and waits for the value of its listener. JSON is converted unless `raw` is set;
         anything else is a `Payload`.
 
-        Raises `Failure` as the listener failed. In `async def` use `call_async`: this form holds the event loop up."""
-        return python_payload(self._call.call(event, native_payload(payload), None), raw)
+        Raises `Failure` as the listener failed; `TimeoutError` past so many seconds; `ValueError` if the content type
+        of a `Payload` is none. In `async def` use `call_async`: there, this form raises `RuntimeError` if it has to
+        wait."""
+        return python_payload(
+            blocking(self._call.call, CALL_TWIN, timeout, event, native_payload(payload), None), raw
+        )
 
-    async def call_async(self, event: str, payload: Any = None, *, raw: bool = False) -> Any:
-        """The same, for `async def`."""
+    async def call_async(
+        self, event: str, payload: Any = None, *, raw: bool = False, timeout: float | None = None
+    ) -> Any:
+        """The same, for `async def`. A cancellation of it cancels the call."""
         native = native_payload(payload)
-        return python_payload(await awaited(lambda done: self._call.call(event, native, done)), raw)
+        called = awaited(lambda done: self._call.call(event, native, done, NO_WAIT), timeout, cancels=True)
+        return python_payload(await called, raw)
 
     def emit(self, event: str, payload: Any = None) -> None:
         """Emits an event: nobody waits for its listeners."""
@@ -223,6 +335,7 @@ class Request(_Calls):
         self._call: RouteCall = call
         self._app = app
         self._body: bytes | None = None
+        self._stream: Stream | None = None
         self._is_handed_over = False
 
     @property
@@ -241,9 +354,10 @@ class Request(_Calls):
         return self._call.query
 
     @property
-    def query(self) -> dict[str, str]:
-        """The parameters of the query; the last one of a name counts."""
-        return dict(parse_qsl(self._call.query, keep_blank_values=True))
+    def query(self) -> Query:
+        """The parameters of the query: `request.query["page"]` is the last one of a name,
+        `request.query.get_all("tag")` a list of all."""
+        return Query(self._call.query)
 
     @property
     def params(self) -> dict[str, str]:
@@ -251,15 +365,13 @@ class Request(_Calls):
         return dict(self._call.params)
 
     @property
-    def headers(self) -> dict[str, str]:
-        """The headers, their names in lower case. Several of one name are joined by commas."""
-        joined: dict[str, str] = {}
-        for name, value in shown_headers(self._call.headers):
-            joined[name] = f"{joined[name]}, {value}" if name in joined else value
-        return joined
+    def headers(self) -> Headers:
+        """The headers: `request.headers["Content-Type"]` finds a name in upper and lower case. Several of one name are
+        joined by commas; `request.headers.get_all("accept")` is a list of them."""
+        return Headers(shown_headers(self._call.headers))
 
     @property
-    def headers_raw(self) -> Headers:
+    def headers_raw(self) -> HeaderPairs:
         """The headers as they came, their names in lower case."""
         return self._call.headers
 
@@ -291,14 +403,33 @@ class Request(_Calls):
     @property
     def body(self) -> bytes:
         """The whole body. The function of a route is called when it is there, unless the route has `stream=True`; then this
-        waits."""
+        waits. In `async def` use `await request.read()` first."""
         if self._body is None:
-            self._body = self.stream().read()
+            self._body = self._opened("`await request.read()`").read()
+        return self._body
+
+    async def read(self) -> bytes:
+        """The whole body, for `async def` with `stream=True`. From then on `body`, `text` and `json` have it."""
+        if self._body is None:
+            self._body = await self._opened("").read_async()
         return self._body
 
     def stream(self) -> Stream:
         """The body, piece by piece, once. Of a route without `stream=True` it is one piece."""
-        return Stream(self._call.body())
+        self._stream = Stream(self._call.body())
+        return self._stream
+
+    def _opened(self, twin: str) -> Stream:
+        # `body` may have begun to read, on the thread of an event loop.
+        stream = self.stream() if self._stream is None else self._stream
+        stream._twin = twin
+        return stream
+
+    def _release(self) -> None:
+        """Lets the application forget the request, which is answered, whoever keeps this object."""
+        self._call.release()
+        if self._stream is not None:
+            self._stream.close()
 
     def text(self) -> str:
         """The body as text. Raises `Failure` with status 400 if it is none."""
@@ -320,7 +451,7 @@ class Request(_Calls):
         if isinstance(value, Failure):
             self._call.fail(parts_of(value))
             return
-        self._call.reply(*native_reply(value, self._app._pool, self._app._loop))
+        self._call.reply(*native_reply(value, self._app._bodies, self._app._loop))
 
     def hand_over(self, event: str, payload: Any = None) -> None:
         """Hands the request over with an event, such as `response:send`, whose listener replies in place of this program: a
@@ -335,6 +466,10 @@ class Event(_Calls):
     def __init__(self, call: EventCall, app: App) -> None:
         self._call: EventCall = call
         self._app = app
+
+    def _release(self) -> None:
+        """Lets the application forget the event, which is answered, whoever keeps this object."""
+        self._call.release()
 
     @property
     def name(self) -> str:
@@ -395,13 +530,13 @@ class Response:
     def json(cls, value: Any, status: int = 200, headers: GivenHeaders | None = None) -> Response:
         """A reply of JSON."""
         pairs = list(headers.items() if isinstance(headers, Mapping) else headers or ())
-        return cls(status, [("content-type", JSON), *pairs], json.dumps(value, separators=(",", ":"), ensure_ascii=False))
+        return cls(status, [("content-type", JSON), *pairs], json_bytes(value))
 
 
 _TYPES = {kind: [(b"content-type", kind.encode())] for kind in (JSON, BYTES, TEXT)}
 
 
-def native_reply(value: Any, pool: Pool, loop: Loop) -> tuple[int, Headers, bytes | Write | None]:
+def native_reply(value: Any, pool: Pool, loop: Loop) -> tuple[int, HeaderPairs, bytes | Write | None]:
     """The reply that a value of a function is."""
     if isinstance(value, Response):
         headers = native_headers(value.headers)
@@ -419,7 +554,7 @@ def native_reply(value: Any, pool: Pool, loop: Loop) -> tuple[int, Headers, byte
     if value is None:
         return 204, [], None
     if isinstance(value, dict | list | tuple | int | float):
-        return 200, _TYPES[JSON], json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+        return 200, _TYPES[JSON], json_bytes(value)
     kind = type(value).__name__
     raise TypeError(f"the value of a function of a route is of type `{kind}`, expected `Response`, text, bytes or JSON")
 
@@ -429,20 +564,21 @@ def answer_route(answer: RouteAnswer, request: Request, value: Any) -> None:
     if value is None and request._is_handed_over:
         answer.defer()
     else:
-        answer.reply(*native_reply(value, request._app._pool, request._app._loop))
+        answer.reply(*native_reply(value, request._app._bodies, request._app._loop))
 
 
 class Reply:
     """The reply to a request that was sent in process."""
 
-    __slots__ = ("_body", "_headers", "_whole", "status")
+    __slots__ = ("_body", "_headers", "_reading", "_whole", "status")
 
-    def __init__(self, status: int, headers: Headers, body: bytes | Pieces) -> None:
+    def __init__(self, status: int, headers: HeaderPairs, body: bytes | Pieces) -> None:
         self.status = status
         """The status."""
         self._headers = headers
         self._whole = body if isinstance(body, bytes) else None
         self._body = body
+        self._reading: Stream | None = None
 
     @property
     def headers(self) -> list[tuple[str, str]]:
@@ -459,16 +595,21 @@ class Reply:
         return Stream(self._body)
 
     def read(self) -> bytes:
-        """The whole body. Waits, if the handler writes it piece by piece."""
+        """The whole body. Waits, if the handler writes it piece by piece; in `async def` use `read_async`."""
         if self._whole is None:
-            self._whole = self.stream().read()
+            self._whole = self._read().read()
         return self._whole
 
     async def read_async(self) -> bytes:
         """The same, for `async def`."""
         if self._whole is None:
-            self._whole = await self.stream().read_async()
+            self._whole = await self._read().read_async()
         return self._whole
+
+    def _read(self) -> Stream:
+        if self._reading is None:
+            self._reading = Stream(self._body, "`await reply.read_async()`")
+        return self._reading
 
     def text(self) -> str:
         """The body as text; as `read`."""
@@ -484,17 +625,32 @@ Answer: TypeAlias = EventAnswer | RouteAnswer
 
 def parts_of(failure: Failure) -> NativeFailure:
     """The parts of a failure; the details are JSON."""
-    details = json.dumps(failure.details) if failure.details else None
-    return failure.status, failure.message, failure.code, details, native_headers(failure.headers)
+    details = None
+    if failure.details:
+        text = json.dumps(failure.details, ensure_ascii=False)
+        details = _SURROGATE.sub(lambda half: f"\\\\u{ord(half[0]):04x}", text)
+    pairs = failure.headers
+    headers = [(name.encode("latin-1"), str(value).encode("latin-1", "backslashreplace")) for name, value in pairs]
+    code = None if failure.code is None else escaped(failure.code)
+    return failure.status, escaped(failure.message), code, details, headers
+
+
+# A text of JSON cannot have half a pair, and a reader of an escape of it gives up.
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def fail(answer: Answer, error: BaseException) -> None:
-    """Answers with an exception: a failure on purpose, or a crash with its traceback."""
-    if not isinstance(error, Failure):
-        answer.threw(story(error))
-        return
+    """Answers with an exception: a failure on purpose, or a crash with its traceback. It never raises: if no answer can
+    be given, the drop of the answer tells the application."""
     try:
-        answer.failed(parts_of(error))
-    except Exception as wrong:
-        # No name keeps it: its frames have the request, which the application waits for at its end.
-        answer.threw(story(wrong))
+        try:
+            if isinstance(error, Failure):
+                answer.failed(parts_of(error))
+                return
+            text = story(error)
+        except Exception as wrong:
+            # No name keeps it: its frames have the request, which the application waits for at its end.
+            text = story(wrong)
+        answer.threw(text)
+    except BaseException:
+        pass

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote
 
 from ._errors import ClosedError
-from ._messages import Stream, shown_headers, story
+from ._messages import NO_WAIT, Stream, break_off, shown_headers
+from ._paths import below, prefix_of
 from ._pointwork import Mount, PieceAnswer
 from ._run import Pool
 
@@ -28,11 +29,12 @@ _ITS_OWN = {"connection", "keep-alive", "transfer-encoding", "upgrade"}
 class Wsgi:
     """An application of WSGI (PEP 3333). Its bodies are streamed both ways."""
 
-    def __init__(self, app: App, mount: Mount, pool: Pool, other: WsgiApplication | None) -> None:
+    def __init__(self, app: App, mount: Mount, bodies: Pool, prefix: str, other: WsgiApplication | None) -> None:
         # It lives as long as its mounts: without it, its functions would not be called.
         self._app = app
         self._mount = mount
-        self._pool = pool
+        self._bodies = bodies
+        self._prefix = prefix_of(prefix)
         self._other = other
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
@@ -41,7 +43,7 @@ class Wsgi:
             return self._other(environ, start_response)
         try:
             body, length = self._body(environ)
-            reply = self._mount.handle_blocking(_given(environ, body, length))
+            reply = self._mount.handle_blocking(_given(environ, self._prefix, body, length), NO_WAIT)
         except ValueError as error:
             return _refuse(start_response, 400, str(error))
         except ClosedError as error:
@@ -55,7 +57,7 @@ class Wsgi:
 
     def _takes(self, environ: Environ) -> bool:
         try:
-            return self._mount.takes(_given(environ, None, None))
+            return self._mount.takes(_given(environ, self._prefix, None, None))
         except (ValueError, ClosedError):
             return False
 
@@ -65,9 +67,9 @@ class Wsgi:
             left = int(length)
             if left <= _PIECE:
                 return (environ["wsgi.input"].read(left) if left else None), None
-            return partial(self._pool.run, _write, environ["wsgi.input"], [left]), left
+            return partial(self._bodies.run, _write, environ["wsgi.input"], [left]), left
         if environ.get("wsgi.input_terminated"):
-            return partial(self._pool.run, _write, environ["wsgi.input"], [None]), None
+            return partial(self._bodies.run, _write, environ["wsgi.input"], [None]), None
         return None, None
 
 
@@ -83,16 +85,19 @@ def _write(source: Any, left: list[int | None], answer: PieceAnswer) -> None:
             left[0] -= len(data)
         answer.data(data)
     except BaseException as error:
-        answer.failed(story(error))
+        break_off(answer, error)
 
 
-def _given(environ: Environ, body: bytes | Write | None, length: int | None) -> Given:
+def _given(environ: Environ, prefix: str, body: bytes | Write | None, length: int | None) -> Given:
     target = environ.get("REQUEST_URI") or environ.get("RAW_URI")
     if not target or not target.startswith("/"):
         path = (environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")) or "/"
         target = quote(path.encode("latin-1"), safe="/:@!$&'()*+,;=~-._")
         if query := environ.get("QUERY_STRING"):
             target = f"{target}?{query}"
+    if root := environ.get("SCRIPT_NAME"):
+        path, mark, query = target.partition("?")
+        target = f"{below(path, root.encode('latin-1'), prefix)}{mark}{query}"
     headers: Headers = []
     for key, value in environ.items():
         if key.startswith("HTTP_"):

@@ -6,9 +6,12 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use notify_debouncer_full::file_id::{FileId, get_file_id};
+use pointwork_core::read_file;
 
 pub(super) struct WatchedFile {
     path: PathBuf,
+    /// The largest size that is read.
+    largest: u64,
     /// The stamp of the content that was read last; `None` before the first read.
     read: Option<Stamp>,
     /// The stamp of the last look, if it is another one.
@@ -42,9 +45,10 @@ pub(super) enum Look {
 
 impl WatchedFile {
     /// A file whose last content had the given digest.
-    pub(super) fn new(path: PathBuf, digest: String) -> Self {
+    pub(super) fn new(path: PathBuf, digest: String, largest: u64) -> Self {
         Self {
             path,
+            largest,
             read: None,
             seen: None,
             digest,
@@ -83,7 +87,7 @@ impl WatchedFile {
         if self.seen.replace(stamp) != Some(stamp) {
             return Ok(Look::Settling);
         }
-        let content = fs::read(&self.path)?;
+        let content = read_file(&self.path, self.largest)?;
         let after = Stamp::of(&self.path)?;
         if after != stamp || content.len() as u64 != stamp.length {
             self.seen = Some(after);
@@ -122,7 +126,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("shop.wasm");
         fs::write(&path, "one").expect("written");
-        let mut file = WatchedFile::new(path, pointwork::digest(b"one"));
+        let mut file = WatchedFile::new(path, pointwork::digest(b"one"), 100);
         assert!(matches!(file.look(), Look::Settling));
         assert!(matches!(file.look(), Look::Unchanged));
         (folder, file)
@@ -169,7 +173,7 @@ mod tests {
         }
         symlink("one", at("data")).expect("linked");
         symlink("data/shop.wasm", at("shop.wasm")).expect("linked");
-        let mut file = WatchedFile::new(at("shop.wasm"), pointwork::digest(b"one"));
+        let mut file = WatchedFile::new(at("shop.wasm"), pointwork::digest(b"one"), 100);
         assert!(matches!(file.look(), Look::Settling));
         assert!(matches!(file.look(), Look::Unchanged));
         symlink("two", at("new")).expect("linked");
@@ -186,6 +190,21 @@ mod tests {
         open.set_modified(later).expect("set");
         assert!(matches!(file.look(), Look::Settling));
         assert!(matches!(file.look(), Look::Unchanged));
+    }
+
+    #[test]
+    fn file_over_the_limit_counts_as_lost() {
+        let (_folder, mut file) = loaded();
+        fs::write(file.path(), "x".repeat(101)).expect("written");
+        assert!(matches!(file.look(), Look::Settling));
+        let lost = file.look();
+        assert!(
+            matches!(&lost, Look::Lost(error) if error.to_string() == "it has 101 bytes, expected at most 100"),
+            "{lost:?}"
+        );
+        fs::write(file.path(), "two").expect("written");
+        assert!(matches!(file.look(), Look::Settling));
+        assert_eq!(changed(file.look()), "two");
     }
 
     #[test]

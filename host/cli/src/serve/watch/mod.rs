@@ -15,11 +15,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pointwork::{App, ModuleOptions};
+use pointwork_config::Config;
 use tokio::sync::Notify;
 
 use self::file::{Look, WatchedFile};
 use self::folders::Folders;
-use crate::app::Loadable;
+use crate::app::{self, Loadable};
 use crate::error::Error;
 
 /// The time between a change and the first look at the file, and between two looks.
@@ -42,12 +43,13 @@ struct WatchedModule {
 
 impl Watch {
     /// Watches the files of modules, each with the SHA-256 that its content had when it was loaded.
-    pub(crate) fn new(modules: Vec<(&Loadable<'_>, String)>) -> Self {
+    pub(crate) fn new(modules: Vec<(&Loadable<'_>, String)>, config: &Config) -> Self {
+        let largest = app::largest(config);
         let modules = modules.into_iter().map(|(loadable, digest)| WatchedModule {
             name: loadable.module.name.clone(),
             options: loadable.options.clone(),
             // Events have absolute paths.
-            file: WatchedFile::new(absolute(&loadable.module.path), digest),
+            file: WatchedFile::new(absolute(&loadable.module.path), digest, largest),
         });
         let modules: Vec<_> = modules.collect();
         let changed = Arc::new(Notify::new());

@@ -100,7 +100,7 @@ fn key_that_is_null_is_absent() {
 fn error_names_the_key_the_value_and_what_was_expected() {
     assert_eq!(
         refused(r#"{ "limits": { "body": "2MiB", "queue-wait": 30 } }"#),
-        "`30` is invalid for `queue-wait`: expected a time above 0 with its unit, as in \"30s\" or \"1m 30s\" \
+        "`30` is invalid for `queue-wait`: expected a time above 0 and up to 100 years with its unit, as in \"30s\" or \"1m 30s\" \
          in `limits.queue-wait` of the settings"
     );
     let refusal = refused(r#"{ "limits": { "breaker": { "crashes": -1 } } }"#);

@@ -84,13 +84,28 @@ fn written(amount: Amount) -> String {
 /// Values just out of bounds.
 fn beyond(limit: &Limit) -> [String; 2] {
     match (limit.min, limit.max) {
-        (Amount::Time(_), _) => ["\"0s\"".to_owned(), "\"18446744073709551616s\"".to_owned()],
+        (Amount::Time(_), Amount::Time(max)) => [
+            "\"0s\"".to_owned(),
+            written(Amount::Time(max + Duration::from_nanos(1))),
+        ],
         (Amount::Bytes(min) | Amount::Count(min), Amount::Bytes(max) | Amount::Count(max)) => {
             [i128::from(min) - 1, i128::from(max) + 1].map(|number| number.to_string())
         }
         bounds => panic!("two units: {bounds:?}"),
     }
 }
+
+/// More than the parser's numbers have room for.
+const OVERFLOWS: [&str; 8] = [
+    "99999999999999999999",
+    "\"99999999999999999999\"",
+    "\"99999999999999999999GiB\"",
+    "\"17179869184GiB\"",
+    "\"1e30GiB\"",
+    "\"18446744073709551615s 999999999999ms\"",
+    "\"99999999999999999999s\"",
+    "\"584942417356years\"",
+];
 
 #[test]
 fn every_limit_is_read_within_its_bounds_and_refused_beyond() {
@@ -105,6 +120,7 @@ fn every_limit_is_read_within_its_bounds_and_refused_beyond() {
             .iter()
             .map(String::as_str)
             .chain(["true", "\"much\"", "{}", "1.5"])
+            .chain(OVERFLOWS)
         {
             let error = key.config(value).expect_err(value).to_string();
             let start = format!("`{value}` is invalid for `{name}`: expected a ");
@@ -125,7 +141,7 @@ fn limits_are_set_within_their_bounds_alone() {
                 Amount::Bytes(min) => min.checked_sub(1).map(Amount::Bytes),
             };
             let above = match limit.max {
-                Amount::Time(_) => None,
+                Amount::Time(max) => Some(Amount::Time(max + Duration::from_nanos(1))),
                 Amount::Count(max) => max.checked_add(1).map(Amount::Count),
                 Amount::Bytes(max) => max.checked_add(1).map(Amount::Bytes),
             };
@@ -174,7 +190,7 @@ fn sizes_and_numbers_are_written_in_several_ways() {
 fn value_that_is_no_amount_says_how_it_is_written() {
     assert_eq!(
         refusal("limits.request-deadline = \"30\""),
-        "`\"30\"` is invalid for `request-deadline`: expected a time above 0 with its unit, as in \"30s\" or \"1m 30s\" \
+        "`\"30\"` is invalid for `request-deadline`: expected a time above 0 and up to 100 years with its unit, as in \"30s\" or \"1m 30s\" \
          in shop/pointwork.toml:1:27"
     );
     assert_eq!(

@@ -41,6 +41,7 @@ fn target_of_a_module_that_is_not_built_is_refused() {
 fn settings_of_a_module_are_read() {
     let text = module(
         "isolation = \"fresh\"\ndrain = \"1s\"\nhealth = \"/up\"\ndeadline = \"2s\"\nbody = \"1KiB\"\n\
+         channels = [\"product\", \"db\"]\n\
          digest = \"sha256:BA7816BF8F01CFEA414140DE5DAE2223B00361A396177A9CB410FF61F20015AD\"\n\
          [module.breaker]\ncrashes = 5\npause = \"1s\"\n[module.trial]\ncalls = 10\ncrashes = 0",
     );
@@ -54,6 +55,7 @@ fn settings_of_a_module_are_read() {
     assert_eq!(module.health.as_deref(), Some("/up"));
     let digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
     assert_eq!(module.digest.as_deref(), Some(digest));
+    assert_eq!(module.channels, ["product", "db"]);
     assert_eq!(
         (module.isolation, module.drain),
         (Some(Isolation::Fresh), Duration::from_secs(1))
@@ -78,6 +80,10 @@ fn invalid_setting_says_what_was_expected() {
     assert_eq!(
         refusal(&module("health = \"health\"")),
         "`health` is not a path; expected one such as `/health` in shop/pointwork.toml:3:10"
+    );
+    assert_eq!(
+        refusal(&module("channels = [\"db:product\"]")),
+        "`db:product` is not a channel; expected a name such as `product` in shop/pointwork.toml:3:12"
     );
     assert_eq!(
         refusal(&module("log-lines = -1")),

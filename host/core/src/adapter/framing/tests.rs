@@ -93,7 +93,7 @@ fn bytes_that_are_not_http_are_left_to_the_parser() {
 
 /// No parser finds an end of the body, nor anything that it could take for another request.
 #[test]
-fn nothing_behind_a_line_feed_alone_in_a_chunked_body_arrives() {
+fn nothing_behind_a_broken_line_of_a_chunked_body_arrives() {
     for body in [
         "0\r\n\n",
         "0\r\nx: y\n",
@@ -105,6 +105,8 @@ fn nothing_behind_a_line_feed_alone_in_a_chunked_body_arrives() {
         "3\r\nabc\n",
         "3\r\nabcd\r\n",
         "3\r\nabXX0\r\n\r\n",
+        "fffffffffffffffe\r\n",
+        "FFFFFFFFFFFFFFFF;x\r\n",
     ] {
         let request = format!("POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n{body}");
         let whole = [request.as_bytes(), b"\r\nGET / HTTP/1.1\r\n\r\n"].concat();

@@ -33,8 +33,8 @@ pub enum DeclarationErrorKind {
         /// Its size in bytes.
         bytes: usize,
     },
-    /// The name of the controller or handler contains a control character.
-    #[display("the name has `{}` at byte {position}, expected no control character", found.escape_debug())]
+    /// The name of the controller or handler contains a character that [`is_unprintable`](crate::is_unprintable).
+    #[display("the name has `{}` at byte {position}, expected a printable character", found.escape_unicode())]
     NameCharacter {
         /// Its byte offset.
         position: usize,

@@ -28,7 +28,7 @@ pub enum PatternErrorKind {
     AfterRest(String),
     /// `:` or `*` within a literal.
     MarkerInLiteral(char),
-    /// A character that must be percent-encoded in a path: `?`, `#`, white space or a control character.
+    /// A character that must be percent-encoded in a path: `?`, `#`, white space or an unprintable character.
     Character(char),
     /// A `%` without two hexadecimal digits after it.
     Escape,

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::{PatternError, PatternErrorKind as Kind, Segment};
-use crate::routing::text::{BadText, decode};
+use crate::routing::text::{BadText, decode, is_unprintable};
 
 /// Reads parts, and appends each to the ones before it.
 #[derive(Default)]
@@ -57,7 +57,7 @@ impl Parser {
         if let Some(name) = segment.strip_prefix('*') {
             return self.name(name).map(Segment::Rest);
         }
-        let is_bad = |c: char| matches!(c, ':' | '*' | '?' | '#') || c.is_control() || c.is_whitespace();
+        let is_bad = |c: char| matches!(c, ':' | '*' | '?' | '#') || c.is_whitespace() || is_unprintable(c);
         match segment.char_indices().find(|(_, character)| is_bad(*character)) {
             Some((at, marker @ (':' | '*'))) => return Err((at, Kind::MarkerInLiteral(marker))),
             Some((at, character)) => return Err((at, Kind::Character(character))),

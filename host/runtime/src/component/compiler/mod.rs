@@ -51,6 +51,11 @@ impl Compiler {
         }
     }
 
+    /// The size of the largest component, in bytes.
+    pub(crate) fn largest(&self) -> usize {
+        self.options.size
+    }
+
     /// Refuses a component that is too large.
     pub(crate) fn check_size(&self, size: usize) -> Result<(), Error> {
         let limit = self.options.size;

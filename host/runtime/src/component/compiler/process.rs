@@ -59,7 +59,11 @@ pub(super) async fn compile(
 
 fn start(worker: &Worker) -> Result<Child, Error> {
     let message = format!("the compile worker `{}` does not start", worker.program.display());
-    Command::new(&worker.program)
+    let mut command = Command::new(&worker.program);
+    // Ctrl-C in a terminal is a signal to the application, which ends its worker.
+    #[cfg(unix)]
+    command.process_group(0);
+    command
         .args(&worker.arguments)
         // Its last words are one line of a log.
         .env("RUST_BACKTRACE", "0")

@@ -1,7 +1,7 @@
 //! The rules of a manifest beyond those of routes, which the core validates, and of channels, which the bus validates.
 
 use pointwork_core::routing::MAX_NAME_BYTES;
-use pointwork_core::{BodyMode, one_line};
+use pointwork_core::{BodyMode, is_unprintable, one_line};
 use serde::de::IgnoredAny;
 
 use crate::guest::bindings::manifest::{Channel, Controller, Manifest, Route};
@@ -99,10 +99,10 @@ fn of_handler(module: &str, controller: &Controller, route: &Route) -> String {
 /// Checks a text that stands in lines of the log and of the command.
 fn check_line(text: &str) -> Result<(), String> {
     check_length(text)?;
-    match text.char_indices().find(|(_, character)| character.is_control()) {
+    match text.char_indices().find(|(_, character)| is_unprintable(*character)) {
         Some((position, found)) => Err(format!(
-            "has the control character `{}` at byte {position}",
-            found.escape_debug()
+            "has `{}` at byte {position}, expected a printable character",
+            found.escape_unicode()
         )),
         None => Ok(()),
     }

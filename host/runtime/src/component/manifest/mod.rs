@@ -43,7 +43,7 @@ fn charge(pre: &ModulePre, declared: &manifest::Manifest, routes: usize) -> Resu
     let listeners: usize = declared.channels.iter().map(|channel| channel.listeners.len()).sum();
     let bytes = 3 * size(declared) + REGISTERED * (routes + listeners);
     let settings = &pre.settings;
-    settings.memory.charge(bytes).map_err(|exceeded| {
+    settings.memory.charge_declarations(bytes).map_err(|exceeded| {
         let message = format!(
             "the declarations of module `{}` take {bytes} bytes: {exceeded}",
             settings.module
@@ -105,6 +105,8 @@ fn routes(module: &str, declared: &manifest::Manifest) -> Result<Vec<(DeclaredRo
 
 /// The manifest, and what the same instance declares when it is called again.
 async fn describe(pre: &ModulePre) -> wasmtime::Result<(manifest::Manifest, manifest::Manifest)> {
+    // The version has its share, of which this is the first.
+    let _slot = pre.tenancy.take();
     let mut store = pre.store_with(&Arc::new(Grants::default()))?;
     store.set_hostcall_fuel(most(pre));
     let instance = pre.instance_pre.instantiate_async(&mut store).await?;

@@ -1,3 +1,4 @@
+use std::fs::File;
 use std::fs::Permissions;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -158,17 +159,18 @@ fn temporary_files_of_ended_processes_are_removed_and_those_that_are_written_sta
 }
 
 #[test]
-fn a_damaged_secret_is_an_error_with_a_hint() {
+fn a_damaged_secret_makes_room_for_a_new_one() {
     let (_above, path) = directory();
     CacheDirectory::open(&path).unwrap();
-    fs::write(path.join(SECRET), "short").unwrap();
-    let error = CacheDirectory::open(&path).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::State);
-    assert!(
-        error.to_string().ends_with("is damaged: it has 5 bytes, expected 32"),
-        "{error}"
-    );
-    assert!(error.hint().is_some_and(|hint| hint.contains("remove")));
+    for damaged in [&b"short"[..], &[7; 33]] {
+        fs::write(path.join(SECRET), damaged).unwrap();
+        CacheDirectory::open(&path).unwrap();
+        let made = fs::read(path.join(SECRET)).unwrap();
+        assert_eq!(made.len(), SECRET_BYTES);
+        assert!(!damaged.starts_with(&made));
+        CacheDirectory::open(&path).unwrap();
+        assert_eq!(fs::read(path.join(SECRET)).unwrap(), made);
+    }
 }
 
 #[test]

@@ -52,7 +52,7 @@ fn committed_versions_survive_a_restart() {
     assert_eq!(state.names(), ["one", "two"]);
     assert_eq!(state.version("one"), Some(version(b"second", Some(b"first"))));
     assert_eq!(state.version("three"), None);
-    assert_eq!(state.component(&digest(b"second")).unwrap(), b"second");
+    assert_eq!(state.component(&digest(b"second"), 1024).unwrap(), b"second");
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn a_crash_at_any_step_leaves_the_old_or_the_new_version_whole() {
         let state = open(&path);
         let current = state.version("one").and_then(|version| version.current).unwrap();
         let expected: &[u8] = if crash == 4 { b"new" } else { b"old" };
-        assert_eq!(state.component(&current).unwrap(), expected, "step {crash}");
+        assert_eq!(state.component(&current, 1024).unwrap(), expected, "step {crash}");
     }
 }
 
@@ -208,11 +208,11 @@ fn a_damaged_component_is_an_error_and_is_replaced_when_it_is_written_again() {
     install(&state, "one", b"first", None);
     let file = path.join(COMPONENTS).join(digest(b"first"));
     fs::write(&file, "fir").unwrap();
-    let error = state.component(&digest(b"first")).unwrap_err();
+    let error = state.component(&digest(b"first"), 1024).unwrap_err();
     assert!(error.to_string().contains(&*file.to_string_lossy()), "{error}");
     assert!(error.to_string().contains("is damaged"), "{error}");
     install(&state, "one", b"first", None);
-    assert_eq!(state.component(&digest(b"first")).unwrap(), b"first");
+    assert_eq!(state.component(&digest(b"first"), 1024).unwrap(), b"first");
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn unknown_and_wrong_digests_are_refused() {
     let error = state.pin(&digest(b"one thing"), b"another").map(drop).unwrap_err();
     assert!(error.to_string().contains("expected"), "{error}");
     for name in ["", "..", "../../state.json", &digest(b"x").to_uppercase()] {
-        assert!(state.component(name).is_err(), "{name}");
+        assert!(state.component(name, 1024).is_err(), "{name}");
     }
     assert!(state.names().is_empty() && components(&path).is_empty());
 }
@@ -268,13 +268,68 @@ fn a_failed_write_changes_nothing() {
 
 #[cfg(unix)]
 #[test]
-fn a_directory_that_everybody_may_write_is_refused() {
+fn what_another_user_may_write_is_refused_by_its_path() {
     use std::fs::Permissions;
     use std::os::unix::fs::PermissionsExt;
 
     let (_above, path) = directory();
+    install(&open(&path), "one", b"first", None);
+    let component = format!("{COMPONENTS}/{}", digest(b"first"));
+    for (file, mode, expected) in [
+        ("", 0o775, "0755"),
+        ("", 0o757, "0755"),
+        (COMPONENTS, 0o770, "0750"),
+        (RECORD, 0o666, "0644"),
+        (&*component, 0o602, "0600"),
+    ] {
+        let file = path.join(file);
+        let before = fs::metadata(&file).unwrap().permissions();
+        assert_eq!(before.mode() & 0o077, 0, "{}", file.display());
+        fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
+        let error = StateDirectory::open(&path).unwrap_err().to_string();
+        let name = format!("`{}`", file.display().to_string().trim_end_matches('/'));
+        let problem = format!("{name} is open to others: its mode is {mode:04o}, expected {expected}");
+        assert!(error.ends_with(&problem), "{error}");
+        fs::set_permissions(&file, before).unwrap();
+    }
+    open(&path);
+}
+
+/// Opening a FIFO waits for its writer, and a file may be longer than the memory.
+#[cfg(unix)]
+#[test]
+fn fifos_and_endless_files_are_not_read() {
+    let fifo = |path: &Path| {
+        let _ = fs::remove_file(path);
+        let made = std::process::Command::new("mkfifo").arg(path).status();
+        assert!(made.unwrap().success());
+    };
+    let (_above, path) = directory();
+    let state = open(&path);
+    install(&state, "one", b"first", None);
+    let component = path.join(COMPONENTS).join(digest(b"first"));
+    fs::File::options()
+        .write(true)
+        .open(&component)
+        .unwrap()
+        .set_len(1 << 40)
+        .unwrap();
+    let error = state.component(&digest(b"first"), 1024).unwrap_err();
+    assert!(error.to_string().contains("cannot be read"), "{error}");
+    fifo(&component);
+    assert!(state.component(&digest(b"first"), 1024).is_err());
+    install(&state, "one", b"first", None);
+    assert_eq!(
+        state.component(&digest(b"first"), 1024).unwrap(),
+        b"first",
+        "it is written again"
+    );
+    drop(state);
+    for temporary in [path.join(".tmp-a"), path.join(COMPONENTS).join(".tmp-b")] {
+        fifo(&temporary);
+    }
     drop(open(&path));
-    fs::set_permissions(&path, Permissions::from_mode(0o757)).unwrap();
-    let error = StateDirectory::open(&path).unwrap_err();
-    assert!(error.to_string().contains("its mode is 0757, expected 0755"), "{error}");
+    fifo(&path.join(LOCK));
+    let error = StateDirectory::open(&path).map(drop).unwrap_err();
+    assert!(error.to_string().contains(LOCK), "{error}");
 }

@@ -20,6 +20,7 @@ cases![
     the_first_part_names_the_channel: C2, C3;
     a_name_without_a_channel_is_a_plain_event: C2, C3;
     a_plain_name_of_two_channels_is_ambiguous: C2, C3;
+    a_name_with_two_readings_is_ambiguous: C2, C3;
     an_unknown_event_names_the_nearest: C3, C4;
     emitting_an_unknown_event_is_logged: C4;
     a_failure_of_the_listener_reaches_the_caller: C3, H3;
@@ -121,6 +122,24 @@ async fn a_plain_name_of_two_channels_is_ambiguous(stage: Stage) -> Result<()> {
         let text = live.get("/it/7").await?.text();
         assert!(text.starts_with("failed ambiguous-event"), "{home}, {other}: {text}");
         assert!(text.contains("`one:all`") && text.contains("`two:all`"), "{text}");
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_name_with_two_readings_is_ambiguous(stage: Stage) -> Result<()> {
+    for home in Home::ALL {
+        // Modules that are loaded before the host's own channel.
+        let app = calling("product:viewed")
+            .channel(home, adding("db", "product:viewed", "db"))
+            .channel(Home::Native, adding("product", "viewed", "product"));
+        let live = stage.start(app).await?;
+        let text = live.get("/it/7").await?.text();
+        assert!(text.starts_with("failed ambiguous-event"), "{home}: {text}");
+        assert!(
+            text.contains("`product:viewed`") && text.contains("`db:product:viewed`"),
+            "{text}"
+        );
         live.shutdown().await;
     }
     Ok(())

@@ -4,9 +4,12 @@
 use std::time::Duration;
 
 use anyhow::Result;
+use pointwork_core::CrashKind;
+use tokio::time::sleep;
 
-use super::{adds, calling, calling_from};
-use crate::case::{Stage, cases};
+use super::watch::Heard;
+use super::{adds, calling, calling_from, routing};
+use crate::case::{Live, Stage, cases};
 use crate::client::Request;
 use crate::guest::{Channel, Controller, End, Guest, Program, ReplyBody, Step};
 use crate::home::Home;
@@ -22,6 +25,9 @@ cases![
     a_module_calls_its_own_channel: C3, H3;
     a_cycle_ends_too_deep_and_names_its_links: H3;
     a_channel_that_calls_itself_ends_too_deep: H3;
+    a_context_handed_over_in_a_ring_ends_too_deep: H6, H7;
+    a_ring_ends_when_its_client_is_gone: H6, H7;
+    a_delivery_that_was_kept_continues_the_chain_of_the_call_that_runs: H3;
 ];
 
 fn relays(to: &str) -> Program {
@@ -169,6 +175,85 @@ async fn a_channel_that_calls_itself_ends_too_deep(stage: Stage) -> Result<()> {
         for _ in 0..2 {
             ended_too_deep(&live.get("/it/7").await?.text(), "`db:again` → `db:again`");
         }
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+/// Hands its context over to `channel:turn`, whose listener in `home` hands it over to itself, and emits `app:turned`.
+async fn ring(stage: &Stage, home: Home, channel: &str) -> Result<(Live, Heard)> {
+    let event = format!("{channel}:turn");
+    let turns = Program::text("1").emit("app:turned").take_context().hands_over(&event);
+    let limits = Limits {
+        deadline: Some(Duration::from_millis(500)),
+        ..Limits::default()
+    };
+    let (app, turned) = routing(Home::Module, "it", Program::text("1").hands_over(&event))
+        .channel(home, Channel::new(channel).on("turn", turns))
+        .limits(limits)
+        .hearing("turned");
+    Ok((stage.start(app).await?, turned))
+}
+
+/// Ends when no turn has come for a while, so that a ring that goes on is seen.
+async fn turns(turned: &mut Heard) -> usize {
+    let mut turns = 0;
+    loop {
+        sleep(Duration::from_millis(100)).await;
+        match turned.so_far().len() {
+            more @ 1.. if turns < 1000 => turns += more,
+            more => return turns + more,
+        }
+    }
+}
+
+async fn a_context_handed_over_in_a_ring_ends_too_deep(stage: Stage) -> Result<()> {
+    for home in Home::ALL {
+        // The log is shared with other cases, so the name must be unique.
+        let channel = format!("ring-{home:?}");
+        let (live, mut turned) = ring(&stage, home, &channel).await?;
+        assert_eq!(live.get("/it").await?.status, 500, "{home}");
+        // The eighth listener cannot emit, as its event would be the ninth link.
+        assert_eq!(turns(&mut turned).await, 7, "{home}");
+        live.crashes()
+            .expect("no reply", |crash| crash.kind == CrashKind::NoReply)
+            .await?;
+        let lines = stage.logs().everywhere();
+        let told = format!("the context was not handed over: `{channel}:turn` is call 9");
+        let told = lines.iter().filter(|line| line.text.contains(&told)).count();
+        assert_eq!(told, 1, "{home}");
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_ring_ends_when_its_client_is_gone(stage: Stage) -> Result<()> {
+    for home in Home::ALL {
+        let (live, mut turned) = ring(&stage, home, &format!("left-{home:?}")).await?;
+        for _ in 0..3 {
+            let mut connection = live.connect().await?;
+            let request = Request::new("GET", "/it");
+            connection.write(&request.to_bytes(&live.address().to_string())).await?;
+            turned.next().await?;
+        }
+        let turns = 3 + turns(&mut turned).await;
+        assert!(turns <= 3 * 7, "{home}: {turns} turns");
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_delivery_that_was_kept_continues_the_chain_of_the_call_that_runs(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        let turn = Program::text("1").step(Step::UseFirstDelivery).emit("app:turned");
+        let turn = turn.emit("ring:turn").ends(End::Keep);
+        let begins = Program::text("1").emit("ring:turn").say("begun");
+        let (app, mut turned) = routing(Home::Module, "it", begins)
+            .channel(form, Channel::new("ring").on("turn", turn))
+            .hearing("turned");
+        let live = stage.start(app).await?;
+        assert_eq!(live.get("/it").await?.text(), "begun", "{form}");
+        assert_eq!(turns(&mut turned).await, 7, "{form}");
         live.shutdown().await;
     }
     Ok(())

@@ -4,18 +4,22 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use pointwork::{ChangeKind, Diff};
+use pointwork::{ChangeKind, Diff, ModuleOptions};
 
 use super::adding;
 use crate::case::{Stage, cases};
 use crate::guest::{Controller, Guest, Program};
 use crate::home::Home;
-use crate::subject::{AppSpec, Step};
+use crate::subject::{AppSpec, Refusal, Settings, Step};
 
 cases![
     host;
     an_event_that_nobody_listens_to_is_warned_of_at_load_swap_and_remove: C4;
     a_change_tells_what_became_of_channels_listeners_and_events_used: S5;
+    a_module_that_takes_an_event_in_use_is_refused_unless_it_is_allowed: C2, C4, S2, S5;
+    a_swap_that_gives_an_event_in_use_up_is_refused_unless_it_is_allowed: C2, C4, S2, S5;
+    a_module_that_uses_an_ambiguous_event_is_refused: C2, S2;
+    a_roll_back_may_give_an_event_up: C2, S5;
 ];
 
 /// A module with a route, the listener `{channel}:item:{event}`, and an event that it uses.
@@ -23,6 +27,30 @@ fn module(form: Home, channel: &str, event: &str, used: &str) -> Arc<[u8]> {
     let things = Controller::new("Things", "/").get(channel, Program::text("it"));
     let listens = adding(channel, &format!("item:{event}"), "it");
     form.form(Guest::of(things).channel(listens).uses(used)).build().into()
+}
+
+/// Options that allow a change of the names of a channel.
+fn allowing(channel: &str) -> Settings {
+    ModuleOptions::new().channels([channel.to_owned()]).into()
+}
+
+/// A module with a channel, without routes.
+fn listening(form: Home, channel: &str, event: &str) -> Arc<[u8]> {
+    let guest = Guest::new().channel(adding(channel, event, channel));
+    form.form(guest).build().into()
+}
+
+/// `GET /it/7` calls the event, which the module declares to use.
+fn shop(event: &str) -> Arc<[u8]> {
+    let program = Program::new().say("\"").param("id").say("\"").call(event);
+    let things = Controller::new("Things", "/").get("it/:id", program);
+    Guest::of(things).uses(event).build().into()
+}
+
+fn names(refusal: &Refusal, words: &[&str]) {
+    for word in words {
+        assert!(refusal.text().contains(word), "`{word}` is not in: {refusal}");
+    }
 }
 
 async fn an_event_that_nobody_listens_to_is_warned_of_at_load_swap_and_remove(stage: Stage) -> Result<()> {
@@ -52,9 +80,10 @@ async fn an_event_that_nobody_listens_to_is_warned_of_at_load_swap_and_remove(st
         .await?;
     expects("a swap to the right name", &[nearest]);
     control
-        .apply(Step::Swap(
+        .apply(Step::SwapWith(
             "stock".to_owned(),
             module(Home::Module, "stock", "two", "x"),
+            allowing("stock"),
         ))
         .await?;
     let lost = "module=used-by-front event=stock:item:one";
@@ -107,5 +136,117 @@ async fn a_change_tells_what_became_of_channels_listeners_and_events_used(stage:
         assert_eq!(removal.events_used, diff(&[], &["new:event"], &[]), "{form}");
         live.shutdown().await;
     }
+    Ok(())
+}
+
+async fn a_module_that_takes_an_event_in_use_is_refused_unless_it_is_allowed(stage: Stage) -> Result<()> {
+    let both = [
+        "`product:viewed` of module `taker`",
+        "`db:product:viewed`",
+        "`channels = [\"product\"]`",
+    ];
+    for home in Home::ALL {
+        for form in Home::MODULES {
+            let app = AppSpec::new()
+                .channel(home, adding("db", "product:viewed", "db"))
+                .load("shop", shop("product:viewed"));
+            let live = stage.start(app).await?;
+            let control = live.control();
+            let load = || ("taker".to_owned(), listening(form, "product", "viewed"));
+            let (name, taker) = load();
+            let refusal = control.apply(Step::Load(name, taker)).await.expect_err("a load");
+            names(&refusal, &both);
+            names(&refusal, &["which module `shop` uses"]);
+            // A channel of that name takes the event from the other one, too, which then reaches nobody.
+            let channel = listening(form, "product", "bought");
+            let refusal = control.apply(Step::Load("taker".to_owned(), channel)).await;
+            names(&refusal.expect_err("a channel"), &both[1..]);
+            let harmless = listening(form, "harmless", "viewed");
+            control.apply(Step::Load("taker".to_owned(), harmless.clone())).await?;
+            let (name, taker) = load();
+            names(
+                &control.apply(Step::Swap(name, taker)).await.expect_err("a swap"),
+                &both,
+            );
+            assert_eq!(live.get("/it/7").await?.text(), "\"7\" db", "{home}, {form}");
+            let (name, taker) = load();
+            control.apply(Step::SwapWith(name, taker, allowing("product"))).await?;
+            let text = live.get("/it/7").await?.text();
+            assert!(text.starts_with("failed ambiguous-event"), "{home}, {form}: {text}");
+            live.shutdown().await;
+        }
+    }
+    // Without a user the name of the listener itself would be lost.
+    let app = AppSpec::new()
+        .channel(Home::Native, adding("db", "product:viewed", "db"))
+        .load("taker", listening(Home::Module, "product", "viewed"));
+    let refusal = stage.refusal(app).await?;
+    names(&Refusal::told(refusal), &both);
+    Ok(())
+}
+
+async fn a_swap_that_gives_an_event_in_use_up_is_refused_unless_it_is_allowed(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        // The listener comes after its user.
+        let app = AppSpec::new()
+            .load("shop", shop("viewed"))
+            .load("db", listening(form, "db", "viewed"));
+        let live = stage.start(app).await?;
+        let control = live.control();
+        for (next, then) in [
+            (listening(form, "db", "bought"), "no listener"),
+            (listening(form, "log", "viewed"), "`log:viewed` of module `db`"),
+        ] {
+            let refusal = control.apply(Step::Swap("db".to_owned(), next)).await;
+            names(
+                &refusal.expect_err("a swap"),
+                &["`db:viewed` of module `db`", then, "`channels = ["],
+            );
+            assert_eq!(live.get("/it/7").await?.text(), "\"7\" db", "{form}");
+        }
+        let moved = listening(form, "log", "viewed");
+        control
+            .apply(Step::SwapWith("db".to_owned(), moved, allowing("log")))
+            .await?;
+        assert_eq!(live.get("/it/7").await?.text(), "\"7\" log", "{form}");
+        let gone = listening(form, "log", "bought");
+        control.apply(Step::Swap("db".to_owned(), gone)).await?;
+        let text = live.get("/it/7").await?.text();
+        assert!(text.starts_with("failed unknown-event"), "{form}: {text}");
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_module_that_uses_an_ambiguous_event_is_refused(stage: Stage) -> Result<()> {
+    let channels = || {
+        AppSpec::new()
+            .channel(Home::Native, adding("one", "all", "1"))
+            .channel(Home::Module, adding("two", "all", "2"))
+    };
+    let refusal = stage.refusal(channels().load("shop", shop("all"))).await?;
+    names(
+        &Refusal::told(refusal),
+        &["`one:all`", "`two:all` of module `two-module`"],
+    );
+    let live = stage
+        .start(channels().load_with("shop", shop("all"), allowing("one")))
+        .await?;
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn a_roll_back_may_give_an_event_up(stage: Stage) -> Result<()> {
+    let app = AppSpec::new()
+        .load("db", listening(Home::Module, "db", "bought"))
+        .load("shop", shop("viewed"));
+    let live = stage.start(app).await?;
+    let control = live.control();
+    let next = listening(Home::Module, "db", "viewed");
+    control.apply(Step::Swap("db".to_owned(), next)).await?;
+    assert_eq!(live.get("/it/7").await?.text(), "\"7\" db");
+    control.apply(Step::RollBack("db".to_owned())).await?;
+    assert!(live.get("/it/7").await?.text().starts_with("failed unknown-event"));
+    live.shutdown().await;
     Ok(())
 }

@@ -1,18 +1,18 @@
-//! The memory that the host keeps for a module, and the log that a module writes: each way to fill them ends at a limit,
-//! and the other routes go on (spec A1, D10, E1).
+//! The memory that the host keeps for a module: each way to fill it ends at a limit, and the other routes go on (spec A1,
+//! E1).
 
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use pointwork::{Breaker, ModuleLimits, ModuleOptions};
+use pointwork::{Breaker, ModuleLimits, ModuleOptions, ModuleState};
 use pointwork_core::CrashKind;
 
-use super::limits::{limited, names};
+use super::limits::{limited, limited_with, names};
 use super::{SHOP, status, watch};
 use crate::case::{Live, Stage, cases};
 use crate::client::{Connection, Request};
 use crate::fixtures::Fixture;
-use crate::guest::{Channel, Controller, End, Flood, Guest, Program, Step, with_module};
+use crate::guest::{Channel, Controller, End, Guest, Program, Step};
 use crate::home::Home;
 use crate::subject::AppSpec;
 
@@ -22,27 +22,22 @@ cases![
     emitted_events_end_at_the_limit_of_memory: A1, E1, H3;
     an_event_that_is_handed_over_ends_at_the_limit: A1, E1, H6;
     an_event_that_is_called_ends_at_the_limit: A1, E1, H8;
-    replies_that_nobody_takes_end_at_the_limit: A1, E1, H5;
+    replies_that_nobody_takes_leave_others_503: A1, E1, H5;
+    a_reply_that_alone_is_too_long_is_500: A1, E1, H5;
     pieces_of_replies_that_nobody_takes_end_at_the_limit: A1, E1;
     a_call_past_the_limit_leaves_its_neighbours_alone [RustAsync]: A1, E1, H1;
     what_a_guest_passes_at_once_is_bounded: A1, E1;
     the_headers_of_a_reply_are_bounded: A1, E1, H5;
     the_parts_of_an_error_are_bounded: A1, C3, H4;
-    a_log_line_is_bounded_and_stays_one_line: A1, E1;
-    the_report_of_a_crash_forges_no_line: E1;
-    a_long_event_name_is_not_logged_whole: A1, C4;
     an_instance_that_loses_handles_is_retired: A1;
     contexts_that_await_a_reply_keep_their_instance: A1, H7;
-    a_manifest_past_the_limit_is_refused: A1, D10;
-    a_flood_of_declarations_is_refused: A1, D10;
-    long_names_are_not_repeated_in_errors: D10;
 ];
 
 /// Two texts of the cases fit, three do not.
 const LIMIT: u64 = 320 * 1024;
 
 /// Appends a text of 128 KiB.
-fn long(program: Program) -> Program {
+pub(super) fn long(program: Program) -> Program {
     program.say(&"x".repeat(1024)).step(Step::Double(7))
 }
 
@@ -183,10 +178,13 @@ const HUGE: u64 = 16 * 1024 * 1024;
 
 fn huge(form: Home, end: Step) -> AppSpec {
     let program = Program::new().say(&"x".repeat(1024)).step(Step::Double(14)).step(end);
-    limited(form, program.ends(End::Deferred), |limits| {
+    let set = |limits: &mut ModuleLimits| {
         limits.memory = 64 * 1024 * 1024;
         limits.host_memory = HUGE + HUGE / 2;
-    })
+    };
+    // A single crash would hold the module back.
+    let options = ModuleOptions::new().breaker(Breaker::new().crashes(1));
+    limited_with(form, program.ends(End::Deferred), set, options)
 }
 
 /// Asks, and reads no more than the beginning.
@@ -199,17 +197,39 @@ async fn unread(live: &Live) -> Result<Connection> {
     Ok(connection)
 }
 
-async fn replies_that_nobody_takes_end_at_the_limit(stage: Stage) -> Result<()> {
+async fn replies_that_nobody_takes_leave_others_503(stage: Stage) -> Result<()> {
     for form in Home::MODULES {
         let live = stage.start(huge(form, Step::Send(200))).await?;
         let before = kept(&live)?;
         let connection = unread(&live).await?;
-        let reply = live.call("POST", "/it").await?;
-        names(&live, &reply, 500, "host-memory").await?;
+        for _ in 0..3 {
+            let reply = live.call("POST", "/it").await?;
+            names(&live, &reply, 503, "host-memory").await?;
+            assert_eq!(reply.header("retry-after").as_deref(), Some("1"), "{form}");
+        }
+        let now = status(&live)?;
+        assert_eq!(now.state, ModuleState::Serving, "{form}");
+        assert_eq!((now.usage.crashes, now.usage.refused), (0, 3), "{form}");
         drop(connection);
         comes_back(&live, before).await?;
         assert_eq!(live.call("POST", "/it").await?.body.len() as u64, HUGE, "{form}");
         comes_back(&live, before).await?;
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_reply_that_alone_is_too_long_is_500(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        let reply = Program::new().say(&"x".repeat(1024)).step(Step::Double(10));
+        let program = reply.step(Step::Send(200)).ends(End::Deferred);
+        let set = |limits: &mut ModuleLimits| {
+            limits.memory = 64 * 1024 * 1024;
+            limits.host_memory = 1024 * 1024;
+        };
+        let live = stage.start(limited(form, program, set)).await?;
+        let reply = live.call("POST", "/it").await?;
+        names(&live, &reply, 500, "host-memory").await?;
         live.shutdown().await;
     }
     Ok(())
@@ -223,7 +243,9 @@ async fn pieces_of_replies_that_nobody_takes_end_at_the_limit(stage: Stage) -> R
         let cut = live.call("POST", "/it").await;
         assert!(cut.is_err(), "{form}: the reply breaks off");
         let crash = |crash: &pointwork_core::Crash| crash.limit.as_deref() == Some("host-memory");
-        live.crashes().expect("the limit", crash).await?;
+        let crash = live.crashes().expect("the limit", crash).await?;
+        assert_eq!(crash.kind, CrashKind::Limit, "{form}");
+        assert_eq!(status(&live)?.usage.crashes, 0, "{form}");
         assert_eq!(live.get("/ok").await?.text(), "ok", "{form}");
         drop(connection);
         comes_back(&live, before).await?;
@@ -351,104 +373,6 @@ async fn the_parts_of_an_error_are_bounded(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_log_line_is_bounded_and_stays_one_line(stage: Stage) -> Result<()> {
-    let from_a_long_target = Program::text("the line").step(Step::LogFrom("t".repeat(100_000)));
-    let fields = vec![("f".to_owned(), "y".repeat(100_000))];
-    let logs = long(from_a_long_target.say("long")).step(Step::LogWith(fields));
-    let forges = "forges\n2024-01-01T00:00:00Z ERROR pointwork: forged\u{1b}[2J\r\u{202e}";
-    for form in Home::MODULES {
-        let live = stage
-            .start(limited(form, logs.clone().say(forges).step(Step::Log), |_| {}))
-            .await?;
-        assert_eq!(live.call("POST", "/it").await?.status, 200, "{form}");
-        live.shutdown().await;
-    }
-    let lines = stage.logs().everywhere();
-    let ours = |line: &&crate::logs::Line| line.text.contains(" module=shop from=");
-    let ours: Vec<_> = lines.iter().filter(ours).map(|line| &line.text).collect();
-    let found = |start: &str| {
-        ours.iter()
-            .filter(|line| line.starts_with(start))
-            .copied()
-            .collect::<Vec<_>>()
-    };
-    for start in ["the line", "longx"] {
-        let lines = found(start);
-        assert_eq!(lines.len(), 2, "{start}");
-        for line in lines {
-            // The fields of its request stand behind it, in a host of another language.
-            assert!(line.len() <= 8 * 1024 + 200, "{start}: {} bytes", line.len());
-            assert!(line.contains('…'), "{start}: {line:.100}");
-        }
-    }
-    let lines = found("forges");
-    assert_eq!(lines.len(), 2, "{ours:#?}");
-    for line in lines {
-        let shown = r"forges\n2024-01-01T00:00:00Z ERROR pointwork: forged\u{1b}[2J\r\u{202e}";
-        assert!(line.starts_with(shown), "{line}");
-    }
-    Ok(())
-}
-
-async fn the_report_of_a_crash_forges_no_line(stage: Stage) -> Result<()> {
-    let forges = "panics\n2024-01-01T00:00:00Z ERROR pointwork: forged by a crash\u{1b}[2J";
-    for form in Home::MODULES {
-        let panics = Program::text(forges).step(Step::Panicked).ends(End::Trap);
-        let live = stage.start(limited(form, panics, |_| {})).await?;
-        assert_eq!(live.call("POST", "/it").await?.status, 500, "{form}");
-        live.crashes()
-            .expect("the panic", |crash| crash.message.contains("panics"))
-            .await?;
-        live.shutdown().await;
-        // A failure of a listener is reported as well.
-        let db = Channel::new("db").on("fails", Program::text(forges).fails("failed", 500));
-        let tells = Controller::new("Things", "/").get("it", Program::new().emit("db:fails"));
-        let live = stage
-            .start(AppSpec::new().load(SHOP, form.form(Guest::of(tells).channel(db)).build()))
-            .await?;
-        assert_eq!(live.get("/it").await?.status, 200, "{form}");
-        live.crashes()
-            .expect("the failure", |crash| crash.message.contains("panics"))
-            .await?;
-        live.shutdown().await;
-    }
-    let lines = stage.logs().everywhere();
-    let forged: Vec<_> = lines
-        .iter()
-        .filter(|line| line.text.contains("forged by a crash"))
-        .collect();
-    assert_eq!(forged.len(), 4, "{forged:#?}");
-    for line in forged {
-        assert!(
-            !line.text.contains("\n2024") && !line.text.contains('\u{1b}'),
-            "{}",
-            line.text
-        );
-    }
-    Ok(())
-}
-
-async fn a_long_event_name_is_not_logged_whole(stage: Stage) -> Result<()> {
-    let name = format!("long-name-{}", "n".repeat(100_000));
-    for form in Home::MODULES {
-        let program = Program::new().emit(&name).call(&name);
-        let live = stage.start(limited(form, program, |_| {})).await?;
-        let reply = live.call("POST", "/it").await?;
-        assert!(
-            reply.text().starts_with("failed unknown-event: "),
-            "{form}: {:.100}",
-            reply.text()
-        );
-        assert!(reply.body.len() < 1000, "{form}: {} bytes", reply.body.len());
-        live.shutdown().await;
-    }
-    let lines = stage.logs().everywhere();
-    let lines: Vec<_> = lines.iter().filter(|line| line.text.contains("long-name-")).collect();
-    assert_eq!(lines.len(), 2, "one for each form");
-    assert!(lines.iter().all(|line| line.text.len() < 1000));
-    Ok(())
-}
-
 /// A module whose `/it` replies and keeps its context, and whose `/count` returns the number of calls of its instance.
 fn leaking(form: Home, program: Program) -> AppSpec {
     let things = Controller::new("Things", "/")
@@ -512,85 +436,5 @@ async fn contexts_that_await_a_reply_keep_their_instance(stage: Stage) -> Result
         tokio::time::timeout(crate::client::PATIENCE, is_replaced).await??;
         live.shutdown().await;
     }
-    Ok(())
-}
-
-async fn a_manifest_past_the_limit_is_refused(stage: Stage) -> Result<()> {
-    let options = |limit| ModuleOptions::new().limits(ModuleLimits::new().host_memory(limit));
-    for (length, words) in [
-        (60_000, ["module `suspect`", "the limit `host-memory` of 100000 bytes"]),
-        (200_000, ["suspect", "over 100000 bytes, the limit `host-memory`"]),
-    ] {
-        let guest = Guest::new().metadata("description", &"x".repeat(length)).build();
-        let app = |limit| AppSpec::new().load_with("suspect", guest.clone(), options(limit));
-        let refusal = stage.refusal(app(100_000)).await?;
-        for word in words {
-            assert!(refusal.contains(word), "`{word}` is not in: {refusal}");
-        }
-        let live = stage.start(app(1_000_000)).await?;
-        let statuses = live.control().statuses();
-        let kept = statuses[0].usage.host_memory;
-        assert!(kept >= length as u64 && kept <= 1_000_000, "{kept}");
-        live.shutdown().await;
-    }
-    Ok(())
-}
-
-async fn a_flood_of_declarations_is_refused(stage: Stage) -> Result<()> {
-    for list in Flood::ALL {
-        let guest = Guest::of(Controller::new("Things", "/")).channel(Channel::new("db"));
-        let component = guest.flood(list, 1_000_000).build();
-        assert!(component.len() < 100 * 1024, "{list:?}: {} bytes", component.len());
-        let refusal = stage.refusal(AppSpec::new().load("suspect", component)).await?;
-        for word in ["suspect", "its manifest is over 8388608 bytes"] {
-            assert!(refusal.contains(word), "{list:?}: `{word}` is not in: {refusal}");
-        }
-    }
-    Ok(())
-}
-
-async fn long_names_are_not_repeated_in_errors(stage: Stage) -> Result<()> {
-    let long = "n".repeat(100_000);
-    let routes = (0..100).fold(Controller::new(&long, "/"), |things, number| {
-        things.route(&format!("r{number}"), Some("NO METHOD"), &[], Program::new())
-    });
-    let listeners = (0..100).fold(Channel::new(&long), |channel, number| {
-        channel.on(&number.to_string(), Program::new())
-    });
-    let event = Channel::new("db").on(&long, Program::new());
-    let guests = [
-        (Guest::of(routes), "the name has 100000 bytes"),
-        (Guest::new().channel(listeners), "the name of a channel"),
-        (Guest::new().channel(event), "the event of a listener"),
-        (
-            Guest::new().importing(&format!("{}:things/it@1.0.0", &long[..50_000])),
-            "imports `nnn",
-        ),
-    ];
-    for (guest, word) in guests {
-        let refusal = stage
-            .refusal(AppSpec::new().load("suspect", guest.without_code().build()))
-            .await?;
-        assert!(refusal.contains(word), "`{word}` is not in: {refusal:.1000}");
-        assert!(refusal.len() < 20_000, "{word}: {} bytes", refusal.len());
-    }
-    // The name of a function stands in each frame of a backtrace.
-    let named = |length| {
-        with_module(
-            &Guest::new().build(),
-            &format!("(module (func ${}))", "f".repeat(length)),
-        )
-    };
-    let refusal = stage
-        .refusal(AppSpec::new().load("suspect", named(64 * 1024 + 1)))
-        .await?;
-    for word in ["suspect", "the name of function 0 has 65537 bytes"] {
-        assert!(refusal.contains(word), "`{word}` is not in: {refusal:.1000}");
-    }
-    stage
-        .start(AppSpec::new().load("fits", named(64 * 1024)))
-        .await?
-        .shutdown()
-        .await;
     Ok(())
 }

@@ -27,6 +27,15 @@ cases![
 
 /// A module whose POST `/it` runs the program, beside `/ok`, with the given limits.
 pub(super) fn limited(form: Home, program: Program, set: impl FnOnce(&mut ModuleLimits)) -> AppSpec {
+    limited_with(form, program, set, ModuleOptions::new())
+}
+
+pub(super) fn limited_with(
+    form: Home,
+    program: Program,
+    set: impl FnOnce(&mut ModuleLimits),
+    options: ModuleOptions,
+) -> AppSpec {
     let things = Controller::new("Things", "/")
         .post("it", program)
         .get("ok", Program::text("ok"));
@@ -35,7 +44,7 @@ pub(super) fn limited(form: Home, program: Program, set: impl FnOnce(&mut Module
     limits.memory = 2 * 1024 * 1024;
     set(&mut limits);
     let component = form.form(Guest::of(things)).build();
-    AppSpec::new().load_with(SHOP, component, ModuleOptions::new().limits(limits))
+    AppSpec::new().load_with(SHOP, component, options.limits(limits))
 }
 
 /// The reply has that status, `server:crashed` names the limit and the module, and the module keeps serving.

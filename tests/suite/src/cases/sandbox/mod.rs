@@ -3,11 +3,15 @@
 //! Most cases run with the module in each form in turn. No case asserts a time: gates, counters and the server's own
 //! events prove the order.
 
+mod bodies;
 mod breaker;
+mod declarations;
 mod drain;
 mod host_memory;
 mod instances;
 mod limits;
+mod log_lines;
+mod neighbours;
 mod overload;
 mod refused;
 mod slow;
@@ -38,8 +42,12 @@ pub(super) fn all() -> Vec<Case> {
         overload::all,
         slow::all,
         instances::all,
+        neighbours::all,
         breaker::all,
         host_memory::all,
+        declarations::all,
+        log_lines::all,
+        bodies::all,
     ];
     files.into_iter().flat_map(|file| file()).collect()
 }

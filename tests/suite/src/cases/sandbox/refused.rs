@@ -10,6 +10,7 @@ use super::{SHOP, serves, status, version};
 use crate::case::{Live, Stage, cases};
 use crate::guest::{
     Channel, Controller, Discovery, End, Guest, Program, core_module, foreign_component, laden, truncated_component,
+    with_instances,
 };
 use crate::home::Home;
 use crate::subject::{AppSpec, Limits, Step};
@@ -22,6 +23,7 @@ cases![
     a_module_that_is_not_well_is_refused_and_the_old_one_serves: S2;
     a_component_of_another_digest_is_refused_and_the_old_one_serves: S2;
     a_component_over_the_size_is_refused_and_the_old_one_serves: S2;
+    a_component_of_too_many_instances_memories_or_tables_is_refused_with_both_numbers: S2;
     a_refused_load_is_told_too: S2;
 ];
 
@@ -219,6 +221,33 @@ async fn a_component_over_the_size_is_refused_and_the_old_one_serves(stage: Stag
     };
     let all = vec![plain(large, "bytes")];
     all_are_refused(&stage, form, AppSpec::new().limits(limits), all).await
+}
+
+async fn a_component_of_too_many_instances_memories_or_tables_is_refused_with_both_numbers(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        let whole = version(form, "b");
+        // The module itself has three core instances, a memory and two tables.
+        let all = vec![
+            plain(
+                with_instances(&whole, "(module)", 62),
+                "65 core module instances, which exceeds the configured maximum of 64",
+            ),
+            plain(
+                with_instances(&whole, "(module (memory 1))", 8),
+                "9 Wasm linear memories, which exceeds the configured maximum of 8",
+            ),
+            plain(
+                with_instances(&whole, "(module (table 1 funcref))", 15),
+                "17 tables, which exceeds the configured maximum of 16",
+            ),
+        ];
+        all_are_refused(&stage, form, AppSpec::new(), all).await?;
+        let most = with_instances(&whole, "(module)", 61);
+        let live = stage.start(AppSpec::new().load(SHOP, most)).await?;
+        serves(&live, "b", "a").await?;
+        live.shutdown().await;
+    }
+    Ok(())
 }
 
 async fn a_refused_load_is_told_too(stage: Stage) -> Result<()> {

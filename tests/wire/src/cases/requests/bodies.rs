@@ -107,6 +107,8 @@ super::rows! {
     Chunks a_size_in_quotes "9112 7.1" "\"5\"\r\n12345\r\n0\r\n\r\n" => "400";
     Chunks a_size_in_letters_beyond_f "9112 7.1" "g\r\n12345\r\n0\r\n\r\n" => "400";
     Chunks a_size_with_nul "9112 7.1" "5\0\r\n12345\r\n0\r\n\r\n" => "400";
+    Chunks a_size_of_64_bits "9112 7.1" "ffffffffffffffff\r\n12345\r\n0\r\n\r\n" => "400";
+    Chunks the_largest_size_but_one "9112 7.1" "fffffffffffffffe\r\n12345\r\n0\r\n\r\n" => "400";
     Chunks a_size_of_68_bits "9112 7.1" "10000000000000005\r\n12345\r\n0\r\n\r\n" => "400";
     Chunks a_size_of_many_digits "9112 7.1" "ffffffffffffffffffffffff\r\n12345\r\n0\r\n\r\n" => "400";
     Chunks a_size_that_ends_in_a_line_feed "9112 7.1" "5\n12345\r\n0\r\n\r\n" => "400";

@@ -3,10 +3,12 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use actix_web::dev::{ServerHandle, Service, ServiceResponse};
+use actix_web::dev::{Payload, ServerHandle, Service, ServiceResponse};
+use actix_web::error::PayloadError;
 use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::test::{TestRequest, call_service, init_service, read_body};
 use actix_web::{App, HttpMessage, HttpRequest, HttpResponse, HttpServer, web};
+use futures_util::{StreamExt as _, stream};
 use pointwork_actix::{Actix, ActixService};
 use pointwork_core::{Context, Extensions, Route, RouterOptions, Transport as _};
 use pointwork_wire_tests::{Probe, cases, connected, observed, publish, published, route, routes, within};
@@ -26,6 +28,8 @@ cases! {
     dropping_the_call_cancels_the_handler,
     the_users_own_server_serves_both,
     the_users_upgrades_keep_working: A9,
+    a_limit_for_bodies_around_it_keeps_its_status,
+    a_limit_of_actix_webs_extractors_is_none_of_the_handlers,
 }
 
 fn ours() -> Vec<Route> {
@@ -379,4 +383,31 @@ async fn the_users_upgrades_keep_working() {
     client.send("one").await;
     assert_eq!(client.exactly(3).await, b"one");
     handle.stop(false).await;
+}
+
+async fn a_limit_for_bodies_around_it_keeps_its_status() {
+    let app = App::new().wrap(published(Actix::new(), ours()).in_front());
+    let app = app.wrap_fn(|mut request, next| {
+        let beyond = stream::iter([Ok("1234".into()), Err(PayloadError::Overflow)]);
+        request.set_payload(Payload::from(beyond.boxed_local()));
+        next.call(request)
+    });
+    let app = init_service(app).await;
+    let request = send("POST", "/body").to_request();
+    assert_eq!(
+        text(call_service(&app, request).await).await,
+        (413, "{\"message\":\"the body is longer than allowed\"}".to_owned())
+    );
+}
+
+async fn a_limit_of_actix_webs_extractors_is_none_of_the_handlers() {
+    let app = App::new()
+        .app_data(web::PayloadConfig::new(3))
+        .route("/own", web::post().to(async |body: String| body))
+        .wrap(published(Actix::new(), ours()).in_front());
+    let app = init_service(app).await;
+    for (path, status) in [("/own", 413), ("/body", 200)] {
+        let request = send("POST", path).set_payload("four").to_request();
+        assert_eq!(call_service(&app, request).await.status().as_u16(), status, "{path}");
+    }
 }

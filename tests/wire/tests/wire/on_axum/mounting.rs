@@ -11,10 +11,10 @@ use axum::routing::{get, post};
 use bytes::Bytes;
 use futures_util::stream;
 use http::{HeaderValue, StatusCode};
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::{BodyExt as _, Full, Limited};
 use pointwork_axum::Axum;
 use pointwork_core::{Context, Extensions, Route, RouterOptions, Transport as _};
-use pointwork_wire_tests::{Probe, cases, connected, observed, publish, published, route, within};
+use pointwork_wire_tests::{Probe, cases, connected, observed, publish, published, route, routes, within};
 use tower::layer::Layer as _;
 use tower::util::{MapRequestLayer, MapResponseLayer, ServiceExt as _};
 
@@ -25,6 +25,7 @@ cases! {
     in_front_every_table_is_seen_and_without_one_everything_goes_on: A9 S1,
     in_front_two_applications_stand_one_before_the_other: A9,
     in_front_of_a_service_that_is_no_router: A9,
+    in_front_as_the_routers_layer_the_matched_path_of_the_users_routes_stays: A9,
     in_front_dropping_the_call_cancels_the_handler: A9,
     below_the_users_own_routes_and_fallback_stay: A9,
     below_a_prefix_is_compared_as_it_is_sent: A9,
@@ -35,6 +36,7 @@ cases! {
     a_layer_that_answers_is_the_end_of_it,
     a_layer_inside_does_not_change_the_route,
     layers_stand_in_the_order_added_and_make_another_adapter,
+    a_limit_for_bodies_around_it_keeps_its_status,
 }
 
 /// A route that replies with its pattern.
@@ -188,6 +190,58 @@ async fn in_front_of_a_service_that_is_no_router() {
             .unwrap();
         assert_eq!(reply.into_body().collect().await.unwrap().to_bytes(), expected);
     }
+}
+
+/// As `TraceLayer` and exporters for Prometheus read it: from the request, before it goes on.
+async fn in_front_as_the_routers_layer_the_matched_path_of_the_users_routes_stays() {
+    async fn label(matched: Option<MatchedPath>, request: Request, next: Next) -> Response {
+        let mut reply = next.run(request).await;
+        note(&mut reply, "x-label", matched);
+        reply
+    }
+    let named_by_both = route("PUT", "/users/:id", async |context: Context| {
+        context.param("id").map(str::to_owned)
+    });
+    let axum = axum(vec![
+        named("/a"),
+        named_by_both,
+        named("/nested/a"),
+        named("/users/none/a"),
+    ]);
+    let router = own()
+        .nest("/nested", axum::Router::new().route("/own", get(async || "nested")))
+        .layer(axum.in_front())
+        .layer(from_fn(label));
+    for (method, target, status, label) in [
+        ("POST", "/users/7", 200, "/users/{name}"),
+        ("DELETE", "/users/7", 200, "/users/{name}"),
+        ("GET", "/nested/own", 200, "/nested/own"),
+        ("GET", "/none", 200, "none"),
+        // Of the adapter's requests, those on a path of the user's have its pattern.
+        ("PUT", "/users/7", 200, "/users/{name}"),
+        ("GET", "/a", 200, "none"),
+        ("HEAD", "/a", 200, "none"),
+        ("GET", "/nested/a", 200, "none"),
+    ] {
+        let (found, body, reply) = send(&router, method, target).await;
+        assert_eq!(found, status, "{method} {target}");
+        assert_eq!(reply.headers()["x-label"], label, "{method} {target}");
+        let is_ours = ["PUT", "HEAD"].contains(&method) || target.ends_with("/a");
+        assert_eq!(
+            body.contains("body"),
+            !is_ours && !target.contains("own"),
+            "{method} {target}: {body}"
+        );
+    }
+    let (_, body, reply) = send(&router, "PUT", "/users/7").await;
+    assert_eq!(body, "7");
+    assert_eq!(reply.extensions().get::<MatchedPath>().unwrap().as_str(), "/users/{id}");
+    // axum adds the methods of the user's route.
+    assert_eq!(reply.headers()["allow"], "POST");
+    publish(&axum, vec![named("/later")], RouterOptions::default());
+    assert_eq!(send(&router, "GET", "/later").await.1, "/later");
+    axum.close();
+    assert!(send(&router, "GET", "/later").await.1.starts_with("GET /later - "));
 }
 
 async fn in_front_dropping_the_call_cancels_the_handler() {
@@ -447,4 +501,16 @@ async fn layers_stand_in_the_order_added_and_make_another_adapter() {
     let marks: Vec<_> = head.headers().get_all("x-layer").iter().collect();
     assert_eq!(marks, ["inner", "outer"]);
     assert!(ask(&mount(&bare), "/a").await.2.headers().get("x-layer").is_none());
+}
+
+/// As `RequestBodyLimitLayer` of tower-http does.
+async fn a_limit_for_bodies_around_it_keeps_its_status() {
+    let limit = MapRequestLayer::new(|request: Request| request.map(|body| AxumBody::new(Limited::new(body, 3))));
+    for mounted in [axum(routes()).in_front_of(axum::Router::new()), below("", routes())] {
+        let (status, body, _) = send(&mounted.layer(limit.clone()), "POST", "/body").await;
+        assert_eq!(
+            (status.as_u16(), body.as_str()),
+            (413, "{\"message\":\"the body is longer than allowed\"}")
+        );
+    }
 }

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 
 use http::{HeaderValue, Request, Response, StatusCode};
-use http_body_util::{BodyExt, Full};
+use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use pointwork_core::{Body, Context, Extensions, RouterOptions, Transport};
@@ -25,6 +25,7 @@ cases! {
     dropping_the_call_cancels_the_handler,
     in_front_the_rest_goes_on_to_the_users_service_untouched,
     below_everything_else_goes_on_to_the_users_service,
+    a_limit_for_bodies_around_it_keeps_its_status,
 }
 
 fn service() -> HyperService {
@@ -213,4 +214,11 @@ async fn below_everything_else_goes_on_to_the_users_service() {
     assert_eq!(status, 503);
     assert!(text.contains("closed"), "{text}");
     assert_eq!(ask(&layer, "GET", "/own").await, own("GET", "/own"));
+}
+
+async fn a_limit_for_bodies_around_it_keeps_its_status() {
+    let request = Request::post("/body").header("host", "a");
+    let request = request.body(Limited::new(Full::from("four"), 3)).unwrap();
+    let reply = service().oneshot(request).await.unwrap();
+    assert_eq!(reply.status(), StatusCode::PAYLOAD_TOO_LARGE);
 }

@@ -28,6 +28,7 @@ cases! {
     a_client_that_goes_away_cancels_its_handler,
     a_body_that_stops_coming_gets_408,
     trilliums_own_parser_refuses_what_is_no_request,
+    a_chunk_that_trillium_cannot_count_ends_its_connection_alone,
 }
 
 /// Serves a handler as a user would.
@@ -492,4 +493,27 @@ async fn trilliums_own_parser_refuses_what_is_no_request() {
         assert_eq!(reply.status(), 400, "{head:?}: {reply:?}");
         assert!(reply.body.starts_with("{\"message\":"), "{head:?}: {reply:?}");
     }
+}
+
+/// trillium-http 1.6.1 panics where overflows are checked, and takes the size for 0 or 1 elsewhere.
+async fn a_chunk_that_trillium_cannot_count_ends_its_connection_alone() {
+    let address = serve(handler()).await;
+    let mut other = Probe::connect(address).await;
+    assert_eq!(other.get("/hello").await.body, "hello");
+    for path in ["/body", "/unread"] {
+        for size in ["fffffffffffffffe", "ffffffffffffffff"] {
+            let mut client = Probe::connect(address).await;
+            let head = format!("POST {path} HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n");
+            let body = format!("{size}\r\nX5\r\n12345\r\n0\r\n\r\n");
+            client
+                .send(format!("{head}{body}GET /hello HTTP/1.1\r\nhost: a\r\n\r\n"))
+                .await;
+            let rest = client.rest().await.unwrap_or_default();
+            assert!(!rest.contains("hello"), "{path} {size}: {rest}");
+            if path == "/body" && cfg!(debug_assertions) {
+                assert_eq!(rest, "", "{size}");
+            }
+        }
+    }
+    assert_eq!(other.get("/hello").await.body, "hello");
 }

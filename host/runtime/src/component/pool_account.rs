@@ -1,0 +1,403 @@
+//! The account of an engine's pool: how many instances each version of a module may hold.
+
+use std::array::from_fn;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use pointwork_core::{Executor, within};
+use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
+use wasmtime::PoolingAllocationConfig;
+use wasmtime::component::Component;
+
+use crate::{Error, ErrorKind};
+
+/// The most core instances of a component. Engines of scripting languages have about ten.
+const MAX_CORE_INSTANCES: u32 = 64;
+
+/// The instances that each current version can always get, if it may have as many.
+const SHARE: usize = 8;
+
+/// The places of one instance in the pool: the instance, its memories and its tables.
+type Size = [usize; 3];
+
+/// The most that an instance takes.
+const LARGEST: Size = [1, 8, 16];
+
+/// The places in the pool for each instance.
+const AVERAGE: Size = [1, 2, 4];
+
+fn times(size: Size, count: usize) -> Size {
+    size.map(|each| each.saturating_mul(count))
+}
+
+fn plus(one: Size, other: Size) -> Size {
+    from_fn(|kind| one[kind].saturating_add(other[kind]))
+}
+
+/// Counts the instances of an engine's pool.
+///
+/// Each current version has a share, which others cannot take. Beyond the shares a version takes what is free, and all
+/// versions of a module together hold at most twice its limit `instances`. The pool has a reserve beside its nominal
+/// room: the share of a version that is loaded to take the place of another.
+pub(crate) struct PoolAccount {
+    instances: usize,
+    tenants: Mutex<Vec<Tenant>>,
+    /// Told whenever an instance is gone, while somebody waits.
+    freed: Notify,
+    waiting: AtomicUsize,
+}
+
+/// A version of a module, as the account has it. It is known by the address of its [`Tenancy`].
+struct Tenant {
+    address: usize,
+    module: Arc<str>,
+    size: Size,
+    /// The instances that it can always get; 0 if it is not current.
+    share: usize,
+    /// The most instances of all versions of the module together.
+    most: usize,
+    held: usize,
+    pools: Weak<dyn IdleInstances>,
+}
+
+/// Instances that wait for a call.
+pub(crate) trait IdleInstances: Send + Sync {
+    /// Frees one that is idle.
+    fn free_idle(&self) -> Freed;
+}
+
+/// Whether an idle instance was freed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Freed {
+    /// None was idle.
+    Nothing,
+    /// Its end is told.
+    Soon,
+    Now,
+}
+
+/// The place of a version in the account.
+pub(crate) struct Tenancy {
+    account: Arc<PoolAccount>,
+    module: Arc<str>,
+    size: Size,
+    share: usize,
+    most: usize,
+}
+
+/// The right to one instance, until it is dropped.
+pub(crate) struct InstanceSlot(Arc<Tenancy>);
+
+impl PoolAccount {
+    pub(super) fn new(instances: u32) -> Arc<Self> {
+        Arc::new(Self {
+            instances: instances as usize,
+            tenants: Mutex::default(),
+            freed: Notify::new(),
+            waiting: AtomicUsize::new(0),
+        })
+    }
+
+    /// The pool that it counts.
+    pub(super) fn pool(&self) -> PoolingAllocationConfig {
+        let reserve = times(LARGEST, self.largest_share());
+        let [instances, memories, tables] =
+            plus(self.room(), reserve).map(|count| u32::try_from(count).unwrap_or(u32::MAX));
+        let [_, most_memories, most_tables] = LARGEST.map(|count| count as u32);
+        let mut pool = PoolingAllocationConfig::new();
+        pool.total_component_instances(instances)
+            .total_stacks(instances)
+            .total_memories(memories)
+            .total_tables(tables)
+            // A counter, which takes no address space.
+            .total_core_instances(instances.saturating_mul(MAX_CORE_INSTANCES))
+            .max_core_instances_per_component(MAX_CORE_INSTANCES)
+            .max_memories_per_component(most_memories)
+            .max_tables_per_component(most_tables);
+        pool
+    }
+
+    /// The room of the pool without its reserve.
+    fn room(&self) -> Size {
+        times(AVERAGE, self.instances)
+    }
+
+    /// The largest share of a version, which is less than usual in a small pool.
+    fn largest_share(&self) -> usize {
+        (self.instances / SHARE).clamp(1, SHARE)
+    }
+
+    /// Adds a version with its share. Waits for idle instances of others to end.
+    ///
+    /// # Errors
+    /// [`Refused`](ErrorKind::Refused) if there is no room for its share after that time.
+    pub(super) async fn join(
+        self: &Arc<Self>,
+        module: &Arc<str>,
+        component: &Component,
+        instances: usize,
+        (wait, executor): (Duration, &dyn Executor),
+    ) -> Result<Arc<Tenancy>, Error> {
+        let [one, memories, tables] = LARGEST;
+        // None imports core modules, and is not linked.
+        let required = component.resources_required().map_or([memories, tables], |required| {
+            [required.num_memories as usize, required.num_tables as usize]
+        });
+        let tenancy = Tenancy {
+            account: self.clone(),
+            module: module.clone(),
+            size: [one, required[0], required[1]],
+            share: instances.min(self.largest_share()),
+            most: instances.saturating_mul(2),
+        };
+        let tenancy = Arc::new(tenancy);
+        let joining = async {
+            loop {
+                let freed = self.next_freed();
+                if tenancy.try_join().is_ok() {
+                    return;
+                }
+                if self.free_idle(|tenant| tenant.held > tenant.share) != Freed::Now {
+                    freed.wait().await;
+                }
+            }
+        };
+        within(executor, Instant::now() + wait, joining).await;
+        tenancy.try_join().map_err(|free| {
+            let message = format!(
+                "the pool has room for {} instances: {free} are left beside those of other modules, expected {}",
+                self.instances, tenancy.share
+            );
+            Error::new(ErrorKind::Refused, message)
+                .with_hint("raise `max-instances` of the application, or lower `instances` of its modules")
+        })?;
+        Ok(tenancy)
+    }
+
+    /// Frees an idle instance of a version of which that holds.
+    fn free_idle(&self, which: impl Fn(&Tenant) -> bool) -> Freed {
+        let tenants = self.tenants.lock();
+        let pools = tenants.iter().filter(|tenant| which(tenant));
+        let pools: Vec<_> = pools.filter_map(|tenant| tenant.pools.upgrade()).collect();
+        // An instance that ends takes the lock.
+        drop(tenants);
+        let freed = pools.iter().map(|pools| pools.free_idle());
+        let mut freed = freed.filter(|freed| *freed != Freed::Nothing);
+        freed.next().unwrap_or(Freed::Nothing)
+    }
+
+    fn next_freed(&self) -> NextFreed<'_> {
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        NextFreed {
+            account: self,
+            notified: Box::pin(self.freed.notified()),
+        }
+    }
+}
+
+impl Tenancy {
+    fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
+    fn tenant(&self, share: usize) -> Tenant {
+        Tenant {
+            address: self.address(),
+            module: self.module.clone(),
+            size: self.size,
+            share,
+            most: self.most,
+            held: 0,
+            pools: Weak::<NoInstances>::new(),
+        }
+    }
+
+    /// Has an effect once.
+    ///
+    /// # Errors
+    /// The number of instances that there is room for.
+    fn try_join(&self) -> Result<(), usize> {
+        let account = &*self.account;
+        let mut tenants = account.tenants.lock();
+        if tenants.iter().any(|tenant| tenant.address == self.address()) {
+            return Ok(());
+        }
+        let replaces = tenants
+            .iter()
+            .any(|other| other.module == self.module && other.share > 0);
+        // The version that it replaces gives its share back.
+        let reserve = if replaces { account.largest_share() } else { 0 };
+        let room = plus(account.room(), times(LARGEST, reserve));
+        let claimed = claimed(&tenants);
+        let fits = |count: usize| is_within(plus(claimed, times(self.size, count)), room);
+        if !fits(self.share) {
+            return Err((0..self.share).rev().find(|&count| fits(count)).unwrap_or_default());
+        }
+        tenants.push(self.tenant(self.share));
+        Ok(())
+    }
+
+    /// The same version without a share and without instances.
+    pub(super) fn anew(&self) -> Arc<Self> {
+        let tenancy = Arc::new(Self {
+            account: self.account.clone(),
+            module: self.module.clone(),
+            ..*self
+        });
+        tenancy.account.tenants.lock().push(tenancy.tenant(0));
+        tenancy
+    }
+
+    /// The pools that take instances.
+    pub(crate) fn serves(&self, pools: Weak<dyn IdleInstances>) {
+        self.change(|tenant| tenant.pools = pools);
+    }
+
+    /// Whether the version is current, and has its share.
+    pub(crate) fn set_current(&self, is_current: bool) {
+        self.change(|tenant| tenant.share = if is_current { self.share } else { 0 });
+        self.account.tell();
+    }
+
+    /// The right to another instance, if need be in the place of an idle one that another version, or another level of
+    /// calls, can do without. `None` if there is none now.
+    pub(crate) fn take(self: &Arc<Self>) -> Option<InstanceSlot> {
+        loop {
+            let is_full = match self.try_take() {
+                Ok(slot) => return Some(slot),
+                Err(is_full) => is_full,
+            };
+            let which = |tenant: &Tenant| match is_full {
+                Full::Pool => tenant.held > tenant.share,
+                Full::Module => tenant.module == self.module,
+            };
+            if self.account.free_idle(which) != Freed::Now {
+                return None;
+            }
+        }
+    }
+
+    fn try_take(self: &Arc<Self>) -> Result<InstanceSlot, Full> {
+        let mut tenants = self.account.tenants.lock();
+        let of_module = tenants.iter().filter(|tenant| tenant.module == self.module);
+        let held_of_module: usize = of_module.map(|tenant| tenant.held).sum();
+        let claimed = claimed(&tenants);
+        let Some(tenant) = tenants.iter_mut().find(|tenant| tenant.address == self.address()) else {
+            return Err(Full::Pool);
+        };
+        if tenant.held >= tenant.share {
+            if held_of_module >= tenant.most {
+                return Err(Full::Module);
+            }
+            if !is_within(plus(claimed, tenant.size), self.account.room()) {
+                return Err(Full::Pool);
+            }
+        }
+        tenant.held += 1;
+        Ok(InstanceSlot(self.clone()))
+    }
+
+    /// The next end of an instance, from now on.
+    pub(crate) fn next_freed(&self) -> NextFreed<'_> {
+        self.account.next_freed()
+    }
+
+    /// Whether an instance that becomes idle is wanted by others, who cannot have a share of this version.
+    pub(crate) fn is_wanted(&self) -> bool {
+        if self.account.waiting.load(Ordering::SeqCst) == 0 {
+            return false;
+        }
+        let tenants = self.account.tenants.lock();
+        let own = tenants.iter().find(|tenant| tenant.address == self.address());
+        own.is_some_and(|tenant| tenant.held > tenant.share)
+    }
+
+    /// Tells those who wait that an instance is idle.
+    pub(crate) fn tell(&self) {
+        self.account.tell();
+    }
+
+    /// The room of the pool, for a message.
+    pub(crate) fn instances(&self) -> usize {
+        self.account.instances
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Tenant)) {
+        let mut tenants = self.account.tenants.lock();
+        let own = tenants.iter_mut().find(|tenant| tenant.address == self.address());
+        own.map(change).unwrap_or_default();
+    }
+}
+
+impl Drop for Tenancy {
+    fn drop(&mut self) {
+        let address = self.address();
+        self.account.tenants.lock().retain(|tenant| tenant.address != address);
+        self.account.tell();
+    }
+}
+
+impl Drop for InstanceSlot {
+    fn drop(&mut self) {
+        self.0.change(|tenant| tenant.held -= 1);
+        self.0.account.tell();
+    }
+}
+
+impl PoolAccount {
+    fn tell(&self) {
+        if self.waiting.load(Ordering::SeqCst) > 0 {
+            self.freed.notify_waiters();
+        }
+    }
+}
+
+/// The part without room for another instance.
+#[derive(Clone, Copy)]
+enum Full {
+    Pool,
+    /// The module holds the most that it may.
+    Module,
+}
+
+fn claimed(tenants: &[Tenant]) -> Size {
+    let claims = tenants
+        .iter()
+        .map(|tenant| times(tenant.size, tenant.held.max(tenant.share)));
+    claims.fold(Size::default(), plus)
+}
+
+fn is_within(size: Size, room: Size) -> bool {
+    size.iter().zip(room).all(|(&size, room)| size <= room)
+}
+
+/// The pools of a version that has none yet.
+struct NoInstances;
+
+impl IdleInstances for NoInstances {
+    fn free_idle(&self) -> Freed {
+        Freed::Nothing
+    }
+}
+
+/// Waits until an instance is gone.
+pub(crate) struct NextFreed<'a> {
+    account: &'a PoolAccount,
+    notified: Pin<Box<Notified<'a>>>,
+}
+
+impl NextFreed<'_> {
+    pub(crate) async fn wait(mut self) {
+        self.notified.as_mut().await;
+    }
+}
+
+impl Drop for NextFreed<'_> {
+    fn drop(&mut self) {
+        self.account.waiting.fetch_sub(1, Ordering::SeqCst);
+    }
+}

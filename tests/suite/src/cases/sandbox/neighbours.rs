@@ -1,0 +1,264 @@
+//! Modules share the pool of an engine, and calls share an asynchronous instance: what one of them takes leaves the others
+//! their room (spec A1).
+
+use std::time::Duration;
+
+use anyhow::Result;
+use futures_util::future::{join_all, try_join_all};
+use pointwork::{ModuleLimits, ModuleOptions};
+use pointwork_core::{Delivery, Payload};
+use tokio::time::{sleep, timeout};
+
+use super::{SHOP, status, watch};
+use crate::case::{Live, Stage, cases};
+use crate::client::{Connection, Request};
+use crate::fixtures::Fixture;
+use crate::guest::{Channel, Controller, Guest, Program};
+use crate::home::Home;
+use crate::subject::{AppSpec, Limits, Step};
+
+cases![
+    host;
+    modules_that_call_each_other_leave_a_third_its_instances: A1, H3;
+    a_module_without_room_for_its_instances_is_refused: A1, S2;
+    every_instance_of_the_pool_may_have_many_core_instances [Js]: A1;
+    a_loop_holds_up_no_later_call_of_its_module [RustAsync]: A1, H1;
+    queued_calls_of_clients_that_left_keep_nothing [RustAsync]: A1, H7;
+    a_call_whose_client_left_keeps_its_place_until_it_ends [RustAsync]: A1, H7;
+];
+
+/// The pool of a case has room for so many instances.
+const POOL: usize = 100;
+
+/// The instances that each module can always get.
+const SHARE: usize = 8;
+
+/// The limit `instances` of each of the modules that call each other.
+const INSTANCES: usize = 20;
+
+/// One of two modules that call each other, link by link, up to the gate at the last link.
+fn mutual(own: &str, other: &str, first: u32) -> Guest {
+    let mut channel = Channel::new(own);
+    for link in (first..8).step_by(2) {
+        let next = if link == 7 {
+            "app:gate".to_owned()
+        } else {
+            format!("{other}:{}", link + 1)
+        };
+        channel = channel.on(&link.to_string(), Program::new().call(&next));
+    }
+    let begins = Program::text("through").call(&format!("{other}:1"));
+    Guest::of(Controller::new("Things", "/").get(own, begins)).channel(channel)
+}
+
+async fn modules_that_call_each_other_leave_a_third_its_instances(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        let gate = watch::Gate::new();
+        let third = |word: &str| form.form(Guest::of(Controller::new("Things", "/").get(word, Program::text(word))));
+        let app = AppSpec::new()
+            .load("left", form.form(mutual("left", "right", 2)).build())
+            .load("right", form.form(mutual("right", "left", 1)).build())
+            .load("third", third("third").build())
+            .gate("gate", &gate)
+            .limits(Limits {
+                instances: Some(INSTANCES),
+                ..Limits::default()
+            });
+        let live = stage.start(app).await?;
+        let client = *live;
+        let mut inside = Vec::new();
+        // A request takes four instances of each module, which may have twice as many as its limit says.
+        for _ in 0..2 * INSTANCES / 4 {
+            inside.push(tokio::spawn(async move { client.get("/left").await }));
+            gate.arrived(1).await?;
+        }
+        // These find no instance.
+        let more = (0..20).map(|_| timeout(Duration::from_secs(3), async move { client.get("/left").await }));
+        join_all(more).await;
+        let thirds = try_join_all((0..36).map(|_| async move { client.get("/third").await })).await?;
+        let served = thirds.iter().filter(|reply| reply.status == 200).count();
+        assert_eq!(served, 36, "{form}");
+        let fourth = Step::Load("fourth".to_owned(), third("fourth").build().into());
+        live.control().apply(fourth).await?;
+        assert_eq!(live.get("/fourth").await?.text(), "fourth", "{form}");
+        gate.open();
+        for reply in inside {
+            assert_eq!(reply.await??.text(), "through", "{form}");
+        }
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_module_without_room_for_its_instances_is_refused(stage: Stage) -> Result<()> {
+    for form in Home::MODULES {
+        let module = |number: usize| {
+            let things = Controller::new("Things", "/").get(&number.to_string(), Program::text("served"));
+            form.form(Guest::of(things)).build()
+        };
+        let name = |number: usize| format!("module-{number}");
+        let fit = POOL / SHARE;
+        let app = (0..fit).fold(AppSpec::new(), |app, number| app.load(&name(number), module(number)));
+        let live = stage.start(app).await?;
+        for number in 0..fit {
+            assert_eq!(live.get(&format!("/{number}")).await?.text(), "served", "{form}");
+        }
+        let more = || Step::Load("more".to_owned(), module(fit).into());
+        let refusal = live.control().apply(more()).await.unwrap_err();
+        for part in ["more", "room for 100 instances", "4 are left", "expected 8"] {
+            assert!(refusal.text().contains(part), "{form}: `{part}` is not in: {refusal}");
+        }
+        // A swap has room, and so has a module in the place of another.
+        live.control().apply(Step::Swap(name(0), module(fit).into())).await?;
+        live.control().apply(Step::Remove(name(0))).await?;
+        live.control().apply(more()).await?;
+        assert_eq!(live.get(&format!("/{fit}")).await?.text(), "served", "{form}");
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+/// A component written in JavaScript has eleven core instances.
+async fn every_instance_of_the_pool_may_have_many_core_instances(stage: Stage) -> Result<()> {
+    let gate = watch::Gate::new();
+    let pass = gate.clone();
+    let app = AppSpec::new().load("js", stage.fixture(Fixture::Js).await?).listen(
+        "echo",
+        "say",
+        move |_: Delivery, said: Payload| {
+            let pass = pass.clone();
+            async move {
+                pass.pass().await;
+                Ok(said)
+            }
+        },
+    );
+    let live = stage.start(app).await?;
+    let client = *live;
+    let asked: Vec<_> = (0..48)
+        .map(|_| tokio::spawn(async move { client.get("/js/call/x").await }))
+        .collect();
+    gate.arrived(48).await?;
+    gate.open();
+    for reply in asked {
+        assert_eq!(reply.await??.status, 200);
+    }
+    live.shutdown().await;
+    Ok(())
+}
+
+/// An asynchronous module whose `/waits/…` wait at the gate, and those of `/waits/0/…` do not.
+async fn shared(stage: &Stage, gate: &watch::Gate, limits: ModuleLimits) -> Result<Live> {
+    let pass = gate.clone();
+    let options = ModuleOptions::new().limits(limits);
+    let app = AppSpec::new()
+        .load_with(SHOP, stage.fixture(Fixture::RustAsync).await?, options)
+        .listen("clock", "wait", move |_: Delivery, time: Payload| {
+            let pass = pass.clone();
+            async move {
+                if time.data()[..] != b"0"[..] {
+                    pass.pass().await;
+                }
+                Ok(Payload::null())
+            }
+        });
+    Ok(stage.start(app).await?)
+}
+
+/// Limits with which a loop goes on for the whole case, and a request that it holds up does not.
+fn looping() -> ModuleLimits {
+    let mut limits = ModuleLimits::new().cpu(Duration::from_secs(600));
+    limits.deadline = Some(Duration::from_secs(3));
+    limits.queue_wait = Duration::from_secs(1);
+    limits
+}
+
+async fn a_loop_holds_up_no_later_call_of_its_module(stage: Stage) -> Result<()> {
+    let live = shared(&stage, &watch::Gate::new(), looping()).await?;
+    let client = *live;
+    for _ in 0..2 {
+        let looping = tokio::spawn(async move { client.get("/waits/0/loops").await });
+        sleep(Duration::from_millis(30)).await;
+        let mut served = 0;
+        for _ in 0..20 {
+            served += u32::from(client.get("/health").await?.status == 200);
+            served += u32::from(client.get("/waits/0").await?.status == 200);
+        }
+        assert_eq!(served, 40);
+        assert_eq!(looping.await??.status, 504);
+        // Its client is gone, the loop is not.
+        assert_eq!(client.get("/health").await?.status, 200);
+    }
+    live.shutdown().await;
+    Ok(())
+}
+
+/// Begins requests with long heads. The host has them.
+async fn begin(live: &Live, path: &str, requests: usize) -> Result<Vec<Connection>> {
+    let mut connections = Vec::new();
+    for _ in 0..requests {
+        let mut connection = live.connect().await?;
+        let request = Request::new("GET", path).header("x-long", "x".repeat(8 * 1024));
+        connection.write(&request.to_bytes("localhost")).await?;
+        connections.push(connection);
+    }
+    watch::eventually("the requests are there", || {
+        live.control().requests_in_flight() >= requests
+    })
+    .await?;
+    Ok(connections)
+}
+
+/// Begins a loop in the only instance, and leaves. From now on nobody is answered. Returns the number of requests in flight.
+async fn begin_a_loop(live: &Live) -> Result<usize> {
+    let client = begin(live, "/waits/0/loops", 1).await?;
+    // A busy machine may be late with an answer.
+    let mut unanswered = 0;
+    while unanswered < 4 {
+        match timeout(Duration::from_millis(300), live.get("/health")).await {
+            Ok(answered) => unanswered = answered.map(|_| 0)?,
+            Err(_) => unanswered += 1,
+        }
+    }
+    // Not before: a call that no instance has taken goes with its client.
+    drop(client);
+    Ok(live.control().requests_in_flight())
+}
+
+async fn queued_calls_of_clients_that_left_keep_nothing(stage: Stage) -> Result<()> {
+    let mut limits = looping().instances(1);
+    limits.deadline = Some(Duration::from_secs(60));
+    limits.queue_wait = Duration::from_secs(60);
+    let live = shared(&stage, &watch::Gate::new(), limits).await?;
+    let looping = begin_a_loop(&live).await?;
+    for _ in 0..5 {
+        drop(begin(&live, "/health", 20).await?);
+        watch::eventually("only the loop is left", || {
+            live.control().requests_in_flight() <= looping
+                && status(&live).is_ok_and(|status| status.usage.waiting == 0)
+        })
+        .await?;
+    }
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn a_call_whose_client_left_keeps_its_place_until_it_ends(stage: Stage) -> Result<()> {
+    let mut limits = looping().instances(1).in_flight(2);
+    limits.deadline = Some(Duration::from_secs(60));
+    limits.queue_wait = Duration::from_secs(60);
+    let live = shared(&stage, &watch::Gate::new(), limits).await?;
+    begin_a_loop(&live).await?;
+    let client = *live;
+    let asked: Vec<_> = (0..3)
+        .map(|_| tokio::spawn(async move { client.get("/health").await }))
+        .collect();
+    // The place beside the loop may be free for one of them.
+    watch::eventually("they wait", || {
+        status(&live).is_ok_and(|status| status.usage.waiting >= 2)
+    })
+    .await?;
+    asked.iter().for_each(tokio::task::JoinHandle::abort);
+    live.shutdown().await;
+    Ok(())
+}
