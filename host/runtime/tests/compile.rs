@@ -266,8 +266,24 @@ mod unix {
         });
     }
 
+    fn an_import_without_its_grant_is_refused_and_nothing_is_compiled() {
+        let scene = Scene::new("alone");
+        let error = scene.load(component(
+            r#"(import "wasi:filesystem/types@0.2.6" (instance)) (core module (func))"#,
+        ));
+        assert_eq!(error.kind(), ErrorKind::ForbiddenImport, "{}", chain(&error));
+        assert!(
+            chain(&error).contains("imports `wasi:filesystem/types@0.2.6`, which it was not granted"),
+            "{}",
+            chain(&error)
+        );
+        assert!(!scene.file().exists(), "no worker was started");
+        assert!(is_compiled(&scene.load(component("(core module (func))"))));
+        assert!(scene.file().exists(), "one worker was started");
+    }
+
     pub(super) fn run() -> std::process::ExitCode {
-        let tests: [(&str, fn()); 9] = [
+        let tests: [(&str, fn()); 10] = [
             ("a_worker_compiles", a_worker_compiles),
             (
                 "the_compilers_error_comes_back_with_its_causes",
@@ -292,6 +308,10 @@ mod unix {
                 a_load_that_is_cancelled_kills_its_worker,
             ),
             ("workers_take_turns", workers_take_turns),
+            (
+                "an_import_without_its_grant_is_refused_and_nothing_is_compiled",
+                an_import_without_its_grant_is_refused_and_nothing_is_compiled,
+            ),
         ];
         let trials = tests.map(|(name, test)| {
             Trial::test(name, move || {

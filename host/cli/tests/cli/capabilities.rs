@@ -158,7 +158,8 @@ fn module_without_a_needed_grant_is_refused_with_the_lines_to_add() {
         .stderr_eq(str![[r#"
 error: module `store` from `store.wasm` is refused
   caused by: imports `wasi:filesystem/types@0.2.6`, which it was not granted
-hint: the grants of a module stand below its [[module]]; this grants the interfaces, with nothing behind them:
+hint: a module without channels is never granted anything: its controllers call channels instead, and are built for wasm32-unknown-unknown, which imports no WASI
+      a module with channels is granted these interfaces, with nothing behind them, by lines below its [[module]]:
 
       [module.grant]
       directories = []
@@ -184,7 +185,8 @@ store.wasm is refused
         .stderr_eq(str![[r#"
 error: `store.wasm` is refused
   caused by: imports `wasi:filesystem/types@0.2.6`, which it was not granted
-hint: the grants of a module stand below its [[module]]; this grants the interfaces, with nothing behind them:
+hint: a module without channels is never granted anything: its controllers call channels instead, and are built for wasm32-unknown-unknown, which imports no WASI
+      a module with channels is granted these interfaces, with nothing behind them, by lines below its [[module]]:
 
       [module.grant]
       directories = []

@@ -118,7 +118,9 @@ impl Module {
         let pre = Arc::new(pre);
         let manifest = Manifest::read(&pre, threads).await?;
         let declared = &manifest.declared;
-        inspection.check_grants(&options.grants, !declared.channels.is_empty())?;
+        if declared.channels.is_empty() {
+            inspection.check_no_capability(&options.grants)?;
+        }
         // Each instance opens what it is granted; a directory that is missing is better found now.
         drop(pre.store().or_error(ErrorKind::Probe, "its grants cannot be given")?);
         let mut warnings = lint::warnings(manifest.routes.iter().map(|(route, _)| route));

@@ -11,8 +11,8 @@ use crate::component::compiler::Compiler;
 use crate::component::inspect::Form;
 use crate::component::pool_account::PoolAccount;
 use crate::component::settings::CodeSettings;
-use crate::guest::Guest;
 use crate::guest::bindings::{context, context_async, events, events_async, log};
+use crate::guest::{Guest, wasi};
 use crate::scheduling::epoch::EpochTicker;
 use crate::{Error, ErrorKind, ModuleLimits, OrError};
 
@@ -131,8 +131,7 @@ impl LinkedEngine {
         }
         // Few modules import WASI, so that it is added only for them.
         let mut linker = self.linker.clone();
-        wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
-        wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
+        wasi::add_to_linker(&mut linker)?;
         linker.instantiate_pre(component)
     }
 }

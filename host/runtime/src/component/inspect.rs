@@ -206,6 +206,10 @@ fn not_wasm(bytes: &[u8]) -> Error {
     )
 }
 
+/// What to do instead of a grant.
+const WITHOUT_CHANNELS: &str = "a module without channels is never granted anything: its controllers call channels \
+                                instead, and are built for wasm32-unknown-unknown, which imports no WASI";
+
 impl Inspection {
     /// The capabilities that it imports, each once: a module needs a grant for each of them.
     pub fn capabilities(&self) -> Vec<Capability> {
@@ -259,20 +263,40 @@ impl Inspection {
         ))
     }
 
-    /// Checks that it may have the capabilities that it imports and is granted (spec C5).
+    /// Checks that what it imports is granted (spec C5). The component is not compiled yet, so its channels are not known.
     ///
     /// # Errors
-    /// [`ForbiddenImport`](ErrorKind::ForbiddenImport). For a module with channels, the hint has the missing lines of the
-    /// configuration; a module without channels has no capability at all.
-    pub(crate) fn check_grants(&self, grants: &Grants, has_channels: bool) -> Result<(), Error> {
-        if has_channels {
-            self.check_missing_grants(grants)
-        } else {
-            self.check_no_capability(grants)
+    /// [`ForbiddenImport`](ErrorKind::ForbiddenImport). The hint has the missing lines of the configuration.
+    pub(crate) fn check_grants(&self, grants: &Grants) -> Result<(), Error> {
+        let mut missing = self.capabilities();
+        if !cfg!(feature = "grants") && !missing.is_empty() {
+            let foreign: Vec<_> = self.foreign_imports().collect();
+            let message = format!("imports {}, and this host has no WASI", listed(&foreign));
+            return Err(Error::new(ErrorKind::ForbiddenImport, message)
+                .with_hint("build the host with the feature `grants` of the crate `pointwork`"));
         }
+        missing.retain(|&capability| !grants.has(capability));
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let is_missing =
+            |import: &&str| matches!(Capability::of(import), Ok(Some(capability)) if missing.contains(&capability));
+        let ungranted: Vec<_> = self.foreign_imports().filter(is_missing).collect();
+        let lines: Vec<_> = missing.iter().map(|capability| capability.line()).collect();
+        let message = format!("imports {}, which it was not granted", listed(&ungranted));
+        Err(Error::new(ErrorKind::ForbiddenImport, message).with_hint(format!(
+            "{WITHOUT_CHANNELS}\n\
+             a module with channels is granted these interfaces, with nothing behind them, by lines below its \
+             [[module]]:\n\n[module.grant]\n{}",
+            lines.join("\n")
+        )))
     }
 
-    fn check_no_capability(&self, grants: &Grants) -> Result<(), Error> {
+    /// Checks that a module without channels neither imports nor is granted anything (spec C5).
+    ///
+    /// # Errors
+    /// [`ForbiddenImport`](ErrorKind::ForbiddenImport).
+    pub(crate) fn check_no_capability(&self, grants: &Grants) -> Result<(), Error> {
         let foreign: Vec<_> = self.foreign_imports().collect();
         let granted = grants.describe();
         let found = match (foreign.is_empty(), granted.is_empty()) {
@@ -284,28 +308,7 @@ impl Inspection {
             }
         };
         let message = format!("declares no channel, and a module without channels has no capability, but {found}");
-        Err(Error::new(ErrorKind::ForbiddenImport, message).with_hint(
-            "controllers reach everything outside themselves by calls to channels: move such work into a module with \
-             channels; Rust controllers are built for wasm32-unknown-unknown, which imports no WASI",
-        ))
-    }
-
-    fn check_missing_grants(&self, grants: &Grants) -> Result<(), Error> {
-        let mut missing = self.capabilities();
-        missing.retain(|&capability| !grants.has(capability));
-        if missing.is_empty() {
-            return Ok(());
-        }
-        let is_missing =
-            |import: &&str| matches!(Capability::of(import), Ok(Some(capability)) if missing.contains(&capability));
-        let ungranted: Vec<_> = self.foreign_imports().filter(is_missing).collect();
-        let lines: Vec<_> = missing.iter().map(|capability| capability.line()).collect();
-        let message = format!("imports {}, which it was not granted", listed(&ungranted));
-        Err(Error::new(ErrorKind::ForbiddenImport, message).with_hint(format!(
-            "the grants of a module stand below its [[module]]; this grants the interfaces, with nothing behind them:\n\n\
-             [module.grant]\n{}",
-            lines.join("\n")
-        )))
+        Err(Error::new(ErrorKind::ForbiddenImport, message).with_hint(WITHOUT_CHANNELS))
     }
 
     /// The form is told by the exported handlers; exports that the contract does not have are ignored.

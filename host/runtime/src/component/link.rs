@@ -41,10 +41,11 @@ pub(crate) async fn compile(
     let limits = options.limits.as_ref().unwrap_or(&engines.limits).clone();
     let (stack, options) = (limits.stack, options.clone());
     let checking = {
-        let (bytes, engines) = (bytes.clone(), engines.clone());
+        let (bytes, engines, grants) = (bytes.clone(), engines.clone(), options.grants.clone());
         move || {
             let inspection = inspect(&bytes)?;
             let fit = inspection.check()?;
+            inspection.check_grants(&grants)?;
             let code = engines.code(fit.form, stack);
             Ok((inspection, fit, code, engines.of(code)?))
         }

@@ -13,7 +13,8 @@ pub(crate) mod payload;
 pub(crate) mod reply;
 pub(crate) mod spans;
 pub(crate) mod streams;
-mod wasi;
+#[cfg_attr(not(feature = "grants"), path = "no_wasi.rs")]
+pub(crate) mod wasi;
 
 use std::any::Any;
 use std::sync::Arc;

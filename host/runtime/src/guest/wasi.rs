@@ -11,6 +11,7 @@ use http::uri::Scheme;
 use parking_lot::Mutex;
 use pointwork_core::one_line;
 use tokio::io::AsyncWrite;
+use wasmtime::component::Linker;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamError, StreamResult};
 use wasmtime_wasi::sockets::SocketAddrUse;
@@ -32,6 +33,11 @@ pub(crate) struct Wasi {
     context: WasiCtx,
     http: WasiHttpCtx,
     http_grants: HttpGrants,
+}
+
+pub(crate) fn add_to_linker(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
+    wasmtime_wasi::p2::add_to_linker_async(linker)?;
+    wasmtime_wasi_http::p2::add_only_http_to_linker_async(linker)
 }
 
 impl Wasi {

@@ -67,6 +67,8 @@ fn a_request_whose_function_never_answers_ends_with_its_application() {
     .unwrap();
     load(&host, "ends", &asking());
     let (_, ending) = send(&host, request("GET", "/ask", Body::empty()));
+    // The guest may have been interrupted before it called.
+    until(|| !kept.lock().unwrap().is_empty());
     close(&host);
     match ending.0.recv_timeout(PATIENCE).expect("it ends") {
         Ended::Reply(reply) => assert_eq!(reply.status(), 503),
