@@ -831,7 +831,7 @@ pw_error *pw_app_mount(const pw_app *app,
 /**
  * Whether the mount answers a request with that method, target and headers.
  */
-bool pw_mount_takes(const pw_mount *mount, const pw_message *message);
+bool pw_mount_takes(const pw_mount *mount, pw_message *message);
 
 /**
  * Answers a request of the server, which is taken over. The calling thread waits. *reply is NULL if the request is not

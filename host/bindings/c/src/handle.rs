@@ -159,15 +159,20 @@ pub extern "C" fn pw_app_mount(
     })
 }
 
-/// Whether the mount answers a request with that method, target and headers.
+/// Whether the mount answers a request with that method, target and headers. The message keeps the route that matched:
+/// pw_mount_handle and pw_mount_begin of the same mount answer by it, also if a swap took the route away.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_mount_takes(mount: Option<&PwMount>, message: Option<&PwMessage>) -> bool {
+pub extern "C" fn pw_mount_takes(mount: Option<&PwMount>, message: Option<&mut PwMessage>) -> bool {
     guard_or(false, || {
         let (Some(mount), Some(message)) = (mount, message) else {
             return false;
         };
         let (head, ()) = message.head.clone().into_parts();
-        mount.mount.takes(&head)
+        let taken = mount.mount.takes(&head);
+        taken.is_some_and(|taken| {
+            message.head.extensions_mut().insert(taken);
+            true
+        })
     })
 }
 

@@ -58,7 +58,7 @@ pub use error::{Error, ErrorKind};
 pub use function::{Answer, AnswerError, Function, OffFiber, OneAnswer, Runs};
 pub use host::{Component, Figures, Host, Threads, WeakHost, within};
 pub use log::{LogLine, write_log};
-pub use mount::{Mount, Place};
+pub use mount::{Mount, Place, Taken};
 pub use nesting::{at_depth, depth};
 pub use pointwork::{
     App, AppOptions, Body, BodyMode, Caller, Change, Context, Failure, FailureCode, ModuleInfo, ModuleOptions, Payload,

@@ -8,7 +8,7 @@ use http::{Request, Response};
 use pointwork::routing::Pattern;
 use pointwork::{Body, ConnectOptions, Staged, Transport};
 use pointwork_core::adapter::AdapterState;
-use pointwork_core::{BoxFuture, Reporter, Router, ServerOptions};
+use pointwork_core::{BoxFuture, Claim, Reporter, Router, ServerOptions};
 
 use crate::error::Error;
 use crate::host::Host;
@@ -35,6 +35,14 @@ pub struct Mount {
     host: Host,
     state: Arc<AdapterState>,
     place: Place,
+}
+
+/// That a mount answers a request. It keeps the route that matched: in the extensions of the request it makes the same mount
+/// answer by that route, also if a swap took the route away.
+#[derive(Clone, Debug)]
+pub struct Taken {
+    state: Arc<AdapterState>,
+    claim: Option<Claim>,
 }
 
 struct Connected(Arc<AdapterState>);
@@ -101,29 +109,32 @@ impl Mount {
         })
     }
 
-    /// Whether the mount would answer a request with that head, for servers that have to know before they touch its body.
-    pub fn takes(&self, head: &Parts) -> bool {
-        match &self.place {
-            Place::Everything => true,
-            Place::InFront => self.state.claim(head).is_some(),
-            Place::Below(_) => self.state.covers(head.uri.path()),
-        }
+    /// Whether the mount answers a request with that head, for servers that have to know before they touch its body. `None` if
+    /// it does not.
+    pub fn takes(&self, head: &Parts) -> Option<Taken> {
+        let claim = match &self.place {
+            Place::Everything => None,
+            Place::InFront => Some(self.state.claim(head)?),
+            Place::Below(_) if self.state.covers(head.uri.path()) => None,
+            Place::Below(_) => return None,
+        };
+        Some(Taken {
+            state: self.state.clone(),
+            claim,
+        })
     }
 
     /// The reply, or the request if it is not ours.
     fn respond(&self, request: Request<Body>) -> Either<BoxFuture<'static, Response<Body>>, Request<Body>> {
-        match &self.place {
-            Place::InFront => {
-                let (head, body) = request.into_parts();
-                let claim = self.state.claim(&head);
-                let request = Request::from_parts(head, body);
-                match claim {
-                    Some(claim) => Either::Left(Box::pin(claim.respond(request))),
-                    None => Either::Right(request),
-                }
-            }
-            Place::Below(_) if !self.state.covers(request.uri().path()) => Either::Right(request),
-            Place::Everything | Place::Below(_) => Either::Left(Box::pin(self.state.respond(request))),
+        let (mut head, body) = request.into_parts();
+        let taken = head.extensions.remove::<Taken>();
+        let taken = taken.filter(|taken| Arc::ptr_eq(&taken.state, &self.state));
+        let taken = taken.or_else(|| self.takes(&head));
+        let request = Request::from_parts(head, body);
+        match taken {
+            Some(Taken { claim: Some(claim), .. }) => Either::Left(Box::pin(claim.respond(request))),
+            Some(Taken { claim: None, .. }) => Either::Left(Box::pin(self.state.respond(request))),
+            None => Either::Right(request),
         }
     }
 }

@@ -7,8 +7,10 @@ use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll, Waker};
 
 use parking_lot::Mutex;
+use pointwork_embed::http::Request;
 use pointwork_embed::{
-    BodyMode, Component, Error, ErrorKind, Host as Embedded, Level, LogLine, Place, Progress, RouteOptions, Threads,
+    Body, BodyMode, Component, Error, ErrorKind, Host as Embedded, Level, LogLine, Place, Progress, RouteOptions,
+    Threads,
 };
 use pyo3::prelude::*;
 
@@ -371,25 +373,31 @@ impl Mount {
 
 #[pymethods]
 impl Mount {
-    /// Whether it would answer a request with that head.
-    fn takes(&self, given: Given<'_>) -> PyResult<bool> {
+    /// Whether it answers a request with that head: to be given to `handle`.
+    fn takes(&self, given: Given<'_>) -> PyResult<Option<Taken>> {
         let (host, mount) = self.get()?;
         let (head, _) = given.request(&host)?.into_parts();
-        Ok(mount.takes(&head))
+        Ok(mount.takes(&head).map(Taken))
     }
 
-    fn handle(&self, py: Python<'_>, given: Given<'_>) -> PyResult<Py<PyAny>> {
+    fn handle(&self, py: Python<'_>, given: Given<'_>, taken: Option<&Taken>) -> PyResult<Py<PyAny>> {
         let (host, mount) = self.get()?;
-        let request = given.request(&host)?;
+        let request = Taken::put(taken, given.request(&host)?);
         let end = Arc::<End>::default();
         let put = end.clone();
         let handled = within(py, || mount.handle(request, move |ended| put.put(ended)))?;
         progress(py, &host, handled.map_err(raised)?, end)
     }
 
-    fn handle_blocking(&self, py: Python<'_>, given: Given<'_>, patience: Patience) -> PyResult<Py<PyAny>> {
+    fn handle_blocking(
+        &self,
+        py: Python<'_>,
+        given: Given<'_>,
+        taken: Option<&Taken>,
+        patience: Patience,
+    ) -> PyResult<Py<PyAny>> {
         let (host, mount) = self.get()?;
-        let request = given.request(&host)?;
+        let request = Taken::put(taken, given.request(&host)?);
         match patiently(py, patience, |waiting| mount.handle_blocking(request, waiting))? {
             Progress::Ready(response) => Ok(reply(py, &host, response)?.into_any().unbind()),
             Progress::Pending(_) | Progress::NotOurs(_) => Ok(py.None()),
@@ -400,6 +408,19 @@ impl Mount {
     fn close(&self, py: Python<'_>) {
         let mount = self.0.lock().take();
         py.detach(|| drop(mount));
+    }
+}
+
+/// That a mount answers a request, by the route that matched.
+#[pyclass(frozen, module = "pointwork._pointwork")]
+pub(crate) struct Taken(pointwork_embed::Taken);
+
+impl Taken {
+    fn put(taken: Option<&Self>, mut request: Request<Body>) -> Request<Body> {
+        if let Some(Self(taken)) = taken {
+            request.extensions_mut().insert(taken.clone());
+        }
+        request
     }
 }
 

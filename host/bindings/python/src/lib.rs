@@ -28,7 +28,7 @@ mod _pointwork {
     #[pymodule_export]
     use crate::calls::{EventCall, RouteCall};
     #[pymodule_export]
-    use crate::host::{Host, Mount, Operation, Server, write_log};
+    use crate::host::{Host, Mount, Operation, Server, Taken, write_log};
     #[pymodule_export]
     use crate::message::InFlight;
     #[pymodule_export]

@@ -269,6 +269,42 @@ def test_a_server_of_wsgi_mounts_it_below_a_path(routes: App) -> None:
         check(client)
 
 
+def test_a_mount_answers_what_it_took_also_if_the_route_goes_meanwhile(routes: App) -> None:
+    """The decision is made at the head, and a module may go while the body arrives."""
+
+    async def other(scope: Any, receive: Any, send: Any) -> None:
+        raise AssertionError("the route was there")
+
+    async def main() -> None:
+        messages: list[Any] = []
+
+        async def receive() -> Any:
+            await routes.remove("shop")
+            return {"type": "http.request", "body": b"whole", "more_body": False}
+
+        async def send(message: Any) -> None:
+            messages.append(message)
+
+        scope = {"type": "http", "method": "POST", "path": "/echo", "query_string": b"", "headers": [(b"host", b"a")]}
+        await routes.asgi_in_front(other)(scope, receive, send)
+        assert (messages[0]["status"], messages[1]["body"]) == (200, b"whole")
+
+    asyncio.run(main())
+
+
+def test_a_mount_of_wsgi_answers_what_it_took_also_if_the_route_goes_meanwhile(routes: App) -> None:
+    class Input:
+        def read(self, size: int) -> bytes:
+            routes.remove("shop")
+            return b"whole"
+
+    site = routes.wsgi_in_front(flask.Flask("site").wsgi_app)
+    environ = {"REQUEST_METHOD": "POST", "PATH_INFO": "/echo", "HTTP_HOST": "a", "CONTENT_LENGTH": "5"}
+    statuses: list[str] = []
+    body = site(environ | {"wsgi.input": Input()}, lambda status, headers: statuses.append(status))
+    assert (statuses, b"".join(body)) == (["200 OK"], b"whole")
+
+
 def test_below_a_prefix_the_rest_is_the_other_applications(routes: App) -> None:
     api = fastapi.FastAPI()
 

@@ -276,6 +276,14 @@ static void begun_and_mounted(pw_app *app) {
     CHECK(reply == NULL);
     OK(pw_mount_handle(in_front, message("GET", "/plain"), 0, &reply));
     CHECK(read_reply(reply, text, sizeof text) == 200);
+    pw_message *plain = message("GET", "/plain");
+    CHECK(pw_mount_takes(in_front, plain));
+    OK(pw_app_remove(app, "shop", NULL, NULL));
+    OK(pw_mount_handle(in_front, plain, 0, &reply));
+    CHECK(reply && read_reply(reply, text, sizeof text) == 200);
+    OK(pw_mount_handle(in_front, message("GET", "/plain"), 0, &reply));
+    CHECK(reply == NULL);
+    OK(pw_app_load_file(app, "shop", component("one"), "{\"memory\": \"2MiB\"}", NULL, NULL));
     pw_mount_free(in_front);
     OK(pw_app_mount(app, PW_PLACE_BELOW, "/api", &below));
     OK(pw_mount_begin(below, message("GET", "/other"), &reply, &in_flight, on_cancelled, NULL));

@@ -371,9 +371,32 @@ fn a_mount_in_front_leaves_the_other_requests_and_their_bodies_alone() {
     let (head, ()) = crate::world::request("GET", "/other", Body::empty())
         .map(drop)
         .into_parts();
-    assert!(!below.takes(&head));
+    assert!(below.takes(&head).is_none());
     let (head, ()) = crate::world::request("GET", "/api/none", Body::empty())
         .map(drop)
         .into_parts();
-    assert!(below.takes(&head));
+    assert!(below.takes(&head).is_some());
+}
+
+#[test]
+fn a_mount_answers_what_it_took_also_if_a_swap_takes_the_route_away() {
+    let host = host();
+    load(&host, "answers", &asking());
+    let mount = host.mount("test", Place::InFront).unwrap();
+    let other = host.mount("other", Place::InFront).unwrap();
+    let head = request("GET", "/plain", Body::empty()).map(drop);
+    let taken = mount.takes(&head.into_parts().0).expect("a route matches");
+    host.wait(host.remove("answers"), Waiting::forever()).unwrap();
+    let claimed = || {
+        let mut request = request("GET", "/plain", Body::empty());
+        request.extensions_mut().insert(taken.clone());
+        request
+    };
+    let reply = mount.handle_blocking(claimed(), Waiting::forever()).unwrap().unwrap();
+    let Progress::Ready(reply) = reply else {
+        panic!("the request was taken")
+    };
+    assert_eq!(text(reply), "plain");
+    let theirs = other.handle_blocking(claimed(), Waiting::forever()).unwrap().unwrap();
+    assert!(matches!(theirs, Progress::NotOurs(_)), "another mount has not taken it");
 }

@@ -15,7 +15,7 @@ from ._run import Loop, ended, threadsafe
 
 if TYPE_CHECKING:
     from ._app import App
-    from ._pointwork import Given, NativeReply, Write
+    from ._pointwork import Given, NativeReply, Taken, Write
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
@@ -40,16 +40,17 @@ class Asgi:
         if scope["type"] != "http":
             await self._not_http(scope, receive, send)
             return
-        if self._other is not None and not self._takes(scope):
+        taken = None
+        if self._other is not None and (taken := self._takes(scope)) is None:
             await self._other(scope, receive, send)
         else:
-            await self._http(scope, receive, send)
+            await self._http(scope, receive, send, taken)
 
-    def _takes(self, scope: Message) -> bool:
+    def _takes(self, scope: Message) -> Taken | None:
         try:
             return self._mount.takes(_given(scope, self._prefix, None, None))
         except (ValueError, ClosedError):
-            return False
+            return None
 
     async def _not_http(self, scope: Message, receive: Receive, send: Send) -> None:
         if self._other is not None:
@@ -64,7 +65,7 @@ class Asgi:
             await receive()
             await send({"type": "websocket.close", "code": 1000})
 
-    async def _http(self, scope: Message, receive: Receive, send: Send) -> None:
+    async def _http(self, scope: Message, receive: Receive, send: Send, taken: Taken | None) -> None:
         message = await receive()
         if message["type"] == "http.disconnect":
             return
@@ -74,7 +75,7 @@ class Asgi:
             uploaded = _Upload(message, receive, asyncio.get_running_loop())
             body, length = uploaded.write, _length(scope)
         try:
-            progress = self._mount.handle(_given(scope, self._prefix, body, length))
+            progress = self._mount.handle(_given(scope, self._prefix, body, length), taken)
         except ValueError as error:
             return await _refuse(send, 400, str(error))
         except ClosedError as error:

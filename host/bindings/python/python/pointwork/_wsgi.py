@@ -16,7 +16,7 @@ from ._run import Pool
 
 if TYPE_CHECKING:
     from ._app import App
-    from ._pointwork import Given, Headers, Write
+    from ._pointwork import Given, Headers, Taken, Write
 
 Environ: TypeAlias = dict[str, Any]
 WsgiApplication: TypeAlias = Callable[[Any, Any], Iterable[bytes]]
@@ -39,11 +39,12 @@ class Wsgi:
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Answers one request."""
-        if self._other is not None and not self._takes(environ):
+        taken = None
+        if self._other is not None and (taken := self._takes(environ)) is None:
             return self._other(environ, start_response)
         try:
             body, length = self._body(environ)
-            reply = self._mount.handle_blocking(_given(environ, self._prefix, body, length), NO_WAIT)
+            reply = self._mount.handle_blocking(_given(environ, self._prefix, body, length), taken, NO_WAIT)
         except ValueError as error:
             return _refuse(start_response, 400, str(error))
         except ClosedError as error:
@@ -55,11 +56,11 @@ class Wsgi:
         start_response(_line(status), shown)
         return [content] if isinstance(content, bytes) else Stream(content)
 
-    def _takes(self, environ: Environ) -> bool:
+    def _takes(self, environ: Environ) -> Taken | None:
         try:
             return self._mount.takes(_given(environ, self._prefix, None, None))
         except (ValueError, ClosedError):
-            return False
+            return None
 
     def _body(self, environ: Environ) -> tuple[bytes | Write | None, int | None]:
         length = environ.get("CONTENT_LENGTH") or ""
