@@ -29,7 +29,7 @@ pub use crash::{CRASHED, Crash, CrashKind, SERVER_CHANNEL, ServerCrashed, panic_
 pub use error::{Error, ErrorKind};
 pub use events::bus::{Bus, StagedListeners};
 pub use events::caller::{Caller, Delivery, Listener, Subscription};
-pub use events::chain::{Chain, MAX_DEPTH};
+pub use events::chain::{Chain, MAX_DEPTH, Nested};
 pub use events::options::BusOptions;
 pub use events::payload::{JSON, Payload};
 pub use events::registry::ListenerName;

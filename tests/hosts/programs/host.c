@@ -645,11 +645,11 @@ static void called(void *number, pw_error *error, pw_payload *payload) {
     free(step);
 }
 
+/* The next start frees the application: another thread may be telling its status. */
 static void closed(void *number, pw_error *error) {
     pw_server_free(server);
     pw_mount_free(mount);
-    pw_app_free(app);
-    server = NULL, mount = NULL, app = NULL;
+    server = NULL, mount = NULL;
     while (kept.count > 0)
         pw_request_free(kept.requests[--kept.count]);
     stepped(number, error);
@@ -676,9 +676,10 @@ static void take(const char *step, word number, word *words, size_t count) {
     int told = 0;
     const char *options = count > 1 && words[1].size > 0 ? words[1].data : NULL;
     word *later = kept_number(number);
-    if (strcmp(step, "start") == 0)
+    if (strcmp(step, "start") == 0) {
+        pw_app_free(app);
         error = pw_app_start(PW_ABI_VERSION, words[0].data, NULL, &app);
-    else if (strcmp(step, "load") == 0)
+    } else if (strcmp(step, "load") == 0)
         error = pw_app_load(app, words[0].data, bytes_of(words[2]), options, stepped, later), told = !error;
     else if (strcmp(step, "swap") == 0)
         error = pw_app_swap(app, words[0].data, bytes_of(words[2]), options, stepped, later), told = !error;

@@ -829,9 +829,11 @@ pw_error *pw_app_mount(const pw_app *app,
                        pw_mount **mount);
 
 /**
- * Whether the mount answers a request with that method, target and headers.
+ * Whether the mount answers a request with that method, target and headers. The message keeps the route that matched:
+ * pw_mount_handle and pw_mount_begin of the same mount answer by it, also if a swap took the route away.
  */
-bool pw_mount_takes(const pw_mount *mount, pw_message *message);
+bool pw_mount_takes(const pw_mount *mount,
+                    pw_message *message);
 
 /**
  * Answers a request of the server, which is taken over. The calling thread waits. *reply is NULL if the request is not

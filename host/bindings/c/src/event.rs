@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
-use pointwork_embed::{Caller, Error, EventCall, Failure, Host, Payload, within};
+use pointwork_embed::{Caller, EventCall, Failure, Host, Payload, within};
 
 use crate::bytes::{PwBytes, PwText, User, given, place, text};
 use crate::error::{PwError, PwErrorKind, guard, guard_or};
@@ -138,8 +138,7 @@ pub extern "C" fn pw_caller_call(
         let PwCaller { caller, host } = given(caller, "caller")?;
         let event = text(event, "event")?.to_owned();
         let sent = self::payload(content_type, data)?;
-        let caller = caller.clone();
-        let calling = async move { Ok::<_, Error>(caller.call_raw(&event, sent).await) };
+        let calling = pointwork_embed::call(caller.clone(), event, sent);
         let Some(done) = done else {
             let place = place?;
             let result = in_time(host.wait(calling, at_most(timeout_ms))?, timeout_ms)?.map_err(failed)?;

@@ -17,6 +17,7 @@ use tokio::sync::watch;
 
 use crate::fork;
 use crate::function::{Calling, Function};
+use crate::nesting::depth;
 use crate::waiting::{Waiting, wait};
 
 /// The next part of a body.
@@ -40,6 +41,7 @@ pub(crate) fn body_of(source: Source, length: Option<u64>, threads: &Handle, mut
     Body::stream(Sourced {
         source: Some(source),
         calling: None,
+        depth: depth(),
         left: length,
         threads: threads.clone(),
         cut: Box::pin(async move {
@@ -53,6 +55,8 @@ struct Sourced {
     /// `None` once the body is over.
     source: Option<Source>,
     calling: Option<Calling<(), Piece>>,
+    /// Of the function whose body it is.
+    depth: usize,
     left: Option<u64>,
     threads: Handle,
     /// The end of the application.
@@ -72,7 +76,9 @@ impl HttpBody for Sourced {
             let Some(source) = &this.source else {
                 return Poll::Ready(None);
             };
-            let calling = this.calling.get_or_insert_with(|| source.call((), &this.threads));
+            let calling = this
+                .calling
+                .get_or_insert_with(|| source.call((), this.depth, &this.threads));
             let piece = match Pin::new(calling).poll(cx) {
                 Poll::Ready(piece) => piece,
                 // Its reader may be the program, which the end of the application would leave waiting.

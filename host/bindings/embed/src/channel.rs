@@ -7,6 +7,7 @@ use pointwork_core::BoxFuture;
 use tokio::runtime::Handle;
 
 use crate::function::Function;
+use crate::nesting::depth_in;
 
 /// An event for a function of the host's language.
 #[derive(Debug)]
@@ -89,7 +90,9 @@ struct FunctionListener {
 
 impl Listener for FunctionListener {
     fn deliver(&self, delivery: Delivery, payload: Payload) -> BoxFuture<'static, Result<Payload, Failure>> {
-        let calling = self.function.call(EventCall { delivery, payload }, &self.threads);
+        let depth = depth_in(delivery.caller().chain());
+        let call = EventCall { delivery, payload };
+        let calling = self.function.call(call, depth, &self.threads);
         Box::pin(async move {
             match calling.await {
                 Some(Ok(payload)) => Ok(payload),

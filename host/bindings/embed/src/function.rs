@@ -18,7 +18,7 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::task::coop::unconstrained;
 
-use crate::nesting::{at_depth, depth};
+use crate::nesting::at_depth;
 
 /// Something of the host's language, such as a function object. It is dropped where no guest is on the stack, since its
 /// destructor may be code of that language.
@@ -105,10 +105,11 @@ impl<Q: Send + 'static, A: Send + 'static> Function<Q, A> {
         Self { runs, ..self }
     }
 
-    /// Calls it, at the first poll of the result.
-    pub(crate) fn call(&self, question: Q, threads: &Handle) -> Calling<Q, A> {
+    /// Calls it at that depth, at the first poll of the result.
+    pub(crate) fn call(&self, question: Q, depth: usize, threads: &Handle) -> Calling<Q, A> {
         Calling {
             first: Some((self.clone(), question)),
+            depth,
             threads: threads.clone(),
             begun: None,
             answer: None,
@@ -130,6 +131,7 @@ impl<Q: Send + 'static, A: Send + 'static> Function<Q, A> {
 /// One call of a [`Function`]. The result is `None` if the function dropped its [`Answer`] without an answer.
 pub(crate) struct Calling<Q: 'static, A: 'static> {
     first: Option<(Function<Q, A>, Q)>,
+    depth: usize,
     threads: Handle,
     /// Whether the function was called; `None` once that is known.
     begun: Option<Arc<AtomicBool>>,
@@ -146,7 +148,7 @@ impl<Q: Send + 'static, A: Send + 'static> Future for Calling<Q, A> {
         if let Some((function, question)) = this.first.take() {
             let (sender, receiver) = oneshot::channel();
             this.answer = Some(receiver);
-            let (answer, depth) = (Answer(sender), depth());
+            let (answer, depth) = (Answer(sender), this.depth);
             match function.runs {
                 Runs::Inline if pointwork::on_fiber() => {
                     let begun = Arc::<AtomicBool>::default();
@@ -156,7 +158,7 @@ impl<Q: Send + 'static, A: Send + 'static> Future for Calling<Q, A> {
                         at_depth(depth, || function.run(question, answer));
                     });
                 }
-                Runs::Inline => function.run(question, answer),
+                Runs::Inline => at_depth(depth, || function.run(question, answer)),
                 Runs::Blocking => {
                     let run = move || at_depth(depth, || function.run(question, answer));
                     this.threads.spawn_blocking(run);

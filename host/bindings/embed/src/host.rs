@@ -21,7 +21,7 @@ use tokio::time::timeout;
 use crate::body::{Pieces, Source, body_of};
 use crate::error::{Error, ErrorKind};
 use crate::mount::{Mount, Place};
-use crate::nesting::{AtDepth, nested};
+use crate::nesting::{at_this_depth, nested};
 use crate::request::{Done, Ended, Progress, Requests};
 use crate::server::{Server, ServerOptions};
 use crate::waiting::{Waiting, wait};
@@ -286,7 +286,7 @@ impl Host {
         done: impl FnOnce(Result<T, Error>) + Send + 'static,
     ) -> Result<(), Error> {
         self.app()?;
-        let operation = nested(|| AtDepth::here(Box::pin(operation)))?;
+        nested(|| ())?;
         let done = Once(Some(Box::new(done)));
         self.0.threads.spawn(async move {
             let result = operation.await;
@@ -444,10 +444,11 @@ impl Host {
     /// [`Forked`](ErrorKind::Forked).
     pub fn handle(&self, request: Request<Body>, done: impl FnOnce(Ended) + Send + 'static) -> Result<Progress, Error> {
         let app = self.app()?;
-        let reply = app.handle(request);
         nested(|| {
             let done = || -> Done { Box::new(done) };
-            self.0.requests.drive(Box::pin(reply), done)
+            self.0
+                .requests
+                .drive(Box::pin(app.handle(at_this_depth(request))), done)
         })
     }
 
@@ -461,8 +462,8 @@ impl Host {
         request: Request<Body>,
         waiting: Waiting<'_>,
     ) -> Result<Option<Response<Body>>, Error> {
-        let reply = self.app()?.handle(request);
-        nested(|| wait(&self.0.threads, reply, waiting))
+        let app = self.app()?;
+        nested(|| wait(&self.0.threads, app.handle(at_this_depth(request)), waiting))
     }
 
     /// Serves the application by the server that is built in (HTTP/1.1 and HTTP/2 on one port), at an address such as

@@ -59,7 +59,7 @@ pub use function::{Answer, AnswerError, Function, OffFiber, OneAnswer, Runs};
 pub use host::{Component, Figures, Host, Threads, WeakHost, within};
 pub use log::{LogLine, write_log};
 pub use mount::{Mount, Place, Taken};
-pub use nesting::{at_depth, depth};
+pub use nesting::{at_depth, call, depth};
 pub use pointwork::{
     App, AppOptions, Body, BodyMode, Caller, Change, Context, Failure, FailureCode, ModuleInfo, ModuleOptions, Payload,
     Peer, bytes, http, off_fiber, on_fiber,

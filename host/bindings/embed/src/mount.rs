@@ -12,7 +12,7 @@ use pointwork_core::{BoxFuture, Claim, Reporter, Router, ServerOptions};
 
 use crate::error::Error;
 use crate::host::Host;
-use crate::nesting::nested;
+use crate::nesting::{at_this_depth, nested};
 use crate::request::{Done, Ended, Progress};
 use crate::waiting::{Waiting, wait};
 
@@ -126,7 +126,7 @@ impl Mount {
 
     /// The reply, or the request if it is not ours.
     fn respond(&self, request: Request<Body>) -> Either<BoxFuture<'static, Response<Body>>, Request<Body>> {
-        let (mut head, body) = request.into_parts();
+        let (mut head, body) = at_this_depth(request).into_parts();
         let taken = head.extensions.remove::<Taken>();
         let taken = taken.filter(|taken| Arc::ptr_eq(&taken.state, &self.state));
         let taken = taken.or_else(|| self.takes(&head));

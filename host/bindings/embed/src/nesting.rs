@@ -2,8 +2,9 @@
 //! application, which calls the same function.
 
 use std::cell::Cell;
-use std::pin::Pin;
-use std::task::{Context as TaskContext, Poll};
+
+use http::Request;
+use pointwork_core::{Caller, Chain, Failure, Nested, Payload};
 
 use crate::error::{Error, ErrorKind};
 
@@ -50,23 +51,28 @@ pub(crate) fn nested<T>(run: impl FnOnce() -> T) -> Result<T, Error> {
     Ok(at_depth(depth + 1, run))
 }
 
-/// A future whose polls are at the depth where it was made, on any thread.
-pub(crate) struct AtDepth<F> {
-    depth: usize,
-    future: F,
+/// Tells a request that was made here how deep it is. Functions that it leads to are called at that depth, also on the threads
+/// to which a guest moves.
+pub(crate) fn at_this_depth<B>(mut request: Request<B>) -> Request<B> {
+    // A function is at depth 1 at least.
+    if depth() > 1 {
+        request.extensions_mut().insert(Nested(depth()));
+    }
+    request
 }
 
-impl<F> AtDepth<F> {
-    pub(crate) fn here(future: F) -> Self {
-        let depth = depth();
-        Self { depth, future }
-    }
+/// The depth of a function that is called in that chain.
+pub(crate) fn depth_in(chain: &Chain) -> usize {
+    chain.nested().0.max(1)
 }
 
-impl<F: Future + Unpin> Future for AtDepth<F> {
-    type Output = F::Output;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<F::Output> {
-        at_depth(self.depth, || Pin::new(&mut self.future).poll(cx))
-    }
+/// Calls an event: an operation for [`Host::run`](crate::Host::run) or [`Host::wait`](crate::Host::wait), within whatever is
+/// around the code that makes it.
+pub fn call(
+    caller: Caller,
+    event: String,
+    payload: Payload,
+) -> impl Future<Output = Result<Result<Payload, Failure>, Error>> + Send {
+    let caller = caller.nested(Nested(depth() + 1));
+    async move { Ok(caller.call_raw(&event, payload).await) }
 }

@@ -15,8 +15,6 @@ use pointwork::{Body, off_fiber};
 use pointwork_core::{BoxFuture, error_reply};
 use tokio::runtime::Handle;
 
-use crate::nesting::AtDepth;
-
 /// The end of a request that was not answered at once.
 #[derive(Debug)]
 pub enum Ended {
@@ -100,12 +98,7 @@ impl Requests {
     }
 
     /// Polls a reply on this thread. If it is not there, it is finished on the threads of the application.
-    pub(crate) fn drive(
-        self: &Arc<Self>,
-        reply: BoxFuture<'static, Response<Body>>,
-        done: impl FnOnce() -> Done,
-    ) -> Progress {
-        let mut reply = AtDepth::here(reply);
+    pub(crate) fn drive(self: &Arc<Self>, mut reply: DrivenReply, done: impl FnOnce() -> Done) -> Progress {
         // A reply that is there at once needs no waker. A guest that only yields is polled again below.
         if let Poll::Ready(reply) = self.poll(&mut reply, Waker::noop()) {
             return Progress::Ready(reply);
@@ -149,7 +142,7 @@ impl Requests {
     }
 }
 
-type DrivenReply = AtDepth<BoxFuture<'static, Response<Body>>>;
+type DrivenReply = BoxFuture<'static, Response<Body>>;
 
 /// The most requests that wait at a time. One takes some 45 KiB.
 const MOST: usize = 16 * 1024;

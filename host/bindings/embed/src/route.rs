@@ -8,6 +8,7 @@ use tokio::runtime::Handle;
 use crate::body::Pieces;
 use crate::channel::Fault;
 use crate::function::Function;
+use crate::nesting::depth_in;
 
 /// A request for a function of the host's language. Its [`context`](Self::context) is the whole of it; whoever keeps a
 /// clone may reply later by [`Context::send`], whatever the function answered.
@@ -73,7 +74,9 @@ impl FunctionHandler {
 impl Handler for FunctionHandler {
     fn call(&self, context: Context) -> HandlerFuture {
         let threads = self.threads.clone();
-        let calling = self.function.call(RouteCall { context, threads }, &self.threads);
+        let depth = depth_in(context.caller().chain());
+        let call = RouteCall { context, threads };
+        let calling = self.function.call(call, depth, &self.threads);
         Box::pin(async move {
             match calling.await {
                 Some(Ok(Some(reply))) => Outcome::Reply(reply),

@@ -6,7 +6,7 @@ use std::time::Instant;
 use parking_lot::Mutex;
 use pointwork_embed::http::HeaderMap;
 use pointwork_embed::{
-    Caller, ChannelFunction, Context, Error, ErrorKind, Failure, Function, Host, Payload, RouteFunction,
+    Caller, ChannelFunction, Context, Error, ErrorKind, Failure, Function, Host, Payload, RouteFunction, at_depth,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
@@ -17,7 +17,7 @@ use crate::error::{GivenFailure, failed, raised};
 use crate::headers::{GivenHeaders, headers};
 use crate::host::operate;
 use crate::message::reply_of;
-use crate::thread::{Patience, attached};
+use crate::thread::{Patience, attached, depth};
 
 /// The listener that a function of Python is. It gets the event and its answer.
 pub(crate) fn listener(host: &WeakHost, function: Py<PyAny>) -> ChannelFunction {
@@ -188,7 +188,7 @@ pub(crate) fn call(
     patience: Patience,
 ) -> PyResult<Py<PyAny>> {
     let (event, payload) = (event.to_owned(), payload.payload()?);
-    let calling = async move { Ok::<_, Error>(caller.call_raw(&event, payload).await) };
+    let calling = at_depth(depth(py)?, || pointwork_embed::call(caller, event, payload));
     operate(
         py,
         host,

@@ -279,7 +279,7 @@ def test_a_mount_answers_what_it_took_also_if_the_route_goes_meanwhile(routes: A
         messages: list[Any] = []
 
         async def receive() -> Any:
-            await routes.remove("shop")
+            await routes.remove_async("shop")
             return {"type": "http.request", "body": b"whole", "more_body": False}
 
         async def send(message: Any) -> None:

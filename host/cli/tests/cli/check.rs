@@ -209,8 +209,8 @@ fn file_that_is_not_a_regular_one_is_refused_unread() {
         for (arguments, code) in [
             (&["check", path][..], 1),
             (&["check", "shop.wasm", "-c", path], 3),
-            (&["routes", "-c", "modules.toml"], 1),
-            (&["serve", "--listen", "127.0.0.1:0", "-c", "modules.toml"], 1),
+            (&["routes", "-c", "modules.toml"], 3),
+            (&["serve", "--listen", "127.0.0.1:0", "-c", "modules.toml"], 3),
             (&["serve", "--listen", "127.0.0.1:0", "-c", path], 3),
             (
                 &[

@@ -10,7 +10,7 @@ use tracing::Span;
 
 use super::bursts::MAX_CRASH_LINE;
 use super::bus::WeakBus;
-use super::chain::Chain;
+use super::chain::{Chain, Nested};
 use super::payload::Payload;
 use crate::routing::{excerpt, paragraph};
 use crate::{BoxFuture, Charge, Crash, Failure, FailureCode, RequestId};
@@ -42,6 +42,13 @@ impl Caller {
         running
             .filter(|running| running.chain.depth() > self.chain.depth())
             .unwrap_or(self)
+    }
+
+    /// The same caller within that many requests and calls; see [`Nested`].
+    #[must_use]
+    pub fn nested(mut self, nested: Nested) -> Self {
+        self.chain.nested = nested;
+        self
     }
 
     /// The same caller with the earlier deadline of the two.

@@ -21,7 +21,13 @@ pub struct Chain {
     last: Option<Arc<Link>>,
     pub(crate) deadline: Option<Instant>,
     pub(crate) request: Option<RequestOrigin>,
+    pub(crate) nested: Nested,
 }
+
+/// The number of requests and calls around a request, in its extensions: a function of the host that answers one of them has
+/// sent the request to the same application. The chain of the request has it, on whatever thread; see [`Chain::nested`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Nested(pub usize);
 
 /// The request that began a chain, as the crashes of whatever runs in it name it.
 #[derive(Clone, Debug)]
@@ -68,12 +74,18 @@ impl Drop for CancelGuard {
 
 impl Chain {
     /// The chain of a request.
-    pub(crate) fn of_request(deadline: Option<Instant>, request: RequestOrigin) -> Self {
+    pub(crate) fn of_request(deadline: Option<Instant>, request: RequestOrigin, nested: Nested) -> Self {
         Self {
             last: None,
             deadline,
             request: Some(request),
+            nested,
         }
+    }
+
+    /// The number of requests and calls around this chain, as the host told it.
+    pub fn nested(&self) -> Nested {
+        self.nested
     }
 
     /// When whatever runs in the chain is cancelled; `None` if never.
@@ -149,10 +161,11 @@ impl Chain {
         self.grow(event, module, false)
     }
 
-    /// The chain one emitted event further: it keeps its depth, but runs in its own time.
+    /// The chain one emitted event further: it keeps its depth, but runs in its own time, within no request.
     pub(crate) fn detach(&self, event: &Arc<str>, module: Option<&Arc<str>>) -> Result<Self, Failure> {
         Ok(Self {
             deadline: None,
+            nested: Nested::default(),
             ..self.grow(event, module, true)?
         })
     }
@@ -218,7 +231,7 @@ mod tests {
             crashes: None,
             in_span: false,
         };
-        Chain::of_request(None, origin)
+        Chain::of_request(None, origin, Nested::default())
     }
 
     #[test]

@@ -244,15 +244,7 @@ impl Router {
         } = &*self.shared;
         let endpoint = &table.routes()[route].target;
         let limits = &endpoint.limits;
-        let time = [options.deadline, limits.deadline].into_iter().flatten().min();
-        let origin = RequestOrigin {
-            id: id.clone(),
-            route: endpoint.record.clone(),
-            adapter: self.adapter,
-            crashes: options.show_crashes.then(Arc::default),
-            in_span: options.access_log,
-        };
-        let caller = bus.caller_in(Chain::of_request(time.map(|time| arrived + time), origin));
+        let caller = bus.caller_in(self.chain(endpoint, &parts, arrived, &id));
         let (target, headers) = head_sizes(&parts);
         if let Err(over) = check_headers(headers, limits.headers) {
             caller.report(Crash::new(CrashKind::Limit, &*over).at_limit("headers"));
@@ -309,6 +301,21 @@ impl Router {
             None => Dispatch::start(exchange, &*endpoint.handler, executor),
             Some(collect) => Dispatch::collect(exchange, collect, endpoint.handler.clone(), executor),
         })
+    }
+
+    /// The chain of a request that arrives at a route.
+    fn chain(&self, endpoint: &Endpoint, parts: &Parts, arrived: Instant, id: &RequestId) -> Chain {
+        let options = &self.shared.options;
+        let time = [options.deadline, endpoint.limits.deadline].into_iter().flatten().min();
+        let origin = RequestOrigin {
+            id: id.clone(),
+            route: endpoint.record.clone(),
+            adapter: self.adapter,
+            crashes: options.show_crashes.then(Arc::default),
+            in_span: options.access_log,
+        };
+        let nested = parts.extensions.get().copied().unwrap_or_default();
+        Chain::of_request(time.map(|time| arrived + time), origin, nested)
     }
 
     /// An answer of the router itself. It is measured and logged like a handler's; `route` is the one that matched.
