@@ -108,6 +108,8 @@ def client():
     print(urllib.request.urlopen(server.url + '/slow').read().decode(), flush=True)
 def ends():
     begun.wait(30)
+    # `run` may not have begun.
+    while signal.getsignal(signal.{name}) in (signal.SIG_DFL, signal.default_int_handler): time.sleep(0.01)
     os.kill(os.getpid(), signal.{name})
 server = app.serve('127.0.0.1:0')
 threads = [threading.Thread(target=target) for target in (client, ends)]
