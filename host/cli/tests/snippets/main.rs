@@ -43,14 +43,14 @@ struct Exception {
 }
 
 /// Reasons of several commands.
-const SLOW: &str = "a part of `cargo test --workspace`";
+const SLOW: &str = "a part of `tests/run`";
 const RELEASE: &str = "a release; `.ci/package` makes the packages and compiles them";
 const RELEASE_BUILD: &str = "a build of the release takes minutes";
 const POLYGLOT: &str = "the test `cli` runs the programs with what cargo has built, and swaps in them";
 const OTHER: &str = "needs C compilers for the other platform";
 
 const EXCEPTIONS: &[Exception] = &[
-    not_run("README.md", "cargo test --workspace", "this test is a part of it"),
+    not_run("README.md", "tests/run", "this test is a part of it"),
     not_run(
         "ARCHITECTURE.md",
         "  client ── framework's server ── adapter ── core ──┬── native handler",
