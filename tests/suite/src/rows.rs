@@ -50,8 +50,8 @@ impl Rows {
         Ok(Self { all, open, elsewhere })
     }
 
-    /// The text of `cases.txt`: each row once, in the order of the specification, with the names of the tests that
-    /// prove it.
+    /// The text of `cases.txt`: in the order of the specification, each row with the name of a test that proves it, a line for
+    /// each.
     ///
     /// # Errors
     /// Every row that is neither open nor proven, every open row with a test, and every unknown name.
@@ -86,7 +86,7 @@ impl Rows {
         let mut table = String::new();
         for row in &self.all {
             match (proofs.get(row.as_str()), self.open.get(row)) {
-                (Some(names), None) => table.push_str(&format!("{row}: {}\n", names.join(", "))),
+                (Some(names), None) => table.extend(names.iter().map(|name| format!("{row} {name}\n"))),
                 (None, Some(_)) => {}
                 (None, None) => {
                     complaints.push(format!("no test proves row {row}, and open-rows.toml does not have it"))

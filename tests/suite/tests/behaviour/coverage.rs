@@ -26,14 +26,9 @@ async fn every_row_has_its_cases_and_none_is_lost() -> Result<()> {
         std::fs::write(&file, &table)?;
     }
     let expected = std::fs::read_to_string(&file)?;
-    let of = |text: &str| -> BTreeSet<String> {
-        let lines = text.lines().filter_map(|line| line.split_once(": "));
-        let names = lines.flat_map(|(row, names)| names.split(", ").map(move |name| format!("{row}: {name}")));
-        names.collect()
-    };
-    let (before, now) = (of(&expected), of(&table));
-    let lost: Vec<_> = before.difference(&now).cloned().collect();
-    let new: Vec<_> = now.difference(&before).cloned().collect();
+    let (before, now): (BTreeSet<_>, BTreeSet<_>) = (expected.lines().collect(), table.lines().collect());
+    let lost: Vec<_> = before.difference(&now).copied().collect();
+    let new: Vec<_> = now.difference(&before).copied().collect();
     ensure!(
         expected == table,
         "cases.txt differs; write it anew with POINTWORK_WRITE_CASES=1 if that is meant\nlost:\n{}\nnew:\n{}",
