@@ -8,7 +8,10 @@
  *   got for results hold NULL or zero.
  * - Functions may be called from any thread, and from within callbacks. A pw_body belongs to one thread at a time.
  * - A callback runs on the thread that needs its answer, or with PW_RUNS_BLOCKING on one of a pool, never on the stack of a guest. A
- *   callback with PW_RUNS_INLINE must not block. It may not leave by longjmp or an exception of C++.
+ *   callback with PW_RUNS_INLINE must not block. It may not leave by longjmp, pthread_exit
+ *   or an exception of C++, and no thread may be cancelled by pthread_cancel while it is in a function of the library.
+ * - A thread needs a stack of 256 KiB, and 64 KiB more for each request that is within another one: a callback that sends a request
+ *   to its own application is within one. There are at most 16.
  * - `user` goes to the callback as it is. `drop`, unless NULL, is called with it once, after the last call of the callback.
  */
 
@@ -484,7 +487,8 @@ uint32_t pw_abi_version(void);
  * Starts an application. `abi` is PW_ABI_VERSION. `settings` is a JSON object with the keys of pointwork.toml, such as
  * {"limits": {"memory": "64MiB"}}, or NULL for the defaults, as `threads` is. Free *app with pw_app_free.
  *
- * Start it behind a fork, not before: a child gets PW_ERROR_KIND_FORKED from every function.
+ * Start it behind a fork, not before: a child gets PW_ERROR_KIND_FORKED from every function of an
+ * application. What belongs to a request or an event of the parent has no effect in a child.
  */
 pw_error *pw_app_start(uint32_t abi,
                        pw_text settings,
@@ -504,8 +508,8 @@ pw_error *pw_app_close(const pw_app *app,
                        void *user);
 
 /**
- * Frees an application; without pw_app_close what is in flight is cut. Mounts and servers of it may live on. NULL is
- * nothing.
+ * Frees an application; without pw_app_close the requests that were begun are cancelled. Mounts and servers of it may live
+ * on. NULL is nothing.
  */
 void pw_app_free(pw_app *app);
 

@@ -91,7 +91,8 @@ pub struct PwThreads {
 /// Starts an application. `abi` is PW_ABI_VERSION. `settings` is a JSON object with the keys of pointwork.toml, such as
 /// {"limits": {"memory": "64MiB"}}, or NULL for the defaults, as `threads` is. Free *app with pw_app_free.
 ///
-/// Start it behind a fork, not before: a child gets PW_ERROR_KIND_FORKED from every function.
+/// Start it behind a fork, not before: a child gets PW_ERROR_KIND_FORKED from every function of an
+/// application. What belongs to a request or an event of the parent has no effect in a child.
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_app_start(
     abi: u32,
@@ -148,11 +149,15 @@ fn close(host: &Host, timeout_ms: u64) -> Result<(), Box<PwError>> {
     in_time(host.close_blocking(at_most(timeout_ms))?, timeout_ms)
 }
 
-/// Frees an application; without pw_app_close what is in flight is cut. Mounts and servers of it may live on. NULL is
-/// nothing.
+/// Frees an application; without pw_app_close the requests that were begun are cancelled. Mounts and servers of it may live
+/// on. NULL is nothing.
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_app_free(app: Option<Box<PwApp>>) {
-    guard_or((), || drop(app));
+    guard_or((), || {
+        if let Some(app) = app {
+            app.host.cancel_requests();
+        }
+    });
 }
 
 /// Runs an operation: to its end without `done`, otherwise in the background.

@@ -164,8 +164,8 @@ pub extern "C" fn pw_piece_end(piece: Option<Box<PwNext>>) {
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_piece_break(piece: Option<Box<PwNext>>, reason: PwText) {
     give(piece, || {
-        let reason = crate::bytes::text(reason, "reason");
-        Piece::Failed(reason.unwrap_or("no reason was given").to_owned())
+        let reason = crate::bytes::any_text(reason, "reason").unwrap_or(b"no reason was given");
+        Piece::Failed(String::from_utf8_lossy(reason).into_owned())
     });
 }
 

@@ -83,6 +83,9 @@ impl PwBytes {
         match (self.data.is_null(), self.size) {
             (_, 0) => Ok(&[]),
             (true, _) => Err(PwError::null(name)),
+            (false, size) if isize::try_from(size).is_err() => {
+                Err(PwError::argument(name, "a size of at most SSIZE_MAX"))
+            }
             // SAFETY: the header demands that so many bytes are there for the call.
             (false, size) => Ok(unsafe { std::slice::from_raw_parts(self.data, size) }),
         }

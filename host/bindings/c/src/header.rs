@@ -28,7 +28,7 @@ pub(crate) fn add_header(headers: &mut HeaderMap, name: PwText, value: PwText) -
     let value = HeaderValue::from_bytes(any_text(value, "value")?);
     let name = name.map_err(|_| PwError::argument("name", "the name of a header"))?;
     let value = value.map_err(|_| PwError::argument("value", "the value of a header, without control characters"))?;
-    let too_many = || PwError::argument("name", &format!("at most {MOST} headers"));
+    let too_many = || PwError::argument("name", &format!("one of at most {MOST} headers"));
     if headers.len() >= MOST {
         return Err(too_many());
     }

@@ -89,7 +89,11 @@ impl HttpBody for Sourced {
             };
             this.calling = None;
             let failed = match piece {
-                Some(Piece::Data(data)) if data.is_empty() => continue,
+                Some(Piece::Data(data)) if data.is_empty() => {
+                    // A source without end of such pieces must not keep the thread.
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
                 Some(Piece::Data(mut data)) => {
                     if let Some(left) = &mut this.left {
                         data.truncate(usize::try_from(*left).unwrap_or(usize::MAX));

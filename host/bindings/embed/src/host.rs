@@ -21,7 +21,7 @@ use tokio::time::timeout;
 use crate::body::{Pieces, Source, body_of};
 use crate::error::{Error, ErrorKind};
 use crate::mount::{Mount, Place};
-use crate::nesting::{at_this_depth, nested};
+use crate::nesting::{at_this_depth, nested, refuse_at_the_end_of_a_thread};
 use crate::request::{Done, Ended, Progress, Requests};
 use crate::server::{Server, ServerOptions};
 use crate::waiting::{Waiting, wait};
@@ -179,6 +179,7 @@ impl Host {
 
     fn with_config(config: Config, options: AppOptions, threads: &Threads) -> Result<Self, Error> {
         fork::watch();
+        refuse_at_the_end_of_a_thread()?;
         if fork::happened() {
             // The locks of the child know of threads that are gone: their places are memory of other threads.
             let message = "this process was forked from one that had started an application, expected the first application behind \
@@ -213,8 +214,10 @@ impl Host {
     /// The application.
     ///
     /// # Errors
-    /// [`Forked`](ErrorKind::Forked): a child of a fork has none of the application's threads.
+    /// [`Forked`](ErrorKind::Forked): a child of a fork has none of the application's threads. [`Refused`](ErrorKind::Refused) to
+    /// the function that writes the log.
     pub fn app(&self) -> Result<&App, Error> {
+        crate::log::refuse_in_writer()?;
         if fork::happened() && process::id() != self.0.process {
             return Err(Error::new(ErrorKind::Forked, fork::MESSAGE));
         }
@@ -517,6 +520,11 @@ impl Host {
         }
     }
 
+    /// Cancels the requests that were begun and have no reply.
+    pub fn cancel_requests(&self) {
+        self.0.requests.cancel_all();
+    }
+
     /// Closes the application and waits for its end on the calling thread: its threads have ended then. `None` if
     /// `waiting` gave up; the application ends all the same. It must not be called in a function of the host's
     /// language, for whose end it would wait up to the time that [`close`](Self::close) allows. It may be called by a
@@ -525,7 +533,7 @@ impl Host {
     /// # Errors
     /// [`Refused`](ErrorKind::Refused) in the writer of the log: the end writes lines itself.
     pub fn close_blocking(&self, mut waiting: Waiting<'_>) -> Result<Option<()>, Error> {
-        crate::log::refuse_in_writer("close")?;
+        crate::log::refuse_in_writer()?;
         drop(self.close());
         let Ending {
             is_over, over, thread, ..

@@ -27,7 +27,8 @@ pub struct LogLine {
 type Write = Box<dyn Fn(LogLine) + Send + Sync>;
 
 /// Has a function write the log of this process, at that level and above; lines of code other than Pointwork's are left out.
-/// It is called where no guest is on the stack, on any thread, and must not block for long. Lines that come up while the
+/// It is called where no guest is on the stack, on any thread, and must not block for long. The application refuses whatever the
+/// function asks of it: a line may be written while the application is locked. Lines that come up while the
 /// function runs on the same thread are dropped.
 ///
 /// # Errors
@@ -46,12 +47,12 @@ pub fn write_log(level: Level, write: impl Fn(LogLine) + Send + Sync + 'static) 
 
 /// # Errors
 /// [`Refused`](ErrorKind::Refused): a line of the log is being written on this thread.
-pub(crate) fn refuse_in_writer(what: &str) -> Result<(), Error> {
+pub(crate) fn refuse_in_writer() -> Result<(), Error> {
     // A thread that is at its end writes no line.
     if !WRITES.try_with(Cell::get).unwrap_or(false) {
         return Ok(());
     }
-    let message = format!("`{what}` was called by the function that writes the log, expected a call outside of it");
+    let message = "the application was used by the function that writes the log, expected a use outside of it";
     Err(Error::new(ErrorKind::Refused, message))
 }
 

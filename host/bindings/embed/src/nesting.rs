@@ -5,6 +5,7 @@ use std::cell::Cell;
 
 use http::Request;
 use pointwork_core::{Caller, Chain, Failure, Nested, Payload};
+use tokio::runtime::Handle;
 
 use crate::error::{Error, ErrorKind};
 
@@ -41,6 +42,7 @@ pub fn at_depth<T>(depth: usize, run: impl FnOnce() -> T) -> T {
 /// # Errors
 /// [`Nested`](ErrorKind::Nested).
 pub(crate) fn nested<T>(run: impl FnOnce() -> T) -> Result<T, Error> {
+    refuse_at_the_end_of_a_thread()?;
     let depth = depth();
     if depth >= MOST {
         let message = format!(
@@ -49,6 +51,17 @@ pub(crate) fn nested<T>(run: impl FnOnce() -> T) -> Result<T, Error> {
         return Err(Error::new(ErrorKind::Nested, message));
     }
     Ok(at_depth(depth + 1, run))
+}
+
+/// # Errors
+/// [`Host`](ErrorKind::Host): the destructors of this thread run, or those of the process on its main thread. The variables of
+/// tokio in the thread are gone, and a poll would panic.
+pub(crate) fn refuse_at_the_end_of_a_thread() -> Result<(), Error> {
+    if Handle::try_current().is_err_and(|error| error.is_thread_local_destroyed()) {
+        let message = "the application was used by a destructor of a thread that ends, expected another thread";
+        return Err(Error::new(ErrorKind::Host, message));
+    }
+    Ok(())
 }
 
 /// Tells a request that was made here how deep it is. Functions that it leads to are called at that depth, also on the threads

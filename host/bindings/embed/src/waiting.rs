@@ -53,7 +53,11 @@ impl<'a> Waiting<'a> {
     /// Looks whether to wait on.
     pub(crate) fn goes_on(&mut self) -> bool {
         let goes_on = self.looking.as_mut().is_none_or(|(_, goes_on)| goes_on());
-        goes_on && self.until.is_none_or(|until| Instant::now() < until)
+        goes_on && !self.is_over()
+    }
+
+    fn is_over(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() >= until)
     }
 }
 
@@ -82,6 +86,10 @@ pub(crate) fn wait<T>(threads: &Handle, future: impl Future<Output = T>, mut wai
             if !waiting.goes_on() {
                 return None;
             }
+        }
+        // What wakes itself again and again must not go on without end.
+        if waiting.is_over() {
+            return None;
         }
     }
 }

@@ -8,6 +8,7 @@ use pointwork_embed::http::HeaderMap;
 use pointwork_embed::{
     Caller, ChannelFunction, Context, Error, ErrorKind, Failure, Function, Host, Payload, RouteFunction, at_depth,
 };
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
@@ -17,7 +18,7 @@ use crate::error::{GivenFailure, failed, raised};
 use crate::headers::{GivenHeaders, headers};
 use crate::host::operate;
 use crate::message::reply_of;
-use crate::thread::{Patience, attached, depth};
+use crate::thread::{Patience, attached, depth, interrupt};
 
 /// The listener that a function of Python is. It gets the event and its answer.
 pub(crate) fn listener(host: &WeakHost, function: Py<PyAny>) -> ChannelFunction {
@@ -44,10 +45,10 @@ fn run<Q, A>(function: &Py<PyAny>, question: Q, answer: A)
 where
     for<'py> (Q, A): pyo3::call::PyCallArgs<'py>,
 {
-    attached(|py| {
-        if let Err(error) = function.call1(py, (question, answer)) {
-            error.write_unraisable(py, Some(function.bind(py)));
-        }
+    attached(|py| match function.call1(py, (question, answer)) {
+        Ok(_) => {}
+        Err(error) if error.is_instance_of::<PyKeyboardInterrupt>(py) => interrupt(error),
+        Err(error) => error.write_unraisable(py, Some(function.bind(py))),
     });
 }
 

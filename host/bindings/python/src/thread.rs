@@ -1,5 +1,6 @@
 //! Threads and the interpreter's lock.
 
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -112,7 +113,17 @@ pub(crate) fn depth(py: Python<'_>) -> PyResult<usize> {
 /// Asks the application for something, without the interpreter's lock, within the request that the code answers.
 pub(crate) fn within<T: Send>(py: Python<'_>, ask: impl FnOnce() -> T + Send) -> PyResult<T> {
     let depth = depth(py)?;
-    Ok(py.detach(|| at_depth(depth, ask)))
+    let asked = py.detach(|| at_depth(depth, ask));
+    INTERRUPT.take().map_or(Ok(asked), Err)
+}
+
+thread_local! {
+    static INTERRUPT: RefCell<Option<PyErr>> = const { RefCell::new(None) };
+}
+
+/// Has Ctrl-C, which ended a function on this thread, raised where the program asked the application.
+pub(crate) fn interrupt(error: PyErr) {
+    INTERRUPT.set(Some(error));
 }
 
 /// How a thread waits: at most so many seconds; on the thread of an event loop not at all, but with an exception that

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import ctypes
 import json
 import signal
@@ -218,3 +219,58 @@ def test_a_kept_exception_does_not_hold_close(app: App) -> None:
     assert request.headers["X-A"] == "y" and request.is_cancelled
     with pytest.raises(pointwork.ClosedError, match="the request was answered with a failure"):
         request.emit("a:b")
+
+
+def test_ctrl_c_in_an_inline_function_reaches_the_caller(program: Callable[..., str]) -> None:
+    code = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+app = pointwork.App()
+@app.get('/i', inline=True)
+def stops(request):
+    raise KeyboardInterrupt
+try:
+    app.request('GET', '/i')
+    time.sleep(1)
+except KeyboardInterrupt:
+    print('interrupted')
+app.close()
+"""
+    assert program(code) == "interrupted\n"
+
+
+@pytest.mark.parametrize("body", [b"[" * 200_000, b'{"a": NaN}', b"{"])
+def test_a_body_that_is_no_json_is_refused(app: App, body: bytes) -> None:
+    @app.post("/json")
+    def value(request: Request) -> Any:
+        return request.json()
+
+    assert app.request("POST", "/json", body=body).status == 400
+
+
+def test_a_text_that_cannot_be_encoded_is_escaped(app: App) -> None:
+    @app.get("/half")
+    def half(request: Request) -> str:
+        return "half \ud800"
+
+    assert app.request("GET", "/half").text() == "half \\ud800"
+
+
+def test_an_application_is_not_copied() -> None:
+    with App(workers=1) as app:
+        with pytest.raises(TypeError, match="cannot be copied"):
+            copy.copy(app)
+
+        @app.get("/")
+        def here(request: Request) -> str:
+            return "here"
+
+        assert app.request("GET", "/").text() == "here"
+
+
+def test_a_generator_is_no_function_of_a_route(app: App) -> None:
+    def pieces(request: Request) -> Any:
+        yield b"piece"
+
+    with pytest.raises(TypeError, match="is a generator"):
+        app.get("/pieces")(pieces)

@@ -150,6 +150,78 @@ def test_a_server_that_reads_slowly_slows_the_writer_down(app: App) -> None:
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("quiet", [True, False])
+def test_a_client_that_leaves_ends_a_reply_without_end(app: App, quiet: bool) -> None:
+    """Servers take pieces for a client that left, and tell it who asks."""
+    ended = threading.Event()
+
+    @app.get("/endless")
+    async def endless(request: Request) -> Response:
+        async def pieces() -> Any:
+            try:
+                while True:
+                    yield b"piece"
+                    await asyncio.sleep(3600 if quiet else 0)
+            finally:
+                ended.set()
+
+        return Response(body=pieces())
+
+    async def main() -> None:
+        sent, messages = asyncio.Event(), [{"type": "http.request", "body": b"", "more_body": False}]
+
+        async def receive() -> Any:
+            if messages:
+                return messages.pop()
+            await sent.wait()
+            return {"type": "http.disconnect"}
+
+        async def send(message: Any) -> None:
+            await asyncio.sleep(0)
+            if message.get("body"):
+                sent.set()
+
+        scope = {"type": "http", "method": "GET", "path": "/endless", "query_string": b"", "headers": [(b"host", b"a")]}
+        await asyncio.wait_for(app.asgi(scope, receive, send), 30)
+        await asyncio.to_thread(ended.wait, 30)
+
+    asyncio.run(main())
+    assert ended.is_set()
+
+
+def test_a_body_is_read_on_the_loop_of_its_request(app: App) -> None:
+    @app.post("/echo")
+    def echo(request: Request) -> bytes:
+        return request.body
+
+    began, ends = threading.Event(), threading.Event()
+
+    async def first() -> None:
+        await app.handle("POST", "/echo", body=b"attached")
+        began.set()
+        while not ends.is_set():
+            await asyncio.sleep(0.01)
+
+    async def second() -> None:
+        here = asyncio.get_running_loop()
+
+        async def pieces() -> Any:
+            assert asyncio.get_running_loop() is here
+            yield b"mine"
+
+        reply = await app.handle("POST", "/echo", body=pieces())
+        assert (reply.status, await reply.stream().read_async()) == (200, b"mine")
+
+    thread = threading.Thread(target=asyncio.run, args=(first(),))
+    thread.start()
+    began.wait(30)
+    try:
+        asyncio.run(second())
+    finally:
+        ends.set()
+        thread.join(30)
+
+
 def test_fastapi_has_the_other_routes(routes: App) -> None:
     api = fastapi.FastAPI()
 

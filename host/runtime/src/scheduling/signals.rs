@@ -24,8 +24,14 @@ pub(crate) fn leave_signals() {
     take_faults();
 }
 
+/// Has a write over the limit for the size of a file fail, as on a full disk; the signal SIGXFSZ would end the process.
+pub(crate) fn leave_file_size() {
+    change(MaskChange::LeaveFileSize);
+}
+
 enum MaskChange {
     TakeFaults,
+    LeaveFileSize,
     LeaveAll,
 }
 
@@ -41,6 +47,11 @@ fn change(change: MaskChange) {
                     libc::sigaddset(&raw mut signals, fault);
                 }
                 libc::SIG_UNBLOCK
+            }
+            MaskChange::LeaveFileSize => {
+                libc::sigemptyset(&raw mut signals);
+                libc::sigaddset(&raw mut signals, libc::SIGXFSZ);
+                libc::SIG_BLOCK
             }
             MaskChange::LeaveAll => {
                 libc::sigfillset(&raw mut signals);

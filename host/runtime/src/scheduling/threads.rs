@@ -13,6 +13,7 @@ use pointwork_core::{BoxFuture, Executor};
 use tokio::runtime::{Builder, EnterGuard, Handle, Runtime};
 use tokio::task::JoinHandle;
 
+use crate::scheduling::signals::leave_file_size;
 use crate::{Error, ErrorKind, OrError};
 
 /// The priority of guest code.
@@ -78,7 +79,7 @@ impl Threads {
         // With an interval of 1, timers and sockets of the thread run as soon as a guest yields.
         Ok(Self {
             ended: Arc::default(),
-            work: ThreadPool::start(&mut pool("pointwork-work"))?,
+            work: ThreadPool::start(pool("pointwork-work").on_thread_start(leave_file_size))?,
             normal: ThreadPool::start(pool("pointwork-guest").event_interval(1))?,
             low: ThreadPool::start(pool("pointwork-slow").event_interval(1).on_thread_start(lower_priority))?,
         })

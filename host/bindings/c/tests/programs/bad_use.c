@@ -182,6 +182,8 @@ static void wrong_values(void) {
     FAILS(pw_app_start(PW_ABI_VERSION, "{\"limit\": 1}", NULL, &app), PW_ERROR_KIND_SETTINGS, "limit");
     FAILS(pw_app_start(PW_ABI_VERSION, "{", NULL, &app), PW_ERROR_KIND_SETTINGS, "");
     app = start(NULL);
+    pw_bytes failed_read = {(const uint8_t *)"", (size_t)-1};
+    FAILS(pw_app_load(app, "shop", failed_read, NULL, NULL, NULL), PW_ERROR_KIND_ARGUMENT, "SSIZE_MAX");
     pw_message *wrong = NULL;
     pw_reply *reply = NULL;
     pw_mount *mount = NULL;

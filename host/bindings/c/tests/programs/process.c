@@ -319,6 +319,9 @@ static pw_error *of_log;
 
 static void close_in_log(void *user, pw_level level, const char *target, const char *line) {
     (void)user, (void)level, (void)target, (void)line;
+    pw_figures figures;
+    /* A line may be written while the application is locked. */
+    FAILS(pw_app_figures(app, &figures), PW_ERROR_KIND_REFUSED, "writes the log");
     if (!of_log)
         of_log = pw_app_close(app, 0, NULL, NULL);
 }
@@ -334,7 +337,128 @@ static void a_close_in_the_log(void) {
     end(app);
 }
 
+static pw_answer *kept;
+
+static void on_keep(void *user, pw_event *event, pw_answer *answer) {
+    (void)user, (void)event;
+    kept = answer;
+    signal_give(&given);
+}
+
+static void cancelled(void *ended, pw_reply *reply) {
+    CHECK(reply == NULL);
+    signal_give(ended);
+}
+
+/* The end of a thread */
+
+static pthread_key_t at_end;
+
+static void ask_at_the_end(void *unused) {
+    pw_reply *reply = NULL;
+    (void)unused;
+    FAILS(pw_app_handle(app, message("GET", "/plain"), 0, &reply), PW_ERROR_KIND_HOST, "a thread that ends");
+    signal_give(&given);
+}
+
+static void *ask_and_end(void *unused) {
+    CHECK(get(app, "/plain", text, sizeof text) == 200);
+    CHECK(pthread_setspecific(at_end, &given) == 0);
+    return unused;
+}
+
+static void a_request_in_the_destructor_of_a_thread(void) {
+    pthread_t thread;
+    shop(NULL, PW_RUNS_INLINE, on_answer);
+    CHECK(pthread_key_create(&at_end, ask_at_the_end) == 0);
+    CHECK(pthread_create(&thread, NULL, ask_and_end, NULL) == 0 && pthread_join(thread, NULL) == 0);
+    signal_wait(&given, 1);
+    end(app);
+}
+
+static void ask_in_atexit(void) {
+    ask_at_the_end(NULL);
+    OK(pw_app_close(app, 0, NULL, NULL));
+}
+
+static void a_request_in_atexit(void) {
+    shop(NULL, PW_RUNS_INLINE, on_answer);
+    CHECK(get(app, "/plain", text, sizeof text) == 200);
+    CHECK(atexit(ask_in_atexit) == 0);
+}
+
+/* Nobody runs its guest, or calls the functions of its application, any more. */
+static void a_request_that_was_taken_before_the_close(void) {
+    pw_mount *mount = NULL;
+    pw_reply *reply = NULL;
+    shop(NULL, PW_RUNS_INLINE, on_answer);
+    OK(pw_app_mount(app, PW_PLACE_IN_FRONT, NULL, &mount));
+    pw_message *taken = message("GET", "/plain");
+    CHECK(pw_mount_takes(mount, taken));
+    OK(pw_app_close(app, 0, NULL, NULL));
+    OK(pw_mount_handle(mount, taken, 0, &reply));
+    CHECK(read_reply(reply, text, sizeof text) == 503);
+    pw_mount_free(mount);
+    pw_app_free(app);
+}
+
+static void requests_of_an_application_that_is_freed(void) {
+    pw_reply *reply = NULL;
+    pw_in_flight *in_flight = NULL;
+    signal_t ended;
+    signal_init(&ended);
+    shop(NULL, PW_RUNS_INLINE, on_keep);
+    OK(pw_app_begin(app, message("GET", "/ask"), &reply, &in_flight, cancelled, &ended));
+    pw_app_free(app);
+    signal_wait(&ended, 1);
+    pw_in_flight_free(in_flight);
+    pw_answer_free(kept);
+}
+
+/* A full disk is no reason to end, nor is a limit for the size of files. */
+static void a_cache_over_the_limit_of_file_sizes(void) {
+    struct rlimit limit = {4096, 4096};
+    CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    char settings[300], folder[] = "/tmp/pointwork-XXXXXX";
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(settings, sizeof settings, "{\"cache\": {\"directory\": \"%s/cache\", \"enabled\": true}}", folder);
+    shop(settings, PW_RUNS_INLINE, on_answer);
+    CHECK(get(app, "/plain", text, sizeof text) == 200);
+    end(app);
+}
+
 /* Pieces of bodies */
+
+static void on_nothing(void *user, pw_next *piece) {
+    (void)user;
+    pw_piece_data(piece, bytes(""));
+}
+
+static void on_empty(void *user, pw_request *request, pw_answer *answer) {
+    pw_reply *reply = NULL;
+    (void)user;
+    OK(pw_reply_new(200, &reply));
+    OK(pw_reply_set_source(reply, on_nothing, NULL, NULL, -1));
+    OK(pw_answer_reply(answer, reply));
+    pw_answer_free(answer);
+    pw_request_free(request);
+}
+
+static void empty_pieces_without_end(void) {
+    pw_reply *reply = NULL;
+    pw_body *body = NULL;
+    pw_bytes data;
+    alarm(60);
+    app = start(NULL);
+    OK(pw_app_route(app, "GET", "/empty", PW_BODY_NONE, PW_RUNS_INLINE, on_empty, NULL, NULL));
+    OK(pw_app_handle(app, message("GET", "/empty"), 0, &reply));
+    OK(pw_reply_body(reply, &body));
+    CHECK(pw_body_next(body, 50, &data, NULL, NULL) == PW_PIECE_PENDING);
+    pw_body_free(body);
+    pw_reply_free(reply);
+    end(app);
+}
+
 
 static pw_next *piece_in_wait;
 static signal_t gone;
@@ -542,14 +666,6 @@ static void numbers_of_threads(void) {
 
 /* Times */
 
-static pw_answer *kept;
-
-static void on_keep(void *user, pw_event *event, pw_answer *answer) {
-    (void)user, (void)event;
-    kept = answer;
-    signal_give(&given);
-}
-
 static void on_late(void *ended, pw_error *error, pw_payload *payload) {
     CHECK(error && pw_error_kind_of(error) == PW_ERROR_KIND_TIMED_OUT && !payload);
     pw_error_free(error);
@@ -615,6 +731,12 @@ static const way ways[] = {
     WAY(a_close_in_a_destructor),
     WAY(a_close_that_leaves_no_thread),
     WAY(a_close_in_the_log),
+    WAY(a_request_in_the_destructor_of_a_thread),
+    WAY(a_request_in_atexit),
+    WAY(a_request_that_was_taken_before_the_close),
+    WAY(requests_of_an_application_that_is_freed),
+    WAY(a_cache_over_the_limit_of_file_sizes),
+    WAY(empty_pieces_without_end),
     WAY(a_source_of_the_server_at_a_close),
     WAY(a_source_of_the_program_at_a_close),
     WAY(too_many_headers),

@@ -388,6 +388,9 @@ class App:
     ) -> None:
         await self.close_async()
 
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        raise TypeError("an application cannot be copied or pickled: start one in each process")
+
     def __repr__(self) -> str:
         return f"<pointwork.App{' (closed)' if self._is_closed else ''}>"
 
@@ -524,6 +527,8 @@ def _json(settings: Mapping[str, Any]) -> str:
 def _check(function: object, what: str) -> None:
     if not callable(function):
         raise TypeError(f"the function of {what} is of type `{type(function).__name__}`, expected a function")
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise TypeError(f"the function of {what} is a generator, expected a function that returns `Response(body=…)` with it")
 
 
 async def until(request: native.InFlight) -> native.NativeReply:
@@ -552,6 +557,8 @@ def _route_call(function: Callable[[Request], Any], is_async: bool, inline: bool
         except BaseException as error:
             fail(answer, error)
             request._release()
+            if goes_on(error):
+                raise
 
     async def answer_later(app: App, call: native.RouteCall, answer: native.RouteAnswer) -> None:
         request = Request(call, app)
@@ -575,6 +582,8 @@ def _event_call(function: Callable[[Event], Any], is_async: bool, inline: bool) 
         except BaseException as error:
             fail(answer, error)
             event._release()
+            if goes_on(error):
+                raise
 
     async def answer_later(app: App, call: native.EventCall, answer: native.EventAnswer) -> None:
         event = Event(call, app)

@@ -83,9 +83,9 @@ class Asgi:
         if progress is None:
             await _refuse(send, 404, "not found")
             return
-        if isinstance(progress, tuple) and uploaded is None:
+        if isinstance(progress, tuple) and isinstance(progress[2], bytes) and uploaded is None:
             # Most replies are there at once, and nothing of the request is left.
-            return await _send(progress, send)
+            return await _send(progress, send, None)
         uploaded = uploaded or _Upload(message, receive, asyncio.get_running_loop())
         try:
             if isinstance(progress, InFlight):
@@ -97,7 +97,7 @@ class Asgi:
                     return
             else:
                 reply = progress
-            await _send(reply, send)
+            await _send(reply, send, uploaded)
         finally:
             uploaded.close()
 
@@ -112,6 +112,8 @@ class _Upload:
         self._loop = loop
         self._task: asyncio.Task[None] | None = None
         self.gone = asyncio.Event()
+        # Called as soon as the client went away.
+        self.when_gone: Callable[[], object] | None = None
 
     def write(self, answer: PieceAnswer) -> None:
         """Writes one piece. It is called on any thread."""
@@ -144,7 +146,7 @@ class _Upload:
         message = await self._receive()
         if message["type"] == "http.disconnect":
             answer.failed("the client went away")
-            self.gone.set()
+            self._leave()
             return
         self._more = message.get("more_body", False)
         # No bytes are nothing: another piece is asked for.
@@ -157,7 +159,12 @@ class _Upload:
     async def _watch(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
             pass
+        self._leave()
+
+    def _leave(self) -> None:
         self.gone.set()
+        if self.when_gone is not None:
+            self.when_gone()
 
 
 async def _unless_gone(request: InFlight, uploaded: _Upload) -> NativeReply | None:
@@ -181,15 +188,28 @@ async def _unless_gone(request: InFlight, uploaded: _Upload) -> NativeReply | No
         gone.cancel()
 
 
-async def _send(reply: NativeReply, send: Send) -> None:
+async def _send(reply: NativeReply, send: Send, uploaded: _Upload | None) -> None:
     status, headers, body = reply
     await send({"type": "http.response.start", "status": status, "headers": headers})
     if isinstance(body, bytes):
         await send({"type": "http.response.body", "body": body})
         return
-    async for piece in Stream(body):
-        await send({"type": "http.response.body", "body": piece, "more_body": True})
-    await send({"type": "http.response.body", "body": b""})
+    # A server takes the pieces of a reply also if its client went away, and tells only who asks.
+    sending = asyncio.current_task()
+    if uploaded is not None and sending is not None:
+        uploaded.when_gone = sending.cancel
+        uploaded.watch()
+    try:
+        async for piece in Stream(body):
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+    except asyncio.CancelledError:
+        if uploaded is None or sending is None or not uploaded.gone.is_set():
+            raise
+        sending.uncancel()
+    finally:
+        if uploaded is not None:
+            uploaded.when_gone = None
 
 
 def _given(scope: Message, prefix: str, body: bytes | Write | None, length: int | None) -> Given:

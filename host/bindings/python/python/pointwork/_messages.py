@@ -82,17 +82,37 @@ class Query(dict[str, str]):
 def json_bytes(value: Any) -> bytes:
     """A value as JSON."""
     try:
-        return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+        return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
     except UnicodeEncodeError:
         # A half of a surrogate pair, which JSON has as an escape only.
-        return json.dumps(value, separators=(",", ":")).encode()
+        return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
+
+
+def _value_of(data: bytes, what: str) -> Any:
+    """The value of a text of JSON that came from outside. Raises `Failure` with status 400 if it is none."""
+    try:
+        return json.loads(data, parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        raise Failure(400, f"the {what} is not JSON: {error}", code="bad-payload") from error
+
+
+def _no_number(text: str) -> None:
+    raise ValueError(f"{text} is no number of JSON")
+
+
+def _text_of(data: bytes, what: str) -> str:
+    """A text that came from outside. Raises `Failure` with status 400 if it is not UTF-8."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise Failure(400, f"the {what} is no UTF-8 text: {error}", code="bad-payload") from error
 
 
 def encoded(chunk: Chunk) -> bytes | bytearray:
     if isinstance(chunk, bytes | bytearray):
         return chunk
     if isinstance(chunk, str):
-        return chunk.encode()
+        return chunk.encode("utf-8", "backslashreplace")
     if isinstance(chunk, memoryview):
         return bytes(chunk)
     raise TypeError(f"a piece of a body is of type `{type(chunk).__name__}`, expected `bytes` or `str`")
@@ -105,7 +125,7 @@ def native_body(body: Body, pool: Pool, loop: Loop) -> bytes | Write | None:
     if isinstance(body, str | bytearray | memoryview):
         return bytes(encoded(body))
     if isinstance(body, AsyncIterable):
-        return partial(_write_async, loop, aiter(body))
+        return partial(_write_async, loop, asyncio._get_running_loop(), aiter(body))
     if isinstance(body, Iterable) and not isinstance(body, Mapping):
         return partial(pool.run, _next, iter(body))
     raise TypeError(f"the body is of type `{type(body).__name__}`, expected `bytes`, `str`, or an iterator of them")
@@ -128,8 +148,10 @@ def break_off(answer: PieceAnswer, error: BaseException) -> None:
         pass
 
 
-def _write_async(loop: Loop, pieces: AsyncIterator[Chunk], answer: PieceAnswer) -> None:
-    loop.run(answer.failed, _next_async, pieces, answer)
+def _write_async(
+    loop: Loop, here: asyncio.AbstractEventLoop | None, pieces: AsyncIterator[Chunk], answer: PieceAnswer
+) -> None:
+    loop.run(answer.failed, _next_async, pieces, answer, on=here)
 
 
 async def _next_async(pieces: AsyncIterator[Chunk], answer: PieceAnswer) -> None:
@@ -433,17 +455,11 @@ class Request(_Calls):
 
     def text(self) -> str:
         """The body as text. Raises `Failure` with status 400 if it is none."""
-        try:
-            return self.body.decode()
-        except UnicodeDecodeError as error:
-            raise Failure(400, f"the body is no UTF-8 text: {error}", code="bad-payload") from error
+        return _text_of(self.body, "body")
 
     def json(self) -> Any:
         """The value of the body, which is JSON. Raises `Failure` with status 400 if it is not."""
-        try:
-            return json.loads(self.body)
-        except ValueError as error:
-            raise Failure(400, f"the body is not JSON: {error}", code="bad-payload") from error
+        return _value_of(self.body, "body")
 
     def reply(self, value: Any) -> None:
         """Replies to a request that was handed over with an event (`Event.take_request`), as the value of a function of a route
@@ -487,15 +503,12 @@ class Event(_Calls):
         return self._call.data
 
     def text(self) -> str:
-        """The payload as text."""
-        return self._call.data.decode()
+        """The payload as text. Raises `Failure` with status 400 if it is none."""
+        return _text_of(self._call.data, "payload")
 
     def json(self) -> Any:
         """The value of the payload, which is JSON. Raises `Failure` with status 400 if it is not."""
-        try:
-            return json.loads(self._call.data)
-        except ValueError as error:
-            raise Failure(400, f"the payload is not JSON: {error}", code="bad-payload") from error
+        return _value_of(self._call.data, "payload")
 
     @property
     def request_id(self) -> str | None:
@@ -548,7 +561,7 @@ def native_reply(value: Any, pool: Pool, loop: Loop) -> tuple[int, HeaderPairs, 
                 headers += _TYPES[BYTES]
         return value.status, headers, native_body(body, pool, loop)
     if isinstance(value, str):
-        return 200, _TYPES[TEXT], value.encode()
+        return 200, _TYPES[TEXT], value.encode("utf-8", "backslashreplace")
     if isinstance(value, bytes | bytearray | memoryview):
         return 200, _TYPES[BYTES], bytes(value)
     if value is None:

@@ -262,12 +262,13 @@ class Loop:
         lost: Callable[[str], object],
         coroutine: Callable[..., Coroutine[Any, Any, None]],
         *arguments: Any,
+        on: asyncio.AbstractEventLoop | None = None,
     ) -> None:
-        """Runs a function of coroutines, which must not raise, on the loop. It may be called on any thread. `lost` gets
-        the reason if the loop stops before the end of the coroutine."""
+        """Runs a function of coroutines, which must not raise, on the loop, or on another one while that runs. It may be
+        called on any thread. `lost` gets the reason if the loop stops before the end of the coroutine."""
         context = contextvars.copy_context()
         context.run(native.DEPTH.set, native.depth())
-        loop = self.get()
+        loop = on if on is not None and on.is_running() else self.get()
         key = object()
         if loop is not self._own:
             self._watch(key, loop, lost)
