@@ -20,6 +20,7 @@ fn may_depend_on() -> BTreeMap<&'static str, &'static [&'static str]> {
     BTreeMap::from([
         ("pointwork-events", &[][..]),
         ("pointwork-guest-macros", &[]),
+        ("pointwork-wasi", &[]),
         ("pointwork-guest", &["pointwork-events", "pointwork-guest-macros"]),
         ("pointwork-core", &["pointwork-events"]),
         ("pointwork", &["pointwork-core", "pointwork-events"]),
@@ -51,6 +52,7 @@ fn may_depend_on() -> BTreeMap<&'static str, &'static [&'static str]> {
                 "pointwork-actix",
                 "pointwork-salvo",
                 "pointwork-hyper",
+                "pointwork-wasi",
             ],
         ),
     ])

@@ -19,6 +19,8 @@ mod listener_argument;
 mod listener_result;
 mod module;
 #[cfg(target_arch = "wasm32")]
+mod output;
+#[cfg(target_arch = "wasm32")]
 mod panic;
 mod routes;
 mod served;

@@ -208,7 +208,7 @@ fn not_wasm(bytes: &[u8]) -> Error {
 
 /// What to do instead of a grant.
 const WITHOUT_CHANNELS: &str = "a module without channels is never granted anything: its controllers call channels \
-                                instead, and are built for wasm32-unknown-unknown, which imports no WASI";
+                                instead, and are built for wasm32-wasip1, from which `pointwork build` makes components without WASI";
 
 impl Inspection {
     /// The capabilities that it imports, each once: a module needs a grant for each of them.
@@ -258,9 +258,8 @@ impl Inspection {
              0.2 that it is granted",
             listed(&unknown)
         );
-        Err(Error::new(ErrorKind::ForbiddenImport, message).with_hint(
-            "Rust controllers are built for wasm32-unknown-unknown, channels that need WASI for wasm32-wasip2",
-        ))
+        Err(Error::new(ErrorKind::ForbiddenImport, message)
+            .with_hint("Rust controllers are built for wasm32-wasip1, channels that need WASI for wasm32-wasip2"))
     }
 
     /// Checks that what it imports is granted (spec C5). The component is not compiled yet, so its channels are not known.

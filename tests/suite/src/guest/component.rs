@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
+use pointwork_wasi::{ADAPTER, MODULE};
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::{Resolve, WorldId};
 
@@ -35,12 +36,13 @@ pub fn componentize(mut module: Vec<u8>, world: &str) -> Result<Vec<u8>> {
     encode(&module)
 }
 
-/// Turns a core module that contains its world into a component.
+/// Turns a core module that contains its world into a component, as `pointwork build` does: WASI 0.1 becomes the contract.
 ///
 /// # Errors
 /// If the module does not fit that world.
 pub fn finish(module: &[u8]) -> Result<Vec<u8>> {
-    encode(module)
+    let encoder = ComponentEncoder::default().validate(true).module(module)?;
+    encoder.adapter(MODULE, ADAPTER)?.encode()
 }
 
 fn encode(module: &[u8]) -> Result<Vec<u8>> {
