@@ -119,6 +119,7 @@ type Describe = TypedFunc<(), (manifest::Manifest,)>;
 
 async fn described(store: &mut Store<Guest>, describe: Describe) -> wasmtime::Result<manifest::Manifest> {
     let described = describe.call_async(&mut *store, ()).await;
+    store.data_mut().end_lines();
     let (manifest,) = described.map_err(|error| {
         let panic = store.data_mut().panic.take();
         let panicked = panic.map(|panic| format!(": the guest panicked: {panic}"));
