@@ -21,6 +21,7 @@ mod refusals;
 mod replies;
 mod rust_guests;
 mod sandbox;
+mod standard_library;
 mod streams;
 mod watch;
 
@@ -56,6 +57,7 @@ pub fn all() -> Vec<Case> {
         guests::all,
         rust_guests::all,
         sandbox::all,
+        standard_library::all,
     ];
     files.into_iter().flat_map(|file| file()).collect()
 }
