@@ -55,7 +55,7 @@
 //! A handler is a function of the block with one or more [attributes]. It takes no `self`, since a controller has no
 //! state: instances of a module are created and dropped at any time. Its arguments are, in any order:
 //!
-//! - [`Context`] or `&Context` ([`AsyncContext`] in a controller with `async fn`): the request, its reply, and
+//! - [`Context`] or `&Context` ([`AsyncContext`] in an asynchronous module): the request, its reply, and
 //!   everything else that a controller can do;
 //! - [`Path<T>`](Path), the path parameter with the argument's name, and [`Query<T>`](Query);
 //! - one of [`Json<T>`](Json), `String` and `Vec<u8>`, the body;
@@ -229,8 +229,8 @@ pub use pointwork_events::{Event, IoEvent, events};
 ///
 /// | argument | value |
 /// |---|---|
-/// | [`Delivery`] ([`AsyncDelivery`] in a channel with `async fn`) | calls and emits other events |
-/// | [`Context`] ([`AsyncContext`] in a channel with `async fn`) | the context that was handed over with the event (spec H6); without one, the listener does not run and the caller gets a failure |
+/// | [`Delivery`] ([`AsyncDelivery`] in an asynchronous module) | calls and emits other events |
+/// | [`Context`] ([`AsyncContext`] in an asynchronous module) | the context that was handed over with the event (spec H6); without one, the listener does not run and the caller gets a failure |
 /// | `Option<Context>` | the same; `None` if there is no context |
 /// | [`Payload`] | the payload unchanged |
 /// | a type that implements `serde::Deserialize` | the payload, read from JSON |

@@ -77,6 +77,7 @@ pub(crate) struct Queued<C: Call> {
     pub(crate) taken_by: Arc<OnceLock<Arc<InstanceState>>>,
 }
 
+#[allow(clippy::large_enum_variant, reason = "a box would be an allocation for each event")]
 pub(crate) enum QueuedCall {
     Request(Queued<Request>),
     Event(Queued<Event>),

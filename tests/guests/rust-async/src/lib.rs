@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use pointwork_guest::{
-    AsyncContext, Context, Deferred, Failure, HttpStatus, Json, Path, Reply, controller, events, log, module,
+    AsyncContext, Deferred, Failure, HttpStatus, Json, Path, Reply, controller, events, log, module,
 };
 use serde::{Deserialize, Serialize};
 
@@ -151,12 +151,23 @@ impl Hoards {
 /// A controller without `async fn` in an asynchronous module.
 pub struct Health;
 
+/// A controller for modules of both forms: its handlers take no context.
+pub struct Echo;
+
+#[controller("echo")]
+impl Echo {
+    #[post]
+    fn echo(body: String) -> String {
+        body
+    }
+}
+
 #[controller("health")]
 impl Health {
     #[get]
-    fn show(ctx: &Context) -> String {
+    fn show(ctx: &AsyncContext) -> String {
         format!("up, {}", ctx.method())
     }
 }
 
-module! { async; Products, Waits, Hoards, Health }
+module! { async; Products, Waits, Hoards, Health, Echo }
