@@ -40,6 +40,7 @@ products.wasm fits the contract
   granted  nothing
   imports  pointwork:module/types@0.2.0
            pointwork:module/context@0.2.0
+           pointwork:module/context-sync@0.2.0
            pointwork:module/environment@0.2.0
            pointwork:module/events@0.2.0
            pointwork:module/log@0.2.0

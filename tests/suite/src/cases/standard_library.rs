@@ -17,12 +17,12 @@ use crate::subject::AppSpec;
 
 cases![
     host;
-    lines_that_a_guest_prints_are_lines_of_the_log [RustStd, RustStdAsync]: H10;
-    what_one_request_prints_never_stands_in_the_line_of_another [RustStd, RustStdAsync]: H10;
-    what_is_printed_before_a_panic_is_in_the_log [RustStd, RustStdAsync]: H10, E1;
-    the_clock_of_the_standard_library_is_the_time_of_the_request [RustStd, RustStdAsync]: H11;
-    random_bits_differ_between_requests_and_instances [RustStd, RustStdAsync]: H11;
-    outside_of_a_request_time_and_random_bits_are_constant [RustStd, RustStdAsync]: H11;
+    lines_that_a_guest_prints_are_lines_of_the_log [RustStd, RustStdAsync]: H11, H12;
+    what_one_request_prints_never_stands_in_the_line_of_another [RustStd, RustStdAsync]: H11, H12;
+    what_is_printed_before_a_panic_is_in_the_log [RustStd, RustStdAsync]: H11, H12, E1;
+    the_clock_of_the_standard_library_is_the_time_of_the_request [RustStd, RustStdAsync]: H10, H12;
+    random_bits_differ_between_requests_and_instances [RustStd, RustStdAsync]: H10, H12;
+    outside_of_a_request_time_and_random_bits_are_constant [RustStd, RustStdAsync]: H10, H12;
     files_sockets_and_threads_are_errors_and_no_traps [RustStd, RustStdAsync]: H12, C5;
     sleeping_and_exiting_trap_with_a_sentence [RustStd, RustStdAsync]: H12, E1;
 ];

@@ -137,7 +137,9 @@ fn contract_text() -> Result<String> {
 
 /// The contract with one more method of a resource.
 fn draft(text: &str, interface: &str, resource: &str, function: &str) -> String {
-    let (before, rest) = text.split_once(&format!("interface {interface} {{")).unwrap_or((text, ""));
+    let (before, rest) = text
+        .split_once(&format!("interface {interface} {{"))
+        .unwrap_or((text, ""));
     let without = format!("resource {resource};");
     let with = format!("resource {resource} {{ {function}: func();");
     let rest = if rest.contains(&without) {

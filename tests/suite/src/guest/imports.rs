@@ -78,7 +78,11 @@ pub(super) fn text(guest: &Guest, version: &str) -> String {
         ("context-sync", "events-sync")
     };
     let mut functions = CONTEXT.to_vec();
-    functions.extend(WAITING.iter().map(|&(here, there, params)| (context, here, there, params)));
+    functions.extend(
+        WAITING
+            .iter()
+            .map(|&(here, there, params)| (context, here, there, params)),
+    );
     let mut numbers = NUMBERS.to_vec();
     if !guest.channels.is_empty() {
         functions.extend(DELIVERY);
@@ -109,7 +113,12 @@ pub(super) fn text(guest: &Guest, version: &str) -> String {
         let interface = format!("pointwork:module/{interface}@{version}");
         import(&interface, function, "draft", "(param i32)")
     });
-    functions.chain(numbers).chain(foreign).chain(later).chain(draft).collect()
+    functions
+        .chain(numbers)
+        .chain(foreign)
+        .chain(later)
+        .chain(draft)
+        .collect()
 }
 
 fn import(interface: &str, there: &str, here: &str, signature: &str) -> String {
