@@ -250,7 +250,8 @@ impl Inspection {
             "imports `{function}`, which was in a draft of `{PACKAGE}@0.2.0`; the functions that wait are in \
              `context-sync` and `events-sync`, for asynchronous modules in `context-async` and `events-async`"
         );
-        Err(Error::new(ErrorKind::WrongVersion, message).with_hint("rebuild the module with the SDK of this host's version"))
+        Err(Error::new(ErrorKind::WrongVersion, message)
+            .with_hint("rebuild the module with the SDK of this host's version"))
     }
 
     /// Checks that the functions that wait are those of its form.
@@ -264,7 +265,8 @@ impl Inspection {
             return Ok(());
         };
         let (name, expected) = (wrong.name, wrong.name.replace(other, suffix));
-        let message = format!("a module of the {form} form imports `{PACKAGE}/{name}`, expected `{PACKAGE}/{expected}`");
+        let message =
+            format!("a module of the {form} form imports `{PACKAGE}/{name}`, expected `{PACKAGE}/{expected}`");
         let hint = match form {
             Form::Synchronous => "its handlers wait by suspending the instance: build it for the world `module`",
             Form::Asynchronous => {

@@ -137,7 +137,10 @@ mod tests {
 
     #[test]
     fn a_line_ends_at_its_newline() {
-        assert_eq!(lines(&[b"one\ntw", b"o", b"\n\nthree"]), [&b"one"[..], b"two", b"", b"three"]);
+        assert_eq!(
+            lines(&[b"one\ntw", b"o", b"\n\nthree"]),
+            [&b"one"[..], b"two", b"", b"three"]
+        );
         assert_eq!(lines(&[b""]), [b""; 0]);
     }
 

@@ -18,10 +18,10 @@ use wasmtime_wasi::sockets::SocketAddrUse;
 use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks, WasiHttpView};
 
+use super::Guest;
 use super::budget::Budget;
 use super::output::{LineBuffer, OutputStream};
 use super::spans::CurrentCall;
-use super::Guest;
 use crate::grants::{Access, Capability, Grants};
 use crate::guest::limiter::Exceeded;
 

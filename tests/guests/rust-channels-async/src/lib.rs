@@ -2,8 +2,7 @@
 
 use futures_util::future::try_join;
 use pointwork_guest::{
-    AsyncContext, AsyncDelivery, Deferred, Failure, Path, Payload, channel, controller, events,
-    module,
+    AsyncContext, AsyncDelivery, Deferred, Failure, Path, Payload, channel, controller, events, module,
 };
 
 events! {

@@ -72,13 +72,17 @@ const DELIVERY_NUMBERS: &[Function] = &[
 
 /// The imports of a module, as WebAssembly text.
 pub(super) fn text(guest: &Guest, version: &str) -> String {
-    let (context, events) = if guest.asynchronous {
+    let (context, events) = if guest.asynchronous != guest.waits_in_the_other_form {
         ("context-async", "events-async")
     } else {
         ("context-sync", "events-sync")
     };
     let mut functions = CONTEXT.to_vec();
-    functions.extend(WAITING.iter().map(|&(here, there, params)| (context, here, there, params)));
+    functions.extend(
+        WAITING
+            .iter()
+            .map(|&(here, there, params)| (context, here, there, params)),
+    );
     let mut numbers = NUMBERS.to_vec();
     if !guest.channels.is_empty() {
         functions.extend(DELIVERY);
@@ -109,7 +113,12 @@ pub(super) fn text(guest: &Guest, version: &str) -> String {
         let interface = format!("pointwork:module/{interface}@{version}");
         import(&interface, function, "draft", "(param i32)")
     });
-    functions.chain(numbers).chain(foreign).chain(later).chain(draft).collect()
+    functions
+        .chain(numbers)
+        .chain(foreign)
+        .chain(later)
+        .chain(draft)
+        .collect()
 }
 
 fn import(interface: &str, there: &str, here: &str, signature: &str) -> String {

@@ -15,7 +15,9 @@ pub(super) fn text(guest: &Guest, version: &str) -> String {
     if !guest.started.is_empty() {
         let steps = steps::outside(&guest.started, &mut data);
         // A start function of the module would run before its imports can be called.
-        code.push_str(&format!("(func (export \"_initialize\") (local $ctx i32) {steps} (call $clear))\n"));
+        code.push_str(&format!(
+            "(func (export \"_initialize\") (local $ctx i32) {steps} (call $clear))\n"
+        ));
     }
     let routes = guest.controllers.iter().flat_map(|controller| &controller.routes);
     let programs: Vec<_> = routes

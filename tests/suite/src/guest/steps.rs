@@ -301,7 +301,10 @@ fn named(import: &str, name: &str, data: &mut Data) -> String {
 }
 
 fn pairs(import: &str, data: &mut Data) -> String {
-    format!("(call ${import} (local.get $ctx) (i32.const {RESULT})) {}", say_pairs(data))
+    format!(
+        "(call ${import} (local.get $ctx) (i32.const {RESULT})) {}",
+        say_pairs(data)
+    )
 }
 
 fn say_pairs(data: &mut Data) -> String {
