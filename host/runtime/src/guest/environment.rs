@@ -25,6 +25,15 @@ pub(super) struct CallState {
     pub(super) output: Output,
 }
 
+impl CallState {
+    /// The time of a call that begins. It is never before that of a call that began earlier.
+    fn begin(&mut self, arrived: SystemTime) -> SystemTime {
+        let now = self.now.map_or(arrived, |latest| latest.max(arrived));
+        self.now = Some(now);
+        now
+    }
+}
+
 /// Random numbers that no guest has seen.
 #[derive(Default)]
 pub(super) struct Random(Vec<u32>);
@@ -44,11 +53,9 @@ impl Random {
 }
 
 impl Guest {
-    /// The time of a call that begins. It is never before that of a call that began earlier in the instance.
+    /// The time of a call that begins in the instance.
     pub(super) fn begin_time(&mut self, arrived: SystemTime) -> SystemTime {
-        let now = self.own.now.map_or(arrived, |latest| latest.max(arrived));
-        self.own.now = Some(now);
-        now
+        self.own.begin(arrived)
     }
 }
 
@@ -71,5 +78,30 @@ impl<T: Send + 'static> environment::HostWithStore<T> for HasSelf<Guest> {
         let task = running_task(&mut access)?;
         let state = access.get().state(task);
         Ok(at(state.now.unwrap_or(SystemTime::UNIX_EPOCH)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_call_that_waited_for_its_instance_is_not_before_the_last_one() {
+        let (mut state, early) = (CallState::default(), SystemTime::UNIX_EPOCH + Duration::from_secs(1));
+        let late = early + Duration::from_secs(1);
+        assert_eq!(state.begin(early), early);
+        assert_eq!(state.begin(late), late);
+        assert_eq!(state.begin(early), late);
+    }
+
+    #[test]
+    fn random_numbers_are_used_once() {
+        let mut random = Random::default();
+        let mut numbers: Vec<_> = (0..3 * RANDOM_NUMBERS).filter_map(|_| random.next().ok()).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        assert!(numbers.len() > 3 * RANDOM_NUMBERS - 3, "{}", numbers.len());
     }
 }

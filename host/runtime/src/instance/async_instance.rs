@@ -182,8 +182,7 @@ async fn serve(
     store: &mut Store<Guest>,
     first: QueuedCall,
 ) -> wasmtime::Result<()> {
-    let instance = pre.instance_pre.instantiate_async(&mut *store).await?;
-    store.data_mut().end_lines();
+    let instance = pre.instantiate(store).await?;
     let exports = Exports::of(pre, store, &instance)?;
     let most = pre.settings.limits.in_flight;
     store

@@ -161,8 +161,7 @@ impl SyncPool {
 
     async fn instantiate(&self, slot: InstanceSlot, single_use: bool) -> wasmtime::Result<SyncInstance> {
         let mut store = self.pre.store()?;
-        let instance = self.pre.instance_pre.instantiate_async(&mut store).await?;
-        store.data_mut().end_lines();
+        let instance = self.pre.instantiate(&mut store).await?;
         let exports = Exports::of(&self.pre, &mut store, &instance)?;
         Ok(SyncInstance {
             store,

@@ -6,6 +6,7 @@ mod context;
 mod contract;
 mod crashes;
 mod declarations;
+mod environment;
 mod errors;
 mod framing;
 mod grants;
@@ -54,6 +55,7 @@ pub fn all() -> Vec<Case> {
         grants::all,
         refusals::all,
         contract::all,
+        environment::all,
         guests::all,
         rust_guests::all,
         sandbox::all,

@@ -378,6 +378,20 @@ async fn lines_of_one_instance_stand_in_the_spans_of_their_requests(stage: Stage
             line.text
         );
     }
+    // Each request began a line before the first of them ended its own.
+    let printed = || {
+        let mut lines = stage.logs().everywhere();
+        lines.retain(|line| line.text.contains("module=side-by-side") && line.text.contains("from=stdout"));
+        lines
+    };
+    eventually("all printed lines are there", || printed().len() >= MANY as usize).await?;
+    let printed = printed();
+    assert_eq!(printed.len(), MANY as usize, "{printed:#?}");
+    for line in printed {
+        let request = line.request.as_deref().unwrap_or("(none)");
+        let whole = format!("{request} begins and ends its line ");
+        assert!(line.text.starts_with(&whole), "{request}: {}", line.text);
+    }
     live.shutdown().await;
     Ok(())
 }

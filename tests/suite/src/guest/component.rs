@@ -57,7 +57,8 @@ pub(super) fn build(guest: &Guest) -> Result<Vec<u8>> {
     let is_plain = guest.contract_version.is_none()
         && guest.foreign_import.is_none()
         && guest.later_import.is_none()
-        && guest.draft_import.is_none();
+        && guest.draft_import.is_none()
+        && !guest.waits_in_the_other_form;
     if let ([world], true) = (worlds.as_slice(), is_plain) {
         return componentize(module, world);
     }
@@ -77,6 +78,10 @@ pub(super) fn build(guest: &Guest) -> Result<Vec<u8>> {
     text.push_str(&format!("world {chosen} {{ "));
     for world in worlds {
         text.push_str(&format!("include {world}; "));
+    }
+    if guest.waits_in_the_other_form {
+        let other = if guest.asynchronous { "sync" } else { "async" };
+        text.push_str(&format!("import context-{other}; import events-{other}; "));
     }
     if let Some(foreign) = &guest.foreign_import {
         resolve.push_str("foreign.wit", &foreign_package(foreign)?)?;

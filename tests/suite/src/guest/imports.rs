@@ -72,7 +72,7 @@ const DELIVERY_NUMBERS: &[Function] = &[
 
 /// The imports of a module, as WebAssembly text.
 pub(super) fn text(guest: &Guest, version: &str) -> String {
-    let (context, events) = if guest.asynchronous {
+    let (context, events) = if guest.asynchronous != guest.waits_in_the_other_form {
         ("context-async", "events-async")
     } else {
         ("context-sync", "events-sync")

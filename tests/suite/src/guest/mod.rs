@@ -31,6 +31,7 @@ pub struct Guest {
     pub(crate) foreign_import: Option<String>,
     pub(crate) later_import: Option<String>,
     pub(crate) draft_import: Option<(&'static str, &'static str)>,
+    pub(crate) waits_in_the_other_form: bool,
     pub(crate) described: Vec<Step>,
     pub(crate) started: Vec<Step>,
     pub(crate) package: Option<(String, String)>,
@@ -184,6 +185,13 @@ impl Guest {
     #[must_use]
     pub fn importing_from_draft(mut self, interface: &'static str, method: &'static str) -> Self {
         self.draft_import = Some((interface, method));
+        self
+    }
+
+    /// Imports the functions that wait of the other form.
+    #[must_use]
+    pub fn waits_in_the_other_form(mut self) -> Self {
+        self.waits_in_the_other_form = true;
         self
     }
 

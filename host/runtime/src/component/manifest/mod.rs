@@ -109,7 +109,7 @@ async fn describe(pre: &ModulePre) -> wasmtime::Result<(manifest::Manifest, mani
     let _slot = pre.tenancy.take();
     let mut store = pre.store_with(&Arc::new(Grants::default()))?;
     store.set_hostcall_fuel(most(pre));
-    let instance = pre.instance_pre.instantiate_async(&mut store).await?;
+    let instance = pre.instantiate(&mut store).await?;
     let describe = instance.get_typed_func::<(), (manifest::Manifest,)>(&mut store, pre.describe)?;
     let first = described(&mut store, describe).await?;
     Ok((first, described(&mut store, describe).await?))
