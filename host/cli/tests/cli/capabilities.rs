@@ -179,7 +179,9 @@ store.wasm is refused
   size     [..] bytes)
   asks     directories
   granted  nothing
-  imports  [..]
+  imports  pointwork:module/types@0.2.0
+...
+  beyond   wasi:filesystem/types@0.2.6
 ...
 "#]])
         .stderr_eq(str![[r#"

@@ -34,6 +34,74 @@ fn labelled<'a>(label: &str, text: &'a str) -> Vec<&'a str> {
     own.filter_map(|line| line.strip_prefix(label)).collect()
 }
 
+const CALLS: &str = r#"
+use pointwork_guest::{Failure, Path, channel, controller, module};
+
+struct Orders;
+
+#[controller("orders")]
+impl Orders {
+    #[get]
+    fn list() -> String {
+        println!("listed");
+        std::env::var("SHOP").unwrap_or_else(|error| error.to_string())
+    }
+
+    #[get(":id")]
+    fn show(id: Path<u64>) -> Result<String, Failure> {
+        dbg!(*id);
+        std::fs::read_to_string("orders.json").map_err(|error| Failure::new(500_u16, error.to_string()))
+    }
+
+    #[post]
+    fn create() -> String {
+        format!("{:?} {:?}", std::time::SystemTime::now(), std::time::Instant::now().elapsed())
+    }
+
+    #[delete]
+    fn waits() {
+        std::thread::sleep(std::time::Duration::from_secs(1));
+    }
+
+    #[patch]
+    fn threads() -> String {
+        std::thread::spawn(|| 7).join().map_or_else(|_| String::new(), |value| value.to_string())
+    }
+}
+
+#[channel("audit")]
+impl Orders {
+    #[on("seen")]
+    fn seen(text: String) {
+        eprintln!("{text}");
+        std::process::exit(1);
+    }
+}
+
+module! { Orders; channels: Orders }
+"#;
+
+/// The contract answers them, also in code that is not optimised and so imports more.
+#[test]
+fn calls_of_the_standard_library_import_nothing_beyond_the_contract() {
+    for more in [&[][..], &["--debug"]] {
+        let (folder, text) = build_source("calls", CALLS, more);
+        assert_eq!(labelled("warning: ", &text), [""; 0], "{text}");
+        let component = folder.path().join("calls/target/pointwork/calls.wasm");
+        let check = pointwork(folder.path())
+            .arg("check")
+            .arg(component)
+            .output()
+            .expect("it runs");
+        let shown = String::from_utf8(check.stdout).expect("text");
+        assert!(
+            shown.contains("\n           pointwork:module/environment@0.2.0\n"),
+            "{shown}"
+        );
+        assert!(shown.contains("\n  beyond   nothing\n"), "{shown}");
+    }
+}
+
 #[test]
 fn controllers_and_channels_in_no_list_are_named_with_their_place() {
     let source = r#"
