@@ -77,6 +77,11 @@ impl Names {
         (delivery.event(), delivery.request_id())
     }
 
+    #[on("attempt")]
+    fn attempt(delivery: &AsyncDelivery) -> (String, u32) {
+        (delivery.id(), delivery.attempt())
+    }
+
     #[on("has-context")]
     fn has_context(context: Option<AsyncContext>) -> bool {
         context.is_some()

@@ -318,6 +318,9 @@ async fn the_asynchronous_sdk_answers_alike(stage: Stage) -> Result<()> {
     assert_eq!(live.get("/products/3").await?.status, 404);
     assert_eq!(live.get("/products/42/id").await?.text(), "42");
     assert_eq!(live.get("/health").await?.text(), "up, GET");
+    // A plain function, whose argument is the body.
+    let echoed = live.send(Request::new("POST", "/echo").body("a body")).await?;
+    assert_eq!(echoed.text(), "a body");
     assert_eq!(live.get("/waits/streamed").await?.text(), "one two three");
     assert_eq!(
         live.send(Request::new("POST", "/waits/count").body(vec![7; 50_000]))
