@@ -30,10 +30,14 @@ pub trait Channel {
     #[doc(hidden)]
     const PLACE: &'static str;
 
-    /// [`Async`](crate::form::Async) if one of its listeners is an `async fn`.
+    /// The first listener that takes `Delivery` or `Context`, whose functions wait by blocking: an asynchronous module does not have it.
+    #[doc(hidden)]
+    const BLOCKING: Option<&'static str>;
+
+    /// [`Async`](crate::form::Async) if one of its listeners is an `async fn`, or takes a context of that form.
     type Form: Form;
 
-    /// Runs one listener, in the synchronous form of a module. It has that form if it has no `async fn`.
+    /// Runs one listener, in the synchronous form of a module.
     #[doc(hidden)]
     fn deliver(listener: u32, delivery: Delivery, payload: Payload) -> Result<Payload, Failure>;
 
@@ -46,7 +50,7 @@ pub trait Channel {
     ) -> impl Future<Output = Result<Payload, Failure>>;
 }
 
-/// A channel without `async fn`, for modules of both forms.
+/// A channel for a synchronous module.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a channel",
     label = "expected a type with a `#[channel]` impl block"

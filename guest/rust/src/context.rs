@@ -177,7 +177,7 @@ impl Context<Blocking> {
     /// reply; see [`Failure`].
     pub fn call<E: IoEvent>(&self, payload: E::Payload) -> Result<E::Output, Failure> {
         let payload = payload::for_call::<E>(&payload)?;
-        payload::call_result::<E>(self.raw.call(E::NAME, &payload))
+        payload::call_result::<E>(backend::blocking::call(&self.raw, E::NAME, &payload))
     }
 
     /// The whole request body. Arguments of type [`Json`](crate::Json) or `Vec<u8>` do the same.
@@ -186,7 +186,7 @@ impl Context<Blocking> {
     ///
     /// `gone` if the body was taken before or the route has `body = "none"`; `too-large` if it is over the host's limit.
     pub fn body(&self) -> Result<Vec<u8>, Failure> {
-        self.raw.body().map_err(Failure::of("body"))
+        backend::blocking::body(&self.raw).map_err(Failure::of("body"))
     }
 
     /// The whole request body as text. An argument of type `String` does the same.
@@ -195,7 +195,7 @@ impl Context<Blocking> {
     ///
     /// As for [`body`](Self::body); `bad-payload` with status 400 if it is not UTF-8.
     pub fn text(&self) -> Result<String, Failure> {
-        self.raw.text().map_err(Failure::of("text"))
+        backend::blocking::text(&self.raw).map_err(Failure::of("text"))
     }
 }
 
@@ -261,7 +261,7 @@ impl Context<Async> {
         backend::waiting::text(&self.raw).await.map_err(Failure::of("text"))
     }
 
-    /// For a block without `async fn` in an asynchronous module.
+    /// For the tests of a controller of the synchronous form. No function with a blocking context is in an asynchronous module.
     #[doc(hidden)]
     pub fn into_blocking(self) -> Context<Blocking> {
         Context {

@@ -30,10 +30,14 @@ pub trait Controller {
     #[doc(hidden)]
     const PLACE: &'static str;
 
-    /// [`Async`](crate::form::Async) if one of its handlers is an `async fn`.
+    /// The first handler that takes `Context`, whose functions wait by blocking: an asynchronous module does not have it.
+    #[doc(hidden)]
+    const BLOCKING: Option<&'static str>;
+
+    /// [`Async`](crate::form::Async) if one of its handlers is an `async fn`, or takes a context of that form.
     type Form: Form;
 
-    /// Runs one handler, in the synchronous form of a module. It has that form if it has no `async fn`.
+    /// Runs one handler, in the synchronous form of a module.
     #[doc(hidden)]
     fn handle(handler: u32, context: Context) -> Outcome;
 
@@ -42,7 +46,7 @@ pub trait Controller {
     fn handle_async(handler: u32, context: AsyncContext) -> impl Future<Output = Outcome>;
 }
 
-/// A controller without `async fn`, for modules of both forms.
+/// A controller for a synchronous module.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a controller",
     label = "expected a type with a `#[controller]` impl block"

@@ -49,6 +49,17 @@ impl<F> Delivery<F> {
         Self { raw, form: PhantomData }
     }
 
+    /// The id of the event: the same for each attempt to deliver it, another one for each event. A listener that must not do
+    /// its work twice remembers it.
+    pub fn id(&self) -> String {
+        self.raw.id()
+    }
+
+    /// The number of this attempt to deliver the event, from 1.
+    pub fn attempt(&self) -> u32 {
+        self.raw.attempt()
+    }
+
     /// The event's name within its channel: `product:all` for `db:product:all`. A listener of several events
     /// distinguishes them by it.
     pub fn event(&self) -> String {
@@ -98,7 +109,7 @@ impl Delivery<Blocking> {
     /// (`too-deep`), as in an endless recursion. `?` returns the error to the caller of this listener.
     pub fn call<E: IoEvent>(&self, payload: E::Payload) -> Result<E::Output, Failure> {
         let payload = payload::for_call::<E>(&payload)?;
-        payload::call_result::<E>(self.raw.call(E::NAME, &payload))
+        payload::call_result::<E>(backend::blocking::call_from(&self.raw, E::NAME, &payload))
     }
 }
 
@@ -115,10 +126,10 @@ impl Delivery<Async> {
     /// Dropping the future abandons the call; the listener may have run in part or in full.
     pub async fn call<E: IoEvent>(&self, payload: E::Payload) -> Result<E::Output, Failure> {
         let payload = payload::for_call::<E>(&payload)?;
-        payload::call_result::<E>(backend::call_from(&self.raw, E::NAME.to_owned(), payload).await)
+        payload::call_result::<E>(backend::waiting::call_from(&self.raw, E::NAME.to_owned(), payload).await)
     }
 
-    /// For a block without `async fn` in an asynchronous module.
+    /// For a channel whose listeners take neither delivery nor context, and for the tests of the others.
     #[doc(hidden)]
     pub fn into_blocking(self) -> Delivery<Blocking> {
         Delivery {

@@ -16,9 +16,10 @@ impl Form for Async {}
 
 /// The form of a controller or channel that fits a synchronous module: [`Blocking`].
 #[diagnostic::on_unimplemented(
-    message = "a controller or channel with `async fn` is in a synchronous module",
-    label = "has `async fn`",
-    note = "write `module! {{ async; … }}` to make the module asynchronous, or make its functions plain `fn`"
+    message = "a controller or channel of the asynchronous form is in a synchronous module",
+    label = "has `async fn`, or takes `AsyncContext` or `AsyncDelivery`",
+    note = "write `module! {{ async; … }}` to make the module asynchronous, or make its functions plain `fn` that take \
+            `Context` and `Delivery`"
 )]
 pub trait Synchronous: Form {}
 

@@ -55,7 +55,7 @@
 //! A handler is a function of the block with one or more [attributes]. It takes no `self`, since a controller has no
 //! state: instances of a module are created and dropped at any time. Its arguments are, in any order:
 //!
-//! - [`Context`] or `&Context` ([`AsyncContext`] in a controller with `async fn`): the request, its reply, and
+//! - [`Context`] or `&Context` ([`AsyncContext`] in an asynchronous module): the request, its reply, and
 //!   everything else that a controller can do;
 //! - [`Path<T>`](Path), the path parameter with the argument's name, and [`Query<T>`](Query);
 //! - one of [`Json<T>`](Json), `String` and `Vec<u8>`, the body;
@@ -86,9 +86,9 @@
 //! In a module it is an impl block with [`#[channel]`](macro@channel), whose functions with `#[on(…)]` are the
 //! listeners, and the module lists it behind `channels:`.
 //!
-//! A channel that needs only other events is built like a controller, for `wasm32-unknown-unknown`, and may be in one
-//! module with controllers. A channel that needs files, sockets, outgoing HTTP, the environment or a clock is a module
-//! of its own for `wasm32-wasip2`, where `std` works as far as the target supports it. The configuration of the host
+//! A channel that needs only other events is built like a controller, for `wasm32-wasip1`, and may be in one module with
+//! controllers. A channel that needs files, sockets, outgoing HTTP or a running clock is a module of its own for
+//! `wasm32-wasip2`, where `std` works as far as the target supports it. The configuration of the host
 //! grants what it may use; the default is nothing (spec C5). A module that imports more than it was granted is not
 //! loaded. A channel named `server` with `#[on("crashed")]` gets the errors of the server (spec E2).
 //!
@@ -98,25 +98,26 @@
 //! suspends it. In an asynchronous module, `module! { async; Products }`, calls are awaited, several at once if the
 //! handler joins them. [`module!`] says when to use which.
 //!
-//! # Limits of controllers
+//! # The standard library in controllers
 //!
-//! Controllers are built for `wasm32-unknown-unknown`, and their world imports only the context and the log. This
-//! proves that they have no side effects, and it means that these are missing:
+//! Controllers are built for `wasm32-wasip1`, and `pointwork build` answers what the standard library imports there by the
+//! contract. So the component imports nothing but the contract, which proves that it has no side effects, and most of `std` and
+//! of the crates that use it work:
 //!
-//! - clocks: `SystemTime::now()` and `Instant::now()` panic. Let a channel return the time.
-//! - randomness: `getrandom` and the crates that use it (`uuid` v4, `rand`) do not compile or fail. `HashMap` works,
-//!   with the same hash keys in every instance.
-//! - environment, files, sockets and processes: `std::env::var` finds nothing; `std::fs`, `std::net` and
-//!   `std::process::Command` return errors; `std::env::vars`, `set_var` and `temp_dir` panic.
-//! - threads: `std::thread::spawn`, `sleep` and `park` panic, and so does what waits for another thread.
-//! - standard streams: `println!`, `eprintln!` and `dbg!` print nothing. Use [`log`](mod@log). `std::io::stdin` is empty.
+//! - standard streams: `println!`, `eprintln!` and `dbg!` write lines of the host's log, at the levels info and warn, within the
+//!   span of their request. [`log`](mod@log) has levels and fields. `std::io::stdin` is empty.
+//! - clocks: `SystemTime::now()` and `Instant::now()` are the time at which the request or the event arrived, and stand still
+//!   within a call. To measure time, call a channel.
+//! - randomness: `HashMap`, `getrandom` and the crates that use it (`uuid` v4, `rand`) have random bits of the host.
+//! - environment: `std::env::var` has the variables that the host gives the module; there are no arguments.
+//! - files and sockets: `std::fs` and `std::net` return errors, and so does `std::process::Command`.
+//! - threads: `std::thread::spawn` returns an error. What waits for another thread panics or never ends.
+//! - `std::thread::sleep` and `std::process::exit` trap: the client gets 500, the log says why.
 //!
-//! For each of these, call a channel: a native one, or a module for `wasm32-wasip2` with the grants that it needs.
+//! Before the first call, and in `describe`, time and random bits are constants, and there are no variables.
 //!
-//! `pointwork build` and `pointwork check` warn of such calls and name the functions that make them. They find a call by the
-//! names of functions in the module, so `strip = true` in the cargo profile hides all of them; `strip = "debuginfo"` does not.
-//! An optimised build has no trace of a call whose error is dropped, as in `std::env::var("HOME").is_ok()`; a build with
-//! `--debug` has.
+//! For files, sockets, waiting and measuring, call a channel: a native one, or a module for `wasm32-wasip2` with the grants
+//! that it needs.
 //!
 //! A panic ends the request with 500 and the instance. Its message and location are in the host's log.
 //!
@@ -228,8 +229,8 @@ pub use pointwork_events::{Event, IoEvent, events};
 ///
 /// | argument | value |
 /// |---|---|
-/// | [`Delivery`] ([`AsyncDelivery`] in a channel with `async fn`) | calls and emits other events |
-/// | [`Context`] ([`AsyncContext`] in a channel with `async fn`) | the context that was handed over with the event (spec H6); without one, the listener does not run and the caller gets a failure |
+/// | [`Delivery`] ([`AsyncDelivery`] in an asynchronous module) | calls and emits other events |
+/// | [`Context`] ([`AsyncContext`] in an asynchronous module) | the context that was handed over with the event (spec H6); without one, the listener does not run and the caller gets a failure |
 /// | `Option<Context>` | the same; `None` if there is no context |
 /// | [`Payload`] | the payload unchanged |
 /// | a type that implements `serde::Deserialize` | the payload, read from JSON |

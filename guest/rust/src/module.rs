@@ -31,9 +31,10 @@
 /// ```
 ///
 /// With `async;` before the list, `module! { async; Health; channels: Response }`, the module has the asynchronous form:
-/// an instance may have several requests and events in flight, and handlers and listeners may be `async fn`. A
-/// controller or channel without `async fn` works in both forms; in an asynchronous module it blocks the whole instance
-/// while it waits.
+/// an instance may have several requests and events in flight, and handlers and listeners may be `async fn`. They take
+/// [`AsyncContext`](crate::AsyncContext) and [`AsyncDelivery`](crate::AsyncDelivery), whose functions are awaited, plain `fn`
+/// too: a plain `fn` cannot wait. A handler that takes [`Context`](crate::Context), whose functions block, does not compile
+/// in an asynchronous module. A controller or channel whose functions take neither is for both forms.
 ///
 /// Use it for modules that wait long for channels. For short handlers the synchronous form is faster.
 ///

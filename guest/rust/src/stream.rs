@@ -28,7 +28,7 @@ impl BodyReader<Blocking> {
     ///
     /// `gone` if the client disconnected; `too-large` if the body is over the host's limit.
     pub fn read(&self, max: u32) -> Result<Option<Vec<u8>>, Failure> {
-        self.raw.read(max).map_err(Failure::of("read"))
+        backend::blocking::read(&self.raw, max).map_err(Failure::of("read"))
     }
 }
 
@@ -73,7 +73,7 @@ impl BodyWriter<Blocking> {
     ///
     /// `gone` if the client disconnected.
     pub fn write(&self, chunk: impl AsRef<[u8]>) -> Result<(), Failure> {
-        self.raw.write(chunk.as_ref()).map_err(Failure::of("write"))
+        backend::blocking::write(&self.raw, chunk.as_ref()).map_err(Failure::of("write"))
     }
 
     /// Completes the reply. Waits as [`write`](Self::write) does.
@@ -82,7 +82,7 @@ impl BodyWriter<Blocking> {
     ///
     /// `gone` if the client disconnected.
     pub fn finish(self) -> Result<(), Failure> {
-        self.raw.finish().map_err(Failure::of("finish"))
+        backend::blocking::finish(&self.raw).map_err(Failure::of("finish"))
     }
 }
 

@@ -23,7 +23,16 @@ use wit_parser::{
 const UPDATE: &str = "run `UPDATE_BINDINGS=1 cargo test -p pointwork-guest --test bindings`";
 
 /// The interfaces, in the order of the files.
-const IMPORTS: &[&str] = &["context", "context-async", "events", "events-async", "log"];
+const IMPORTS: &[&str] = &[
+    "context",
+    "context-sync",
+    "context-async",
+    "environment",
+    "events",
+    "events-sync",
+    "events-async",
+    "log",
+];
 const TYPES: &[&str] = &["types", "context", "log", "manifest"];
 const WORLDS: &[&str] = &["module", "module-async"];
 
@@ -245,7 +254,7 @@ impl Contract {
         let parameters = parameters.collect::<Result<Vec<_>, _>>()?.join(", ");
         let result = match &function.result {
             None => String::new(),
-            Some(Type::Bool) => " => bool".to_owned(),
+            Some(ty @ (Type::Bool | Type::U32)) => format!(" => {}", self.owned(ty)?),
             Some(ty) => {
                 assert!(signature.retptr, "`{}` returns a core value", function.name);
                 format!(" -> {}", self.owned(ty)?)
@@ -278,7 +287,7 @@ impl Contract {
     fn owned(&self, ty: &Type) -> Fallible<String> {
         Ok(match ty {
             Type::String => "String".into(),
-            Type::U8 | Type::U16 | Type::U32 | Type::U64 => format!("{ty:?}").to_lowercase(),
+            Type::Bool | Type::U8 | Type::U16 | Type::U32 | Type::U64 => format!("{ty:?}").to_lowercase(),
             Type::Id(id) => {
                 let def = &self.resolve.types[*id];
                 match &def.kind {
@@ -329,7 +338,7 @@ impl Contract {
         }
         Ok(match self.owned(ty)?.as_str() {
             "String" => "&str".into(),
-            number @ ("u16" | "u32") => number.into(),
+            number @ ("bool" | "u16" | "u32") => number.into(),
             name => format!("&{name}"),
         })
     }

@@ -44,7 +44,7 @@ pub(crate) fn run(args: &CheckArgs, terminal: &mut Terminal) -> Result<()> {
     let bytes = app::read_component(&args.file, app::largest(&config), message)?;
     let refused = || format!("`{file}` is refused");
     let inspection = pointwork::inspect(&bytes).map_err(|error| Error::refused_because(refused(), error))?;
-    let findings = lint::findings(&bytes);
+    let unlisted = lint::warnings(&bytes);
     let module = Loadable::new(module(args, &config)?, &config, Missing::StandIn)?;
     let loaded = match inspection.check() {
         Ok(_) => {
@@ -66,11 +66,8 @@ pub(crate) fn run(args: &CheckArgs, terminal: &mut Terminal) -> Result<()> {
         Err(_) => terminal.line(format_args!("{file} {}", styled(ERROR, "is refused"))),
     }
     outline(&inspection, &module.grants, terminal);
-    for warning in loaded?.warnings.into_iter().chain(findings.warnings) {
+    for warning in loaded?.warnings.into_iter().chain(unlisted) {
         terminal.warning(warning);
-    }
-    if let Some(reason) = findings.unread {
-        terminal.note(reason);
     }
     Ok(())
 }
@@ -136,6 +133,9 @@ fn outline(inspection: &Inspection, grants: &Grants, terminal: &mut Terminal) {
     let asks: Vec<String> = inspection.capabilities().iter().map(ToString::to_string).collect();
     terminal.rows("asks", &asks);
     terminal.rows("granted", &grants.describe());
-    terminal.rows("imports", &inspection.imports);
+    let imports = inspection.imports.iter().cloned();
+    let (contract, beyond): (Vec<_>, Vec<_>) = imports.partition(|name| name.starts_with("pointwork:module/"));
+    terminal.rows("imports", &contract);
+    terminal.rows("beyond", &beyond);
     terminal.rows("exports", &inspection.exports);
 }

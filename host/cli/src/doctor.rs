@@ -28,7 +28,7 @@ Examples:
 /// The oldest compiler that builds the SDK.
 const RUST_VERSION: &str = env!("CARGO_PKG_RUST_VERSION");
 
-/// The target of channel modules.
+/// The target of channel modules that need WASI.
 const CHANNEL_TARGET: &str = "wasm32-wasip2";
 
 /// The options of `pointwork doctor`.

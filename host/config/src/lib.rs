@@ -50,7 +50,7 @@
 //! [[module]]
 //! path = "target/pointwork/store.wasm"
 //! build = "store"
-//! target = "wasm32-wasip2"      # of the compiler; default: wasm32-unknown-unknown
+//! target = "wasm32-wasip2"      # of the compiler; default: wasm32-wasip1
 //! memory = "256MiB"             # limits in place of those in [limits]
 //! breaker = { crashes = 5 }
 //! isolation = "exclusive"       # or "shared", "fresh"; by default the first that the component's form allows

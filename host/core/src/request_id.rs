@@ -1,4 +1,4 @@
-//! The id under which a request stands in every log line.
+//! The id under which a request stands in every log line, and the id of an event.
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -33,10 +33,7 @@ impl RequestId {
     pub(crate) fn of(headers: &HeaderMap) -> Self {
         match headers.get(REQUEST_ID_HEADER) {
             Some(value) if is_sane(value.as_bytes()) => Self(Repr::Client(value.clone())),
-            _ => {
-                static NEXT: AtomicU64 = AtomicU64::new(1);
-                Self(Repr::Made(NEXT.fetch_add(1, Ordering::Relaxed)))
-            }
+            _ => Self(Repr::Made(next())),
         }
     }
 
@@ -49,6 +46,28 @@ impl RequestId {
                 HeaderValue::from_str(made.as_str()).unwrap_or(HeaderValue::from_static("none"))
             }
         }
+    }
+}
+
+/// The number of the next id that is made here, of a request or of an event.
+fn next() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// The id of an event: one made here. It becomes text only when it is displayed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EventId(u64);
+
+impl EventId {
+    pub(crate) fn made() -> Self {
+        Self(next())
+    }
+}
+
+impl fmt::Display for EventId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(MadeId::of(self.0).as_str())
     }
 }
 

@@ -2,7 +2,9 @@
 
 mod support;
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
 
 use pointwork_core::{
     Bus, BusOptions, Crash, CrashKind, Delivery, Failure, FailureCode, Listener, MemoryAccount, Payload, Subscription,
@@ -259,4 +261,32 @@ async fn events_that_wait_are_heard_by_the_listener_that_they_were_emitted_to() 
     gate.add_permits(3);
     bus.drained().await;
     assert_eq!(*heard.lock().unwrap(), ["old", "old", "new"]);
+}
+
+/// Spec C6.
+#[tokio::test]
+async fn each_event_has_an_id_of_its_own_and_is_delivered_once() {
+    let bus = bus(|_| {});
+    let before = SystemTime::now();
+    let deliveries = Arc::new(Mutex::new(Vec::new()));
+    let told = deliveries.clone();
+    let tells = move |delivery: Delivery, _: Payload| {
+        assert_eq!(delivery.id(), delivery.id());
+        let (id, attempt, received_at) = (delivery.id(), delivery.attempt(), delivery.received_at());
+        told.lock().unwrap().push((id, attempt, received_at));
+        async { Ok(Payload::null()) }
+    };
+    bus.subscribe([listener("db", "note", None, tells)]).unwrap();
+    bus.caller().call_raw("db:note", Payload::null()).await.unwrap();
+    bus.caller().call_raw("db:note", Payload::null()).await.unwrap();
+    bus.caller().emit_raw("db:note", Payload::null());
+    bus.drained().await;
+    let deliveries = deliveries.lock().unwrap();
+    let ids: HashSet<_> = deliveries.iter().map(|(id, ..)| id).collect();
+    assert_eq!(ids.len(), 3, "{deliveries:?}");
+    let now = SystemTime::now();
+    for (_, attempt, received_at) in &*deliveries {
+        assert_eq!(*attempt, 1);
+        assert!((before..=now).contains(received_at), "{received_at:?}");
+    }
 }

@@ -92,7 +92,7 @@ limits! {
         ///
         /// The adapter checks a limit of its own first.
         headers: usize = bytes(64 KiB) as "headers";
-        /// The number of lines that a call writes into the log; 500 past it.
+        /// The number of lines that a call logs or prints; 500 past it.
         ///
         /// Calls that share an instance share the sum of their lines. Further lines are dropped, which is logged.
         log_lines: u32 = count(1_000) as "log-lines";

@@ -15,6 +15,7 @@ use http::{Request, Response, StatusCode};
 use pointwork::{App, AppOptions, Body, Context, Delivery, Payload, Staged, Transport};
 use pointwork_core::routing::Pattern;
 use pointwork_core::{Reporter, Router};
+use pointwork_wasi::{ADAPTER, MODULE};
 use wit_component::ComponentEncoder;
 
 /// The allocator of the command `pointwork`, for every benchmark.
@@ -75,7 +76,7 @@ pub async fn app() -> Result<App> {
 /// Builds one of the guests in `tests/bench/guests`.
 ///
 /// # Errors
-/// If cargo, or the target `wasm32-unknown-unknown`, is missing or fails.
+/// If cargo, or the target `wasm32-wasip1`, is missing or fails.
 pub fn component(guest: &str) -> Result<Vec<u8>> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let target = here.join("target/guests");
@@ -84,7 +85,7 @@ pub fn component(guest: &str) -> Result<Vec<u8>> {
             "build",
             "--release",
             "--target",
-            "wasm32-unknown-unknown",
+            "wasm32-wasip1",
             "--target-dir",
         ])
         .arg(&target)
@@ -93,10 +94,11 @@ pub fn component(guest: &str) -> Result<Vec<u8>> {
         .context("cargo does not start")?;
     ensure!(
         built.success(),
-        "the guest `{guest}` does not build; is the target there? rustup target add wasm32-unknown-unknown"
+        "the guest `{guest}` does not build; is the target there? rustup target add wasm32-wasip1"
     );
-    let module = std::fs::read(target.join(format!("wasm32-unknown-unknown/release/bench_{guest}.wasm")))?;
-    ComponentEncoder::default().validate(true).module(&module)?.encode()
+    let module = std::fs::read(target.join(format!("wasm32-wasip1/release/bench_{guest}.wasm")))?;
+    let encoder = ComponentEncoder::default().validate(true).module(&module)?;
+    encoder.adapter(MODULE, ADAPTER)?.encode()
 }
 
 /// An adapter without a server: requests go directly to its router.

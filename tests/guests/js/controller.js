@@ -1,6 +1,7 @@
 // Two controllers in plain JavaScript, synchronous form (world `module`).
 //
 // The host calls a handler by its number, which is its index in `table`, so a route always matches its handler.
+import { call, text as textOf } from "pointwork:module/context-sync@0.2.0";
 import log from "pointwork:module/log@0.2.0";
 
 import { bytes, crash, deferred, failureOf, json, payload, sendable, text, thrown, value } from "./outcomes.js";
@@ -20,7 +21,7 @@ const table = [
     run: (ctx) => {
       let received;
       try {
-        received = JSON.parse(ctx.text());
+        received = JSON.parse(textOf(ctx));
       } catch (error) {
         if (!(error instanceof SyntaxError)) throw error;
         return thrown(400, `the body is no JSON: ${error.message}`);
@@ -34,7 +35,7 @@ const table = [
     paths: ["call/:text"],
     run: (ctx) => {
       try {
-        return json(value(ctx.call("echo:say", payload({ text: ctx.param("text") }))));
+        return json(value(call(ctx, "echo:say", payload({ text: ctx.param("text") }))));
       } catch (error) {
         const { status, code, message } = failureOf(error);
         return thrown(status, `${code}: ${message}`);

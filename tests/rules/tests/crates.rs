@@ -20,6 +20,7 @@ fn may_depend_on() -> BTreeMap<&'static str, &'static [&'static str]> {
     BTreeMap::from([
         ("pointwork-events", &[][..]),
         ("pointwork-guest-macros", &[]),
+        ("pointwork-wasi", &[]),
         ("pointwork-guest", &["pointwork-events", "pointwork-guest-macros"]),
         ("pointwork-core", &["pointwork-events"]),
         ("pointwork", &["pointwork-core", "pointwork-events"]),
@@ -51,6 +52,7 @@ fn may_depend_on() -> BTreeMap<&'static str, &'static [&'static str]> {
                 "pointwork-actix",
                 "pointwork-salvo",
                 "pointwork-hyper",
+                "pointwork-wasi",
             ],
         ),
     ])
@@ -256,5 +258,16 @@ fn every_crate_has_a_description_and_the_licence() {
             "`{name}` has no description"
         );
         assert_eq!(package.license.as_deref(), Some("MIT"), "`{name}`");
+    }
+}
+
+/// The encoder of components and what it reads by. Another version beside that of wasmtime would be built for nothing.
+#[test]
+fn one_version_of_the_encoder_is_locked() {
+    let metadata = metadata();
+    for name in ["wasm-encoder", "wasmparser", "wit-component", "wit-parser"] {
+        let found = metadata.packages.iter().filter(|package| package.name.as_str() == name);
+        let versions: Vec<_> = found.map(|package| package.version.to_string()).collect();
+        assert_eq!(versions.len(), 1, "`{name}` in {versions:?}");
     }
 }

@@ -1,7 +1,7 @@
 //! The channel `response`
 
 use catalogue::events::Send;
-use pointwork_guest::{Context, Failure, channel};
+use pointwork_guest::{AsyncContext, Failure, channel};
 
 /// Replies instead of controllers.
 pub struct Response;
@@ -9,7 +9,7 @@ pub struct Response;
 #[channel("response")]
 impl Response {
     #[on(Send)]
-    fn send(context: Context, text: String) -> Result<(), Failure> {
+    fn send(context: AsyncContext, text: String) -> Result<(), Failure> {
         context.send(text)
     }
 }

@@ -8,18 +8,19 @@ use syn::spanned::Spanned as _;
 use crate::signature::{Argument, Signature};
 
 /// The names of the SDK's items for one kind of function.
+#[derive(Clone)]
 pub(crate) struct Names {
     /// The trait of an argument.
     pub(crate) argument: TokenStream,
-    /// The variable that moves into the function if it takes it by value.
+    /// The value that moves into the function if it takes it by value.
     pub(crate) source: TokenStream,
     /// Makes the function's result from the error of an argument.
     pub(crate) error: TokenStream,
 }
 
-/// The form of a block: asynchronous if one of its functions is.
+/// The form of a block: asynchronous if one of its functions is, or takes a context of that form.
 pub(crate) fn form<'a>(mut signatures: impl Iterator<Item = &'a Signature>) -> (bool, TokenStream) {
-    let is_async = signatures.any(|signature| signature.is_async);
+    let is_async = signatures.any(|signature| signature.is_async || signature.takes_async);
     let form = if is_async { quote!(Async) } else { quote!(Blocking) };
     (is_async, quote!(::pointwork_guest::form::#form))
 }
@@ -134,6 +135,28 @@ pub(crate) fn is_kind(block: &Type, argument: &Argument, form: &TokenStream, nam
     let ty = without_self(argument.ty.to_token_stream(), block);
     let found = quote_spanned!(argument.ty.span()=> <#ty as #trait_<#form, _>>::KIND);
     quote!(::core::matches!(#found, ::pointwork_guest::__private::ArgumentKind::#kind))
+}
+
+/// The name of the first function that takes an argument of one of these kinds, as a constant expression.
+pub(crate) fn first_with<'a>(
+    block: &Type,
+    signatures: impl DoubleEndedIterator<Item = &'a Signature>,
+    form: &TokenStream,
+    names: &Names,
+    kinds: &[&str],
+) -> TokenStream {
+    signatures
+        .rev()
+        .fold(quote!(::core::option::Option::None), |rest, signature| {
+            let arguments = signature.arguments.iter();
+            let mut found =
+                arguments.flat_map(|argument| kinds.iter().map(|kind| is_kind(block, argument, form, names, kind)));
+            let Some(first) = found.next() else { return rest };
+            let name = signature.name();
+            quote! {
+                if #first #(|| #found)* { ::core::option::Option::Some(#name) } else { #rest }
+            }
+        })
 }
 
 /// The number of a handler or a listener.

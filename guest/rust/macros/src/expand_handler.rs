@@ -6,7 +6,7 @@ use syn::spanned::Spanned as _;
 use syn::{Generics, LitStr, Type};
 
 use crate::block::Block;
-use crate::expand::{Names, call, check_kinds, dispatch, form, is_kind, number};
+use crate::expand::{Names, call, check_kinds, dispatch, first_with, form, is_kind, number};
 use crate::handler::Handler;
 use crate::mapping::Mapping;
 
@@ -30,19 +30,26 @@ pub(crate) fn controller(block: &Block, prefix: Option<&LitStr>, handlers: &[Han
         source: quote!(context),
         error: quote!(::pointwork_guest::Outcome::Thrown),
     };
-    let dispatch = dispatch(
-        &quote!(handler),
-        handlers.iter().map(|handler| body(handler, is_async, &form, &names)),
-        &quote!(::pointwork_guest::__private::unknown_handler()),
-    );
-    let (handle, handle_async) = if is_async {
-        (quote!(::pointwork_guest::__private::unknown_handler()), dispatch)
+    let unknown = quote!(::pointwork_guest::__private::unknown_handler());
+    let served = |is_awaited, names: &Names| {
+        let bodies = handlers.iter().map(|handler| body(handler, is_awaited, &form, names));
+        dispatch(&quote!(handler), bodies, &unknown)
+    };
+    let signatures = handlers.iter().map(|handler| &handler.signature);
+    let (handle, handle_async, blocking) = if is_async {
+        (
+            unknown.clone(),
+            served(true, &names),
+            quote!(::core::option::Option::None),
+        )
     } else {
-        let to_blocking = quote!(<Self as ::pointwork_guest::Controller>::handle(
-            handler,
-            context.into_blocking()
-        ));
-        (dispatch, to_blocking)
+        // The arguments are read in the form of the module; the functions need nothing of it.
+        let converted = Names {
+            source: quote!(context.into_blocking()),
+            ..names.clone()
+        };
+        let blocking = first_with(ty, signatures, &form, &names, &["Context"]);
+        (served(false, &names), served(true, &converted), blocking)
     };
     let checks = handlers
         .iter()
@@ -57,6 +64,7 @@ pub(crate) fn controller(block: &Block, prefix: Option<&LitStr>, handlers: &[Han
             const METADATA: ::pointwork_guest::Metadata = #metadata;
             const EVENTS_USED: &'static [::core::option::Option<&'static str>] = #events_used;
             const PLACE: &'static str = #place;
+            const BLOCKING: ::core::option::Option<&'static str> = #blocking;
             type Form = #form;
 
             #[allow(unused_variables, reason = "a controller has one of the two forms")]
@@ -86,6 +94,7 @@ pub(crate) fn stub(ty: &Type, generics: &Generics) -> TokenStream {
             const METADATA: ::pointwork_guest::Metadata = &[];
             const EVENTS_USED: &'static [::core::option::Option<&'static str>] = &[];
             const PLACE: &'static str = "";
+            const BLOCKING: ::core::option::Option<&'static str> = ::core::option::Option::None;
             type Form = ::pointwork_guest::form::Blocking;
 
             fn handle(_: u32, _: ::pointwork_guest::Context) -> ::pointwork_guest::Outcome {
@@ -130,10 +139,10 @@ fn routes(index: u32, handler: &Handler) -> impl Iterator<Item = TokenStream> {
     })
 }
 
-fn body(handler: &Handler, is_async: bool, form: &TokenStream, names: &Names) -> TokenStream {
+fn body(handler: &Handler, is_awaited: bool, form: &TokenStream, names: &Names) -> TokenStream {
     let call = call(&handler.signature, form, names, |argument| {
         let (ty, name, trait_) = (&argument.ty, &argument.name, &names.argument);
-        if is_async {
+        if is_awaited {
             quote_spanned!(ty.span()=> <#ty as #trait_<#form, _>>::ready(&context, #name).await)
         } else {
             quote_spanned!(ty.span()=> <#ty as #trait_<#form, _>>::ready_blocking(&context, #name))

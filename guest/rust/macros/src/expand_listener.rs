@@ -6,7 +6,7 @@ use syn::spanned::Spanned as _;
 use syn::{Generics, LitStr, Type, TypePath};
 
 use crate::block::Block;
-use crate::expand::{Names, call, check_kinds, dispatch, form, number, without_self};
+use crate::expand::{Names, call, check_kinds, dispatch, first_with, form, number, without_self};
 use crate::listener::{Event, Listener};
 use crate::signature::Signature;
 
@@ -35,13 +35,15 @@ pub(crate) fn channel(block: &Block, name: &LitStr, listeners: &[Listener]) -> T
         &unknown,
     );
     let result = delivered();
-    let (deliver, deliver_async) = if is_async {
-        (unknown, dispatch)
+    let signatures = listeners.iter().map(|listener| &listener.signature);
+    let (deliver, deliver_async, blocking) = if is_async {
+        (unknown, dispatch, quote!(::core::option::Option::None))
     } else {
         let to_blocking = quote! {
             <Self as ::pointwork_guest::Channel>::deliver(listener, delivery.into_blocking(), payload)
         };
-        (dispatch, to_blocking)
+        let blocking = first_with(ty, signatures, &form, &names, &["Delivery", "Context"]);
+        (dispatch, to_blocking, blocking)
     };
     let kinds = ["Delivery", "Context", "Payload"];
     let checks = listeners
@@ -57,6 +59,7 @@ pub(crate) fn channel(block: &Block, name: &LitStr, listeners: &[Listener]) -> T
             const METADATA: ::pointwork_guest::Metadata = #metadata;
             const EVENTS_USED: &'static [::core::option::Option<&'static str>] = #events_used;
             const PLACE: &'static str = #place;
+            const BLOCKING: ::core::option::Option<&'static str> = #blocking;
             type Form = #form;
 
             #[allow(unused_variables, reason = "a channel has one of the two forms")]
@@ -105,6 +108,7 @@ pub(crate) fn stub(ty: &Type, generics: &Generics) -> TokenStream {
             const METADATA: ::pointwork_guest::Metadata = &[];
             const EVENTS_USED: &'static [::core::option::Option<&'static str>] = &[];
             const PLACE: &'static str = "";
+            const BLOCKING: ::core::option::Option<&'static str> = ::core::option::Option::None;
             type Form = ::pointwork_guest::form::Blocking;
 
             fn deliver(_: u32, _: ::pointwork_guest::Delivery, _: ::pointwork_guest::Payload) -> #result {

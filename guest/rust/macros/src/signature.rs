@@ -27,6 +27,8 @@ pub(crate) struct Terms {
 pub(crate) struct Signature {
     pub(crate) ident: Ident,
     pub(crate) is_async: bool,
+    /// Whether it takes a context or a delivery of the asynchronous form, by its name.
+    pub(crate) takes_async: bool,
     pub(crate) arguments: Vec<Argument>,
     /// The return type, or the name of the function if there is none.
     pub(crate) output: Span,
@@ -63,6 +65,9 @@ impl Signature {
         Self {
             ident: signature.ident.clone(),
             is_async: signature.asyncness.is_some(),
+            takes_async: ["AsyncContext", "AsyncDelivery"]
+                .iter()
+                .any(|name| find(signature.inputs.to_token_stream(), name).is_some()),
             arguments: inputs.collect(),
             output,
             returns_result,

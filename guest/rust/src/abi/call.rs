@@ -19,6 +19,7 @@ pub(crate) fn lower<T: Lower>(value: &T, words: &mut [u32], at: usize, lists: &m
 /// The words of all parameters, and the memory of their lists.
 macro_rules! lower_all {
     ($($value:expr),*) => {{
+        #[allow(unused_mut, reason = "a function may have no parameter")]
         let (mut words, mut lists, mut at) = ([0_u32; _], $crate::abi::Lists::new(), 0);
         $(at = $crate::abi::lower(&$value, &mut words, at, &mut lists);)*
         debug_assert_eq!(at, words.len());
@@ -43,7 +44,10 @@ macro_rules! import {
             <$result as $crate::abi::Lift>::load(result)
         }
     }};
-    ($module:literal $link:literal [$($word:ident)*] ($($value:expr),*) => bool) => {{
+    ($module:literal $link:literal [$($word:ident)*] ($($value:expr),*) => bool) => {
+        $crate::abi::import!($module $link [$($word)*] ($($value),*) => u32) != 0
+    };
+    ($module:literal $link:literal [$($word:ident)*] ($($value:expr),*) => u32) => {{
         #[link(wasm_import_module = $module)]
         unsafe extern "C" {
             #[link_name = $link]
@@ -51,7 +55,7 @@ macro_rules! import {
         }
         let ([$($word),*], _lists) = $crate::abi::lower_all!($($value),*);
         // SAFETY: the host reads the words during the call.
-        unsafe { import($($word),*) != 0 }
+        unsafe { import($($word),*) }
     }};
     ($module:literal $link:literal [$($word:ident)*] ($($value:expr),*)) => {{
         #[link(wasm_import_module = $module)]

@@ -173,9 +173,9 @@ macro_rules! imports {
         }
     };
     ($module:literal; $($link:literal [$($word:ident)*]
-        fn $name:ident($($argument:ident: $ty:ty),*) $(-> $result:ty)?;)*) => {
-        $(pub fn $name($($argument: $ty),*) $(-> $result)? {
-            $crate::abi::import!($module $link [$($word)*] ($($argument),*) $(-> $result)?)
+        fn $name:ident($($argument:ident: $ty:ty),*) $(-> $result:ty)? $(=> $flat:ident)?;)*) => {
+        $(pub fn $name($($argument: $ty),*) $(-> $result)? $(-> $flat)? {
+            $crate::abi::import!($module $link [$($word)*] ($($argument),*) $(-> $result)? $(=> $flat)?)
         })*
     };
 }

@@ -78,6 +78,16 @@ macro_rules! numbers {
 
 numbers! { u16 u32 u64 }
 
+impl Lower for bool {
+    const SIZE: usize = 1;
+    const ALIGN: usize = 1;
+
+    unsafe fn store(&self, to: *mut u8, _lists: &mut Lists) {
+        // SAFETY: there is room for the byte.
+        unsafe { to.write(u8::from(*self)) }
+    }
+}
+
 /// Writes a pointer and a length.
 unsafe fn store_slice(pointer: *const u8, length: usize, to: *mut u8) {
     // SAFETY: a string or list has two words.

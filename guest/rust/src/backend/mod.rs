@@ -9,17 +9,29 @@ pub(crate) mod native;
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) use native::{
     NativeBodyReader as BodyReader, NativeBodyWriter as BodyWriter, NativeContext as Context,
-    NativeDelivery as Delivery, call_from, hand_over, log, waiting,
+    NativeDelivery as Delivery, blocking, hand_over, log, waiting,
 };
 
 #[cfg(target_arch = "wasm32")]
 pub(crate) use crate::bindings::imports::{
     context::{BodyReader, BodyWriter, Context},
-    context_async as waiting,
     events::Delivery,
-    events_async::call as call_from,
     log,
 };
+
+/// The functions that suspend the instance while they wait.
+#[cfg(target_arch = "wasm32")]
+pub(crate) mod blocking {
+    pub(crate) use crate::bindings::imports::context_sync::{body, call, finish, read, text, write};
+    pub(crate) use crate::bindings::imports::events_sync::call as call_from;
+}
+
+/// The functions that are awaited.
+#[cfg(target_arch = "wasm32")]
+pub(crate) mod waiting {
+    pub(crate) use crate::bindings::imports::context_async::{body, call, finish, read, text, write};
+    pub(crate) use crate::bindings::imports::events_async::call as call_from;
+}
 
 /// Gives the context to the listener of `event`.
 #[cfg(target_arch = "wasm32")]

@@ -27,10 +27,7 @@ pub mod context {
         "[method]context.headers" [w0] fn headers() -> Vec<Header>;
         "[method]context.extension" [w0 w1 w2] fn extension(key: &str) -> Option<String>;
         "[method]context.set-extension" [w0 w1 w2 w3 w4] fn set_extension(key: &str, value: &str);
-        "[method]context.body" [w0] fn body() -> Result<Vec<u8>, Failure>;
-        "[method]context.text" [w0] fn text() -> Result<String, Failure>;
         "[method]context.open-body" [w0] fn open_body() -> Result<context::BodyReader, Failure>;
-        "[method]context.call" [w0 w1 w2 w3 w4 w5 w6 w7] fn call(event: &str, payload: &Payload) -> Result<Payload, Failure>;
         "[method]context.emit" [w0 w1 w2 w3 w4 w5 w6 w7] fn emit(event: &str, payload: &Payload);
         "[method]context.send" [w0 w1 w2 w3 w4 w5 w6] fn send(reply: &Reply) -> Result<(), Failure>;
         "[method]context.throw" [w0 w1 w2 w3 w4 w5 w6 w7 w8] fn throw(error: &Thrown) -> Result<(), Failure>;
@@ -39,19 +36,23 @@ pub mod context {
 
     resource! { BodyReader "pointwork:module/context@0.2.0" "[resource-drop]body-reader" }
 
-    imports! { "pointwork:module/context@0.2.0"; impl BodyReader {
-        "[method]body-reader.read" [w0 w1] fn read(max: u32) -> Result<Option<Vec<u8>>, Failure>;
-    } }
-
     resource! { BodyWriter "pointwork:module/context@0.2.0" "[resource-drop]body-writer" }
-
-    imports! { "pointwork:module/context@0.2.0"; impl BodyWriter {
-        "[method]body-writer.write" [w0 w1 w2] fn write(chunk: &[u8]) -> Result<(), Failure>;
-        "[method]body-writer.finish" [w0] fn finish() -> Result<(), Failure>;
-    } }
 
     imports! { "pointwork:module/context@0.2.0";
         "hand-over" [w0 w1 w2 w3 w4 w5 w6 w7] fn hand_over(event: &str, context: u32, payload: &Payload) -> Result<(), Failure>;
+    }
+}
+
+pub mod context_sync {
+    use super::*;
+
+    imports! { "pointwork:module/context-sync@0.2.0";
+        "body" [w0] fn body(context: &context::Context) -> Result<Vec<u8>, Failure>;
+        "text" [w0] fn text(context: &context::Context) -> Result<String, Failure>;
+        "call" [w0 w1 w2 w3 w4 w5 w6 w7] fn call(context: &context::Context, event: &str, payload: &Payload) -> Result<Payload, Failure>;
+        "read" [w0 w1] fn read(reader: &context::BodyReader, max: u32) -> Result<Option<Vec<u8>>, Failure>;
+        "write" [w0 w1 w2] fn write(writer: &context::BodyWriter, chunk: &[u8]) -> Result<(), Failure>;
+        "finish" [w0] fn finish(writer: &context::BodyWriter) -> Result<(), Failure>;
     }
 }
 
@@ -68,20 +69,39 @@ pub mod context_async {
     }
 }
 
+pub mod environment {
+    use super::*;
+
+    imports! { "pointwork:module/environment@0.2.0";
+        "now" [] fn now() -> Instant;
+        "random" [] fn random() => u32;
+        "variables" [] fn variables() -> Vec<Property>;
+    }
+}
+
 pub mod events {
     use super::*;
 
     resource! { Delivery "pointwork:module/events@0.2.0" "[resource-drop]delivery" }
 
     imports! { "pointwork:module/events@0.2.0"; impl Delivery {
+        "[method]delivery.id" [w0] fn id() -> String;
+        "[method]delivery.attempt" [w0] fn attempt() => u32;
         "[method]delivery.event" [w0] fn event() -> String;
         "[method]delivery.request-id" [w0] fn request_id() -> Option<String>;
         "[method]delivery.deadline" [w0] fn deadline() -> Option<Instant>;
         "[method]delivery.cancelled" [w0] fn cancelled() => bool;
         "[method]delivery.take-context" [w0] fn take_context() -> Option<context::Context>;
-        "[method]delivery.call" [w0 w1 w2 w3 w4 w5 w6 w7] fn call(event: &str, payload: &Payload) -> Result<Payload, Failure>;
         "[method]delivery.emit" [w0 w1 w2 w3 w4 w5 w6 w7] fn emit(event: &str, payload: &Payload);
     } }
+}
+
+pub mod events_sync {
+    use super::*;
+
+    imports! { "pointwork:module/events-sync@0.2.0";
+        "call" [w0 w1 w2 w3 w4 w5 w6 w7] fn call(delivery: &events::Delivery, event: &str, payload: &Payload) -> Result<Payload, Failure>;
+    }
 }
 
 pub mod events_async {
@@ -97,6 +117,7 @@ pub mod log {
 
     imports! { "pointwork:module/log@0.2.0";
         "write" [w0 w1 w2 w3 w4 w5 w6] fn write(level: Level, target: &str, message: &str, fields: &[Property]);
+        "print" [w0 w1 w2] fn print(to_error: bool, bytes: &[u8]);
         "panicked" [w0 w1 w2 w3 w4 w5 w6] fn panicked(crash: &Crash);
     }
 }

@@ -6,6 +6,7 @@ use wit_bindgen::rt;
 use wit_bindgen::rt::async_support::{TaskCancelOnDrop, start_task};
 
 use super::module::{AsyncModule, BlockingModule, DeclaredChannel, DeclaredController, Module};
+use super::output;
 use crate::abi::{Lift as _, Lower as _, give, lower_all, take_back};
 use crate::backend;
 use crate::bindings::types;
@@ -62,7 +63,9 @@ fn payload(words: [u32; 5]) -> Payload {
 
 pub fn describe<M: Module>() -> *mut u8 {
     begin();
-    give::<Manifest, MANIFEST>(manifest::<M>())
+    let manifest = manifest::<M>();
+    output::flush();
+    give::<Manifest, MANIFEST>(manifest)
 }
 
 /// # Safety
@@ -75,7 +78,9 @@ pub unsafe fn after_describe(result: *mut u8) {
 
 pub fn handle<M: BlockingModule>(handler: u32, handle: u32) -> *mut u8 {
     begin();
-    give::<types::Outcome, OUTCOME>(outcome(M::handle(handler, context(handle))))
+    let outcome = outcome(M::handle(handler, context(handle)));
+    output::flush();
+    give::<types::Outcome, OUTCOME>(outcome)
 }
 
 /// # Safety
@@ -88,7 +93,9 @@ pub unsafe fn after_handle(result: *mut u8) {
 
 pub fn deliver<M: BlockingModule>(listener: u32, handle: u32, words: [u32; 5]) -> *mut u8 {
     begin();
-    give::<Delivered, DELIVERED>(delivered(M::deliver(listener, delivery(handle), payload(words))))
+    let delivered = delivered(M::deliver(listener, delivery(handle), payload(words)));
+    output::flush();
+    give::<Delivered, DELIVERED>(delivered)
 }
 
 /// # Safety
@@ -116,29 +123,33 @@ macro_rules! task_return {
 
 pub fn handle_async<M: AsyncModule>(handler: u32, handle: u32) -> i32 {
     begin();
-    start_task(async move {
+    start_task(output::flushed(async move {
         let cancel = TaskCancelOnDrop::new();
         let value = outcome(M::handle(handler, context(handle)).await);
         cancel.forget();
+        // The host ends the lines of the call with it.
+        output::flush();
         task_return!(
             "[export]pointwork:module/handlers-async@0.2.0" "[task-return]handle"
             [w0 w1 w2 w3 w4 w5 w6 w7 w8] value
         );
-    })
+    }))
 }
 
 pub fn deliver_async<M: AsyncModule>(listener: u32, handle: u32, words: [u32; 5]) -> i32 {
     begin();
     let payload = payload(words);
-    start_task(async move {
+    start_task(output::flushed(async move {
         let cancel = TaskCancelOnDrop::new();
         let value = delivered(M::deliver(listener, delivery(handle), payload).await);
         cancel.forget();
+        // The host ends the lines of the call with it.
+        output::flush();
         task_return!(
             "[export]pointwork:module/listeners-async@0.2.0" "[task-return]deliver"
             [w0 w1 w2 w3 w4 w5 w6 w7 w8 w9 w10] value
         );
-    })
+    }))
 }
 
 pub use wit_bindgen::rt::async_support::callback;

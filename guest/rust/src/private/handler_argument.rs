@@ -22,7 +22,7 @@ pub enum ByContext {}
 #[diagnostic::on_unimplemented(
     message = "a handler cannot take `{Self}`",
     label = "expected the context or a type that is read from the request",
-    note = "a handler takes `Context` (`AsyncContext` in a controller with `async fn`), `Path<…>`, `Query<…>`, \
+    note = "a handler takes `Context` (`AsyncContext` in an asynchronous module), `Path<…>`, `Query<…>`, \
             `Json<…>`, `String`, `Vec<u8>`, and types that implement `FromRequest` or `FromBody`, each by value or \
             reference"
 )]

@@ -29,7 +29,7 @@ pub enum ByValue {}
     label = "expected the event's payload, its context or its delivery",
     note = "a listener takes the payload as a type that implements `serde::Deserialize` or as `Payload`, the context \
             that was handed over as `Context` or `Option<Context>`, and `Delivery` (`AsyncContext` and `AsyncDelivery` \
-            in a channel with `async fn`), each by value or reference"
+            in an asynchronous module), each by value or reference"
 )]
 pub trait ListenerArgument<F, Marker>: Sized {
     const KIND: ArgumentKind;

@@ -19,6 +19,8 @@ mod listener_argument;
 mod listener_result;
 mod module;
 #[cfg(target_arch = "wasm32")]
+mod output;
+#[cfg(target_arch = "wasm32")]
 mod panic;
 mod routes;
 mod served;
@@ -30,8 +32,8 @@ pub use handler_argument::HandlerArgument;
 pub use listener_argument::{ListenerArgument, check_payload};
 pub use listener_result::{answer, answer_result, check_output, check_result};
 pub use module::{
-    AsyncModule, BlockingModule, DeclaredChannel, DeclaredController, Module, asynchronous, blocking, places,
-    unknown_handler, unknown_listener,
+    AsyncModule, BLOCKING_PARTS, BlockingModule, DeclaredChannel, DeclaredController, Module, asynchronous, blocking,
+    first_blocking, places, unknown_handler, unknown_listener,
 };
 pub use routes::{PARTS, conflict, count};
 pub use served::{NotListable, Served};

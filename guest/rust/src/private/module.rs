@@ -21,6 +21,7 @@ pub struct DeclaredController {
     pub metadata: Metadata,
     pub events_used: &'static [Option<&'static str>],
     pub place: &'static str,
+    pub blocking: Option<&'static str>,
 }
 
 /// The declaration of a channel.
@@ -32,6 +33,7 @@ pub struct DeclaredChannel {
     pub metadata: Metadata,
     pub events_used: &'static [Option<&'static str>],
     pub place: &'static str,
+    pub blocking: Option<&'static str>,
 }
 
 /// The declarations of a module.
@@ -83,6 +85,7 @@ pub mod asynchronous {
             metadata: C::METADATA,
             events_used: C::EVENTS_USED,
             place: C::PLACE,
+            blocking: C::BLOCKING,
         }
     }
 
@@ -94,6 +97,7 @@ pub mod asynchronous {
             metadata: C::METADATA,
             events_used: C::EVENTS_USED,
             place: C::PLACE,
+            blocking: C::BLOCKING,
         }
     }
 }
@@ -107,6 +111,55 @@ pub mod blocking {
     pub const fn channel<C: crate::BlockingChannel>() -> super::DeclaredChannel {
         super::asynchronous::channel::<C>()
     }
+}
+
+/// The parts of the message of [`first_blocking`].
+pub const BLOCKING_PARTS: usize = 9;
+
+/// The message about the first function of an asynchronous module that takes a context of the synchronous form, if there is
+/// one: its functions wait by blocking, and the contract has them in synchronous modules alone.
+pub const fn first_blocking(
+    controllers: &[DeclaredController],
+    channels: &[DeclaredChannel],
+) -> Option<[&'static str; BLOCKING_PARTS]> {
+    let mut at = 0;
+    while at < controllers.len() + channels.len() {
+        let (function, blocking, of, taken, expected) = if at < controllers.len() {
+            let controller = &controllers[at];
+            (
+                "handler `",
+                controller.blocking,
+                controller.name,
+                "`Context`",
+                "`AsyncContext`",
+            )
+        } else {
+            let channel = &channels[at - controllers.len()];
+            let taken = "`Delivery` or `Context`";
+            (
+                "listener `",
+                channel.blocking,
+                channel.name,
+                taken,
+                "`AsyncDelivery` or `AsyncContext`",
+            )
+        };
+        if let Some(name) = blocking {
+            return Some([
+                function,
+                name,
+                "` of `",
+                of,
+                "` takes ",
+                taken,
+                ", whose functions block all calls of an asynchronous module while they wait; take ",
+                expected,
+                ", and make the function `async fn` if it waits",
+            ]);
+        }
+        at += 1;
+    }
+    None
 }
 
 /// The texts of the section that lists the controllers and channels of a module.
@@ -161,6 +214,7 @@ macro_rules! __module {
                 const EVENTS_USED: &'static [&'static str] = $crate::__uses!([] $($used)*);
             }
 
+            $crate::__check_form! { $form }
             $crate::__check_routes! {}
             $crate::__list! {}
 
@@ -176,6 +230,27 @@ macro_rules! __module {
              `module! { channels: Db }`, or both, `module! { Products, Health; channels: Db }`; the asynchronous form \
              begins with `async;`, and events of helper functions follow `; uses:`"
         );
+    };
+}
+
+/// Fails to compile if a function of an asynchronous module takes a context of the synchronous form.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __check_form {
+    (blocking) => {};
+    (asynchronous) => {
+        const _: () = {
+            use $crate::__private::{BLOCKING_PARTS, Module as _, first_blocking, joined, length, text};
+
+            const BLOCKING: ::core::option::Option<[&'static str; BLOCKING_PARTS]> =
+                first_blocking(Module::CONTROLLERS, Module::CHANNELS);
+            const MESSAGE: &[&str] = match &BLOCKING {
+                ::core::option::Option::Some(parts) => parts,
+                ::core::option::Option::None => &[],
+            };
+            const BYTES: [u8; length(MESSAGE)] = joined(MESSAGE);
+            ::core::assert!(BYTES.is_empty(), "{}", text(&BYTES));
+        };
     };
 }
 

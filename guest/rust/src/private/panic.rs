@@ -1,4 +1,4 @@
-//! The panic hook: reports a panic to the host before the trap, which on `wasm32-unknown-unknown` carries no message.
+//! The panic hook: reports a panic to the host before the trap, which carries no message.
 
 use std::panic::PanicHookInfo;
 use std::sync::Once;
@@ -9,7 +9,13 @@ use crate::bindings::types::{Crash, Frame};
 /// Sets the hook, once per instance.
 pub(crate) fn set_hook() {
     static HOOK: Once = Once::new();
-    HOOK.call_once(|| std::panic::set_hook(Box::new(|panic| log::panicked(&crash(panic)))));
+    HOOK.call_once(|| {
+        std::panic::set_hook(Box::new(|panic| {
+            log::panicked(&crash(panic));
+            // After the report, since it panics itself if the value that was being printed panicked.
+            super::output::flush();
+        }));
+    });
 }
 
 /// Rust knows the place of the panic, and no further frame without debug information.

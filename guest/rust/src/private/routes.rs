@@ -271,6 +271,7 @@ mod tests {
             metadata: &[],
             events_used: &[],
             place: "",
+            blocking: None,
         };
         let controllers = [controller("One", one, routes), controller("Other", other, others)];
         assert!(count(&controllers) < 16);

@@ -41,13 +41,22 @@ impl TestEvent {
     /// An event by its name, with a payload of any content type.
     pub fn raw(event: &str, payload: Payload) -> Self {
         Self {
-            delivery: TestDelivery {
-                event: event.into(),
-                ..TestDelivery::default()
-            },
+            delivery: TestDelivery::new(event),
             payload,
             context: None,
         }
+    }
+
+    /// Sets the id of the event; the default is `test-event`.
+    pub fn id(mut self, id: &str) -> Self {
+        self.delivery.id = id.into();
+        self
+    }
+
+    /// Sets the number of the attempt to deliver the event; the default is 1.
+    pub fn attempt(mut self, attempt: u32) -> Self {
+        self.delivery.attempt = attempt;
+        self
     }
 
     /// Sets the id of the request that started the chain of calls; without it, no request did.

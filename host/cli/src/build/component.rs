@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use pointwork_wasi::{ADAPTER, MODULE};
 use wasmparser::{Parser, Payload};
 use wit_component::ComponentEncoder;
 
@@ -52,7 +53,8 @@ fn componentize(module: &[u8], file: &Path) -> Result<Vec<u8>> {
 }
 
 fn encode_module(module: &[u8]) -> anyhow::Result<Vec<u8>> {
-    ComponentEncoder::default().module(module)?.validate(true).encode()
+    let encoder = ComponentEncoder::default().module(module)?.adapter(MODULE, ADAPTER)?;
+    encoder.validate(true).encode()
 }
 
 fn has_component_type(module: &[u8]) -> bool {
@@ -68,8 +70,6 @@ fn hint(text: &str) -> Option<&'static str> {
             "a dependency expects a browser; look for one with a feature named `js` or `wasmbind` (getrandom, uuid, \
              chrono), and switch that feature off",
         )
-    } else if text.contains("wasi_snapshot_preview1") {
-        Some("the module uses WASI 0.1; build it with `--target wasm32-wasip2`")
     } else if text.contains("requires an import interface") {
         Some("a controller imports nothing but `pointwork:module`; look for the dependency that declares the import")
     } else if text.contains("export") {

@@ -20,8 +20,9 @@ use crate::error::Result;
 use crate::lint;
 use crate::ui::{DONE, STRONG, Terminal, styled};
 
-/// The target of controllers: it has no WASI imports, so that the sandbox has nothing to grant.
-pub(crate) const CONTROLLER_TARGET: &str = "wasm32-unknown-unknown";
+/// The target of controllers. What the standard library imports there, the adapter answers by the contract, so that the
+/// component imports no WASI and the sandbox has nothing to grant.
+pub(crate) const CONTROLLER_TARGET: &str = "wasm32-wasip1";
 
 /// The cargo profile of components.
 const PROFILE: &str = "release";
@@ -69,8 +70,8 @@ pub(crate) struct BuildArgs {
 
     /// Target of the compiler
     ///
-    /// Controllers are built for wasm32-unknown-unknown. A channel module that needs files, sockets or the clock is built
-    /// for wasm32-wasip2; it imports WASI, and the configuration grants what it may use.
+    /// Controllers are built for wasm32-wasip1, and import nothing but the contract. A channel module that needs files or
+    /// sockets is built for wasm32-wasip2; it imports WASI, and the configuration grants what it may use.
     #[arg(long, default_value = CONTROLLER_TARGET, value_name = "TRIPLE")]
     target: String,
 
@@ -154,14 +155,15 @@ pub(crate) fn run(args: &BuildArgs, terminal: &mut Terminal) -> Result<()> {
 pub(crate) fn build(args: &BuildArgs, terminal: &mut Terminal) -> Result<Built> {
     let package = find(args, terminal)?;
     let (bytes, form) = component::encode(&compile::cargo_build(&package, args)?)?;
-    let findings = lint::findings(&bytes);
     let path = args.file.clone().unwrap_or_else(|| {
         let default = || package.workspace_root.join("target/pointwork");
         let directory = args.out.clone().unwrap_or_else(default);
         directory.join(format!("{}.wasm", package.name))
     });
     write::atomically(&path, &bytes)?;
-    findings.print(terminal);
+    for warning in lint::warnings(&bytes) {
+        terminal.warning(warning);
+    }
     Ok(Built {
         path,
         size: bytes.len(),

@@ -12,7 +12,7 @@ use crate::ui::Terminal;
 
 /// The hint for a target that does not fit.
 pub(super) const TARGETS: &str =
-    "controllers are built for `wasm32-unknown-unknown`, channel modules for `wasm32-wasip2`";
+    "controllers are built for `wasm32-wasip1`, channel modules that need WASI for `wasm32-wasip2`";
 
 /// Ensures that the compiler has the standard library of `target`; if not, rustup adds it.
 ///
@@ -107,9 +107,9 @@ pub(crate) fn cannot_run_rustc(error: io::Error) -> Error {
 pub(crate) fn by_hand(target: &str) -> String {
     let mut text = format!("with rustup:            rustup target add {target}");
     let distributions: &[(&str, &str)] = match target {
-        "wasm32-unknown-unknown" => &[
+        "wasm32-wasip1" => &[
             ("on Debian and Ubuntu:", "apt install libstd-rust-dev-wasm32"),
-            ("on Fedora:", "dnf install rust-std-static-wasm32-unknown-unknown"),
+            ("on Fedora:", "dnf install rust-std-static-wasm32-wasip1"),
             ("on Arch Linux:", "pacman -S rust-wasm"),
             ("on Alpine:", "apk add rust-wasm"),
         ],

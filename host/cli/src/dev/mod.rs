@@ -230,8 +230,10 @@ impl Workshop {
     /// Warns of mistakes in the code that is loaded, which takes a while.
     fn warn(&mut self, outcome: Outcome) {
         if let Outcome::Loaded(_, component) = outcome {
-            let findings = tokio::task::block_in_place(|| lint::findings(&component));
-            findings.print(&mut self.terminal);
+            let warnings = tokio::task::block_in_place(|| lint::warnings(&component));
+            for warning in warnings {
+                self.terminal.warning(warning);
+            }
         }
     }
 

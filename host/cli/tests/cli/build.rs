@@ -276,12 +276,12 @@ mod without_the_target {
     fn the_commands_to_get_it_are_shown() {
         let folder = folder();
         build(folder.path()).assert().code(4).stdout_eq("").stderr_eq(str![[r#"
-note: the compiler lacks the target wasm32-unknown-unknown; adding it with rustup
-error: the compiler's target `wasm32-unknown-unknown` is missing and could not be added
+note: the compiler lacks the target wasm32-wasip1; adding it with rustup
+error: the compiler's target `wasm32-wasip1` is missing and could not be added
   caused by: rustup, which could add it, is not installed
-hint: with rustup:            rustup target add wasm32-unknown-unknown
+hint: with rustup:            rustup target add wasm32-wasip1
       on Debian and Ubuntu:   apt install libstd-rust-dev-wasm32
-      on Fedora:              dnf install rust-std-static-wasm32-unknown-unknown
+      on Fedora:              dnf install rust-std-static-wasm32-wasip1
       on Arch Linux:          pacman -S rust-wasm
       on Alpine:              apk add rust-wasm
 
@@ -312,10 +312,10 @@ hint: with rustup:            rustup target add wasm32-wasip2
         let text = stderr(build(folder.path()), 4);
         assert!(text.contains("no network\n"), "{text}");
         assert!(
-            text.contains("caused by: `rustup target add wasm32-unknown-unknown` failed with exit status: 1"),
+            text.contains("caused by: `rustup target add wasm32-wasip1` failed with exit status: 1"),
             "{text}"
         );
-        assert!(text.contains("rustup target add wasm32-unknown-unknown\n"), "{text}");
+        assert!(text.contains("rustup target add wasm32-wasip1\n"), "{text}");
     }
 
     #[test]
@@ -325,7 +325,7 @@ hint: with rustup:            rustup target add wasm32-wasip2
         script(folder.path(), "bin/rustup", &make);
         let text = stderr(build(folder.path()), 1);
         assert!(
-            text.contains("note: the compiler lacks the target wasm32-unknown-unknown; adding it with rustup"),
+            text.contains("note: the compiler lacks the target wasm32-wasip1; adding it with rustup"),
             "{text}"
         );
         assert!(text.contains("error: cargo could not build package `shop`"), "{text}");

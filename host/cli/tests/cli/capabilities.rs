@@ -158,7 +158,7 @@ fn module_without_a_needed_grant_is_refused_with_the_lines_to_add() {
         .stderr_eq(str![[r#"
 error: module `store` from `store.wasm` is refused
   caused by: imports `wasi:filesystem/types@0.2.6`, which it was not granted
-hint: a module without channels is never granted anything: its controllers call channels instead, and are built for wasm32-unknown-unknown, which imports no WASI
+hint: a module without channels is never granted anything: its controllers call channels instead, and are built for wasm32-wasip1, from which `pointwork build` makes components without WASI
       a module with channels is granted these interfaces, with nothing behind them, by lines below its [[module]]:
 
       [module.grant]
@@ -179,13 +179,15 @@ store.wasm is refused
   size     [..] bytes)
   asks     directories
   granted  nothing
-  imports  [..]
+  imports  pointwork:module/types@0.2.0
+...
+  beyond   wasi:filesystem/types@0.2.6
 ...
 "#]])
         .stderr_eq(str![[r#"
 error: `store.wasm` is refused
   caused by: imports `wasi:filesystem/types@0.2.6`, which it was not granted
-hint: a module without channels is never granted anything: its controllers call channels instead, and are built for wasm32-unknown-unknown, which imports no WASI
+hint: a module without channels is never granted anything: its controllers call channels instead, and are built for wasm32-wasip1, from which `pointwork build` makes components without WASI
       a module with channels is granted these interfaces, with nothing behind them, by lines below its [[module]]:
 
       [module.grant]

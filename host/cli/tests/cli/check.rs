@@ -40,8 +40,11 @@ products.wasm fits the contract
   granted  nothing
   imports  pointwork:module/types@0.2.0
            pointwork:module/context@0.2.0
+           pointwork:module/context-sync@0.2.0
+           pointwork:module/environment@0.2.0
            pointwork:module/events@0.2.0
            pointwork:module/log@0.2.0
+  beyond   nothing
   exports  pointwork:module/manifest@0.2.0
            pointwork:module/handlers@0.2.0
            pointwork:module/listeners@0.2.0
@@ -96,6 +99,7 @@ empty.wasm is refused
   asks     nothing
   granted  nothing
   imports  nothing
+  beyond   nothing
   exports  nothing
 
 "#]])

@@ -31,7 +31,7 @@ impl Tools {
 
     /// The compiler that is needed, with cargo and rustup.
     fn all() -> Self {
-        Self::rustc("1.95.0", &["wasm32-unknown-unknown", "wasm32-wasip2"])
+        Self::rustc("1.95.0", &["wasm32-wasip1", "wasm32-wasip2"])
             .with("cargo", "echo 'cargo 1.95.0'")
             .with("rustup", "echo 'rustup 1.29.0'")
     }
@@ -90,7 +90,7 @@ fn nothing_is_missing_for_a_project_that_serves() {
         snapbox::str![[r#"
 ok       cargo 1.95.0
 ok       rustc 1.95.0 (test) (needed: 1.95 or later)
-ok       target wasm32-unknown-unknown, of controllers
+ok       target wasm32-wasip1, of controllers
 ok       target wasm32-wasip2, of channel modules
 ok       rustup 1.29.0
 ok       pointwork.toml lists 1 module
@@ -104,7 +104,7 @@ ok       address 127.0.0.1:0 is free
 
 #[test]
 fn missing_tool_is_named_with_the_way_to_get_it() {
-    let both = &["wasm32-unknown-unknown", "wasm32-wasip2"];
+    let both = &["wasm32-wasip1", "wasm32-wasip2"];
     for (tools, line, what_to_do) in [
         (
             Tools::all().without("cargo"),
@@ -123,8 +123,8 @@ fn missing_tool_is_named_with_the_way_to_get_it() {
         ),
         (
             Tools::rustc("1.95.0", &both[1..]).with("cargo", "echo 'cargo 1.95.0'"),
-            "missing  target wasm32-unknown-unknown, of controllers\n",
-            "rustup target add wasm32-unknown-unknown",
+            "missing  target wasm32-wasip1, of controllers\n",
+            "rustup target add wasm32-wasip1",
         ),
         (
             Tools::all().with("rustc", "echo 'error: no default toolchain' >&2; exit 1"),
@@ -144,7 +144,7 @@ fn missing_tool_is_named_with_the_way_to_get_it() {
 
 #[test]
 fn unneeded_thing_is_a_note() {
-    let tools = Tools::rustc("1.96.0-nightly", &["wasm32-unknown-unknown"]).with("cargo", "echo 'cargo 1.96.0'");
+    let tools = Tools::rustc("1.96.0-nightly", &["wasm32-wasip1"]).with("cargo", "echo 'cargo 1.96.0'");
     let (out, errors) = tools.doctor(folder().path(), 0);
     assert_eq!(errors, "");
     for line in [

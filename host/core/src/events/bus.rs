@@ -3,7 +3,7 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use arc_swap::ArcSwap;
 use derive_more::Debug;
@@ -22,6 +22,7 @@ use super::queue::Queue;
 use super::registry::{Emitted, ListenerName, Registered, Registry};
 use crate::crash::panic_message;
 use crate::executor::within;
+use crate::request_id::EventId;
 use crate::routing::MAX_NAME_BYTES;
 use crate::{Charge, Crash, CrashKind, Error, ErrorKind, Executor, Failure, FailureCode};
 
@@ -295,6 +296,8 @@ impl Bus {
             name_at: registered.name_at,
             handed_over: None,
             caller: self.caller_in(chain),
+            id: EventId::made(),
+            received_at: SystemTime::now(),
         }
     }
 

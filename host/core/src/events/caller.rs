@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::future::Future;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use pointwork_events::{Event, IoEvent};
 use tracing::Span;
@@ -12,6 +12,7 @@ use super::bursts::MAX_CRASH_LINE;
 use super::bus::WeakBus;
 use super::chain::{Chain, Nested};
 use super::payload::Payload;
+use crate::request_id::EventId;
 use crate::routing::{excerpt, paragraph};
 use crate::{BoxFuture, Charge, Crash, Failure, FailureCode, RequestId};
 
@@ -203,9 +204,26 @@ pub struct Delivery {
     pub(crate) name_at: usize,
     pub(crate) handed_over: Option<Opaque>,
     pub(crate) caller: Caller,
+    pub(crate) id: EventId,
+    pub(crate) received_at: SystemTime,
 }
 
 impl Delivery {
+    /// The id of the event: the same for each attempt to deliver it, another one for each event (spec C6).
+    pub fn id(&self) -> String {
+        self.id.to_string()
+    }
+
+    /// The number of this attempt to deliver the event, from 1. Events are delivered once, so it is always 1.
+    pub fn attempt(&self) -> u32 {
+        1
+    }
+
+    /// When the event was called or emitted, by the system's clock.
+    pub fn received_at(&self) -> SystemTime {
+        self.received_at
+    }
+
     /// The event's name within its channel.
     pub fn event(&self) -> &str {
         &self.event[self.name_at..]

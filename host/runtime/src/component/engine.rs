@@ -11,7 +11,9 @@ use crate::component::compiler::Compiler;
 use crate::component::inspect::Form;
 use crate::component::pool_account::PoolAccount;
 use crate::component::settings::CodeSettings;
-use crate::guest::bindings::{context, context_async, events, events_async, log};
+use crate::guest::bindings::{
+    context, context_async, context_sync, environment, events, events_async, events_sync, log,
+};
 use crate::guest::{Guest, wasi};
 use crate::scheduling::epoch::EpochTicker;
 use crate::{Error, ErrorKind, ModuleLimits, OrError};
@@ -109,10 +111,17 @@ impl LinkedEngine {
         let mut linker = Linker::new(&engine);
         context::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
         events::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
+        environment::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
         log::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
-        if settings.form == Form::Asynchronous {
-            context_async::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
-            events_async::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
+        match settings.form {
+            Form::Synchronous => {
+                context_sync::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
+                events_sync::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
+            }
+            Form::Asynchronous => {
+                context_async::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
+                events_async::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
+            }
         }
         Ok(Self {
             engine,

@@ -70,8 +70,8 @@ pub struct Inspection {
     pub(crate) has_async_lift: bool,
     /// Whether it imports the function that reads a request's body piece by piece.
     pub(crate) opens_bodies: bool,
-    /// Whether it imports a function that waits, in its synchronous form. Such a call holds up its whole instance.
-    pub(crate) waits_blocking: bool,
+    /// A function that it imports from the place that the function had in a draft of the contract.
+    pub(crate) moved: Option<&'static str>,
 }
 
 /// The part of the contract that a component implements.
@@ -99,7 +99,7 @@ pub fn inspect(bytes: &[u8]) -> Result<Inspection, Error> {
         size: bytes.len(),
         has_async_lift: false,
         opens_bodies: false,
-        waits_blocking: false,
+        moved: None,
     };
     // Of components and modules within this one.
     let mut depth = 0_usize;
@@ -119,9 +119,10 @@ pub fn inspect(bytes: &[u8]) -> Result<Inspection, Error> {
             ComponentTypeSection(section) if depth == 0 => {
                 for declared in section {
                     if let ComponentType::Instance(items) = declared.map_err(malformed)? {
-                        let declares = |names: &[&str]| items.iter().any(|item| is_one_of(item, names));
-                        inspection.opens_bodies |= declares(&["[method]context.open-body"]);
-                        inspection.waits_blocking |= declares(WAITING);
+                        let declares = |name: &str| items.iter().any(|item| is_export(item, name));
+                        inspection.opens_bodies |= declares("[method]context.open-body");
+                        let mut moved = MOVED.iter().copied();
+                        inspection.moved = inspection.moved.or_else(|| moved.find(|name| declares(name)));
                     }
                 }
             }
@@ -170,8 +171,9 @@ fn check_names(section: &CustomSectionReader<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The functions of the contract that wait, in their synchronous form.
-const WAITING: &[&str] = &[
+/// The functions that wait, by their names in the drafts of the contract before its interfaces `context-sync` and
+/// `events-sync`.
+const MOVED: &[&str] = &[
     "[method]context.body",
     "[method]context.text",
     "[method]context.call",
@@ -182,8 +184,8 @@ const WAITING: &[&str] = &[
 ];
 
 /// The types of imported interfaces list their functions.
-fn is_one_of(item: &InstanceTypeDeclaration<'_>, names: &[&str]) -> bool {
-    matches!(item, InstanceTypeDeclaration::Export { name, .. } if names.contains(&name.name))
+fn is_export(item: &InstanceTypeDeclaration<'_>, name: &str) -> bool {
+    matches!(item, InstanceTypeDeclaration::Export { name: exported, .. } if exported.name == name)
 }
 
 fn malformed(error: BinaryReaderError) -> Error {
@@ -208,7 +210,7 @@ fn not_wasm(bytes: &[u8]) -> Error {
 
 /// What to do instead of a grant.
 const WITHOUT_CHANNELS: &str = "a module without channels is never granted anything: its controllers call channels \
-                                instead, and are built for wasm32-unknown-unknown, which imports no WASI";
+                                instead, and are built for wasm32-wasip1, from which `pointwork build` makes components without WASI";
 
 impl Inspection {
     /// The capabilities that it imports, each once: a module needs a grant for each of them.
@@ -234,9 +236,45 @@ impl Inspection {
         if let Some(unsupported) = interfaces.find(|interface| !interface.is_supported()) {
             return Err(unsupported.refused());
         }
+        self.check_moved()?;
         let conformance = self.conformance()?;
+        self.check_form(conformance.form)?;
         self.check_foreign_imports()?;
         Ok(conformance)
+    }
+
+    /// Refuses a component of a draft of the contract, which has the same version.
+    fn check_moved(&self) -> Result<(), Error> {
+        let Some(function) = self.moved else { return Ok(()) };
+        let message = format!(
+            "imports `{function}`, which was in a draft of `{PACKAGE}@0.2.0`; the functions that wait are in \
+             `context-sync` and `events-sync`, for asynchronous modules in `context-async` and `events-async`"
+        );
+        Err(Error::new(ErrorKind::WrongVersion, message)
+            .with_hint("rebuild the module with the SDK of this host's version"))
+    }
+
+    /// Checks that the functions that wait are those of its form.
+    fn check_form(&self, form: Form) -> Result<(), Error> {
+        let (suffix, other) = match form {
+            Form::Synchronous => ("-sync", "-async"),
+            Form::Asynchronous => ("-async", "-sync"),
+        };
+        let mut interfaces = self.imports.iter().filter_map(|import| Interface::parse(import));
+        let Some(wrong) = interfaces.find(|interface| interface.name.ends_with(other)) else {
+            return Ok(());
+        };
+        let (name, expected) = (wrong.name, wrong.name.replace(other, suffix));
+        let message =
+            format!("a module of the {form} form imports `{PACKAGE}/{name}`, expected `{PACKAGE}/{expected}`");
+        let hint = match form {
+            Form::Synchronous => "its handlers wait by suspending the instance: build it for the world `module`",
+            Form::Asynchronous => {
+                "a function of that interface would suspend the instance with all of its calls: build it for the world \
+                 `module-async`"
+            }
+        };
+        Err(Error::new(ErrorKind::WrongWorld, message).with_hint(hint))
     }
 
     /// The imports from outside the contract.
@@ -258,9 +296,8 @@ impl Inspection {
              0.2 that it is granted",
             listed(&unknown)
         );
-        Err(Error::new(ErrorKind::ForbiddenImport, message).with_hint(
-            "Rust controllers are built for wasm32-unknown-unknown, channels that need WASI for wasm32-wasip2",
-        ))
+        Err(Error::new(ErrorKind::ForbiddenImport, message)
+            .with_hint("Rust controllers are built for wasm32-wasip1, channels that need WASI for wasm32-wasip2"))
     }
 
     /// Checks that what it imports is granted (spec C5). The component is not compiled yet, so its channels are not known.

@@ -135,8 +135,8 @@ fn isolated(
             limits.reuse = 1;
         }
     }
-    if !inspection.has_async_lift || inspection.waits_blocking {
-        // Each of its calls would hold up the next one, which may be what the first waits for.
+    if !inspection.has_async_lift {
+        // Each of its calls holds up the next one, which may be what the first waits for.
         limits.in_flight = 1;
     }
     Ok(limits)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio_util::sync::CancellationToken;
-use wasmtime::component::{ComponentExportIndex, InstancePre};
+use wasmtime::component::{ComponentExportIndex, Instance, InstancePre};
 use wasmtime::{Store, UpdateDeadline};
 
 use crate::Grants;
@@ -60,6 +60,14 @@ impl ModulePre {
         });
         store.set_epoch_deadline(1);
         Ok(store)
+    }
+
+    /// An instance in a store.
+    pub(crate) async fn instantiate(&self, store: &mut Store<Guest>) -> wasmtime::Result<Instance> {
+        let instance = self.instance_pre.instantiate_async(&mut *store).await?;
+        // What it printed is no part of the first line of a call.
+        store.data_mut().end_lines();
+        Ok(instance)
     }
 
     /// The same version with fresh metrics, neither cut nor retired, and not current.

@@ -14,27 +14,32 @@ wasmtime::component::bindgen!({
         package pointwork:host;
         world host {
             import pointwork:module/context@0.2.0;
+            import pointwork:module/context-sync@0.2.0;
             import pointwork:module/context-async@0.2.0;
+            import pointwork:module/environment@0.2.0;
             import pointwork:module/events@0.2.0;
+            import pointwork:module/events-sync@0.2.0;
             import pointwork:module/events-async@0.2.0;
             import pointwork:module/log@0.2.0;
             export pointwork:module/manifest@0.2.0;
         }
     ",
     imports: {
-        "pointwork:module/context.[method]context.body": async | trappable,
-        "pointwork:module/context.[method]context.text": async | trappable,
         "pointwork:module/context.[method]context.open-body": async | trappable,
         "pointwork:module/context.[method]context.open-reply": async | trappable,
-        "pointwork:module/context.[method]context.call": async | trappable,
-        "pointwork:module/context.[method]body-reader.read": async | trappable,
-        "pointwork:module/context.[method]body-writer.write": async | trappable,
-        "pointwork:module/context.[method]body-writer.finish": async | trappable,
-        "pointwork:module/events.[method]delivery.call": async | trappable,
+        "pointwork:module/context-sync.body": async | trappable,
+        "pointwork:module/context-sync.text": async | trappable,
+        "pointwork:module/context-sync.call": async | trappable,
+        "pointwork:module/context-sync.read": async | trappable,
+        "pointwork:module/context-sync.write": async | trappable,
+        "pointwork:module/context-sync.finish": async | trappable,
+        "pointwork:module/events-sync.call": async | trappable,
         "pointwork:module/context.hand-over": store | trappable,
         "pointwork:module/context.[method]context.emit": store | trappable,
         "pointwork:module/events.[method]delivery.emit": store | trappable,
+        "pointwork:module/environment.now": store | trappable,
         "pointwork:module/log.write": store | trappable,
+        "pointwork:module/log.print": store | trappable,
         default: trappable,
     },
     with: {
@@ -47,4 +52,6 @@ wasmtime::component::bindgen!({
 });
 
 pub(crate) use self::exports::pointwork::module::manifest;
-pub(crate) use self::pointwork::module::{context, context_async, events, events_async, log, types};
+pub(crate) use self::pointwork::module::{
+    context, context_async, context_sync, environment, events, events_async, events_sync, log, types,
+};

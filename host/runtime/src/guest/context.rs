@@ -1,4 +1,4 @@
-//! One request, as a guest sees it: the interfaces `context` and `context-async`.
+//! One request, as a guest sees it: the interfaces `context`, `context-sync` and `context-async`.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -19,7 +19,7 @@ use super::Guest;
 use super::body::{OpenReply, Reader, Writer};
 use super::spans::{running_caller, span};
 use super::streams::StreamSlot;
-use crate::guest::bindings::{context, context_async, types};
+use crate::guest::bindings::{context, context_async, context_sync, types};
 use crate::guest::instant::{after, at};
 use crate::guest::limiter::Exceeded;
 use crate::guest::memory::{EXTENSION, NoRoom, size_of_event};
@@ -306,20 +306,6 @@ impl context::HostContext for Guest {
         Ok(())
     }
 
-    async fn body(&mut self, this: Resource<Context>) -> Result<Result<Vec<u8>, types::Failure>> {
-        if let Err(busy) = self.slot_to_read(&this).await? {
-            return Ok(Err(failure_out(busy)));
-        }
-        Ok(bytes_out(self.context(&this)?.bytes().await))
-    }
-
-    async fn text(&mut self, this: Resource<Context>) -> Result<Result<String, types::Failure>> {
-        if let Err(busy) = self.slot_to_read(&this).await? {
-            return Ok(Err(failure_out(busy)));
-        }
-        Ok(self.context(&this)?.text().await.map_err(failure_out))
-    }
-
     async fn open_body(&mut self, this: Resource<Context>) -> Result<Result<Resource<Reader>, types::Failure>> {
         if let Err(busy) = self.slot_to_read(&this).await? {
             return Ok(Err(failure_out(busy)));
@@ -328,22 +314,6 @@ impl context::HostContext for Guest {
             Ok(reader) => Ok(Ok(self.table.push(Reader::new(reader))?)),
             Err(failure) => Ok(Err(failure_out(failure))),
         }
-    }
-
-    async fn call(
-        &mut self,
-        this: Resource<Context>,
-        event: String,
-        payload: types::Payload,
-    ) -> Result<Result<types::Payload, types::Failure>> {
-        let context = self.context(&this)?;
-        let _charge = match self.charge_call(&event, &payload)? {
-            Ok(charge) => charge,
-            Err(exceeded) => return Ok(Err(failure_out(overspent(context, exceeded)))),
-        };
-        let (running, caller) = (self.running_call(), context.caller());
-        let call = caller.deeper(running.as_ref()).call_raw(&event, payload_in(payload));
-        Ok(result_out(call.instrument(self.only_span()).await))
     }
 
     fn send(&mut self, this: Resource<Context>, reply: types::Reply) -> Result<Result<(), types::Failure>> {
@@ -386,11 +356,6 @@ impl context::HostContext for Guest {
 }
 
 impl context::HostBodyReader for Guest {
-    async fn read(&mut self, this: Resource<Reader>, max: u32) -> Result<Result<Option<Vec<u8>>, types::Failure>> {
-        let reader = self.table.get(&this)?.0.clone();
-        Ok(read(reader, max).await)
-    }
-
     fn drop(&mut self, this: Resource<Reader>) -> Result<()> {
         self.table.delete(this)?;
         Ok(())
@@ -398,6 +363,48 @@ impl context::HostBodyReader for Guest {
 }
 
 impl context::HostBodyWriter for Guest {
+    fn drop(&mut self, this: Resource<Writer>) -> Result<()> {
+        self.table.delete(this)?;
+        Ok(())
+    }
+}
+
+impl context_sync::Host for Guest {
+    async fn body(&mut self, this: Resource<Context>) -> Result<Result<Vec<u8>, types::Failure>> {
+        if let Err(busy) = self.slot_to_read(&this).await? {
+            return Ok(Err(failure_out(busy)));
+        }
+        Ok(bytes_out(self.context(&this)?.bytes().await))
+    }
+
+    async fn text(&mut self, this: Resource<Context>) -> Result<Result<String, types::Failure>> {
+        if let Err(busy) = self.slot_to_read(&this).await? {
+            return Ok(Err(failure_out(busy)));
+        }
+        Ok(self.context(&this)?.text().await.map_err(failure_out))
+    }
+
+    async fn call(
+        &mut self,
+        this: Resource<Context>,
+        event: String,
+        payload: types::Payload,
+    ) -> Result<Result<types::Payload, types::Failure>> {
+        let context = self.context(&this)?;
+        let _charge = match self.charge_call(&event, &payload)? {
+            Ok(charge) => charge,
+            Err(exceeded) => return Ok(Err(failure_out(overspent(context, exceeded)))),
+        };
+        let (running, caller) = (self.only_caller(), context.caller());
+        let call = caller.deeper(running.as_ref()).call_raw(&event, payload_in(payload));
+        Ok(result_out(call.await))
+    }
+
+    async fn read(&mut self, this: Resource<Reader>, max: u32) -> Result<Result<Option<Vec<u8>>, types::Failure>> {
+        let reader = self.table.get(&this)?.0.clone();
+        Ok(read(reader, max).await)
+    }
+
     async fn write(&mut self, this: Resource<Writer>, chunk: Vec<u8>) -> Result<Result<(), types::Failure>> {
         let writer = self.table.get(&this)?.0.clone();
         let piece = self.keep(chunk)?;
@@ -407,11 +414,6 @@ impl context::HostBodyWriter for Guest {
     async fn finish(&mut self, this: Resource<Writer>) -> Result<Result<(), types::Failure>> {
         let writer = self.table.get(&this)?.0.clone();
         Ok(finish(writer).await)
-    }
-
-    fn drop(&mut self, this: Resource<Writer>) -> Result<()> {
-        self.table.delete(this)?;
-        Ok(())
     }
 }
 

@@ -1,4 +1,4 @@
-//! Events, as a guest that listens sees them: the interfaces `events` and `events-async`.
+//! Events, as a guest that listens sees them: the interfaces `events`, `events-sync` and `events-async`.
 
 use pointwork_core::{Charge, Context, Delivery};
 use tracing::Instrument;
@@ -7,7 +7,7 @@ use wasmtime::component::{Access, Accessor, HasSelf, Resource};
 
 use super::Guest;
 use super::spans::{running_caller, span};
-use crate::guest::bindings::{context, events, events_async, types};
+use crate::guest::bindings::{context, events, events_async, events_sync, types};
 use crate::guest::instant::after;
 use crate::guest::memory::size_of_event;
 use crate::guest::payload::{payload_in, result_out};
@@ -22,6 +22,14 @@ impl Guest {
 impl events::Host for Guest {}
 
 impl events::HostDelivery for Guest {
+    fn id(&mut self, this: Resource<Delivery>) -> Result<String> {
+        Ok(self.delivery(&this)?.id())
+    }
+
+    fn attempt(&mut self, this: Resource<Delivery>) -> Result<u32> {
+        Ok(self.delivery(&this)?.attempt())
+    }
+
     fn event(&mut self, this: Resource<Delivery>) -> Result<String> {
         Ok(self.delivery(&this)?.event().to_owned())
     }
@@ -41,22 +49,6 @@ impl events::HostDelivery for Guest {
     fn take_context(&mut self, this: Resource<Delivery>) -> Result<Option<Resource<Context>>> {
         let context = self.table.get_mut(&this)?.take_context();
         context.map(|context| Ok(self.table.push(context)?)).transpose()
-    }
-
-    async fn call(
-        &mut self,
-        this: Resource<Delivery>,
-        event: String,
-        payload: types::Payload,
-    ) -> Result<Result<types::Payload, types::Failure>> {
-        let running = self.running_call();
-        let caller = self.delivery(&this)?.caller().deeper(running.as_ref());
-        let _charge = match self.charge_call(&event, &payload)? {
-            Ok(charge) => charge,
-            Err(exceeded) => return Ok(Err(failure_out(overloaded(exceeded)))),
-        };
-        let call = caller.call_raw(&event, payload_in(payload));
-        Ok(result_out(call.instrument(self.only_span()).await))
     }
 
     fn drop(&mut self, this: Resource<Delivery>) -> Result<()> {
@@ -81,6 +73,24 @@ impl<T: Send + 'static> events::HostDeliveryWithStore<T> for HasSelf<Guest> {
             caller.emit_charged(&event, payload_in(payload), charge);
         }
         Ok(())
+    }
+}
+
+impl events_sync::Host for Guest {
+    async fn call(
+        &mut self,
+        this: Resource<Delivery>,
+        event: String,
+        payload: types::Payload,
+    ) -> Result<Result<types::Payload, types::Failure>> {
+        let running = self.only_caller();
+        let caller = self.delivery(&this)?.caller().deeper(running.as_ref());
+        let _charge = match self.charge_call(&event, &payload)? {
+            Ok(charge) => charge,
+            Err(exceeded) => return Ok(Err(failure_out(overloaded(exceeded)))),
+        };
+        let call = caller.call_raw(&event, payload_in(payload));
+        Ok(result_out(call.await))
     }
 }
 

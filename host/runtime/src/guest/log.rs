@@ -6,7 +6,8 @@ use pointwork_core::{is_unprintable, one_line};
 use wasmtime::Result;
 use wasmtime::component::{Access, HasSelf};
 
-use super::spans::line_span;
+use super::output::{LineLog, OutputStream};
+use super::spans::{line_span, running_task};
 use super::{Guest, MAX_LOG_LINE};
 use crate::guest::bindings::{log, types};
 
@@ -52,6 +53,24 @@ impl<T: Send + 'static> log::HostWithStore<T> for HasSelf<Guest> {
             log::Level::Warn => tracing::warn!(module, from, fields, "{message}"),
             log::Level::Error => tracing::error!(module, from, fields, "{message}"),
         }
+        Ok(())
+    }
+
+    fn print(mut access: Access<'_, T, Self>, to_error: bool, bytes: Vec<u8>) -> Result<()> {
+        let stream = if to_error {
+            OutputStream::Error
+        } else {
+            OutputStream::Output
+        };
+        let task = running_task(&mut access)?;
+        let guest = access.get();
+        let (module, lines) = (guest.module.clone(), guest.lines.clone());
+        let log = LineLog {
+            module: &module,
+            lines: &lines,
+            span: guest.span_of(task),
+        };
+        guest.state(task).output.print(stream, &bytes, &log)?;
         Ok(())
     }
 }

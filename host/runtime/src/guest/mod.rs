@@ -4,11 +4,13 @@ pub(crate) mod bindings;
 mod body;
 mod budget;
 mod context;
+mod environment;
 mod events;
 mod instant;
 pub(crate) mod limiter;
 mod log;
 pub(crate) mod memory;
+mod output;
 pub(crate) mod payload;
 pub(crate) mod reply;
 pub(crate) mod spans;
@@ -19,7 +21,7 @@ pub(crate) mod wasi;
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use pointwork_core::{Caller, Context, Delivery};
 use wasmtime::Result;
@@ -36,6 +38,8 @@ use crate::scheduling::metrics::{Counted, Metrics};
 
 use self::body::{Reader, Writer};
 use self::budget::Budget;
+use self::environment::{CallState, Random};
+use self::output::LineLog;
 use self::spans::{CurrentCall, Tasks};
 use self::streams::{StreamSlot, Streams};
 use self::wasi::Wasi;
@@ -74,6 +78,9 @@ pub(crate) struct Guest {
     slot: Option<StreamSlot>,
     history: Option<Arc<CallHistory>>,
     tasks: Tasks,
+    /// Of the only call, in the synchronous form; otherwise of code that no call runs.
+    own: CallState,
+    random: Random,
     /// The time slices until a trap; `None` without one.
     slices: Option<u64>,
     cpu: Duration,
@@ -129,14 +136,18 @@ impl Guest {
             slot: None,
             history: None,
             tasks: Tasks::default(),
+            own: CallState::default(),
+            random: Random::default(),
             slices: settings.traps_at_cpu_limit.then_some(u64::MAX),
             cpu: limits.cpu,
         })
     }
 
-    pub(crate) fn begin_call(&mut self, caller: &Caller) {
+    /// Begins the only call.
+    pub(crate) fn begin_call(&mut self, caller: &Caller, arrived: SystemTime) {
         self.panic = None;
         self.call.begin(caller);
+        self.begin_time(arrived);
         self.begin_shared_call();
     }
 
@@ -149,6 +160,19 @@ impl Guest {
         if let Some(slices) = &mut self.slices {
             *slices = slices_before(self.cpu);
         }
+    }
+
+    /// Logs the lines that the only call began to print and did not end, or code that no call runs.
+    pub(crate) fn end_lines(&mut self) {
+        if self.own.output.is_empty() {
+            return;
+        }
+        let log = LineLog {
+            module: &self.module,
+            lines: &self.lines,
+            span: self.call.line_span(),
+        };
+        self.own.output.end(&log);
     }
 
     /// Takes over the slot of the call that begins. Where calls share the instance, each keeps its own, which is returned.
@@ -228,6 +252,14 @@ impl Guest {
     /// Takes one event from the budget of the call: see [`Budget::spend`].
     fn spend_emit(&self) -> Result<Option<Exceeded>, Exceeded> {
         self.emits.spend(&self.module)
+    }
+}
+
+/// A call that was cancelled or trapped ends with its instance.
+impl Drop for Guest {
+    fn drop(&mut self) {
+        self.end_lines();
+        self.end_tasks();
     }
 }
 

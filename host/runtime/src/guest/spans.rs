@@ -2,6 +2,7 @@
 //! span is made for the line.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use parking_lot::Mutex;
 use pointwork_core::Caller;
@@ -10,6 +11,9 @@ use wasmtime::component::{Access, GuestTaskId, HasSelf};
 use wasmtime::{AsContextMut, Result};
 
 use super::Guest;
+use super::budget::Budget;
+use super::environment::CallState;
+use super::output::LineLog;
 
 /// The call that runs in an instance of the synchronous form, where the thread is in the span that its caller entered.
 #[derive(Clone, Default)]
@@ -31,7 +35,12 @@ impl CurrentCall {
 
     /// The span for a line.
     pub(super) fn span(&self) -> Span {
-        self.0.lock().as_ref().map_or_else(Span::none, Caller::span)
+        self.line_span().unwrap_or_else(Span::none)
+    }
+
+    /// The same; `None` before the first call.
+    pub(super) fn line_span(&self) -> Option<Span> {
+        self.0.lock().as_ref().map(Caller::span)
     }
 }
 
@@ -39,9 +48,15 @@ impl CurrentCall {
 /// empty in an instance of the synchronous form.
 #[derive(Default)]
 pub(super) struct Tasks {
-    running: Vec<(GuestTaskId, TaskSpan)>,
+    running: Vec<RunningTask>,
     /// The caller of the call that began last: that of code which goes on after its call has ended.
     last: Option<Caller>,
+}
+
+struct RunningTask {
+    id: GuestTaskId,
+    span: TaskSpan,
+    state: CallState,
 }
 
 /// The spans of one of several calls.
@@ -69,27 +84,58 @@ impl TaskSpan {
 
 impl Guest {
     /// A task runs a call beside others.
-    pub(crate) fn task_started(&mut self, task: GuestTaskId, span: TaskSpan) {
+    pub(crate) fn task_started(&mut self, id: GuestTaskId, span: TaskSpan, arrived: SystemTime) {
+        let state = CallState {
+            now: Some(self.begin_time(arrived)),
+            ..CallState::default()
+        };
         self.tasks.last = Some(span.caller.clone());
-        self.tasks.running.push((task, span));
+        self.tasks.running.push(RunningTask { id, span, state });
     }
 
     /// Returns the number of tasks that still run.
-    pub(crate) fn task_ended(&mut self, task: GuestTaskId) -> usize {
-        self.tasks.running.retain(|(running, _)| *running != task);
-        self.tasks.running.len()
+    pub(crate) fn task_ended(&mut self, id: GuestTaskId) -> usize {
+        let running = &mut self.tasks.running;
+        if let Some(at) = running.iter().position(|task| task.id == id) {
+            running.swap_remove(at).end_lines(&self.module, &self.lines);
+        }
+        running.len()
     }
 
-    /// The caller of the call that runs or began last, for a host function that does not know its task.
-    pub(super) fn running_call(&self) -> Option<Caller> {
-        self.tasks.last.clone().or_else(|| self.call.caller())
+    /// The instance ends, and its tasks with it.
+    pub(super) fn end_tasks(&mut self) {
+        for mut task in self.tasks.running.drain(..) {
+            task.end_lines(&self.module, &self.lines);
+        }
     }
 
-    /// The entered span of the only call, for a host function that does not know its task; otherwise the span of none.
-    pub(super) fn only_span(&self) -> Span {
-        match &*self.tasks.running {
-            [(_, span)] => span.entered.clone(),
-            _ => Span::none(),
+    /// The caller of the only call.
+    pub(super) fn only_caller(&self) -> Option<Caller> {
+        self.call.caller()
+    }
+
+    /// The state of a task that runs, of the only call, or of code that no call runs.
+    pub(super) fn state(&mut self, task: Option<usize>) -> &mut CallState {
+        match task.and_then(|task| self.tasks.running.get_mut(task)) {
+            Some(task) => &mut task.state,
+            None => &mut self.own,
+        }
+    }
+
+    /// The span for a line of a task that runs, or of the only call; `None` of code that no call runs.
+    pub(super) fn span_of(&self, task: Option<usize>) -> Option<Span> {
+        match task.and_then(|task| self.tasks.running.get(task)) {
+            Some(task) => Some(task.span.of_line()),
+            None => self.call.line_span(),
+        }
+    }
+}
+
+impl RunningTask {
+    fn end_lines(&mut self, module: &str, lines: &Budget) {
+        if !self.state.output.is_empty() {
+            let span = Some(self.span.of_line());
+            self.state.output.end(&LineLog { module, lines, span });
         }
     }
 }
@@ -101,26 +147,31 @@ pub(super) fn span<T: Send + 'static>(access: &mut Access<'_, T, HasSelf<Guest>>
 
 /// The span for a line of the call that runs.
 pub(super) fn line_span<T: Send + 'static>(access: &mut Access<'_, T, HasSelf<Guest>>) -> Result<Span> {
-    if let Some(span) = running(access)? {
-        return Ok(span.of_line());
-    }
-    Ok(access.get().call.span())
+    let task = running_task(access)?;
+    Ok(access.get().span_of(task).unwrap_or_else(Span::none))
 }
 
-/// The caller of the call that runs.
+/// The caller of the call that runs, or that began last.
 pub(super) fn running_caller<T: Send + 'static>(access: &mut Access<'_, T, HasSelf<Guest>>) -> Result<Option<Caller>> {
     if let Some(span) = running(access)? {
         return Ok(Some(span.caller.clone()));
     }
-    Ok(access.get().running_call())
+    let guest = access.get();
+    Ok(guest.tasks.last.clone().or_else(|| guest.call.caller()))
 }
 
 fn running<'a, T: Send + 'static>(access: &'a mut Access<'_, T, HasSelf<Guest>>) -> Result<Option<&'a TaskSpan>> {
+    let task = running_task(access)?;
+    Ok(task.map(|task| &access.get().tasks.running[task].span))
+}
+
+/// The place of the task that runs; `None` in the synchronous form, and for code that no call runs.
+pub(super) fn running_task<T: Send + 'static>(access: &mut Access<'_, T, HasSelf<Guest>>) -> Result<Option<usize>> {
     if access.get().tasks.running.is_empty() {
         return Ok(None);
     }
     // The first task of the stack is the current one, the last one is that of the call.
     let call = access.as_context_mut().async_call_stack()?.last();
     let mut tasks = access.get().tasks.running.iter();
-    Ok(tasks.find(|(task, _)| Some(*task) == call).map(|(_, span)| span))
+    Ok(tasks.position(|task| Some(task.id) == call))
 }

@@ -13,14 +13,15 @@ use pointwork_core::one_line;
 use tokio::io::AsyncWrite;
 use wasmtime::component::Linker;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
-use wasmtime_wasi::p2::{OutputStream, Pollable, StreamError, StreamResult};
+use wasmtime_wasi::p2::{OutputStream as WasiStream, Pollable, StreamError, StreamResult};
 use wasmtime_wasi::sockets::SocketAddrUse;
 use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks, WasiHttpView};
 
+use super::Guest;
 use super::budget::Budget;
+use super::output::{LineBuffer, OutputStream};
 use super::spans::CurrentCall;
-use super::{Guest, MAX_LOG_LINE};
 use crate::grants::{Access, Capability, Grants};
 use crate::guest::limiter::Exceeded;
 
@@ -53,8 +54,8 @@ impl Wasi {
     ) -> wasmtime::Result<Self> {
         let mut builder = WasiCtxBuilder::new();
         if grants.has(Capability::Output) {
-            builder.stdout(Lines::new(module, "stdout", lines, call));
-            builder.stderr(Lines::new(module, "stderr", lines, call));
+            builder.stdout(Lines::new(module, OutputStream::Output, lines, call));
+            builder.stderr(Lines::new(module, OutputStream::Error, lines, call));
         }
         for (name, value) in grants.environment.iter().flatten() {
             builder.env(name, value);
@@ -211,21 +212,21 @@ impl WasiHttpHooks for HttpGrants {
 
 /// Standard output or error: each line becomes a line of the log.
 #[derive(Clone)]
-struct Lines(Arc<LineBuffer>);
+struct Lines(Arc<StreamLines>);
 
-struct LineBuffer {
+struct StreamLines {
     module: Arc<str>,
-    from: &'static str,
+    stream: OutputStream,
     lines: Arc<Budget>,
     call: CurrentCall,
-    begun: Mutex<Vec<u8>>,
+    begun: Mutex<LineBuffer>,
 }
 
 impl Lines {
-    fn new(module: &Arc<str>, from: &'static str, lines: &Arc<Budget>, call: &CurrentCall) -> Self {
-        Self(Arc::new(LineBuffer {
+    fn new(module: &Arc<str>, stream: OutputStream, lines: &Arc<Budget>, call: &CurrentCall) -> Self {
+        Self(Arc::new(StreamLines {
             module: module.clone(),
-            from,
+            stream,
             lines: lines.clone(),
             call: call.clone(),
             begun: Mutex::default(),
@@ -233,42 +234,28 @@ impl Lines {
     }
 }
 
-impl LineBuffer {
+impl StreamLines {
     /// # Errors
     /// If the call's budget of lines is spent.
     fn take(&self, bytes: &[u8]) -> Result<(), Exceeded> {
-        let mut begun = self.begun.lock();
-        for &byte in bytes {
-            if byte == b'\n' || begun.len() == MAX_LOG_LINE {
-                if self.lines.spend(&self.module)?.is_none() {
-                    self.log(&begun);
-                }
-                begun.clear();
+        self.begun.lock().add(bytes, |line| {
+            if self.lines.spend(&self.module)?.is_none() {
+                self.log(line);
             }
-            if byte != b'\n' {
-                begun.push(byte);
-            }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     fn log(&self, line: &[u8]) {
-        let _entered = self.call.span().entered();
-        tracing::info!(
-            module = &*self.module,
-            from = self.from,
-            "{}",
-            one_line(&String::from_utf8_lossy(line), MAX_LOG_LINE)
-        );
+        self.stream.log(&self.module, self.call.line_span().as_ref(), line);
     }
 }
 
 /// A line without an end is logged when the instance ends.
-impl Drop for LineBuffer {
+impl Drop for StreamLines {
     fn drop(&mut self) {
-        let begun = std::mem::take(self.begun.get_mut());
-        if !begun.is_empty() {
-            self.log(&begun);
+        if let Some(line) = self.begun.get_mut().end() {
+            self.log(&line);
         }
     }
 }
@@ -285,7 +272,7 @@ impl StdoutStream for Lines {
         Box::new(tokio::io::sink())
     }
 
-    fn p2_stream(&self) -> Box<dyn OutputStream> {
+    fn p2_stream(&self) -> Box<dyn WasiStream> {
         Box::new(self.clone())
     }
 }
@@ -295,7 +282,7 @@ impl Pollable for Lines {
     async fn ready(&mut self) {}
 }
 
-impl OutputStream for Lines {
+impl WasiStream for Lines {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
         self.0
             .take(&bytes)

@@ -182,7 +182,7 @@ async fn serve(
     store: &mut Store<Guest>,
     first: QueuedCall,
 ) -> wasmtime::Result<()> {
-    let instance = pre.instance_pre.instantiate_async(&mut *store).await?;
+    let instance = pre.instantiate(store).await?;
     let exports = Exports::of(pre, store, &instance)?;
     let most = pre.settings.limits.in_flight;
     store
@@ -241,9 +241,10 @@ async fn run<C: Call>(
         let guest = access.get();
         guest.begin_shared_call();
         let slot = guest.keep_slot(slot, call.history());
+        let arrived = call.arrived();
         let params = call.lower(guest)?;
         let started = export.start_call_concurrent(&mut access, params)?;
-        access.get().task_started(started.task(), span);
+        access.get().task_started(started.task(), span, arrived);
         wasmtime::error::Ok((started, slot))
     })?;
     let task = started.task();

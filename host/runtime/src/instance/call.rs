@@ -1,6 +1,7 @@
 //! The two calls that an instance serves: a request for a handler, and an event for a listener.
 
 use std::sync::{Arc, OnceLock};
+use std::time::SystemTime;
 
 use pointwork_core::{BodyMode, Caller, Context, Crash, Delivery, Failure, Outcome, Payload};
 use tokio::sync::oneshot;
@@ -42,6 +43,9 @@ pub(crate) trait Call: Sized + Send + 'static {
     /// The chain that it runs in.
     fn caller(&self) -> &Caller;
 
+    /// When the request or event arrived.
+    fn arrived(&self) -> SystemTime;
+
     /// The call in the queue of a pool.
     fn queued(queued: Queued<Self>) -> QueuedCall;
 }
@@ -73,6 +77,7 @@ pub(crate) struct Queued<C: Call> {
     pub(crate) taken_by: Arc<OnceLock<Arc<InstanceState>>>,
 }
 
+#[allow(clippy::large_enum_variant, reason = "a box would be an allocation for each event")]
 pub(crate) enum QueuedCall {
     Request(Queued<Request>),
     Event(Queued<Event>),
@@ -136,6 +141,10 @@ impl Call for Request {
         self.context.caller()
     }
 
+    fn arrived(&self) -> SystemTime {
+        self.context.received_at()
+    }
+
     fn queued(queued: Queued<Self>) -> QueuedCall {
         QueuedCall::Request(queued)
     }
@@ -181,6 +190,10 @@ impl Call for Event {
 
     fn caller(&self) -> &Caller {
         self.delivery.caller()
+    }
+
+    fn arrived(&self) -> SystemTime {
+        self.delivery.received_at()
     }
 
     fn queued(queued: Queued<Self>) -> QueuedCall {

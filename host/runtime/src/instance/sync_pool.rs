@@ -161,7 +161,7 @@ impl SyncPool {
 
     async fn instantiate(&self, slot: InstanceSlot, single_use: bool) -> wasmtime::Result<SyncInstance> {
         let mut store = self.pre.store()?;
-        let instance = self.pre.instance_pre.instantiate_async(&mut store).await?;
+        let instance = self.pre.instantiate(&mut store).await?;
         let exports = Exports::of(&self.pre, &mut store, &instance)?;
         Ok(SyncInstance {
             store,
@@ -201,12 +201,14 @@ impl SyncPool {
 impl SyncInstance {
     async fn call<C: Call>(&mut self, call: C, slot: Option<StreamSlot>) -> wasmtime::Result<C::Results> {
         let Self { store, exports, .. } = self;
-        store.data_mut().begin_call(call.caller());
+        store.data_mut().begin_call(call.caller(), call.arrived());
         let _slot = store.data_mut().keep_slot(slot, call.history());
         store.set_epoch_deadline(1);
         let params = call.lower(store.data_mut())?;
         let results = C::export(exports).call_async(&mut *store, params).await;
-        store.data_mut().free_slot();
+        let guest = store.data_mut();
+        guest.free_slot();
+        guest.end_lines();
         results
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use pointwork_guest::{
-    AsyncContext, Context, Deferred, Failure, HttpStatus, Json, Path, Reply, controller, events, log, module,
+    AsyncContext, Deferred, Failure, HttpStatus, Json, Path, Reply, controller, events, log, module,
 };
 use serde::{Deserialize, Serialize};
 
@@ -58,6 +58,21 @@ impl Products {
     }
 }
 
+/// Writes a part of a line to the standard output.
+#[cfg(target_arch = "wasm32")]
+fn print(text: &str) {
+    #[link(wasm_import_module = "pointwork:module/log@0.2.0")]
+    unsafe extern "C" {
+        #[link_name = "print"]
+        fn print(to_error: u32, bytes: *const u8, length: usize);
+    }
+    // SAFETY: the host reads the text during the call.
+    unsafe { print(0, text.as_ptr(), text.len()) }
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+fn print(_: &str) {}
+
 /// Handlers that wait, in all ways.
 pub struct Waits;
 
@@ -84,7 +99,9 @@ impl Waits {
         static LOGGED: AtomicU32 = AtomicU32::new(0);
         let number = LOGGED.fetch_add(1, Ordering::Relaxed);
         log::info!(of = ctx.request_id(); "number {number} begins to wait");
+        print(&format!("{} begins", ctx.request_id()));
         ctx.call::<Wait>(*ms).await?;
+        print(" and ends its line\n");
         log::info!(of = ctx.request_id(); "number {number} waited");
         Ok(number.to_string())
     }
@@ -151,12 +168,23 @@ impl Hoards {
 /// A controller without `async fn` in an asynchronous module.
 pub struct Health;
 
+/// A controller for modules of both forms: its handlers take no context.
+pub struct Echo;
+
+#[controller("echo")]
+impl Echo {
+    #[post]
+    fn echo(body: String) -> String {
+        body
+    }
+}
+
 #[controller("health")]
 impl Health {
     #[get]
-    fn show(ctx: &Context) -> String {
+    fn show(ctx: &AsyncContext) -> String {
         format!("up, {}", ctx.method())
     }
 }
 
-module! { async; Products, Waits, Hoards, Health }
+module! { async; Products, Waits, Hoards, Health, Echo }

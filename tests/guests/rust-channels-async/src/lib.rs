@@ -2,8 +2,7 @@
 
 use futures_util::future::try_join;
 use pointwork_guest::{
-    AsyncContext, AsyncDelivery, Context, Deferred, Delivery, Failure, Path, Payload, channel, controller, events,
-    module,
+    AsyncContext, AsyncDelivery, Deferred, Failure, Path, Payload, channel, controller, events, module,
 };
 
 events! {
@@ -74,12 +73,17 @@ pub struct Names;
 #[channel("names")]
 impl Names {
     #[on("event")]
-    fn event(delivery: Delivery) -> (String, Option<String>) {
+    fn event(delivery: AsyncDelivery) -> (String, Option<String>) {
         (delivery.event(), delivery.request_id())
     }
 
+    #[on("attempt")]
+    fn attempt(delivery: &AsyncDelivery) -> (String, u32) {
+        (delivery.id(), delivery.attempt())
+    }
+
     #[on("has-context")]
-    fn has_context(context: Option<Context>) -> bool {
+    fn has_context(context: Option<AsyncContext>) -> bool {
         context.is_some()
     }
 }

@@ -47,6 +47,14 @@ fn a_delivery_knows_its_event_and_the_request_that_began() {
 }
 
 #[test]
+fn a_delivery_has_the_id_of_its_event_and_the_number_of_the_attempt() {
+    let reaction = TestEvent::named("attempt", &()).run::<Names>();
+    assert_eq!(reaction.value::<(String, u32)>(), ("test-event".to_owned(), 1));
+    let reaction = TestEvent::named("attempt", &()).id("e-7").attempt(3).run::<Names>();
+    assert_eq!(reaction.value::<(String, u32)>(), ("e-7".to_owned(), 3));
+}
+
+#[test]
 fn a_context_may_be_wanted_and_not_needed() {
     assert!(!TestEvent::named("has-context", &()).run::<Names>().value::<bool>());
     let reaction = TestEvent::named("has-context", &())

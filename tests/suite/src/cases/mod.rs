@@ -6,6 +6,7 @@ mod context;
 mod contract;
 mod crashes;
 mod declarations;
+mod environment;
 mod errors;
 mod framing;
 mod grants;
@@ -21,6 +22,7 @@ mod refusals;
 mod replies;
 mod rust_guests;
 mod sandbox;
+mod standard_library;
 mod streams;
 mod watch;
 
@@ -53,9 +55,11 @@ pub fn all() -> Vec<Case> {
         grants::all,
         refusals::all,
         contract::all,
+        environment::all,
         guests::all,
         rust_guests::all,
         sandbox::all,
+        standard_library::all,
     ];
     files.into_iter().flat_map(|file| file()).collect()
 }

@@ -318,6 +318,9 @@ async fn the_asynchronous_sdk_answers_alike(stage: Stage) -> Result<()> {
     assert_eq!(live.get("/products/3").await?.status, 404);
     assert_eq!(live.get("/products/42/id").await?.text(), "42");
     assert_eq!(live.get("/health").await?.text(), "up, GET");
+    // A plain function, whose argument is the body.
+    let echoed = live.send(Request::new("POST", "/echo").body("a body")).await?;
+    assert_eq!(echoed.text(), "a body");
     assert_eq!(live.get("/waits/streamed").await?.text(), "one two three");
     assert_eq!(
         live.send(Request::new("POST", "/waits/count").body(vec![7; 50_000]))
@@ -377,6 +380,20 @@ async fn lines_of_one_instance_stand_in_the_spans_of_their_requests(stage: Stage
             "{request}: {}",
             line.text
         );
+    }
+    // Each request began a line before the first of them ended its own.
+    let printed = || {
+        let mut lines = stage.logs().everywhere();
+        lines.retain(|line| line.text.contains("module=side-by-side") && line.text.contains("from=stdout"));
+        lines
+    };
+    eventually("all printed lines are there", || printed().len() >= MANY as usize).await?;
+    let printed = printed();
+    assert_eq!(printed.len(), MANY as usize, "{printed:#?}");
+    for line in printed {
+        let request = line.request.as_deref().unwrap_or("(none)");
+        let whole = format!("{request} begins and ends its line ");
+        assert!(line.text.starts_with(&whole), "{request}: {}", line.text);
     }
     live.shutdown().await;
     Ok(())

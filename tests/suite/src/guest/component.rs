@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
+use pointwork_wasi::{ADAPTER, MODULE};
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::{Resolve, WorldId};
 
@@ -35,12 +36,13 @@ pub fn componentize(mut module: Vec<u8>, world: &str) -> Result<Vec<u8>> {
     encode(&module)
 }
 
-/// Turns a core module that contains its world into a component.
+/// Turns a core module that contains its world into a component, as `pointwork build` does: WASI 0.1 becomes the contract.
 ///
 /// # Errors
 /// If the module does not fit that world.
 pub fn finish(module: &[u8]) -> Result<Vec<u8>> {
-    encode(module)
+    let encoder = ComponentEncoder::default().validate(true).module(module)?;
+    encoder.adapter(MODULE, ADAPTER)?.encode()
 }
 
 fn encode(module: &[u8]) -> Result<Vec<u8>> {
@@ -52,7 +54,11 @@ pub(super) fn build(guest: &Guest) -> Result<Vec<u8>> {
     let version = guest.contract_version.as_deref().unwrap_or(&own);
     let worlds = worlds(guest);
     let mut module = wat::parse_str(module::text(guest, version))?;
-    let is_plain = guest.contract_version.is_none() && guest.foreign_import.is_none() && guest.later_import.is_none();
+    let is_plain = guest.contract_version.is_none()
+        && guest.foreign_import.is_none()
+        && guest.later_import.is_none()
+        && guest.draft_import.is_none()
+        && !guest.waits_in_the_other_form;
     if let ([world], true) = (worlds.as_slice(), is_plain) {
         return componentize(module, world);
     }
@@ -61,10 +67,21 @@ pub(super) fn build(guest: &Guest) -> Result<Vec<u8>> {
     if let Some(function) = &guest.later_import {
         text = text.replace("interface log {", &format!("interface log {{ {function}: func();"));
     }
+    if let Some((interface, method)) = guest.draft_import {
+        let (resource, function) = method
+            .strip_prefix("[method]")
+            .and_then(|method| method.split_once('.'))
+            .context("expected `[method]resource.function`")?;
+        text = draft(&text, interface, resource, function);
+    }
     let chosen = "probe";
     text.push_str(&format!("world {chosen} {{ "));
     for world in worlds {
         text.push_str(&format!("include {world}; "));
+    }
+    if guest.waits_in_the_other_form {
+        let other = if guest.asynchronous { "sync" } else { "async" };
+        text.push_str(&format!("import context-{other}; import events-{other}; "));
     }
     if let Some(foreign) = &guest.foreign_import {
         resolve.push_str("foreign.wit", &foreign_package(foreign)?)?;
@@ -121,6 +138,21 @@ fn contract_text() -> Result<String> {
         "{}\n{text}",
         header.context("no file of the contract has a package line")?
     ))
+}
+
+/// The contract with one more method of a resource.
+fn draft(text: &str, interface: &str, resource: &str, function: &str) -> String {
+    let (before, rest) = text
+        .split_once(&format!("interface {interface} {{"))
+        .unwrap_or((text, ""));
+    let without = format!("resource {resource};");
+    let with = format!("resource {resource} {{ {function}: func();");
+    let rest = if rest.contains(&without) {
+        rest.replacen(&without, &format!("{with} }}"), 1)
+    } else {
+        rest.replacen(&format!("resource {resource} {{"), &with, 1)
+    };
+    format!("{before}interface {interface} {{{rest}")
 }
 
 /// A package with the interface that `foreign` names, and one function in it.

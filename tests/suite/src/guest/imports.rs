@@ -33,32 +33,26 @@ const CONTEXT: &[Function] = &[
     ("context", "drop_reader", "[resource-drop]body-reader", 1),
     ("context", "drop_writer", "[resource-drop]body-writer", 1),
     ("log", "log", "write", 7),
+    ("log", "print", "print", 3),
     ("log", "panicked", "panicked", 7),
+    ("environment", "now", "now", 1),
+    ("environment", "variables", "variables", 1),
 ];
 
-/// The waiting functions of the synchronous form.
-const WAITING: &[Function] = &[
-    ("context", "body", "[method]context.body", 2),
-    ("context", "body_text", "[method]context.text", 2),
-    ("context", "call", "[method]context.call", 9),
-    ("context", "read", "[method]body-reader.read", 3),
-    ("context", "write", "[method]body-writer.write", 4),
-    ("context", "finish", "[method]body-writer.finish", 2),
-];
-
-/// The waiting functions of the asynchronous form. A plain import of an async function blocks as a synchronous one
-/// does.
-const WAITING_ASYNC: &[Function] = &[
-    ("context-async", "body", "body", 2),
-    ("context-async", "body_text", "text", 2),
-    ("context-async", "call", "call", 9),
-    ("context-async", "read", "read", 3),
-    ("context-async", "write", "write", 4),
-    ("context-async", "finish", "finish", 2),
+/// The functions of `context-sync` and `context-async`. A plain import of an async function blocks as a synchronous one does,
+/// and has the same core function.
+const WAITING: &[(&str, &str, usize)] = &[
+    ("body", "body", 2),
+    ("body_text", "text", 2),
+    ("call", "call", 9),
+    ("read", "read", 3),
+    ("write", "write", 4),
+    ("finish", "finish", 2),
 ];
 
 const DELIVERY: &[Function] = &[
     ("events", "event", "[method]delivery.event", 2),
+    ("events", "event_id", "[method]delivery.id", 2),
     ("events", "origin", "[method]delivery.request-id", 2),
     ("events", "take_context", "[method]delivery.take-context", 2),
     ("events", "deadline_on", "[method]delivery.deadline", 2),
@@ -66,24 +60,34 @@ const DELIVERY: &[Function] = &[
     ("events", "drop_delivery", "[resource-drop]delivery", 1),
 ];
 
-const CALL_ON: Function = ("events", "call_on", "[method]delivery.call", 9);
-const CALL_ON_ASYNC: Function = ("events-async", "call_on", "call", 9);
-
-/// The functions that return a flag.
-const FLAGS: &[Function] = &[("context", "cancelled", "[method]context.cancelled", 1)];
-const DELIVERY_FLAGS: &[Function] = &[("events", "cancelled_on", "[method]delivery.cancelled", 1)];
+/// The functions that return a number.
+const NUMBERS: &[Function] = &[
+    ("context", "cancelled", "[method]context.cancelled", 1),
+    ("environment", "random", "random", 0),
+];
+const DELIVERY_NUMBERS: &[Function] = &[
+    ("events", "cancelled_on", "[method]delivery.cancelled", 1),
+    ("events", "attempt", "[method]delivery.attempt", 1),
+];
 
 /// The imports of a module, as WebAssembly text.
 pub(super) fn text(guest: &Guest, version: &str) -> String {
-    let waiting = if guest.asynchronous { WAITING_ASYNC } else { WAITING };
-    let mut functions = [CONTEXT, waiting].concat();
+    let (context, events) = if guest.asynchronous != guest.waits_in_the_other_form {
+        ("context-async", "events-async")
+    } else {
+        ("context-sync", "events-sync")
+    };
+    let mut functions = CONTEXT.to_vec();
+    functions.extend(
+        WAITING
+            .iter()
+            .map(|&(here, there, params)| (context, here, there, params)),
+    );
+    let mut numbers = NUMBERS.to_vec();
     if !guest.channels.is_empty() {
         functions.extend(DELIVERY);
-        functions.push(if guest.asynchronous { CALL_ON_ASYNC } else { CALL_ON });
-    }
-    let mut flags = FLAGS.to_vec();
-    if !guest.channels.is_empty() {
-        flags.extend(DELIVERY_FLAGS);
+        functions.push((events, "call_on", "call", 9));
+        numbers.extend(DELIVERY_NUMBERS);
     }
     let contract = |function: Function, result: &str| {
         let (interface, here, there, params) = function;
@@ -96,7 +100,7 @@ pub(super) fn text(guest: &Guest, version: &str) -> String {
         )
     };
     let functions = functions.into_iter().map(|function| contract(function, ""));
-    let flags = flags.into_iter().map(|function| contract(function, "(result i32)"));
+    let numbers = numbers.into_iter().map(|function| contract(function, "(result i32)"));
     let foreign = guest.foreign_import.iter().map(|foreign| {
         let item = ForeignItem::of(foreign);
         import(foreign, item.core_name, "foreign", item.signature)
@@ -105,7 +109,16 @@ pub(super) fn text(guest: &Guest, version: &str) -> String {
         let interface = format!("pointwork:module/log@{version}");
         import(&interface, function, "later", "")
     });
-    functions.chain(flags).chain(foreign).chain(later).collect()
+    let draft = guest.draft_import.iter().map(|(interface, function)| {
+        let interface = format!("pointwork:module/{interface}@{version}");
+        import(&interface, function, "draft", "(param i32)")
+    });
+    functions
+        .chain(numbers)
+        .chain(foreign)
+        .chain(later)
+        .chain(draft)
+        .collect()
 }
 
 fn import(interface: &str, there: &str, here: &str, signature: &str) -> String {

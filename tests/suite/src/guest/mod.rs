@@ -30,6 +30,10 @@ pub struct Guest {
     pub(crate) contract_version: Option<String>,
     pub(crate) foreign_import: Option<String>,
     pub(crate) later_import: Option<String>,
+    pub(crate) draft_import: Option<(&'static str, &'static str)>,
+    pub(crate) waits_in_the_other_form: bool,
+    pub(crate) described: Vec<Step>,
+    pub(crate) started: Vec<Step>,
     pub(crate) package: Option<(String, String)>,
     pub(crate) uses: Vec<String>,
     pub(crate) metadata: Vec<(String, String)>,
@@ -174,6 +178,35 @@ impl Guest {
     pub fn importing_later(mut self, version: &str, function: &str) -> Self {
         self.later_import = Some(function.to_owned());
         self.contract_version(version)
+    }
+
+    /// Is built against a draft of the contract, of which it imports this function that waits: the name of the interface, and
+    /// `[method]`, resource and function.
+    #[must_use]
+    pub fn importing_from_draft(mut self, interface: &'static str, method: &'static str) -> Self {
+        self.draft_import = Some((interface, method));
+        self
+    }
+
+    /// Imports the functions that wait of the other form.
+    #[must_use]
+    pub fn waits_in_the_other_form(mut self) -> Self {
+        self.waits_in_the_other_form = true;
+        self
+    }
+
+    /// Runs steps when its manifest is read. The steps have no request.
+    #[must_use]
+    pub fn when_described(mut self, steps: Vec<Step>) -> Self {
+        self.described = steps;
+        self
+    }
+
+    /// Runs steps when an instance of it is made. The steps have no request.
+    #[must_use]
+    pub fn when_started(mut self, steps: Vec<Step>) -> Self {
+        self.started = steps;
+        self
     }
 
     /// Declares the name and version of its package.

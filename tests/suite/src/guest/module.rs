@@ -11,7 +11,14 @@ const PRELUDE: &str = include_str!("prelude.wat");
 pub(super) fn text(guest: &Guest, version: &str) -> String {
     let mut data = Data::default();
     let declared = declarations::manifest(guest, &mut data);
-    let mut code = describe(guest, version, &declared);
+    let mut code = describe(guest, version, &declared, &mut data);
+    if !guest.started.is_empty() {
+        let steps = steps::outside(&guest.started, &mut data);
+        // A start function of the module would run before its imports can be called.
+        code.push_str(&format!(
+            "(func (export \"_initialize\") (local $ctx i32) {steps} (call $clear))\n"
+        ));
+    }
     let routes = guest.controllers.iter().flat_map(|controller| &controller.routes);
     let programs: Vec<_> = routes
         .map(|route| &route.program)
@@ -91,7 +98,7 @@ fn programs_of(role: Role, programs: &[&Program], data: &mut Data) -> String {
     format!("{code}(func $run_{name} (param $number i32) (param $handle i32) (result i32)\n{dispatch}unreachable)\n")
 }
 
-fn describe(guest: &Guest, version: &str, declared: &Manifest) -> String {
+fn describe(guest: &Guest, version: &str, declared: &Manifest, data: &mut Data) -> String {
     let at = declared.at;
     let body = match guest.discovery {
         Discovery::Declares => format!("(i32.const {at})"),
@@ -104,8 +111,9 @@ fn describe(guest: &Guest, version: &str, declared: &Manifest) -> String {
             )
         }
     };
+    let steps = steps::outside(&guest.described, data);
     format!(
-        "(func (export \"{}#describe\") (result i32) {body})\n",
+        "(func (export \"{}#describe\") (result i32) (local $ctx i32) {steps} (call $clear) {body})\n",
         interface("manifest", version)
     )
 }

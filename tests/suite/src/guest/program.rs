@@ -108,6 +108,20 @@ pub enum Step {
     EventName,
     /// Appends the content type of the payload. Listeners only.
     PayloadType,
+    /// Appends the id of the event. Listeners only.
+    EventId,
+    /// Appends the number of the attempt to deliver the event. Listeners only.
+    Attempt,
+    /// Appends the time of the environment: seconds, a space, nanoseconds.
+    Now,
+    /// Appends a random number of the environment.
+    Random,
+    /// Appends `name=value` and a line end for each variable of the environment.
+    Variables,
+    /// Writes the text to the standard output, and empties it.
+    Print,
+    /// Writes the text to the standard error, and empties it.
+    PrintError,
     /// Writes the text to the log at level info, and empties it.
     Log,
     /// The same with another target.

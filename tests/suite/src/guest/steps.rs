@@ -65,6 +65,12 @@ pub(super) fn function(role: Role, number: u32, program: &Program, data: &mut Da
     )
 }
 
+/// The code of steps outside of a handler and a listener, which has neither context nor delivery.
+pub(super) fn outside(steps: &[Step], data: &mut Data) -> String {
+    let codes: Vec<_> = steps.iter().map(|step| code(Role::Handler, step, data)).collect();
+    codes.join("\n")
+}
+
 fn code(role: Role, step: &Step, data: &mut Data) -> String {
     let string = |import: &str| format!("(call ${import} (local.get $ctx) (i32.const {RESULT})) (call $say_string)");
     match step {
@@ -185,6 +191,21 @@ fn code(role: Role, step: &Step, data: &mut Data) -> String {
                  (else (call $say {json})))"
             )
         }
+        Step::EventId => format!(
+            "(call $event_id {} (i32.const {RESULT})) (call $say_string)",
+            role.delivery(step)
+        ),
+        Step::Attempt => format!("(call $say_number (call $attempt {}))", role.delivery(step)),
+        Step::Now => format!(
+            "(call $now (i32.const {RESULT})) (call $say_number (i32.wrap_i64 (i64.load (i32.const {RESULT})))) \
+             (call $say {}) (call $say_number (i32.load (i32.const {})))",
+            push(data.bytes(" ")),
+            RESULT + 8
+        ),
+        Step::Random => "(call $say_number (call $random))".to_owned(),
+        Step::Variables => format!("(call $variables (i32.const {RESULT})) {}", say_pairs(data)),
+        Step::Print => print(false),
+        Step::PrintError => print(true),
         Step::Log => log("synthetic", &[], data),
         Step::LogFrom(target) => log(target, &[], data),
         Step::LogWith(fields) => log("synthetic", fields, data),
@@ -204,6 +225,10 @@ fn code(role: Role, step: &Step, data: &mut Data) -> String {
 /// Reports a crash with the text as its message; `rest` are the exception and the frames, flattened.
 fn panicked(rest: &str) -> String {
     format!("(call $panicked {TEXT} {rest}) (call $clear)")
+}
+
+fn print(to_error: bool) -> String {
+    format!("(call $print (i32.const {}) {TEXT}) (call $clear)", u8::from(to_error))
 }
 
 fn log(target: &str, fields: &[(String, String)], data: &mut Data) -> String {
@@ -276,10 +301,15 @@ fn named(import: &str, name: &str, data: &mut Data) -> String {
 }
 
 fn pairs(import: &str, data: &mut Data) -> String {
-    let (equals, line_end) = (data.bytes("=").at, data.bytes("\n").at);
     format!(
-        "(call ${import} (local.get $ctx) (i32.const {RESULT})) (call $say_pairs (i32.const {equals}) (i32.const {line_end}))"
+        "(call ${import} (local.get $ctx) (i32.const {RESULT})) {}",
+        say_pairs(data)
     )
+}
+
+fn say_pairs(data: &mut Data) -> String {
+    let (equals, line_end) = (data.bytes("=").at, data.bytes("\n").at);
+    format!("(call $say_pairs (i32.const {equals}) (i32.const {line_end}))")
 }
 
 /// A payload, flattened: JSON as a text, where an empty one becomes `null`; everything else as bytes with its type.

@@ -1,4 +1,4 @@
-//! The functions of the interfaces `context` and `context-async`.
+//! The functions of the interface `context`, and what those of `context-sync` and `context-async` do.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -141,34 +141,5 @@ impl NativeBodyWriter {
     pub(crate) fn finish(&self) -> Result<(), Failure> {
         self.0.is_finished.set(true);
         Ok(())
-    }
-}
-
-/// The interface `context-async`. Nothing here ever waits.
-pub(crate) mod waiting {
-    use super::{Failure, NativeBodyReader, NativeBodyWriter, NativeContext, Payload};
-
-    pub(crate) async fn body(context: &NativeContext) -> Result<Vec<u8>, Failure> {
-        context.body()
-    }
-
-    pub(crate) async fn text(context: &NativeContext) -> Result<String, Failure> {
-        context.text()
-    }
-
-    pub(crate) async fn call(context: &NativeContext, event: String, payload: Payload) -> Result<Payload, Failure> {
-        context.call(&event, &payload)
-    }
-
-    pub(crate) async fn read(reader: &NativeBodyReader, max: u32) -> Result<Option<Vec<u8>>, Failure> {
-        reader.read(max)
-    }
-
-    pub(crate) async fn write(writer: &NativeBodyWriter, chunk: Vec<u8>) -> Result<(), Failure> {
-        writer.write(&chunk)
-    }
-
-    pub(crate) async fn finish(writer: &NativeBodyWriter) -> Result<(), Failure> {
-        writer.finish()
     }
 }

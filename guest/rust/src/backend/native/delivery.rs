@@ -1,4 +1,4 @@
-//! The functions of the interfaces `events` and `events-async`.
+//! The functions of the interface `events`, and what those of `events-sync` and `events-async` do.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -8,13 +8,29 @@ use super::context::NativeContext;
 use crate::bindings::types::{Failure, Instant, Payload};
 
 /// An event without its payload, and everything that a listener did with it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct TestDelivery {
+    pub(crate) id: String,
+    pub(crate) attempt: u32,
     pub(crate) event: String,
     pub(crate) request_id: Option<String>,
     pub(crate) deadline: Option<Instant>,
     pub(crate) cancelled: bool,
     pub(crate) bus: Bus,
+}
+
+impl TestDelivery {
+    pub(crate) fn new(event: &str) -> Self {
+        Self {
+            id: "test-event".into(),
+            attempt: 1,
+            event: event.into(),
+            request_id: None,
+            deadline: None,
+            cancelled: false,
+            bus: Bus::default(),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -30,6 +46,14 @@ impl NativeDelivery {
             delivery,
             context: RefCell::new(context),
         }
+    }
+
+    pub(crate) fn id(&self) -> String {
+        self.delivery.id.clone()
+    }
+
+    pub(crate) fn attempt(&self) -> u32 {
+        self.delivery.attempt
     }
 
     pub(crate) fn event(&self) -> String {
@@ -59,9 +83,4 @@ impl NativeDelivery {
     pub(crate) fn emit(&self, event: &str, payload: &Payload) {
         self.delivery.bus.emit(event, payload);
     }
-}
-
-/// The interface `events-async`. Nothing here ever waits.
-pub(crate) async fn call_from(delivery: &NativeDelivery, event: String, payload: Payload) -> Result<Payload, Failure> {
-    delivery.call(&event, &payload)
 }

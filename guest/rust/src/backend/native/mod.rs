@@ -5,14 +5,16 @@
     allow(dead_code, unused_imports, reason = "only `testing` makes requests and deliveries")
 )]
 
+pub(crate) mod blocking;
 mod bus;
 mod context;
 mod delivery;
 mod exchange;
+pub(crate) mod waiting;
 
 pub(crate) use bus::Bus;
-pub(crate) use context::{NativeBodyReader, NativeBodyWriter, NativeContext, hand_over, waiting};
-pub(crate) use delivery::{NativeDelivery, TestDelivery, call_from};
+pub(crate) use context::{NativeBodyReader, NativeBodyWriter, NativeContext, hand_over};
+pub(crate) use delivery::{NativeDelivery, TestDelivery};
 pub(crate) use exchange::{Exchange, SentReply, instant};
 
 /// The log goes to standard error, where the test runner captures it for each test.

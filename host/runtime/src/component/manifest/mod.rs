@@ -109,7 +109,7 @@ async fn describe(pre: &ModulePre) -> wasmtime::Result<(manifest::Manifest, mani
     let _slot = pre.tenancy.take();
     let mut store = pre.store_with(&Arc::new(Grants::default()))?;
     store.set_hostcall_fuel(most(pre));
-    let instance = pre.instance_pre.instantiate_async(&mut store).await?;
+    let instance = pre.instantiate(&mut store).await?;
     let describe = instance.get_typed_func::<(), (manifest::Manifest,)>(&mut store, pre.describe)?;
     let first = described(&mut store, describe).await?;
     Ok((first, described(&mut store, describe).await?))
@@ -119,6 +119,7 @@ type Describe = TypedFunc<(), (manifest::Manifest,)>;
 
 async fn described(store: &mut Store<Guest>, describe: Describe) -> wasmtime::Result<manifest::Manifest> {
     let described = describe.call_async(&mut *store, ()).await;
+    store.data_mut().end_lines();
     let (manifest,) = described.map_err(|error| {
         let panic = store.data_mut().panic.take();
         let panicked = panic.map(|panic| format!(": the guest panicked: {panic}"));

@@ -176,6 +176,12 @@ async fn log_lines_end_at_their_limit(stage: Stage) -> Result<()> {
         }
         live.ends_without_a_crash().await?;
         ends_with(&stage, form, lines(4), three, 500, "log-lines").await?;
+        let prints = |text: &str| Program::text(text).step(Step::Print).say("said");
+        ends_with(&stage, form, prints("1\n2\n3\n4\n"), three, 500, "log-lines").await?;
+        // The line that the call ends itself comes too late to end the call.
+        let live = stage.start(limited(form, prints("1\n2\n3\nthe rest"), three)).await?;
+        assert_eq!(live.call("POST", "/it").await?.text(), "said", "{form}");
+        live.ends_without_a_crash().await?;
     }
     Ok(())
 }

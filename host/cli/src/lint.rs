@@ -1,14 +1,43 @@
-//! Controllers and channels that no `module!` lists.
+//! Warnings about controllers and channels of a module in Rust that are not part of it.
 //!
-//! The SDK writes the place of each impl block into one section, and of those that `module!` lists into another, with the
-//! place of the `module!`. A crate without a `module!` is a library, from which a module takes what it needs.
+//! The SDK writes the place of each impl block into one section of the core module, and of those that `module!` lists into
+//! another, with the place of the `module!`. A crate without a `module!` is a library, from which a module takes what it needs.
 
 use std::collections::HashSet;
 
-use super::binary::CoreModule;
+use wasmparser::{BinaryReaderError, Parser, Payload};
 
-pub(super) fn warnings(module: &CoreModule<'_>) -> Vec<String> {
-    let (declared, listed) = (lines(&module.declared), lines(&module.listed));
+/// The sections of the SDK in a component's core modules.
+#[derive(Debug, Default)]
+struct Sections<'a> {
+    declared: Vec<&'a [u8]>,
+    listed: Vec<&'a [u8]>,
+}
+
+impl<'a> Sections<'a> {
+    fn of(component: &'a [u8]) -> Result<Self, BinaryReaderError> {
+        let mut sections = Self::default();
+        for payload in Parser::new(0).parse_all(component) {
+            if let Payload::CustomSection(section) = payload? {
+                match section.name() {
+                    "pointwork:declared" => sections.declared.push(section.data()),
+                    "pointwork:listed" => sections.listed.push(section.data()),
+                    _ => {}
+                }
+            }
+        }
+        Ok(sections)
+    }
+}
+
+/// A warning for each controller and channel of the module's crate that is in no list. The component is one that
+/// [`pointwork::inspect`] accepts; one in another language has no warnings.
+pub(crate) fn warnings(component: &[u8]) -> Vec<String> {
+    Sections::of(component).map_or_else(|_| Vec::new(), |sections| unlisted(&sections))
+}
+
+fn unlisted(sections: &Sections<'_>) -> Vec<String> {
+    let (declared, listed) = (lines(&sections.declared), lines(&sections.listed));
     let crates: HashSet<&str> = listed
         .iter()
         .filter(|line| line.starts_with("in "))
@@ -40,33 +69,25 @@ fn crate_of(line: &str) -> &str {
     path.split("::").next().unwrap_or_default()
 }
 
-/// The crate of the module.
-pub(super) fn crate_of_module<'a>(module: &CoreModule<'a>) -> Option<&'a str> {
-    let listed = lines(&module.listed);
-    listed.into_iter().find(|line| line.starts_with("in ")).map(crate_of)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn only_blocks_of_a_crate_with_a_module_have_to_be_listed() {
-        let module = CoreModule {
+        let sections = Sections {
             declared: vec![
                 b"controller `shop::Orders` at src/lib.rs:7\ncontroller `shop::Carts` at src/carts.rs:9\n",
                 b"channel `library::Db` at library/src/lib.rs:3\n",
             ],
             listed: vec![b"in `shop::all`\ncontroller `shop::Orders` at src/lib.rs:7\n"],
-            ..CoreModule::default()
         };
         assert_eq!(
-            warnings(&module),
+            unlisted(&sections),
             [
                 "controller `shop::Carts` at src/carts.rs:9 is not part of the module; add it to the list of `module!`, or put \
                  `allow(dead_code)` on its block"
             ]
         );
-        assert_eq!(crate_of_module(&module), Some("shop"));
     }
 }

@@ -1,0 +1,273 @@
+//! The standard library in modules without WASI, in both forms (spec H).
+
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context as _, Result};
+use futures_util::future::try_join;
+use pointwork_core::{CrashKind, Delivery, Payload};
+use tracing::Level;
+
+use super::eventually;
+use super::watch::Gate;
+use crate::case::{Live, Stage, cases};
+use crate::client::Request;
+use crate::fixtures::Fixture;
+use crate::logs::Line;
+use crate::subject::AppSpec;
+
+cases![
+    host;
+    lines_that_a_guest_prints_are_lines_of_the_log [RustStd, RustStdAsync]: H11, H12;
+    what_one_request_prints_never_stands_in_the_line_of_another [RustStd, RustStdAsync]: H11, H12;
+    what_is_printed_before_a_panic_is_in_the_log [RustStd, RustStdAsync]: H11, H12, E1;
+    the_clock_of_the_standard_library_is_the_time_of_the_request [RustStd, RustStdAsync]: H10, H12;
+    random_bits_differ_between_requests_and_instances [RustStd, RustStdAsync]: H10, H12;
+    outside_of_a_request_time_and_random_bits_are_constant [RustStd, RustStdAsync]: H10, H12;
+    files_sockets_and_threads_are_errors_and_no_traps [RustStd, RustStdAsync]: H12, C5;
+    sleeping_and_exiting_trap_with_a_sentence [RustStd, RustStdAsync]: H12, E1;
+];
+
+/// Each form, with the name of its module: the log of all cases is one.
+const FORMS: [(Fixture, &str); 2] = [(Fixture::RustStd, "sync"), (Fixture::RustStdAsync, "async")];
+
+/// The guest as a module of this name.
+async fn app(stage: &Stage, fixture: Fixture, name: &str) -> Result<AppSpec> {
+    Ok(AppSpec::new().load(name, stage.fixture(fixture).await?))
+}
+
+/// The lines of a module and a request, `None` for those outside of a request.
+fn printed(stage: &Stage, module: &str, request: Option<&str>) -> Vec<Line> {
+    let of_module = format!(" module={module} ");
+    let mut lines = stage.logs().everywhere();
+    lines.retain(|line| {
+        line.text.contains(&of_module) && line.text.contains(" from=std") && line.request.as_deref() == request
+    });
+    lines
+}
+
+/// The printed text of a line, without the fields.
+fn text(line: &Line) -> &str {
+    line.text.split(" module=").next().unwrap_or_default()
+}
+
+/// Waits until the request has this number of lines: another process writes them after the reply.
+async fn lines(stage: &Stage, module: &str, request: &str, count: usize) -> Result<Vec<Line>> {
+    let are_there = || printed(stage, module, Some(request)).len() >= count;
+    eventually("the lines are in the log", are_there).await?;
+    Ok(printed(stage, module, Some(request)))
+}
+
+async fn ask(live: &Live, path: &str, id: &str) -> Result<String> {
+    let reply = live.send(Request::new("GET", path).header("x-request-id", id)).await?;
+    assert_eq!(reply.status, 200, "{path}: {}", reply.text());
+    Ok(reply.text())
+}
+
+async fn lines_that_a_guest_prints_are_lines_of_the_log(stage: Stage) -> Result<()> {
+    for (fixture, form) in FORMS {
+        let module = &format!("prints-{form}");
+        let live = stage.start(app(&stage, fixture, module).await?).await?;
+        // The second one begins in the instance in which the first one left a line without a newline.
+        for name in ["one", "two"] {
+            let id = &format!("{module}-{name}");
+            assert_eq!(ask(&live, &format!("/std/prints/{name}"), id).await?, "printed");
+            let mut found = lines(&stage, module, id, 4).await?;
+            // The first call of an instance runs its constructors.
+            found.retain(|line| !text(line).starts_with("constructed"));
+            let found: Vec<_> = found.iter().map(|line| (line.level, text(line))).collect();
+            assert_eq!(
+                found,
+                [
+                    (Level::INFO, &*format!("whole line of {name}")),
+                    (Level::WARN, &format!("error of {name}")),
+                    (Level::INFO, &format!("begun line of {name}")),
+                    (Level::WARN, &format!("begun error of {name}")),
+                ],
+                "{module}"
+            );
+        }
+        live.ends_without_a_crash().await?;
+    }
+    Ok(())
+}
+
+async fn what_one_request_prints_never_stands_in_the_line_of_another(stage: Stage) -> Result<()> {
+    for (fixture, form) in FORMS {
+        let module = &format!("halves-{form}");
+        let gate = Gate::new();
+        let pass = gate.clone();
+        let app = app(&stage, fixture, module).await?;
+        let live = stage
+            .start(app.listen("clock", "wait", move |_: Delivery, _: Payload| {
+                let pass = pass.clone();
+                async move {
+                    pass.pass().await;
+                    Ok(Payload::null())
+                }
+            }))
+            .await?;
+        let ids = ["one", "two"].map(|name| format!("{module}-{name}"));
+        let opens = async {
+            // Both have printed the half of a line.
+            gate.arrived(2).await?;
+            gate.open();
+            Ok(String::new())
+        };
+        let both = try_join(
+            ask(&live, "/std/halves/one", &ids[0]),
+            ask(&live, "/std/halves/two", &ids[1]),
+        );
+        try_join(both, opens).await?;
+        for (name, id) in ["one", "two"].into_iter().zip(&ids) {
+            let mut found = lines(&stage, module, id, 1).await?;
+            found.retain(|line| !text(line).starts_with("constructed"));
+            let found: Vec<_> = found.iter().map(text).collect();
+            let line = format!("first half of {name}, second half of {name}, rest of {name}");
+            assert_eq!(found, [line], "{module}");
+        }
+        live.ends_without_a_crash().await?;
+    }
+    Ok(())
+}
+
+async fn what_is_printed_before_a_panic_is_in_the_log(stage: Stage) -> Result<()> {
+    for (fixture, form) in FORMS {
+        let module = &format!("panics-{form}");
+        let live = stage.start(app(&stage, fixture, module).await?).await?;
+        for (path, message) in [
+            ("panics", "this handler panics on purpose"),
+            ("panics-in-print", "this value panics on purpose"),
+        ] {
+            let request =
+                Request::new("GET", &format!("/std/{path}")).header("x-request-id", format!("{module}-{path}"));
+            assert_eq!(live.send(request).await?.status, 500);
+            let crash = live
+                .crashes()
+                .expect("the panic", |crash| crash.message.contains(message))
+                .await?;
+            assert_eq!(crash.kind, CrashKind::Trap);
+        }
+        let is_there = || {
+            let lines = printed(&stage, module, Some(&format!("{module}-panics")));
+            lines.iter().any(|line| text(line) == "begun line before the panic")
+        };
+        eventually("the line that the call began", is_there).await?;
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn the_clock_of_the_standard_library_is_the_time_of_the_request(stage: Stage) -> Result<()> {
+    for (fixture, form) in FORMS {
+        let live = stage
+            .start(app(&stage, fixture, &format!("clocks-{form}")).await?)
+            .await?;
+        let now = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let mut before = now()?;
+        for _ in 0..3 {
+            let reply = live.get("/std/clocks").await?.text();
+            let numbers: Vec<u64> = reply.split(' ').map(str::parse).collect::<Result<_, _>>()?;
+            let [time, later, elapsed] = numbers[..] else {
+                panic!("expected three numbers: {reply}")
+            };
+            assert_eq!((later, elapsed), (time, 0), "it stands still within a call");
+            let after = now()?;
+            let time = Duration::from_nanos(time);
+            assert!(before <= time && time <= after, "{before:?} {time:?} {after:?}");
+            before = time;
+        }
+        live.ends_without_a_crash().await?;
+    }
+    Ok(())
+}
+
+async fn random_bits_differ_between_requests_and_instances(stage: Stage) -> Result<()> {
+    let mut found = Vec::new();
+    for (fixture, form) in FORMS {
+        // Each application has instances of its own.
+        for _ in 0..2 {
+            let live = stage
+                .start(app(&stage, fixture, &format!("random-{form}")).await?)
+                .await?;
+            for _ in 0..2 {
+                let reply = live.get("/std/random").await?.text();
+                let (id, hash) = reply.split_once(' ').context("an id and a hash")?;
+                assert_eq!((id.len(), &id[14..15]), (36, "4"), "a version 4 id");
+                found.extend([id.to_owned(), hash.to_owned()]);
+            }
+            live.ends_without_a_crash().await?;
+        }
+    }
+    let count = found.len();
+    found.sort_unstable();
+    found.dedup();
+    assert_eq!(found.len(), count, "{found:?}");
+    Ok(())
+}
+
+async fn outside_of_a_request_time_and_random_bits_are_constant(stage: Stage) -> Result<()> {
+    for (fixture, form) in FORMS {
+        let module = &format!("constructed-{form}");
+        for _ in 0..2 {
+            let live = stage.start(app(&stage, fixture, module).await?).await?;
+            assert_eq!(live.get("/std/constructed").await?.text(), "1", "constructors run once");
+            live.ends_without_a_crash().await?;
+        }
+        // Each load reads the declarations in an instance of its own.
+        eventually("the lines of both loads", || printed(&stage, module, None).len() >= 2).await?;
+        let mut found: Vec<_> = printed(&stage, module, None)
+            .iter()
+            .map(|line| text(line).to_owned())
+            .collect();
+        found.dedup();
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(
+            found[0].starts_with("constructed: 0, ") && found[0].ends_with(", 0 0 0"),
+            "no time, no variables: {found:?}"
+        );
+    }
+    Ok(())
+}
+
+async fn files_sockets_and_threads_are_errors_and_no_traps(stage: Stage) -> Result<()> {
+    for (fixture, form) in FORMS {
+        let live = stage
+            .start(app(&stage, fixture, &format!("outside-{form}")).await?)
+            .await?;
+        assert_eq!(live.get("/std/outside").await?.text(), "14 attempts, worked: []");
+        assert_eq!(live.get("/std/variables").await?.text(), "0 0 0");
+        live.ends_without_a_crash().await?;
+    }
+    Ok(())
+}
+
+async fn sleeping_and_exiting_trap_with_a_sentence(stage: Stage) -> Result<()> {
+    for (fixture, form) in FORMS {
+        let live = stage
+            .start(app(&stage, fixture, &format!("sleeps-{form}")).await?)
+            .await?;
+        for (path, sentence) in [
+            ("/std/sleeps", "a controller cannot sleep: call a channel that waits"),
+            (
+                "/std/exits",
+                "a controller cannot end its process: return a reply instead",
+            ),
+        ] {
+            let reply = live.get(path).await?;
+            assert_eq!(reply.status, 500);
+            assert!(!reply.text().contains("controller"), "{}", reply.text());
+            let crash = live
+                .crashes()
+                .expect("the trap", |crash| crash.message.contains(sentence))
+                .await?;
+            assert_eq!(
+                (crash.kind, crash.route.as_deref()),
+                (CrashKind::Trap, Some(&*format!("GET {path}")))
+            );
+        }
+        // The next call has another instance.
+        assert_eq!(live.get("/std/variables").await?.status, 200);
+        live.shutdown().await;
+    }
+    Ok(())
+}
