@@ -33,12 +33,7 @@ impl CurrentCall {
             .cloned()
     }
 
-    /// The span for a line.
-    pub(super) fn span(&self) -> Span {
-        self.line_span().unwrap_or_else(Span::none)
-    }
-
-    /// The same; `None` before the first call.
+    /// The span for a line; `None` before the first call.
     pub(super) fn line_span(&self) -> Option<Span> {
         self.0.lock().as_ref().map(Caller::span)
     }

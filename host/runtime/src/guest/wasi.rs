@@ -11,6 +11,7 @@ use http::uri::Scheme;
 use parking_lot::Mutex;
 use pointwork_core::one_line;
 use tokio::io::AsyncWrite;
+use tracing::Span;
 use wasmtime::component::Linker;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream as WasiStream, Pollable, StreamError, StreamResult};
@@ -166,7 +167,7 @@ struct Denials {
 impl Denials {
     fn log(&self, line: fmt::Arguments<'_>) {
         if matches!(self.lines.spend(&self.module), Ok(None)) {
-            let _entered = self.call.span().entered();
+            let _entered = self.call.line_span().map(Span::entered);
             tracing::warn!(module = &*self.module, "{line}");
         }
     }
