@@ -22,7 +22,7 @@ pub mod differences;
 mod probe;
 mod routes;
 mod server;
-mod users;
+pub mod users;
 
 pub use adapters::{ADAPTERS, Adapter, On};
 pub use case::{Case, block_on, main, message, run};

@@ -1,7 +1,5 @@
 //! An application of actix-web's, with its services and middleware.
 
-use std::net::SocketAddr;
-
 use actix_web::dev::{Payload, Service as _, ServiceResponse};
 use actix_web::error::PayloadError;
 use actix_web::http::header::{HeaderName, HeaderValue};
@@ -11,7 +9,7 @@ use futures_util::StreamExt as _;
 use pointwork_actix::Actix;
 use pointwork_core::Extensions;
 
-use super::{Application, Mounted, ada, seen};
+use super::{Application, Mounted, User, ada, seen};
 
 async fn see(request: HttpRequest, body: web::Bytes) -> String {
     let extensions = request.extensions();
@@ -59,7 +57,7 @@ fn limited(payload: Payload, limit: usize) -> Payload {
 }
 
 impl Mounted for Actix {
-    async fn serve_own(application: Application<Self>) -> SocketAddr {
+    async fn serve_own(application: Application<Self>) -> User {
         let server = HttpServer::new(move || {
             let Application {
                 in_front,
@@ -99,8 +97,8 @@ impl Mounted for Actix {
         // Otherwise actix-web notices at the next write alone that a client is gone.
         let server = server.h1_allow_half_closed(false);
         let server = server.workers(1).disable_signals().bind("127.0.0.1:0").unwrap();
-        let address = server.addrs()[0];
+        let user = User(server.addrs()[0]);
         tokio::spawn(server.run());
-        address
+        user
     }
 }

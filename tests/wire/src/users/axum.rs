@@ -1,7 +1,5 @@
 //! A router of axum's, with layers.
 
-use std::net::SocketAddr;
-
 use axum::body::Body;
 use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{MatchedPath, RawPathParams, Request};
@@ -9,10 +7,9 @@ use axum::routing::{get, post};
 use http::StatusCode;
 use http_body_util::{BodyExt as _, Limited};
 use pointwork_axum::Axum;
-use tokio::net::TcpListener;
 use tower::util::{MapRequestLayer, MapResponseLayer};
 
-use super::{Application, Mounted, echo, marked, seen, with_ada};
+use super::{Application, Mounted, User, echo, listen, marked, seen, with_ada};
 
 async fn see(params: Result<RawPathParams, RawPathParamsRejection>, request: Request) -> String {
     let (head, body) = request.into_parts();
@@ -33,7 +30,7 @@ async fn see(params: Result<RawPathParams, RawPathParamsRejection>, request: Req
 }
 
 impl Mounted for Axum {
-    async fn serve_own(application: Application<Self>) -> SocketAddr {
+    async fn serve_own(application: Application<Self>) -> User {
         let upgrade = async |mut request: Request| {
             echo(request.extensions_mut());
             (StatusCode::SWITCHING_PROTOCOLS, [("upgrade", "websocket")])
@@ -45,7 +42,7 @@ impl Mounted for Axum {
             .route("/api/before", get(async || "before"))
             .route("/api/behind", get(async || "behind"))
             .method_not_allowed_fallback(see);
-        if application.has_fallback {
+        if !application.answers_all {
             router = router.fallback(see);
         }
         router = router.layer(MapResponseLayer::new(|reply| marked(reply, "x-inner")));
@@ -62,9 +59,8 @@ impl Mounted for Axum {
             let limited = move |request: Request| request.map(|body| Body::new(Limited::new(body, limit)));
             router = router.layer(MapRequestLayer::new(limited));
         }
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
+        let (listener, user) = listen().await;
         tokio::spawn(axum::serve(listener, router).into_future());
-        address
+        user
     }
 }

@@ -1,9 +1,5 @@
 //! A tower service, on hyper's own connections.
 
-use std::convert::Infallible;
-use std::error::Error;
-use std::net::SocketAddr;
-
 use bytes::Bytes;
 use futures_util::future::{Either, ready};
 use http::{Method, Request, Response};
@@ -13,17 +9,25 @@ use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
 use pointwork_hyper::{Hyper, HyperLayer};
-use tokio::net::TcpListener;
-use tower::util::{BoxCloneSyncService, ServiceExt as _};
+use std::convert::Infallible;
+use std::error::Error;
+use tower::util::{BoxCloneSyncService, ServiceExt};
 use tower::{Layer as _, service_fn};
 
-use super::{Application, Mounted, echo, marked, seen, with_ada};
+use super::{Application, Mounted, User, echo, listen, marked, seen, with_ada};
 
 type Boxed = UnsyncBoxBody<Bytes, Box<dyn Error + Send + Sync>>;
 type Own = BoxCloneSyncService<Request<Boxed>, Response<Boxed>, Infallible>;
 
+fn boxed<B>(reply: Response<B>) -> Response<Boxed>
+where
+    B: hyper::body::Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
+{
+    reply.map(|body| body.map_err(Into::into).boxed_unsync())
+}
+
 fn reply(text: impl Into<Bytes>) -> Response<Boxed> {
-    Response::new(Full::from(text.into()).map_err(Into::into).boxed_unsync())
+    boxed(Response::new(Full::from(text.into())))
 }
 
 async fn own(mut request: Request<Boxed>) -> Result<Response<Boxed>, Infallible> {
@@ -52,15 +56,18 @@ async fn own(mut request: Request<Boxed>) -> Result<Response<Boxed>, Infallible>
 }
 
 fn mounted(layer: &HyperLayer, own: Own) -> Own {
-    let boxed = |reply: Response<_>| reply.map(UnsyncBoxBody::new);
     Own::new(layer.layer(own).map_response(boxed))
 }
 
 impl Mounted for Hyper {
-    async fn serve_own(application: Application<Self>) -> SocketAddr {
+    async fn serve_own(application: Application<Self>) -> User {
         let mut service = Own::new(service_fn(own).map_response(|reply| marked(reply, "x-inner")));
-        if let Some(below) = &application.below {
-            service = mounted(&below.below(), service);
+        match &application.below {
+            Some(hyper) if application.answers_all => {
+                service = Own::new(ServiceExt::<Request<Boxed>>::map_response(hyper.service(), boxed));
+            }
+            Some(hyper) => service = mounted(&hyper.below(), service),
+            None => {}
         }
         for hyper in application.in_front.iter().rev() {
             service = mounted(&hyper.in_front(), service);
@@ -75,8 +82,7 @@ impl Mounted for Hyper {
         let service = before
             .map_request(limited)
             .map_response(|reply| marked(reply, "x-outer"));
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
+        let (listener, user) = listen().await;
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let http = hyper::server::conn::http1::Builder::new();
@@ -84,6 +90,6 @@ impl Mounted for Hyper {
                 tokio::spawn(http.serve_connection(TokioIo::new(stream), service).with_upgrades());
             }
         });
-        address
+        user
     }
 }

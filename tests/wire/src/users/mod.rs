@@ -16,8 +16,8 @@
 mod actix;
 mod axum;
 mod hyper;
-mod salvo;
-mod trillium;
+pub mod salvo;
+pub mod trillium;
 
 use std::fmt::Debug;
 use std::net::SocketAddr;
@@ -27,102 +27,98 @@ use ::hyper_util::rt::TokioIo;
 use http::HeaderValue;
 use pointwork_core::Extensions;
 use tokio::io::{copy, split};
+use tokio::net::TcpListener;
 
 use crate::{Adapter, Probe, Reply};
 
 /// An application of a user's, with the mounts that a case needs.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(crate) struct Application<A> {
     /// In front of everything that is the user's, the outermost first. The frameworks' applications take two at most.
     pub(crate) in_front: Vec<A>,
     /// Below the prefix of its connection.
     pub(crate) below: Option<A>,
-    /// Whether the user has a fallback. axum takes one alone, and without a prefix it is the adapter's.
-    pub(crate) has_fallback: bool,
+    /// Whether that is no prefix, so that the user has no fallback.
+    pub(crate) answers_all: bool,
     /// The limit for bodies of a middleware around everything.
     pub(crate) body_limit: Option<usize>,
 }
 
-/// An adapter whose framework's users have such an application.
-pub(crate) trait Mounted: Adapter + Clone + Default {
-    /// Serves the application on a server of the user's.
-    async fn serve_own(application: Application<Self>) -> SocketAddr;
-}
-
-/// An application that is served.
-pub(crate) struct User(SocketAddr);
-
 impl<A: Mounted> Application<A> {
-    /// The user's own application, without a mount.
-    pub(crate) fn plain() -> Self {
-        Self {
-            in_front: Vec::new(),
-            below: None,
-            has_fallback: true,
-            body_limit: None,
-        }
-    }
-
     pub(crate) fn in_front<const N: usize>(adapters: [&A; N]) -> Self {
-        let in_front = adapters.map(Clone::clone).into();
         Self {
-            in_front,
-            ..Self::plain()
+            in_front: adapters.map(A::clone).into(),
+            ..Self::default()
         }
     }
 
     pub(crate) fn below(adapter: &A) -> Self {
         Self {
             below: Some(adapter.clone()),
-            ..Self::plain()
-        }
-    }
-
-    /// The adapter answers everything.
-    pub(crate) fn below_no_prefix(adapter: &A) -> Self {
-        Self {
-            has_fallback: false,
-            ..Self::below(adapter)
-        }
-    }
-
-    pub(crate) fn limited(self, bytes: usize) -> Self {
-        Self {
-            body_limit: Some(bytes),
-            ..self
+            ..Self::default()
         }
     }
 
     pub(crate) async fn serve(self) -> User {
-        User(A::serve_own(self).await)
+        A::serve_own(self).await
     }
 }
 
+/// An adapter whose framework's users have such an application.
+pub(crate) trait Mounted: Adapter + Clone + Default {
+    /// Serves the application on a server of the user's.
+    async fn serve_own(application: Application<Self>) -> User;
+}
+
+/// An application that is served on a server of the user's.
+#[derive(Debug)]
+pub struct User(SocketAddr);
+
 impl User {
-    pub(crate) async fn client(&self) -> Probe {
+    /// Opens a new connection.
+    pub async fn client(&self) -> Probe {
         Probe::connect(self.0).await
     }
 
-    pub(crate) async fn ask(&self, method: &str, target: &str) -> Reply {
+    /// The reply to a request without a body, on a connection of its own.
+    pub async fn ask(&self, method: &str, target: &str) -> Reply {
         self.client().await.ask(method, target).await
     }
 
-    pub(crate) async fn get(&self, target: &str) -> Reply {
+    /// The reply to a GET.
+    pub async fn get(&self, target: &str) -> Reply {
         self.ask("GET", target).await
     }
 
-    /// The reply to a request on a connection of its own: a request line, and what follows `Host`.
-    pub(crate) async fn send(&self, line: &str, rest: &str) -> Reply {
+    /// The reply to a request: its line without the version, and what follows `Host`.
+    pub async fn send(&self, line: &str, rest: &str) -> Reply {
+        self.exchange(format!("{line} HTTP/1.1\r\nhost: a\r\n{rest}")).await
+    }
+
+    /// The reply to these bytes, on a connection of its own.
+    pub async fn exchange(&self, request: impl AsRef<[u8]>) -> Reply {
         let mut client = self.client().await;
-        client.send(format!("{line} HTTP/1.1\r\nhost: a\r\n{rest}")).await;
+        client.send(request).await;
         client.reply().await
     }
 
-    /// The status and the text of the reply to a request with the body `body`.
-    pub(crate) async fn text(&self, line: &str) -> (u16, String) {
-        let reply = self.send(line, "content-length: 4\r\n\r\nbody").await;
-        (reply.status(), reply.body)
+    /// Asserts that GET gets this status and this text for each target.
+    ///
+    /// # Panics
+    /// If it does not.
+    pub async fn assert_replies(&self, replies: &[(&str, u16, &str)]) {
+        for (target, status, body) in replies {
+            let reply = self.get(target).await;
+            assert_eq!((reply.status(), reply.body.as_str()), (*status, *body), "{target}");
+        }
     }
+}
+
+/// A listener on a free port.
+async fn listen() -> (TcpListener, User) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let user = User(listener.local_addr().unwrap());
+    (listener, user)
 }
 
 /// What a handler of the user's replies: all that it sees of a request. `matched` is all that its framework tells besides.

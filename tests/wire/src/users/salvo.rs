@@ -1,16 +1,13 @@
 //! Routers of salvo's, with hoops and a catcher.
 
-use std::net::SocketAddr;
-
 use http::StatusCode;
 use pointwork_core::Extensions;
 use pointwork_salvo::Salvo;
 use salvo_core::catcher::Catcher;
 use salvo_core::conn::tcp::TcpAcceptor;
 use salvo_core::{Depot, FlowCtrl, Handler, Request, Response, Router, Server, Service, async_trait, handler};
-use tokio::net::TcpListener;
 
-use super::{Application, Mounted, ada, echo, seen};
+use super::{Application, Mounted, User, ada, echo, listen, seen};
 
 #[handler]
 async fn see(req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
@@ -66,8 +63,19 @@ impl Handler for Outer {
     }
 }
 
+/// Serves an application on salvo's own server.
+///
+/// # Panics
+/// If no port is free.
+pub async fn serve(service: impl Into<Service>) -> User {
+    let (listener, user) = listen().await;
+    let (acceptor, service) = (TcpAcceptor::try_from(listener).unwrap(), service.into());
+    tokio::spawn(async move { Server::new(acceptor).serve(service).await });
+    user
+}
+
 impl Mounted for Salvo {
-    async fn serve_own(application: Application<Self>) -> SocketAddr {
+    async fn serve_own(application: Application<Self>) -> User {
         let own = Router::with_hoop(inner)
             .push(Router::with_path("users/{name}").post(see))
             .push(Router::with_path("unread").post(Text("unread")))
@@ -81,13 +89,6 @@ impl Mounted for Salvo {
         for salvo in application.in_front {
             service = service.hoop(salvo.in_front());
         }
-        if application.has_fallback {
-            service = service.catcher(Catcher::default().hoop(inner).hoop(see));
-        }
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let acceptor = TcpAcceptor::try_from(listener).unwrap();
-        tokio::spawn(async move { Server::new(acceptor).serve(service).await });
-        address
+        serve(service.catcher(Catcher::default().hoop(inner).hoop(see))).await
     }
 }

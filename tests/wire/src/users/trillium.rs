@@ -1,15 +1,12 @@
 //! Handlers of trillium's, one after the other.
 
-use std::net::SocketAddr;
-
 use futures_util::AsyncReadExt as _;
 use futures_util::io::copy;
 use pointwork_core::Extensions;
 use pointwork_trillium::Trillium;
-use tokio::net::TcpListener;
 use trillium::{Conn, Handler, Method, Upgrade};
 
-use super::{Application, Mounted, ada, seen};
+use super::{Application, Mounted, User, ada, listen, seen};
 
 async fn outer(conn: Conn) -> Conn {
     conn.with_state(ada()).with_response_header("x-outer", "yes")
@@ -53,17 +50,24 @@ impl Handler for Own {
     }
 }
 
+/// Serves a handler on trillium's own server.
+///
+/// # Panics
+/// If no port is free.
+pub async fn serve(handler: impl Handler) -> User {
+    let (listener, user) = listen().await;
+    let server = trillium_tokio::config()
+        .without_signals()
+        .with_prebound_server(listener);
+    tokio::spawn(server.run_async(handler));
+    user
+}
+
 impl Mounted for Trillium {
     /// Without a limit for bodies: trillium's own is one of each read, which a handler cannot set for another.
-    async fn serve_own(application: Application<Self>) -> SocketAddr {
+    async fn serve_own(application: Application<Self>) -> User {
         let in_front: Vec<_> = application.in_front.iter().map(Self::in_front).collect();
         let below = application.below.as_ref().map(Self::handler);
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let server = trillium_tokio::config()
-            .without_signals()
-            .with_prebound_server(listener);
-        tokio::spawn(server.run_async((outer, before, in_front, below, Own)));
-        address
+        serve((outer, before, in_front, below, Own)).await
     }
 }
