@@ -22,6 +22,7 @@ pub mod differences;
 mod probe;
 mod routes;
 mod server;
+pub mod users;
 
 pub use adapters::{ADAPTERS, Adapter, On};
 pub use case::{Case, block_on, main, message, run};

@@ -11,6 +11,7 @@ mod keep_alive;
 mod limits;
 mod malformed;
 mod methods;
+mod mounting;
 mod paths;
 mod replies;
 pub(crate) mod requests;
@@ -36,6 +37,7 @@ pub fn all() -> Vec<Case> {
         limits::all,
         malformed::all,
         methods::all,
+        mounting::all,
         paths::all,
         replies::all,
         requests::all,

@@ -7,7 +7,7 @@ use pointwork_core::{Context, Extensions};
 use pointwork_salvo::Salvo;
 use salvo_core::{Depot, FlowCtrl, Handler, Request, Router, async_trait, handler};
 
-use super::user::User;
+use pointwork_wire_tests::users::salvo::serve;
 use pointwork_wire_tests::{cases, connected, route, routes};
 
 cases! {
@@ -46,11 +46,11 @@ async fn named_values_come_from_the_extensions_or_from_the_depot() {
     async fn to_depot(depot: &mut Depot) {
         depot.insert_typed(named("grace"));
     }
-    let user = User::serve(salvo().router().hoop(to_extensions)).await;
+    let user = serve(salvo().router().hoop(to_extensions)).await;
     assert_eq!(user.get("/user").await.body, "ada");
-    let user = User::serve(salvo().router().hoop(to_depot)).await;
+    let user = serve(salvo().router().hoop(to_depot)).await;
     assert_eq!(user.get("/user").await.body, "grace");
-    let user = User::serve(Router::with_hoop(to_depot).hoop(to_extensions).push(salvo().router())).await;
+    let user = serve(Router::with_hoop(to_depot).hoop(to_extensions).push(salvo().router())).await;
     assert_eq!(user.get("/user").await.body, "ada");
 }
 
@@ -65,7 +65,7 @@ async fn headers_of_a_middleware_stay_unless_the_reply_has_them() {
             let _ = res.add_header(name, value, false);
         }
     }
-    let user = User::serve(salvo().router().hoop(mark)).await;
+    let user = serve(salvo().router().hoop(mark)).await;
     let reply = user.get("/hello").await;
     assert_eq!(reply.all("x-mine"), ["yes"]);
     assert_eq!(reply.all("content-type"), ["text/plain; charset=utf-8"]);
@@ -76,7 +76,7 @@ async fn a_middleware_that_answers_is_the_end_of_it() {
     async fn refuse(res: &mut salvo_core::Response) {
         res.status_code(http::StatusCode::FORBIDDEN).body("not you");
     }
-    let user = User::serve(salvo().router().hoop(refuse)).await;
+    let user = serve(salvo().router().hoop(refuse)).await;
     let reply = user.get("/hello").await;
     assert_eq!((reply.status(), reply.body.as_str()), (403, "not you"));
 }
@@ -120,13 +120,13 @@ async fn nothing_of_the_users_is_overwritten() {
     ] {
         let seen = Seen::default();
         let ours = salvo().router().hoop(Around(seen.clone()));
-        let user = User::serve(match path {
+        let user = serve(match path {
             Some(path) => Router::with_path(path).push(ours),
             None => ours,
         })
         .await;
         let request = "GET /a%2Fb/files/c%20d/e HTTP/1.1\r\nhost: a\r\nuser-agent: me\r\n\r\n";
-        assert_eq!(user.send(request).await.body, "files");
+        assert_eq!(user.exchange(request).await.body, "files");
         let seen = seen.lock().unwrap().clone();
         assert!(seen[0].starts_with(expected), "{}", seen[0]);
         assert!(seen[0].ends_with(" true /a%2Fb/files/c%20d/e"), "{}", seen[0]);
@@ -140,10 +140,10 @@ async fn a_body_that_a_middleware_has_read_is_handed_on() {
         assert_eq!(req.payload().await.unwrap(), "seven b");
     }
     let request = "POST /body HTTP/1.1\r\nhost: a\r\ncontent-length: 7\r\n\r\nseven b";
-    let user = User::serve(salvo().router().hoop(read)).await;
-    assert_eq!(user.send(request).await.body, "7 bytes");
-    let user = User::serve(salvo().router()).await;
-    assert_eq!(user.send(request).await.body, "7 bytes");
+    let user = serve(salvo().router().hoop(read)).await;
+    assert_eq!(user.exchange(request).await.body, "7 bytes");
+    let user = serve(salvo().router()).await;
+    assert_eq!(user.exchange(request).await.body, "7 bytes");
 }
 
 async fn a_limit_that_a_middleware_sets_is_kept() {
@@ -151,26 +151,28 @@ async fn a_limit_that_a_middleware_sets_is_kept() {
     async fn limit(req: &mut Request) {
         req.limit_body(4);
     }
-    let user = User::serve(salvo().router().hoop(limit)).await;
+    let user = serve(salvo().router().hoop(limit)).await;
     for framing in [
         "content-length: 5\r\n\r\n01234",
         "transfer-encoding: chunked\r\n\r\n5\r\n01234\r\n0\r\n\r\n",
     ] {
-        let reply = user.send(&format!("POST /body HTTP/1.1\r\nhost: a\r\n{framing}")).await;
+        let reply = user
+            .exchange(&format!("POST /body HTTP/1.1\r\nhost: a\r\n{framing}"))
+            .await;
         assert_eq!(reply.status(), 413, "{framing}: {}", reply.body);
         assert!(reply.body.contains("longer than 4 bytes"), "{}", reply.body);
     }
     let fits = user
-        .send("POST /body HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\n0123")
+        .exchange("POST /body HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\n0123")
         .await;
     assert_eq!(fits.body, "4 bytes");
 }
 
 async fn a_limit_of_salvos_helpers_is_none_of_the_handlers() {
-    let user = User::serve(salvo().router()).await;
+    let user = serve(salvo().router()).await;
     let long = "x".repeat(200 * 1024);
     let reply = user
-        .send(&format!(
+        .exchange(&format!(
             "POST /body HTTP/1.1\r\nhost: a\r\ncontent-length: {}\r\n\r\n{long}",
             long.len()
         ))
@@ -195,7 +197,7 @@ async fn a_whole_reply_reaches_middleware_whole_and_a_streamed_one_as_a_stream()
         route("GET", "/whole", async |_: Context| "whole"),
         route("GET", "/empty", async |_: Context| ""),
     ];
-    let user = User::serve(connected(Salvo::new(), "", routes).router().hoop(note)).await;
+    let user = serve(connected(Salvo::new(), "", routes).router().hoop(note)).await;
     for (path, kind) in [("/streamed", "boxed"), ("/whole", "once"), ("/empty", "once")] {
         assert_eq!(user.get(path).await.all("x-body"), [kind], "{path}");
     }

@@ -3,7 +3,6 @@
 mod client;
 mod middleware;
 mod mounting;
-mod user;
 
 use pointwork_wire_tests::Case;
 

@@ -4,10 +4,9 @@ use std::net::SocketAddr;
 
 use pointwork_core::Peer;
 use pointwork_trillium::{Trillium, TrilliumHandler};
-use pointwork_wire_tests::{Probe, cases, client_route, connected};
+use pointwork_wire_tests::users::trillium::serve;
+use pointwork_wire_tests::{cases, client_route, connected};
 use trillium::Conn;
-
-use super::mounting::serve;
 
 cases! {
     own;
@@ -20,7 +19,7 @@ fn handler() -> TrilliumHandler {
 }
 
 async fn the_peer_of_the_conn_is_the_client() {
-    let mut probe = Probe::connect(serve(handler()).await).await;
+    let mut probe = serve(handler()).await.client().await;
     let own = probe.stream().local_addr().unwrap();
     assert_eq!(probe.get("/client").await.body, format!("http {own}"));
     // As a handler for proxies sets it.
@@ -28,7 +27,7 @@ async fn the_peer_of_the_conn_is_the_client() {
         conn.set_peer_ip(Some([192, 0, 2, 7].into()));
         conn
     };
-    let mut probe = Probe::connect(serve((moved, handler())).await).await;
+    let mut probe = serve((moved, handler())).await.client().await;
     assert_eq!(probe.get("/client").await.body, "http 192.0.2.7");
 }
 
@@ -37,6 +36,6 @@ async fn a_peer_of_the_users_own_comes_first() {
         let address = SocketAddr::from(([192, 0, 2, 7], 4711));
         conn.with_state(Peer::new(address, true))
     };
-    let mut probe = Probe::connect(serve((behind_tls, handler())).await).await;
+    let mut probe = serve((behind_tls, handler())).await.client().await;
     assert_eq!(probe.get("/client").await.body, "https 192.0.2.7:4711");
 }

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use pointwork_core::{Context, ServerOptions};
 use pointwork_trillium::{Trillium, TrilliumHandler};
-use pointwork_wire_tests::{Probe, Server, cases, connected, route};
+use pointwork_wire_tests::users::trillium::serve;
+use pointwork_wire_tests::{Server, cases, connected, route};
 use trillium::{Conn, Handler};
 use trillium_router::{Router, RouterConnExt};
 
@@ -41,8 +42,8 @@ async fn the_users_match_and_state_stay_as_they_are() {
     let routes = vec![route("GET", "/user/:id/*rest", async |_: Context| "found")];
     let trillium = connected(Trillium::new(), "", routes);
     let router = Router::new().all("/api/*", Tell(trillium.handler()));
-    let address = super::mounting::serve(router).await;
-    let reply = Probe::connect(address).await.get("/api/user/7/a/b").await;
+    let user = serve(router).await;
+    let reply = user.client().await.get("/api/user/7/a/b").await;
     assert_eq!(reply.body, "found");
     assert_eq!(
         reply.all("x-found"),
