@@ -89,6 +89,8 @@
 //! that the request read last needs: a reply to a GET lacks its body if a HEAD was read meanwhile. A reply without a length
 //! that breaks off looks whole there in HTTP/1.0, and to a request with `Upgrade: websocket`.
 
+#![forbid(unsafe_code)]
+
 mod adapter;
 mod answer;
 mod body;

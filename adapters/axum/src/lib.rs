@@ -69,6 +69,8 @@
 //! on the wire. Mounted, the server is yours, and of the options only the body timeout applies. hyper then settles a body
 //! with two framings by itself, which `serve` [refuses](pointwork_server#why-it-follows-the-framing).
 
+#![forbid(unsafe_code)]
+
 mod adapter;
 mod layer;
 mod reply;

@@ -21,6 +21,8 @@
 //! bytes on the wire. Every other request reaches [`Router::respond`](pointwork_core::Router::respond), which refuses the
 //! invalid ones that hyper accepts with a 400 of its own: no `Host` or several, bad escapes, and so on (spec A8, P8).
 
+#![forbid(unsafe_code)]
+
 mod adapter;
 mod layer;
 mod service;

@@ -60,6 +60,8 @@
 //! | a streamed reply in HTTP/1.0 that breaks off | ends like a whole one, since salvo's server closes in good order; [`serve`](Salvo::serve) resets the connection |
 //! | a middleware that answers by itself, or changes method, target or headers | changes what the routes see |
 
+#![forbid(unsafe_code)]
+
 mod adapter;
 mod handler;
 mod reply;

@@ -71,6 +71,8 @@
 //! | a reply that breaks off in HTTP/1.0 | It ends like a whole one. |
 //! | a reply that breaks off in HTTP/2 | trillium does not reset it: its client waits on. A client that goes away does not cancel its handler. |
 
+#![forbid(unsafe_code)]
+
 mod adapter;
 mod disconnect;
 mod handler;

@@ -73,6 +73,8 @@
 //!
 //! Unix sockets need a Unix system.
 
+#![forbid(unsafe_code)]
+
 mod admin;
 mod changes;
 mod error;

@@ -4,7 +4,7 @@ use std::env::VarError;
 use std::io::ErrorKind;
 use std::ops::Range;
 
-use pointwork::{Directory, Grants};
+use pointwork::{Access, Directory, Grants};
 use tempfile::TempDir;
 use toml::Spanned;
 
@@ -60,15 +60,11 @@ pub(crate) fn resolve(module: &Module, source: &Source, missing: Missing) -> Res
     }
     if let Some(directories) = &grant.directories {
         let directory = |directory: &file::Directory| {
-            let access = match directory.access {
-                file::Access::ReadOnly => pointwork::Access::ReadOnly,
-                file::Access::ReadWrite => pointwork::Access::ReadWrite,
-            };
             let stand_in = place.host(directory, missing)?;
             let host = stand_in
                 .as_ref()
                 .map_or(directory.host.get_ref().as_path(), TempDir::path);
-            let directory = Directory::new(host, directory.guest.get_ref(), access);
+            let directory = Directory::new(host, directory.guest.get_ref(), directory.access);
             stand_ins.extend(stand_in);
             Ok(directory)
         };
@@ -119,12 +115,12 @@ impl Place<'_> {
             Err(error) => return Err(invalid("cannot be examined").with_source(error)),
         }
         let created = match (directory.access, missing) {
-            (file::Access::ReadOnly, _) => {
+            (Access::ReadOnly, _) => {
                 return Err(invalid("does not exist")
                     .with_hint("create it, or grant it with `access = \"read-write\"`: then the server creates it"));
             }
-            (file::Access::ReadWrite, Missing::Create) => std::fs::create_dir_all(path).map(|()| None),
-            (file::Access::ReadWrite, Missing::StandIn) => tempfile::tempdir().map(Some),
+            (Access::ReadWrite, Missing::Create) => std::fs::create_dir_all(path).map(|()| None),
+            (Access::ReadWrite, Missing::StandIn) => tempfile::tempdir().map(Some),
         };
         created.map_err(|error| invalid("cannot be created").with_source(error))
     }
@@ -166,11 +162,7 @@ mod tests {
             .environment(
                 [("A", "a"), ("B", "pointwork-config")].map(|(name, value)| (name.to_owned(), value.to_owned())),
             )
-            .directories([Directory::new(
-                folder.path().join("."),
-                "/here",
-                pointwork::Access::ReadOnly,
-            )])
+            .directories([Directory::new(folder.path().join("."), "/here", Access::ReadOnly)])
             .sockets(["localhost:1".to_owned()])
             .http([]);
         assert_eq!(granted, expected);

@@ -119,6 +119,8 @@
 //! bytes) or `2MB` (2,000,000 bytes). An unknown key is an error. Every error names file, line and column; in the
 //! settings of a program, whose paths are relative to the current directory, it names the key.
 
+#![forbid(unsafe_code)]
+
 mod channels;
 mod error;
 mod file;

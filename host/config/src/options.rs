@@ -1,11 +1,10 @@
 //! The options of the runtime and of the server that a configuration sets.
 
-use pointwork::routing::TrailingSlash;
 use pointwork::{AppOptions, ModuleLimits, ModuleOptions};
 use pointwork_core::ServerOptions;
 
 use crate::error::Result;
-use crate::file::{self, Config, LimitValues, Module};
+use crate::file::{Config, LimitValues, Module};
 use crate::grants::{self, Missing};
 
 impl Config {
@@ -16,12 +15,7 @@ impl Config {
     /// raises [`max_instances`](field@AppOptions::max_instances) and [`max_memory`](field@AppOptions::max_memory).
     pub fn app_options(&self) -> AppOptions {
         let mut options = AppOptions::new();
-        if let Some(trailing_slash) = self.trailing_slash {
-            options.router.table = options.router.table.trailing_slash(match trailing_slash {
-                file::TrailingSlash::Distinct => TrailingSlash::Distinct,
-                file::TrailingSlash::Match => TrailingSlash::Match,
-            });
-        }
+        options.router.table = options.router.table.trailing_slash(self.trailing_slash);
         options.router.trusted_proxies = self.trusted_proxies.iter().map(|network| network.0).collect();
         options.router.show_crashes = self.development;
         options.router.access_log = self.access_log;

@@ -4,6 +4,8 @@
 //! Applications use the crate `pointwork`, which re-exports what they need. Adapters use this crate and their framework,
 //! nothing else: an adapter implements [`Transport`], and answers each request with [`Router::respond`].
 
+#![forbid(unsafe_code)]
+
 pub mod adapter;
 mod crash;
 mod error;

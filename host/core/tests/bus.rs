@@ -11,7 +11,7 @@ use pointwork_core::{
 };
 use tokio::sync::Semaphore;
 
-use support::Tokio;
+use support::{Tokio, drained};
 
 fn bus(change: impl FnOnce(&mut BusOptions)) -> Bus {
     let mut options = BusOptions::new();
@@ -96,7 +96,7 @@ async fn an_emitted_event_counts_until_its_listener_has_ended() {
     arrived.acquire().await.unwrap().forget();
     assert_eq!(account.used(), 20);
     gate.add_permits(1);
-    bus.drained().await;
+    drained(&bus).await;
     assert_eq!(account.used(), 0);
 }
 
@@ -140,7 +140,7 @@ async fn every_event_of_a_channel_is_heard_in_order_however_they_come() {
         }
         tokio::time::sleep(std::time::Duration::from_millis(pause)).await;
     }
-    bus.drained().await;
+    drained(&bus).await;
     assert_eq!(*heard.lock().unwrap(), expected);
 }
 
@@ -158,7 +158,7 @@ async fn a_listener_that_crashes_is_reported_once_and_its_caller_gets_no_detail(
     assert_eq!((failure.code(), failure.status().as_u16()), (&FailureCode::FAILED, 500));
     assert_eq!(failure.message(), "the listener of `db:one` crashed");
     bus.caller().emit_raw("db:one", Payload::null());
-    bus.drained().await;
+    drained(&bus).await;
     let crashes = crashes.lock().unwrap();
     let told: Vec<_> = crashes
         .iter()
@@ -183,7 +183,7 @@ async fn a_subscriber_of_the_server_s_events_sets_off_no_other() {
     ])
     .unwrap();
     bus.report(Crash::new(CrashKind::Adapter, "the first"));
-    bus.drained().await;
+    drained(&bus).await;
     let crashes = crashes.lock().unwrap();
     assert_eq!(crashes.len(), 1, "{crashes:?}");
 }
@@ -259,7 +259,7 @@ async fn events_that_wait_are_heard_by_the_listener_that_they_were_emitted_to() 
     bus.caller().emit_raw("db:note", Payload::null());
     assert_eq!((bus.waiting(), bus.refused()), (3, 1));
     gate.add_permits(3);
-    bus.drained().await;
+    drained(&bus).await;
     assert_eq!(*heard.lock().unwrap(), ["old", "old", "new"]);
 }
 

@@ -81,10 +81,12 @@ impl Capability {
 }
 
 /// The access to a directory.
-#[derive(Clone, Copy, Debug, derive_more::Display, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, derive_more::Display, PartialEq, Eq, Hash, serde::Deserialize)]
 #[display(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case")]
 pub enum Access {
     /// Read files and list directories.
+    #[default]
     ReadOnly,
     /// Also create, change and remove them.
     ReadWrite,

@@ -53,6 +53,8 @@
 //! - A client that closes its half of the connection after the request counts as gone: its handler is cancelled. While
 //!   a request has a body that the handler has not read, its going away shows only in the reading of it.
 
+#![forbid(unsafe_code)]
+
 mod body;
 mod connection;
 mod driver;

@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use pointwork::{App, AppOptions, CacheDirectory, ConnectOptions, ModuleOptions, ModuleStatus};
 use pointwork_config::Config;
@@ -239,7 +240,9 @@ impl Control for Running {
         let Self { app, stop, .. } = *self;
         Box::pin(async move {
             stop.0.into_inner().unwrap_or_else(PoisonError::into_inner).await;
-            app.bus().drained().await;
+            while app.bus().waiting() > 0 {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
         })
     }
 }

@@ -26,6 +26,8 @@
 //!
 //! Payloads and results cross the boundary as JSON: their types implement serde's `Serialize` and `Deserialize`.
 
+#![forbid(unsafe_code)]
+
 mod name;
 
 use serde::Serialize;

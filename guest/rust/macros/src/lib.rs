@@ -1,5 +1,7 @@
 //! The attributes of `pointwork-guest`. That crate re-exports and documents them; use them through it.
 
+#![forbid(unsafe_code)]
+
 mod block;
 mod duplicates;
 mod errors;

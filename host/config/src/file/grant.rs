@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use pointwork::Access;
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
@@ -52,17 +53,6 @@ pub(crate) struct Directory {
     /// The operations that the module may use there.
     #[serde(default)]
     pub(crate) access: Access,
-}
-
-/// The operations that a module may use in a directory.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Access {
-    /// List and read.
-    #[default]
-    ReadOnly,
-    /// Also create, change and remove.
-    ReadWrite,
 }
 
 #[derive(Deserialize)]

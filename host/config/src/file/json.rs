@@ -1,59 +1,132 @@
-//! From the JSON of a program to TOML, which the code of the file reads.
+//! From the JSON of a program to the tree of values that TOML is parsed to: one set of types reads both.
 
-use serde_json::Value as Json;
-use toml::{Table, Value};
+use std::borrow::Cow;
+use std::iter::Enumerate;
+use std::ops::Range;
+use std::slice;
+
+use serde_json::{Map, Value as Json};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
 
 use super::problem::Problem;
 
-/// The key that stands around the settings, so that they are one inline table: each value then stands within its table.
-pub(super) const ROOT: &str = "settings";
+/// The values of the settings, in the order in which they are read. A span in the tree is a range of numbers: the span of
+/// value `n` starts at `2 * n + 1`, that of its key at `2 * n`, since an error in a key differs from an error in its value.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Entries(Vec<Entry>);
 
-/// The text of the settings in TOML. Entries that are `null` are left out.
-pub(super) fn to_toml(settings: &str) -> Result<String, Problem> {
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Entry {
+    /// The keys and indexes that lead to the value from the root, as in `grant.http[0]`; empty for the root.
+    path: String,
+    /// The value in JSON, without what a list or an object contains.
+    written: String,
+}
+
+/// The numbers and entries of the values that the tree does not have yet.
+type Remaining<'a> = Enumerate<slice::Iter<'a, Entry>>;
+
+/// Parses settings, which are an object.
+pub(super) fn parse(settings: &str) -> Result<Json, Problem> {
     let settings = serde_json::from_str(settings).map_err(|error| Problem::of_all(format!("invalid JSON: {error}")))?;
-    let Json::Object(entries) = settings else {
-        return Err(Problem::of_all(format!("not a JSON object: {}", kind(&settings))));
-    };
-    Ok(format!("{ROOT} = {}", Value::Table(table(entries)?)))
-}
-
-fn table(entries: serde_json::Map<String, Json>) -> Result<Table, Problem> {
-    let entries = entries.into_iter().filter(|(_, entry)| !entry.is_null());
-    let entry = |(key, entry): (String, Json)| {
-        let value = value(&key, entry)?;
-        Ok((key, value))
-    };
-    entries.map(entry).collect()
-}
-
-/// The value of `key`, or a part of it.
-fn value(key: &str, json: Json) -> Result<Value, Problem> {
-    Ok(match json {
-        Json::Null => return Err(Problem::of_all(format!("the list `{key}` contains `null`"))),
-        Json::Bool(truth) => Value::Boolean(truth),
-        Json::Number(number) => match (number.as_i64(), number.as_f64()) {
-            (Some(number), _) => Value::Integer(number),
-            // No key takes a number beyond those of TOML.
-            (None, number) => Value::Float(number.unwrap_or(f64::INFINITY)),
-        },
-        Json::String(text) => Value::String(text),
-        Json::Array(values) => Value::Array(
-            values
-                .into_iter()
-                .map(|json| value(key, json))
-                .collect::<Result<_, _>>()?,
-        ),
-        Json::Object(entries) => Value::Table(table(entries)?),
-    })
-}
-
-fn kind(value: &Json) -> &'static str {
-    match value {
+    let kind = match settings {
+        Json::Object(_) => return Ok(settings),
         Json::Null => "`null`",
         Json::Bool(_) => "a truth value",
         Json::Number(_) => "a number",
         Json::String(_) => "a string",
         Json::Array(_) => "a list",
-        Json::Object(_) => "an object",
+    };
+    Err(Problem::of_all(format!("not a JSON object: {kind}")))
+}
+
+impl Entries {
+    pub(super) fn of(settings: &Json) -> Self {
+        let mut entries = Self::default();
+        entries.add(String::new(), settings);
+        entries
+    }
+
+    fn add(&mut self, path: String, json: &Json) {
+        let written = match json {
+            Json::Array(_) => "[]".to_owned(),
+            Json::Object(_) => "{}".to_owned(),
+            value => value.to_string(),
+        };
+        let entry = self.0.len();
+        self.0.push(Entry { path, written });
+        match json {
+            Json::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    self.add(format!("{}[{index}]", self.0[entry].path), item);
+                }
+            }
+            Json::Object(object) => {
+                for (key, value) in present(object) {
+                    self.add(below(&self.0[entry].path, key), value);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn path(&self, span: &Range<usize>) -> &str {
+        self.0.get(span.start / 2).map_or("", |entry| &entry.path)
+    }
+
+    pub(super) fn written(&self, span: &Range<usize>) -> &str {
+        self.0.get(span.start / 2).map_or("", |entry| &entry.written)
+    }
+}
+
+/// The tree of settings with these entries. A key whose value is `null` is left out.
+pub(super) fn tree<'a>(settings: &'a Json, entries: &'a Entries) -> Result<Spanned<DeValue<'a>>, Problem> {
+    subtree(settings, &mut entries.0.iter().enumerate())
+}
+
+fn subtree<'a>(json: &'a Json, remaining: &mut Remaining<'a>) -> Result<Spanned<DeValue<'a>>, Problem> {
+    let (number, entry) = remaining.next().expect("each value has an entry");
+    let value = match json {
+        // An object that has a key with `null` has no entry for it: this is an item of a list.
+        Json::Null => {
+            let list = entry.path.rsplit_once('[').map_or("", |(list, _)| list);
+            return Err(Problem::of_all(format!("the list `{list}` contains `null`")));
+        }
+        Json::Bool(truth) => DeValue::Boolean(*truth),
+        // A number of a tree is made by the parser alone. JSON writes no number that TOML does not.
+        Json::Number(_) => DeValue::parse(&entry.written)?.into_inner(),
+        Json::String(text) => DeValue::String(Cow::Borrowed(text)),
+        Json::Array(items) => DeValue::Array(
+            items
+                .iter()
+                .map(|item| subtree(item, remaining))
+                .collect::<Result<_, _>>()?,
+        ),
+        Json::Object(object) => {
+            let mut table = DeTable::new();
+            for (key, value) in present(object) {
+                let value = subtree(value, remaining)?;
+                let start = value.span().start - 1;
+                table.insert(Spanned::new(start..start + 1, Cow::Borrowed(key.as_str())), value);
+            }
+            DeValue::Table(table)
+        }
+    };
+    Ok(Spanned::new(2 * number + 1..2 * number + 2, value))
+}
+
+fn present(object: &Map<String, Json>) -> impl Iterator<Item = (&String, &Json)> {
+    object.iter().filter(|(_, value)| !value.is_null())
+}
+
+/// The path of a key. A key that has other characters than most is quoted.
+fn below(path: &str, key: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    let dot = if path.is_empty() { "" } else { "." };
+    if !key.is_empty() && key.bytes().all(is_plain) {
+        format!("{path}{dot}{key}")
+    } else {
+        format!("{path}{dot}{key:?}")
     }
 }

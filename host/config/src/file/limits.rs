@@ -9,6 +9,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::problem::Problem;
+use super::source::Source;
 use super::table;
 
 /// The limits that a configuration sets, with their amounts.
@@ -97,13 +98,13 @@ impl LimitTable {
 }
 
 impl LimitValues {
-    /// Takes the limits out of a TOML table of the file `text`; the other keys stay there.
-    pub(super) fn take(&mut self, from: &mut DeTable<'_>, kind: LimitTable, text: &str) -> Result<(), Problem> {
-        self.take_keys(from, kind.limits(""), text)?;
+    /// Takes the limits out of a TOML table of `source`; the other keys stay there.
+    pub(super) fn take(&mut self, from: &mut DeTable<'_>, kind: LimitTable, source: &Source) -> Result<(), Problem> {
+        self.take_keys(from, kind.limits(""), source)?;
         for name in kind.below() {
             if let Some((key, value)) = from.remove_entry(name) {
                 let (_, mut below) = table::of(key.get_ref(), value)?;
-                self.take_keys(&mut below, kind.limits(name), text)?;
+                self.take_keys(&mut below, kind.limits(name), source)?;
                 let keys: Vec<_> = kind.limits(name).map(|limit| limit.name).collect();
                 table::expect_keys(&below, &keys)?;
             }
@@ -115,11 +116,11 @@ impl LimitValues {
         &mut self,
         from: &mut DeTable<'_>,
         limits: impl Iterator<Item = &'static Limit>,
-        text: &str,
+        source: &Source,
     ) -> Result<(), Problem> {
         for limit in limits {
             if let Some(value) = from.remove(limit.name) {
-                self.0.push((limit, amount(limit, &value, text)?));
+                self.0.push((limit, amount(limit, &value, source)?));
             }
         }
         Ok(())
@@ -135,7 +136,7 @@ impl LimitValues {
     }
 }
 
-fn amount(limit: &Limit, value: &Spanned<DeValue<'_>>, text: &str) -> Result<Amount, Problem> {
+fn amount(limit: &Limit, value: &Spanned<DeValue<'_>>, source: &Source) -> Result<Amount, Problem> {
     let whole = |number: &toml::de::DeInteger<'_>| u64::from_str_radix(number.as_str(), number.radix()).ok();
     let amount = match (limit.min, value.get_ref()) {
         (Amount::Bytes(_), DeValue::Integer(bytes)) => whole(bytes).map(Amount::Bytes),
@@ -149,7 +150,7 @@ fn amount(limit: &Limit, value: &Spanned<DeValue<'_>>, text: &str) -> Result<Amo
         _ => None,
     };
     amount.filter(|amount| limit.check(*amount).is_ok()).ok_or_else(|| {
-        let written = text[value.span()].lines().next().unwrap_or_default();
+        let written = source.written(&value.span());
         Problem::new(value.span(), limit.invalid(written).to_string())
     })
 }

@@ -21,12 +21,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use pointwork::Isolation;
+use pointwork::routing::TrailingSlash;
 use pointwork_core::read_text;
 use serde::Deserialize;
 
 pub use self::adapter::Adapter;
 pub(crate) use self::channels::{Driver, ResponseChannel};
-pub(crate) use self::grant::{Access, Directory, Grant, Variable};
+pub(crate) use self::grant::{Directory, Grant, Variable};
 pub use self::hosts::Listen;
 pub(crate) use self::limits::LimitValues;
 pub use self::operation::{Admin, AdminAddress, Cache};
@@ -64,7 +65,7 @@ pub struct Config {
     /// The path before every route's path; see [`App::set_global_prefix`](pointwork::App::set_global_prefix).
     pub prefix: Option<Prefix>,
     /// Whether `/a/` is the same path as `/a` (spec A8).
-    pub(crate) trailing_slash: Option<TrailingSlash>,
+    pub(crate) trailing_slash: TrailingSlash,
     /// Whether the command swaps components when their files change (spec S3).
     pub watch: bool,
     /// Whether each request is logged.
@@ -91,16 +92,6 @@ pub struct Config {
     /// The native channels by name.
     #[serde(skip)]
     pub(crate) channels: BTreeMap<String, Driver>,
-}
-
-/// Whether a slash at the end of a request's path counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum TrailingSlash {
-    /// `/a/` is another path than `/a`.
-    Distinct,
-    /// `/a/` is the same path as `/a`.
-    Match,
 }
 
 /// A module to load.
@@ -166,7 +157,7 @@ impl Config {
         let file = file.as_ref();
         let base = file.parent().unwrap_or(Path::new(""));
         let source = Source::file(file, text);
-        match read::file(text, base) {
+        match read::file(&source, base) {
             Ok(config) => Ok(Self { source, ..config }),
             Err(problem) => Err(problem.into_error(&source)),
         }
@@ -204,10 +195,16 @@ impl Module {
 }
 
 /// Reads the settings that a program gives; `name` is theirs, for errors.
-fn from_json<T>(name: &str, settings: &str, read: fn(&str) -> Result<T, Problem>) -> Result<(T, Source)> {
-    let text = json::to_toml(settings).map_err(|problem| problem.into_error(&Source::program(name, "")))?;
-    let source = Source::program(name, &text);
-    match read(source.text()) {
+fn from_json<T>(name: &str, settings: &str, read: fn(&Source) -> Result<T, Problem>) -> Result<(T, Source)> {
+    let (source, read) = match json::parse(settings) {
+        Ok(settings) => {
+            let source = Source::program(name, settings);
+            let read = read(&source);
+            (source, read)
+        }
+        Err(problem) => (Source::program(name, serde_json::Value::Null), Err(problem)),
+    };
+    match read {
         Ok(read) => Ok((read, source)),
         Err(problem) => Err(problem.into_error(&source)),
     }

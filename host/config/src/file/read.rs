@@ -7,21 +7,15 @@ use pointwork::Isolation;
 use pointwork_core::is_unprintable;
 use serde::Deserialize;
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::{DeTable, DeValue, ValueDeserializer};
 
 use super::limits::{LimitTable, LimitValues};
 use super::problem::Problem;
-use super::{Config, Module, channels, json, operation, table};
+use super::source::Source;
+use super::{Config, Module, channels, operation, table};
 
 /// The keys of the file that [`read`] reads by hand.
 const BY_HAND: &[&str] = &["admin", "module", "limits", "compile", "channels"];
-
-/// The table `[limits]`, without the limits.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct OtherLimits {
-    isolation: Option<Isolation>,
-}
 
 /// The keys of an application that a program may set; the others of the file are the command's.
 pub(super) const OF_THE_APPLICATION: &[&str] = &[
@@ -39,43 +33,34 @@ pub(super) const OF_THE_APPLICATION: &[&str] = &[
 /// The keys of a module that a program may set, limits aside.
 const OF_A_MODULE: &[&str] = &["grant", "health", "digest", "channels", "isolation"];
 
-/// Reads the text of a file in the directory `base`.
-pub(super) fn file(text: &str, base: &Path) -> Result<Config, Problem> {
-    let root = DeTable::parse(text)?;
-    config(root.span(), root.into_inner(), text, base, LimitTable::All)
+/// Reads a file in the directory `base`.
+pub(super) fn file(source: &Source, base: &Path) -> Result<Config, Problem> {
+    let (span, root) = table::of("settings", source.tree()?)?;
+    config(source, span, root, base, LimitTable::All)
 }
 
 /// Reads the settings of an application that a program gives.
-pub(super) fn application(text: &str) -> Result<Config, Problem> {
-    let (span, settings) = settings(text)?;
+pub(super) fn application(source: &Source) -> Result<Config, Problem> {
+    let (span, settings) = table::of("settings", source.tree()?)?;
     table::expect_keys(&settings, OF_THE_APPLICATION)?;
-    config(span, settings, text, Path::new(""), LimitTable::Program)
+    config(source, span, settings, Path::new(""), LimitTable::Program)
 }
 
 /// Reads the settings of a module that a program gives.
-pub(super) fn settings_of_module(text: &str) -> Result<Module, Problem> {
-    let (span, settings) = settings(text)?;
+pub(super) fn settings_of_module(source: &Source) -> Result<Module, Problem> {
+    let (span, settings) = table::of("settings", source.tree()?)?;
     let mut keys = OF_A_MODULE.to_vec();
     keys.extend(LimitTable::Module.keys());
     table::expect_keys(&settings, &keys)?;
-    let mut module = module(span, settings, text)?;
+    let mut module = module(source, span, settings)?;
     module.grant.check(Path::new(""))?;
     Ok(module)
 }
 
-/// The table within the text that was made of a program's settings.
-fn settings(text: &str) -> Result<(Range<usize>, DeTable<'_>), Problem> {
-    let mut root = DeTable::parse(text)?.into_inner();
-    let settings = root
-        .remove(json::ROOT)
-        .unwrap_or_else(|| Spanned::new(0..0, DeValue::Table(DeTable::new())));
-    table::of(json::ROOT, settings)
-}
-
 fn config(
+    source: &Source,
     span: Range<usize>,
     mut root: DeTable<'_>,
-    text: &str,
     base: &Path,
     of_limits: LimitTable,
 ) -> Result<Config, Problem> {
@@ -83,16 +68,18 @@ fn config(
     let mut limits = LimitValues::default();
     let mut isolation = None;
     if let Some(value) = root.remove("limits") {
-        let (span, mut table) = table::of("limits", value)?;
-        limits.take(&mut table, of_limits, text)?;
-        isolation = table::read::<OtherLimits>(span, table, &of_limits.keys())?.isolation;
+        let (_, mut table) = table::of("limits", value)?;
+        limits.take(&mut table, of_limits, source)?;
+        let value = table.remove("isolation").map(ValueDeserializer::from);
+        isolation = value.map(Isolation::deserialize).transpose()?;
+        table::expect_keys(&table, &[&["isolation"], &*of_limits.keys()].concat())?;
     }
     if let Some(value) = root.remove("compile") {
         let (_, mut table) = table::of("compile", value)?;
-        limits.take(&mut table, LimitTable::Compile, text)?;
+        limits.take(&mut table, LimitTable::Compile, source)?;
         table::expect_keys(&table, &LimitTable::Compile.keys())?;
     }
-    let modules = root.remove("module").map(|value| modules(value, text, base));
+    let modules = root.remove("module").map(|value| modules(value, source, base));
     let admin = root.remove("admin");
     let mut config = Config {
         modules: modules.transpose()?.unwrap_or_default(),
@@ -111,7 +98,7 @@ fn join(base: &Path, path: &mut Option<PathBuf>) {
     *path = path.take().map(|path| base.join(path));
 }
 
-fn modules(value: Spanned<DeValue<'_>>, text: &str, base: &Path) -> Result<Vec<Module>, Problem> {
+fn modules(value: Spanned<DeValue<'_>>, source: &Source, base: &Path) -> Result<Vec<Module>, Problem> {
     let span = value.span();
     let DeValue::Array(tables) = value.into_inner() else {
         return Err(Problem::new(span, "`module` is not a list of tables").with_hint("write `[[module]]`"));
@@ -121,7 +108,7 @@ fn modules(value: Spanned<DeValue<'_>>, text: &str, base: &Path) -> Result<Vec<M
         let (span, table) = table::of("module", value)?;
         let place = |key| table.get(key).map(Spanned::span);
         let (name, path, target) = (place("name"), place("path"), place("target"));
-        let mut module = module(span.clone(), table, text)?;
+        let mut module = module(source, span.clone(), table)?;
         if path.is_none() {
             return Err(Problem::new(span, "missing key `path`"));
         }
@@ -157,9 +144,9 @@ fn modules(value: Spanned<DeValue<'_>>, text: &str, base: &Path) -> Result<Vec<M
 }
 
 /// Reads one module, with its paths as written.
-fn module(span: Range<usize>, mut table: DeTable<'_>, text: &str) -> Result<Module, Problem> {
+fn module(source: &Source, span: Range<usize>, mut table: DeTable<'_>) -> Result<Module, Problem> {
     let mut limits = LimitValues::default();
-    limits.take(&mut table, LimitTable::Module, text)?;
+    limits.take(&mut table, LimitTable::Module, source)?;
     let mut module: Module = table::read(span, table, &LimitTable::Module.keys())?;
     module.limits = limits;
     Ok(module)

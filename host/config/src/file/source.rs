@@ -1,19 +1,26 @@
 //! Where the settings were written: the places in errors.
 
-use std::fmt::Write as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use serde_json::Value as Json;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// The text that settings were read from.
+use super::json::{self, Entries};
+use super::problem::Problem;
+
+/// The origin of settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Source {
     /// A file; the path is empty if there is none.
     File { path: PathBuf, text: String },
-    /// A program. It never saw the text, which was made of its JSON: its places are keys.
-    Program { name: String, text: String },
+    /// A program: its places are the keys of its JSON.
+    Program {
+        name: String,
+        settings: Json,
+        entries: Entries,
+    },
 }
 
 impl Default for Source {
@@ -30,17 +37,32 @@ impl Source {
         }
     }
 
-    pub(super) fn program(name: &str, text: &str) -> Self {
+    pub(super) fn program(name: &str, settings: Json) -> Self {
         Self::Program {
             name: name.to_owned(),
-            text: text.to_owned(),
+            entries: Entries::of(&settings),
+            settings,
         }
     }
 
-    pub(super) fn text(&self) -> &str {
+    /// The settings, with the places of all keys and values.
+    pub(super) fn tree(&self) -> Result<Spanned<DeValue<'_>>, Problem> {
         match self {
-            Self::File { text, .. } | Self::Program { text, .. } => text,
+            Self::File { text, .. } => {
+                let root = DeTable::parse(text)?;
+                Ok(Spanned::new(root.span(), DeValue::Table(root.into_inner())))
+            }
+            Self::Program { settings, entries, .. } => json::tree(settings, entries),
         }
+    }
+
+    /// A value as it was written: its first line.
+    pub(super) fn written(&self, span: &Range<usize>) -> &str {
+        let written = match self {
+            Self::File { text, .. } => &text[span.clone()],
+            Self::Program { entries, .. } => entries.written(span),
+        };
+        written.lines().next().unwrap_or_default()
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -58,15 +80,15 @@ impl Source {
         }
     }
 
-    /// The place of a part of the text: file, line and column, or the key.
+    /// The place of a key or a value: file, line and column, or the key.
     pub(crate) fn place(&self, span: &Range<usize>) -> String {
         match self {
             Self::File { path, text } => {
                 let (line, column) = line_and_column(text, span.start);
                 format!("{}:{line}:{column}", path.display())
             }
-            Self::Program { name, text } => match key_path(text, span.start) {
-                path if path.is_empty() => name.clone(),
+            Self::Program { name, entries, .. } => match entries.path(span) {
+                "" => name.clone(),
                 path => format!("`{path}` of {name}"),
             },
         }
@@ -78,53 +100,6 @@ fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
     let before = &text[..text.floor_char_boundary(offset)];
     let start = before.rfind('\n').map_or(0, |newline| newline + 1);
     (before.matches('\n').count() + 1, before[start..].chars().count() + 1)
-}
-
-/// The keys and indexes that lead from the root to the value or key at `offset`, as in `grant.http[0]`.
-fn key_path(text: &str, offset: usize) -> String {
-    let Ok(root) = DeTable::parse(text) else {
-        return String::new();
-    };
-    let mut path = String::new();
-    // The first key stands around the settings.
-    let mut value = root.get_ref().values().next();
-    while let Some(at) = value {
-        value = match at.get_ref() {
-            DeValue::Table(table) => {
-                let entry = table
-                    .iter()
-                    .find(|(key, value)| holds(key, offset) || holds(value, offset));
-                entry.map(|(key, value)| {
-                    push_key(&mut path, key.get_ref());
-                    value
-                })
-            }
-            DeValue::Array(values) => {
-                let entry = values.iter().enumerate().find(|(_, value)| holds(value, offset));
-                entry.map(|(index, value)| {
-                    let _ = write!(path, "[{index}]");
-                    value
-                })
-            }
-            _ => None,
-        };
-    }
-    path
-}
-
-fn holds<T>(part: &Spanned<T>, offset: usize) -> bool {
-    part.span().contains(&offset)
-}
-
-/// A key that has other characters than most is quoted.
-fn push_key(path: &mut String, key: &str) {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-    let dot = if path.is_empty() { "" } else { "." };
-    let _ = if !key.is_empty() && key.bytes().all(is_plain) {
-        write!(path, "{dot}{key}")
-    } else {
-        write!(path, "{dot}{key:?}")
-    };
 }
 
 #[cfg(test)]

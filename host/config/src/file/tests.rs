@@ -88,7 +88,7 @@ fn every_key_is_read() {
     .expect("all of it is known");
 
     assert_eq!(config.listen.as_ref().map(Listen::as_str), Some("127.0.0.1:8080"));
-    assert_eq!(config.trailing_slash, Some(TrailingSlash::Match));
+    assert_eq!(config.trailing_slash, TrailingSlash::Match);
     assert_eq!(config.adapter, Some(Adapter::Hyper));
     assert_eq!(config.prefix.as_ref().map(Prefix::as_str), Some("/api"));
     assert!(config.watch);

@@ -7,7 +7,6 @@ use std::time::{Instant, SystemTime};
 
 use arc_swap::ArcSwap;
 use derive_more::Debug;
-use event_listener::Event;
 use futures_util::FutureExt;
 use http::StatusCode;
 use parking_lot::{Mutex, MutexGuard};
@@ -67,8 +66,6 @@ struct BusState {
     bursts: Bursts,
     waiting: AtomicUsize,
     requests: Arc<AtomicUsize>,
-    /// Notified when no emitted event waits any more.
-    drained: Event,
 }
 
 /// A change of listeners that is ready to be published; see [`Bus::stage`].
@@ -120,7 +117,6 @@ impl Bus {
             bursts: Bursts::default(),
             waiting: AtomicUsize::new(0),
             requests: Arc::default(),
-            drained: Event::new(),
         }))
     }
 
@@ -192,17 +188,6 @@ impl Bus {
     /// The number of emitted events that were refused since the start, because a queue was full or nobody listens.
     pub fn refused(&self) -> u64 {
         self.0.refused.load(Ordering::Relaxed)
-    }
-
-    /// Completes when every emitted event was delivered.
-    ///
-    /// # Cancel safety
-    /// Cancel safe.
-    pub async fn drained(&self) {
-        let listener = self.0.drained.listen();
-        if self.waiting() > 0 {
-            listener.await;
-        }
     }
 
     /// Checks that a call or an event of that name has a listener at this moment.
@@ -409,9 +394,7 @@ impl Bus {
     }
 
     fn delivered(&self) {
-        if self.0.waiting.fetch_sub(1, Ordering::Relaxed) == 1 {
-            self.0.drained.notify(usize::MAX);
-        }
+        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

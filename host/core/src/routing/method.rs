@@ -78,14 +78,6 @@ impl MethodFilter {
             }),
         }
     }
-
-    /// Whether the filter accepts a request with this method.
-    pub fn accepts(&self, method: &Method) -> bool {
-        match self {
-            Self::All => true,
-            Self::Only(only) => only == method,
-        }
-    }
 }
 
 /// The text of a method is not an HTTP token.
@@ -141,7 +133,7 @@ mod tests {
         ]) {
             let filter = MethodFilter::parse(Some(text)).unwrap();
             assert_eq!(filter.to_string(), *text);
-            assert!(filter.accepts(&Method::from_bytes(text.as_bytes()).unwrap()));
+            assert_eq!(filter, MethodFilter::Only(Method::from_bytes(text.as_bytes()).unwrap()));
         }
     }
 

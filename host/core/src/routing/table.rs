@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use http::{HeaderValue, Method, Uri};
+use serde::Deserialize;
 use smallvec::SmallVec;
 
 use super::conflict::{Conflict, Conflicts, Party};
@@ -29,7 +30,8 @@ pub struct RouteEntry<T> {
 }
 
 /// Whether `/a/` and `/a` are the same path (spec A8).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum TrailingSlash {
     /// They are two paths, and only a `*rest` matches the one with a slash at its end.
     #[default]
@@ -154,12 +156,6 @@ impl<T> Table<T> {
     /// the right order for a framework that takes the first match.
     pub fn shapes(&self) -> &[Shape] {
         &self.shapes
-    }
-
-    /// The routes of one shape in the order of declaration; none if the table does not have the shape.
-    pub fn routes_of(&self, shape: ShapeId) -> impl Iterator<Item = &RouteEntry<T>> {
-        let routes = self.shapes.get(shape.index()).map_or(&[][..], Shape::routes);
-        routes.iter().map(|route| &self.routes[*route])
     }
 
     /// The options that the table was compiled with.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use http::StatusCode;
 use pointwork_core::{BusOptions, Context, CrashKind, Delivery, Failure, FailureCode, Payload};
 
-use super::Stand;
+use super::{Stand, drained};
 
 #[tokio::test]
 async fn an_unknown_event_names_the_nearest_known_one() {
@@ -82,7 +82,7 @@ async fn emitted_events_of_a_channel_are_heard_in_order() {
     for number in 0..100 {
         stand.bus.caller().emit_raw("log:line", Payload::json(&number).unwrap());
     }
-    stand.bus.drained().await;
+    drained(&stand.bus).await;
     assert_eq!(*heard.lock().unwrap(), (0..100).collect::<Vec<_>>());
 }
 
@@ -101,7 +101,7 @@ async fn a_full_queue_refuses_the_event_and_counts_it() {
     for _ in 0..5 {
         stand.bus.caller().emit_raw("slow:work", Payload::null());
     }
-    stand.bus.drained().await;
+    drained(&stand.bus).await;
     assert_eq!((count.load(Ordering::SeqCst), stand.bus.refused()), (3, 2));
 }
 

@@ -23,7 +23,7 @@ use pointwork_core::{
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
 
-use support::Tokio;
+use support::{Tokio, drained};
 
 /// One route, its bus, and what the bus reported.
 struct Stand {
@@ -104,7 +104,7 @@ impl Stand {
     }
 
     async fn crash(&self) -> Crash {
-        self.bus.drained().await;
+        drained(&self.bus).await;
         let mut crashes = self.crashes.lock().unwrap();
         assert_eq!(crashes.len(), 1, "{crashes:?}");
         crashes.remove(0)

@@ -6,7 +6,7 @@ use pointwork_core::events::events;
 use pointwork_core::{Body, BusOptions, Context, Delivery, Failure, Payload};
 use serde_json::{Value, json};
 
-use super::{Stand, request};
+use super::{Stand, drained, request};
 
 events! {
     pub Double = "math:double": u64 => u64;
@@ -155,7 +155,7 @@ async fn payloads_are_given_by_value_and_type() {
     };
     stand.listen("log", "seen", see).unwrap();
     assert_eq!(stand.get().await, (StatusCode::OK, "8 100".to_owned()));
-    stand.bus.drained().await;
+    drained(&stand.bus).await;
     let mut all: Vec<u64> = std::iter::from_fn(|| seen.try_recv().ok()).collect();
     all.sort_unstable();
     assert_eq!(all, [1, 2, 2]);
@@ -207,7 +207,7 @@ async fn an_error_behind_a_reply_that_its_reader_left_is_no_crash() {
         }
         ends.recv().await.unwrap();
     }
-    stand.bus.drained().await;
+    drained(&stand.bus).await;
     tokio::task::yield_now().await;
     assert!(stand.crashes.lock().unwrap().is_empty());
 }

@@ -1,8 +1,8 @@
 //! What more than one test of the core needs.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use pointwork_core::{BoxFuture, Executor};
+use pointwork_core::{BoxFuture, Bus, Executor};
 
 /// Runs what outlives a request on tokio.
 pub(crate) struct Tokio;
@@ -14,5 +14,12 @@ impl Executor for Tokio {
 
     fn sleep_until(&self, instant: Instant) -> BoxFuture<'static, ()> {
         Box::pin(tokio::time::sleep_until(instant.into()))
+    }
+}
+
+/// Completes when every emitted event was delivered.
+pub(crate) async fn drained(bus: &Bus) {
+    while bus.waiting() > 0 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }

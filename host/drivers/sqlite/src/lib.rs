@@ -80,6 +80,8 @@
 //! One connection writes, four read beside it (write-ahead log). Foreign keys are enforced. Each event is a transaction of
 //! its own.
 
+#![forbid(unsafe_code)]
+
 mod error;
 mod failure;
 mod options;

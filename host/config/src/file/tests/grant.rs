@@ -1,5 +1,6 @@
 //! The tables `[module.grant]`.
 
+use pointwork::Access;
 use toml::Spanned;
 
 use super::*;
