@@ -3,7 +3,7 @@
 //!
 //! A case proves the behaviour of an adapter on the wire: native handlers behind a real socket, and a client that sees
 //! every byte. It is written once and runs on every adapter; `tests/wire/tests/wire` adds the cases of single
-//! frameworks, such as mounting.
+//! frameworks, such as their middleware.
 //!
 //! ```text
 //! cargo test -p pointwork-wire-tests --test wire -- actix::streams

@@ -95,17 +95,13 @@ const BODY: &str = "content-length: 4\r\n\r\nbody";
 /// Asserts that the user's own answers, and not the adapter.
 async fn assert_own(user: &User, line: &str) {
     let reply = user.send(line, BODY).await;
-    assert!(
-        reply.body.starts_with(&format!("own {line} \"body\" ada ")),
-        "{line}: {reply:?}"
-    );
+    let own = format!("own {line} \"body\" ada ");
+    assert!(reply.body.starts_with(&own), "{line}: {reply:?}");
 }
 
 async fn in_front_the_rest_goes_on_to_the_users_own_untouched<A: Mounted>() {
-    let (mounted, plain) = (
-        in_front::<A>(ours()).serve().await,
-        Application::<A>::default().serve().await,
-    );
+    let mounted = in_front::<A>(ours()).serve().await;
+    let plain = Application::<A>::default().serve().await;
     for (target, body) in [
         ("/users/7", "/users/:id"),
         ("/%75sers/7", "/users/:id"),
@@ -132,6 +128,9 @@ async fn in_front_the_rest_goes_on_to_the_users_own_untouched<A: Mounted>() {
         "GET /users/7/8",
         "GET //hello",
         "PROPFIND /a",
+        "GET /echo/%ff",
+        "GET /echo/%zz",
+        "GET /none?a=%zz",
     ] {
         assert_own(&mounted, line).await;
     }
@@ -143,9 +142,6 @@ async fn in_front_the_rest_goes_on_to_the_users_own_untouched<A: Mounted>() {
         ("PURGE /users/7", "\r\n"),
         ("propfind /dav", "\r\n"),
         ("GET /users/7/", "\r\n"),
-        ("GET /users/%ff", "\r\n"),
-        ("GET /users/%zz", "\r\n"),
-        ("GET /none?a=%zz", "\r\n"),
         ("GET /hello?\"", "\r\n"),
         ("OPTIONS *", "\r\n"),
         ("GET /hello", "host: b\r\n\r\n"),
