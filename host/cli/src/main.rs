@@ -27,6 +27,7 @@ mod serve;
 mod table;
 mod token;
 mod ui;
+mod watch;
 mod worker;
 
 use std::process::ExitCode;

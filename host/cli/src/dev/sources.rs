@@ -6,19 +6,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 use std::{fs, mem};
 
-use notify_debouncer_full::notify::event::ModifyKind;
-use notify_debouncer_full::notify::{
-    self, Config, Event, EventKind, PollWatcher, RecommendedWatcher, RecursiveMode, Watcher,
-};
+use notify::event::ModifyKind;
+use notify::{Event, EventKind};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
+
+use crate::watch::Directories;
 
 /// The time between the first change and the build: an editor saves a file in several steps, and several files at once.
 /// A change during a build leads to another build, so nothing has to be quiet for longer.
 const SETTLE: Duration = Duration::from_millis(15);
-
-/// The time between two looks at the sources on a system that reports no changes.
-const POLL: Duration = Duration::from_millis(500);
 
 /// The times of files lag behind the clock by a tick of the system.
 const CLOCK: Duration = Duration::from_millis(10);
@@ -30,9 +27,7 @@ const SETTINGS: &[&str] = &["Cargo.toml", "config.toml", "rust-toolchain", "rust
 const OTHERS: &[&str] = &["node_modules", "target"];
 
 pub(super) struct Sources {
-    watcher: Box<dyn Watcher + Send>,
-    /// The directories that are watched.
-    watched: HashSet<PathBuf>,
+    directories: Directories,
     /// The directories whose whole trees are watched.
     roots: Vec<PathBuf>,
     shared: Arc<Shared>,
@@ -74,21 +69,9 @@ impl Sources {
             configuration,
             changed: None,
         };
-        let handler = {
-            let shared = shared.clone();
-            move |event: notify::Result<Event>| shared.handle(event)
-        };
-        let watcher: Box<dyn Watcher + Send> = match RecommendedWatcher::new(handler.clone(), Config::default()) {
-            Ok(watcher) => Box::new(watcher),
-            Err(error) => {
-                tracing::warn!("the system does not report changes, sources are polled: {error}");
-                let config = Config::default().with_poll_interval(POLL);
-                Box::new(PollWatcher::new(handler, config)?)
-            }
-        };
+        let changes = shared.clone();
         let mut sources = Self {
-            watcher,
-            watched: HashSet::new(),
+            directories: Directories::new(move |event| changes.handle(event))?,
             roots,
             shared,
         };
@@ -146,7 +129,7 @@ impl Sources {
         }
     }
 
-    /// Watches every directory of the trees and of the files that is not watched yet.
+    /// Watches every directory of the trees and of the files.
     fn watch(&mut self) {
         let mut wanted = HashSet::new();
         for root in &self.roots {
@@ -157,20 +140,7 @@ impl Sources {
             let files = state.files.iter().flatten().chain([&state.configuration]);
             wanted.extend(files.filter_map(|file| file.parent()).map(Path::to_owned));
         }
-        self.watched.retain(|directory| wanted.contains(directory));
-        for directory in wanted {
-            // A directory that was deleted and made again has to be watched anew; one that is watched stays so.
-            match self.watcher.watch(&directory, RecursiveMode::NonRecursive) {
-                Ok(()) => drop(self.watched.insert(directory)),
-                Err(error) if directory.is_dir() => {
-                    if self.watched.insert(directory.clone()) {
-                        let directory = directory.display();
-                        tracing::warn!("`{directory}` cannot be watched, changes there are not seen: {error}");
-                    }
-                }
-                Err(_) => {}
-            }
-        }
+        self.directories.watch(wanted);
     }
 }
 
@@ -183,30 +153,23 @@ fn add_tree(directory: &Path, found: &mut HashSet<PathBuf>) {
     // A directory that cannot be read is reported by cargo, if it matters.
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     for entry in entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        if !name.starts_with('.') && !OTHERS.contains(&&*name) || name == ".cargo" {
+        if !is_other(&entry.path()) || entry.file_name() == ".cargo" {
             add_tree(&entry.path(), found);
         }
     }
 }
 
 impl Shared {
-    fn handle(&self, event: notify::Result<Event>) {
+    fn handle(&self, event: Option<Event>) {
         let mut state = self.state.lock();
         match event {
-            // Events are lost: everything may have changed.
-            Err(_) => state.change(Path::new(""), true),
-            Ok(event) if event.need_rescan() => state.change(Path::new(""), true),
-            Ok(event) => {
+            None => state.change(Path::new(""), true),
+            Some(event) => {
                 // A directory that was made or moved brings files without events of their own.
                 let arrives = matches!(
                     event.kind,
                     EventKind::Create(_) | EventKind::Modify(ModifyKind::Name(_))
                 );
-                if matches!(event.kind, EventKind::Access(_)) {
-                    return;
-                }
                 for path in &event.paths {
                     state.change(path, arrives && path.is_dir() && !is_other(path));
                 }

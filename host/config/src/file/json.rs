@@ -1,9 +1,6 @@
 //! From the JSON of a program to the tree of values that TOML is parsed to: one set of types reads both.
 
 use std::borrow::Cow;
-use std::iter::Enumerate;
-use std::ops::Range;
-use std::slice;
 
 use serde_json::{Map, Value as Json};
 use toml::Spanned;
@@ -11,21 +8,16 @@ use toml::de::{DeTable, DeValue};
 
 use super::problem::Problem;
 
-/// The values of the settings, in the order in which they are read. A span in the tree is a range of numbers: the span of
-/// value `n` starts at `2 * n + 1`, that of its key at `2 * n`, since an error in a key differs from an error in its value.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Entries(Vec<Entry>);
-
+/// A value of the settings. Values are numbered in the order in which they are read, from 0 for the root. A span in the tree is
+/// a range of numbers: the span of value `n` starts at `2 * n + 1`, that of its key at `2 * n`, since an error in a key differs
+/// from an error in its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Entry {
+pub(crate) struct Entry {
     /// The keys and indexes that lead to the value from the root, as in `grant.http[0]`; empty for the root.
-    path: String,
+    pub(super) path: String,
     /// The value in JSON, without what a list or an object contains.
-    written: String,
+    pub(super) written: String,
 }
-
-/// The numbers and entries of the values that the tree does not have yet.
-type Remaining<'a> = Enumerate<slice::Iter<'a, Entry>>;
 
 /// Parses settings, which are an object.
 pub(super) fn parse(settings: &str) -> Result<Json, Problem> {
@@ -41,52 +33,33 @@ pub(super) fn parse(settings: &str) -> Result<Json, Problem> {
     Err(Problem::of_all(format!("not a JSON object: {kind}")))
 }
 
-impl Entries {
-    pub(super) fn of(settings: &Json) -> Self {
-        let mut entries = Self::default();
-        entries.add(String::new(), settings);
-        entries
-    }
-
-    fn add(&mut self, path: String, json: &Json) {
-        let written = match json {
-            Json::Array(_) => "[]".to_owned(),
-            Json::Object(_) => "{}".to_owned(),
-            value => value.to_string(),
-        };
-        let entry = self.0.len();
-        self.0.push(Entry { path, written });
-        match json {
-            Json::Array(items) => {
-                for (index, item) in items.iter().enumerate() {
-                    self.add(format!("{}[{index}]", self.0[entry].path), item);
-                }
+/// Adds the value at `path` and the values that it contains.
+pub(super) fn add(entries: &mut Vec<Entry>, path: String, json: &Json) {
+    let written = match json {
+        Json::Array(_) => "[]".to_owned(),
+        Json::Object(_) => "{}".to_owned(),
+        value => value.to_string(),
+    };
+    let parent = path.clone();
+    entries.push(Entry { path, written });
+    match json {
+        Json::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                add(entries, format!("{parent}[{index}]"), item);
             }
-            Json::Object(object) => {
-                for (key, value) in present(object) {
-                    self.add(below(&self.0[entry].path, key), value);
-                }
-            }
-            _ => {}
         }
-    }
-
-    pub(super) fn path(&self, span: &Range<usize>) -> &str {
-        self.0.get(span.start / 2).map_or("", |entry| &entry.path)
-    }
-
-    pub(super) fn written(&self, span: &Range<usize>) -> &str {
-        self.0.get(span.start / 2).map_or("", |entry| &entry.written)
+        Json::Object(object) => present(object).for_each(|(key, value)| add(entries, below(&parent, key), value)),
+        _ => {}
     }
 }
 
-/// The tree of settings with these entries. A key whose value is `null` is left out.
-pub(super) fn tree<'a>(settings: &'a Json, entries: &'a Entries) -> Result<Spanned<DeValue<'a>>, Problem> {
-    subtree(settings, &mut entries.0.iter().enumerate())
-}
-
-fn subtree<'a>(json: &'a Json, remaining: &mut Remaining<'a>) -> Result<Spanned<DeValue<'a>>, Problem> {
-    let (number, entry) = remaining.next().expect("each value has an entry");
+/// The tree of a value, which is the first of the `entries`; they become those behind it. A key whose value is `null` is left
+/// out.
+pub(super) fn tree<'a>(
+    json: &'a Json,
+    entries: &mut impl Iterator<Item = (usize, &'a Entry)>,
+) -> Result<Spanned<DeValue<'a>>, Problem> {
+    let (number, entry) = entries.next().expect("each value has an entry");
     let value = match json {
         // An object that has a key with `null` has no entry for it: this is an item of a list.
         Json::Null => {
@@ -97,16 +70,11 @@ fn subtree<'a>(json: &'a Json, remaining: &mut Remaining<'a>) -> Result<Spanned<
         // A number of a tree is made by the parser alone. JSON writes no number that TOML does not.
         Json::Number(_) => DeValue::parse(&entry.written)?.into_inner(),
         Json::String(text) => DeValue::String(Cow::Borrowed(text)),
-        Json::Array(items) => DeValue::Array(
-            items
-                .iter()
-                .map(|item| subtree(item, remaining))
-                .collect::<Result<_, _>>()?,
-        ),
+        Json::Array(items) => DeValue::Array(items.iter().map(|item| tree(item, entries)).collect::<Result<_, _>>()?),
         Json::Object(object) => {
             let mut table = DeTable::new();
             for (key, value) in present(object) {
-                let value = subtree(value, remaining)?;
+                let value = tree(value, entries)?;
                 let start = value.span().start - 1;
                 table.insert(Spanned::new(start..start + 1, Cow::Borrowed(key.as_str())), value);
             }

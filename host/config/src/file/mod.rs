@@ -156,11 +156,8 @@ impl Config {
     pub fn parse(text: &str, file: impl AsRef<Path>) -> Result<Self> {
         let file = file.as_ref();
         let base = file.parent().unwrap_or(Path::new(""));
-        let source = Source::file(file, text);
-        match read::file(&source, base) {
-            Ok(config) => Ok(Self { source, ..config }),
-            Err(problem) => Err(problem.into_error(&source)),
-        }
+        let (config, source) = read_from(Source::file(file, text), |source| read::file(source, base))?;
+        Ok(Self { source, ..config })
     }
 
     /// Reads the settings of an application that a program gives: a JSON object with the keys of the file, as in
@@ -196,15 +193,13 @@ impl Module {
 
 /// Reads the settings that a program gives; `name` is theirs, for errors.
 fn from_json<T>(name: &str, settings: &str, read: fn(&Source) -> Result<T, Problem>) -> Result<(T, Source)> {
-    let (source, read) = match json::parse(settings) {
-        Ok(settings) => {
-            let source = Source::program(name, settings);
-            let read = read(&source);
-            (source, read)
-        }
-        Err(problem) => (Source::program(name, serde_json::Value::Null), Err(problem)),
-    };
-    match read {
+    let settings = json::parse(settings);
+    let settings = settings.map_err(|problem| problem.into_error(&Source::program(name, serde_json::Value::Null)))?;
+    read_from(Source::program(name, settings), read)
+}
+
+fn read_from<T>(source: Source, read: impl FnOnce(&Source) -> Result<T, Problem>) -> Result<(T, Source)> {
+    match read(&source) {
         Ok(read) => Ok((read, source)),
         Err(problem) => Err(problem.into_error(&source)),
     }

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::json::{self, Entries};
+use super::json::{self, Entry};
 use super::problem::Problem;
 
 /// The origin of settings.
@@ -19,7 +19,7 @@ pub(crate) enum Source {
     Program {
         name: String,
         settings: Json,
-        entries: Entries,
+        entries: Vec<Entry>,
     },
 }
 
@@ -38,10 +38,12 @@ impl Source {
     }
 
     pub(super) fn program(name: &str, settings: Json) -> Self {
+        let mut entries = Vec::new();
+        json::add(&mut entries, String::new(), &settings);
         Self::Program {
             name: name.to_owned(),
-            entries: Entries::of(&settings),
             settings,
+            entries,
         }
     }
 
@@ -52,7 +54,7 @@ impl Source {
                 let root = DeTable::parse(text)?;
                 Ok(Spanned::new(root.span(), DeValue::Table(root.into_inner())))
             }
-            Self::Program { settings, entries, .. } => json::tree(settings, entries),
+            Self::Program { settings, entries, .. } => json::tree(settings, &mut entries.iter().enumerate()),
         }
     }
 
@@ -60,7 +62,7 @@ impl Source {
     pub(super) fn written(&self, span: &Range<usize>) -> &str {
         let written = match self {
             Self::File { text, .. } => &text[span.clone()],
-            Self::Program { entries, .. } => entries.written(span),
+            Self::Program { entries, .. } => &entries[span.start / 2].written,
         };
         written.lines().next().unwrap_or_default()
     }
@@ -87,7 +89,7 @@ impl Source {
                 let (line, column) = line_and_column(text, span.start);
                 format!("{}:{line}:{column}", path.display())
             }
-            Self::Program { name, entries, .. } => match entries.path(span) {
+            Self::Program { name, entries, .. } => match &*entries[span.start / 2].path {
                 "" => name.clone(),
                 path => format!("`{path}` of {name}"),
             },

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use notify_debouncer_full::file_id::{FileId, get_file_id};
+use file_id::{FileId, get_file_id};
 use pointwork_core::read_file;
 
 pub(super) struct WatchedFile {

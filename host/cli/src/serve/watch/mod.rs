@@ -19,9 +19,9 @@ use pointwork_config::Config;
 use tokio::sync::Notify;
 
 use self::file::{Look, WatchedFile};
-use self::folders::Folders;
 use crate::app::{self, Loadable};
 use crate::error::Error;
+use crate::watch::Directories;
 
 /// The time between a change and the first look at the file, and between two looks.
 const QUIET: Duration = Duration::from_millis(300);
@@ -31,7 +31,7 @@ const POLL: Duration = Duration::from_secs(5);
 
 pub(crate) struct Watch {
     modules: Vec<WatchedModule>,
-    folders: Folders,
+    directories: Option<Directories>,
     changed: Arc<Notify>,
 }
 
@@ -55,7 +55,7 @@ impl Watch {
         let changed = Arc::new(Notify::new());
         let paths = modules.iter().map(|module| module.file.path().to_owned()).collect();
         Self {
-            folders: Folders::new(paths, QUIET, changed.clone()),
+            directories: folders::waking(paths, changed.clone()),
             modules,
             changed,
         }
@@ -67,12 +67,20 @@ impl Watch {
     /// A swap that is cancelled is either not made, or made in full.
     pub(crate) async fn run(mut self, app: App) {
         loop {
-            self.folders.watch();
+            if let Some(directories) = &mut self.directories {
+                directories.watch(
+                    self.modules
+                        .iter()
+                        .filter_map(|module| folders::nearest(module.file.path())),
+                );
+            }
             if self.look(&app).await {
                 tokio::time::sleep(QUIET).await;
             } else {
                 // Either an event or the time for a poll leads to the next look.
-                let _ = tokio::time::timeout(POLL, self.changed.notified()).await;
+                if tokio::time::timeout(POLL, self.changed.notified()).await.is_ok() {
+                    tokio::time::sleep(QUIET).await;
+                }
             }
         }
     }
