@@ -81,13 +81,7 @@ pub fn component(guest: &str) -> Result<Vec<u8>> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let target = here.join("target/guests");
     let built = Command::new(env!("CARGO"))
-        .args([
-            "build",
-            "--release",
-            "--target",
-            "wasm32-wasip1",
-            "--target-dir",
-        ])
+        .args(["build", "--release", "--target", "wasm32-wasip1", "--target-dir"])
         .arg(&target)
         .current_dir(here.join("guests").join(guest))
         .status()
