@@ -19,6 +19,7 @@ use tower::util::{MapRequestLayer, MapResponseLayer, ServiceExt as _};
 cases! {
     own;
     in_front_of_a_service_that_is_no_router: A9,
+    in_front_two_applications_have_the_matched_path_of_the_one_that_answers: A9,
     in_front_as_the_routers_layer_the_matched_path_of_the_users_routes_stays: A9,
     below_routers_are_merged_in_any_order: A9,
     below_nesting_at_the_prefix_as_well_doubles_it: G6,
@@ -71,6 +72,13 @@ async fn in_front_of_a_service_that_is_no_router() {
             .unwrap();
         assert_eq!(reply.into_body().collect().await.unwrap().to_bytes(), expected);
     }
+}
+
+async fn in_front_two_applications_have_the_matched_path_of_the_one_that_answers() {
+    let second = axum(vec![named("/b")]).in_front_of(axum::Router::new());
+    let (_, body, reply) = ask(&axum(vec![named("/a")]).in_front_of(second), "/b").await;
+    assert_eq!(body, "/b");
+    assert_eq!(reply.extensions().get::<MatchedPath>().unwrap().as_str(), "/b");
 }
 
 /// As `TraceLayer` and exporters for Prometheus read it: from the request, before it goes on.

@@ -99,7 +99,10 @@ async fn the_connection_closes_after_a_chunked_body() {
         assert_eq!(client.rest().await.unwrap_or_default(), "");
         // Of another body that nobody reads, nothing is left for the next request.
         let mut client = user.client().await;
-        let framed = "content-length: 5\r\n\r\nhello";
+        let (framed, body) = (
+            format!("content-length: 100000\r\n\r\n{}", "x".repeat(100_000)),
+            body.replace("5 ", "100000 "),
+        );
         client
             .send(format!("POST {path} HTTP/1.1\r\nhost: a\r\n{framed}"))
             .await;
