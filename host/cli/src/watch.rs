@@ -1,12 +1,15 @@
 //! Changes of files, as the system reports them for the directories that they are in.
 
-use std::collections::HashMap;
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::collections::{HashMap, HashSet};
+use std::mem;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
 use file_id::{FileId, get_file_id};
+use notify::event::RemoveKind;
 use notify::{Config, Event, EventKind, PollWatcher, RecommendedWatcher, RecursiveMode, Watcher};
+use parking_lot::Mutex;
 
 /// The time between two looks at the directories on a system that reports no changes.
 const POLL: Duration = Duration::from_millis(500);
@@ -14,20 +17,23 @@ const POLL: Duration = Duration::from_millis(500);
 /// Directories that are watched without those below them.
 pub(crate) struct Directories {
     watcher: Box<dyn Watcher + Send>,
-    /// The directories that are watched, and those that cannot be.
-    known: HashMap<PathBuf, Identity>,
+    /// The directories that are watched, and those that cannot be. Another directory at the same path has to be watched again.
+    known: HashMap<PathBuf, FileId>,
+    /// The directories that were deleted since: a directory that is created after that may have the same id.
+    removed: Arc<Mutex<HashSet<PathBuf>>>,
 }
-
-/// A directory that was deleted and created again has to be watched again. Its file id may be that of the directory before,
-/// its creation time is not.
-type Identity = (Option<FileId>, Option<SystemTime>);
 
 impl Directories {
     /// Calls `changed` for each event of files in the directories that are watched later, and with `None` if events are lost:
     /// each file may have changed. A read of a file is no event. Paths in events are absolute if those of the directories are.
     pub(crate) fn new(changed: impl Fn(Option<Event>) + Clone + Send + 'static) -> notify::Result<Self> {
+        let removed = Arc::new(Mutex::new(HashSet::new()));
+        let removals = removed.clone();
         let handler = move |event: notify::Result<Event>| match event {
             Ok(event) if !event.need_rescan() => {
+                if matches!(event.kind, EventKind::Remove(kind) if kind != RemoveKind::File) {
+                    removals.lock().extend(event.paths.iter().cloned());
+                }
                 if !matches!(event.kind, EventKind::Access(_)) {
                     changed(Some(event));
                 }
@@ -45,25 +51,26 @@ impl Directories {
         Ok(Self {
             watcher,
             known: HashMap::new(),
+            removed,
         })
     }
 
     /// Watches these directories and no others. A directory that does not exist is left out; the next call may find it.
     pub(crate) fn watch(&mut self, directories: impl IntoIterator<Item = PathBuf>) {
-        let existing = directories.into_iter().filter_map(|directory| {
-            let identity = identity(&directory)?;
-            Some((directory, identity))
-        });
-        let wanted: HashMap<_, _> = existing.collect();
-        self.known.retain(|directory, identity| {
-            let stays = wanted.get(directory) == Some(identity);
+        let directories = directories.into_iter().filter(|directory| directory.is_dir());
+        let wanted: HashMap<_, _> = directories
+            .filter_map(|directory| get_file_id(&directory).ok().map(|id| (directory, id)))
+            .collect();
+        let removed = mem::take(&mut *self.removed.lock());
+        self.known.retain(|directory, id| {
+            let stays = wanted.get(directory) == Some(id) && !removed.contains(directory);
             if !stays {
                 // The system has ended the watch of a directory that was deleted.
                 let _ = self.watcher.unwatch(directory);
             }
             stays
         });
-        for (directory, identity) in wanted {
+        for (directory, id) in wanted {
             if self.known.contains_key(&directory) {
                 continue;
             }
@@ -71,19 +78,16 @@ impl Directories {
                 let directory = directory.display();
                 tracing::warn!("`{directory}` cannot be watched, changes there are seen late or not at all: {error}");
             }
-            self.known.insert(directory, identity);
+            self.known.insert(directory, id);
         }
     }
 }
 
-/// The identity of a directory; `None` if there is none.
-fn identity(directory: &Path) -> Option<Identity> {
-    let metadata = fs::metadata(directory).ok().filter(fs::Metadata::is_dir)?;
-    Some((get_file_id(directory).ok(), metadata.created().ok()))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::Path;
+
     use tokio::sync::mpsc;
 
     use super::*;
@@ -95,28 +99,24 @@ mod tests {
         let directory = root.join("src");
         let (send, mut events) = mpsc::unbounded_channel();
         let mut directories = Directories::new(move |event| drop(send.send(event))).expect("the system can watch");
-        for _ in 0..2 {
+        let mut until_event_of = async |path: &Path| {
+            while !events
+                .recv()
+                .await
+                .flatten()
+                .is_some_and(|event| event.paths.contains(&path.to_owned()))
+            {}
+        };
+        for content in ["one", "two", "three"] {
             fs::create_dir(&directory).expect("created");
-            directories.watch([directory.clone()]);
-            let file = directory.join("a.rs");
-            fs::write(&file, "changed").expect("written");
-            while !events
-                .recv()
-                .await
-                .flatten()
-                .is_some_and(|event| event.paths.contains(&file))
-            {}
+            directories.watch([root.clone(), directory.clone()]);
+            let file = directory.join(content);
+            fs::write(&file, content).expect("written");
+            until_event_of(&file).await;
             fs::remove_dir_all(&directory).expect("removed");
-            // Events of the removal are behind.
-            directories.watch([root.clone()]);
-            fs::write(root.join("end"), "").expect("written");
-            while !events
-                .recv()
-                .await
-                .flatten()
-                .is_some_and(|event| event.paths.contains(&root.join("end")))
-            {}
-            while events.try_recv().is_ok() {}
+            // Events have an order: that of the removal is before this one.
+            fs::write(root.join(content), content).expect("written");
+            until_event_of(&root.join(content)).await;
         }
     }
 }
