@@ -69,49 +69,47 @@ impl HttpBody for Sourced {
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let this = &mut *self;
-        loop {
-            if this.left == Some(0) {
-                this.source = None;
-            }
-            let Some(source) = &this.source else {
-                return Poll::Ready(None);
-            };
-            let calling = this
-                .calling
-                .get_or_insert_with(|| source.call((), this.depth, &this.threads));
-            let piece = match Pin::new(calling).poll(cx) {
-                Poll::Ready(piece) => piece,
-                // Its reader may be the program, which the end of the application would leave waiting.
-                Poll::Pending => {
-                    ready!(this.cut.as_mut().poll(cx));
-                    Some(Piece::Failed("the application was closed".to_owned()))
-                }
-            };
-            this.calling = None;
-            let failed = match piece {
-                Some(Piece::Data(data)) if data.is_empty() => {
-                    // A source without end of such pieces must not keep the thread.
-                    cx.waker().wake_by_ref();
-                    return Poll::Pending;
-                }
-                Some(Piece::Data(mut data)) => {
-                    if let Some(left) = &mut this.left {
-                        data.truncate(usize::try_from(*left).unwrap_or(usize::MAX));
-                        *left -= data.len() as u64;
-                    }
-                    return Poll::Ready(Some(Ok(Frame::data(data))));
-                }
-                Some(Piece::End) if this.left.is_none() => {
-                    this.source = None;
-                    return Poll::Ready(None);
-                }
-                Some(Piece::End) => BodyError::Incomplete,
-                Some(Piece::Failed(reason)) => BodyError::Transport(reason.into()),
-                None => BodyError::Transport("the function that writes the body gave no answer".into()),
-            };
+        if this.left == Some(0) {
             this.source = None;
-            return Poll::Ready(Some(Err(failed)));
         }
+        let Some(source) = &this.source else {
+            return Poll::Ready(None);
+        };
+        let calling = this
+            .calling
+            .get_or_insert_with(|| source.call((), this.depth, &this.threads));
+        let piece = match Pin::new(calling).poll(cx) {
+            Poll::Ready(piece) => piece,
+            // Its reader may be the program, which the end of the application would leave waiting.
+            Poll::Pending => {
+                ready!(this.cut.as_mut().poll(cx));
+                Some(Piece::Failed("the application was closed".to_owned()))
+            }
+        };
+        this.calling = None;
+        let failed = match piece {
+            Some(Piece::Data(data)) if data.is_empty() => {
+                // A source without end of such pieces must not keep the thread.
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            Some(Piece::Data(mut data)) => {
+                if let Some(left) = &mut this.left {
+                    data.truncate(usize::try_from(*left).unwrap_or(usize::MAX));
+                    *left -= data.len() as u64;
+                }
+                return Poll::Ready(Some(Ok(Frame::data(data))));
+            }
+            Some(Piece::End) if this.left.is_none() => {
+                this.source = None;
+                return Poll::Ready(None);
+            }
+            Some(Piece::End) => BodyError::Incomplete,
+            Some(Piece::Failed(reason)) => BodyError::Transport(reason.into()),
+            None => BodyError::Transport("the function that writes the body gave no answer".into()),
+        };
+        this.source = None;
+        Poll::Ready(Some(Err(failed)))
     }
 
     fn is_end_stream(&self) -> bool {
