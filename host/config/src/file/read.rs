@@ -12,7 +12,7 @@ use toml::de::{DeTable, DeValue, ValueDeserializer};
 use super::limits::{LimitTable, LimitValues};
 use super::problem::Problem;
 use super::source::Source;
-use super::{Config, Module, channels, operation, table};
+use super::{Config, Module, channels, json, operation, table};
 
 /// The keys of the file that [`read`] reads by hand.
 const BY_HAND: &[&str] = &["admin", "module", "limits", "compile", "channels"];
@@ -35,26 +35,37 @@ const OF_A_MODULE: &[&str] = &["grant", "health", "digest", "channels", "isolati
 
 /// Reads a file in the directory `base`.
 pub(super) fn file(source: &Source, base: &Path) -> Result<Config, Problem> {
-    let (span, root) = table::of("settings", source.tree()?)?;
+    let (span, root) = table::of("settings", tree(source)?)?;
     config(source, span, root, base, LimitTable::All)
 }
 
 /// Reads the settings of an application that a program gives.
 pub(super) fn application(source: &Source) -> Result<Config, Problem> {
-    let (span, settings) = table::of("settings", source.tree()?)?;
+    let (span, settings) = table::of("settings", tree(source)?)?;
     table::expect_keys(&settings, OF_THE_APPLICATION)?;
     config(source, span, settings, Path::new(""), LimitTable::Program)
 }
 
 /// Reads the settings of a module that a program gives.
 pub(super) fn settings_of_module(source: &Source) -> Result<Module, Problem> {
-    let (span, settings) = table::of("settings", source.tree()?)?;
+    let (span, settings) = table::of("settings", tree(source)?)?;
     let mut keys = OF_A_MODULE.to_vec();
     keys.extend(LimitTable::Module.keys());
     table::expect_keys(&settings, &keys)?;
     let mut module = module(source, span, settings)?;
     module.grant.check(Path::new(""))?;
     Ok(module)
+}
+
+/// The settings, with the places of all keys and values.
+fn tree(source: &Source) -> Result<Spanned<DeValue<'_>>, Problem> {
+    match source {
+        Source::File { text, .. } => {
+            let root = DeTable::parse(text)?;
+            Ok(Spanned::new(root.span(), DeValue::Table(root.into_inner())))
+        }
+        Source::Program { settings, entries, .. } => json::tree(settings, &mut entries.iter().enumerate()),
+    }
 }
 
 fn config(

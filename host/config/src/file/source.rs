@@ -3,12 +3,7 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value as Json;
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
-
-use super::json::{self, Entry};
-use super::problem::Problem;
+use serde_json::{Map, Value as Json};
 
 /// The origin of settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +16,17 @@ pub(crate) enum Source {
         settings: Json,
         entries: Vec<Entry>,
     },
+}
+
+/// A value of the settings. Values are numbered in the order in which they are read, from 0 for the root. A span in the tree is
+/// a range of numbers: the span of value `n` starts at `2 * n + 1`, that of its key at `2 * n`, since an error in a key differs
+/// from an error in its value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// The keys and indexes that lead to the value from the root, as in `grant.http[0]`; empty for the root.
+    pub(super) path: String,
+    /// The value in JSON, without what a list or an object contains.
+    pub(super) written: String,
 }
 
 impl Default for Source {
@@ -39,22 +45,11 @@ impl Source {
 
     pub(super) fn program(name: &str, settings: Json) -> Self {
         let mut entries = Vec::new();
-        json::add(&mut entries, String::new(), &settings);
+        add(&mut entries, String::new(), &settings);
         Self::Program {
             name: name.to_owned(),
             settings,
             entries,
-        }
-    }
-
-    /// The settings, with the places of all keys and values.
-    pub(super) fn tree(&self) -> Result<Spanned<DeValue<'_>>, Problem> {
-        match self {
-            Self::File { text, .. } => {
-                let root = DeTable::parse(text)?;
-                Ok(Spanned::new(root.span(), DeValue::Table(root.into_inner())))
-            }
-            Self::Program { settings, entries, .. } => json::tree(settings, &mut entries.iter().enumerate()),
         }
     }
 
@@ -102,6 +97,42 @@ fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
     let before = &text[..text.floor_char_boundary(offset)];
     let start = before.rfind('\n').map_or(0, |newline| newline + 1);
     (before.matches('\n').count() + 1, before[start..].chars().count() + 1)
+}
+
+/// Adds the value at `path` and the values that it contains.
+fn add(entries: &mut Vec<Entry>, path: String, json: &Json) {
+    let written = match json {
+        Json::Array(_) => "[]".to_owned(),
+        Json::Object(_) => "{}".to_owned(),
+        value => value.to_string(),
+    };
+    let parent = path.clone();
+    entries.push(Entry { path, written });
+    match json {
+        Json::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                add(entries, format!("{parent}[{index}]"), item);
+            }
+        }
+        Json::Object(object) => present(object).for_each(|(key, value)| add(entries, below(&parent, key), value)),
+        _ => {}
+    }
+}
+
+/// The keys of an object, without those whose value is `null`.
+pub(super) fn present(object: &Map<String, Json>) -> impl Iterator<Item = (&String, &Json)> {
+    object.iter().filter(|(_, value)| !value.is_null())
+}
+
+/// The path of a key. A key that has other characters than most is quoted.
+fn below(path: &str, key: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    let dot = if path.is_empty() { "" } else { "." };
+    if !key.is_empty() && key.bytes().all(is_plain) {
+        format!("{path}{dot}{key}")
+    } else {
+        format!("{path}{dot}{key:?}")
+    }
 }
 
 #[cfg(test)]
