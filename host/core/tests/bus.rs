@@ -280,7 +280,7 @@ async fn each_event_has_an_id_of_its_own_and_is_delivered_once() {
     bus.caller().call_raw("db:note", Payload::null()).await.unwrap();
     bus.caller().call_raw("db:note", Payload::null()).await.unwrap();
     bus.caller().emit_raw("db:note", Payload::null());
-    bus.drained().await;
+    drained(&bus).await;
     let deliveries = deliveries.lock().unwrap();
     let ids: HashSet<_> = deliveries.iter().map(|(id, ..)| id).collect();
     assert_eq!(ids.len(), 3, "{deliveries:?}");
