@@ -4,7 +4,7 @@
 //!
 //! | request | reply |
 //! |---|---|
-//! | `POST /users/{name}`, and all that no other takes | all that the user's handler sees, see [`seen`] |
+//! | `POST /users/{name}`, and all that no other takes | all that the user's handler sees, see `seen` |
 //! | `POST /unread` | `unread`, without a read of the body |
 //! | `GET /socket` | 101, and the connection sends back what it gets |
 //! | `GET /api/before` | `before`; it stands before a mount below a prefix |
