@@ -4,12 +4,15 @@ use std::fmt::{self, Write as _};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError, Weak};
 use std::thread::{self, ThreadId};
 
+use anyhow::Result;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::{Context, SubscriberExt as _};
 use tracing_subscriber::registry::LookupSpan;
+
+use crate::cases::eventually;
 
 /// One log line.
 #[derive(Clone, Debug)]
@@ -91,6 +94,18 @@ impl Logs {
             lines.retain(|line| !line.is_told || line.thread == self.thread);
         }
         lines
+    }
+
+    /// The lines that contain this text, as soon as there are at least so many of them. A host in another language writes a
+    /// line when the guest has let go of the thread, which may be after the reply.
+    pub async fn containing(&self, text: &str, count: usize) -> Result<Vec<Line>> {
+        let lines = || {
+            let mut lines = self.everywhere();
+            lines.retain(|line| line.text.contains(text));
+            lines
+        };
+        eventually(&format!("lines with `{text}`, at least {count}"), || lines().len() >= count).await?;
+        Ok(lines())
     }
 
     /// The lines of the thread that runs the case: the log of the steps before the application serves.

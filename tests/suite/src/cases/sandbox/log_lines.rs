@@ -29,27 +29,20 @@ async fn a_log_line_is_bounded_and_stays_one_line(stage: Stage) -> Result<()> {
         assert_eq!(live.call("POST", "/it").await?.status, 200, "{form}");
         live.shutdown().await;
     }
-    let lines = stage.logs().everywhere();
-    let ours = |line: &&crate::logs::Line| line.text.contains(" module=shop from=");
-    let ours: Vec<_> = lines.iter().filter(ours).map(|line| &line.text).collect();
-    let found = |start: &str| {
-        ours.iter()
-            .filter(|line| line.starts_with(start))
-            .copied()
-            .collect::<Vec<_>>()
+    let found = async |start: &str| {
+        let mut lines = stage.logs().containing(start, 2).await?;
+        lines.retain(|line| line.text.starts_with(start) && line.text.contains(" module=shop from="));
+        assert_eq!(lines.len(), 2, "{start}: {lines:#?}");
+        Ok::<_, anyhow::Error>(lines.into_iter().map(|line| line.text))
     };
     for start in ["the line", "longx"] {
-        let lines = found(start);
-        assert_eq!(lines.len(), 2, "{start}");
-        for line in lines {
+        for line in found(start).await? {
             // The fields of its request stand behind it, in a host of another language.
             assert!(line.len() <= 8 * 1024 + 200, "{start}: {} bytes", line.len());
             assert!(line.contains('…'), "{start}: {line:.100}");
         }
     }
-    let lines = found("forges");
-    assert_eq!(lines.len(), 2, "{ours:#?}");
-    for line in lines {
+    for line in found("forges").await? {
         let shown = r"forges\n2024-01-01T00:00:00Z ERROR pointwork: forged\u{1b}[2J\r\u{202e}";
         assert!(line.starts_with(shown), "{line}");
     }
@@ -78,11 +71,7 @@ async fn the_report_of_a_crash_forges_no_line(stage: Stage) -> Result<()> {
             .await?;
         live.shutdown().await;
     }
-    let lines = stage.logs().everywhere();
-    let forged: Vec<_> = lines
-        .iter()
-        .filter(|line| line.text.contains("forged by a crash"))
-        .collect();
+    let forged = stage.logs().containing("forged by a crash", 4).await?;
     assert_eq!(forged.len(), 4, "{forged:#?}");
     for line in forged {
         assert!(
@@ -108,8 +97,7 @@ async fn a_long_event_name_is_not_logged_whole(stage: Stage) -> Result<()> {
         assert!(reply.body.len() < 1000, "{form}: {} bytes", reply.body.len());
         live.shutdown().await;
     }
-    let lines = stage.logs().everywhere();
-    let lines: Vec<_> = lines.iter().filter(|line| line.text.contains("long-name-")).collect();
+    let lines = stage.logs().containing("long-name-", 2).await?;
     assert_eq!(lines.len(), 2, "one for each form");
     assert!(lines.iter().all(|line| line.text.len() < 1000));
     Ok(())
