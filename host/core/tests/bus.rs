@@ -4,7 +4,6 @@ mod support;
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
-use std::time::SystemTime;
 
 use pointwork_core::{
     Bus, BusOptions, Crash, CrashKind, Delivery, Failure, FailureCode, Listener, MemoryAccount, Payload, Subscription,
@@ -267,13 +266,11 @@ async fn events_that_wait_are_heard_by_the_listener_that_they_were_emitted_to() 
 #[tokio::test]
 async fn each_event_has_an_id_of_its_own_and_is_delivered_once() {
     let bus = bus(|_| {});
-    let before = SystemTime::now();
     let deliveries = Arc::new(Mutex::new(Vec::new()));
     let told = deliveries.clone();
     let tells = move |delivery: Delivery, _: Payload| {
         assert_eq!(delivery.id(), delivery.id());
-        let (id, attempt, received_at) = (delivery.id(), delivery.attempt(), delivery.received_at());
-        told.lock().unwrap().push((id, attempt, received_at));
+        told.lock().unwrap().push((delivery.id(), delivery.attempt()));
         async { Ok(Payload::null()) }
     };
     bus.subscribe([listener("db", "note", None, tells)]).unwrap();
@@ -282,11 +279,7 @@ async fn each_event_has_an_id_of_its_own_and_is_delivered_once() {
     bus.caller().emit_raw("db:note", Payload::null());
     drained(&bus).await;
     let deliveries = deliveries.lock().unwrap();
-    let ids: HashSet<_> = deliveries.iter().map(|(id, ..)| id).collect();
+    let ids: HashSet<_> = deliveries.iter().map(|(id, _)| id).collect();
     assert_eq!(ids.len(), 3, "{deliveries:?}");
-    let now = SystemTime::now();
-    for (_, attempt, received_at) in &*deliveries {
-        assert_eq!(*attempt, 1);
-        assert!((before..=now).contains(received_at), "{received_at:?}");
-    }
+    assert!(deliveries.iter().all(|(_, attempt)| *attempt == 1), "{deliveries:?}");
 }

@@ -2,8 +2,8 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Weak};
-use std::time::{Instant, SystemTime};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Instant;
 
 use arc_swap::ArcSwap;
 use derive_more::Debug;
@@ -21,7 +21,6 @@ use super::queue::Queue;
 use super::registry::{Emitted, ListenerName, Registered, Registry};
 use crate::crash::panic_message;
 use crate::executor::within;
-use crate::request_id::EventId;
 use crate::routing::MAX_NAME_BYTES;
 use crate::{Charge, Crash, CrashKind, Error, ErrorKind, Executor, Failure, FailureCode};
 
@@ -281,8 +280,7 @@ impl Bus {
             name_at: registered.name_at,
             handed_over: None,
             caller: self.caller_in(chain),
-            id: EventId::made(),
-            received_at: SystemTime::now(),
+            id: OnceLock::new(),
         }
     }
 

@@ -2,8 +2,8 @@
 
 use std::any::Any;
 use std::future::Future;
-use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use pointwork_events::{Event, IoEvent};
 use tracing::Span;
@@ -204,24 +204,19 @@ pub struct Delivery {
     pub(crate) name_at: usize,
     pub(crate) handed_over: Option<Opaque>,
     pub(crate) caller: Caller,
-    pub(crate) id: EventId,
-    pub(crate) received_at: SystemTime,
+    /// Made for a listener that asks for it: the counter of the ids is shared by all threads.
+    pub(crate) id: OnceLock<EventId>,
 }
 
 impl Delivery {
     /// The id of the event: the same for each attempt to deliver it, another one for each event (spec C6).
     pub fn id(&self) -> String {
-        self.id.to_string()
+        self.id.get_or_init(EventId::made).to_string()
     }
 
     /// The number of this attempt to deliver the event, from 1. Events are delivered once, so it is always 1.
     pub fn attempt(&self) -> u32 {
         1
-    }
-
-    /// When the event was called or emitted, by the system's clock.
-    pub fn received_at(&self) -> SystemTime {
-        self.received_at
     }
 
     /// The event's name within its channel.

@@ -105,6 +105,11 @@ impl Context {
         self.exchange.received_at()
     }
 
+    /// The same time by the clock that measures durations.
+    pub fn arrived(&self) -> Instant {
+        self.exchange.arrival.time
+    }
+
     /// When the request ends without a reply, with 504; `None` if never (spec H9).
     pub fn deadline(&self) -> Option<Instant> {
         self.exchange.arrival.caller.deadline()

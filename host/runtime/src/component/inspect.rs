@@ -70,8 +70,6 @@ pub struct Inspection {
     pub(crate) has_async_lift: bool,
     /// Whether it imports the function that reads a request's body piece by piece.
     pub(crate) opens_bodies: bool,
-    /// A function that it imports from the place that the function had in a draft of the contract.
-    pub(crate) moved: Option<&'static str>,
 }
 
 /// The part of the contract that a component implements.
@@ -99,7 +97,6 @@ pub fn inspect(bytes: &[u8]) -> Result<Inspection, Error> {
         size: bytes.len(),
         has_async_lift: false,
         opens_bodies: false,
-        moved: None,
     };
     // Of components and modules within this one.
     let mut depth = 0_usize;
@@ -119,10 +116,8 @@ pub fn inspect(bytes: &[u8]) -> Result<Inspection, Error> {
             ComponentTypeSection(section) if depth == 0 => {
                 for declared in section {
                     if let ComponentType::Instance(items) = declared.map_err(malformed)? {
-                        let declares = |name: &str| items.iter().any(|item| is_export(item, name));
-                        inspection.opens_bodies |= declares("[method]context.open-body");
-                        let mut moved = MOVED.iter().copied();
-                        inspection.moved = inspection.moved.or_else(|| moved.find(|name| declares(name)));
+                        let opens_bodies = |item| is_export(item, "[method]context.open-body");
+                        inspection.opens_bodies |= items.iter().any(opens_bodies);
                     }
                 }
             }
@@ -170,18 +165,6 @@ fn check_names(section: &CustomSectionReader<'_>) -> Result<(), Error> {
     }
     Ok(())
 }
-
-/// The functions that wait, by their names in the drafts of the contract before its interfaces `context-sync` and
-/// `events-sync`.
-const MOVED: &[&str] = &[
-    "[method]context.body",
-    "[method]context.text",
-    "[method]context.call",
-    "[method]body-reader.read",
-    "[method]body-writer.write",
-    "[method]body-writer.finish",
-    "[method]delivery.call",
-];
 
 /// The types of imported interfaces list their functions.
 fn is_export(item: &InstanceTypeDeclaration<'_>, name: &str) -> bool {
@@ -236,22 +219,10 @@ impl Inspection {
         if let Some(unsupported) = interfaces.find(|interface| !interface.is_supported()) {
             return Err(unsupported.refused());
         }
-        self.check_moved()?;
         let conformance = self.conformance()?;
         self.check_form(conformance.form)?;
         self.check_foreign_imports()?;
         Ok(conformance)
-    }
-
-    /// Refuses a component of a draft of the contract, which has the same version.
-    fn check_moved(&self) -> Result<(), Error> {
-        let Some(function) = self.moved else { return Ok(()) };
-        let message = format!(
-            "imports `{function}`, which was in a draft of `{PACKAGE}@0.2.0`; the functions that wait are in \
-             `context-sync` and `events-sync`, for asynchronous modules in `context-async` and `events-async`"
-        );
-        Err(Error::new(ErrorKind::WrongVersion, message)
-            .with_hint("rebuild the module with the SDK of this host's version"))
     }
 
     /// Checks that the functions that wait are those of its form.

@@ -20,7 +20,7 @@ use super::body::{OpenReply, Reader, Writer};
 use super::spans::{running_caller, span};
 use super::streams::StreamSlot;
 use crate::guest::bindings::{context, context_async, context_sync, types};
-use crate::guest::instant::{after, at};
+use crate::guest::instant::{at, by_system_clock};
 use crate::guest::limiter::Exceeded;
 use crate::guest::memory::{EXTENSION, NoRoom, size_of_event};
 use crate::guest::payload::{payload_in, result_out};
@@ -244,11 +244,12 @@ impl context::HostContext for Guest {
     }
 
     fn received_at(&mut self, this: Resource<Context>) -> Result<context::Instant> {
-        Ok(at(self.context(&this)?.received_at()))
+        let arrived = self.context(&this)?.arrived();
+        Ok(at(Guest::received_at(self, arrived)))
     }
 
     fn deadline(&mut self, this: Resource<Context>) -> Result<Option<context::Instant>> {
-        Ok(self.context(&this)?.deadline().map(after))
+        Ok(self.context(&this)?.deadline().map(by_system_clock).map(at))
     }
 
     fn cancelled(&mut self, this: Resource<Context>) -> Result<bool> {

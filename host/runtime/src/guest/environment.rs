@@ -1,6 +1,6 @@
 //! What a program needs around it: the interface `environment`.
 
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 use wasmtime::Result;
 use wasmtime::component::{Access, HasSelf};
@@ -9,7 +9,7 @@ use super::Guest;
 use super::output::Output;
 use super::spans::running_task;
 use crate::guest::bindings::{context, environment, types};
-use crate::guest::instant::at;
+use crate::guest::instant::{at, by_system_clock};
 
 /// The random numbers that are fetched at once: the system call costs more than the number.
 const RANDOM_NUMBERS: usize = 64;
@@ -21,16 +21,32 @@ const BITS_OUTSIDE: u32 = 0x9e37_79b9;
 #[derive(Default)]
 pub(super) struct CallState {
     /// When the request or event arrived; `None` before the first call of the instance.
-    pub(super) now: Option<SystemTime>,
+    arrived: Option<Instant>,
+    /// The same by the system's clock, which is read for a guest that asks.
+    received: Option<SystemTime>,
+    /// The time that the guest was told.
+    now: Option<SystemTime>,
     pub(super) output: Output,
 }
 
 impl CallState {
-    /// The time of a call that begins. It is never before that of a call that began earlier.
-    fn begin(&mut self, arrived: SystemTime) -> SystemTime {
-        let now = self.now.map_or(arrived, |latest| latest.max(arrived));
-        self.now = Some(now);
-        now
+    /// A call begins.
+    pub(super) fn begin(&mut self, arrived: Instant) {
+        (self.arrived, self.received, self.now) = (Some(arrived), None, None);
+    }
+
+    fn received_at(&mut self) -> Option<SystemTime> {
+        self.received = self.received.or_else(|| self.arrived.map(by_system_clock));
+        self.received
+    }
+
+    /// The first answer counts for the whole call. It is not before `latest`, the latest one that a call of the instance got.
+    fn time(&mut self, latest: &mut Option<SystemTime>) -> SystemTime {
+        if let (None, Some(received)) = (self.now, self.received_at()) {
+            *latest = (*latest).max(Some(received));
+            self.now = *latest;
+        }
+        self.now.unwrap_or(SystemTime::UNIX_EPOCH)
     }
 }
 
@@ -53,15 +69,26 @@ impl Random {
 }
 
 impl Guest {
-    /// The time of a call that begins in the instance.
-    pub(super) fn begin_time(&mut self, arrived: SystemTime) -> SystemTime {
-        self.own.begin(arrived)
+    /// When a request was received, by the system's clock. The time of its call is the same one: two readings of the clock would
+    /// differ, and the time could be before the arrival.
+    pub(super) fn received_at(&mut self, arrived: Instant) -> SystemTime {
+        let of_its_call = self.states().find(|state| state.arrived == Some(arrived));
+        of_its_call
+            .and_then(CallState::received_at)
+            .unwrap_or_else(|| by_system_clock(arrived))
+    }
+
+    fn time(&mut self, task: Option<usize>) -> SystemTime {
+        let mut latest = self.latest;
+        let time = self.state(task).time(&mut latest);
+        self.latest = latest;
+        time
     }
 }
 
 impl environment::Host for Guest {
     fn random(&mut self) -> Result<u32> {
-        if self.own.now.is_none() {
+        if self.own.arrived.is_none() {
             return Ok(BITS_OUTSIDE);
         }
         self.random.next()
@@ -76,8 +103,7 @@ impl environment::Host for Guest {
 impl<T: Send + 'static> environment::HostWithStore<T> for HasSelf<Guest> {
     fn now(mut access: Access<'_, T, Self>) -> Result<context::Instant> {
         let task = running_task(&mut access)?;
-        let state = access.get().state(task);
-        Ok(at(state.now.unwrap_or(SystemTime::UNIX_EPOCH)))
+        Ok(at(access.get().time(task)))
     }
 }
 
@@ -89,11 +115,23 @@ mod tests {
 
     #[test]
     fn a_call_that_waited_for_its_instance_is_not_before_the_last_one() {
-        let (mut state, early) = (CallState::default(), SystemTime::UNIX_EPOCH + Duration::from_secs(1));
-        let late = early + Duration::from_secs(1);
-        assert_eq!(state.begin(early), early);
-        assert_eq!(state.begin(late), late);
-        assert_eq!(state.begin(early), late);
+        let (mut state, mut latest) = (CallState::default(), None);
+        assert_eq!(state.time(&mut latest), SystemTime::UNIX_EPOCH);
+        let early = Instant::now();
+        let mut time_of = |arrived| {
+            state.begin(arrived);
+            let time = state.time(&mut latest);
+            assert_eq!(state.time(&mut latest), time, "it stands still");
+            (time, state.received_at())
+        };
+        let (first, received) = time_of(early);
+        assert_eq!(received, Some(first));
+        let (second, received) = time_of(early + Duration::from_secs(1));
+        assert_eq!(received, Some(second));
+        assert!(second > first);
+        let (third, received) = time_of(early);
+        assert_eq!(third, second);
+        assert!(received < Some(third));
     }
 
     #[test]

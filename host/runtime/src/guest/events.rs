@@ -8,7 +8,7 @@ use wasmtime::component::{Access, Accessor, HasSelf, Resource};
 use super::Guest;
 use super::spans::{running_caller, span};
 use crate::guest::bindings::{context, events, events_async, events_sync, types};
-use crate::guest::instant::after;
+use crate::guest::instant::{at, by_system_clock};
 use crate::guest::memory::size_of_event;
 use crate::guest::payload::{payload_in, result_out};
 use crate::guest::reply::{failure_out, overloaded};
@@ -39,7 +39,7 @@ impl events::HostDelivery for Guest {
     }
 
     fn deadline(&mut self, this: Resource<Delivery>) -> Result<Option<context::Instant>> {
-        Ok(self.delivery(&this)?.deadline().map(after))
+        Ok(self.delivery(&this)?.deadline().map(by_system_clock).map(at))
     }
 
     fn cancelled(&mut self, this: Resource<Delivery>) -> Result<bool> {

@@ -14,11 +14,11 @@ pub(crate) fn at(time: SystemTime) -> context::Instant {
 }
 
 /// The same point in time by the system's clock.
-pub(crate) fn after(instant: Instant) -> context::Instant {
+pub(crate) fn by_system_clock(instant: Instant) -> SystemTime {
     let (now, here) = (SystemTime::now(), Instant::now());
     let time = match instant.checked_duration_since(here) {
         Some(left) => now.checked_add(left),
         None => now.checked_sub(here.duration_since(instant)),
     };
-    at(time.unwrap_or(now))
+    time.unwrap_or(now)
 }

@@ -21,7 +21,7 @@ pub(crate) mod wasi;
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use pointwork_core::{Caller, Context, Delivery};
 use wasmtime::Result;
@@ -80,6 +80,8 @@ pub(crate) struct Guest {
     tasks: Tasks,
     /// Of the only call, in the synchronous form; otherwise of code that no call runs.
     own: CallState,
+    /// The latest time that a call of the instance was told.
+    latest: Option<SystemTime>,
     random: Random,
     /// The time slices until a trap; `None` without one.
     slices: Option<u64>,
@@ -137,6 +139,7 @@ impl Guest {
             history: None,
             tasks: Tasks::default(),
             own: CallState::default(),
+            latest: None,
             random: Random::default(),
             slices: settings.traps_at_cpu_limit.then_some(u64::MAX),
             cpu: limits.cpu,
@@ -144,10 +147,10 @@ impl Guest {
     }
 
     /// Begins the only call.
-    pub(crate) fn begin_call(&mut self, caller: &Caller, arrived: SystemTime) {
+    pub(crate) fn begin_call(&mut self, caller: &Caller, arrived: Instant) {
         self.panic = None;
         self.call.begin(caller);
-        self.begin_time(arrived);
+        self.own.begin(arrived);
         self.begin_shared_call();
     }
 

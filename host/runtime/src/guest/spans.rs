@@ -2,7 +2,7 @@
 //! span is made for the line.
 
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::Instant;
 
 use parking_lot::Mutex;
 use pointwork_core::Caller;
@@ -79,11 +79,11 @@ impl TaskSpan {
 
 impl Guest {
     /// A task runs a call beside others.
-    pub(crate) fn task_started(&mut self, id: GuestTaskId, span: TaskSpan, arrived: SystemTime) {
-        let state = CallState {
-            now: Some(self.begin_time(arrived)),
-            ..CallState::default()
-        };
+    pub(crate) fn task_started(&mut self, id: GuestTaskId, span: TaskSpan, arrived: Instant) {
+        let mut state = CallState::default();
+        state.begin(arrived);
+        // For code that goes on after its call has ended.
+        self.own.begin(arrived);
         self.tasks.last = Some(span.caller.clone());
         self.tasks.running.push(RunningTask { id, span, state });
     }
@@ -115,6 +115,12 @@ impl Guest {
             Some(task) => &mut task.state,
             None => &mut self.own,
         }
+    }
+
+    /// The states of all calls that run.
+    pub(super) fn states(&mut self) -> impl Iterator<Item = &mut CallState> {
+        let running = self.tasks.running.iter_mut();
+        running.map(|task| &mut task.state).chain([&mut self.own])
     }
 
     /// The span for a line of a task that runs, or of the only call; `None` of code that no call runs.

@@ -1,7 +1,7 @@
 //! The two calls that an instance serves: a request for a handler, and an event for a listener.
 
 use std::sync::{Arc, OnceLock};
-use std::time::SystemTime;
+use std::time::Instant;
 
 use pointwork_core::{BodyMode, Caller, Context, Crash, Delivery, Failure, Outcome, Payload};
 use tokio::sync::oneshot;
@@ -44,7 +44,7 @@ pub(crate) trait Call: Sized + Send + 'static {
     fn caller(&self) -> &Caller;
 
     /// When the request or event arrived.
-    fn arrived(&self) -> SystemTime;
+    fn arrived(&self) -> Instant;
 
     /// The call in the queue of a pool.
     fn queued(queued: Queued<Self>) -> QueuedCall;
@@ -141,8 +141,8 @@ impl Call for Request {
         self.context.caller()
     }
 
-    fn arrived(&self) -> SystemTime {
-        self.context.received_at()
+    fn arrived(&self) -> Instant {
+        self.context.arrived()
     }
 
     fn queued(queued: Queued<Self>) -> QueuedCall {
@@ -155,6 +155,7 @@ pub(crate) struct Event {
     pub(crate) history: Arc<CallHistory>,
     pub(crate) delivery: Delivery,
     pub(crate) payload: types::Payload,
+    pub(crate) arrived: Instant,
 }
 
 impl Call for Event {
@@ -192,8 +193,8 @@ impl Call for Event {
         self.delivery.caller()
     }
 
-    fn arrived(&self) -> SystemTime {
-        self.delivery.received_at()
+    fn arrived(&self) -> Instant {
+        self.arrived
     }
 
     fn queued(queued: Queued<Self>) -> QueuedCall {

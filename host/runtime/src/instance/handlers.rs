@@ -186,11 +186,13 @@ impl Listener for WasmListener {
             Err(failure) => return Box::pin(ready(Err(failure))),
         };
         let reentrance = delivery.caller().chain().reentrance(&settings.module);
+        let arrived = Instant::now();
         let event = Event {
             listener: self.number,
             history: self.history.clone(),
             delivery,
             payload,
+            arrived,
         };
         let running = self.instances.run(event, reentrance, counted);
         let Some(deadline) = settings.limits.deadline else {
@@ -198,7 +200,7 @@ impl Listener for WasmListener {
         };
         let threads = self.instances.threads.clone();
         Box::pin(async move {
-            let ended = within(&*threads, Instant::now() + deadline, running).await;
+            let ended = within(&*threads, arrived + deadline, running).await;
             ended.unwrap_or_else(|| {
                 let message = format!("the listener took longer than {deadline:?}");
                 let crash = Crash::new(CrashKind::Deadline, message).at_limit("deadline");

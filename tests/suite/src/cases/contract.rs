@@ -16,7 +16,6 @@ cases![
     a_component_of_every_released_version_serves [Kept]: D4, E3;
     a_module_of_a_later_patch_version_serves: D4;
     a_function_that_the_host_does_not_have_is_named: D4, E3;
-    a_module_of_a_draft_of_the_contract_is_told_so: D4, E3;
     a_module_waits_in_its_own_form: D4, E3;
     a_module_without_channels_imports_nothing_but_the_contract: C5;
     a_module_without_channels_is_granted_nothing: C5;
@@ -66,26 +65,6 @@ async fn a_function_that_the_host_does_not_have_is_named(stage: Stage) -> Result
         let refusal = stage.refusal(AppSpec::new().load("suspect", component)).await?;
         for word in ["suspect", "pointwork:module/log@0.2.7", "`colour`", "update the host"] {
             assert!(refusal.contains(word), "`{word}` is not in: {refusal}");
-        }
-    }
-    Ok(())
-}
-
-async fn a_module_of_a_draft_of_the_contract_is_told_so(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
-        for (interface, function) in [
-            ("context", "[method]context.call"),
-            ("context", "[method]body-reader.read"),
-            ("events", "[method]delivery.call"),
-        ] {
-            let listens = Channel::new("db").on("one", Program::new());
-            let component = form
-                .form(greeting().channel(listens))
-                .importing_from_draft(interface, function);
-            let refusal = stage.refusal(AppSpec::new().load("suspect", component.build())).await?;
-            for word in ["suspect", function, "draft", "`context-sync`", "rebuild the module"] {
-                assert!(refusal.contains(word), "`{word}` is not in: {refusal}");
-            }
         }
     }
     Ok(())

@@ -57,7 +57,6 @@ pub(super) fn build(guest: &Guest) -> Result<Vec<u8>> {
     let is_plain = guest.contract_version.is_none()
         && guest.foreign_import.is_none()
         && guest.later_import.is_none()
-        && guest.draft_import.is_none()
         && !guest.waits_in_the_other_form;
     if let ([world], true) = (worlds.as_slice(), is_plain) {
         return componentize(module, world);
@@ -66,13 +65,6 @@ pub(super) fn build(guest: &Guest) -> Result<Vec<u8>> {
     let mut text = contract_text()?.replace(&own, version);
     if let Some(function) = &guest.later_import {
         text = text.replace("interface log {", &format!("interface log {{ {function}: func();"));
-    }
-    if let Some((interface, method)) = guest.draft_import {
-        let (resource, function) = method
-            .strip_prefix("[method]")
-            .and_then(|method| method.split_once('.'))
-            .context("expected `[method]resource.function`")?;
-        text = draft(&text, interface, resource, function);
     }
     let chosen = "probe";
     text.push_str(&format!("world {chosen} {{ "));
@@ -138,21 +130,6 @@ fn contract_text() -> Result<String> {
         "{}\n{text}",
         header.context("no file of the contract has a package line")?
     ))
-}
-
-/// The contract with one more method of a resource.
-fn draft(text: &str, interface: &str, resource: &str, function: &str) -> String {
-    let (before, rest) = text
-        .split_once(&format!("interface {interface} {{"))
-        .unwrap_or((text, ""));
-    let without = format!("resource {resource};");
-    let with = format!("resource {resource} {{ {function}: func();");
-    let rest = if rest.contains(&without) {
-        rest.replacen(&without, &format!("{with} }}"), 1)
-    } else {
-        rest.replacen(&format!("resource {resource} {{"), &with, 1)
-    };
-    format!("{before}interface {interface} {{{rest}")
 }
 
 /// A package with the interface that `foreign` names, and one function in it.

@@ -109,16 +109,7 @@ pub(super) fn text(guest: &Guest, version: &str) -> String {
         let interface = format!("pointwork:module/log@{version}");
         import(&interface, function, "later", "")
     });
-    let draft = guest.draft_import.iter().map(|(interface, function)| {
-        let interface = format!("pointwork:module/{interface}@{version}");
-        import(&interface, function, "draft", "(param i32)")
-    });
-    functions
-        .chain(numbers)
-        .chain(foreign)
-        .chain(later)
-        .chain(draft)
-        .collect()
+    functions.chain(numbers).chain(foreign).chain(later).collect()
 }
 
 fn import(interface: &str, there: &str, here: &str, signature: &str) -> String {

@@ -30,7 +30,6 @@ pub struct Guest {
     pub(crate) contract_version: Option<String>,
     pub(crate) foreign_import: Option<String>,
     pub(crate) later_import: Option<String>,
-    pub(crate) draft_import: Option<(&'static str, &'static str)>,
     pub(crate) waits_in_the_other_form: bool,
     pub(crate) described: Vec<Step>,
     pub(crate) started: Vec<Step>,
@@ -178,14 +177,6 @@ impl Guest {
     pub fn importing_later(mut self, version: &str, function: &str) -> Self {
         self.later_import = Some(function.to_owned());
         self.contract_version(version)
-    }
-
-    /// Is built against a draft of the contract, of which it imports this function that waits: the name of the interface, and
-    /// `[method]`, resource and function.
-    #[must_use]
-    pub fn importing_from_draft(mut self, interface: &'static str, method: &'static str) -> Self {
-        self.draft_import = Some((interface, method));
-        self
     }
 
     /// Imports the functions that wait of the other form.
