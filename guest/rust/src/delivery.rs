@@ -129,7 +129,7 @@ impl Delivery<Async> {
         payload::call_result::<E>(backend::waiting::call_from(&self.raw, E::NAME.to_owned(), payload).await)
     }
 
-    /// For a channel whose listeners take neither delivery nor context, and for the tests of the others.
+    /// For listeners of the synchronous form. Channels without a delivery or a context in any listener have both forms.
     #[doc(hidden)]
     pub fn into_blocking(self) -> Delivery<Blocking> {
         Delivery {

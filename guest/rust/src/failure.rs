@@ -201,7 +201,7 @@ impl From<Failure> for types::Failure {
 impl From<Failure> for types::Thrown {
     fn from(failure: Failure) -> Self {
         let is_internal = failure.called.is_some() && failure.status >= 500;
-        // The host logs by itself that there is no room for a call, one line for many. A reader of a reply may leave.
+        // The host logs overload itself, one line for many calls. A client that leaves before the end of its reply is no error.
         let is_left = failure.code == GONE && matches!(failure.called, Some("write" | "finish"));
         if is_internal && failure.code != OVERLOADED && !is_left {
             crate::log::error!("{failure}");

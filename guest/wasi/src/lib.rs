@@ -2,7 +2,7 @@
 //! of Pointwork. With it `println!`, `SystemTime`, `HashMap` and crates such as `uuid` work in a controller, and the
 //! component imports nothing but the contract.
 //!
-//! Whoever makes a component of a core module gives it to the encoder of `wit-component`:
+//! The encoder of `wit-component` takes the adapter together with the core module of the guest:
 //!
 //! ```
 //! # fn encode(module: &[u8]) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
@@ -14,7 +14,7 @@
 //! # }
 //! ```
 //!
-//! What a guest gets:
+//! The functions of the adapter and their answers:
 //!
 //! | function | answer |
 //! |---|---|

@@ -17,8 +17,10 @@ const POLL: Duration = Duration::from_millis(500);
 /// Directories that are watched without those below them.
 pub(crate) struct Directories {
     watcher: Box<dyn Watcher + Send>,
-    /// The directories that are watched, and those that cannot be. Another directory at the same path has to be watched again.
+    /// The directories that are watched. Another directory at the same path has to be watched again.
     known: HashMap<PathBuf, FileId>,
+    /// The directories whose failure is logged already: the next call tries again.
+    failed: HashSet<PathBuf>,
     /// The directories that were deleted since: a directory that is created after that may have the same id.
     removed: Arc<Mutex<HashSet<PathBuf>>>,
 }
@@ -51,6 +53,7 @@ impl Directories {
         Ok(Self {
             watcher,
             known: HashMap::new(),
+            failed: HashSet::new(),
             removed,
         })
     }
@@ -70,15 +73,24 @@ impl Directories {
             }
             stays
         });
+        self.failed.retain(|directory| wanted.contains_key(directory));
         for (directory, id) in wanted {
             if self.known.contains_key(&directory) {
                 continue;
             }
-            if let Err(error) = self.watcher.watch(&directory, RecursiveMode::NonRecursive) {
-                let directory = directory.display();
-                tracing::warn!("`{directory}` cannot be watched, changes there are seen late or not at all: {error}");
+            match self.watcher.watch(&directory, RecursiveMode::NonRecursive) {
+                Ok(()) => {
+                    self.failed.remove(&directory);
+                    self.known.insert(directory, id);
+                }
+                Err(error) if self.failed.insert(directory.clone()) => {
+                    let directory = directory.display();
+                    tracing::warn!(
+                        "`{directory}` cannot be watched, changes there are seen late or not at all: {error}"
+                    );
+                }
+                Err(_) => {}
             }
-            self.known.insert(directory, id);
         }
     }
 }

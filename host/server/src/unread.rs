@@ -97,9 +97,7 @@ impl Unread {
         taken.await;
         true
     }
-}
 
-impl Unread {
     /// The client took bytes, or its stream has ended.
     fn released(&self, bytes: usize) {
         let before = self.bytes.fetch_sub(bytes, SeqCst);

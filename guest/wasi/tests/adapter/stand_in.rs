@@ -8,7 +8,7 @@ const ENVIRONMENT: &str = "pointwork:module/environment@0.2.0";
 /// Where the memory begins that the guest allocates.
 const HEAP: u32 = 32_768;
 
-/// What the host answers, and what it was told.
+/// The answers of the host to the adapter, and the arguments that the host got.
 #[derive(Default)]
 struct Host {
     now: (u64, u32),
@@ -103,7 +103,7 @@ impl Guest {
         self.store.data_mut().variables = owned.collect();
     }
 
-    /// What was printed since the last time, each piece with whether it went to the standard error.
+    /// The arguments of `log.print` since the last call of this function: whether it is the standard error, and the text.
     pub(crate) fn printed(&mut self) -> Vec<(bool, String)> {
         std::mem::take(&mut self.store.data_mut().printed)
     }

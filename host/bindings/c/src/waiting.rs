@@ -21,7 +21,7 @@ pub(crate) fn in_time<T>(result: Option<T>, timeout_ms: u64) -> Result<T, Box<Pw
     result.ok_or_else(|| {
         PwError::new(
             PwErrorKind::TimedOut,
-            format!("there was no end within {timeout_ms} ms"),
+            format!("the operation did not end within {timeout_ms} ms"),
         )
     })
 }

@@ -56,7 +56,7 @@ fn version() -> String {
 /// The folder with the library, the components and the programs.
 static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("c");
-    fs::create_dir_all(&folder).expect("created");
+    fs::create_dir_all(folder.join("cache")).expect("created");
     // cargo builds the library beside this program.
     let program = env::current_exe().expect("a path");
     let library = program.parent().expect("a folder").join("libpointwork_c.so");

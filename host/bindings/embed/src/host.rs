@@ -1,34 +1,35 @@
 //! An application within a program of another language, with the threads that it needs.
 
 use std::future::Future;
-use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak, mpsc};
-use std::time::{Duration, Instant};
-use std::{process, thread};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 use pointwork::{App, AppOptions, Body, Context, Failure, ModuleOptions};
 use pointwork_config::{Channels, Config};
 use pointwork_core::panic_message;
-use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::runtime::{Handle, Runtime};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::body::{Pieces, Source, body_of};
 use crate::error::{Error, ErrorKind};
 use crate::mount::{Mount, Place};
-use crate::nesting::{at_this_depth, nested, refuse_at_the_end_of_a_thread};
+use crate::nesting::{at_this_depth, deeper, nested, refuse_at_the_end_of_a_thread};
 use crate::request::{Done, Ended, Progress, Requests};
 use crate::server::{Server, ServerOptions};
+use crate::threads::Threads;
 use crate::waiting::{Waiting, wait};
 use crate::{ChannelFunction, OneAnswer, RouteFunction, RouteOptions, fork};
 
-/// The time that requests which were cut have to end.
-const CUT_TIME: Duration = Duration::from_secs(1);
+mod close;
+
+use close::Ending;
 
 /// An application with the threads that it needs: the core of every binding.
 ///
@@ -79,70 +80,6 @@ pub struct Figures {
     pub requests_in_flight: usize,
     /// The number of emitted events that nobody got, since the start: without a listener, or with a full queue.
     pub events_refused: u64,
-}
-
-/// The threads of a [`Host`].
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct Threads {
-    /// The number of threads that serve connections and finish requests; `None` for one for each processor.
-    pub workers: Option<usize>,
-    /// The number of functions that run in threads of their own at a time ([`Runs::Blocking`](crate::Runs::Blocking));
-    /// `None` for 64. Further calls wait.
-    pub blocking: Option<usize>,
-}
-
-impl Threads {
-    fn start(&self) -> Result<Runtime, Error> {
-        let processors = thread::available_parallelism().map_or(1, NonZero::get);
-        // The application has three pools of its own.
-        room_for(self.workers.unwrap_or(processors).saturating_add(3 * processors))?;
-        let mut builder = Builder::new_multi_thread();
-        builder.enable_all().thread_name("pointwork-host");
-        builder.max_blocking_threads(self.blocking.unwrap_or(64).max(1));
-        if let Some(workers) = self.workers {
-            builder.worker_threads(workers.max(1));
-        }
-        builder
-            .build()
-            .map_err(|error| Error::new(ErrorKind::Engine, "the application's threads do not start").with_source(error))
-    }
-}
-
-/// Checks that so many threads can be started. Tokio panics if one of a runtime's does not start, and then waits
-/// without end for those that did.
-fn room_for(threads: usize) -> Result<(), Error> {
-    let (begun, has_begun) = mpsc::channel();
-    let gate = Arc::new(Mutex::new(()));
-    let closed = gate.lock();
-    let start = |_| {
-        let (begun, gate) = (begun.clone(), gate.clone());
-        // The first allocation of a thread takes address space for more.
-        let wait = move || {
-            let _ = begun.send(());
-            drop(gate.lock());
-        };
-        thread::Builder::new().name("pointwork-probe".to_owned()).spawn(wait)
-    };
-    let mut started = Vec::new();
-    let failed = (0..threads).map(start).find_map(|thread| match thread {
-        Ok(thread) => {
-            started.push(thread);
-            None
-        }
-        Err(error) => Some(error),
-    });
-    for _ in &started {
-        let _ = has_begun.recv();
-    }
-    drop(closed);
-    for thread in started {
-        let _ = thread.join();
-    }
-    failed.map_or(Ok(()), |error| {
-        let message = format!("the application's {threads} threads do not start");
-        Err(Error::new(ErrorKind::Engine, message).with_source(error))
-    })
 }
 
 impl Host {
@@ -289,7 +226,7 @@ impl Host {
         done: impl FnOnce(Result<T, Error>) + Send + 'static,
     ) -> Result<(), Error> {
         self.app()?;
-        nested(|| ())?;
+        deeper()?;
         let done = Once(Some(Box::new(done)));
         self.0.threads.spawn(async move {
             let result = operation.await;
@@ -492,125 +429,10 @@ impl Host {
         }
     }
 
-    /// Ends the application: its servers accept no more, requests and events in flight end within the option
-    /// [`drain`](field@AppOptions::drain), which is the setting `shutdown-grace` of `limits`, the rest is cancelled,
-    /// every function that waits for an end gets it, and all threads end, none of them waited for by the caller. A
-    /// second call completes with the first. In a child of a fork nothing is ended, and it completes at once.
-    pub fn close(&self) -> impl Future<Output = ()> + Send + use<> {
-        let (host, mut closed) = (self.clone(), self.0.closed.subscribe());
-        if host.app().is_err() {
-            // A child of a fork has no threads to end, and the lock of one may be held for ever.
-            host.ended();
-        } else if !host.0.is_closing.swap(true, Ordering::Relaxed) {
-            let ending = host.clone();
-            let spawned = thread::Builder::new()
-                .name("pointwork-end".to_owned())
-                .spawn(move || ending.end());
-            match spawned {
-                Ok(thread) => *host.0.ending.thread.lock() = Some(thread),
-                Err(error) => {
-                    tracing::error!("the thread that ends the application does not start: {error}");
-                    host.ended();
-                }
-            }
-        }
-        async move {
-            let _ = closed.wait_for(|closed| *closed).await;
-            drop(host);
-        }
-    }
-
     /// Cancels the requests that were begun and have no reply.
     pub fn cancel_requests(&self) {
         self.0.requests.cancel_all();
     }
-
-    /// Closes the application and waits for its end on the calling thread: its threads have ended then. `None` if
-    /// `waiting` gave up; the application ends all the same. It must not be called in a function of the host's
-    /// language, for whose end it would wait up to the time that [`close`](Self::close) allows. It may be called by a
-    /// thread that has no locals any more, as in a function of `atexit`.
-    ///
-    /// # Errors
-    /// [`Refused`](ErrorKind::Refused) in the writer of the log: the end writes lines itself.
-    pub fn close_blocking(&self, mut waiting: Waiting<'_>) -> Result<Option<()>, Error> {
-        crate::log::refuse_in_writer()?;
-        drop(self.close());
-        let Ending {
-            is_over, over, thread, ..
-        } = &self.0.ending;
-        loop {
-            let mut is_over = is_over.lock();
-            match waiting.pause() {
-                _ if *is_over => break,
-                Some(time) => drop(over.wait_for(&mut is_over, time)),
-                None => over.wait(&mut is_over),
-            }
-            let goes_on = *is_over;
-            drop(is_over);
-            if !goes_on && !waiting.goes_on() {
-                return Ok(None);
-            }
-        }
-        let thread = thread.lock().take();
-        // It does not panic. A second caller has nothing to wait for.
-        let _ = thread.map(thread::JoinHandle::join);
-        Ok(Some(()))
-    }
-
-    fn ended(&self) {
-        *self.0.ending.is_over.lock() = true;
-        self.0.ending.over.notify_all();
-        self.0.closed.send_replace(true);
-    }
-
-    /// Closes the application; `done` is called at its end, on a thread of its own.
-    ///
-    /// # Errors
-    /// [`Engine`](ErrorKind::Engine) if that thread does not start; the application closes all the same.
-    pub fn close_then(&self, done: impl FnOnce() + Send + 'static) -> Result<(), Error> {
-        let (closing, threads) = (self.close(), self.0.threads.clone());
-        let end = move || {
-            wait(&threads, closing, Waiting::forever());
-            done();
-        };
-        let spawned = thread::Builder::new().name("pointwork-done".to_owned()).spawn(end);
-        spawned.map_err(|error| Error::new(ErrorKind::Engine, "a thread does not start").with_source(error))?;
-        Ok(())
-    }
-
-    /// Ends everything. Blocks.
-    fn end(&self) {
-        let inner = &self.0;
-        let servers = std::mem::take(&mut *inner.servers.lock());
-        servers.iter().for_each(Server::stop);
-        wait(&inner.threads, inner.app.close(), Waiting::forever());
-        inner.cut.send_replace(true);
-        for server in servers {
-            wait(&inner.threads, server.stopped(), Waiting::forever());
-        }
-        // Their handlers were cut, and most have their reply by now.
-        let until = Instant::now() + CUT_TIME;
-        while inner.requests.count() > 0 && Instant::now() < until {
-            thread::sleep(Duration::from_millis(1));
-        }
-        inner.requests.cancel_all();
-        while inner.requests.count() > 0 && Instant::now() < until + CUT_TIME {
-            thread::sleep(Duration::from_millis(1));
-        }
-        let runtime = inner.runtime.lock().take();
-        if let Some(runtime) = runtime {
-            runtime.shutdown_timeout(CUT_TIME);
-        }
-        self.ended();
-    }
-}
-
-/// The end of an application, for threads that cannot poll: tokio needs locals of the thread.
-#[derive(Default)]
-struct Ending {
-    is_over: Mutex<bool>,
-    over: Condvar,
-    thread: Mutex<Option<thread::JoinHandle<()>>>,
 }
 
 impl Drop for Inner {
@@ -645,8 +467,8 @@ fn json(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// An operation for [`Host::run`] that is cancelled, and fails with
-/// [`TimedOut`](ErrorKind::TimedOut), if it takes longer than that time. `None` is no limit.
+/// Runs an operation for at most that time; `None` is no limit. Then the operation is cancelled, and the result is the error
+/// [`TimedOut`](ErrorKind::TimedOut).
 pub async fn within<T>(time: Option<Duration>, operation: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
     let Some(time) = time else {
         return operation.await;
@@ -655,7 +477,7 @@ pub async fn within<T>(time: Option<Duration>, operation: impl Future<Output = R
     ended.unwrap_or_else(|_| {
         Err(Error::new(
             ErrorKind::TimedOut,
-            format!("there was no end within {time:?}"),
+            format!("the operation did not end within {time:?}"),
         ))
     })
 }

@@ -50,13 +50,14 @@ mod nesting;
 mod request;
 mod route;
 mod server;
+mod threads;
 mod waiting;
 
 pub use body::{Piece, Pieces, Source};
 pub use channel::{ChannelFunction, EventCall, Fault, with_details};
 pub use error::{Error, ErrorKind};
 pub use function::{Answer, AnswerError, Function, OffFiber, OneAnswer, Runs};
-pub use host::{Component, Figures, Host, Threads, WeakHost, within};
+pub use host::{Component, Figures, Host, WeakHost, within};
 pub use log::{LogLine, write_log};
 pub use mount::{Mount, Place, Taken};
 pub use nesting::{at_depth, call, depth};
@@ -67,5 +68,6 @@ pub use pointwork::{
 pub use request::{Ended, InFlight, Progress};
 pub use route::{RouteCall, RouteFunction, RouteOptions};
 pub use server::{Server, ServerOptions};
+pub use threads::Threads;
 pub use tracing::Level;
 pub use waiting::Waiting;

@@ -37,11 +37,11 @@ pub fn at_depth<T>(depth: usize, run: impl FnOnce() -> T) -> T {
     run()
 }
 
-/// Runs something one level deeper, unless too many are around it already.
+/// The depth within the present one.
 ///
 /// # Errors
 /// [`Nested`](ErrorKind::Nested).
-pub(crate) fn nested<T>(run: impl FnOnce() -> T) -> Result<T, Error> {
+pub(crate) fn deeper() -> Result<usize, Error> {
     refuse_at_the_end_of_a_thread()?;
     let depth = depth();
     if depth >= MOST {
@@ -50,7 +50,15 @@ pub(crate) fn nested<T>(run: impl FnOnce() -> T) -> Result<T, Error> {
         );
         return Err(Error::new(ErrorKind::Nested, message));
     }
-    Ok(at_depth(depth + 1, run))
+    Ok(depth + 1)
+}
+
+/// Runs something one level deeper.
+///
+/// # Errors
+/// As [`deeper`].
+pub(crate) fn nested<T>(run: impl FnOnce() -> T) -> Result<T, Error> {
+    Ok(at_depth(deeper()?, run))
 }
 
 /// # Errors

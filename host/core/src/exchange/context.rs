@@ -301,8 +301,8 @@ impl Context {
     /// Gives the context to the listener of an event by its name, which then replies (spec H6).
     ///
     /// # Errors
-    /// As an emit would log it: an unknown event, a full queue, a chain that is too deep. The context is dropped then, and the client gets 500
-    /// unless the handler returns the error, or another holder is left.
+    /// As an emit would log it: an unknown event, a full queue, a chain that is too deep. The context is dropped then, and the
+    /// client gets 500 unless the handler returns the error, or another holder is left.
     pub fn hand_over_raw(self, event: &str, payload: Payload) -> Result<(), Failure> {
         self.hand_over_charged(event, payload, Charge::default())
     }

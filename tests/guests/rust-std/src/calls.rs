@@ -1,4 +1,4 @@
-//! Calls of the standard library, as texts. The guests of both forms have them.
+//! Handlers that call the standard library. The guests of both forms have them.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
@@ -9,7 +9,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 use std::{env, fs, io, thread};
 
+use pointwork_guest::{Path, controller, events};
 use uuid::Uuid;
+
+events! {
+    /// Returns after that number of milliseconds.
+    pub Wait = "clock:wait": u64 => ();
+}
 
 /// The number of times that [`construct`] ran in this instance.
 static CONSTRUCTED: AtomicU32 = AtomicU32::new(0);
@@ -27,77 +33,22 @@ extern "C" fn construct() {
     println!("constructed: {}, {}, {}", unix_time().as_nanos(), random(), variables());
 }
 
-/// The number of times that the constructor ran.
-pub fn constructed() -> String {
-    CONSTRUCTED.load(Ordering::Relaxed).to_string()
-}
-
 fn unix_time() -> Duration {
     let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     time.expect("1970 has passed")
 }
 
-/// The time, the time after some work, and what the monotonic clock says of that work, in nanoseconds.
-pub fn clocks() -> String {
-    let (time, instant) = (unix_time(), Instant::now());
-    let mut numbers: HashMap<u32, u32> = (0..20_000).map(|number| (number, number)).collect();
-    numbers.retain(|number, _| number % 2 == 0);
-    assert_eq!(numbers.len(), 10_000);
-    format!(
-        "{} {} {}",
-        time.as_nanos(),
-        unix_time().as_nanos(),
-        instant.elapsed().as_nanos()
-    )
-}
-
 /// A random id, and a hash with random keys.
-pub fn random() -> String {
+fn random() -> String {
     format!("{} {:x}", Uuid::new_v4(), RandomState::new().hash_one(1))
 }
 
 /// The numbers of variables and arguments, and the bytes of the standard input.
-pub fn variables() -> String {
+fn variables() -> String {
     let mut input = Vec::new();
     io::stdin().read_to_end(&mut input).expect("it is empty");
     assert_eq!(env::var("HOME"), Err(env::VarError::NotPresent));
     format!("{} {} {}", env::vars().count(), env::args().count(), input.len())
-}
-
-/// What is no error, of everything that must be one.
-pub fn outside() -> String {
-    let address = "127.0.0.1:9";
-    let attempts = [
-        ("fs::read", fs::read("/etc/passwd").is_err()),
-        ("fs::read of a relative path", fs::read("Cargo.toml").is_err()),
-        ("fs::write", fs::write("/tmp/pointwork", "text").is_err()),
-        ("fs::File::create", fs::File::create("pointwork").is_err()),
-        ("fs::metadata", fs::metadata("/").is_err()),
-        ("fs::read_dir", fs::read_dir("/").is_err()),
-        ("fs::create_dir", fs::create_dir("/tmp/pointwork").is_err()),
-        ("fs::remove_file", fs::remove_file("/etc/passwd").is_err()),
-        ("fs::rename", fs::rename("/etc/passwd", "/etc/other").is_err()),
-        ("TcpStream::connect", TcpStream::connect(address).is_err()),
-        ("TcpListener::bind", TcpListener::bind(address).is_err()),
-        ("UdpSocket::bind", UdpSocket::bind(address).is_err()),
-        ("Command::spawn", Command::new("true").spawn().is_err()),
-        ("thread::Builder::spawn", thread::Builder::new().spawn(|| ()).is_err()),
-    ];
-    let worked: Vec<_> = attempts
-        .iter()
-        .filter(|(_, failed)| !failed)
-        .map(|(name, _)| *name)
-        .collect();
-    format!("{} attempts, worked: {worked:?}", attempts.len())
-}
-
-/// A line on each stream, and one without a newline.
-pub fn print(name: &str) -> &'static str {
-    println!("whole line of {name}");
-    eprintln!("error of {name}");
-    print!("begun line of {name}");
-    eprint!("begun error of {name}");
-    "printed"
 }
 
 /// The first half of a line.
@@ -114,30 +65,109 @@ pub fn print_rest(name: &str) -> &'static str {
     "printed"
 }
 
-/// Panics within a line.
-pub fn panic() -> &'static str {
-    print!("begun line before the panic");
-    panic!("this handler panics on purpose")
-}
+/// A handler for each group of calls.
+pub struct Std;
 
-/// Panics while the line is printed, when the standard library holds the output.
-pub fn panic_in_print() -> &'static str {
-    struct Panics;
-
-    impl std::fmt::Display for Panics {
-        fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            panic!("this value panics on purpose")
-        }
+#[controller("std")]
+impl Std {
+    #[get("constructed")]
+    fn constructed() -> String {
+        CONSTRUCTED.load(Ordering::Relaxed).to_string()
     }
-    println!("a line with {Panics}");
-    "printed"
-}
 
-pub fn sleep() -> &'static str {
-    thread::sleep(Duration::from_millis(1));
-    "slept"
-}
+    #[get("random")]
+    fn random() -> String {
+        random()
+    }
 
-pub fn exit() -> &'static str {
-    std::process::exit(0)
+    #[get("variables")]
+    fn variables() -> String {
+        variables()
+    }
+
+    /// The time, the time after some work, and what the monotonic clock says of that work, in nanoseconds.
+    #[get("clocks")]
+    fn clocks() -> String {
+        let (time, instant) = (unix_time(), Instant::now());
+        let mut numbers: HashMap<u32, u32> = (0..20_000).map(|number| (number, number)).collect();
+        numbers.retain(|number, _| number % 2 == 0);
+        assert_eq!(numbers.len(), 10_000);
+        format!(
+            "{} {} {}",
+            time.as_nanos(),
+            unix_time().as_nanos(),
+            instant.elapsed().as_nanos()
+        )
+    }
+
+    /// What is no error, of everything that must be one.
+    #[get("outside")]
+    fn outside() -> String {
+        let address = "127.0.0.1:9";
+        let attempts = [
+            ("fs::read", fs::read("/etc/passwd").is_err()),
+            ("fs::read of a relative path", fs::read("Cargo.toml").is_err()),
+            ("fs::write", fs::write("folder/file", "text").is_err()),
+            ("fs::File::create", fs::File::create("pointwork").is_err()),
+            ("fs::metadata", fs::metadata("/").is_err()),
+            ("fs::read_dir", fs::read_dir("/").is_err()),
+            ("fs::create_dir", fs::create_dir("folder").is_err()),
+            ("fs::remove_file", fs::remove_file("/etc/passwd").is_err()),
+            ("fs::rename", fs::rename("/etc/passwd", "/etc/other").is_err()),
+            ("TcpStream::connect", TcpStream::connect(address).is_err()),
+            ("TcpListener::bind", TcpListener::bind(address).is_err()),
+            ("UdpSocket::bind", UdpSocket::bind(address).is_err()),
+            ("Command::spawn", Command::new("true").spawn().is_err()),
+            ("thread::Builder::spawn", thread::Builder::new().spawn(|| ()).is_err()),
+        ];
+        let worked: Vec<_> = attempts
+            .iter()
+            .filter(|(_, failed)| !failed)
+            .map(|(name, _)| *name)
+            .collect();
+        format!("{} attempts, worked: {worked:?}", attempts.len())
+    }
+
+    /// A line on each stream, and one without a newline.
+    #[get("prints/:name")]
+    fn prints(name: Path<String>) -> &'static str {
+        let name = &*name;
+        println!("whole line of {name}");
+        eprintln!("error of {name}");
+        print!("begun line of {name}");
+        eprint!("begun error of {name}");
+        "printed"
+    }
+
+    /// Panics within a line.
+    #[get("panics")]
+    fn panics() -> &'static str {
+        print!("begun line before the panic");
+        panic!("this handler panics on purpose")
+    }
+
+    /// Panics while the line is printed, when the standard library holds the output.
+    #[get("panics-in-print")]
+    fn panics_in_print() -> &'static str {
+        struct Panics;
+
+        impl std::fmt::Display for Panics {
+            fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                panic!("this value panics on purpose")
+            }
+        }
+        println!("a line with {Panics}");
+        "printed"
+    }
+
+    #[get("sleeps")]
+    fn sleeps() -> &'static str {
+        thread::sleep(Duration::from_millis(1));
+        "slept"
+    }
+
+    #[get("exits")]
+    fn exits() -> &'static str {
+        std::process::exit(0)
+    }
 }

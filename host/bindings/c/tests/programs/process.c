@@ -419,7 +419,10 @@ static void requests_of_an_application_that_is_freed(void) {
 static void a_cache_over_the_limit_of_file_sizes(void) {
     struct rlimit limit = {4096, 4096};
     CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
-    char settings[300], folder[] = "/tmp/pointwork-XXXXXX";
+    const char *cache = getenv("XDG_CACHE_HOME");
+    CHECK(cache != NULL);
+    char settings[600], folder[300];
+    snprintf(folder, sizeof folder, "%s/XXXXXX", cache);
     CHECK(mkdtemp(folder) != NULL);
     snprintf(settings, sizeof settings, "{\"cache\": {\"directory\": \"%s/cache\", \"enabled\": true}}", folder);
     shop(settings, PW_RUNS_INLINE, on_answer);
