@@ -130,14 +130,14 @@ async fn ready(State(admin): State<Shared>) -> Response {
         .filter(|status| status.state == ModuleState::HeldBack)
         .map(|status| status.info.name.as_str())
         .collect();
-    let unrestored = admin.app.unrestored();
-    let ready = held.is_empty() && unrestored.is_empty();
+    let restore_failures = admin.app.restore_failures();
+    let ready = held.is_empty() && restore_failures.is_empty();
     let status = if ready {
         StatusCode::OK
     } else {
         StatusCode::SERVICE_UNAVAILABLE
     };
-    let report = json!({"ready": ready, "held-back": held, "unrestored": unrestored});
+    let report = json!({"ready": ready, "held-back": held, "restore-failures": restore_failures});
     (status, Json(report)).into_response()
 }
 

@@ -87,8 +87,8 @@ pub(crate) async fn put(
 }
 
 pub(crate) async fn remove(State(admin): State<Shared>, Name(name): Name) -> Result<Json<ChangeReport>, Problem> {
-    let is_unrestored = admin.app.unrestored().iter().any(|module| module.module == name);
-    if !is_unrestored {
+    let has_failed = admin.app.restore_failures().iter().any(|module| module.module == name);
+    if !has_failed {
         expect(&admin, &name)?;
     }
     Ok(Json(admin.app.remove(&name).await?.into()))

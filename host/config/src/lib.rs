@@ -122,10 +122,10 @@
 #![forbid(unsafe_code)]
 
 mod channels;
+mod directories;
 mod error;
 mod file;
 mod grants;
-mod keep;
 mod options;
 pub mod suggest;
 

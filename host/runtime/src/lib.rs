@@ -58,7 +58,7 @@ pub use app::channel::{Channel, ListenerResult};
 pub use app::info::{ChannelInfo, ControllerInfo, HandlerInfo, ListenerInfo};
 pub use app::module::ModuleInfo;
 pub use app::options::AppOptions;
-pub use app::status::{Draining, ModuleStatus, Unrestored};
+pub use app::status::{Draining, ModuleStatus, RestoreFailure};
 pub use app::{App, Settings};
 pub use component::compiler::work as compile_worker;
 pub use component::inspect::{Conformance, Form, Inspection, inspect};

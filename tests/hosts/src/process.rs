@@ -28,7 +28,7 @@ pub fn text(word: &[u8]) -> String {
 
 /// The error of a step, as the program tells it: its text, code and status.
 #[derive(Clone, Debug, Default)]
-pub struct Told {
+pub struct HostError {
     /// The text.
     pub text: String,
     /// The code of a failure, or nothing.
@@ -41,7 +41,7 @@ pub struct Told {
     pub headers: Words,
 }
 
-type Done = Box<dyn FnOnce(Result<Words, Told>) + Send>;
+type Done = Box<dyn FnOnce(Result<Words, HostError>) + Send>;
 
 /// Whatever an application of the program tells, until it is closed.
 #[derive(Clone)]
@@ -76,10 +76,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn ended(name: &str) -> Told {
-    Told {
+fn ended(name: &str) -> HostError {
+    HostError {
         text: format!("the program of {name} ended"),
-        ..Told::default()
+        ..HostError::default()
     }
 }
 
@@ -200,7 +200,7 @@ impl Process {
     ///
     /// # Errors
     /// The program's error.
-    pub async fn step(&self, step: &str, words: Words) -> Result<Words, Told> {
+    pub async fn step(&self, step: &str, words: Words) -> Result<Words, HostError> {
         let (sender, receiver) = tokio::sync::oneshot::channel();
         let done = Box::new(move |result| drop(sender.send(result)));
         self.ask(step, words, done);
@@ -211,7 +211,7 @@ impl Process {
     ///
     /// # Panics
     /// After a minute without an answer.
-    pub fn step_now(&self, step: &str) -> Result<Words, Told> {
+    pub fn step_now(&self, step: &str) -> Result<Words, HostError> {
         let (sender, receiver) = mpsc::channel();
         let done = Box::new(move |result| drop(sender.send(result)));
         self.ask(step, Words::new(), done);
@@ -233,9 +233,9 @@ impl Source for Process {
     }
 }
 
-fn told(words: &[Vec<u8>]) -> Told {
+fn told(words: &[Vec<u8>]) -> HostError {
     let word = |index: usize| words.get(index).map(|word| text(word)).unwrap_or_default();
-    Told {
+    HostError {
         text: word(0),
         code: word(1),
         status: word(2).parse().unwrap_or_default(),

@@ -18,7 +18,7 @@ use pointwork_core::{BoxFuture, Context, Handler, HandlerFuture, Listener, Outco
 use pointwork_wire_tests::message;
 use serde_json::{Map, Value, json};
 
-use crate::process::{Process, Told, Words, text};
+use crate::process::{HostError, Process, Words, text};
 
 /// The Rust functions of one application.
 pub struct Shadow {
@@ -234,7 +234,7 @@ fn words_of(payload: Payload) -> [Vec<u8>; 2] {
     [content_type.as_bytes().to_vec(), data.to_vec()]
 }
 
-fn failure_of(told: Told) -> Failure {
+fn failure_of(told: HostError) -> Failure {
     let status = StatusCode::from_u16(told.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut failure = Failure::with_code(FailureCode::new(told.code), status, told.text);
     let details: Map<String, Value> = serde_json::from_str(&told.details).unwrap_or_default();

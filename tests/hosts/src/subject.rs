@@ -9,14 +9,14 @@ use std::thread;
 
 use pointwork::ModuleStatus;
 use pointwork_core::{BoxFuture, RouteRecord};
-use pointwork_suite::home;
+use pointwork_suite::flavor;
 use pointwork_suite::logs::{self, Source};
 use pointwork_suite::subject::{AppSpec, Control, Refusal, Step, Subject};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::runtime::Handle;
 
-use crate::process::{Case, Process, Told, Words, text};
+use crate::process::{Case, HostError, Process, Words, text};
 use crate::settings;
 use crate::shadow::Shadow;
 
@@ -168,7 +168,7 @@ struct Running {
     address: SocketAddr,
 }
 
-fn refused(told: Told) -> Refusal {
+fn refused(told: HostError) -> Refusal {
     Refusal::told(told.text)
 }
 
@@ -238,7 +238,7 @@ impl Running {
                 self.shadow.relay(&heard.channel, &heard.event);
                 let mut words = vec![heard.channel.into_bytes(), heard.event.into_bytes()];
                 words.push(number.to_string().into_bytes());
-                words.extend(program.iter().flat_map(home::words));
+                words.extend(program.iter().flat_map(flavor::words));
                 self.step("listen", words).await.map(drop)
             }
             Step::Attach(_) => Err(Refusal::told("an adapter is attached at the start".to_owned())),

@@ -16,10 +16,10 @@ use pointwork_wire_tests::message;
 use crate::cases::eventually;
 use crate::client::{Client, Response};
 use crate::differences;
+use crate::event_log::EventLog;
 use crate::fixtures::{Fixture, Fixtures};
 use crate::logs::Logs;
 use crate::subject::{AppSpec, Control, Refusal, Subject};
-use crate::told::Told;
 
 /// One behaviour.
 #[derive(Clone, Copy)]
@@ -32,7 +32,7 @@ pub struct Case {
     pub fixtures: &'static [Fixture],
     /// Whether the case runs on every adapter. A case that only the host can fail runs on one, `hyper`.
     pub everywhere: bool,
-    pub(crate) run: fn(Stage) -> BoxFuture<'static, Result<()>>,
+    pub(crate) run: fn(Harness) -> BoxFuture<'static, Result<()>>,
 }
 
 impl fmt::Debug for Case {
@@ -47,13 +47,13 @@ impl Case {
     /// # Errors
     /// The failure.
     pub async fn run(&self, subject: Arc<dyn Subject>, fixtures: Fixtures) -> Result<()> {
-        let stage = Stage {
+        let harness = Harness {
             subject,
             fixtures,
             declared: self.fixtures,
             logs: Logs::begin(),
         };
-        match AssertUnwindSafe((self.run)(stage)).catch_unwind().await {
+        match AssertUnwindSafe((self.run)(harness)).catch_unwind().await {
             Ok(verdict) => verdict,
             Err(panic) => Err(anyhow!("{}", message(&*panic))),
         }
@@ -76,7 +76,7 @@ macro_rules! cases {
                 rows: &[$(stringify!($row)),+],
                 fixtures: &[$($($crate::fixtures::Fixture::$fixture),+)?],
                 everywhere: $crate::case::cases!(@everywhere $scope $($all)?),
-                run: |stage| Box::pin($name(stage)),
+                run: |harness| Box::pin($name(harness)),
             }),+]
         }
     };
@@ -84,20 +84,20 @@ macro_rules! cases {
 pub(crate) use cases;
 
 /// The environment of a case.
-pub struct Stage {
+pub struct Harness {
     subject: Arc<dyn Subject>,
     fixtures: Fixtures,
     declared: &'static [Fixture],
     logs: Logs,
 }
 
-impl Stage {
+impl Harness {
     /// Starts an application on the subject.
     ///
     /// # Errors
     /// If the application refuses a step.
     pub async fn start(&self, app: AppSpec) -> Result<Live, Refusal> {
-        let (crashes, changes, refusals) = (Told::default(), Told::default(), Told::default());
+        let (crashes, changes, refusals) = (EventLog::default(), EventLog::default(), EventLog::default());
         let app = app.recording(&crashes).recording(&changes).recording(&refusals);
         let control = self.subject.start(app).await?;
         Ok(Live {
@@ -173,9 +173,9 @@ impl Stage {
 pub struct Live {
     client: Client,
     control: Box<dyn Control>,
-    crashes: Told<ServerCrashed>,
-    changes: Told<ServerSwapped>,
-    refusals: Told<ServerRefused>,
+    crashes: EventLog<ServerCrashed>,
+    changes: EventLog<ServerSwapped>,
+    refusals: EventLog<ServerRefused>,
 }
 
 impl Deref for Live {
@@ -193,17 +193,17 @@ impl Live {
     }
 
     /// The `server:crashed` events of the application.
-    pub fn crashes(&self) -> &Told<ServerCrashed> {
+    pub fn crashes(&self) -> &EventLog<ServerCrashed> {
         &self.crashes
     }
 
     /// The `server:swapped` events of the application.
-    pub fn changes(&self) -> &Told<ServerSwapped> {
+    pub fn changes(&self) -> &EventLog<ServerSwapped> {
         &self.changes
     }
 
     /// The `server:refused` events of the application.
-    pub fn refusals(&self) -> &Told<ServerRefused> {
+    pub fn refusals(&self) -> &EventLog<ServerRefused> {
         &self.refusals
     }
 

@@ -19,15 +19,15 @@ pub mod broken;
 pub mod case;
 pub mod cases;
 pub mod differences;
+pub mod event_log;
 pub mod fixtures;
+pub mod flavor;
 pub mod fuzz;
 pub mod guest;
-pub mod home;
 pub mod judge;
 pub mod logs;
 pub mod rows;
 pub mod subject;
-pub mod told;
 
 pub use pointwork_wire_tests::client;
 

@@ -16,9 +16,9 @@ use pointwork_core::{
 
 use serde_json::Value;
 
+use crate::event_log::EventLog;
+use crate::flavor::native;
 use crate::guest::Program;
-use crate::home::native;
-use crate::told::Told;
 
 /// Starts applications on one adapter.
 pub trait Subject: Send + Sync {
@@ -295,7 +295,7 @@ impl AppSpec {
 
     /// Records every event of the server of that kind, from the first step on.
     #[must_use]
-    pub(crate) fn recording<E>(mut self, told: &Told<E>) -> Self
+    pub(crate) fn recording<E>(mut self, told: &EventLog<E>) -> Self
     where
         E: Event + 'static,
         E::Payload: Clone + fmt::Debug + Send + 'static,

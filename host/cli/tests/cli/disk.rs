@@ -181,16 +181,20 @@ fn damaged_version_is_not_ready_and_the_one_before_serves_in_its_place() {
     assert_serves_for(&server, 2, 3);
     let (status, report) = ready(&server);
     assert_eq!((status, &report["ready"]), (503, &json!(false)));
-    let unrestored = &report["unrestored"][0];
+    let restore_failures = &report["restore-failures"][0];
     assert_eq!(
-        (&unrestored["module"], &unrestored["digest"], &unrestored["serves"]),
+        (
+            &restore_failures["module"],
+            &restore_failures["digest"],
+            &restore_failures["serves"]
+        ),
         (
             &json!("shop"),
             &json!(pointwork::digest(&version(3))),
             &json!(pointwork::digest(&version(2)))
         )
     );
-    let reason = unrestored["reason"].as_str().expect("text");
+    let reason = restore_failures["reason"].as_str().expect("text");
     let name = format!("state/components/{}` is damaged", pointwork::digest(&version(3)));
     assert!(reason.contains(&name), "{reason}");
     let line = server.logged("its previous version serves in its place");
@@ -257,7 +261,7 @@ fn no_other_module_answers_for_one_that_is_lost() {
     assert_eq!(server.get("/only/7").status, 503);
     assert_eq!(server.get("/other").body, "everything");
     let (status, report) = ready(&server);
-    assert_eq!((status, &report["unrestored"][0]["serves"]), (503, &json!(null)));
+    assert_eq!((status, &report["restore-failures"][0]["serves"]), (503, &json!(null)));
     server.logged("the uploaded module does not serve");
     assert_eq!(server.admin("DELETE", "/modules/shop", b"").status, 200);
     assert_eq!(

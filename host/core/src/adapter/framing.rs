@@ -58,7 +58,7 @@ struct Head {
 }
 
 /// The longest line that is followed under any limit; a longer one of a chunked body breaks the body.
-const LEAST_LONGEST_LINE: usize = 16 * 1024;
+const MIN_LINE_LIMIT: usize = 16 * 1024;
 
 /// The largest chunk whose end a parser can count in 64 bits: trillium-http 1.6.1 adds the two bytes of the line end without
 /// a check, and so panics, or takes the size for 0 or 1.
@@ -70,7 +70,7 @@ impl Framing {
         Self {
             position: Position::default(),
             partial_line: Vec::new(),
-            longest_line: LEAST_LONGEST_LINE.max(usize::try_from(max_header_bytes).unwrap_or(usize::MAX)),
+            longest_line: MIN_LINE_LIMIT.max(usize::try_from(max_header_bytes).unwrap_or(usize::MAX)),
             strict: false,
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use super::shown::RequestCrashes;
+use super::request_crashes::RequestCrashes;
 use crate::crash::SERVER_CHANNEL;
 use crate::routing::RouteRecord;
 use crate::{Failure, FailureCode, RequestId};

@@ -9,6 +9,6 @@ pub(crate) mod payload;
 mod queue;
 pub(crate) mod registry;
 pub(crate) mod reporter;
-pub(crate) mod shown;
+pub(crate) mod request_crashes;
 
 pub use pointwork_events::*;

@@ -69,7 +69,7 @@ pub(crate) fn excerpt(text: &str) -> impl fmt::Display + '_ {
 /// assert_eq!(one_line("too long", 3).to_string(), "too…");
 /// ```
 pub fn one_line(text: &str, most: usize) -> impl fmt::Display + '_ {
-    fmt::from_fn(move |f| tame(f, text, most, false))
+    fmt::from_fn(move |f| escape(f, text, most, false))
 }
 
 /// Untrusted text of several lines for a log: as [`one_line`], but it may have further lines, which are indented, so that
@@ -81,10 +81,10 @@ pub fn one_line(text: &str, most: usize) -> impl fmt::Display + '_ {
 /// assert_eq!(paragraph("said\n2024 ERROR forged", 100).to_string(), "said\n    2024 ERROR forged");
 /// ```
 pub fn paragraph(text: &str, most: usize) -> impl fmt::Display + '_ {
-    fmt::from_fn(move |f| tame(f, text, most, true))
+    fmt::from_fn(move |f| escape(f, text, most, true))
 }
 
-fn tame(f: &mut fmt::Formatter<'_>, text: &str, most: usize, breaks: bool) -> fmt::Result {
+fn escape(f: &mut fmt::Formatter<'_>, text: &str, most: usize, breaks: bool) -> fmt::Result {
     if text.len() <= most && !text.chars().any(is_unprintable) {
         return f.write_str(text);
     }

@@ -47,7 +47,7 @@ enum Declaration {
         registration: Option<Registration>,
     },
     /// A version of a module that could not be restored. Its routes are known, and another module must not answer for it.
-    Unrestored {
+    RestoreFailure {
         name: String,
         routes: Vec<(MethodFilter, Pattern)>,
     },
@@ -143,8 +143,8 @@ impl Binder {
 
     /// Checks that a new module has a new name, and that any other change has a module.
     pub(crate) fn check_name(&self, kind: ChangeKind, name: &str) -> Result<(), Error> {
-        let is_unrestored = || self.declarations.iter().any(|known| known.is_unrestored(name));
-        if kind == ChangeKind::Removed && is_unrestored() {
+        let has_failed = || self.declarations.iter().any(|known| known.has_failed(name));
+        if kind == ChangeKind::Removed && has_failed() {
             return Ok(());
         }
         if kind != ChangeKind::Loaded {
@@ -169,7 +169,7 @@ impl Binder {
         let name = &module.info.name;
         let is_version = |old: &Declaration| old.module().is_some_and(|old| old.info.name == *name);
         let replaced = self.declarations.iter().position(is_version);
-        let unrestored = self.declarations.iter().position(|old| old.is_unrestored(name));
+        let restore_failures = self.declarations.iter().position(|old| old.has_failed(name));
         // A new version stays under the prefix of the one that it replaces.
         let prefix = match replaced.map(|at| &self.declarations[at]) {
             Some(Declaration::Module {
@@ -188,19 +188,19 @@ impl Binder {
             Some(at) => self.declarations[at] = declaration,
             None => self
                 .declarations
-                .insert(unrestored.unwrap_or(self.declarations.len()), declaration),
+                .insert(restore_failures.unwrap_or(self.declarations.len()), declaration),
         }
     }
 
     /// Adds the routes of a version that could not be restored. Those that another version of the module has are its.
     pub(crate) fn put_unrestored(&mut self, name: &str, routes: Vec<(MethodFilter, Pattern)>) {
         let name = name.to_owned();
-        self.declarations.push(Declaration::Unrestored { name, routes });
+        self.declarations.push(Declaration::RestoreFailure { name, routes });
     }
 
     /// Removes the routes that only a version that could not be restored has.
     pub(crate) fn forget_unrestored(&mut self, name: &str) {
-        self.declarations.retain(|declaration| !declaration.is_unrestored(name));
+        self.declarations.retain(|declaration| !declaration.has_failed(name));
     }
 
     pub(crate) fn remove_module(&mut self, name: &str) {
@@ -273,7 +273,7 @@ impl Binder {
         let current_prefix = self.prefix.as_deref();
         match declaration {
             Declaration::Manual(route) => Ok(vec![route.clone()]),
-            Declaration::Unrestored { name, routes } => {
+            Declaration::RestoreFailure { name, routes } => {
                 let key =
                     |filter: &MethodFilter, pattern: &Pattern| (filter.to_string(), pattern.canonical().to_owned());
                 let serving = self
@@ -369,16 +369,16 @@ impl Declaration {
     fn module(&self) -> Option<&Arc<Module>> {
         match self {
             Self::Module { module, .. } => Some(module),
-            Self::Manual(_) | Self::Unrestored { .. } => None,
+            Self::Manual(_) | Self::RestoreFailure { .. } => None,
         }
     }
 
     fn is_of(&self, name: &str) -> bool {
-        self.module().is_some_and(|module| module.info.name == name) || self.is_unrestored(name)
+        self.module().is_some_and(|module| module.info.name == name) || self.has_failed(name)
     }
 
-    fn is_unrestored(&self, name: &str) -> bool {
-        matches!(self, Self::Unrestored { name: unrestored, .. } if unrestored == name)
+    fn has_failed(&self, name: &str) -> bool {
+        matches!(self, Self::RestoreFailure { name: restore_failures, .. } if restore_failures == name)
     }
 }
 

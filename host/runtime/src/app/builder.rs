@@ -164,7 +164,7 @@ impl ModuleBuilder {
     /// have their defaults.
     ///
     /// If the recorded version is damaged, the intact previous version is loaded in its place, or else the component, and
-    /// [`App::unrestored`] names it. If there is none, the routes of the module answer 503 until a version of it is loaded or
+    /// [`App::restore_failures`] names it. If there is none, the routes of the module answer 503 until a version of it is loaded or
     /// it is removed. A record that cannot be written is a warning, as long as the version stays the same.
     ///
     /// A module that was loaded while the application served has no component here. For a module that was removed the

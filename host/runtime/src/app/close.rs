@@ -96,7 +96,7 @@ impl App {
         let calls = || {
             self.versions()
                 .iter()
-                .map(|version| version.metrics().in_flight())
+                .map(|version| version.admission().in_flight())
                 .sum::<usize>()
         };
         let is_idle = || bus.requests() == 0 && bus.waiting() == 0 && calls() == 0;

@@ -60,7 +60,7 @@ impl App {
         }
         let state = self.state();
         if state.binder.transports().count() == 1 {
-            state.warn_of_unheard(self.bus(), "", &[]);
+            state.warn_of_missing_listeners(self.bus(), "", &[]);
         }
         if state.records.is_empty() {
             if state.binder.modules().next().is_some() {

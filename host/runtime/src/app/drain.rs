@@ -49,7 +49,7 @@ impl DrainingVersion {
 
     /// Returns whether no call is left. Ends the calls when their time is over.
     fn is_drained(&mut self, now: Instant) -> bool {
-        let in_flight = self.module.metrics().in_flight();
+        let in_flight = self.module.admission().in_flight();
         if in_flight == 0 {
             return true;
         }
@@ -74,7 +74,7 @@ impl DrainingVersion {
     pub(super) fn status(&self) -> Draining {
         Draining {
             digest: self.module.info.digest.clone(),
-            in_flight: self.module.metrics().in_flight(),
+            in_flight: self.module.admission().in_flight(),
             until: self.until_unix,
         }
     }

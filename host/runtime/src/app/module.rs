@@ -14,7 +14,7 @@ use crate::component::link::{Compiled, compile};
 use crate::component::lint;
 use crate::component::manifest::Manifest;
 use crate::instance::handlers::Instances;
-use crate::scheduling::metrics::Metrics;
+use crate::scheduling::admission::Admission;
 use crate::scheduling::status::Usage;
 use crate::scheduling::threads::Threads;
 use crate::store::KeptRoute;
@@ -159,7 +159,7 @@ impl Module {
         })
     }
 
-    /// The same version without instances, with fresh metrics.
+    /// The same version without instances, with fresh admission.
     pub(crate) fn anew(&self) -> Self {
         Self {
             info: self.info.clone(),
@@ -252,8 +252,8 @@ impl Module {
         self.instances.shrink();
     }
 
-    pub(crate) fn metrics(&self) -> &Metrics {
-        &self.instances.pre.settings.metrics
+    pub(crate) fn admission(&self) -> &Admission {
+        &self.instances.pre.settings.admission
     }
 
     pub(crate) fn usage(&self) -> Usage {
@@ -262,7 +262,7 @@ impl Module {
             idle: idle.instances,
             held: idle.held,
             host_memory: self.instances.pre.settings.memory.used(),
-            ..self.metrics().usage()
+            ..self.admission().usage()
         }
     }
 }

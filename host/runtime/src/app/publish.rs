@@ -147,16 +147,16 @@ impl App {
         let routes = Diff::between(of_module(&state.records, name), of_module(&table.records, name));
         let change = proposal.change(*kind, current.as_ref(), routes);
 
-        let unheard = state.unheard(self.bus());
+        let missing_listeners = state.missing_listeners(self.bus());
         // Listeners first: a new route may call a new event.
         listeners.publish();
         state.binder = binder;
         // Before the first adapter, the module with the listener may be the next to be loaded.
         if *kind != ChangeKind::Loaded || state.binder.transports().next().is_some() {
-            state.warn_of_unheard(self.bus(), name, &unheard);
+            state.warn_of_missing_listeners(self.bus(), name, &missing_listeners);
         }
         state.records = table.publish();
-        state.unrestored.remove(name);
+        state.restore_failures.remove(name);
         let past = state.past.entry(name.clone()).or_default();
         past.replaced(change.time, previous, current.as_ref());
         if let (ChangeKind::Swapped, Some(module)) = (kind, module) {
@@ -188,7 +188,7 @@ impl App {
 
     fn keep_now(&self, state: &mut AppState, proposal: &Proposal, current: &Arc<Module>) -> Result<Change, Error> {
         let name = &proposal.name;
-        let replaces = state.unrestored.contains_key(name);
+        let replaces = state.restore_failures.contains_key(name);
         let before = of_module(&state.records, name);
         if let Some(directory) = self.directory()
             && (replaces || proposal.base.is_some())
@@ -206,7 +206,7 @@ impl App {
             version.base = proposal.base.clone().or(version.base);
             directory.commit(name, version)?;
             if let Some((table, binder)) = accepted {
-                state.unrestored.remove(name);
+                state.restore_failures.remove(name);
                 state.binder = binder;
                 state.records = table.publish();
             }

@@ -6,7 +6,7 @@ use super::App;
 use crate::app::changes::ChangeKind;
 use crate::app::module::ModuleInfo;
 use crate::app::publish::{Proposal, Recording, in_one_line};
-use crate::app::status::Unrestored;
+use crate::app::status::RestoreFailure;
 use crate::store::KeptRoute;
 use crate::{Error, ErrorKind, ModuleOptions, StateDirectory, Version, digest};
 
@@ -129,13 +129,13 @@ impl App {
     }
 
     fn note_unrestored(&self, name: &str, digest: &str, reason: String, serves: Option<String>) {
-        let unrestored = Unrestored {
+        let restore_failures = RestoreFailure {
             module: name.to_owned(),
             digest: digest.to_owned(),
             reason,
             serves,
         };
-        self.state().unrestored.insert(name.to_owned(), unrestored);
+        self.state().restore_failures.insert(name.to_owned(), restore_failures);
     }
 
     /// The component of that digest, from the state directory.

@@ -58,7 +58,7 @@ impl App {
     /// Begins the canary trial of a version: if it fails, the module is rolled back.
     pub(super) fn begin_trial(&self, module: &Arc<Module>) {
         let (inner, version) = (Arc::downgrade(&self.0), Arc::downgrade(module));
-        module.metrics().begin_trial(Box::new(move |reason| {
+        module.admission().begin_trial(Box::new(move |reason| {
             let (Some(inner), Some(version)) = (inner.upgrade(), version.upgrade()) else {
                 return;
             };

@@ -14,7 +14,7 @@ use super::App;
 use crate::app::binder::{Binder, RouterFactory};
 use crate::app::drain::PastVersions;
 use crate::app::options::AppOptions;
-use crate::app::status::Unrestored;
+use crate::app::status::RestoreFailure;
 use crate::component::compiler::Compiler;
 use crate::component::engine::Engines;
 use crate::scheduling::threads::Threads;
@@ -42,7 +42,7 @@ pub(super) struct AppState {
     /// By the name of the module.
     pub(super) past: BTreeMap<String, PastVersions>,
     /// By the name of the module.
-    pub(super) unrestored: BTreeMap<String, Unrestored>,
+    pub(super) restore_failures: BTreeMap<String, RestoreFailure>,
 }
 
 impl AppInner {
@@ -80,23 +80,23 @@ impl AppInner {
 
 impl AppState {
     /// The events that modules use and that nobody listens to: module, event, and the reason.
-    pub(super) fn unheard(&self, bus: &Bus) -> Vec<(String, String, Failure)> {
-        let mut unheard = Vec::new();
+    pub(super) fn missing_listeners(&self, bus: &Bus) -> Vec<(String, String, Failure)> {
+        let mut missing_listeners = Vec::new();
         for module in self.binder.modules() {
             for event in &module.info.events_used {
                 if let Err(reason) = bus.expect_listener(event) {
-                    unheard.push((module.info.name.clone(), event.clone(), reason));
+                    missing_listeners.push((module.info.name.clone(), event.clone(), reason));
                 }
             }
         }
-        unheard
+        missing_listeners
     }
 
     /// Warns of each event that nobody listens to any more, or that the changed module uses (spec C4).
-    pub(super) fn warn_of_unheard(&self, bus: &Bus, changed: &str, before: &[(String, String, Failure)]) {
-        for (module, event, reason) in self.unheard(bus) {
-            let was_unheard = before.iter().any(|(user, name, _)| (user, name) == (&module, &event));
-            if module == changed || !was_unheard {
+    pub(super) fn warn_of_missing_listeners(&self, bus: &Bus, changed: &str, before: &[(String, String, Failure)]) {
+        for (module, event, reason) in self.missing_listeners(bus) {
+            let was_missing = before.iter().any(|(user, name, _)| (user, name) == (&module, &event));
+            if module == changed || !was_missing {
                 tracing::warn!(
                     target: "pointwork::events_used",
                     module,

@@ -48,7 +48,7 @@ pub struct Draining {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
-pub struct Unrestored {
+pub struct RestoreFailure {
     /// The module.
     pub module: String,
     /// SHA-256 of the recorded version, in hex.
@@ -62,8 +62,8 @@ pub struct Unrestored {
 impl App {
     /// The modules whose recorded version could not be restored from the state directory, by name. While there is one, the
     /// application does not serve what it is meant to.
-    pub fn unrestored(&self) -> Vec<Unrestored> {
-        self.state().unrestored.values().cloned().collect()
+    pub fn restore_failures(&self) -> Vec<RestoreFailure> {
+        self.state().restore_failures.values().cloned().collect()
     }
 }
 
@@ -75,7 +75,7 @@ impl AppState {
         let previous = previous.map(|previous| previous.info.digest.clone());
         let draining = past.into_iter().flat_map(|past| &past.draining);
         ModuleStatus {
-            state: module.metrics().state(),
+            state: module.admission().state(),
             since: past.map_or(0, |past| past.since),
             previous: previous.or_else(|| directory?.version(&info.name)?.previous),
             usage: module.usage(),

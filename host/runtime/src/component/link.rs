@@ -10,10 +10,10 @@ use crate::component::engine::{Engines, LinkedEngine};
 use crate::component::inspect::{Conformance, Form, Inspection, inspect};
 use crate::component::module_pre::ModulePre;
 use crate::component::pool_account::Tenancy;
-use crate::guest::GuestSettings;
+use crate::guest::VersionState;
 use crate::guest::memory::HostMemory;
-use crate::guest::streams::Streams;
-use crate::scheduling::metrics::Metrics;
+use crate::guest::stream_permits::StreamPermits;
+use crate::scheduling::admission::Admission;
 use crate::scheduling::threads::Threads;
 use crate::{Error, ErrorKind, Isolation, ModuleLimits, ModuleOptions, OrError};
 
@@ -58,14 +58,14 @@ pub(crate) async fn compile(
     let executor = threads.clone();
     let linking = move || {
         let limits = isolated(limits, options.isolation, &inspection, &fit)?;
-        let guest = GuestSettings {
-            metrics: Arc::new(Metrics::new(&name, &options.breaker, &options.trial, bus)),
+        let guest = VersionState {
+            admission: Arc::new(Admission::new(&name, &options.breaker, &options.trial, bus)),
             module: name,
             traps_at_cpu_limit: code.development,
             shares: fit.form == Form::Asynchronous && limits.in_flight > 1,
             uses_wasi: inspection.foreign_imports().next().is_some(),
             memory: HostMemory::new(limits.host_memory),
-            streams: Arc::new(Streams::new(&limits, executor)),
+            streams: Arc::new(StreamPermits::new(&limits, executor)),
             limits,
             grants: Arc::new(options.grants),
         };
@@ -80,7 +80,7 @@ fn link(
     engine: &LinkedEngine,
     inspection: &Inspection,
     fit: &Conformance,
-    settings: GuestSettings,
+    settings: VersionState,
     tenancy: Arc<Tenancy>,
 ) -> Result<ModulePre, Error> {
     let instance_pre = engine

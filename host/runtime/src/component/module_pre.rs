@@ -10,7 +10,7 @@ use wasmtime::{Store, UpdateDeadline};
 use crate::Grants;
 use crate::component::pool_account::Tenancy;
 use crate::guest::memory::MAX_HANDLES;
-use crate::guest::{Guest, GuestSettings};
+use crate::guest::{Guest, VersionState};
 use crate::scheduling::call_history::CallHistory;
 use crate::scheduling::meter::slice_used;
 
@@ -21,7 +21,7 @@ pub(crate) struct ModulePre {
     pub(crate) describe: ComponentExportIndex,
     pub(crate) handle: ComponentExportIndex,
     pub(crate) deliver: ComponentExportIndex,
-    pub(crate) settings: GuestSettings,
+    pub(crate) settings: VersionState,
     /// Its place in the account of the engine's pool.
     pub(crate) tenancy: Arc<Tenancy>,
     /// Ends the calls in flight on this version.
@@ -70,10 +70,10 @@ impl ModulePre {
         Ok(instance)
     }
 
-    /// The same version with fresh metrics, neither cut nor retired, and not current.
+    /// The same version with fresh admission, neither cut nor retired, and not current.
     pub(crate) fn anew(&self) -> Self {
         let mut settings = self.settings.clone();
-        settings.metrics = Arc::new(settings.metrics.anew());
+        settings.admission = Arc::new(settings.admission.anew());
         settings.streams = Arc::new(settings.streams.anew());
         Self {
             settings,
@@ -89,7 +89,7 @@ impl ModulePre {
     }
 
     pub(crate) fn crashed(&self, history: Option<&CallHistory>) {
-        self.settings.metrics.crashed();
+        self.settings.admission.crashed();
         if let Some(history) = history {
             history.crashed();
         }

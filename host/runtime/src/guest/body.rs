@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pointwork_core::{BodyReader, BodyWriter, Caller};
 use tokio::sync::Mutex;
 
-use super::streams::StreamSlot;
+use super::stream_permits::StreamPermit;
 
 /// A request body. It is shared with the reads that are under way, which must not hold the store.
 #[allow(unreachable_pub, reason = "the generated bindings re-export it")]
@@ -23,7 +23,7 @@ pub(super) struct OpenReply {
     /// Reports for its request.
     pub(super) caller: Caller,
     /// The slot to wait for the client, if the call has none.
-    pub(super) _slot: Option<StreamSlot>,
+    pub(super) _slot: Option<StreamPermit>,
 }
 
 /// A reply body; `None` once it is finished.

@@ -18,7 +18,7 @@ use wasmtime::component::{Access, Accessor, HasSelf, Resource};
 use super::Guest;
 use super::body::{OpenReply, Reader, Writer};
 use super::spans::{running_caller, span};
-use super::streams::StreamSlot;
+use super::stream_permits::StreamPermit;
 use crate::guest::bindings::{context, context_async, context_sync, types};
 use crate::guest::instant::{at, by_system_clock};
 use crate::guest::limiter::Exceeded;
@@ -67,7 +67,7 @@ impl Guest {
 
     /// A slot for a call that is about to wait for a client that reads. Calls that share an instance do not wait for it,
     /// which would hold up the others, and the writer keeps it.
-    async fn slot_to_write(&mut self, context: &Resource<Context>) -> Result<Result<Option<StreamSlot>, Failure>> {
+    async fn slot_to_write(&mut self, context: &Resource<Context>) -> Result<Result<Option<StreamPermit>, Failure>> {
         if !self.shares {
             return Ok(self.slot_of_call(context).await?.map(|()| None));
         }

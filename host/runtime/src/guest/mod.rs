@@ -14,7 +14,7 @@ mod output;
 pub(crate) mod payload;
 pub(crate) mod reply;
 pub(crate) mod spans;
-pub(crate) mod streams;
+pub(crate) mod stream_permits;
 #[cfg_attr(not(feature = "grants"), path = "no_wasi.rs")]
 pub(crate) mod wasi;
 
@@ -32,16 +32,16 @@ use crate::guest::bindings::types;
 use crate::guest::limiter::{Exceeded, Limiter};
 use crate::guest::memory::{HostMemory, MAX_HANDLES};
 use crate::limits::ModuleLimits;
+use crate::scheduling::admission::{Admission, Counted};
 use crate::scheduling::call_history::CallHistory;
 use crate::scheduling::meter::SLICE;
-use crate::scheduling::metrics::{Counted, Metrics};
 
 use self::body::{Reader, Writer};
 use self::budget::Budget;
 use self::environment::{CallState, Random};
 use self::output::LineLog;
 use self::spans::{CurrentCall, Tasks};
-use self::streams::{StreamSlot, Streams};
+use self::stream_permits::{StreamPermit, StreamPermits};
 use self::wasi::Wasi;
 
 /// The longest log line that is taken from a guest, in bytes: target, message and fields. The rest is cut off.
@@ -73,9 +73,9 @@ pub(crate) struct Guest {
     pub(crate) panic: Option<String>,
     call: CurrentCall,
     shares: bool,
-    streams: Arc<Streams>,
+    streams: Arc<StreamPermits>,
     /// The slot of the call and its history, if the instance serves one at a time.
-    slot: Option<StreamSlot>,
+    slot: Option<StreamPermit>,
     history: Option<Arc<CallHistory>>,
     tasks: Tasks,
     /// Of the only call, in the synchronous form; otherwise of code that no call runs.
@@ -90,7 +90,7 @@ pub(crate) struct Guest {
 
 /// The settings of every instance of a version of a module.
 #[derive(Clone)]
-pub(crate) struct GuestSettings {
+pub(crate) struct VersionState {
     /// The module's name.
     pub(crate) module: Arc<str>,
     pub(crate) limits: ModuleLimits,
@@ -100,8 +100,8 @@ pub(crate) struct GuestSettings {
     pub(crate) uses_wasi: bool,
     /// Whether several calls share an instance at a time.
     pub(crate) shares: bool,
-    pub(crate) metrics: Arc<Metrics>,
-    pub(crate) streams: Arc<Streams>,
+    pub(crate) admission: Arc<Admission>,
+    pub(crate) streams: Arc<StreamPermits>,
     /// In development, a guest that loops traps shortly before the meter would end it, since only a trap has a backtrace.
     pub(crate) traps_at_cpu_limit: bool,
 }
@@ -109,7 +109,7 @@ pub(crate) struct GuestSettings {
 impl Guest {
     /// # Errors
     /// If something that is granted is missing, such as a directory.
-    pub(crate) fn new(settings: &GuestSettings, grants: &Arc<Grants>) -> Result<Self> {
+    pub(crate) fn new(settings: &VersionState, grants: &Arc<Grants>) -> Result<Self> {
         let limits = &settings.limits;
         let calls = if settings.shares { limits.in_flight } else { 1 };
         let calls = u32::try_from(calls).unwrap_or(u32::MAX);
@@ -130,7 +130,7 @@ impl Guest {
             memory: settings.memory.clone(),
             memory_logged: AtomicBool::new(false),
             calls_since_count: 0,
-            counted: settings.metrics.instance(),
+            counted: settings.admission.instance(),
             panic: None,
             call,
             shares: settings.shares,
@@ -180,7 +180,7 @@ impl Guest {
 
     /// Takes over the slot of the call that begins. Where calls share the instance, each keeps its own, which is returned.
     #[must_use]
-    pub(crate) fn keep_slot(&mut self, slot: Option<StreamSlot>, history: &Arc<CallHistory>) -> Option<StreamSlot> {
+    pub(crate) fn keep_slot(&mut self, slot: Option<StreamPermit>, history: &Arc<CallHistory>) -> Option<StreamPermit> {
         if self.shares {
             return slot;
         }

@@ -7,7 +7,7 @@ use pointwork_core::{Body, Crash, CrashKind, Failure, FailureCode, IntoReply, Ou
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
-use crate::guest::GuestSettings;
+use crate::guest::VersionState;
 use crate::guest::bindings::types;
 use crate::guest::limiter::Exceeded;
 use crate::guest::log::cut;
@@ -207,7 +207,7 @@ pub(crate) fn no_room(cause: NoRoom) -> Crash {
 }
 
 /// The outcome of a handler; its reply is counted.
-pub(crate) fn outcome_in(outcome: types::Outcome, settings: &GuestSettings) -> Outcome {
+pub(crate) fn outcome_in(outcome: types::Outcome, settings: &VersionState) -> Outcome {
     let refused = |failure: Failure| {
         let message = format!("the handler's reply was refused: {failure}");
         Outcome::Crashed(Box::new(Crash::new(CrashKind::Reply, message)))
@@ -223,7 +223,7 @@ pub(crate) fn outcome_in(outcome: types::Outcome, settings: &GuestSettings) -> O
     settings.memory.keep_reply(reply).map_or_else(
         |cause| {
             if matches!(cause, NoRoom::Now(_)) {
-                settings.metrics.refused();
+                settings.admission.refused();
             }
             Outcome::Crashed(Box::new(no_room(cause).in_module(&*settings.module)))
         },

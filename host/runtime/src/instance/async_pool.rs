@@ -18,10 +18,10 @@ use super::reentrancy::{Idle, InstancePool};
 use crate::component::module_pre::ModulePre;
 use crate::component::pool_account::{Freed, InstanceSlot};
 use crate::guest::spans::TaskSpan;
+use crate::scheduling::admission::Counted;
 use crate::scheduling::call_history::CallHistory;
 use crate::scheduling::fibers::GuestWork;
 use crate::scheduling::meter::{Metered, is_slice_used, run_to_end};
-use crate::scheduling::metrics::Counted;
 use crate::scheduling::threads::{Priority, Threads};
 
 /// The instances of an asynchronous module, each driven by a task on the scheduler threads, and the calls that wait for
@@ -133,7 +133,7 @@ impl AsyncPool {
         };
         let instance = match output {
             Ok(output) => {
-                self.pre.settings.metrics.succeeded();
+                self.pre.settings.admission.succeeded();
                 return output;
             }
             Err(instance) => instance,
@@ -198,7 +198,7 @@ impl AsyncPool {
         if !waits {
             return Ok((number, false));
         }
-        let counted = self.pre.settings.metrics.wait(self.pre.settings.limits.queue);
+        let counted = self.pre.settings.admission.wait(self.pre.settings.limits.queue);
         if counted.is_none() {
             let refused = queue.pop_back();
             drop(state);

@@ -14,8 +14,8 @@ use crate::guest::bindings::types;
 use crate::guest::payload::payload_in;
 use crate::guest::reply::{failure_in, outcome_in};
 use crate::guest::spans::TaskSpan;
-use crate::guest::streams::StreamSlot;
-use crate::guest::{Guest, GuestSettings};
+use crate::guest::stream_permits::StreamPermit;
+use crate::guest::{Guest, VersionState};
 use crate::scheduling::call_history::CallHistory;
 
 /// One call of an instance, with its arguments.
@@ -30,7 +30,7 @@ pub(crate) trait Call: Sized + Send + 'static {
     fn lower(self, guest: &mut Guest) -> wasmtime::Result<Self::Params>;
 
     /// The output of a call of that module.
-    fn lift(results: Self::Results, settings: &GuestSettings) -> Self::Output;
+    fn lift(results: Self::Results, settings: &VersionState) -> Self::Output;
 
     fn crashed(crash: Crash) -> Self::Output;
 
@@ -70,7 +70,7 @@ impl Exports {
 /// A call in the queue of a pool, with the sender of its output.
 pub(crate) struct Queued<C: Call> {
     pub(crate) call: C,
-    pub(crate) slot: Option<StreamSlot>,
+    pub(crate) slot: Option<StreamPermit>,
     pub(crate) span: TaskSpan,
     pub(crate) output: oneshot::Sender<C::Output>,
     /// The instance that takes it.
@@ -121,7 +121,7 @@ impl Call for Request {
         Ok((self.handler, guest.table.push(self.context)?))
     }
 
-    fn lift((outcome,): Self::Results, settings: &GuestSettings) -> Outcome {
+    fn lift((outcome,): Self::Results, settings: &VersionState) -> Outcome {
         outcome_in(outcome, settings)
     }
 
@@ -172,7 +172,7 @@ impl Call for Event {
         Ok((self.listener, delivery, self.payload))
     }
 
-    fn lift((result,): Self::Results, settings: &GuestSettings) -> Self::Output {
+    fn lift((result,): Self::Results, settings: &VersionState) -> Self::Output {
         let failed = |failure| failure_in(failure, &settings.module);
         result.map(payload_in).map_err(failed)
     }

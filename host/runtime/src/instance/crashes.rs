@@ -6,7 +6,7 @@ use wasmtime::{PoolConcurrencyLimitError, Trap};
 use crate::component::module_pre::ModulePre;
 use crate::guest::Guest;
 use crate::guest::limiter::Exceeded;
-use crate::guest::streams::NoSlot;
+use crate::guest::stream_permits::NoPermit;
 use crate::scheduling::call_history::CallHistory;
 
 /// A guest that trapped: the trap, the guest's own panic message and the backtrace, for the log only. `history` is that of
@@ -37,7 +37,7 @@ pub(crate) fn trapped(
         Some(Trap::Interrupt) => CrashKind::Deadline,
         // Other modules use the whole pool; this one did nothing wrong.
         None if error.is::<PoolConcurrencyLimitError>() => {
-            pre.settings.metrics.refused();
+            pre.settings.admission.refused();
             return crash(pre, CrashKind::Limit, message).at_limit("max-instances");
         }
         _ => CrashKind::Trap,
@@ -59,17 +59,17 @@ pub(crate) enum Overload {
     /// The queue for instances is full.
     Queue,
     /// Too many calls wait for their clients.
-    Streams,
+    StreamPermits,
 }
 
-impl From<NoSlot> for Overload {
-    fn from(_: NoSlot) -> Self {
-        Self::Streams
+impl From<NoPermit> for Overload {
+    fn from(_: NoPermit) -> Self {
+        Self::StreamPermits
     }
 }
 
 pub(crate) fn overloaded(pre: &ModulePre, overload: Overload) -> Crash {
-    pre.settings.metrics.refused();
+    pre.settings.admission.refused();
     let limits = &pre.settings.limits;
     let (limit, message) = match overload {
         Overload::Instances => (
@@ -87,7 +87,7 @@ pub(crate) fn overloaded(pre: &ModulePre, overload: Overload) -> Crash {
                 limits.queue_wait
             ),
         ),
-        Overload::Streams => ("instances", pre.settings.streams.refusal()),
+        Overload::StreamPermits => ("instances", pre.settings.streams.refusal()),
         Overload::Queue => ("queue", format!("{} calls wait for an instance already", limits.queue)),
     };
     crash(pre, CrashKind::Limit, message).at_limit(limit)

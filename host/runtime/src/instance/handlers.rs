@@ -19,8 +19,8 @@ use crate::component::inspect::Form;
 use crate::component::module_pre::ModulePre;
 use crate::component::pool_account::{Freed, IdleInstances};
 use crate::guest::payload::payload_out;
+use crate::scheduling::admission::Counted;
 use crate::scheduling::call_history::{CallHistories, CallHistory, Callee};
-use crate::scheduling::metrics::Counted;
 use crate::scheduling::threads::Threads;
 
 /// The instances of a version of a module, and the history of its calls.
@@ -129,7 +129,7 @@ struct WasmHandler {
 
 impl Handler for WasmHandler {
     fn call(&self, context: Context) -> HandlerFuture {
-        let counted = match self.instances.pre.settings.metrics.admit() {
+        let counted = match self.instances.pre.settings.admission.admit() {
             Ok(counted) => counted,
             Err(left) => return Box::pin(ready(Outcome::Reply(breaker_reply(left)))),
         };
@@ -173,7 +173,7 @@ struct WasmListener {
 impl Listener for WasmListener {
     fn deliver(&self, delivery: Delivery, payload: Payload) -> BoxFuture<'static, Result<Payload, Failure>> {
         let settings = &self.instances.pre.settings;
-        let counted = match settings.metrics.admit() {
+        let counted = match settings.admission.admit() {
             Ok(counted) => counted,
             Err(left) => {
                 let message = format!("module `{}` is held back for another {left:?}", settings.module);

@@ -15,9 +15,9 @@ use super::reentrancy::{Idle, InstancePool};
 use crate::component::module_pre::ModulePre;
 use crate::component::pool_account::{Freed, InstanceSlot};
 use crate::guest::Guest;
-use crate::guest::streams::StreamSlot;
+use crate::guest::stream_permits::StreamPermit;
+use crate::scheduling::admission::Counted;
 use crate::scheduling::fibers::GuestWork;
-use crate::scheduling::metrics::Counted;
 use crate::scheduling::threads::Threads;
 
 /// The instances of a synchronous module.
@@ -91,7 +91,7 @@ impl SyncPool {
         };
         match instance.call(call, slot).await {
             Ok(results) => {
-                self.pre.settings.metrics.succeeded();
+                self.pre.settings.admission.succeeded();
                 self.keep(instance);
                 C::lift(results, &self.pre.settings)
             }
@@ -107,7 +107,7 @@ impl SyncPool {
         &self,
         streams: bool,
         crashes: bool,
-    ) -> Result<(Option<StreamSlot>, SemaphorePermit<'_>, Found), Overload> {
+    ) -> Result<(Option<StreamPermit>, SemaphorePermit<'_>, Found), Overload> {
         let slot = self.pre.settings.streams.take_if(streams).await?;
         let permit = self.permits.try_acquire().ok();
         let found = permit.as_ref().and_then(|_| self.find(crashes));
@@ -124,7 +124,7 @@ impl SyncPool {
         crashes: bool,
     ) -> Result<(SemaphorePermit<'a>, Found), Overload> {
         let limits = &self.pre.settings.limits;
-        let _waiting = self.pre.settings.metrics.wait(limits.queue).ok_or(Overload::Queue)?;
+        let _waiting = self.pre.settings.admission.wait(limits.queue).ok_or(Overload::Queue)?;
         let until = Instant::now() + limits.queue_wait;
         let permit = match permit {
             Some(permit) => Some(permit),
@@ -199,7 +199,7 @@ impl SyncPool {
 }
 
 impl SyncInstance {
-    async fn call<C: Call>(&mut self, call: C, slot: Option<StreamSlot>) -> wasmtime::Result<C::Results> {
+    async fn call<C: Call>(&mut self, call: C, slot: Option<StreamPermit>) -> wasmtime::Result<C::Results> {
         let Self { store, exports, .. } = self;
         store.data_mut().begin_call(call.caller(), call.arrived());
         let _slot = store.data_mut().keep_slot(slot, call.history());

@@ -1,11 +1,11 @@
-//! Where guest code runs: the threads, the CPU meter, call histories, metrics, circuit breaker and canary trial.
+//! Where guest code runs: the threads, the CPU meter, call histories, admission, circuit breaker and canary trial.
 
+pub(crate) mod admission;
 pub(crate) mod breaker;
 pub(crate) mod call_history;
 pub(crate) mod epoch;
 pub(crate) mod fibers;
 pub(crate) mod meter;
-pub(crate) mod metrics;
 pub(crate) mod signals;
 pub(crate) mod status;
 pub(crate) mod threads;

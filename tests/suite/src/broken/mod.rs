@@ -15,7 +15,7 @@ use pointwork_core::Transport;
 use crate::subject::{Step, Subject};
 
 pub use proxy::Rewriting;
-pub use steps::Misled;
+pub use steps::AlteredSteps;
 pub use transport::{ForgetsReplay, Stale};
 
 /// A fault, and the case that has to detect it.
@@ -221,7 +221,7 @@ impl Broken {
             Fault::Wire(rewrite) => Arc::new(Rewriting::new(sound, rewrite)),
             Fault::Reply(rewrite) => Arc::new(Rewriting::replies(sound, rewrite)),
             Fault::Transport(wrap) => with(wrap),
-            Fault::Steps(steps) => Arc::new(Misled::new(sound, steps)),
+            Fault::Steps(steps) => Arc::new(AlteredSteps::new(sound, steps)),
         }
     }
 }

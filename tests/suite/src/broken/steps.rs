@@ -8,19 +8,19 @@ use crate::subject::{AppSpec, Control, Refusal, Step, Subject};
 
 /// A subject that applies other steps to its application than the case lists: all of them before it serves, and each
 /// later one while it serves.
-pub struct Misled {
+pub struct AlteredSteps {
     inner: Arc<dyn Subject>,
     steps: fn(Vec<Step>) -> Vec<Step>,
 }
 
-impl Misled {
+impl AlteredSteps {
     /// Rewrites the steps of a subject.
     pub fn new(inner: Arc<dyn Subject>, steps: fn(Vec<Step>) -> Vec<Step>) -> Self {
         Self { inner, steps }
     }
 }
 
-impl Subject for Misled {
+impl Subject for AlteredSteps {
     fn name(&self) -> &'static str {
         self.inner.name()
     }

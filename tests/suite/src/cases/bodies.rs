@@ -7,10 +7,10 @@ use pointwork_core::Payload;
 use tokio::time::{sleep, timeout};
 
 use super::at_root;
-use crate::case::{Live, Stage, cases};
+use crate::case::{Harness, Live, cases};
 use crate::client::{Connection, PATIENCE, Request};
+use crate::flavor::Flavor;
 use crate::guest::{Controller, End, Guest, Program, Step};
-use crate::home::Home;
 use crate::subject::{AppSpec, Limits};
 
 cases![
@@ -24,7 +24,7 @@ cases![
 ];
 
 /// `POST /none`, `/whole` and `/stream` emit `app:began` and reply with the body.
-fn modes(form: Home) -> AppSpec {
+fn modes(form: Flavor) -> AppSpec {
     let program = || Program::new().emit("app:began").step(Step::Body);
     let things = Controller::new("Things", "/")
         .post("none", program())
@@ -44,9 +44,9 @@ async fn begin(live: &Live, path: &str) -> Result<Connection> {
     Ok(connection)
 }
 
-async fn a_handler_that_takes_no_body_never_waits_for_one(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
-        let live = stage.start(modes(form)).await?;
+async fn a_handler_that_takes_no_body_never_waits_for_one(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
+        let live = harness.start(modes(form)).await?;
         let mut connection = begin(&live, "/none").await?;
         let head = connection.read_head().await?;
         assert_eq!(head.status, 200, "{form}");
@@ -61,10 +61,10 @@ async fn a_handler_that_takes_no_body_never_waits_for_one(stage: Stage) -> Resul
     Ok(())
 }
 
-async fn a_handler_that_takes_the_whole_body_runs_when_it_is_there(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_handler_that_takes_the_whole_body_runs_when_it_is_there(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let (app, mut began) = modes(form).hearing("began");
-        let live = stage.start(app).await?;
+        let live = harness.start(app).await?;
         let mut connection = begin(&live, "/whole").await?;
         sleep(Duration::from_millis(100)).await;
         assert!(began.so_far().is_empty(), "{form}");
@@ -78,12 +78,12 @@ async fn a_handler_that_takes_the_whole_body_runs_when_it_is_there(stage: Stage)
     Ok(())
 }
 
-async fn a_body_that_arrives_takes_no_instance(stage: Stage) -> Result<()> {
-    let app = modes(Home::Module).limits(Limits {
+async fn a_body_that_arrives_takes_no_instance(harness: Harness) -> Result<()> {
+    let app = modes(Flavor::Module).limits(Limits {
         instances: Some(1),
         ..Limits::default()
     });
-    let live = stage
+    let live = harness
         .start(app.answers("app", "began", |_| Ok(Payload::null())))
         .await?;
     let mut slow = begin(&live, "/whole").await?;
@@ -95,10 +95,10 @@ async fn a_body_that_arrives_takes_no_instance(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_handler_that_takes_a_stream_runs_at_once(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_handler_that_takes_a_stream_runs_at_once(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let (app, mut began) = modes(form).hearing("began");
-        let live = stage.start(app).await?;
+        let live = harness.start(app).await?;
         let mut connection = begin(&live, "/stream").await?;
         assert_eq!(began.next().await?, "null", "{form}");
         connection.write(b"cd").await?;
@@ -108,8 +108,8 @@ async fn a_handler_that_takes_a_stream_runs_at_once(stage: Stage) -> Result<()> 
     Ok(())
 }
 
-async fn a_handler_of_each_mode_reads_the_body_as_it_likes(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_handler_of_each_mode_reads_the_body_as_it_likes(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let mut things = Controller::new("Things", "/");
         for mode in ["whole", "stream"] {
             for (name, step) in [("body", Step::Body), ("text", Step::BodyText)] {
@@ -121,7 +121,7 @@ async fn a_handler_of_each_mode_reads_the_body_as_it_likes(stage: Stage) -> Resu
         // A stream that is echoed has cases of its own.
         let echo = Program::new().step(Step::Echo).ends(End::Deferred);
         things = things.post("whole/pieces", echo);
-        let live = stage
+        let live = harness
             .start(AppSpec::new().load("m", form.form(Guest::of(things)).build()))
             .await?;
         for path in ["whole/body", "whole/text", "whole/pieces", "stream/body", "stream/text"] {
@@ -135,11 +135,11 @@ async fn a_handler_of_each_mode_reads_the_body_as_it_likes(stage: Stage) -> Resu
     Ok(())
 }
 
-async fn a_body_that_is_not_utf_8_is_not_text(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_body_that_is_not_utf_8_is_not_text(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let program = Program::new().step(Step::BodyText).say("!").step(Step::Body);
         let things = Controller::new("Things", "/").post("it", program);
-        let live = stage
+        let live = harness
             .start(AppSpec::new().load("m", form.form(Guest::of(things)).build()))
             .await?;
         let reply = live.send(Request::new("POST", "/it").body(b"a\xff".to_vec())).await?;
@@ -149,7 +149,7 @@ async fn a_body_that_is_not_utf_8_is_not_text(stage: Stage) -> Result<()> {
         assert_eq!(only.text(), "failed gone", "{form}");
         live.shutdown().await;
     }
-    let live = stage
+    let live = harness
         .start(AppSpec::new().load("m", at_root(|t| t.post("it", Program::new().step(Step::BodyText)))))
         .await?;
     let reply = live.send(Request::new("POST", "/it").body(b"a\xff".to_vec())).await?;

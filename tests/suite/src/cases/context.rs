@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::at_root;
-use crate::case::{Stage, cases};
+use crate::case::{Harness, cases};
 use crate::client::Request;
 use crate::guest::{Program, Step};
 use crate::subject::AppSpec;
@@ -31,16 +31,16 @@ cases![
 /// The first half of the row (spec H2). The second half, that middleware which runs before the match sees no
 /// parameters, needs the framework's own middleware: the tests of each framework in `tests/wire/tests/wire` and
 /// `examples/mount/tests` prove it.
-async fn parameters_are_there_before_the_handler_runs(stage: Stage) -> Result<()> {
+async fn parameters_are_there_before_the_handler_runs(harness: Harness) -> Result<()> {
     let module = at_root(|t| t.get("a/:x/:y", Program::new().param("y").say("-").param("x")));
-    let live = stage.start(AppSpec::new().load("m", module)).await?;
+    let live = harness.start(AppSpec::new().load("m", module)).await?;
     assert_eq!(live.get("/a/1/2").await?.text(), "2-1");
     live.shutdown().await;
     Ok(())
 }
 
-async fn a_parameter_that_the_pattern_lacks_is_none(stage: Stage) -> Result<()> {
-    let live = stage
+async fn a_parameter_that_the_pattern_lacks_is_none(harness: Harness) -> Result<()> {
+    let live = harness
         .start(AppSpec::new().load("m", at_root(|t| t.get("a/:x", Program::new().param("y")))))
         .await?;
     assert_eq!(live.get("/a/1").await?.text(), "(none)");
@@ -55,24 +55,24 @@ fn telling(step: Step) -> AppSpec {
     )
 }
 
-async fn the_query_arrives_as_it_was_sent(stage: Stage) -> Result<()> {
-    let live = stage.start(telling(Step::Query)).await?;
+async fn the_query_arrives_as_it_was_sent(harness: Harness) -> Result<()> {
+    let live = harness.start(telling(Step::Query)).await?;
     assert_eq!(live.get("/it?a=1&b=%20x+y&a=2").await?.text(), "a=1&b=%20x+y&a=2");
     assert_eq!(live.get("/it?x?y").await?.text(), "x?y");
     live.shutdown().await;
     Ok(())
 }
 
-async fn an_empty_query_is_not_an_absent_one(stage: Stage) -> Result<()> {
-    let live = stage.start(telling(Step::Query)).await?;
+async fn an_empty_query_is_not_an_absent_one(harness: Harness) -> Result<()> {
+    let live = harness.start(telling(Step::Query)).await?;
     assert_eq!(live.get("/it").await?.text(), "(none)");
     assert_eq!(live.get("/it?").await?.text(), "");
     live.shutdown().await;
     Ok(())
 }
 
-async fn duplicate_headers_arrive_as_two(stage: Stage) -> Result<()> {
-    let live = stage.start(telling(Step::Headers)).await?;
+async fn duplicate_headers_arrive_as_two(harness: Harness) -> Result<()> {
+    let live = harness.start(telling(Step::Headers)).await?;
     let request = Request::new("GET", "/it")
         .header("X-Two", "one")
         .header("x-other", "o")
@@ -85,8 +85,8 @@ async fn duplicate_headers_arrive_as_two(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_header_is_found_whatever_its_case(stage: Stage) -> Result<()> {
-    let live = stage.start(telling(Step::Header("X-oNe".to_owned()))).await?;
+async fn a_header_is_found_whatever_its_case(harness: Harness) -> Result<()> {
+    let live = harness.start(telling(Step::Header("X-oNe".to_owned()))).await?;
     assert_eq!(
         live.send(Request::new("GET", "/it").header("x-ONE", "found"))
             .await?
@@ -98,9 +98,9 @@ async fn a_header_is_found_whatever_its_case(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_header_that_is_not_utf_8_has_a_character_for_each_byte(stage: Stage) -> Result<()> {
+async fn a_header_that_is_not_utf_8_has_a_character_for_each_byte(harness: Harness) -> Result<()> {
     let program = Program::new().header_of_request("x-raw");
-    let live = stage
+    let live = harness
         .start(AppSpec::new().load("m", at_root(|t| t.get("it", program))))
         .await?;
     for (sent, told) in [(&b"a\xffz"[..], "aÿz"), ("aßz".as_bytes(), "aßz")] {
@@ -130,8 +130,8 @@ fn hosts(told: &str) -> Vec<&str> {
     hosts
 }
 
-async fn the_authority_of_the_target_is_the_host(stage: Stage) -> Result<()> {
-    let live = stage.start(telling_the_host()).await?;
+async fn the_authority_of_the_target_is_the_host(harness: Harness) -> Result<()> {
+    let live = harness.start(telling_the_host()).await?;
     for (target, host) in [("/it", "a:8080"), ("http://A:8080/it", "A:8080")] {
         let request = Request::new("GET", target).header("host", "a:8080");
         let told = live.send(request).await?.text();
@@ -141,8 +141,8 @@ async fn the_authority_of_the_target_is_the_host(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn the_authority_of_http_2_is_the_host(stage: Stage) -> Result<()> {
-    let live = stage.start(telling_the_host()).await?;
+async fn the_authority_of_http_2_is_the_host(harness: Harness) -> Result<()> {
+    let live = harness.start(telling_the_host()).await?;
     let connection = live.connect_http2().await?;
     let told = connection.send(Request::new("GET", "/it")).await?.text();
     assert_eq!(hosts(&told), [live.address().to_string().as_str(); 3], "{told}");
@@ -150,11 +150,11 @@ async fn the_authority_of_http_2_is_the_host(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn header_values_need_not_be_text(stage: Stage) -> Result<()> {
+async fn header_values_need_not_be_text(harness: Harness) -> Result<()> {
     let program = Program::new()
         .step(Step::Headers)
         .replies(crate::guest::ReplyBody::Bytes);
-    let live = stage
+    let live = harness
         .start(AppSpec::new().load("m", at_root(|t| t.get("it", program))))
         .await?;
     let response = live
@@ -166,8 +166,8 @@ async fn header_values_need_not_be_text(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn the_body_arrives_whole(stage: Stage) -> Result<()> {
-    let live = stage.start(telling(Step::Body)).await?;
+async fn the_body_arrives_whole(harness: Harness) -> Result<()> {
+    let live = harness.start(telling(Step::Body)).await?;
     let long = "0123456789".repeat(20_000);
     for body in ["", "short", &long] {
         let response = live.send(Request::new("POST", "/it").body(body)).await?;
@@ -183,8 +183,8 @@ async fn the_body_arrives_whole(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_chunked_body_arrives_whole(stage: Stage) -> Result<()> {
-    let live = stage.start(telling(Step::Body)).await?;
+async fn a_chunked_body_arrives_whole(harness: Harness) -> Result<()> {
+    let live = harness.start(telling(Step::Body)).await?;
     let request = Request::new("POST", "/it")
         .header("transfer-encoding", "chunked")
         .body("3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n");
@@ -193,9 +193,9 @@ async fn a_chunked_body_arrives_whole(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn the_body_can_be_taken_once(stage: Stage) -> Result<()> {
+async fn the_body_can_be_taken_once(harness: Harness) -> Result<()> {
     let program = Program::new().step(Step::Body).step(Step::Body);
-    let live = stage
+    let live = harness
         .start(AppSpec::new().load("m", at_root(|t| t.post("it", program))))
         .await?;
     assert_eq!(
@@ -206,16 +206,16 @@ async fn the_body_can_be_taken_once(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn the_request_id_of_the_client_is_kept(stage: Stage) -> Result<()> {
-    let live = stage.start(telling(Step::RequestId)).await?;
+async fn the_request_id_of_the_client_is_kept(harness: Harness) -> Result<()> {
+    let live = harness.start(telling(Step::RequestId)).await?;
     let request = Request::new("GET", "/it").header("x-request-id", "abc-123");
     assert_eq!(live.send(request).await?.text(), "abc-123");
     live.shutdown().await;
     Ok(())
 }
 
-async fn a_request_without_an_id_gets_one(stage: Stage) -> Result<()> {
-    let live = stage.start(telling(Step::RequestId)).await?;
+async fn a_request_without_an_id_gets_one(harness: Harness) -> Result<()> {
+    let live = harness.start(telling(Step::RequestId)).await?;
     let (first, second) = (live.get("/it").await?.text(), live.get("/it").await?.text());
     assert!(!first.is_empty() && first != second, "`{first}` and `{second}`");
     let insane = Request::new("GET", "/it").header("x-request-id", "a b\"c");
@@ -228,13 +228,13 @@ async fn a_request_without_an_id_gets_one(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn an_extension_lasts_for_the_request(stage: Stage) -> Result<()> {
+async fn an_extension_lasts_for_the_request(harness: Harness) -> Result<()> {
     let program = Program::new()
         .step(Step::Extension("tenant".to_owned()))
         .step(Step::SetExtension("tenant".to_owned()))
         .step(Step::Extension("tenant".to_owned()))
         .say("!");
-    let live = stage
+    let live = harness
         .start(AppSpec::new().load("m", at_root(|t| t.get("it", program))))
         .await?;
     for _ in 0..2 {

@@ -4,11 +4,11 @@ use anyhow::{Context as _, Result};
 use serde_json::json;
 
 use super::fixed;
-use crate::case::{Stage, cases};
+use crate::case::{Harness, cases};
 use crate::client::Request;
 use crate::fixtures::Fixture;
+use crate::flavor::Flavor;
 use crate::guest::{Channel, Controller, Guest, Program};
-use crate::home::Home;
 use crate::subject::{AppSpec, Settings, Step};
 
 cases![
@@ -22,9 +22,9 @@ cases![
     a_swap_to_a_module_without_channels_is_refused_its_grants: C5;
 ];
 
-async fn a_component_of_every_released_version_serves(stage: Stage) -> Result<()> {
-    let live = stage
-        .start(AppSpec::new().load("kept", stage.fixture(Fixture::Kept).await?))
+async fn a_component_of_every_released_version_serves(harness: Harness) -> Result<()> {
+    let live = harness
+        .start(AppSpec::new().load("kept", harness.fixture(Fixture::Kept).await?))
         .await?;
     assert_eq!(live.get("/kept/w%C3%B6rld").await?.text(), "hello wörld");
     assert_eq!(live.get("/kept/call/7").await?.text(), "7 heard");
@@ -47,10 +47,10 @@ fn greeting() -> Guest {
     Guest::of(Controller::new("Things", "/").get("it", Program::text("a")))
 }
 
-async fn a_module_of_a_later_patch_version_serves(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_module_of_a_later_patch_version_serves(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let component = form.form(greeting()).contract_version("0.2.7").build();
-        let live = stage.start(AppSpec::new().load("m", component)).await?;
+        let live = harness.start(AppSpec::new().load("m", component)).await?;
         assert_eq!(live.get("/it").await?.text(), "a");
         let status = live.control().statuses().pop().context("no module")?;
         assert_eq!(status.info.version, "0.2.7");
@@ -59,10 +59,10 @@ async fn a_module_of_a_later_patch_version_serves(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_function_that_the_host_does_not_have_is_named(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_function_that_the_host_does_not_have_is_named(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let component = form.form(greeting()).importing_later("0.2.7", "colour").build();
-        let refusal = stage.refusal(AppSpec::new().load("suspect", component)).await?;
+        let refusal = harness.refusal(AppSpec::new().load("suspect", component)).await?;
         for word in ["suspect", "pointwork:module/log@0.2.7", "`colour`", "update the host"] {
             assert!(refusal.contains(word), "`{word}` is not in: {refusal}");
         }
@@ -70,13 +70,13 @@ async fn a_function_that_the_host_does_not_have_is_named(stage: Stage) -> Result
     Ok(())
 }
 
-async fn a_module_waits_in_its_own_form(stage: Stage) -> Result<()> {
+async fn a_module_waits_in_its_own_form(harness: Harness) -> Result<()> {
     for (form, found, expected, world) in [
-        (Home::Module, "context-async", "context-sync", "`module`"),
-        (Home::AsyncModule, "context-sync", "context-async", "`module-async`"),
+        (Flavor::Module, "context-async", "context-sync", "`module`"),
+        (Flavor::AsyncModule, "context-sync", "context-async", "`module-async`"),
     ] {
         let component = form.form(greeting()).waits_in_the_other_form().build();
-        let refusal = stage.refusal(AppSpec::new().load("suspect", component)).await?;
+        let refusal = harness.refusal(AppSpec::new().load("suspect", component)).await?;
         let interface = |name: &str| format!("`pointwork:module/{name}`");
         for word in ["suspect", &interface(found), &interface(expected), world] {
             assert!(refusal.contains(word), "`{word}` is not in: {refusal}");
@@ -101,11 +101,11 @@ fn explains_without_advice(refusal: &str, words: &[&str]) {
     }
 }
 
-async fn a_module_without_channels_imports_nothing_but_the_contract(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_module_without_channels_imports_nothing_but_the_contract(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         for import in ["wasi:filesystem/types@0.2.6", "wasi:random/random@0.2.6"] {
             let component = form.form(greeting()).importing(import).build();
-            let refusal = stage.refusal(AppSpec::new().load("suspect", component)).await?;
+            let refusal = harness.refusal(AppSpec::new().load("suspect", component)).await?;
             // Its channels are not known before it is compiled.
             explains(
                 &refusal,
@@ -122,7 +122,7 @@ async fn a_module_without_channels_imports_nothing_but_the_contract(stage: Stage
     Ok(())
 }
 
-async fn a_module_without_channels_is_granted_nothing(stage: Stage) -> Result<()> {
+async fn a_module_without_channels_is_granted_nothing(harness: Harness) -> Result<()> {
     let directory = json!({ "host": "/tmp", "guest": "/data" });
     let granted = json!({ "clocks": true, "directories": [directory] });
     for component in [
@@ -132,21 +132,21 @@ async fn a_module_without_channels_is_granted_nothing(stage: Stage) -> Result<()
         let mut granted = granted.clone();
         granted["random"] = json!(true);
         let app = AppSpec::new().load_with("suspect", component, Settings::granting(granted));
-        explains_without_advice(&stage.refusal(app).await?, &["suspect"]);
+        explains_without_advice(&harness.refusal(app).await?, &["suspect"]);
     }
     let app = AppSpec::new().load_with("suspect", greeting().build(), Settings::granting(granted));
-    let refusal = stage.refusal(app).await?;
+    let refusal = harness.refusal(app).await?;
     explains_without_advice(&refusal, &["`clocks`", "`directories /data (read-only)`"]);
     Ok(())
 }
 
-async fn a_swap_to_a_module_without_channels_is_refused_its_grants(stage: Stage) -> Result<()> {
+async fn a_swap_to_a_module_without_channels_is_refused_its_grants(harness: Harness) -> Result<()> {
     let random = "wasi:random/random@0.2.6";
     let options = || Settings::granting(json!({ "random": true }));
     let with_channel = greeting()
         .channel(Channel::new("db").on("one", Program::new()))
         .importing(random);
-    let live = stage
+    let live = harness
         .start(AppSpec::new().load_with("m", with_channel.build(), options()))
         .await?;
     for component in [fixed("it", "b"), greeting().importing(random).build().into()] {

@@ -7,7 +7,7 @@ use pointwork_core::{Context, CrashKind};
 
 use super::watch::Heard;
 use super::{at_root, fixed};
-use crate::case::{Stage, cases};
+use crate::case::{Harness, cases};
 use crate::client::Request;
 use crate::guest::{Controller, End, Guest, Program, Step};
 use crate::subject::{AppSpec, Limits};
@@ -29,13 +29,13 @@ fn trapping() -> AppSpec {
     AppSpec::new().load("shaky", Guest::of(things.get("ok", Program::text("ok"))).build())
 }
 
-async fn a_trap_is_500_and_reported(stage: Stage) -> Result<()> {
+async fn a_trap_is_500_and_reported(harness: Harness) -> Result<()> {
     let now = || {
         SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .map(|since| since.as_millis())
     };
-    let live = stage.start(trapping()).await?;
+    let live = harness.start(trapping()).await?;
     let request = Request::new("GET", "/trap").header("x-request-id", "trap-1");
     let before = now()?;
     assert_eq!(live.send(request).await?.status, 500);
@@ -43,7 +43,7 @@ async fn a_trap_is_500_and_reported(stage: Stage) -> Result<()> {
         .crashes()
         .expect("the trap", |crash| crash.kind == CrashKind::Trap)
         .await?;
-    assert_eq!(crash.adapter.as_deref(), Some(stage.adapter()));
+    assert_eq!(crash.adapter.as_deref(), Some(harness.adapter()));
     assert_eq!(crash.module.as_deref(), Some("shaky"));
     assert_eq!(crash.route.as_deref(), Some("GET /trap"));
     assert_eq!(crash.request_id.as_deref(), Some("trap-1"));
@@ -57,8 +57,8 @@ async fn a_trap_is_500_and_reported(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_trap_ends_one_request_only(stage: Stage) -> Result<()> {
-    let live = stage.start(trapping()).await?;
+async fn a_trap_ends_one_request_only(harness: Harness) -> Result<()> {
+    let live = harness.start(trapping()).await?;
     for _ in 0..5 {
         assert_eq!(live.get("/trap").await?.status, 500);
         assert_eq!(live.get("/ok").await?.text(), "ok");
@@ -67,8 +67,8 @@ async fn a_trap_ends_one_request_only(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_trap_tells_the_client_nothing(stage: Stage) -> Result<()> {
-    let live = stage.start(trapping()).await?;
+async fn a_trap_tells_the_client_nothing(harness: Harness) -> Result<()> {
+    let live = harness.start(trapping()).await?;
     let response = live.get("/trap").await?;
     let all = format!("{} {:?}", response.text(), response.headers);
     for secret in ["unreachable", "wasm", "shaky", "trap", "breaks"] {
@@ -78,9 +78,9 @@ async fn a_trap_tells_the_client_nothing(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn the_message_of_a_guests_panic_is_reported(stage: Stage) -> Result<()> {
+async fn the_message_of_a_guests_panic_is_reported(harness: Harness) -> Result<()> {
     let program = Program::text("index 7 of 3").step(Step::Panicked).ends(End::Trap);
-    let live = stage
+    let live = harness
         .start(AppSpec::new().load("m", at_root(|t| t.get("it", program))))
         .await?;
     let response = live.get("/it").await?;
@@ -108,9 +108,9 @@ fn looping(deadline: Duration) -> (AppSpec, Heard) {
     AppSpec::new().load("m", module).limits(limits).hearing("began")
 }
 
-async fn an_endless_loop_ends_at_the_deadline(stage: Stage) -> Result<()> {
+async fn an_endless_loop_ends_at_the_deadline(harness: Harness) -> Result<()> {
     let (app, _began) = looping(Duration::from_millis(500));
-    let live = stage.start(app).await?;
+    let live = harness.start(app).await?;
     assert_eq!(live.get("/loop").await?.status, 504);
     let crash = live
         .crashes()
@@ -122,10 +122,10 @@ async fn an_endless_loop_ends_at_the_deadline(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn an_endless_loop_does_not_hold_up_others(stage: Stage) -> Result<()> {
+async fn an_endless_loop_does_not_hold_up_others(harness: Harness) -> Result<()> {
     // Long enough for a slow machine to answer the other request within it.
     let (app, mut began) = looping(Duration::from_secs(2));
-    let live = stage.start(app.load("other", fixed("other", "other"))).await?;
+    let live = harness.start(app.load("other", fixed("other", "other"))).await?;
     let client = *live;
     let looping = tokio::spawn(async move { client.get("/loop").await });
     began.next().await?;
@@ -136,7 +136,7 @@ async fn an_endless_loop_does_not_hold_up_others(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_memory_hog_ends_at_its_limit(stage: Stage) -> Result<()> {
+async fn a_memory_hog_ends_at_its_limit(harness: Harness) -> Result<()> {
     let module = at_root(|t| {
         t.get("hog", Program::new().ends(End::Hog))
             .get("ok", Program::text("ok"))
@@ -145,7 +145,7 @@ async fn a_memory_hog_ends_at_its_limit(stage: Stage) -> Result<()> {
         memory: Some(4 * 1024 * 1024),
         ..Limits::default()
     };
-    let live = stage.start(AppSpec::new().load("m", module).limits(limits)).await?;
+    let live = harness.start(AppSpec::new().load("m", module).limits(limits)).await?;
     let reply = live.get("/hog").await?;
     assert_eq!(
         (reply.status, reply.message().as_deref()),
@@ -163,12 +163,12 @@ async fn a_memory_hog_ends_at_its_limit(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_native_handler_that_panics_is_500_and_reported(stage: Stage) -> Result<()> {
+async fn a_native_handler_that_panics_is_500_and_reported(harness: Harness) -> Result<()> {
     let panics = |ctx: Context| async move {
         assert!(ctx.query().is_none(), "a panic on purpose");
         "calm"
     };
-    let live = stage.start(AppSpec::new().register("GET", "/it", panics)).await?;
+    let live = harness.start(AppSpec::new().register("GET", "/it", panics)).await?;
     assert_eq!(live.get("/it?x").await?.status, 500);
     let crash = live
         .crashes()

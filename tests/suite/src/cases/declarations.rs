@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::{at_root, fixed};
-use crate::case::{Stage, cases};
+use crate::case::{Harness, cases};
 use crate::guest::{Controller, Guest, Program, Step};
 use crate::subject::AppSpec;
 
@@ -49,14 +49,14 @@ pub(super) fn has_no_body(method: &str) -> bool {
     matches!(method, "HEAD" | "CONNECT")
 }
 
-async fn a_prefix_of_a_slash_is_the_root(stage: Stage) -> Result<()> {
-    let live = stage.start(AppSpec::new().load("m", fixed("here", "root"))).await?;
+async fn a_prefix_of_a_slash_is_the_root(harness: Harness) -> Result<()> {
+    let live = harness.start(AppSpec::new().load("m", fixed("here", "root"))).await?;
     assert_eq!(live.get("/here").await?.text(), "root");
     live.shutdown().await;
     Ok(())
 }
 
-async fn every_attribute_method_has_routes(stage: Stage) -> Result<()> {
+async fn every_attribute_method_has_routes(harness: Harness) -> Result<()> {
     let module = at_root(|mut things| {
         for method in ATTRIBUTES {
             let program = Program::new().step(Step::Method).header("x-answered", method);
@@ -69,10 +69,10 @@ async fn every_attribute_method_has_routes(stage: Stage) -> Result<()> {
         }
         things
     });
-    let live = stage.start(AppSpec::new().load("m", module)).await?;
+    let live = harness.start(AppSpec::new().load("m", module)).await?;
     for method in ATTRIBUTES {
         let response = live.call(method, &format!("/on-{}", method.to_lowercase())).await?;
-        if stage.is_the_servers_own(method, &response)? {
+        if harness.is_the_servers_own(method, &response)? {
             continue;
         }
         assert_eq!(response.status, 200, "{method}");
@@ -83,17 +83,17 @@ async fn every_attribute_method_has_routes(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn any_token_is_a_method(stage: Stage) -> Result<()> {
+async fn any_token_is_a_method(harness: Harness) -> Result<()> {
     let module = at_root(|mut things| {
         for method in ["MKWORKSPACE", "NOTIFY", "x-own!", "get"] {
             things = things.route("it", Some(method), &["it"], Program::new().step(Step::Method));
         }
         things
     });
-    let live = stage.start(AppSpec::new().load("m", module)).await?;
+    let live = harness.start(AppSpec::new().load("m", module)).await?;
     for method in ["MKWORKSPACE", "NOTIFY", "x-own!", "get"] {
         let response = live.call(method, "/it").await?;
-        if !stage.is_the_servers_own(method, &response)? {
+        if !harness.is_the_servers_own(method, &response)? {
             assert_eq!(response.text(), method);
         }
     }
@@ -102,10 +102,12 @@ async fn any_token_is_a_method(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn each_path_of_a_list_is_a_route_of_its_own(stage: Stage) -> Result<()> {
+async fn each_path_of_a_list_is_a_route_of_its_own(harness: Harness) -> Result<()> {
     let program = Program::new().step(Step::Route).say(" ").param("id");
     let things = Controller::new("Things", "things").route("show", Some("GET"), &["one", ":id", ":id/more"], program);
-    let live = stage.start(AppSpec::new().load("m", Guest::of(things).build())).await?;
+    let live = harness
+        .start(AppSpec::new().load("m", Guest::of(things).build()))
+        .await?;
     assert_eq!(live.get("/things/one").await?.text(), "/things/one (none)");
     assert_eq!(live.get("/things/7").await?.text(), "/things/:id 7");
     assert_eq!(live.get("/things/7/more").await?.text(), "/things/:id/more 7");
@@ -114,10 +116,10 @@ async fn each_path_of_a_list_is_a_route_of_its_own(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn no_path_is_the_prefix_itself(stage: Stage) -> Result<()> {
+async fn no_path_is_the_prefix_itself(harness: Harness) -> Result<()> {
     let things = Controller::new("Things", "things").route("list", Some("GET"), &[], Program::text("list"));
     let root = Controller::new("Root", "/").route("home", Some("GET"), &[], Program::text("home"));
-    let live = stage
+    let live = harness
         .start(AppSpec::new().load("m", Guest::of(things).controller(root).build()))
         .await?;
     assert_eq!(live.get("/things").await?.text(), "list");
@@ -126,13 +128,13 @@ async fn no_path_is_the_prefix_itself(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn discovery_runs_no_handler(stage: Stage) -> Result<()> {
+async fn discovery_runs_no_handler(harness: Harness) -> Result<()> {
     let module = at_root(|things| {
         things
             .get("count", Program::new().step(Step::Count))
             .get("trap", Program::new().ends(crate::guest::End::Trap))
     });
-    let live = stage.start(AppSpec::new().load("m", module)).await?;
+    let live = harness.start(AppSpec::new().load("m", module)).await?;
     assert_eq!(
         live.get("/count").await?.text(),
         "1",
@@ -156,26 +158,26 @@ fn several() -> AppSpec {
 
 const SEVERAL: [&str; 5] = ["GET /second", "GET /b/2", "GET /b/1", "PUT /a/z", "PUT /a/y"];
 
-async fn routes_stand_in_the_order_of_modules_and_declarations(stage: Stage) -> Result<()> {
-    let live = stage.start(several()).await?;
+async fn routes_stand_in_the_order_of_modules_and_declarations(harness: Harness) -> Result<()> {
+    let live = harness.start(several()).await?;
     assert_eq!(live.routes(), SEVERAL);
     live.shutdown().await;
     Ok(())
 }
 
-async fn two_starts_list_the_same_routes(stage: Stage) -> Result<()> {
+async fn two_starts_list_the_same_routes(harness: Harness) -> Result<()> {
     for _ in 0..2 {
-        let live = stage.start(several()).await?;
+        let live = harness.start(several()).await?;
         assert_eq!(live.routes(), SEVERAL);
         live.shutdown().await;
     }
     Ok(())
 }
 
-async fn two_controllers_of_a_module_are_both_served(stage: Stage) -> Result<()> {
+async fn two_controllers_of_a_module_are_both_served(harness: Harness) -> Result<()> {
     let guest = Guest::of(Controller::new("A", "a").get("x", Program::text("a")))
         .controller(Controller::new("B", "b").get("x", Program::text("b")));
-    let live = stage.start(AppSpec::new().load("m", guest.build())).await?;
+    let live = harness.start(AppSpec::new().load("m", guest.build())).await?;
     assert_eq!(live.get("/a/x").await?.text(), "a");
     assert_eq!(live.get("/b/x").await?.text(), "b");
     live.shutdown().await;

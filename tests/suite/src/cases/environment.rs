@@ -7,10 +7,10 @@ use anyhow::{Context as _, Result};
 use tracing::Level;
 
 use super::eventually;
-use crate::case::{Stage, cases};
+use crate::case::{Harness, cases};
 use crate::client::Request;
+use crate::flavor::Flavor;
 use crate::guest::{Channel, Controller, End, Guest, Program, Step};
-use crate::home::Home;
 use crate::logs::Line;
 use crate::subject::AppSpec;
 
@@ -28,7 +28,7 @@ cases![
 ];
 
 /// The routes of a module of that form.
-fn module(form: Home, name: &str, routes: impl FnOnce(Controller) -> Controller) -> AppSpec {
+fn module(form: Flavor, name: &str, routes: impl FnOnce(Controller) -> Controller) -> AppSpec {
     let guest = Guest::of(routes(Controller::new("Things", "/")));
     AppSpec::new().load(name, form.form(guest).build())
 }
@@ -44,11 +44,11 @@ fn now() -> Result<(u64, u32)> {
     Ok((since.as_secs(), since.subsec_nanos()))
 }
 
-async fn the_time_of_a_call_is_the_arrival_of_its_request(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn the_time_of_a_call_is_the_arrival_of_its_request(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let tells = Program::new().step(Step::Now).say("|").step(Step::Now);
         let tells = tells.say("|").step(Step::ReceivedAt);
-        let live = stage.start(module(form, "m", |t| t.get("it", tells))).await?;
+        let live = harness.start(module(form, "m", |t| t.get("it", tells))).await?;
         let mut latest = now()?;
         for _ in 0..3 {
             let text = live.get("/it").await?.text();
@@ -64,15 +64,15 @@ async fn the_time_of_a_call_is_the_arrival_of_its_request(stage: Stage) -> Resul
     Ok(())
 }
 
-async fn the_time_of_a_listener_is_the_arrival_of_its_event(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn the_time_of_a_listener_is_the_arrival_of_its_event(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let clock = Channel::new("clock").on("now", Program::new().step(Step::Now));
         let asks = Program::new().call("clock:now");
         let asks = Guest::of(Controller::new("Things", "/").get("it", asks));
         let app = AppSpec::new()
             .load("clock", form.form(Guest::new().channel(clock)).build())
             .load("asks", form.form(asks).build());
-        let live = stage.start(app).await?;
+        let live = harness.start(app).await?;
         let before = now()?;
         let text = live.get("/it").await?.text();
         // The payload of the event was `null`.
@@ -83,10 +83,10 @@ async fn the_time_of_a_listener_is_the_arrival_of_its_event(stage: Stage) -> Res
     Ok(())
 }
 
-async fn random_numbers_differ(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn random_numbers_differ(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let program = (0..100).fold(Program::new(), |program, _| program.step(Step::Random).say(" "));
-        let live = stage.start(module(form, "m", |t| t.get("it", program))).await?;
+        let live = harness.start(module(form, "m", |t| t.get("it", program))).await?;
         let mut numbers = BTreeSet::new();
         for _ in 0..2 {
             let text = live.get("/it").await?.text();
@@ -102,10 +102,10 @@ async fn random_numbers_differ(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_module_has_no_variables(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_module_has_no_variables(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let program = Program::text("<").step(Step::Variables).say(">");
-        let live = stage.start(module(form, "m", |t| t.get("it", program))).await?;
+        let live = harness.start(module(form, "m", |t| t.get("it", program))).await?;
         assert_eq!(live.get("/it").await?.text(), "<>", "{form}");
         live.shutdown().await;
     }
@@ -113,18 +113,18 @@ async fn a_module_has_no_variables(stage: Stage) -> Result<()> {
 }
 
 /// The printed lines of a module.
-fn printed(stage: &Stage, module: &str) -> Vec<Line> {
+fn printed(harness: &Harness, module: &str) -> Vec<Line> {
     let (module, from) = (format!(" module={module} "), " from=std");
-    let mut lines = stage.logs().everywhere();
+    let mut lines = harness.logs().everywhere();
     lines.retain(|line| line.text.contains(&module) && line.text.contains(from));
     lines
 }
 
 /// The printed lines of a module once there are so many: the text, the level and the id of the request.
-async fn lines_of(stage: &Stage, module: &str, many: usize) -> Result<Vec<(String, Level, Option<String>)>> {
+async fn lines_of(harness: &Harness, module: &str, many: usize) -> Result<Vec<(String, Level, Option<String>)>> {
     // A host in another language writes them when the guest has let go of the thread.
-    eventually("the lines are there", || printed(stage, module).len() >= many).await?;
-    let told = printed(stage, module).into_iter().map(|line| {
+    eventually("the lines are there", || printed(harness, module).len() >= many).await?;
+    let told = printed(harness, module).into_iter().map(|line| {
         let from = match line.level {
             Level::INFO => " from=stdout",
             _ => " from=stderr",
@@ -136,8 +136,8 @@ async fn lines_of(stage: &Stage, module: &str, many: usize) -> Result<Vec<(Strin
     Ok(told.collect())
 }
 
-async fn outside_of_a_call_there_is_neither_time_nor_chance(stage: Stage) -> Result<()> {
-    for (form, name) in [(Home::Module, "outside-sync"), (Home::AsyncModule, "outside-async")] {
+async fn outside_of_a_call_there_is_neither_time_nor_chance(harness: Harness) -> Result<()> {
+    for (form, name) in [(Flavor::Module, "outside-sync"), (Flavor::AsyncModule, "outside-async")] {
         let tells = |when: &str| {
             let mut steps = vec![Step::Say(format!("{when} at "))];
             for step in [Step::Now, Step::Random, Step::Variables] {
@@ -150,10 +150,12 @@ async fn outside_of_a_call_there_is_neither_time_nor_chance(stage: Stage) -> Res
         let guest = Guest::of(Controller::new("Things", "/").get("it", Program::text("it")))
             .when_described(tells("described"))
             .when_started(tells("started"));
-        let live = stage.start(AppSpec::new().load(name, form.form(guest).build())).await?;
+        let live = harness
+            .start(AppSpec::new().load(name, form.form(guest).build()))
+            .await?;
         assert_eq!(live.get("/it").await?.text(), "it", "{form}");
         // Two instances were made, and the manifest was read twice.
-        let lines = lines_of(&stage, name, 4).await?;
+        let lines = lines_of(&harness, name, 4).await?;
         for (when, many) in [("started", 2), ("described", 2)] {
             let same: Vec<_> = lines.iter().filter(|(text, ..)| text.starts_with(when)).collect();
             assert_eq!(same.len(), many, "{form}: {lines:#?}");
@@ -167,19 +169,19 @@ async fn outside_of_a_call_there_is_neither_time_nor_chance(stage: Stage) -> Res
     Ok(())
 }
 
-async fn a_printed_line_ends_with_its_call(stage: Stage) -> Result<()> {
-    for (form, name) in [(Home::Module, "prints-sync"), (Home::AsyncModule, "prints-async")] {
+async fn a_printed_line_ends_with_its_call(harness: Harness) -> Result<()> {
+    for (form, name) in [(Flavor::Module, "prints-sync"), (Flavor::AsyncModule, "prints-async")] {
         let print = |program: Program, step: Step| program.step(Step::RequestId).step(step);
         let program = print(Program::text("a whole line\nbegun by "), Step::Print);
         let program = print(program.say("an error of "), Step::PrintError);
-        let live = stage
+        let live = harness
             .start(module(form, name, |t| t.get("it", program.say("done"))))
             .await?;
         for id in ["print-1", "print-2"] {
             let reply = live.send(Request::new("GET", "/it").header("x-request-id", id)).await?;
             assert_eq!(reply.text(), "done", "{form}");
         }
-        let lines = lines_of(&stage, name, 6).await?;
+        let lines = lines_of(&harness, name, 6).await?;
         let expected = ["print-1", "print-2"].iter().flat_map(|id| {
             let line = |text: String, level| (text, level, Some((*id).to_owned()));
             [
@@ -194,15 +196,15 @@ async fn a_printed_line_ends_with_its_call(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_printed_line_ends_at_8_kib(stage: Stage) -> Result<()> {
-    for (form, name) in [(Home::Module, "long-sync"), (Home::AsyncModule, "long-async")] {
+async fn a_printed_line_ends_at_8_kib(harness: Harness) -> Result<()> {
+    for (form, name) in [(Flavor::Module, "long-sync"), (Flavor::AsyncModule, "long-async")] {
         // 16 KiB and three bytes, in two pieces.
         let program = Program::text("x").step(Step::Double(14)).step(Step::Print).say("end");
-        let live = stage
+        let live = harness
             .start(module(form, name, |t| t.get("it", program.step(Step::Print))))
             .await?;
         assert_eq!(live.get("/it").await?.status, 200, "{form}");
-        let lines = lines_of(&stage, name, 3).await?;
+        let lines = lines_of(&harness, name, 3).await?;
         let lengths: Vec<_> = lines.iter().map(|(text, ..)| text.len()).collect();
         assert_eq!(lengths, [8 * 1024, 8 * 1024, 3], "{form}");
         live.shutdown().await;
@@ -210,13 +212,13 @@ async fn a_printed_line_ends_at_8_kib(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_call_that_traps_has_printed(stage: Stage) -> Result<()> {
-    for (form, name) in [(Home::Module, "traps-sync"), (Home::AsyncModule, "traps-async")] {
+async fn a_call_that_traps_has_printed(harness: Harness) -> Result<()> {
+    for (form, name) in [(Flavor::Module, "traps-sync"), (Flavor::AsyncModule, "traps-async")] {
         let program = Program::text("the last words").step(Step::PrintError).ends(End::Trap);
-        let live = stage.start(module(form, name, |t| t.get("it", program))).await?;
+        let live = harness.start(module(form, name, |t| t.get("it", program))).await?;
         let request = Request::new("GET", "/it").header("x-request-id", name);
         assert_eq!(live.send(request).await?.status, 500, "{form}");
-        let lines = lines_of(&stage, name, 1).await?;
+        let lines = lines_of(&harness, name, 1).await?;
         let expected = ("the last words".to_owned(), Level::WARN, Some(name.to_owned()));
         assert_eq!(lines, [expected], "{form}");
         live.shutdown().await;
@@ -224,15 +226,15 @@ async fn a_call_that_traps_has_printed(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn an_event_has_an_id_and_an_attempt(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn an_event_has_an_id_and_an_attempt(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let tells = Program::new().say(" ").step(Step::EventId).say(" ").step(Step::EventId);
         let db = Channel::new("db").on("one", tells.say(" ").step(Step::Attempt));
         let asks = Guest::of(Controller::new("Things", "/").get("it", Program::new().call("db:one")));
         let app = AppSpec::new()
             .load("db", form.form(Guest::new().channel(db)).build())
             .load("asks", form.form(asks).build());
-        let live = stage.start(app).await?;
+        let live = harness.start(app).await?;
         let mut ids = BTreeSet::new();
         for _ in 0..3 {
             let text = live.get("/it").await?.text();

@@ -5,10 +5,10 @@ use pointwork_core::http::HeaderValue;
 use pointwork_core::{Context, CrashKind, Failure, FailureCode, JSON, Payload};
 
 use super::{at_root, eventually};
-use crate::case::{Stage, cases};
+use crate::case::{Harness, cases};
 use crate::client::Request;
+use crate::flavor::Flavor;
 use crate::guest::{Channel, Controller, End, Guest, Program, Step};
-use crate::home::Home;
 use crate::subject::AppSpec;
 
 cases![
@@ -34,11 +34,11 @@ fn throwing(details: &str) -> Program {
         .ends(End::Throw(409))
 }
 
-async fn a_thrown_error_has_headers_and_details(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_thrown_error_has_headers_and_details(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let details = r#"{"by": {"id": 7}, "message": "never this one"}"#;
         let things = Controller::new("Things", "/").get("it", throwing(details));
-        let live = stage
+        let live = harness
             .start(AppSpec::new().load("m", form.form(Guest::of(things)).build()))
             .await?;
         let reply = live.get("/it").await?;
@@ -51,9 +51,9 @@ async fn a_thrown_error_has_headers_and_details(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn details_that_are_not_an_object_are_refused(stage: Stage) -> Result<()> {
+async fn details_that_are_not_an_object_are_refused(harness: Harness) -> Result<()> {
     for details in ["[1]", "7", "", "{", r#"{"a":1}x"#] {
-        let live = stage
+        let live = harness
             .start(AppSpec::new().load("m", at_root(|t| t.get("it", throwing(details)))))
             .await?;
         assert_eq!(live.get("/it").await?.status, 500, "{details}");
@@ -75,15 +75,15 @@ fn passing(app: AppSpec) -> AppSpec {
     })
 }
 
-async fn the_failure_of_a_listener_keeps_headers_and_details(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn the_failure_of_a_listener_keeps_headers_and_details(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let fails = Program::new()
             .step(Step::Log)
             .say("it is taken")
             .header("x-one", "1")
             .details(r#"{"by":7}"#)
             .fails("conflict", 409);
-        let live = stage
+        let live = harness
             .start(passing(AppSpec::new()).channel(form, Channel::new("db").on("one", fails)))
             .await?;
         let reply = live.get("/it").await?;
@@ -107,21 +107,21 @@ async fn the_failure_of_a_listener_keeps_headers_and_details(stage: Stage) -> Re
             .detail("by", 7))
     };
     let app = AppSpec::new().load("m", at_root(|t| t.get("it", Program::new().call("db:one"))));
-    let live = stage.start(app.answers("db", "one", fails)).await?;
+    let live = harness.start(app.answers("db", "one", fails)).await?;
     assert_eq!(live.get("/it").await?.text(), "failed conflict: taken");
     live.shutdown().await;
     Ok(())
 }
 
-async fn details_of_a_failure_that_are_not_an_object_are_dropped(stage: Stage) -> Result<()> {
+async fn details_of_a_failure_that_are_not_an_object_are_dropped(harness: Harness) -> Result<()> {
     let fails = Program::new()
         .step(Step::Log)
         .say("it is taken")
         .header("x-bad\n", "1")
         .details("[]")
         .fails("conflict", 409);
-    let live = stage
-        .start(passing(AppSpec::new()).channel(Home::Module, Channel::new("db").on("one", fails)))
+    let live = harness
+        .start(passing(AppSpec::new()).channel(Flavor::Module, Channel::new("db").on("one", fails)))
         .await?;
     let reply = live.get("/it").await?;
     assert_eq!(
@@ -129,15 +129,15 @@ async fn details_of_a_failure_that_are_not_an_object_are_dropped(stage: Stage) -
         (409, r#"{"message":"it is taken"}"#)
     );
     for part in ["the details are not a JSON object", "cannot be the name of a header"] {
-        let lines = stage.logs().containing(part, 1).await?;
+        let lines = harness.logs().containing(part, 1).await?;
         assert!(lines.iter().any(|line| line.text.contains("db-module")), "{lines:#?}");
     }
     live.ends_without_a_crash().await
 }
 
-async fn json_that_is_not_utf_8_is_a_bad_payload(stage: Stage) -> Result<()> {
+async fn json_that_is_not_utf_8_is_a_bad_payload(harness: Harness) -> Result<()> {
     let bad = || Payload::new(format!("{JSON}; charset=utf-8"), &b"\"\xff\""[..]);
-    for form in Home::MODULES {
+    for form in Flavor::MODULES {
         let things = Controller::new("Things", "/").get("guest", Program::new().call("native:bad"));
         let app = AppSpec::new()
             .load("m", form.form(Guest::of(things)).build())
@@ -149,7 +149,7 @@ async fn json_that_is_not_utf_8_is_a_bad_payload(stage: Stage) -> Result<()> {
                     Err(failure) => format!("{}: {failure}", failure.code()),
                 }
             });
-        let live = stage.start(app).await?;
+        let live = harness.start(app).await?;
         for path in ["/guest", "/native"] {
             let text = live.get(path).await?.text();
             assert!(
@@ -162,14 +162,14 @@ async fn json_that_is_not_utf_8_is_a_bad_payload(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_crash_is_told_with_exception_and_frames(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_crash_is_told_with_exception_and_frames(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let frames = vec![("show", "src/shop.ts", 7), ("native", "", 0)];
         let program = Program::text("x is not a function")
             .step(Step::PanickedAt("TypeError", frames))
             .ends(End::Trap);
         let things = Controller::new("Things", "/").get("it", program);
-        let live = stage
+        let live = harness
             .start(AppSpec::new().load("m", form.form(Guest::of(things)).build()))
             .await?;
         let reply = live.get("/it").await?;
@@ -185,17 +185,17 @@ async fn a_crash_is_told_with_exception_and_frames(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn fields_of_a_log_line_stay_one_field(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn fields_of_a_log_line_stay_one_field(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let fields = [("count", "7"), ("text", "two words"), ("forged", "1\nmodule=other")];
         let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let program = Program::text("a line with fields").step(Step::LogWith(fields.to_vec()));
         let things = Controller::new("Things", "/").get("it", program);
-        let live = stage
+        let live = harness
             .start(AppSpec::new().load("fields", form.form(Guest::of(things)).build()))
             .await?;
         live.get("/it").await?;
-        let lines = stage.logs().containing("a line with fields", 1).await?;
+        let lines = harness.logs().containing("a line with fields", 1).await?;
         let expected = r#"fields="count=7 text=\"two words\" forged=\"1\\nmodule=other\"""#;
         assert!(lines[0].text.contains(expected), "{form}: {lines:?}");
         live.shutdown().await;
@@ -203,20 +203,20 @@ async fn fields_of_a_log_line_stay_one_field(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_line_of_a_guest_stands_in_the_span_of_its_request(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_line_of_a_guest_stands_in_the_span_of_its_request(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let heard = Channel::new("db").on("one", Program::text("a line of the listener").step(Step::Log));
         let program = Program::text("a line of the handler").step(Step::Log).call("db:one");
         let things = Controller::new("Things", "/").get("it", program);
         let guest = form.form(Guest::of(things).channel(heard));
-        let live = stage.start(AppSpec::new().load("spans", guest.build())).await?;
-        let id = format!("a-line-{}", if form == Home::Module { "sync" } else { "async" });
+        let live = harness.start(AppSpec::new().load("spans", guest.build())).await?;
+        let id = format!("a-line-{}", if form == Flavor::Module { "sync" } else { "async" });
         live.send(Request::new("GET", "/it").header("x-request-id", &id))
             .await?;
         for of in ["handler", "listener"] {
             let text = format!("a line of the {of}");
             let requests = || -> Vec<_> {
-                let lines = stage.logs().everywhere().into_iter();
+                let lines = harness.logs().everywhere().into_iter();
                 let lines = lines.filter(|line| line.text.contains(&text));
                 lines.map(|line| line.request).collect()
             };
@@ -229,33 +229,33 @@ async fn a_line_of_a_guest_stands_in_the_span_of_its_request(stage: Stage) -> Re
     Ok(())
 }
 
-async fn a_line_of_a_native_handler_stands_in_the_span_that_it_takes(stage: Stage) -> Result<()> {
+async fn a_line_of_a_native_handler_stands_in_the_span_that_it_takes(harness: Harness) -> Result<()> {
     let app = AppSpec::new()
         .register("GET", "/native", |context: Context| async move {
             tracing::info!(target: "pointwork::test", parent: &context.span(), "a line of the native handler");
             context.call_raw("native:hear", Payload::null()).await.map(|_| "heard")
         })
-        .channel(Home::Native, Channel::new("native").on("hear", Program::new()));
-    let live = stage.start(app).await?;
+        .channel(Flavor::Native, Channel::new("native").on("hear", Program::new()));
+    let live = harness.start(app).await?;
     live.send(Request::new("GET", "/native").header("x-request-id", "a-native-line"))
         .await?;
-    let lines = stage.logs().containing("a line of the native handler", 1).await?;
+    let lines = harness.logs().containing("a line of the native handler", 1).await?;
     assert_eq!(lines[0].request.as_deref(), Some("a-native-line"));
     live.ends_without_a_crash().await
 }
 
-async fn an_extension_of_the_hosts_is_not_set_by_a_guest(stage: Stage) -> Result<()> {
+async fn an_extension_of_the_hosts_is_not_set_by_a_guest(harness: Harness) -> Result<()> {
     let program = Program::text("a")
         .step(Step::SetExtension("pointwork.own".to_owned()))
         .step(Step::Extension("pointwork.own".to_owned()))
         .say(" b")
         .step(Step::SetExtension("own".to_owned()))
         .step(Step::Extension("own".to_owned()));
-    let live = stage
+    let live = harness
         .start(AppSpec::new().load("extended", at_root(|t| t.get("it", program))))
         .await?;
     assert_eq!(live.get("/it").await?.text(), "(none) b");
-    stage.logs().containing("`pointwork.own` is ignored", 1).await?;
+    harness.logs().containing("`pointwork.own` is ignored", 1).await?;
     live.shutdown().await;
     Ok(())
 }

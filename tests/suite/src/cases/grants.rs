@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-use crate::case::{Live, Stage, cases};
+use crate::case::{Harness, Live, cases};
 use crate::fixtures::Fixture;
 use crate::subject::{AppSpec, Settings};
 
@@ -55,10 +55,10 @@ async fn relay(ctx: Context) -> Result<String, pointwork_core::Failure> {
     Ok(told.to_string())
 }
 
-async fn start(stage: &Stage, grant: Value) -> Result<Live> {
-    let component = stage.fixture(Fixture::RustWasi).await?;
+async fn start(harness: &Harness, grant: Value) -> Result<Live> {
+    let component = harness.fixture(Fixture::RustWasi).await?;
     let app = AppSpec::new().load_with("outside", component, Settings::granting(grant));
-    Ok(stage.start(app.register("POST", "/:event", relay)).await?)
+    Ok(harness.start(app.register("POST", "/:event", relay)).await?)
 }
 
 /// The result of an event.
@@ -71,9 +71,11 @@ fn failed(told: &Value) -> bool {
     told["failed"].is_string()
 }
 
-async fn what_is_not_granted_refuses_the_module_by_name(stage: Stage) -> Result<()> {
-    let component = stage.fixture(Fixture::RustWasi).await?;
-    let refusal = stage.refusal(AppSpec::new().load("outside", component.clone())).await?;
+async fn what_is_not_granted_refuses_the_module_by_name(harness: Harness) -> Result<()> {
+    let component = harness.fixture(Fixture::RustWasi).await?;
+    let refusal = harness
+        .refusal(AppSpec::new().load("outside", component.clone()))
+        .await?;
     for interface in [
         "wasi:filesystem/types@",
         "wasi:sockets/tcp@",
@@ -88,7 +90,7 @@ async fn what_is_not_granted_refuses_the_module_by_name(stage: Stage) -> Result<
     );
     let without_http = Settings::granting(interfaces_with("http", Value::Null));
     let app = AppSpec::new().load_with("outside", component, without_http);
-    let refusal = stage.refusal(app).await?;
+    let refusal = harness.refusal(app).await?;
     assert!(refusal.contains("wasi:http/"), "{refusal}");
     assert!(
         !refusal.contains("wasi:filesystem") && !refusal.contains("wasi:io"),
@@ -97,10 +99,10 @@ async fn what_is_not_granted_refuses_the_module_by_name(stage: Stage) -> Result<
     Ok(())
 }
 
-async fn an_interface_with_nothing_behind_it_reaches_nothing(stage: Stage) -> Result<()> {
+async fn an_interface_with_nothing_behind_it_reaches_nothing(harness: Harness) -> Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?.to_string();
-    let live = start(&stage, interfaces()).await?;
+    let live = start(&harness, interfaces()).await?;
     assert!(failed(&tell(&live, "read", json!("/etc/hostname")).await?));
     assert!(failed(&tell(&live, "read", json!("Cargo.toml")).await?));
     assert_eq!(tell(&live, "variables", json!(null)).await?, json!({ "ok": 0 }));
@@ -112,7 +114,7 @@ async fn an_interface_with_nothing_behind_it_reaches_nothing(stage: Stage) -> Re
     Ok(())
 }
 
-async fn a_directory_is_what_was_granted_and_no_more(stage: Stage) -> Result<()> {
+async fn a_directory_is_what_was_granted_and_no_more(harness: Harness) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let (data, books) = (folder.path().join("data"), folder.path().join("books"));
     std::fs::create_dir(&data)?;
@@ -124,7 +126,7 @@ async fn a_directory_is_what_was_granted_and_no_more(stage: Stage) -> Result<()>
         { "host": data, "guest": "/data", "access": "read-write" },
         { "host": books, "guest": "/books", "access": "read-only" },
     ]);
-    let live = start(&stage, interfaces_with("directories", directories)).await?;
+    let live = start(&harness, interfaces_with("directories", directories)).await?;
     let write = |path: &str| json!({ "path": path, "text": "written by a guest" });
     assert_eq!(tell(&live, "write", write("/data/note")).await?, json!({ "ok": null }));
     assert_eq!(std::fs::read_to_string(data.join("note"))?, "written by a guest");
@@ -146,8 +148,8 @@ async fn a_directory_is_what_was_granted_and_no_more(stage: Stage) -> Result<()>
     Ok(())
 }
 
-async fn variables_are_those_that_were_granted(stage: Stage) -> Result<()> {
-    let live = start(&stage, interfaces_with("environment", json!({ "COLOUR": "green" }))).await?;
+async fn variables_are_those_that_were_granted(harness: Harness) -> Result<()> {
+    let live = start(&harness, interfaces_with("environment", json!({ "COLOUR": "green" }))).await?;
     assert_eq!(
         tell(&live, "variable", json!("COLOUR")).await?,
         json!({ "ok": "green" })
@@ -158,12 +160,12 @@ async fn variables_are_those_that_were_granted(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn output_goes_to_the_log(stage: Stage) -> Result<()> {
-    let live = start(&stage, interfaces()).await?;
-    let text = format!("output_goes_to_the_log on {}", stage.subject());
+async fn output_goes_to_the_log(harness: Harness) -> Result<()> {
+    let live = start(&harness, interfaces()).await?;
+    let text = format!("output_goes_to_the_log on {}", harness.subject());
     tell(&live, "print", json!(text)).await?;
-    stage.logs().containing(&text, 2).await?;
-    stage
+    harness.logs().containing(&text, 2).await?;
+    harness
         .logs()
         .containing(&format!("{text}, to standard error"), 1)
         .await?;
@@ -186,10 +188,10 @@ async fn answering(bytes: &'static str) -> Result<SocketAddr> {
     Ok(address)
 }
 
-async fn a_connection_goes_to_a_granted_address_only(stage: Stage) -> Result<()> {
+async fn a_connection_goes_to_a_granted_address_only(harness: Harness) -> Result<()> {
     let granted = answering("hello yourself").await?;
     let other = answering("never to be read").await?;
-    let live = start(&stage, interfaces_with("sockets", json!([granted.to_string()]))).await?;
+    let live = start(&harness, interfaces_with("sockets", json!([granted.to_string()]))).await?;
     let told = tell(&live, "connect", json!(granted.to_string())).await?;
     assert_eq!(told, json!({ "ok": "hello yourself" }));
     assert!(failed(&tell(&live, "connect", json!(other.to_string())).await?));
@@ -199,10 +201,10 @@ async fn a_connection_goes_to_a_granted_address_only(stage: Stage) -> Result<()>
     Ok(())
 }
 
-async fn a_request_goes_to_a_granted_host_only(stage: Stage) -> Result<()> {
+async fn a_request_goes_to_a_granted_host_only(harness: Harness) -> Result<()> {
     let reply = "HTTP/1.1 200 OK\r\ncontent-length: 5\r\nconnection: close\r\n\r\nhello";
     let (granted, other) = (answering(reply).await?, answering(reply).await?);
-    let live = start(&stage, interfaces_with("http", json!([granted.to_string()]))).await?;
+    let live = start(&harness, interfaces_with("http", json!([granted.to_string()]))).await?;
     let target = |address: SocketAddr| json!({ "authority": address.to_string(), "path": "/" });
     assert_eq!(
         tell(&live, "fetch", target(granted)).await?,

@@ -4,7 +4,7 @@ use anyhow::Result;
 use pointwork_core::{CrashKind, Payload};
 
 use super::at_root;
-use crate::case::{Stage, cases};
+use crate::case::{Harness, cases};
 use crate::client::Request;
 use crate::guest::{Controller, Guest, Program, Step};
 use crate::subject::AppSpec;
@@ -18,9 +18,9 @@ cases![
     the_asynchronous_form_answers_too: D4, H1 on all;
 ];
 
-async fn a_hand_written_component_answers(stage: Stage) -> Result<()> {
-    let live = stage
-        .start(AppSpec::new().load("wat", stage.fixture(crate::fixtures::Fixture::Wat).await?))
+async fn a_hand_written_component_answers(harness: Harness) -> Result<()> {
+    let live = harness
+        .start(AppSpec::new().load("wat", harness.fixture(crate::fixtures::Fixture::Wat).await?))
         .await?;
     assert_eq!(live.get("/wat").await?.text(), "hello from text");
     assert_eq!(live.get("/wat/w%C3%B6rld").await?.text(), "hello wörld");
@@ -29,12 +29,12 @@ async fn a_hand_written_component_answers(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn javascript(stage: &Stage) -> Result<AppSpec> {
-    Ok(AppSpec::new().load("js", stage.fixture(crate::fixtures::Fixture::Js).await?))
+async fn javascript(harness: &Harness) -> Result<AppSpec> {
+    Ok(AppSpec::new().load("js", harness.fixture(crate::fixtures::Fixture::Js).await?))
 }
 
-async fn a_javascript_controller_answers(stage: Stage) -> Result<()> {
-    let live = stage.start(javascript(&stage).await?).await?;
+async fn a_javascript_controller_answers(harness: Harness) -> Result<()> {
+    let live = harness.start(javascript(&harness).await?).await?;
     assert_eq!(live.get("/js/hello/w%C3%B6rld").await?.text(), "hello wörld");
     let echo = live.post_json("/js/echo", r#"{"é":[1,2]}"#).await?;
     assert_eq!(
@@ -66,11 +66,11 @@ async fn a_javascript_controller_answers(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_javascript_controller_uses_the_context(stage: Stage) -> Result<()> {
-    let app = javascript(&stage)
+async fn a_javascript_controller_uses_the_context(harness: Harness) -> Result<()> {
+    let app = javascript(&harness)
         .await?
         .answers("echo", "say", |payload: Payload| Ok(payload));
-    let live = stage.start(app).await?;
+    let live = harness.start(app).await?;
     assert_eq!(live.get("/js/call/hi").await?.text(), r#"{"text":"hi"}"#);
     let request = Request::new("GET", "/js/header/x-one").header("x-one", "1");
     let told: serde_json::Value = live.send(request).await?.json()?;
@@ -98,8 +98,8 @@ async fn a_javascript_controller_uses_the_context(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn an_exception_in_javascript_is_a_trap(stage: Stage) -> Result<()> {
-    let live = stage.start(javascript(&stage).await?).await?;
+async fn an_exception_in_javascript_is_a_trap(harness: Harness) -> Result<()> {
+    let live = harness.start(javascript(&harness).await?).await?;
     assert_eq!(live.get("/js/breaks").await?.status, 500);
     let crash = live
         .crashes()
@@ -113,9 +113,9 @@ async fn an_exception_in_javascript_is_a_trap(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn the_asynchronous_form_answers_too(stage: Stage) -> Result<()> {
+async fn the_asynchronous_form_answers_too(harness: Harness) -> Result<()> {
     let things = Controller::new("Things", "/").get("it/:x", Program::new().param("x").say(" ").step(Step::Path));
-    let live = stage
+    let live = harness
         .start(
             AppSpec::new()
                 .load("async", Guest::of(things).asynchronous().build())

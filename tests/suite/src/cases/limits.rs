@@ -6,7 +6,7 @@ use pointwork_core::CrashKind;
 
 use super::at_root;
 use super::watch::Gate;
-use crate::case::{Stage, cases};
+use crate::case::{Harness, cases};
 use crate::client::Request;
 use crate::guest::{Program, Step};
 use crate::subject::{AppSpec, Limits};
@@ -32,8 +32,8 @@ fn limited() -> AppSpec {
     })
 }
 
-async fn a_body_over_the_limit_is_413(stage: Stage) -> Result<()> {
-    let live = stage.start(limited()).await?;
+async fn a_body_over_the_limit_is_413(harness: Harness) -> Result<()> {
+    let live = harness.start(limited()).await?;
     let response = live.send(Request::new("POST", "/it").body("x".repeat(1001))).await?;
     assert_eq!(response.status, 413);
     assert!(
@@ -50,8 +50,8 @@ async fn a_body_over_the_limit_is_413(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_chunked_body_over_the_limit_is_413(stage: Stage) -> Result<()> {
-    let live = stage.start(limited()).await?;
+async fn a_chunked_body_over_the_limit_is_413(harness: Harness) -> Result<()> {
+    let live = harness.start(limited()).await?;
     let body = format!("3e9\r\n{}\r\n0\r\n\r\n", "x".repeat(1001));
     let request = Request::new("POST", "/it")
         .header("transfer-encoding", "chunked")
@@ -70,7 +70,7 @@ async fn a_chunked_body_over_the_limit_is_413(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_streamed_body_over_its_limit_is_told_to_the_guest(stage: Stage) -> Result<()> {
+async fn a_streamed_body_over_its_limit_is_told_to_the_guest(harness: Harness) -> Result<()> {
     let module = at_root(|t| {
         t.post("it", Program::new().step(Step::Body))
             .takes("stream")
@@ -80,7 +80,7 @@ async fn a_streamed_body_over_its_limit_is_told_to_the_guest(stage: Stage) -> Re
         stream_body: Some(1000),
         ..Limits::default()
     });
-    let live = stage.start(app).await?;
+    let live = harness.start(app).await?;
     let chunked = |path: &str, length: usize| {
         let body = format!("{length:x}\r\n{}\r\n0\r\n\r\n", "x".repeat(length));
         Request::new("POST", path)
@@ -99,8 +99,8 @@ async fn a_streamed_body_over_its_limit_is_told_to_the_guest(stage: Stage) -> Re
     Ok(())
 }
 
-async fn a_body_at_the_limit_passes(stage: Stage) -> Result<()> {
-    let live = stage.start(limited()).await?;
+async fn a_body_at_the_limit_passes(harness: Harness) -> Result<()> {
+    let live = harness.start(limited()).await?;
     let body = "x".repeat(1000);
     assert_eq!(
         live.send(Request::new("POST", "/it").body(body.clone())).await?.text(),
@@ -110,8 +110,8 @@ async fn a_body_at_the_limit_passes(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn instances_are_reused(stage: Stage) -> Result<()> {
-    let live = stage
+async fn instances_are_reused(harness: Harness) -> Result<()> {
+    let live = harness
         .start(AppSpec::new().load("m", at_root(|t| t.get("it", Program::new().step(Step::Count)))))
         .await?;
     for run in 1..=5 {
@@ -121,11 +121,11 @@ async fn instances_are_reused(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn many_requests_at_once_are_all_answered(stage: Stage) -> Result<()> {
+async fn many_requests_at_once_are_all_answered(harness: Harness) -> Result<()> {
     const MANY: u32 = 64;
     let gate = Gate::new();
     let module = at_root(|t| t.get("it/:n", Program::new().say("\"").param("n").say("\"").call("app:gate")));
-    let live = stage
+    let live = harness
         .start(AppSpec::new().load("m", module).gate("gate", &gate))
         .await?;
     let client = *live;

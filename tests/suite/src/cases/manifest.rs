@@ -4,9 +4,9 @@ use anyhow::{Context as _, Result};
 use pointwork::ModuleInfo;
 
 use super::at_root;
-use crate::case::{Live, Stage, cases};
+use crate::case::{Harness, Live, cases};
+use crate::flavor::Flavor;
 use crate::guest::{Channel, Controller, Discovery, Guest, Program, Step};
-use crate::home::Home;
 use crate::subject::AppSpec;
 
 cases![
@@ -21,8 +21,8 @@ cases![
     the_package_the_sdk_and_the_used_events_are_shown: C4, D5;
 ];
 
-async fn refusal(stage: &Stage, guest: Guest, words: &[&str]) -> Result<()> {
-    let refusal = stage.refusal(AppSpec::new().load("suspect", guest.build())).await?;
+async fn refusal(harness: &Harness, guest: Guest, words: &[&str]) -> Result<()> {
+    let refusal = harness.refusal(AppSpec::new().load("suspect", guest.build())).await?;
     for word in words.iter().chain(&["suspect"]) {
         assert!(refusal.contains(word), "`{word}` is not in: {refusal}");
     }
@@ -34,19 +34,19 @@ fn info(live: &Live) -> Result<ModuleInfo> {
     Ok(status.info)
 }
 
-async fn a_manifest_that_differs_when_it_is_read_again_is_refused(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_manifest_that_differs_when_it_is_read_again_is_refused(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let first = Controller::new("First", "a").get("the-same", Program::text("a"));
         let second = Controller::new("Second", "b").route("show", Some("GET"), &["one", "two-a"], Program::text("b"));
         let guest = form
             .form(Guest::of(first).controller(second))
             .discovery(Discovery::Differs);
-        refusal(&stage, guest, &["controllers[1].routes[0].paths[1]"]).await?;
+        refusal(&harness, guest, &["controllers[1].routes[0].paths[1]"]).await?;
     }
     Ok(())
 }
 
-async fn a_manifest_over_its_bounds_is_refused(stage: Stage) -> Result<()> {
+async fn a_manifest_over_its_bounds_is_refused(harness: Harness) -> Result<()> {
     const MANY: usize = 10_001;
     let numbers = || (0..MANY).map(|number| number.to_string());
     let things = || Controller::new("Things", "/");
@@ -69,28 +69,28 @@ async fn a_manifest_over_its_bounds_is_refused(stage: Stage) -> Result<()> {
         (uses, "used events"),
     ] {
         // The guest's code is not what is tested; thousands of empty functions compile for seconds.
-        refusal(&stage, guest.without_code(), &["10001", declared, "10000"]).await?;
+        refusal(&harness, guest.without_code(), &["10001", declared, "10000"]).await?;
     }
     Ok(())
 }
 
-async fn a_manifest_over_its_size_is_refused(stage: Stage) -> Result<()> {
+async fn a_manifest_over_its_size_is_refused(harness: Harness) -> Result<()> {
     let long = "x".repeat(1024 * 1024);
     let guest = (0..8).fold(Guest::new(), |guest, _| guest.metadata("description", &long));
-    refusal(&stage, guest, &["its manifest is over 8388608 bytes"]).await
+    refusal(&harness, guest, &["its manifest is over 8388608 bytes"]).await
 }
 
-async fn an_unknown_body_mode_is_refused_with_its_place(stage: Stage) -> Result<()> {
+async fn an_unknown_body_mode_is_refused_with_its_place(harness: Harness) -> Result<()> {
     for word in ["all", "", "Whole", "stream\n"] {
         let things = Controller::new("Things", "/").get("show", Program::new()).takes(word);
         let printed = format!("`{}`", word.escape_debug());
         let words = ["Things", "show", &printed, "`none`, `whole` or `stream`"];
-        refusal(&stage, Guest::of(things), &words).await?;
+        refusal(&harness, Guest::of(things), &words).await?;
     }
     Ok(())
 }
 
-async fn metadata_is_kept_and_shown(stage: Stage) -> Result<()> {
+async fn metadata_is_kept_and_shown(harness: Harness) -> Result<()> {
     let things = Controller::new("Things", "things")
         .metadata("tag", "shop")
         .metadata("tag", "public")
@@ -103,7 +103,7 @@ async fn metadata_is_kept_and_shown(stage: Stage) -> Result<()> {
         .on("one", Program::new())
         .metadata("x-unknown", "");
     let guest = Guest::of(things).channel(db).metadata("x-of-ours", "7");
-    let live = stage.start(AppSpec::new().load("m", guest.build())).await?;
+    let live = harness.start(AppSpec::new().load("m", guest.build())).await?;
     let info = info(&live)?;
     let pairs = |pairs: &[(&str, &str)]| -> Vec<_> {
         let owned = pairs
@@ -136,12 +136,12 @@ async fn metadata_is_kept_and_shown(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_schema_that_is_not_json_is_refused_with_its_place(stage: Stage) -> Result<()> {
+async fn a_schema_that_is_not_json_is_refused_with_its_place(harness: Harness) -> Result<()> {
     let things = Controller::new("Things", "/")
         .get("show", Program::new())
         .metadata("request-schema", "{type: string}");
     refusal(
-        &stage,
+        &harness,
         Guest::of(things),
         &["Things", "show", "`request-schema`", "JSON"],
     )
@@ -149,28 +149,28 @@ async fn a_schema_that_is_not_json_is_refused_with_its_place(stage: Stage) -> Re
     let db = Channel::new("db")
         .on("one", Program::new())
         .metadata("response-schema", "");
-    refusal(&stage, Guest::new().channel(db), &["db", "`response-schema`", "JSON"]).await?;
+    refusal(&harness, Guest::new().channel(db), &["db", "`response-schema`", "JSON"]).await?;
     let guest = Guest::new().metadata("response-schema", "]");
-    refusal(&stage, guest, &["`response-schema`", "JSON"]).await
+    refusal(&harness, guest, &["`response-schema`", "JSON"]).await
 }
 
-async fn a_used_event_without_a_fit_name_is_refused(stage: Stage) -> Result<()> {
+async fn a_used_event_without_a_fit_name_is_refused(harness: Harness) -> Result<()> {
     for (event, problem) in [
         ("".to_owned(), "empty"),
         ("x".repeat(256), "256 bytes"),
         ("a\nb".to_owned(), "\\u{a}"),
     ] {
-        refusal(&stage, Guest::new().uses(&event), &["used events", problem]).await?;
+        refusal(&harness, Guest::new().uses(&event), &["used events", problem]).await?;
     }
     Ok(())
 }
 
-async fn the_package_the_sdk_and_the_used_events_are_shown(stage: Stage) -> Result<()> {
+async fn the_package_the_sdk_and_the_used_events_are_shown(harness: Harness) -> Result<()> {
     let guest = Guest::of(Controller::new("Things", "/").get("it", Program::new().step(Step::Count)))
         .package("shop", "1.2.3")
         .uses("db:one")
         .uses("plain");
-    let live = stage.start(AppSpec::new().load("m", guest.build())).await?;
+    let live = harness.start(AppSpec::new().load("m", guest.build())).await?;
     let told = info(&live)?;
     assert_eq!(
         (told.package.as_deref(), told.package_version.as_deref()),
@@ -187,7 +187,7 @@ async fn the_package_the_sdk_and_the_used_events_are_shown(stage: Stage) -> Resu
         "the manifest is read on other instances"
     );
     live.shutdown().await;
-    let live = stage
+    let live = harness
         .start(AppSpec::new().load("m", at_root(|t| t.get("it", Program::new()))))
         .await?;
     let told = info(&live)?;

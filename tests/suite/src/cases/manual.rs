@@ -9,7 +9,7 @@ use pointwork_core::{Body, Context, Failure, Json};
 
 use super::declarations::{ATTRIBUTES, has_no_body};
 use super::fixed;
-use crate::case::{Stage, cases};
+use crate::case::{Harness, cases};
 use crate::client::{PATIENCE, Request};
 use crate::subject::{AppSpec, Limits};
 
@@ -26,7 +26,7 @@ cases![
     manual_and_declared_routes_stand_side_by_side: M1, M3;
 ];
 
-async fn every_attribute_has_its_operation(stage: Stage) -> Result<()> {
+async fn every_attribute_has_its_operation(harness: Harness) -> Result<()> {
     let app = ATTRIBUTES.iter().fold(AppSpec::new(), |app, method| {
         let told = *method;
         app.register(method, "/it", move |_: Context| async move {
@@ -35,24 +35,24 @@ async fn every_attribute_has_its_operation(stage: Stage) -> Result<()> {
         })
     });
     let app = app.register_all("/it", |_: Context| async { "all" });
-    let live = stage.start(app).await?;
+    let live = harness.start(app).await?;
     for method in ATTRIBUTES {
         let response = live.call(method, "/it").await?;
-        if !stage.is_the_servers_own(method, &response)? {
+        if !harness.is_the_servers_own(method, &response)? {
             assert_eq!(response.header("x-told").as_deref(), Some(method));
             assert_eq!(response.text(), if has_no_body(method) { "" } else { method });
         }
     }
     let response = live.call("BREW", "/it").await?;
-    if !stage.is_the_servers_own("BREW", &response)? {
+    if !harness.is_the_servers_own("BREW", &response)? {
         assert_eq!(response.text(), "all");
     }
     live.shutdown().await;
     Ok(())
 }
 
-async fn register_route_takes_any_method(stage: Stage) -> Result<()> {
-    let live = stage
+async fn register_route_takes_any_method(harness: Harness) -> Result<()> {
+    let live = harness
         .start(AppSpec::new().register("MKWORKSPACE", "it", |_: Context| async { "made" }))
         .await?;
     assert_eq!(live.call("MKWORKSPACE", "/it").await?.text(), "made");
@@ -61,7 +61,7 @@ async fn register_route_takes_any_method(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_native_handler_sees_the_request(stage: Stage) -> Result<()> {
+async fn a_native_handler_sees_the_request(harness: Harness) -> Result<()> {
     let tells = |ctx: Context| async move {
         let body = ctx.bytes().await?;
         let header = ctx
@@ -79,7 +79,7 @@ async fn a_native_handler_sees_the_request(stage: Stage) -> Result<()> {
             String::from_utf8_lossy(&body)
         ))
     };
-    let live = stage.start(AppSpec::new().register("PUT", "/a/:id", tells)).await?;
+    let live = harness.start(AppSpec::new().register("PUT", "/a/:id", tells)).await?;
     let request = Request::new("PUT", "/a/x%20y?q=1&q=2")
         .header("x-one", "1")
         .body("body");
@@ -91,14 +91,14 @@ async fn a_native_handler_sees_the_request(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_native_handler_may_return_any_reply(stage: Stage) -> Result<()> {
+async fn a_native_handler_may_return_any_reply(harness: Harness) -> Result<()> {
     let app = AppSpec::new()
         .register("GET", "/text", |_: Context| async { "text".to_owned() })
         .register("GET", "/json", |_: Context| async { Json(vec![1, 2]) })
         .register("GET", "/bytes", |_: Context| async { vec![0_u8, 255] })
         .register("GET", "/none", |_: Context| async { None::<String> })
         .register("GET", "/status", |_: Context| async { (StatusCode::CREATED, "made") });
-    let live = stage.start(app).await?;
+    let live = harness.start(app).await?;
     let text = live.get("/text").await?;
     assert_eq!(
         (text.text().as_str(), text.header("content-type").as_deref()),
@@ -120,18 +120,18 @@ async fn a_native_handler_may_return_any_reply(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_native_handler_may_wait(stage: Stage) -> Result<()> {
+async fn a_native_handler_may_wait(harness: Harness) -> Result<()> {
     let waits = |_: Context| async {
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         "waited"
     };
-    let live = stage.start(AppSpec::new().register("GET", "/wait", waits)).await?;
+    let live = harness.start(AppSpec::new().register("GET", "/wait", waits)).await?;
     assert_eq!(live.get("/wait").await?.text(), "waited");
     live.shutdown().await;
     Ok(())
 }
 
-async fn a_native_handler_knows_its_client(stage: Stage) -> Result<()> {
+async fn a_native_handler_knows_its_client(harness: Harness) -> Result<()> {
     let tells = |ctx: Context| async move {
         let address = ctx.remote_address().unwrap_or_default();
         let time = ctx.received_at().elapsed().unwrap_or_default();
@@ -144,7 +144,7 @@ async fn a_native_handler_knows_its_client(stage: Stage) -> Result<()> {
             ctx.is_cancelled()
         )
     };
-    let live = stage.start(AppSpec::new().register("GET", "/it", tells)).await?;
+    let live = harness.start(AppSpec::new().register("GET", "/it", tells)).await?;
     let told = live.get("/it").await?.text();
     assert!(told.starts_with("http 127.0.0.1:"), "{told}");
     assert!(told.ends_with(" HTTP/1.1 true false"), "{told}");
@@ -152,7 +152,7 @@ async fn a_native_handler_knows_its_client(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_native_handler_reads_long_bodies_piece_by_piece(stage: Stage) -> Result<()> {
+async fn a_native_handler_reads_long_bodies_piece_by_piece(harness: Harness) -> Result<()> {
     let counts = |ctx: Context| async move {
         let mut reader = ctx.open_body()?;
         let mut length = 0;
@@ -168,7 +168,7 @@ async fn a_native_handler_reads_long_bodies_piece_by_piece(stage: Stage) -> Resu
             body: Some(1000),
             ..Limits::default()
         });
-    let live = stage.start(app).await?;
+    let live = harness.start(app).await?;
     let post = |path, length| live.send(Request::new("POST", path).body("x".repeat(length)));
     assert_eq!(post("/pieces", 5000).await?.text(), "5000");
     assert_eq!(post("/text", 1000).await?.text().len(), 1000);
@@ -185,13 +185,13 @@ async fn a_native_handler_reads_long_bodies_piece_by_piece(stage: Stage) -> Resu
     Ok(())
 }
 
-async fn a_native_handler_throws_headers_and_fields(stage: Stage) -> Result<()> {
+async fn a_native_handler_throws_headers_and_fields(harness: Harness) -> Result<()> {
     let throws = |ctx: Context| async move {
         let error = ctx.throw(StatusCode::TOO_MANY_REQUESTS, "slower");
         let error = error.header(RETRY_AFTER, HeaderValue::from_static("7"));
         Err::<(), _>(error.detail("limit", 10).detail("message", "ignored"))
     };
-    let live = stage.start(AppSpec::new().register("GET", "/it", throws)).await?;
+    let live = harness.start(AppSpec::new().register("GET", "/it", throws)).await?;
     let reply = live.get("/it").await?;
     assert_eq!(
         (reply.status, reply.text().as_str()),
@@ -202,11 +202,11 @@ async fn a_native_handler_throws_headers_and_fields(stage: Stage) -> Result<()> 
     Ok(())
 }
 
-async fn manual_and_declared_routes_stand_side_by_side(stage: Stage) -> Result<()> {
+async fn manual_and_declared_routes_stand_side_by_side(harness: Harness) -> Result<()> {
     let app = AppSpec::new()
         .load("m", fixed("declared", "declared"))
         .register("GET", "/manual", |_: Context| async { "manual" });
-    let live = stage.start(app).await?;
+    let live = harness.start(app).await?;
     assert_eq!(live.get("/declared").await?.text(), "declared");
     assert_eq!(live.get("/manual").await?.text(), "manual");
     live.shutdown().await;

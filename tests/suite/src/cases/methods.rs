@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::{at_root, fixed};
-use crate::case::{Stage, cases};
+use crate::case::{Harness, cases};
 use crate::guest::{Program, Step};
 use crate::subject::{AppSpec, Limits};
 
@@ -26,9 +26,9 @@ cases![
     a_more_specific_path_of_another_method_does_not_hide: A8, P6, A2;
 ];
 
-async fn a_webdav_route_is_a_real_route(stage: Stage) -> Result<()> {
+async fn a_webdav_route_is_a_real_route(harness: Harness) -> Result<()> {
     let program = Program::new().step(Step::Method).say(" ").param("path").status(207);
-    let live = stage
+    let live = harness
         .start(AppSpec::new().load(
             "m",
             at_root(|t| t.route("find", Some("PROPFIND"), &["dav/*path"], program)),
@@ -41,7 +41,7 @@ async fn a_webdav_route_is_a_real_route(stage: Stage) -> Result<()> {
 }
 
 /// `differences.toml` lists these methods; most adapters serve every method and warn about none.
-async fn a_route_that_the_framework_cannot_serve_is_told_once(stage: Stage) -> Result<()> {
+async fn a_route_that_the_framework_cannot_serve_is_told_once(harness: Harness) -> Result<()> {
     const ASKED: [&str; 8] = [
         "GET",
         "PROPFIND",
@@ -58,15 +58,15 @@ async fn a_route_that_the_framework_cannot_serve_is_told_once(stage: Stage) -> R
             things.route(method, Some(method), &[&path, "shared"], Program::text(method))
         })
     });
-    let live = stage.start(AppSpec::new().load("m", module)).await?;
+    let live = harness.start(AppSpec::new().load("m", module)).await?;
     live.control()
         .apply(crate::subject::Step::Load("late".to_owned(), fixed("late", "late")))
         .await?;
     for route in live.control().routes() {
-        let unserved = stage.instead(&route.method).is_some();
-        let expected: &[&str] = if unserved { &[stage.adapter()] } else { &[] };
+        let unserved = harness.instead(&route.method).is_some();
+        let expected: &[&str] = if unserved { &[harness.adapter()] } else { &[] };
         assert_eq!(route.unavailable_on, expected, "{route:?}");
-        let warnings = stage.logs().here().into_iter().filter(|line| {
+        let warnings = harness.logs().here().into_iter().filter(|line| {
             let told = format!("route {} {} is not available", route.method, route.path);
             line.level == tracing::Level::WARN && line.text.contains(&told)
         });
@@ -77,7 +77,7 @@ async fn a_route_that_the_framework_cannot_serve_is_told_once(stage: Stage) -> R
     for method in ASKED {
         for target in [format!("/served/{}", method.to_lowercase()), "/shared".to_owned()] {
             let response = live.call(method, &target).await?;
-            if !stage.is_the_servers_own(method, &response)? {
+            if !harness.is_the_servers_own(method, &response)? {
                 assert_eq!((response.status, response.text().as_str()), (200, method));
             }
         }
@@ -86,8 +86,8 @@ async fn a_route_that_the_framework_cannot_serve_is_told_once(stage: Stage) -> R
     Ok(())
 }
 
-async fn all_answers_every_method(stage: Stage) -> Result<()> {
-    let live = stage
+async fn all_answers_every_method(harness: Harness) -> Result<()> {
+    let live = harness
         .start(AppSpec::new().load(
             "m",
             at_root(|t| t.route("it", None, &["it"], Program::new().step(Step::Method))),
@@ -104,7 +104,7 @@ async fn all_answers_every_method(stage: Stage) -> Result<()> {
         "x-own",
     ] {
         let response = live.call(method, "/it").await?;
-        if !stage.is_the_servers_own(method, &response)? {
+        if !harness.is_the_servers_own(method, &response)? {
             assert_eq!(response.text(), method);
         }
     }
@@ -113,16 +113,16 @@ async fn all_answers_every_method(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_route_of_the_very_method_beats_all(stage: Stage) -> Result<()> {
+async fn a_route_of_the_very_method_beats_all(harness: Harness) -> Result<()> {
     let module = at_root(|t| {
         t.route("any", None, &["it"], Program::text("all"))
             .route("put", Some("PUT"), &["it"], Program::text("put"))
             .route("own", Some("x-own"), &["it"], Program::text("own"))
     });
-    let live = stage.start(AppSpec::new().load("m", module)).await?;
+    let live = harness.start(AppSpec::new().load("m", module)).await?;
     for (method, text) in [("GET", "all"), ("PUT", "put"), ("x-own", "own"), ("X-OWN", "all")] {
         let response = live.call(method, "/it").await?;
-        if !stage.is_the_servers_own(method, &response)? {
+        if !harness.is_the_servers_own(method, &response)? {
             assert_eq!(response.text(), text, "{method}");
         }
     }
@@ -151,11 +151,11 @@ fn methods(allow: Option<String>) -> Vec<String> {
     methods
 }
 
-async fn a_path_without_a_route_is_404(stage: Stage) -> Result<()> {
-    let live = stage.start(get_and_put()).await?;
+async fn a_path_without_a_route_is_404(harness: Harness) -> Result<()> {
+    let live = harness.start(get_and_put()).await?;
     for method in ["GET", "POST", "PROPFIND", "OPTIONS", "x-own"] {
         let response = live.call(method, "/other").await?;
-        if !stage.is_the_servers_own(method, &response)? {
+        if !harness.is_the_servers_own(method, &response)? {
             assert_eq!(response.status, 404, "{method}");
         }
     }
@@ -163,11 +163,11 @@ async fn a_path_without_a_route_is_404(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_path_without_that_method_is_405_with_allow(stage: Stage) -> Result<()> {
-    let live = stage.start(get_and_put()).await?;
+async fn a_path_without_that_method_is_405_with_allow(harness: Harness) -> Result<()> {
+    let live = harness.start(get_and_put()).await?;
     for method in ["POST", "DELETE", "PROPFIND", "x-own"] {
         let response = live.call(method, "/it/1").await?;
-        if stage.is_the_servers_own(method, &response)? {
+        if harness.is_the_servers_own(method, &response)? {
             continue;
         }
         assert_eq!(response.status, 405, "{method}");
@@ -182,16 +182,16 @@ async fn a_path_without_that_method_is_405_with_allow(stage: Stage) -> Result<()
     Ok(())
 }
 
-async fn allow_lists_head_where_there_is_get(stage: Stage) -> Result<()> {
-    let live = stage.start(get_and_put()).await?;
+async fn allow_lists_head_where_there_is_get(harness: Harness) -> Result<()> {
+    let live = harness.start(get_and_put()).await?;
     let allow = methods(live.call("POST", "/it/1").await?.header("allow"));
     assert_eq!(allow, ["GET", "HEAD", "OPTIONS", "PUT"]);
     live.shutdown().await;
     Ok(())
 }
 
-async fn head_is_answered_by_get(stage: Stage) -> Result<()> {
-    let live = stage.start(get_and_put()).await?;
+async fn head_is_answered_by_get(harness: Harness) -> Result<()> {
+    let live = harness.start(get_and_put()).await?;
     let response = live.call("HEAD", "/it/1").await?;
     assert_eq!((response.status, response.body.len()), (200, 0));
     assert_eq!(
@@ -204,19 +204,19 @@ async fn head_is_answered_by_get(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_declared_head_is_its_own(stage: Stage) -> Result<()> {
+async fn a_declared_head_is_its_own(harness: Harness) -> Result<()> {
     let module = at_root(|t| {
         t.get("it", Program::text("got"))
             .route("head", Some("HEAD"), &["it"], Program::new().header("x-own", "head"))
     });
-    let live = stage.start(AppSpec::new().load("m", module)).await?;
+    let live = harness.start(AppSpec::new().load("m", module)).await?;
     assert_eq!(live.call("HEAD", "/it").await?.header("x-own").as_deref(), Some("head"));
     live.shutdown().await;
     Ok(())
 }
 
-async fn options_is_answered_with_allow(stage: Stage) -> Result<()> {
-    let live = stage.start(get_and_put()).await?;
+async fn options_is_answered_with_allow(harness: Harness) -> Result<()> {
+    let live = harness.start(get_and_put()).await?;
     let response = live.call("OPTIONS", "/it/1").await?;
     assert_eq!((response.status, response.body.len()), (204, 0));
     assert_eq!(methods(response.header("allow")), ["GET", "HEAD", "OPTIONS", "PUT"]);
@@ -224,31 +224,31 @@ async fn options_is_answered_with_allow(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_declared_options_is_its_own(stage: Stage) -> Result<()> {
+async fn a_declared_options_is_its_own(harness: Harness) -> Result<()> {
     let module = at_root(|t| {
         t.get("it", Program::text("got"))
             .route("o", Some("OPTIONS"), &["it"], Program::text("own"))
     });
-    let live = stage.start(AppSpec::new().load("m", module)).await?;
+    let live = harness.start(AppSpec::new().load("m", module)).await?;
     assert_eq!(live.call("OPTIONS", "/it").await?.text(), "own");
     live.shutdown().await;
     Ok(())
 }
 
-async fn a_trailing_slash_is_another_path(stage: Stage) -> Result<()> {
-    let live = stage.start(AppSpec::new().load("m", fixed("a/b", "x"))).await?;
+async fn a_trailing_slash_is_another_path(harness: Harness) -> Result<()> {
+    let live = harness.start(AppSpec::new().load("m", fixed("a/b", "x"))).await?;
     assert_eq!(live.get("/a/b").await?.status, 200);
     assert_eq!(live.get("/a/b/").await?.status, 404);
     live.shutdown().await;
     Ok(())
 }
 
-async fn a_switch_lets_a_trailing_slash_match(stage: Stage) -> Result<()> {
+async fn a_switch_lets_a_trailing_slash_match(harness: Harness) -> Result<()> {
     let limits = Limits {
         ignore_trailing_slash: true,
         ..Limits::default()
     };
-    let live = stage
+    let live = harness
         .start(AppSpec::new().load("m", fixed("a/b", "x")).limits(limits))
         .await?;
     assert_eq!(live.get("/a/b/").await?.text(), "x");
@@ -258,8 +258,8 @@ async fn a_switch_lets_a_trailing_slash_match(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn the_answers_of_the_server_are_json_messages(stage: Stage) -> Result<()> {
-    let live = stage.start(get_and_put()).await?;
+async fn the_answers_of_the_server_are_json_messages(harness: Harness) -> Result<()> {
+    let live = harness.start(get_and_put()).await?;
     for (method, path, status) in [("GET", "/other", 404), ("POST", "/it/1", 405), ("GET", "/it/%ff", 400)] {
         let response = live.call(method, path).await?;
         assert_eq!(response.status, status);
@@ -274,12 +274,12 @@ async fn the_answers_of_the_server_are_json_messages(stage: Stage) -> Result<()>
     Ok(())
 }
 
-async fn a_more_specific_path_of_another_method_does_not_hide(stage: Stage) -> Result<()> {
+async fn a_more_specific_path_of_another_method_does_not_hide(harness: Harness) -> Result<()> {
     let module = at_root(|t| {
         t.get("a/:x", Program::new().say("get ").param("x"))
             .post("a/new", Program::text("post new"))
     });
-    let live = stage.start(AppSpec::new().load("m", module)).await?;
+    let live = harness.start(AppSpec::new().load("m", module)).await?;
     assert_eq!(live.get("/a/new").await?.text(), "get new");
     assert_eq!(live.call("POST", "/a/new").await?.text(), "post new");
     live.shutdown().await;

@@ -5,7 +5,7 @@ use pointwork_core::{Context, Origin};
 use tracing::Level;
 
 use super::fixed;
-use crate::case::{Stage, cases};
+use crate::case::{Harness, cases};
 use crate::guest::{Channel, Controller, Guest, Program};
 use crate::subject::{AppSpec, Step};
 
@@ -30,12 +30,12 @@ async fn native(_: Context) -> &'static str {
     "native"
 }
 
-async fn records_name_module_controller_and_handler(stage: Stage) -> Result<()> {
+async fn records_name_module_controller_and_handler(harness: Harness) -> Result<()> {
     let things = Controller::new("Things", "things").route("show", Some("GET"), &[":id"], Program::text("t"));
     let app = AppSpec::new()
         .load("shop", Guest::of(things).build())
         .register("POST", "/by-hand", native);
-    let live = stage.start(app).await?;
+    let live = harness.start(app).await?;
     let routes = live.control().routes();
     let [declared, manual] = routes.as_slice() else {
         panic!("expected two routes, got {routes:?}")
@@ -53,16 +53,16 @@ async fn records_name_module_controller_and_handler(stage: Stage) -> Result<()> 
     Ok(())
 }
 
-async fn routes_loaded_before_the_adapter_are_replayed(stage: Stage) -> Result<()> {
-    let live = stage.start(AppSpec::new().load("m", fixed("early", "early"))).await?;
+async fn routes_loaded_before_the_adapter_are_replayed(harness: Harness) -> Result<()> {
+    let live = harness.start(AppSpec::new().load("m", fixed("early", "early"))).await?;
     assert_eq!(live.control().routes()[0].origin, Origin::Replay);
     assert_eq!(live.get("/early").await?.text(), "early");
     live.shutdown().await;
     Ok(())
 }
 
-async fn a_module_loaded_while_serving_answers(stage: Stage) -> Result<()> {
-    let live = stage.start(AppSpec::new().load("m", fixed("early", "early"))).await?;
+async fn a_module_loaded_while_serving_answers(harness: Harness) -> Result<()> {
+    let live = harness.start(AppSpec::new().load("m", fixed("early", "early"))).await?;
     assert_eq!(live.get("/late").await?.status, 404);
     live.control()
         .apply(Step::Load("late".to_owned(), fixed("late", "late")))
@@ -74,8 +74,8 @@ async fn a_module_loaded_while_serving_answers(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_module_loaded_while_serving_leaves_the_others_alone(stage: Stage) -> Result<()> {
-    let live = stage.start(AppSpec::new().load("m", fixed("early", "early"))).await?;
+async fn a_module_loaded_while_serving_leaves_the_others_alone(harness: Harness) -> Result<()> {
+    let live = harness.start(AppSpec::new().load("m", fixed("early", "early"))).await?;
     let mut connection = live.connect().await?;
     for step in 0..3 {
         let get = crate::client::Request::new("GET", "/early").to_bytes("localhost");
@@ -89,8 +89,8 @@ async fn a_module_loaded_while_serving_leaves_the_others_alone(stage: Stage) -> 
     Ok(())
 }
 
-async fn the_route_count_is_the_length_of_the_list(stage: Stage) -> Result<()> {
-    let live = stage
+async fn the_route_count_is_the_length_of_the_list(harness: Harness) -> Result<()> {
+    let live = harness
         .start(AppSpec::new().load("m", fixed("a", "a")).register("GET", "/b", native))
         .await?;
     assert_eq!(live.control().route_count(), 2);
@@ -103,8 +103,8 @@ async fn the_route_count_is_the_length_of_the_list(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-fn replay_errors(stage: &Stage) -> Vec<String> {
-    let errors = stage
+fn replay_errors(harness: &Harness) -> Vec<String> {
+    let errors = harness
         .logs()
         .here()
         .into_iter()
@@ -115,24 +115,24 @@ fn replay_errors(stage: &Stage) -> Vec<String> {
         .collect()
 }
 
-async fn an_adapter_without_routes_logs_one_error(stage: Stage) -> Result<()> {
+async fn an_adapter_without_routes_logs_one_error(harness: Harness) -> Result<()> {
     let no_controllers = Guest::new().channel(Channel::new("db").on("one", Program::new()));
-    let live = stage.start(AppSpec::new().load("db", no_controllers.build())).await?;
-    let errors = replay_errors(&stage);
+    let live = harness.start(AppSpec::new().load("db", no_controllers.build())).await?;
+    let errors = replay_errors(&harness);
     assert_eq!(errors.len(), 1, "{errors:?}");
     let error = errors.first().context("just counted")?;
-    for cause in [stage.adapter(), "no module", "no controllers", "older"] {
+    for cause in [harness.adapter(), "no module", "no controllers", "older"] {
         assert!(error.contains(cause), "`{cause}` is not in: {error}");
     }
     live.shutdown().await;
     Ok(())
 }
 
-async fn an_adapter_that_serves_without_a_route_logs_one_error(stage: Stage) -> Result<()> {
-    let live = stage.start(AppSpec::new()).await?;
-    assert_eq!(replay_errors(&stage), [""; 0]);
+async fn an_adapter_that_serves_without_a_route_logs_one_error(harness: Harness) -> Result<()> {
+    let live = harness.start(AppSpec::new()).await?;
+    assert_eq!(replay_errors(&harness), [""; 0]);
     let late = || {
-        let lines = stage.logs().everywhere().into_iter();
+        let lines = harness.logs().everywhere().into_iter();
         lines.filter(|line| line.text.contains("no route for 10s")).count()
     };
     super::watch::eventually("the error", || late() > 0).await?;
@@ -141,35 +141,35 @@ async fn an_adapter_that_serves_without_a_route_logs_one_error(stage: Stage) -> 
     Ok(())
 }
 
-async fn an_adapter_connected_before_the_first_load_logs_no_error(stage: Stage) -> Result<()> {
+async fn an_adapter_connected_before_the_first_load_logs_no_error(harness: Harness) -> Result<()> {
     let app = AppSpec::new().attach(Some("api")).load("m", fixed("a", "a"));
-    let live = stage.start(app).await?;
-    assert_eq!(replay_errors(&stage), [""; 0]);
+    let live = harness.start(app).await?;
+    assert_eq!(replay_errors(&harness), [""; 0]);
     assert_eq!(live.get("/api/a").await?.text(), "a");
     live.shutdown().await;
     Ok(())
 }
 
-async fn an_adapter_with_only_manual_routes_logs_no_error(stage: Stage) -> Result<()> {
-    let live = stage.start(AppSpec::new().register("GET", "/b", native)).await?;
-    assert_eq!(replay_errors(&stage), [""; 0]);
+async fn an_adapter_with_only_manual_routes_logs_no_error(harness: Harness) -> Result<()> {
+    let live = harness.start(AppSpec::new().register("GET", "/b", native)).await?;
+    assert_eq!(replay_errors(&harness), [""; 0]);
     assert_eq!(live.get("/b").await?.text(), "native");
     live.shutdown().await;
     Ok(())
 }
 
-async fn an_adapter_with_replayed_routes_logs_no_error(stage: Stage) -> Result<()> {
-    let live = stage.start(AppSpec::new().load("m", fixed("a", "a"))).await?;
-    assert_eq!(replay_errors(&stage), [""; 0]);
+async fn an_adapter_with_replayed_routes_logs_no_error(harness: Harness) -> Result<()> {
+    let live = harness.start(AppSpec::new().load("m", fixed("a", "a"))).await?;
+    assert_eq!(replay_errors(&harness), [""; 0]);
     live.shutdown().await;
     Ok(())
 }
 
-async fn a_swapped_module_answers_with_its_new_routes(stage: Stage) -> Result<()> {
+async fn a_swapped_module_answers_with_its_new_routes(harness: Harness) -> Result<()> {
     let app = AppSpec::new()
         .load("m", fixed("old", "old"))
         .register("GET", "/native", native);
-    let live = stage.start(app).await?;
+    let live = harness.start(app).await?;
     assert_eq!(live.get("/old").await?.text(), "old");
     let two = Controller::new("Things", "/")
         .get("one", Program::text("one"))
@@ -185,11 +185,11 @@ async fn a_swapped_module_answers_with_its_new_routes(stage: Stage) -> Result<()
     Ok(())
 }
 
-async fn a_refused_swap_leaves_the_old_module_serving(stage: Stage) -> Result<()> {
+async fn a_refused_swap_leaves_the_old_module_serving(harness: Harness) -> Result<()> {
     let app = AppSpec::new()
         .load("m", fixed("old", "old"))
         .register("GET", "/native", native);
-    let live = stage.start(app).await?;
+    let live = harness.start(app).await?;
     let conflict = fixed("native", "mine");
     let swap = live.control().apply(Step::Swap("m".to_owned(), conflict)).await;
     let refusal = swap.expect_err("the swap").text().to_owned();
@@ -200,11 +200,11 @@ async fn a_refused_swap_leaves_the_old_module_serving(stage: Stage) -> Result<()
     Ok(())
 }
 
-async fn a_removed_module_answers_no_more(stage: Stage) -> Result<()> {
+async fn a_removed_module_answers_no_more(harness: Harness) -> Result<()> {
     let app = AppSpec::new()
         .load("m", fixed("old", "old"))
         .register("GET", "/native", native);
-    let live = stage.start(app).await?;
+    let live = harness.start(app).await?;
     live.control().apply(Step::Remove("m".to_owned())).await?;
     assert_eq!(live.get("/old").await?.status, 404);
     assert_eq!(live.control().route_count(), 1);

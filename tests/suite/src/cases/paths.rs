@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::at_root;
-use crate::case::{Stage, cases};
+use crate::case::{Harness, cases};
 use crate::guest::{Controller, Guest, Program, Step};
 use crate::subject::AppSpec;
 
@@ -27,7 +27,7 @@ cases![
     a_doubled_slash_is_another_path: P4, A8;
 ];
 
-async fn prefix_and_path_join_as_the_table_says(stage: Stage) -> Result<()> {
+async fn prefix_and_path_join_as_the_table_says(harness: Harness) -> Result<()> {
     let route = || Program::new().step(Step::Route);
     let guest = Guest::of(
         Controller::new("Products", "products")
@@ -41,7 +41,7 @@ async fn prefix_and_path_join_as_the_table_says(stage: Stage) -> Result<()> {
             .route("home", Some("GET"), &[], route())
             .get("/health", route()),
     );
-    let live = stage.start(AppSpec::new().load("m", guest.build())).await?;
+    let live = harness.start(AppSpec::new().load("m", guest.build())).await?;
     let table = [
         "/products",
         "/products/:id",
@@ -65,12 +65,12 @@ async fn prefix_and_path_join_as_the_table_says(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn slashes_at_the_seam_change_nothing(stage: Stage) -> Result<()> {
+async fn slashes_at_the_seam_change_nothing(harness: Harness) -> Result<()> {
     let forms = [("a", "x"), ("/b", "x"), ("c", "/x"), ("/d/", "/x"), ("/e/", "x/")];
     let guest = forms.iter().fold(Guest::new(), |guest, (prefix, path)| {
         guest.controller(Controller::new("Form", prefix).get(path, Program::new().step(Step::Route)))
     });
-    let live = stage.start(AppSpec::new().load("m", guest.build())).await?;
+    let live = harness.start(AppSpec::new().load("m", guest.build())).await?;
     for path in ["/a/x", "/b/x", "/c/x", "/d/x", "/e/x"] {
         assert_eq!(live.get(path).await?.text(), path);
     }
@@ -78,8 +78,8 @@ async fn slashes_at_the_seam_change_nothing(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_parameter_captures_one_segment(stage: Stage) -> Result<()> {
-    let live = stage
+async fn a_parameter_captures_one_segment(harness: Harness) -> Result<()> {
+    let live = harness
         .start(AppSpec::new().load("m", at_root(|t| t.get("a/:id", Program::new().param("id")))))
         .await?;
     assert_eq!(live.get("/a/17").await?.text(), "17");
@@ -91,16 +91,16 @@ async fn a_parameter_captures_one_segment(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn several_parameters_stand_in_the_order_of_the_pattern(stage: Stage) -> Result<()> {
+async fn several_parameters_stand_in_the_order_of_the_pattern(harness: Harness) -> Result<()> {
     let module = at_root(|t| t.get(":z/x/:a/*m", Program::new().step(Step::Params)));
-    let live = stage.start(AppSpec::new().load("m", module)).await?;
+    let live = harness.start(AppSpec::new().load("m", module)).await?;
     assert_eq!(live.get("/1/x/2/3/4").await?.text(), "z=1\na=2\nm=3/4\n");
     live.shutdown().await;
     Ok(())
 }
 
-async fn a_rest_segment_captures_slashes(stage: Stage) -> Result<()> {
-    let live = stage
+async fn a_rest_segment_captures_slashes(harness: Harness) -> Result<()> {
+    let live = harness
         .start(AppSpec::new().load("m", at_root(|t| t.get("files/*path", Program::new().param("path")))))
         .await?;
     assert_eq!(live.get("/files/a").await?.text(), "a");
@@ -110,14 +110,14 @@ async fn a_rest_segment_captures_slashes(stage: Stage) -> Result<()> {
 }
 
 /// Checks the same expectations for two orders of declaration.
-async fn in_any_order(stage: Stage, paths: [&str; 2], expected: &[(&str, &str)]) -> Result<()> {
+async fn in_any_order(harness: Harness, paths: [&str; 2], expected: &[(&str, &str)]) -> Result<()> {
     for order in [[0, 1], [1, 0]] {
         let module = at_root(|things| {
             order
                 .iter()
                 .fold(things, |t, &at| t.get(paths[at], Program::new().step(Step::Route)))
         });
-        let live = stage.start(AppSpec::new().load("m", module)).await?;
+        let live = harness.start(AppSpec::new().load("m", module)).await?;
         for (request, route) in expected {
             assert_eq!(live.get(request).await?.text(), *route, "{request}");
         }
@@ -126,51 +126,56 @@ async fn in_any_order(stage: Stage, paths: [&str; 2], expected: &[(&str, &str)])
     Ok(())
 }
 
-async fn literal_beats_parameter(stage: Stage) -> Result<()> {
-    in_any_order(stage, ["a/:id", "a/new"], &[("/a/new", "/a/new"), ("/a/old", "/a/:id")]).await
+async fn literal_beats_parameter(harness: Harness) -> Result<()> {
+    in_any_order(
+        harness,
+        ["a/:id", "a/new"],
+        &[("/a/new", "/a/new"), ("/a/old", "/a/:id")],
+    )
+    .await
 }
 
-async fn parameter_beats_rest(stage: Stage) -> Result<()> {
+async fn parameter_beats_rest(harness: Harness) -> Result<()> {
     in_any_order(
-        stage,
+        harness,
         ["a/*rest", "a/:id"],
         &[("/a/x", "/a/:id"), ("/a/x/y", "/a/*rest")],
     )
     .await
 }
 
-async fn a_longer_literal_wins_deeper_in_the_path(stage: Stage) -> Result<()> {
+async fn a_longer_literal_wins_deeper_in_the_path(harness: Harness) -> Result<()> {
     let expected = [("/a/b/c", "/a/:x/c"), ("/a/b/d", "/a/:x/:y")];
-    in_any_order(stage, ["a/:x/:y", "a/:x/c"], &expected).await
+    in_any_order(harness, ["a/:x/:y", "a/:x/c"], &expected).await
 }
 
-async fn precedence_falls_back_when_the_better_branch_ends(stage: Stage) -> Result<()> {
+async fn precedence_falls_back_when_the_better_branch_ends(harness: Harness) -> Result<()> {
     in_any_order(
-        stage,
+        harness,
         ["a/b/c", ":x/b/d"],
         &[("/a/b/c", "/a/b/c"), ("/a/b/d", "/:x/b/d")],
     )
     .await
 }
 
-async fn parameters_of_different_routes_may_differ_in_name(stage: Stage) -> Result<()> {
+async fn parameters_of_different_routes_may_differ_in_name(harness: Harness) -> Result<()> {
     let module = at_root(|t| {
         t.get("a/:x/b", Program::new().step(Step::Params))
             .get("a/:y/c", Program::new().step(Step::Params))
     });
-    let live = stage.start(AppSpec::new().load("m", module)).await?;
+    let live = harness.start(AppSpec::new().load("m", module)).await?;
     assert_eq!(live.get("/a/1/b").await?.text(), "x=1\n");
     assert_eq!(live.get("/a/1/c").await?.text(), "y=1\n");
     live.shutdown().await;
     Ok(())
 }
 
-async fn different_methods_do_not_conflict(stage: Stage) -> Result<()> {
+async fn different_methods_do_not_conflict(harness: Harness) -> Result<()> {
     let module = at_root(|t| {
         t.get("a/:x", Program::new().say("get ").param("x"))
             .post("a/:y", Program::new().say("post ").param("y"))
     });
-    let live = stage.start(AppSpec::new().load("m", module)).await?;
+    let live = harness.start(AppSpec::new().load("m", module)).await?;
     assert_eq!(live.get("/a/1").await?.text(), "get 1");
     assert_eq!(live.call("POST", "/a/1").await?.text(), "post 1");
     live.shutdown().await;
@@ -187,8 +192,8 @@ fn echo() -> AppSpec {
     )
 }
 
-async fn parameters_are_decoded_once(stage: Stage) -> Result<()> {
-    let live = stage.start(echo()).await?;
+async fn parameters_are_decoded_once(harness: Harness) -> Result<()> {
+    let live = harness.start(echo()).await?;
     for (sent, expected) in [
         ("a%20b", "a b"),
         ("%C3%A9", "é"),
@@ -203,8 +208,8 @@ async fn parameters_are_decoded_once(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn an_encoded_slash_stays_in_its_segment(stage: Stage) -> Result<()> {
-    let live = stage.start(echo()).await?;
+async fn an_encoded_slash_stays_in_its_segment(harness: Harness) -> Result<()> {
+    let live = harness.start(echo()).await?;
     assert_eq!(live.get("/p/a%2Fb").await?.text(), "a/b");
     assert_eq!(
         live.get("/p%2Fa").await?.status,
@@ -215,8 +220,8 @@ async fn an_encoded_slash_stays_in_its_segment(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn an_invalid_escape_is_400(stage: Stage) -> Result<()> {
-    let live = stage.start(echo()).await?;
+async fn an_invalid_escape_is_400(harness: Harness) -> Result<()> {
+    let live = harness.start(echo()).await?;
     for sent in ["%", "%4", "%zz", "a%2"] {
         let response = live.get(&format!("/p/{sent}")).await?;
         assert_eq!(response.status, 400, "{sent}");
@@ -226,8 +231,8 @@ async fn an_invalid_escape_is_400(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn invalid_utf8_is_400(stage: Stage) -> Result<()> {
-    let live = stage.start(echo()).await?;
+async fn invalid_utf8_is_400(harness: Harness) -> Result<()> {
+    let live = harness.start(echo()).await?;
     for sent in ["%ff", "%C3", "a%80b"] {
         assert_eq!(live.get(&format!("/p/{sent}")).await?.status, 400, "{sent}");
     }
@@ -235,8 +240,8 @@ async fn invalid_utf8_is_400(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_doubled_slash_is_another_path(stage: Stage) -> Result<()> {
-    let live = stage.start(echo()).await?;
+async fn a_doubled_slash_is_another_path(harness: Harness) -> Result<()> {
+    let live = harness.start(echo()).await?;
     assert_eq!(live.get("//p/a").await?.status, 404);
     assert_eq!(live.get("/p//a").await?.status, 404);
     live.shutdown().await;

@@ -4,7 +4,7 @@ use anyhow::Result;
 use pointwork_core::Context;
 
 use super::{at_root, fixed};
-use crate::case::{Stage, cases};
+use crate::case::{Harness, cases};
 use crate::guest::{Controller, Discovery, Guest, Program, core_module, foreign_component, truncated_component};
 use crate::subject::{AppSpec, Limits, Step};
 
@@ -26,40 +26,40 @@ cases![
     a_module_that_loops_in_discovery_is_refused: D5;
 ];
 
-async fn is_refused(stage: &Stage, component: impl Into<std::sync::Arc<[u8]>>, words: &[&str]) -> Result<String> {
-    let refusal = stage.refusal(AppSpec::new().load("suspect", component)).await?;
+async fn is_refused(harness: &Harness, component: impl Into<std::sync::Arc<[u8]>>, words: &[&str]) -> Result<String> {
+    let refusal = harness.refusal(AppSpec::new().load("suspect", component)).await?;
     for word in words.iter().chain(&["suspect"]) {
         assert!(refusal.contains(word), "`{word}` is not in: {refusal}");
     }
     Ok(refusal)
 }
 
-async fn a_file_that_is_no_component_is_refused(stage: Stage) -> Result<()> {
+async fn a_file_that_is_no_component_is_refused(harness: Harness) -> Result<()> {
     for bytes in [&b"Dear Sir or Madam"[..], b"", b"\0asm", b"\x7fELF\x02\x01\x01"] {
-        is_refused(&stage, bytes, &["component"]).await?;
+        is_refused(&harness, bytes, &["component"]).await?;
     }
     Ok(())
 }
 
-async fn a_core_module_is_refused(stage: Stage) -> Result<()> {
-    is_refused(&stage, core_module(), &["core module", "component"]).await?;
+async fn a_core_module_is_refused(harness: Harness) -> Result<()> {
+    is_refused(&harness, core_module(), &["core module", "component"]).await?;
     Ok(())
 }
 
-async fn a_truncated_component_is_refused(stage: Stage) -> Result<()> {
+async fn a_truncated_component_is_refused(harness: Harness) -> Result<()> {
     let whole = fixed("a", "a");
-    is_refused(&stage, truncated_component(&whole)?, &["export"]).await?;
+    is_refused(&harness, truncated_component(&whole)?, &["export"]).await?;
     let broken = &whole[..whole.len() - 10];
-    is_refused(&stage, broken, &[]).await?;
+    is_refused(&harness, broken, &[]).await?;
     Ok(())
 }
 
-async fn a_component_of_another_world_is_refused(stage: Stage) -> Result<()> {
-    is_refused(&stage, foreign_component(), &["pointwork:module", "manifest"]).await?;
+async fn a_component_of_another_world_is_refused(harness: Harness) -> Result<()> {
+    is_refused(&harness, foreign_component(), &["pointwork:module", "manifest"]).await?;
     Ok(())
 }
 
-async fn a_component_of_another_contract_version_is_refused(stage: Stage) -> Result<()> {
+async fn a_component_of_another_contract_version_is_refused(harness: Harness) -> Result<()> {
     let guest = Guest::of(Controller::new("Things", "/").get("a", Program::text("a")));
     for (version, advice) in [
         ("0.1.0", "rebuild"),
@@ -67,42 +67,42 @@ async fn a_component_of_another_contract_version_is_refused(stage: Stage) -> Res
         ("9.0.0", "update the host"),
     ] {
         let component = guest.clone().contract_version(version).build();
-        is_refused(&stage, component, &[version, "0.2.x", advice]).await?;
+        is_refused(&harness, component, &[version, "0.2.x", advice]).await?;
     }
     Ok(())
 }
 
-async fn an_import_that_a_controller_may_not_have_is_named(stage: Stage) -> Result<()> {
+async fn an_import_that_a_controller_may_not_have_is_named(harness: Harness) -> Result<()> {
     for import in ["wasi:filesystem/types@0.2.6", "somebody:else/thing@1.0.0"] {
         let guest = Guest::of(Controller::new("Things", "/").get("a", Program::text("a"))).importing(import);
-        is_refused(&stage, guest.build(), &[import]).await?;
+        is_refused(&harness, guest.build(), &[import]).await?;
     }
     Ok(())
 }
 
-async fn a_method_that_is_no_token_refuses_the_module(stage: Stage) -> Result<()> {
+async fn a_method_that_is_no_token_refuses_the_module(harness: Harness) -> Result<()> {
     for method in ["GE T", "", "GET\n", "GÉT", "GET,PUT"] {
         let things = Controller::new("Things", "/").route("odd", Some(method), &["a"], Program::new());
         let printed = method.escape_debug().to_string();
-        is_refused(&stage, Guest::of(things).build(), &["Things", "odd", &printed]).await?;
+        is_refused(&harness, Guest::of(things).build(), &["Things", "odd", &printed]).await?;
     }
     Ok(())
 }
 
-async fn a_pattern_that_does_not_parse_refuses_the_module(stage: Stage) -> Result<()> {
+async fn a_pattern_that_does_not_parse_refuses_the_module(harness: Harness) -> Result<()> {
     for path in ["a/*rest/more", "a/:", "a/*", "a/:x/:x", "a//b", "a?b", "a#b"] {
         let things = Controller::new("Things", "/").route("odd", Some("GET"), &[path], Program::new());
-        is_refused(&stage, Guest::of(things).build(), &["Things", "odd", path]).await?;
+        is_refused(&harness, Guest::of(things).build(), &["Things", "odd", path]).await?;
     }
     Ok(())
 }
 
-async fn a_conflict_within_a_module_names_both_handlers(stage: Stage) -> Result<()> {
+async fn a_conflict_within_a_module_names_both_handlers(harness: Harness) -> Result<()> {
     let things = Controller::new("Things", "/")
         .route("first", Some("GET"), &["a/:x"], Program::new())
         .route("second", Some("GET"), &["a/:y"], Program::new());
     is_refused(
-        &stage,
+        &harness,
         Guest::of(things).build(),
         &["first", "second", "/a/:x", "/a/:y"],
     )
@@ -110,30 +110,30 @@ async fn a_conflict_within_a_module_names_both_handlers(stage: Stage) -> Result<
     Ok(())
 }
 
-async fn a_conflict_between_modules_names_both(stage: Stage) -> Result<()> {
+async fn a_conflict_between_modules_names_both(harness: Harness) -> Result<()> {
     let app = AppSpec::new()
         .load("shop", at_root(|t| t.get("users/:id", Program::new())))
         .load("admin", at_root(|t| t.get("users/:name", Program::new())));
-    let refusal = stage.refusal(app).await?;
+    let refusal = harness.refusal(app).await?;
     for word in ["shop", "admin", "/users/:id", "/users/:name", "GET"] {
         assert!(refusal.contains(word), "`{word}` is not in: {refusal}");
     }
     Ok(())
 }
 
-async fn a_conflict_with_a_manual_route_names_both(stage: Stage) -> Result<()> {
+async fn a_conflict_with_a_manual_route_names_both(harness: Harness) -> Result<()> {
     let app = AppSpec::new()
         .register("GET", "/users/:who", |_: Context| async { "manual" })
         .load("shop", at_root(|t| t.get("users/:id", Program::new())));
-    let refusal = stage.refusal(app).await?;
+    let refusal = harness.refusal(app).await?;
     for word in ["shop", "/users/:id", "/users/:who"] {
         assert!(refusal.contains(word), "`{word}` is not in: {refusal}");
     }
     Ok(())
 }
 
-async fn a_refused_load_leaves_the_table_as_it_was(stage: Stage) -> Result<()> {
-    let live = stage
+async fn a_refused_load_leaves_the_table_as_it_was(harness: Harness) -> Result<()> {
+    let live = harness
         .start(AppSpec::new().load("shop", at_root(|t| t.get("a", Program::text("old")))))
         .await?;
     let rival = at_root(|t| t.get("b", Program::text("new")).get("a", Program::text("new")));
@@ -154,19 +154,19 @@ async fn a_refused_load_leaves_the_table_as_it_was(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_module_that_traps_in_discovery_is_refused(stage: Stage) -> Result<()> {
+async fn a_module_that_traps_in_discovery_is_refused(harness: Harness) -> Result<()> {
     let guest = Guest::of(Controller::new("Things", "/")).discovery(Discovery::Traps);
-    is_refused(&stage, guest.build(), &["describe"]).await?;
+    is_refused(&harness, guest.build(), &["describe"]).await?;
     Ok(())
 }
 
-async fn a_module_that_loops_in_discovery_is_refused(stage: Stage) -> Result<()> {
+async fn a_module_that_loops_in_discovery_is_refused(harness: Harness) -> Result<()> {
     let guest = Guest::of(Controller::new("Things", "/")).discovery(Discovery::Loops);
     let limits = Limits {
         deadline: Some(std::time::Duration::from_millis(500)),
         ..Limits::default()
     };
-    let refusal = stage
+    let refusal = harness
         .refusal(AppSpec::new().load("suspect", guest.build()).limits(limits))
         .await?;
     assert!(refusal.contains("suspect"), "{refusal}");

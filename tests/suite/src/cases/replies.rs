@@ -4,10 +4,10 @@ use anyhow::Result;
 use pointwork_core::{CrashKind, Payload};
 
 use super::at_root;
-use crate::case::{Stage, cases};
+use crate::case::{Harness, cases};
 use crate::client::{Framing, PATIENCE, Request};
+use crate::flavor::Flavor;
 use crate::guest::{Channel, End, Program, ReplyBody, Step};
-use crate::home::Home;
 use crate::subject::{AppSpec, Limits};
 
 cases![
@@ -31,7 +31,7 @@ cases![
     every_reply_has_the_id_of_its_request: H9;
 ];
 
-async fn a_returned_value_is_the_reply(stage: Stage) -> Result<()> {
+async fn a_returned_value_is_the_reply(harness: Harness) -> Result<()> {
     let module = at_root(|t| {
         t.get("text", Program::text("héllo"))
             .get("json", Program::text("{\"a\":[1,null]}").replies(ReplyBody::Json))
@@ -39,7 +39,7 @@ async fn a_returned_value_is_the_reply(stage: Stage) -> Result<()> {
             .get("empty", Program::text("ignored").replies(ReplyBody::Empty))
             .get("created", Program::text("made").status(201))
     });
-    let live = stage.start(AppSpec::new().load("m", module)).await?;
+    let live = harness.start(AppSpec::new().load("m", module)).await?;
     let cases = [
         ("/text", 200, "héllo", Some("text/plain; charset=utf-8")),
         ("/json", 200, "{\"a\":[1,null]}", Some("application/json")),
@@ -61,12 +61,12 @@ async fn a_returned_value_is_the_reply(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn headers_of_a_reply_keep_their_order_and_duplicates(stage: Stage) -> Result<()> {
+async fn headers_of_a_reply_keep_their_order_and_duplicates(harness: Harness) -> Result<()> {
     let program = Program::text("x")
         .header("set-cookie", "a=1")
         .header("x-one", "1")
         .header("set-cookie", "b=2");
-    let live = stage
+    let live = harness
         .start(AppSpec::new().load("m", at_root(|t| t.get("it", program))))
         .await?;
     let response = live.get("/it").await?;
@@ -76,9 +76,9 @@ async fn headers_of_a_reply_keep_their_order_and_duplicates(stage: Stage) -> Res
     Ok(())
 }
 
-async fn a_reply_may_name_its_own_content_type(stage: Stage) -> Result<()> {
+async fn a_reply_may_name_its_own_content_type(harness: Harness) -> Result<()> {
     let program = Program::text("<p>").header("content-type", "text/html");
-    let live = stage
+    let live = harness
         .start(AppSpec::new().load("m", at_root(|t| t.get("it", program))))
         .await?;
     assert_eq!(live.get("/it").await?.all("content-type"), ["text/html"]);
@@ -86,14 +86,14 @@ async fn a_reply_may_name_its_own_content_type(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_thrown_error_is_its_status_and_message(stage: Stage) -> Result<()> {
+async fn a_thrown_error_is_its_status_and_message(harness: Harness) -> Result<()> {
     let module = at_root(|t| {
         t.get(
             "it/:id",
             Program::new().say("no thing ").param("id").ends(End::Throw(404)),
         )
     });
-    let live = stage.start(AppSpec::new().load("m", module)).await?;
+    let live = harness.start(AppSpec::new().load("m", module)).await?;
     let response = live.get("/it/7").await?;
     assert_eq!(
         (response.status, response.text().as_str()),
@@ -104,9 +104,9 @@ async fn a_thrown_error_is_its_status_and_message(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn send_replies_at_once(stage: Stage) -> Result<()> {
+async fn send_replies_at_once(harness: Harness) -> Result<()> {
     let program = Program::text("sent").step(Step::Send(202)).ends(End::Deferred);
-    let live = stage
+    let live = harness
         .start(AppSpec::new().load("m", at_root(|t| t.get("it", program))))
         .await?;
     let response = live.get("/it").await?;
@@ -115,9 +115,9 @@ async fn send_replies_at_once(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn throw_on_the_context_ends_the_request(stage: Stage) -> Result<()> {
+async fn throw_on_the_context_ends_the_request(harness: Harness) -> Result<()> {
     let program = Program::text("teapot").step(Step::ThrowNow(418)).ends(End::Deferred);
-    let live = stage
+    let live = harness
         .start(AppSpec::new().load("m", at_root(|t| t.get("it", program))))
         .await?;
     let response = live.get("/it").await?;
@@ -126,7 +126,7 @@ async fn throw_on_the_context_ends_the_request(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_second_reply_is_refused(stage: Stage) -> Result<()> {
+async fn a_second_reply_is_refused(harness: Harness) -> Result<()> {
     let second = Program::text("first")
         .step(Step::Send(200))
         .step(Step::Send(500))
@@ -138,7 +138,7 @@ async fn a_second_reply_is_refused(stage: Stage) -> Result<()> {
             let _ = seen.send(payload.data().clone());
             Ok(Payload::null())
         });
-    let live = stage.start(app).await?;
+    let live = harness.start(app).await?;
     assert_eq!(live.get("/it").await?.text(), "first");
     let told = tokio::time::timeout(PATIENCE, heard.recv()).await?;
     assert_eq!(told.as_deref(), Some(&b"failed already-replied"[..]));
@@ -146,9 +146,9 @@ async fn a_second_reply_is_refused(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_value_after_a_send_is_refused_and_reported(stage: Stage) -> Result<()> {
+async fn a_value_after_a_send_is_refused_and_reported(harness: Harness) -> Result<()> {
     let program = Program::text("first").step(Step::Send(200)).say(" second");
-    let live = stage
+    let live = harness
         .start(AppSpec::new().load("m", at_root(|t| t.get("it", program))))
         .await?;
     let response = live.get("/it").await?;
@@ -162,14 +162,14 @@ async fn a_value_after_a_send_is_refused_and_reported(stage: Stage) -> Result<()
     Ok(())
 }
 
-async fn nobody_replying_is_500_at_once(stage: Stage) -> Result<()> {
+async fn nobody_replying_is_500_at_once(harness: Harness) -> Result<()> {
     // The client's timeout is far shorter than the deadline: the end of the handler produces the answer.
     let limits = Limits {
         deadline: Some(60 * PATIENCE),
         ..Limits::default()
     };
     let module = at_root(|t| t.get("it", Program::new().ends(End::Deferred)));
-    let live = stage.start(AppSpec::new().load("m", module).limits(limits)).await?;
+    let live = harness.start(AppSpec::new().load("m", module).limits(limits)).await?;
     assert_eq!(live.get("/it").await?.status, 500);
     let crash = live
         .crashes()
@@ -183,13 +183,13 @@ async fn nobody_replying_is_500_at_once(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_kept_context_ends_at_the_deadline(stage: Stage) -> Result<()> {
+async fn a_kept_context_ends_at_the_deadline(harness: Harness) -> Result<()> {
     let limits = Limits {
         deadline: Some(std::time::Duration::from_millis(300)),
         ..Limits::default()
     };
     let module = at_root(|t| t.get("it", Program::new().ends(End::Keep)));
-    let live = stage.start(AppSpec::new().load("m", module).limits(limits)).await?;
+    let live = harness.start(AppSpec::new().load("m", module).limits(limits)).await?;
     assert_eq!(live.get("/it").await?.status, 504);
     live.crashes()
         .expect("the deadline", |crash| crash.kind == CrashKind::Deadline)
@@ -198,7 +198,7 @@ async fn a_kept_context_ends_at_the_deadline(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_channel_may_reply_in_the_handlers_stead(stage: Stage) -> Result<()> {
+async fn a_channel_may_reply_in_the_handlers_stead(harness: Harness) -> Result<()> {
     let program = Program::new()
         .say("\"for ")
         .param("id")
@@ -208,18 +208,18 @@ async fn a_channel_may_reply_in_the_handlers_stead(stage: Stage) -> Result<()> {
     let replies = replies.step(Step::Send(200)).ends(End::Deferred);
     let app = AppSpec::new()
         .load("m", at_root(|t| t.get("it/:id", program.ends(End::Deferred))))
-        .channel(Home::Native, Channel::new("response").on("send", replies));
-    let live = stage.start(app).await?;
+        .channel(Flavor::Native, Channel::new("response").on("send", replies));
+    let live = harness.start(app).await?;
     assert_eq!(live.get("/it/7").await?.text(), "\"for 7\" at /it/7");
     live.ends_without_a_crash().await?;
     Ok(())
 }
 
-async fn a_hand_over_to_nobody_is_500(stage: Stage) -> Result<()> {
+async fn a_hand_over_to_nobody_is_500(harness: Harness) -> Result<()> {
     let program = Program::new()
         .step(Step::HandOver("nobody:home".to_owned()))
         .ends(End::Deferred);
-    let live = stage
+    let live = harness
         .start(AppSpec::new().load("m", at_root(|t| t.get("it", program))))
         .await?;
     assert_eq!(live.get("/it").await?.status, 500);
@@ -227,13 +227,13 @@ async fn a_hand_over_to_nobody_is_500(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_streamed_reply_arrives_whole(stage: Stage) -> Result<()> {
+async fn a_streamed_reply_arrives_whole(harness: Harness) -> Result<()> {
     let pieces = vec!["one ".to_owned(), "two ".to_owned(), "three".to_owned()];
     let program = Program::new()
         .step(Step::Stream(203, pieces))
         .step(Step::Finish)
         .ends(End::Deferred);
-    let live = stage
+    let live = harness
         .start(AppSpec::new().load("m", at_root(|t| t.get("it", program))))
         .await?;
     let response = live.get("/it").await?;
@@ -242,11 +242,11 @@ async fn a_streamed_reply_arrives_whole(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_streamed_reply_without_an_end_breaks_off(stage: Stage) -> Result<()> {
+async fn a_streamed_reply_without_an_end_breaks_off(harness: Harness) -> Result<()> {
     let program = Program::new()
         .step(Step::Stream(200, vec!["begun".to_owned()]))
         .ends(End::Trap);
-    let live = stage
+    let live = harness
         .start(AppSpec::new().load("m", at_root(|t| t.get("it", program))))
         .await?;
     let error = live
@@ -258,13 +258,13 @@ async fn a_streamed_reply_without_an_end_breaks_off(stage: Stage) -> Result<()> 
     Ok(())
 }
 
-async fn an_invalid_status_is_refused(stage: Stage) -> Result<()> {
+async fn an_invalid_status_is_refused(harness: Harness) -> Result<()> {
     for status in [0, 101, 199, 600, 65535] {
         let module = at_root(|t| {
             t.get("it", Program::text("x").status(status))
                 .get("ok", Program::text("ok"))
         });
-        let live = stage.start(AppSpec::new().load("m", module)).await?;
+        let live = harness.start(AppSpec::new().load("m", module)).await?;
         assert_eq!(live.get("/it").await?.status, 500, "{status}");
         live.crashes()
             .expect("the invalid reply", |crash| crash.kind == CrashKind::Reply)
@@ -275,9 +275,9 @@ async fn an_invalid_status_is_refused(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn json_that_is_none_is_refused(stage: Stage) -> Result<()> {
+async fn json_that_is_none_is_refused(harness: Harness) -> Result<()> {
     let module = at_root(|t| t.get("it", Program::text("{\"a\":").replies(ReplyBody::Json)));
-    let live = stage.start(AppSpec::new().load("m", module)).await?;
+    let live = harness.start(AppSpec::new().load("m", module)).await?;
     assert_eq!(live.get("/it").await?.status, 500);
     live.crashes()
         .expect("the invalid reply", |crash| crash.kind == CrashKind::Reply)
@@ -286,14 +286,14 @@ async fn json_that_is_none_is_refused(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn every_reply_has_the_id_of_its_request(stage: Stage) -> Result<()> {
+async fn every_reply_has_the_id_of_its_request(harness: Harness) -> Result<()> {
     let module = at_root(|t| {
         t.get("it", Program::text("fine").header("x-request-id", "its own"))
             .get("thrown", Program::text("no").ends(End::Throw(409)))
             .get("trap", Program::new().ends(End::Trap))
             .get("nothing", Program::new().ends(End::Deferred))
     });
-    let live = stage.start(AppSpec::new().load("m", module)).await?;
+    let live = harness.start(AppSpec::new().load("m", module)).await?;
     let targets = [
         ("/it", 200),
         ("/thrown", 409),

@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 use super::declarations::ATTRIBUTES;
 use super::eventually;
 use super::watch::Gate;
-use crate::case::{Stage, cases};
+use crate::case::{Harness, cases};
 use crate::client::Request;
 use crate::fixtures::Fixture;
+use crate::flavor::Flavor;
 use crate::guest::{Channel, End, Program, Step};
-use crate::home::Home;
 use crate::subject::AppSpec;
 
 cases![
@@ -39,8 +39,8 @@ fn products() -> Value {
 }
 
 /// The fixture with the channels that it calls.
-async fn shop(stage: &Stage, fixture: Fixture) -> Result<AppSpec> {
-    let module = stage.fixture(fixture).await?;
+async fn shop(harness: &Harness, fixture: Fixture) -> Result<AppSpec> {
+    let module = harness.fixture(fixture).await?;
     let replies = Program::new().take_context().step(Step::Send(200)).ends(End::Deferred);
     Ok(AppSpec::new()
         .load("shop", module)
@@ -54,11 +54,11 @@ async fn shop(stage: &Stage, fixture: Fixture) -> Result<AppSpec> {
             )
         })
         .answers("product", "viewed", |_| Ok(Payload::null()))
-        .channel(Home::Native, Channel::new("response").on("send", replies)))
+        .channel(Flavor::Native, Channel::new("response").on("send", replies)))
 }
 
-async fn the_rust_sdk_declares_what_its_attributes_say(stage: Stage) -> Result<()> {
-    let live = stage.start(shop(&stage, Fixture::RustBasic).await?).await?;
+async fn the_rust_sdk_declares_what_its_attributes_say(harness: Harness) -> Result<()> {
+    let live = harness.start(shop(&harness, Fixture::RustBasic).await?).await?;
     let routes = live.routes();
     let declared = [
         "GET /products",
@@ -82,7 +82,7 @@ async fn the_rust_sdk_declares_what_its_attributes_say(stage: Stage) -> Result<(
     }
     for method in ["PROPFIND", "LOCK", "NOTIFY"] {
         let response = live.call(method, "/products/4").await?;
-        if !stage.is_the_servers_own(method, &response)? {
+        if !harness.is_the_servers_own(method, &response)? {
             assert_eq!(response.text(), format!("{method} 4"));
         }
     }
@@ -92,7 +92,7 @@ async fn the_rust_sdk_declares_what_its_attributes_say(stage: Stage) -> Result<(
         ("BREW", "/health", "up"),
     ] {
         let response = live.call(method, path).await?;
-        if !stage.is_the_servers_own(method, &response)? {
+        if !harness.is_the_servers_own(method, &response)? {
             assert_eq!(response.text(), text);
         }
     }
@@ -100,15 +100,15 @@ async fn the_rust_sdk_declares_what_its_attributes_say(stage: Stage) -> Result<(
     Ok(())
 }
 
-async fn every_attribute_of_the_rust_sdk_binds_its_handler(stage: Stage) -> Result<()> {
-    let live = stage.start(shop(&stage, Fixture::RustBasic).await?).await?;
+async fn every_attribute_of_the_rust_sdk_binds_its_handler(harness: Harness) -> Result<()> {
+    let live = harness.start(shop(&harness, Fixture::RustBasic).await?).await?;
     // A method without an attribute goes to `all`, and so does a method whose attribute is not used.
     for method in ATTRIBUTES.into_iter().chain(["BREW"]) {
         let known = method != "BREW";
         let own = if known { method.to_lowercase() } else { "all".to_owned() };
         for (path, handler) in [("/methods", own.as_str()), ("/methods/mapped", method)] {
             let response = live.call(method, path).await?;
-            if stage.is_the_servers_own(method, &response)? {
+            if harness.is_the_servers_own(method, &response)? {
                 continue;
             }
             let told = (response.status, response.header("x-handler"));
@@ -127,8 +127,8 @@ async fn every_attribute_of_the_rust_sdk_binds_its_handler(stage: Stage) -> Resu
     live.ends_without_a_crash().await
 }
 
-async fn items_without_an_attribute_are_no_routes(stage: Stage) -> Result<()> {
-    let live = stage.start(shop(&stage, Fixture::RustBasic).await?).await?;
+async fn items_without_an_attribute_are_no_routes(harness: Harness) -> Result<()> {
+    let live = harness.start(shop(&harness, Fixture::RustBasic).await?).await?;
     let handlers: Vec<_> = live
         .control()
         .routes()
@@ -142,8 +142,8 @@ async fn items_without_an_attribute_are_no_routes(stage: Stage) -> Result<()> {
 
 /// `Health` has a trait's default method too. `guest/rust/tests/ui/inherited.rs` shows that such a method cannot carry
 /// an attribute; here only the controller's own handlers become routes.
-async fn what_a_controller_inherits_is_no_route(stage: Stage) -> Result<()> {
-    let live = stage.start(shop(&stage, Fixture::RustBasic).await?).await?;
+async fn what_a_controller_inherits_is_no_route(harness: Harness) -> Result<()> {
+    let live = harness.start(shop(&harness, Fixture::RustBasic).await?).await?;
     let routes = live.control().routes();
     let of_health = routes
         .iter()
@@ -159,8 +159,8 @@ async fn what_a_controller_inherits_is_no_route(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_controller_takes_part_only_if_its_module_lists_it(stage: Stage) -> Result<()> {
-    let live = stage.start(shop(&stage, Fixture::RustBasic).await?).await?;
+async fn a_controller_takes_part_only_if_its_module_lists_it(harness: Harness) -> Result<()> {
+    let live = harness.start(shop(&harness, Fixture::RustBasic).await?).await?;
     let controllers: Vec<_> = live
         .control()
         .routes()
@@ -173,8 +173,8 @@ async fn a_controller_takes_part_only_if_its_module_lists_it(stage: Stage) -> Re
     Ok(())
 }
 
-async fn typed_parts_of_the_request_arrive(stage: Stage) -> Result<()> {
-    let live = stage.start(shop(&stage, Fixture::RustBasic).await?).await?;
+async fn typed_parts_of_the_request_arrive(harness: Harness) -> Result<()> {
+    let live = harness.start(shop(&harness, Fixture::RustBasic).await?).await?;
     assert_eq!(live.get("/products/42/id").await?.text(), "42");
     let found = live.get("/products/search?text=l%C3%A4mp+x&page=3&tag=a&tag=b").await?;
     assert_eq!(found.text(), "lämp x, page 3, tags a+b");
@@ -187,8 +187,8 @@ async fn typed_parts_of_the_request_arrive(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_typed_part_that_does_not_fit_is_400(stage: Stage) -> Result<()> {
-    let live = stage.start(shop(&stage, Fixture::RustBasic).await?).await?;
+async fn a_typed_part_that_does_not_fit_is_400(harness: Harness) -> Result<()> {
+    let live = harness.start(shop(&harness, Fixture::RustBasic).await?).await?;
     for body in ["{", "[]", r#"{"name":7,"price":1}"#, r#"{"name":"desk"}"#, ""] {
         let response = live.post_json("/products", body).await?;
         let message = response.message().unwrap_or_default();
@@ -210,8 +210,8 @@ async fn a_typed_part_that_does_not_fit_is_400(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn every_kind_of_reply_arrives(stage: Stage) -> Result<()> {
-    let live = stage.start(shop(&stage, Fixture::RustBasic).await?).await?;
+async fn every_kind_of_reply_arrives(harness: Harness) -> Result<()> {
+    let live = harness.start(shop(&harness, Fixture::RustBasic).await?).await?;
     let replies: [(&str, u16, &[u8]); 7] = [
         ("text", 200, b"text"),
         ("bytes", 200, &[0, 1, 254, 255]),
@@ -245,8 +245,8 @@ async fn every_kind_of_reply_arrives(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn typed_events_cross_the_boundary(stage: Stage) -> Result<()> {
-    let live = stage.start(shop(&stage, Fixture::RustBasic).await?).await?;
+async fn typed_events_cross_the_boundary(harness: Harness) -> Result<()> {
+    let live = harness.start(shop(&harness, Fixture::RustBasic).await?).await?;
     assert_eq!(live.get("/products").await?.json::<Value>()?, products());
     assert_eq!(live.get("/products/2").await?.json::<Value>()?, products()[1]);
     let missing = live.get("/products/3").await?;
@@ -258,12 +258,12 @@ async fn typed_events_cross_the_boundary(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_result_of_the_wrong_type_is_a_decode_error(stage: Stage) -> Result<()> {
-    let module = stage.fixture(Fixture::RustBasic).await?;
+async fn a_result_of_the_wrong_type_is_a_decode_error(harness: Harness) -> Result<()> {
+    let module = harness.fixture(Fixture::RustBasic).await?;
     let app = AppSpec::new()
         .load("shop", module)
         .answers("db", "product:all", |_| Payload::json("no list"));
-    let live = stage.start(app).await?;
+    let live = harness.start(app).await?;
     let response = live.get("/products").await?;
     assert_eq!(
         (response.status, response.message().as_deref()),
@@ -278,24 +278,24 @@ async fn a_result_of_the_wrong_type_is_a_decode_error(stage: Stage) -> Result<()
     Ok(())
 }
 
-async fn a_rust_controller_gives_its_context_away(stage: Stage) -> Result<()> {
+async fn a_rust_controller_gives_its_context_away(harness: Harness) -> Result<()> {
     for (fixture, path) in [
         (Fixture::RustBasic, "/replies/given-away"),
         (Fixture::RustAsync, "/waits/given-away"),
     ] {
-        let live = stage.start(shop(&stage, fixture).await?).await?;
+        let live = harness.start(shop(&harness, fixture).await?).await?;
         assert_eq!(live.get(path).await?.text(), "\"by the channel\"");
         live.shutdown().await;
     }
     Ok(())
 }
 
-async fn a_panic_in_rust_is_told_with_its_message(stage: Stage) -> Result<()> {
+async fn a_panic_in_rust_is_told_with_its_message(harness: Harness) -> Result<()> {
     for (fixture, path) in [
         (Fixture::RustBasic, "/replies/panic"),
         (Fixture::RustAsync, "/waits/panic"),
     ] {
-        let live = stage.start(shop(&stage, fixture).await?).await?;
+        let live = harness.start(shop(&harness, fixture).await?).await?;
         assert_eq!(live.get(path).await?.status, 500);
         let crash = live
             .crashes()
@@ -311,8 +311,8 @@ async fn a_panic_in_rust_is_told_with_its_message(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn the_asynchronous_sdk_answers_alike(stage: Stage) -> Result<()> {
-    let live = stage.start(shop(&stage, Fixture::RustAsync).await?).await?;
+async fn the_asynchronous_sdk_answers_alike(harness: Harness) -> Result<()> {
+    let live = harness.start(shop(&harness, Fixture::RustAsync).await?).await?;
     assert_eq!(live.get("/products").await?.json::<Value>()?, products());
     assert_eq!(live.get("/products/2").await?.json::<Value>()?, products()[1]);
     assert_eq!(live.get("/products/3").await?.status, 404);
@@ -333,9 +333,9 @@ async fn the_asynchronous_sdk_answers_alike(stage: Stage) -> Result<()> {
 }
 
 /// The asynchronous guest, whose handlers wait at the gate.
-async fn waiting(stage: &Stage, name: &str, gate: &Gate) -> Result<AppSpec> {
+async fn waiting(harness: &Harness, name: &str, gate: &Gate) -> Result<AppSpec> {
     let pass = gate.clone();
-    let app = AppSpec::new().load(name, stage.fixture(Fixture::RustAsync).await?);
+    let app = AppSpec::new().load(name, harness.fixture(Fixture::RustAsync).await?);
     Ok(app.listen("clock", "wait", move |_: Delivery, _: Payload| {
         let pass = pass.clone();
         async move {
@@ -345,10 +345,10 @@ async fn waiting(stage: &Stage, name: &str, gate: &Gate) -> Result<AppSpec> {
     }))
 }
 
-async fn lines_of_one_instance_stand_in_the_spans_of_their_requests(stage: Stage) -> Result<()> {
+async fn lines_of_one_instance_stand_in_the_spans_of_their_requests(harness: Harness) -> Result<()> {
     const MANY: u32 = 8;
     let gate = Gate::new();
-    let live = stage.start(waiting(&stage, "side-by-side", &gate).await?).await?;
+    let live = harness.start(waiting(&harness, "side-by-side", &gate).await?).await?;
     let client = *live;
     let ask = move |number: u32| async move {
         let request = Request::new("GET", "/waits/1/logged").header("x-request-id", format!("side-by-side-{number}"));
@@ -365,7 +365,7 @@ async fn lines_of_one_instance_stand_in_the_spans_of_their_requests(stage: Stage
     numbers.sort_unstable();
     assert_eq!(numbers, (0..MANY).collect::<Vec<_>>(), "one instance counts them");
     let lines = || {
-        let mut lines = stage.logs().everywhere();
+        let mut lines = harness.logs().everywhere();
         lines.retain(|line| line.text.contains("module=side-by-side") && line.text.starts_with("number "));
         lines
     };
@@ -383,7 +383,7 @@ async fn lines_of_one_instance_stand_in_the_spans_of_their_requests(stage: Stage
     }
     // Each request began a line before the first of them ended its own.
     let printed = || {
-        let mut lines = stage.logs().everywhere();
+        let mut lines = harness.logs().everywhere();
         lines.retain(|line| line.text.contains("module=side-by-side") && line.text.contains("from=stdout"));
         lines
     };
@@ -399,10 +399,10 @@ async fn lines_of_one_instance_stand_in_the_spans_of_their_requests(stage: Stage
     Ok(())
 }
 
-async fn asynchronous_handlers_wait_side_by_side(stage: Stage) -> Result<()> {
+async fn asynchronous_handlers_wait_side_by_side(harness: Harness) -> Result<()> {
     const MANY: u32 = 50;
     let gate = Gate::new();
-    let live = stage.start(waiting(&stage, "shop", &gate).await?).await?;
+    let live = harness.start(waiting(&harness, "shop", &gate).await?).await?;
     let client = *live;
     let asked = tokio::spawn(join_all(
         (0..MANY).map(move |_| async move { client.get("/waits/1").await }),

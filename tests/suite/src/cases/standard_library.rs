@@ -9,7 +9,7 @@ use tracing::Level;
 
 use super::eventually;
 use super::watch::Gate;
-use crate::case::{Live, Stage, cases};
+use crate::case::{Harness, Live, cases};
 use crate::client::Request;
 use crate::fixtures::Fixture;
 use crate::logs::Line;
@@ -31,14 +31,14 @@ cases![
 const FORMS: [(Fixture, &str); 2] = [(Fixture::RustStd, "sync"), (Fixture::RustStdAsync, "async")];
 
 /// The guest as a module of this name.
-async fn app(stage: &Stage, fixture: Fixture, name: &str) -> Result<AppSpec> {
-    Ok(AppSpec::new().load(name, stage.fixture(fixture).await?))
+async fn app(harness: &Harness, fixture: Fixture, name: &str) -> Result<AppSpec> {
+    Ok(AppSpec::new().load(name, harness.fixture(fixture).await?))
 }
 
 /// The lines of a module and a request, `None` for those outside of a request.
-fn printed(stage: &Stage, module: &str, request: Option<&str>) -> Vec<Line> {
+fn printed(harness: &Harness, module: &str, request: Option<&str>) -> Vec<Line> {
     let of_module = format!(" module={module} ");
-    let mut lines = stage.logs().everywhere();
+    let mut lines = harness.logs().everywhere();
     lines.retain(|line| {
         line.text.contains(&of_module) && line.text.contains(" from=std") && line.request.as_deref() == request
     });
@@ -51,10 +51,10 @@ fn text(line: &Line) -> &str {
 }
 
 /// Waits until the request has this number of lines: another process writes them after the reply.
-async fn lines(stage: &Stage, module: &str, request: &str, count: usize) -> Result<Vec<Line>> {
-    let are_there = || printed(stage, module, Some(request)).len() >= count;
+async fn lines(harness: &Harness, module: &str, request: &str, count: usize) -> Result<Vec<Line>> {
+    let are_there = || printed(harness, module, Some(request)).len() >= count;
     eventually("the lines are in the log", are_there).await?;
-    Ok(printed(stage, module, Some(request)))
+    Ok(printed(harness, module, Some(request)))
 }
 
 async fn ask(live: &Live, path: &str, id: &str) -> Result<String> {
@@ -63,15 +63,15 @@ async fn ask(live: &Live, path: &str, id: &str) -> Result<String> {
     Ok(reply.text())
 }
 
-async fn lines_that_a_guest_prints_are_lines_of_the_log(stage: Stage) -> Result<()> {
+async fn lines_that_a_guest_prints_are_lines_of_the_log(harness: Harness) -> Result<()> {
     for (fixture, form) in FORMS {
         let module = &format!("prints-{form}");
-        let live = stage.start(app(&stage, fixture, module).await?).await?;
+        let live = harness.start(app(&harness, fixture, module).await?).await?;
         // The second one begins in the instance in which the first one left a line without a newline.
         for name in ["one", "two"] {
             let id = &format!("{module}-{name}");
             assert_eq!(ask(&live, &format!("/std/prints/{name}"), id).await?, "printed");
-            let mut found = lines(&stage, module, id, 4).await?;
+            let mut found = lines(&harness, module, id, 4).await?;
             // The first call of an instance runs its constructors.
             found.retain(|line| !text(line).starts_with("constructed"));
             let found: Vec<_> = found.iter().map(|line| (line.level, text(line))).collect();
@@ -91,13 +91,13 @@ async fn lines_that_a_guest_prints_are_lines_of_the_log(stage: Stage) -> Result<
     Ok(())
 }
 
-async fn what_one_request_prints_never_stands_in_the_line_of_another(stage: Stage) -> Result<()> {
+async fn what_one_request_prints_never_stands_in_the_line_of_another(harness: Harness) -> Result<()> {
     for (fixture, form) in FORMS {
         let module = &format!("halves-{form}");
         let gate = Gate::new();
         let pass = gate.clone();
-        let app = app(&stage, fixture, module).await?;
-        let live = stage
+        let app = app(&harness, fixture, module).await?;
+        let live = harness
             .start(app.listen("clock", "wait", move |_: Delivery, _: Payload| {
                 let pass = pass.clone();
                 async move {
@@ -119,7 +119,7 @@ async fn what_one_request_prints_never_stands_in_the_line_of_another(stage: Stag
         );
         try_join(both, opens).await?;
         for (name, id) in ["one", "two"].into_iter().zip(&ids) {
-            let mut found = lines(&stage, module, id, 1).await?;
+            let mut found = lines(&harness, module, id, 1).await?;
             found.retain(|line| !text(line).starts_with("constructed"));
             let found: Vec<_> = found.iter().map(text).collect();
             let line = format!("first half of {name}, second half of {name}, rest of {name}");
@@ -130,10 +130,10 @@ async fn what_one_request_prints_never_stands_in_the_line_of_another(stage: Stag
     Ok(())
 }
 
-async fn what_is_printed_before_a_panic_is_in_the_log(stage: Stage) -> Result<()> {
+async fn what_is_printed_before_a_panic_is_in_the_log(harness: Harness) -> Result<()> {
     for (fixture, form) in FORMS {
         let module = &format!("panics-{form}");
-        let live = stage.start(app(&stage, fixture, module).await?).await?;
+        let live = harness.start(app(&harness, fixture, module).await?).await?;
         for (path, message) in [
             ("panics", "this handler panics on purpose"),
             ("panics-in-print", "this value panics on purpose"),
@@ -148,7 +148,7 @@ async fn what_is_printed_before_a_panic_is_in_the_log(stage: Stage) -> Result<()
             assert_eq!(crash.kind, CrashKind::Trap);
         }
         let is_there = || {
-            let lines = printed(&stage, module, Some(&format!("{module}-panics")));
+            let lines = printed(&harness, module, Some(&format!("{module}-panics")));
             lines.iter().any(|line| text(line) == "begun line before the panic")
         };
         eventually("the line that the call began", is_there).await?;
@@ -157,10 +157,10 @@ async fn what_is_printed_before_a_panic_is_in_the_log(stage: Stage) -> Result<()
     Ok(())
 }
 
-async fn the_clock_of_the_standard_library_is_the_time_of_the_request(stage: Stage) -> Result<()> {
+async fn the_clock_of_the_standard_library_is_the_time_of_the_request(harness: Harness) -> Result<()> {
     for (fixture, form) in FORMS {
-        let live = stage
-            .start(app(&stage, fixture, &format!("clocks-{form}")).await?)
+        let live = harness
+            .start(app(&harness, fixture, &format!("clocks-{form}")).await?)
             .await?;
         let now = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let mut before = now()?;
@@ -181,13 +181,13 @@ async fn the_clock_of_the_standard_library_is_the_time_of_the_request(stage: Sta
     Ok(())
 }
 
-async fn random_bits_differ_between_requests_and_instances(stage: Stage) -> Result<()> {
+async fn random_bits_differ_between_requests_and_instances(harness: Harness) -> Result<()> {
     let mut found = Vec::new();
     for (fixture, form) in FORMS {
         // Each application has instances of its own.
         for _ in 0..2 {
-            let live = stage
-                .start(app(&stage, fixture, &format!("random-{form}")).await?)
+            let live = harness
+                .start(app(&harness, fixture, &format!("random-{form}")).await?)
                 .await?;
             for _ in 0..2 {
                 let reply = live.get("/std/random").await?.text();
@@ -205,17 +205,17 @@ async fn random_bits_differ_between_requests_and_instances(stage: Stage) -> Resu
     Ok(())
 }
 
-async fn outside_of_a_request_time_and_random_bits_are_constant(stage: Stage) -> Result<()> {
+async fn outside_of_a_request_time_and_random_bits_are_constant(harness: Harness) -> Result<()> {
     for (fixture, form) in FORMS {
         let module = &format!("constructed-{form}");
         for _ in 0..2 {
-            let live = stage.start(app(&stage, fixture, module).await?).await?;
+            let live = harness.start(app(&harness, fixture, module).await?).await?;
             assert_eq!(live.get("/std/constructed").await?.text(), "1", "constructors run once");
             live.ends_without_a_crash().await?;
         }
         // Each load reads the declarations in an instance of its own.
-        eventually("the lines of both loads", || printed(&stage, module, None).len() >= 2).await?;
-        let mut found: Vec<_> = printed(&stage, module, None)
+        eventually("the lines of both loads", || printed(&harness, module, None).len() >= 2).await?;
+        let mut found: Vec<_> = printed(&harness, module, None)
             .iter()
             .map(|line| text(line).to_owned())
             .collect();
@@ -229,10 +229,10 @@ async fn outside_of_a_request_time_and_random_bits_are_constant(stage: Stage) ->
     Ok(())
 }
 
-async fn files_sockets_and_threads_are_errors_and_no_traps(stage: Stage) -> Result<()> {
+async fn files_sockets_and_threads_are_errors_and_no_traps(harness: Harness) -> Result<()> {
     for (fixture, form) in FORMS {
-        let live = stage
-            .start(app(&stage, fixture, &format!("outside-{form}")).await?)
+        let live = harness
+            .start(app(&harness, fixture, &format!("outside-{form}")).await?)
             .await?;
         assert_eq!(live.get("/std/outside").await?.text(), "14 attempts, worked: []");
         assert_eq!(live.get("/std/variables").await?.text(), "0 0 0");
@@ -241,10 +241,10 @@ async fn files_sockets_and_threads_are_errors_and_no_traps(stage: Stage) -> Resu
     Ok(())
 }
 
-async fn sleeping_and_exiting_trap_with_a_sentence(stage: Stage) -> Result<()> {
+async fn sleeping_and_exiting_trap_with_a_sentence(harness: Harness) -> Result<()> {
     for (fixture, form) in FORMS {
-        let live = stage
-            .start(app(&stage, fixture, &format!("sleeps-{form}")).await?)
+        let live = harness
+            .start(app(&harness, fixture, &format!("sleeps-{form}")).await?)
             .await?;
         for (path, sentence) in [
             ("/std/sleeps", "a controller cannot sleep: call a channel that waits"),

@@ -8,10 +8,10 @@ use pointwork_core::{Crash, CrashKind, Delivery, Payload};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use crate::case::{Stage, cases};
+use crate::case::{Harness, cases};
 use crate::client::{PATIENCE, Request};
+use crate::flavor::Flavor;
 use crate::guest::{Controller, End, Guest, Program, Step};
-use crate::home::Home;
 use crate::subject::{AppSpec, Limits};
 
 cases![
@@ -34,7 +34,7 @@ fn body() -> Vec<u8> {
 }
 
 /// POST `/it` echoes the body as it is read, and emits `app:ended` with the outcome.
-fn echo(form: Home) -> AppSpec {
+fn echo(form: Flavor) -> AppSpec {
     let program = Program::new().step(Step::Echo).emit("app:ended").ends(End::Deferred);
     let things = Controller::new("Things", "/").post("it", program).takes("stream");
     AppSpec::new()
@@ -59,10 +59,10 @@ fn compare(sent: &[u8], came: &[u8]) -> Result<()> {
     Ok(())
 }
 
-async fn a_long_body_passes_through_a_guest(stage: Stage) -> Result<()> {
+async fn a_long_body_passes_through_a_guest(harness: Harness) -> Result<()> {
     let body = body();
-    for form in Home::MODULES {
-        let live = stage.start(echo(form)).await?;
+    for form in Flavor::MODULES {
+        let live = harness.start(echo(form)).await?;
         let request = Request::new("POST", "/it").body(body.clone());
         let mut connection = live.connect().await?;
         connection
@@ -76,10 +76,10 @@ async fn a_long_body_passes_through_a_guest(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_long_body_passes_through_a_guest_on_http_2(stage: Stage) -> Result<()> {
+async fn a_long_body_passes_through_a_guest_on_http_2(harness: Harness) -> Result<()> {
     let body = body();
-    for form in Home::MODULES {
-        let live = stage.start(echo(form)).await?;
+    for form in Flavor::MODULES {
+        let live = harness.start(echo(form)).await?;
         let connection = live.connect_http2().await?;
         let response = connection.send(Request::new("POST", "/it").body(body.clone())).await?;
         assert_eq!(response.status, 200, "{form}");
@@ -99,13 +99,13 @@ fn with_ends(app: AppSpec) -> (AppSpec, mpsc::UnboundedReceiver<String>) {
     (app, ends)
 }
 
-async fn a_body_over_the_limit_breaks_the_echo_off(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_body_over_the_limit_breaks_the_echo_off(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let (app, mut ends) = with_ends(echo(form).limits(Limits {
             stream_body: Some(1000),
             ..Limits::default()
         }));
-        let live = stage.start(app).await?;
+        let live = harness.start(app).await?;
         let mut connection = live.connect().await?;
         let head = Request::new("POST", "/it").header("transfer-encoding", "chunked");
         connection.write(&head.to_bytes(&live.address().to_string())).await?;
@@ -121,10 +121,10 @@ async fn a_body_over_the_limit_breaks_the_echo_off(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_client_that_goes_away_within_the_body_is_told_to_the_guest(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_client_that_goes_away_within_the_body_is_told_to_the_guest(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let (app, mut ends) = with_ends(echo(form));
-        let live = stage.start(app).await?;
+        let live = harness.start(app).await?;
         let mut connection = live.connect().await?;
         let head = Request::new("POST", "/it").header("content-length", LENGTH.to_string());
         connection.write(&head.to_bytes(&live.address().to_string())).await?;
@@ -150,8 +150,8 @@ impl Drop for Tells {
     }
 }
 
-async fn a_client_that_goes_away_cancels_what_the_guest_waits_for(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_client_that_goes_away_cancels_what_the_guest_waits_for(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let (began, mut begun) = mpsc::unbounded_channel();
         let (dropped, mut drops) = mpsc::unbounded_channel();
         let holds = move |_: Delivery, _: Payload| {
@@ -172,7 +172,7 @@ async fn a_client_that_goes_away_cancels_what_the_guest_waits_for(stage: Stage) 
                 deadline: Some(Duration::from_secs(2)),
                 ..Limits::default()
             });
-        let live = stage.start(app).await?;
+        let live = harness.start(app).await?;
         let mut connection = live.connect().await?;
         connection
             .write(&Request::new("GET", "/it").to_bytes(&live.address().to_string()))
@@ -185,13 +185,13 @@ async fn a_client_that_goes_away_cancels_what_the_guest_waits_for(stage: Stage) 
     Ok(())
 }
 
-async fn a_reply_that_is_returned_beside_an_open_one_breaks_it_off(stage: Stage) -> Result<()> {
+async fn a_reply_that_is_returned_beside_an_open_one_breaks_it_off(harness: Harness) -> Result<()> {
     let stream = |pieces: &[&str]| {
         let pieces = pieces.iter().map(|&piece| piece.to_owned()).collect();
         // The guest keeps the writer.
         Program::new().step(Step::Stream(200, pieces)).say("returned")
     };
-    for form in Home::MODULES {
+    for form in Flavor::MODULES {
         let things = Controller::new("Things", "/")
             .get("begun", stream(&["a piece"]))
             .get("opened", stream(&[]))
@@ -202,7 +202,7 @@ async fn a_reply_that_is_returned_beside_an_open_one_breaks_it_off(stage: Stage)
                     .step(Step::Stream(200, vec!["a piece".to_owned()]))
                     .step(Step::Finish),
             );
-        let live = stage
+        let live = harness
             .start(AppSpec::new().load("m", form.form(Guest::of(things)).build()))
             .await?;
         for path in ["/begun", "/opened", "/thrown"] {

@@ -9,10 +9,10 @@ use tokio::time::sleep;
 
 use super::watch::Heard;
 use super::{adds, calling, calling_from, routing};
-use crate::case::{Live, Stage, cases};
+use crate::case::{Harness, Live, cases};
 use crate::client::Request;
+use crate::flavor::Flavor;
 use crate::guest::{Channel, Controller, End, Guest, Program, ReplyBody, Step};
-use crate::home::Home;
 use crate::subject::{AppSpec, Limits};
 
 cases![
@@ -34,13 +34,13 @@ fn relays(to: &str) -> Program {
     Program::new().say(">").call(to).say("<")
 }
 
-async fn a_channel_calls_a_channel_wherever_both_live(stage: Stage) -> Result<()> {
-    for first in Home::ALL {
-        for second in Home::ALL {
+async fn a_channel_calls_a_channel_wherever_both_live(harness: Harness) -> Result<()> {
+    for first in Flavor::ALL {
+        for second in Flavor::ALL {
             let app = calling("a:x")
                 .channel(first, Channel::new("a").on("x", relays("b:y")))
                 .channel(second, Channel::new("b").on("y", adds("end")));
-            let live = stage.start(app).await?;
+            let live = harness.start(app).await?;
             assert_eq!(live.get("/it/7").await?.text(), "\"7\"> end<", "{first}, then {second}");
             live.shutdown().await;
         }
@@ -48,69 +48,69 @@ async fn a_channel_calls_a_channel_wherever_both_live(stage: Stage) -> Result<()
     Ok(())
 }
 
-async fn a_chain_passes_through_every_form_and_back(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
-        let homes = [
-            Home::AsyncModule,
-            Home::Module,
-            Home::Native,
-            Home::AsyncModule,
-            Home::Module,
+async fn a_chain_passes_through_every_form_and_back(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
+        let flavors = [
+            Flavor::AsyncModule,
+            Flavor::Module,
+            Flavor::Native,
+            Flavor::AsyncModule,
+            Flavor::Module,
         ];
         let mut app = calling_from(form, "c0:on");
-        for (at, home) in homes.into_iter().enumerate() {
+        for (at, flavor) in flavors.into_iter().enumerate() {
             let program = relays(&format!("c{}:on", at + 1));
-            app = app.channel(home, Channel::new(&format!("c{at}")).on("on", program));
+            app = app.channel(flavor, Channel::new(&format!("c{at}")).on("on", program));
         }
-        let last = Channel::new(&format!("c{}", homes.len())).on("on", adds("end"));
-        let live = stage.start(app.channel(Home::Native, last)).await?;
+        let last = Channel::new(&format!("c{}", flavors.len())).on("on", adds("end"));
+        let live = harness.start(app.channel(Flavor::Native, last)).await?;
         assert_eq!(live.get("/it/7").await?.text(), "\"7\">>>>> end<<<<<", "from {form}");
         live.shutdown().await;
     }
     Ok(())
 }
 
-async fn a_failure_deep_in_a_chain_reaches_its_caller(stage: Stage) -> Result<()> {
-    for home in Home::ALL {
+async fn a_failure_deep_in_a_chain_reaches_its_caller(harness: Harness) -> Result<()> {
+    for flavor in Flavor::ALL {
         let app = calling("a:x")
             .channel(
-                home,
+                flavor,
                 Channel::new("a").on("x", Program::new().call("b:y").say(" told on")),
             )
             .channel(
-                home,
+                flavor,
                 Channel::new("b").on("y", Program::new().say("!").fails("conflict", 409)),
             );
-        let live = stage.start(app).await?;
+        let live = harness.start(app).await?;
         assert_eq!(
             live.get("/it/7").await?.text(),
             "failed conflict: \"7\"! told on",
-            "{home}"
+            "{flavor}"
         );
         live.ends_without_a_crash().await?;
     }
     Ok(())
 }
 
-async fn the_request_id_stays_with_the_chain(stage: Stage) -> Result<()> {
-    for home in Home::ALL {
+async fn the_request_id_stays_with_the_chain(harness: Harness) -> Result<()> {
+    for flavor in Flavor::ALL {
         let app = calling("a:x")
-            .channel(home, Channel::new("a").on("x", Program::new().call("b:y")))
+            .channel(flavor, Channel::new("a").on("x", Program::new().call("b:y")))
             .channel(
-                home,
+                flavor,
                 Channel::new("b").on("y", Program::new().say(" ").step(Step::RequestId)),
             );
-        let live = stage.start(app).await?;
+        let live = harness.start(app).await?;
         let request = Request::new("GET", "/it/7").header("x-request-id", "chain-1");
-        assert_eq!(live.send(request).await?.text(), "\"7\" chain-1", "{home}");
+        assert_eq!(live.send(request).await?.text(), "\"7\" chain-1", "{flavor}");
         live.shutdown().await;
     }
     Ok(())
 }
 
-async fn the_deadline_travels_with_the_chain(stage: Stage) -> Result<()> {
-    for first in Home::ALL {
-        for second in Home::MODULES {
+async fn the_deadline_travels_with_the_chain(harness: Harness) -> Result<()> {
+    for first in Flavor::ALL {
+        for second in Flavor::MODULES {
             let limits = Limits {
                 deadline: Some(Duration::from_millis(500)),
                 ..Limits::default()
@@ -118,7 +118,7 @@ async fn the_deadline_travels_with_the_chain(stage: Stage) -> Result<()> {
             let app = calling("a:x")
                 .channel(first, Channel::new("a").on("x", Program::new().call("b:y")))
                 .channel(second, Channel::new("b").on("y", Program::new().ends(End::Loop)));
-            let live = stage.start(app.limits(limits)).await?;
+            let live = harness.start(app.limits(limits)).await?;
             assert_eq!(live.get("/it/7").await?.status, 504, "{first}, then {second}");
             live.shutdown().await;
         }
@@ -127,20 +127,20 @@ async fn the_deadline_travels_with_the_chain(stage: Stage) -> Result<()> {
 }
 
 /// A module that serves `/it/:id` and has the channel that the handler calls.
-fn of_one_module(form: Home, event: &str, channel: Channel) -> AppSpec {
+fn of_one_module(form: Flavor, event: &str, channel: Channel) -> AppSpec {
     let program = Program::new().say("\"").param("id").say("\"").call(event);
     let things = Controller::new("Things", "/").get("it/:id", program.replies(ReplyBody::Bytes));
     let guest = form.form(Guest::of(things).channel(channel));
     AppSpec::new().load("whole", guest.build())
 }
 
-async fn a_module_calls_its_own_channel(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_module_calls_its_own_channel(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let db = Channel::new("db")
             .on("one", relays("db:two"))
             .on("two", relays("db:three"))
             .on("three", adds("end"));
-        let live = stage.start(of_one_module(form, "db:one", db)).await?;
+        let live = harness.start(of_one_module(form, "db:one", db)).await?;
         for _ in 0..3 {
             assert_eq!(live.get("/it/7").await?.text(), "\"7\">> end<<", "{form}");
         }
@@ -154,13 +154,13 @@ fn ended_too_deep(text: &str, links: &str) {
     assert!(text.contains(links), "{text}");
 }
 
-async fn a_cycle_ends_too_deep_and_names_its_links(stage: Stage) -> Result<()> {
-    for first in Home::ALL {
-        for second in Home::ALL {
+async fn a_cycle_ends_too_deep_and_names_its_links(harness: Harness) -> Result<()> {
+    for first in Flavor::ALL {
+        for second in Flavor::ALL {
             let app = calling("a:x")
                 .channel(first, Channel::new("a").on("x", Program::new().call("b:y")))
                 .channel(second, Channel::new("b").on("y", Program::new().call("a:x")));
-            let live = stage.start(app).await?;
+            let live = harness.start(app).await?;
             ended_too_deep(&live.get("/it/7").await?.text(), "`a:x` → `b:y` → `a:x`");
             live.ends_without_a_crash().await?;
         }
@@ -168,10 +168,10 @@ async fn a_cycle_ends_too_deep_and_names_its_links(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_channel_that_calls_itself_ends_too_deep(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_channel_that_calls_itself_ends_too_deep(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let db = Channel::new("db").on("again", Program::new().call("db:again"));
-        let live = stage.start(of_one_module(form, "db:again", db)).await?;
+        let live = harness.start(of_one_module(form, "db:again", db)).await?;
         for _ in 0..2 {
             ended_too_deep(&live.get("/it/7").await?.text(), "`db:again` → `db:again`");
         }
@@ -180,19 +180,19 @@ async fn a_channel_that_calls_itself_ends_too_deep(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-/// Hands its context over to `channel:turn`, whose listener in `home` hands it over to itself, and emits `app:turned`.
-async fn ring(stage: &Stage, home: Home, channel: &str) -> Result<(Live, Heard)> {
+/// Hands its context over to `channel:turn`, whose listener in `flavor` hands it over to itself, and emits `app:turned`.
+async fn ring(harness: &Harness, flavor: Flavor, channel: &str) -> Result<(Live, Heard)> {
     let event = format!("{channel}:turn");
     let turns = Program::text("1").emit("app:turned").take_context().hands_over(&event);
     let limits = Limits {
         deadline: Some(Duration::from_millis(500)),
         ..Limits::default()
     };
-    let (app, turned) = routing(Home::Module, "it", Program::text("1").hands_over(&event))
-        .channel(home, Channel::new(channel).on("turn", turns))
+    let (app, turned) = routing(Flavor::Module, "it", Program::text("1").hands_over(&event))
+        .channel(flavor, Channel::new(channel).on("turn", turns))
         .limits(limits)
         .hearing("turned");
-    Ok((stage.start(app).await?, turned))
+    Ok((harness.start(app).await?, turned))
 }
 
 /// Ends when no turn has come for a while, so that a ring that goes on is seen.
@@ -207,27 +207,27 @@ async fn turns(turned: &mut Heard) -> usize {
     }
 }
 
-async fn a_context_handed_over_in_a_ring_ends_too_deep(stage: Stage) -> Result<()> {
-    for home in Home::ALL {
+async fn a_context_handed_over_in_a_ring_ends_too_deep(harness: Harness) -> Result<()> {
+    for flavor in Flavor::ALL {
         // The log is shared with other cases, so the name must be unique.
-        let channel = format!("ring-{home:?}");
-        let (live, mut turned) = ring(&stage, home, &channel).await?;
-        assert_eq!(live.get("/it").await?.status, 500, "{home}");
+        let channel = format!("ring-{flavor:?}");
+        let (live, mut turned) = ring(&harness, flavor, &channel).await?;
+        assert_eq!(live.get("/it").await?.status, 500, "{flavor}");
         // The eighth listener cannot emit, as its event would be the ninth link.
-        assert_eq!(turns(&mut turned).await, 7, "{home}");
+        assert_eq!(turns(&mut turned).await, 7, "{flavor}");
         live.crashes()
             .expect("no reply", |crash| crash.kind == CrashKind::NoReply)
             .await?;
         let told = format!("the context was not handed over: `{channel}:turn` is call 9");
-        assert_eq!(stage.logs().containing(&told, 1).await?.len(), 1, "{home}");
+        assert_eq!(harness.logs().containing(&told, 1).await?.len(), 1, "{flavor}");
         live.shutdown().await;
     }
     Ok(())
 }
 
-async fn a_ring_ends_when_its_client_is_gone(stage: Stage) -> Result<()> {
-    for home in Home::ALL {
-        let (live, mut turned) = ring(&stage, home, &format!("left-{home:?}")).await?;
+async fn a_ring_ends_when_its_client_is_gone(harness: Harness) -> Result<()> {
+    for flavor in Flavor::ALL {
+        let (live, mut turned) = ring(&harness, flavor, &format!("left-{flavor:?}")).await?;
         for _ in 0..3 {
             let mut connection = live.connect().await?;
             let request = Request::new("GET", "/it");
@@ -235,21 +235,21 @@ async fn a_ring_ends_when_its_client_is_gone(stage: Stage) -> Result<()> {
             turned.next().await?;
         }
         let turns = 3 + turns(&mut turned).await;
-        assert!(turns <= 3 * 7, "{home}: {turns} turns");
+        assert!(turns <= 3 * 7, "{flavor}: {turns} turns");
         live.shutdown().await;
     }
     Ok(())
 }
 
-async fn a_delivery_that_was_kept_continues_the_chain_of_the_call_that_runs(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_delivery_that_was_kept_continues_the_chain_of_the_call_that_runs(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let turn = Program::text("1").step(Step::UseFirstDelivery).emit("app:turned");
         let turn = turn.emit("ring:turn").ends(End::Keep);
         let begins = Program::text("1").emit("ring:turn").say("begun");
-        let (app, mut turned) = routing(Home::Module, "it", begins)
+        let (app, mut turned) = routing(Flavor::Module, "it", begins)
             .channel(form, Channel::new("ring").on("turn", turn))
             .hearing("turned");
-        let live = stage.start(app).await?;
+        let live = harness.start(app).await?;
         assert_eq!(live.get("/it").await?.text(), "begun", "{form}");
         assert_eq!(turns(&mut turned).await, 7, "{form}");
         live.shutdown().await;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use anyhow::Result;
 
 use super::{adding, calling};
-use crate::case::{Stage, cases};
+use crate::case::{Harness, cases};
+use crate::flavor::Flavor;
 use crate::guest::{Channel, Controller, Discovery, Guest, Program};
-use crate::home::Home;
 use crate::subject::{AppSpec, Limits, Step};
 
 cases![
@@ -27,62 +27,65 @@ cases![
 ];
 
 /// A module that also has a route, so that a refusal has to undo more than channels.
-fn with_route(form: Home, channels: impl IntoIterator<Item = Channel>) -> Arc<[u8]> {
+fn with_route(form: Flavor, channels: impl IntoIterator<Item = Channel>) -> Arc<[u8]> {
     let guest = Guest::of(Controller::new("Things", "/").get("suspect", Program::text("served")));
     let guest = channels.into_iter().fold(guest, Guest::channel);
     form.form(guest).build().into()
 }
 
-async fn is_refused(stage: &Stage, component: Arc<[u8]>, words: &[&str]) -> Result<()> {
-    let refusal = stage.refusal(AppSpec::new().load("suspect", component)).await?;
+async fn is_refused(harness: &Harness, component: Arc<[u8]>, words: &[&str]) -> Result<()> {
+    let refusal = harness.refusal(AppSpec::new().load("suspect", component)).await?;
     for word in words.iter().chain(&["suspect"]) {
         assert!(refusal.contains(word), "`{word}` is not in: {refusal}");
     }
     Ok(())
 }
 
-async fn a_channel_without_a_fit_name_refuses_the_module(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_channel_without_a_fit_name_refuses_the_module(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         for name in ["", "a:b", ":", "a b", "a\n"] {
             let printed = name.escape_debug().to_string();
             let channel = adding(name, "one", "row");
-            is_refused(&stage, with_route(form, [channel]), &["channel", &printed]).await?;
+            is_refused(&harness, with_route(form, [channel]), &["channel", &printed]).await?;
         }
     }
     Ok(())
 }
 
-async fn an_event_without_a_fit_name_refuses_the_module(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn an_event_without_a_fit_name_refuses_the_module(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         for name in ["", "a b", "a\n"] {
             let printed = name.escape_debug().to_string();
             let channel = adding("db", name, "row");
-            is_refused(&stage, with_route(form, [channel]), &["event", &printed]).await?;
+            is_refused(&harness, with_route(form, [channel]), &["event", &printed]).await?;
         }
     }
     Ok(())
 }
 
-async fn an_event_twice_in_a_channel_refuses_the_module(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn an_event_twice_in_a_channel_refuses_the_module(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let twice = adding("db", "one", "first").on("one", Program::new());
-        is_refused(&stage, with_route(form, [twice]), &["db", "one"]).await?;
+        is_refused(&harness, with_route(form, [twice]), &["db", "one"]).await?;
         // A channel may be listed in two parts, but the parts must not overlap.
         let parts = [adding("db", "one", "first"), adding("db", "one", "second")];
-        is_refused(&stage, with_route(form, parts), &["db", "one"]).await?;
+        is_refused(&harness, with_route(form, parts), &["db", "one"]).await?;
     }
     Ok(())
 }
 
-async fn two_modules_with_one_listener_are_both_named(stage: Stage) -> Result<()> {
-    for (first, second) in [(Home::Module, Home::AsyncModule), (Home::AsyncModule, Home::Module)] {
+async fn two_modules_with_one_listener_are_both_named(harness: Harness) -> Result<()> {
+    for (first, second) in [
+        (Flavor::Module, Flavor::AsyncModule),
+        (Flavor::AsyncModule, Flavor::Module),
+    ] {
         let app = AppSpec::new()
             .load("shop", with_route(first, [adding("db", "one", "first")]))
             .load(
                 "suspect",
                 second.form(Guest::new().channel(adding("db", "one", "second"))).build(),
             );
-        let refusal = stage.refusal(app).await?;
+        let refusal = harness.refusal(app).await?;
         for word in ["shop", "suspect", "db", "one"] {
             assert!(refusal.contains(word), "`{word}` is not in: {refusal}");
         }
@@ -90,22 +93,22 @@ async fn two_modules_with_one_listener_are_both_named(stage: Stage) -> Result<()
     Ok(())
 }
 
-async fn a_module_and_the_host_with_one_listener_are_both_named(stage: Stage) -> Result<()> {
+async fn a_module_and_the_host_with_one_listener_are_both_named(harness: Harness) -> Result<()> {
     let words = ["shop", "the host application", "db", "one"];
-    for home in Home::MODULES {
-        let module = home.form(Guest::new().channel(adding("db", "one", "module"))).build();
+    for flavor in Flavor::MODULES {
+        let module = flavor.form(Guest::new().channel(adding("db", "one", "module"))).build();
         let module_last = AppSpec::new()
-            .channel(Home::Native, adding("db", "one", "native"))
+            .channel(Flavor::Native, adding("db", "one", "native"))
             .load("shop", module.clone());
         let native_last = AppSpec::new()
             .load("shop", module)
-            .channel(Home::Native, adding("db", "one", "native"));
-        let refusal = stage.refusal(module_last).await?;
+            .channel(Flavor::Native, adding("db", "one", "native"));
+        let refusal = harness.refusal(module_last).await?;
         for word in words {
             assert!(refusal.contains(word), "`{word}` is not in: {refusal}");
         }
         // The host application registers here, so the refusal need not name it.
-        let refusal = stage.refusal(native_last).await?;
+        let refusal = harness.refusal(native_last).await?;
         for word in ["shop", "db", "one"] {
             assert!(refusal.contains(word), "`{word}` is not in: {refusal}");
         }
@@ -113,23 +116,23 @@ async fn a_module_and_the_host_with_one_listener_are_both_named(stage: Stage) ->
     Ok(())
 }
 
-async fn two_modules_may_share_a_channel(stage: Stage) -> Result<()> {
-    let part = |form: Home, event: &str| form.form(Guest::new().channel(adding("db", event, event))).build();
+async fn two_modules_may_share_a_channel(harness: Harness) -> Result<()> {
+    let part = |form: Flavor, event: &str| form.form(Guest::new().channel(adding("db", event, event))).build();
     let program = Program::text("a").call("db:one").call("db:two").call("db:three");
-    let app = super::routing(Home::Module, "it", program)
-        .load("first", part(Home::Module, "one"))
-        .load("second", part(Home::AsyncModule, "two"))
-        .channel(Home::Native, adding("db", "three", "three"));
-    let live = stage.start(app).await?;
+    let app = super::routing(Flavor::Module, "it", program)
+        .load("first", part(Flavor::Module, "one"))
+        .load("second", part(Flavor::AsyncModule, "two"))
+        .channel(Flavor::Native, adding("db", "three", "three"));
+    let live = harness.start(app).await?;
     assert_eq!(live.get("/it").await?.text(), "a one two three");
     live.shutdown().await;
     Ok(())
 }
 
-async fn a_refused_channel_module_leaves_the_application_as_it_was(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_refused_channel_module_leaves_the_application_as_it_was(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let app = calling("db:one").channel(form, adding("db", "one", "old"));
-        let live = stage.start(app).await?;
+        let live = harness.start(app).await?;
         // The first listener would be accepted, the event of the second is taken.
         let rival = with_route(form, [adding("db", "two", "new"), adding("db", "one", "new")]);
         assert!(
@@ -169,50 +172,54 @@ async fn a_refused_channel_module_leaves_the_application_as_it_was(stage: Stage)
     Ok(())
 }
 
-async fn two_forms_in_one_module_are_refused(stage: Stage) -> Result<()> {
+async fn two_forms_in_one_module_are_refused(harness: Harness) -> Result<()> {
     let things = Controller::new("Things", "/").get("it", Program::text("a"));
     let guest = Guest::of(things).channel(adding("db", "one", "row")).mixed_forms();
-    is_refused(&stage, guest.build().into(), &["handlers", "handlers-async"]).await
+    is_refused(&harness, guest.build().into(), &["handlers", "handlers-async"]).await
 }
 
-async fn a_module_of_channels_alone_has_no_routes(stage: Stage) -> Result<()> {
-    for home in Home::MODULES {
-        let live = stage
-            .start(AppSpec::new().channel(home, adding("db", "one", "row")))
+async fn a_module_of_channels_alone_has_no_routes(harness: Harness) -> Result<()> {
+    for flavor in Flavor::MODULES {
+        let live = harness
+            .start(AppSpec::new().channel(flavor, adding("db", "one", "row")))
             .await?;
-        assert_eq!((live.routes(), live.control().route_count()), (Vec::new(), 0), "{home}");
-        assert_eq!(live.get("/").await?.status, 404, "{home}");
+        assert_eq!(
+            (live.routes(), live.control().route_count()),
+            (Vec::new(), 0),
+            "{flavor}"
+        );
+        assert_eq!(live.get("/").await?.status, 404, "{flavor}");
         live.shutdown().await;
     }
     Ok(())
 }
 
-async fn a_channel_module_gets_no_capability_by_default(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_channel_module_gets_no_capability_by_default(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         for import in [
             "wasi:filesystem/types@0.2.6",
             "wasi:random/random@0.2.6",
             "somebody:else/thing@1.0.0",
         ] {
             let guest = form.form(Guest::new().channel(adding("db", "one", "row")));
-            is_refused(&stage, guest.importing(import).build().into(), &[import]).await?;
+            is_refused(&harness, guest.importing(import).build().into(), &[import]).await?;
         }
     }
     Ok(())
 }
 
-async fn a_module_that_traps_when_asked_for_its_channels_is_refused(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_module_that_traps_when_asked_for_its_channels_is_refused(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let guest = Guest::new()
             .channel(adding("db", "one", "row"))
             .discovery(Discovery::Traps);
-        is_refused(&stage, form.form(guest).build().into(), &["describe"]).await?;
+        is_refused(&harness, form.form(guest).build().into(), &["describe"]).await?;
     }
     Ok(())
 }
 
-async fn a_module_that_loops_when_asked_for_its_channels_is_refused(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_module_that_loops_when_asked_for_its_channels_is_refused(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let guest = Guest::new()
             .channel(adding("db", "one", "row"))
             .discovery(Discovery::Loops);
@@ -220,7 +227,7 @@ async fn a_module_that_loops_when_asked_for_its_channels_is_refused(stage: Stage
             deadline: Some(std::time::Duration::from_millis(500)),
             ..Limits::default()
         });
-        let refusal = stage.refusal(app).await?;
+        let refusal = harness.refusal(app).await?;
         assert!(refusal.contains("suspect"), "{refusal}");
     }
     Ok(())

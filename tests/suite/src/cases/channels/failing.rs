@@ -8,10 +8,10 @@ use pointwork_core::{Context, CrashKind, Failure, Payload};
 
 use super::watch::Gate;
 use super::{emitting, routing};
-use crate::case::{Stage, cases};
+use crate::case::{Harness, cases};
 use crate::client::Request;
+use crate::flavor::Flavor;
 use crate::guest::{Channel, Controller, End, Guest, Program};
-use crate::home::Home;
 use crate::subject::{AppSpec, Limits};
 
 cases![
@@ -21,12 +21,12 @@ cases![
     a_listener_that_never_ends_is_cut_off: E1;
 ];
 
-async fn a_listener_that_fails_on_an_emitted_event_is_reported(stage: Stage) -> Result<()> {
-    for home in Home::ALL {
+async fn a_listener_that_fails_on_an_emitted_event_is_reported(harness: Harness) -> Result<()> {
+    for flavor in Flavor::ALL {
         let program = Program::new().say(" is no line").fails("no-line", 409);
         let (app, mut seen) = emitting("log:line")
             .channel(
-                home,
+                flavor,
                 Channel::new("log")
                     .on("line", program)
                     .on("next", Program::new().call("app:seen")),
@@ -36,51 +36,61 @@ async fn a_listener_that_fails_on_an_emitted_event_is_reported(stage: Stage) -> 
                 Ok::<_, Failure>("emitted")
             })
             .hearing("seen");
-        let live = stage.start(app).await?;
+        let live = harness.start(app).await?;
         let request = Request::new("GET", "/it/7").header("x-request-id", "emit-2");
         let response = live.send(request).await?;
-        assert_eq!((response.status, response.text().as_str()), (200, "emitted"), "{home}");
+        assert_eq!(
+            (response.status, response.text().as_str()),
+            (200, "emitted"),
+            "{flavor}"
+        );
         let crash = live
             .crashes()
             .expect("the listener", |crash| crash.kind == CrashKind::Listener)
             .await?;
-        assert_eq!(crash.module, home.module("log"), "{home}");
-        assert_eq!(crash.request_id.as_deref(), Some("emit-2"), "{home}");
+        assert_eq!(crash.module, flavor.module("log"), "{flavor}");
+        assert_eq!(crash.request_id.as_deref(), Some("emit-2"), "{flavor}");
         for word in ["log:line", "\"7\" is no line"] {
-            assert!(crash.message.contains(word), "{home}: {}", crash.message);
+            assert!(crash.message.contains(word), "{flavor}: {}", crash.message);
         }
         live.get("/next").await?;
-        assert_eq!(seen.next().await?, "\"next\"", "{home}: the queue goes on");
+        assert_eq!(seen.next().await?, "\"next\"", "{flavor}: the queue goes on");
         live.shutdown().await;
     }
     Ok(())
 }
 
-async fn a_listener_that_crashes_on_an_emitted_event_is_reported(stage: Stage) -> Result<()> {
-    for home in Home::ALL {
+async fn a_listener_that_crashes_on_an_emitted_event_is_reported(harness: Harness) -> Result<()> {
+    for flavor in Flavor::ALL {
         let program = Program::text("1").emit("log:bad").say("2").emit("log:good").say("ok");
         let log = Channel::new("log")
             .on("bad", Program::new().ends(End::Trap))
             .on("good", Program::new().call("app:seen"));
-        let (app, mut seen) = routing(Home::Module, "it", program).channel(home, log).hearing("seen");
-        let live = stage.start(app).await?;
-        assert_eq!(live.get("/it").await?.text(), "ok", "{home}");
-        let kind = match home {
-            Home::Native => CrashKind::Panic,
-            Home::Module | Home::AsyncModule => CrashKind::Trap,
+        let (app, mut seen) = routing(Flavor::Module, "it", program)
+            .channel(flavor, log)
+            .hearing("seen");
+        let live = harness.start(app).await?;
+        assert_eq!(live.get("/it").await?.text(), "ok", "{flavor}");
+        let kind = match flavor {
+            Flavor::Native => CrashKind::Panic,
+            Flavor::Module | Flavor::AsyncModule => CrashKind::Trap,
         };
         let crash = live.crashes().expect("the crash", |crash| crash.kind == kind).await?;
-        assert_eq!(crash.module, home.module("log"), "{home}");
-        assert_eq!(seen.next().await?, "2", "{home}: the queue goes on");
+        assert_eq!(crash.module, flavor.module("log"), "{flavor}");
+        assert_eq!(seen.next().await?, "2", "{flavor}: the queue goes on");
         live.shutdown().await;
     }
     Ok(())
 }
 
-async fn a_listener_that_never_ends_is_cut_off(stage: Stage) -> Result<()> {
-    for home in Home::ALL {
+async fn a_listener_that_never_ends_is_cut_off(harness: Harness) -> Result<()> {
+    for flavor in Flavor::ALL {
         // A native listener waits for ever; one in a module may also loop for ever.
-        let ends = if home == Home::Native { End::Deferred } else { End::Loop };
+        let ends = if flavor == Flavor::Native {
+            End::Deferred
+        } else {
+            End::Loop
+        };
         let gate = Gate::new();
         let log = Channel::new("log")
             .on("bad", Program::new().call("app:stuck").ends(ends))
@@ -88,13 +98,13 @@ async fn a_listener_that_never_ends_is_cut_off(stage: Stage) -> Result<()> {
         let things = Controller::new("Things", "/")
             .get("bad", Program::text("1").emit("log:bad").say("emitted"))
             .get("good", Program::text("2").emit("log:good").say("emitted"));
-        let stuck = if home == Home::Native { "stuck" } else { "unused" };
+        let stuck = if flavor == Flavor::Native { "stuck" } else { "unused" };
         let (app, mut seen) = AppSpec::new()
             .load("caller", Guest::of(things).build())
-            .channel(home, log)
+            .channel(flavor, log)
             .gate(stuck, &gate)
             .hearing("seen");
-        let live = stage
+        let live = harness
             .start(app.limits(Limits {
                 event_deadline: Some(Duration::from_millis(500)),
                 ..Limits::default()
@@ -105,13 +115,13 @@ async fn a_listener_that_never_ends_is_cut_off(stage: Stage) -> Result<()> {
             .crashes()
             .expect("the listener", |crash| crash.message.contains("log:bad"))
             .await?;
-        assert_eq!(crash.module, home.module("log"), "{home}");
+        assert_eq!(crash.module, flavor.module("log"), "{flavor}");
         // The host takes a moment to drop an instance of the asynchronous form that does not yield, and its events with
         // it.
         let mut rounds = 0;
         while seen.so_far().is_empty() {
             rounds += 1;
-            assert!(rounds < 100, "{home}: the queue does not go on");
+            assert!(rounds < 100, "{flavor}: the queue does not go on");
             live.get("/good").await?;
             tokio::time::sleep(Duration::from_millis(50)).await;
         }

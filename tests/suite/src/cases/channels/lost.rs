@@ -11,10 +11,10 @@ use tokio::time::timeout;
 
 use super::handing_over;
 use super::watch::Gate;
-use crate::case::{Stage, cases};
+use crate::case::{Harness, cases};
 use crate::client::{PATIENCE, Request};
+use crate::flavor::Flavor;
 use crate::guest::{Channel, Controller, End, Guest, Program, Step};
-use crate::home::Home;
 use crate::subject::{AppSpec, Limits};
 
 cases![
@@ -33,31 +33,31 @@ fn response(event: &str, program: Program) -> Channel {
     Channel::new("response").on(event, program)
 }
 
-async fn a_channel_that_never_replies_is_500_at_once(stage: Stage) -> Result<()> {
-    for home in Home::ALL {
+async fn a_channel_that_never_replies_is_500_at_once(harness: Harness) -> Result<()> {
+    for flavor in Flavor::ALL {
         let silent = Program::new().take_context().ends(End::Deferred);
-        let live = stage
-            .start(handing_over(Home::Module, "response:silent").channel(home, response("silent", silent)))
+        let live = harness
+            .start(handing_over(Flavor::Module, "response:silent").channel(flavor, response("silent", silent)))
             .await?;
         let request = Request::new("GET", "/it/7").header("x-request-id", "lost-1");
-        assert_eq!(live.send(request).await?.status, 500, "{home}");
+        assert_eq!(live.send(request).await?.status, 500, "{flavor}");
         let crash = live
             .crashes()
             .expect("no reply", |crash| crash.kind == CrashKind::NoReply)
             .await?;
-        assert_eq!(crash.route.as_deref(), Some("GET /it/:id"), "{home}");
-        assert_eq!(crash.request_id.as_deref(), Some("lost-1"), "{home}");
+        assert_eq!(crash.route.as_deref(), Some("GET /it/:id"), "{flavor}");
+        assert_eq!(crash.request_id.as_deref(), Some("lost-1"), "{flavor}");
         live.shutdown().await;
     }
     Ok(())
 }
 
-async fn a_channel_that_ignores_the_context_is_500_at_once(stage: Stage) -> Result<()> {
-    for home in Home::ALL {
-        let live = stage
-            .start(handing_over(Home::Module, "response:deaf").channel(home, response("deaf", Program::new())))
+async fn a_channel_that_ignores_the_context_is_500_at_once(harness: Harness) -> Result<()> {
+    for flavor in Flavor::ALL {
+        let live = harness
+            .start(handing_over(Flavor::Module, "response:deaf").channel(flavor, response("deaf", Program::new())))
             .await?;
-        assert_eq!(live.get("/it/7").await?.status, 500, "{home}");
+        assert_eq!(live.get("/it/7").await?.status, 500, "{flavor}");
         live.crashes()
             .expect("no reply", |crash| crash.kind == CrashKind::NoReply)
             .await?;
@@ -66,38 +66,38 @@ async fn a_channel_that_ignores_the_context_is_500_at_once(stage: Stage) -> Resu
     Ok(())
 }
 
-async fn a_channel_that_fails_with_the_context_is_500_at_once(stage: Stage) -> Result<()> {
-    for home in Home::ALL {
+async fn a_channel_that_fails_with_the_context_is_500_at_once(harness: Harness) -> Result<()> {
+    for flavor in Flavor::ALL {
         let fails = Program::new()
             .take_context()
             .say(" cannot be shown")
             .fails("no-view", 404);
-        let live = stage
-            .start(handing_over(Home::Module, "response:fail").channel(home, response("fail", fails)))
+        let live = harness
+            .start(handing_over(Flavor::Module, "response:fail").channel(flavor, response("fail", fails)))
             .await?;
         let response = live.get("/it/7").await?;
         assert_eq!(
             response.status, 500,
-            "{home}: an emitted event's failure is not the client's"
+            "{flavor}: an emitted event's failure is not the client's"
         );
         assert!(
             !response.text().contains("cannot be shown"),
-            "{home}: {}",
+            "{flavor}: {}",
             response.text()
         );
         let crash = live
             .crashes()
             .expect("the listener", |crash| crash.kind == CrashKind::Listener)
             .await?;
-        assert!(crash.message.contains("cannot be shown"), "{home}: {}", crash.message);
-        assert_eq!(crash.module, home.module("response"), "{home}");
+        assert!(crash.message.contains("cannot be shown"), "{flavor}: {}", crash.message);
+        assert_eq!(crash.module, flavor.module("response"), "{flavor}");
         live.shutdown().await;
     }
     Ok(())
 }
 
-async fn a_channel_that_crashes_with_the_context_is_500_at_once(stage: Stage) -> Result<()> {
-    for home in Home::ALL {
+async fn a_channel_that_crashes_with_the_context_is_500_at_once(harness: Harness) -> Result<()> {
+    for flavor in Flavor::ALL {
         for before in [Program::new(), Program::new().take_context()] {
             let crashes = response("crash", before.ends(End::Trap))
                 .on("send", Program::new().take_context().step(Step::Send(200)));
@@ -106,30 +106,30 @@ async fn a_channel_that_crashes_with_the_context_is_500_at_once(stage: Stage) ->
                 .get("send", Program::text("sent").hands_over("response:send"));
             let app = AppSpec::new()
                 .load("caller", Guest::of(things).build())
-                .channel(home, crashes);
-            let live = stage.start(app).await?;
-            assert_eq!(live.get("/crash").await?.status, 500, "{home}");
-            let kind = match home {
-                Home::Native => CrashKind::Panic,
-                Home::Module | Home::AsyncModule => CrashKind::Trap,
+                .channel(flavor, crashes);
+            let live = harness.start(app).await?;
+            assert_eq!(live.get("/crash").await?.status, 500, "{flavor}");
+            let kind = match flavor {
+                Flavor::Native => CrashKind::Panic,
+                Flavor::Module | Flavor::AsyncModule => CrashKind::Trap,
             };
             let crash = live.crashes().expect("the crash", |crash| crash.kind == kind).await?;
-            assert_eq!(crash.module, home.module("response"), "{home}");
-            assert_eq!(live.get("/send").await?.text(), "sent", "{home}: the channel goes on");
+            assert_eq!(crash.module, flavor.module("response"), "{flavor}");
+            assert_eq!(live.get("/send").await?.text(), "sent", "{flavor}: the channel goes on");
             live.shutdown().await;
         }
     }
     Ok(())
 }
 
-async fn a_reply_before_a_crash_counts(stage: Stage) -> Result<()> {
-    for home in Home::ALL {
+async fn a_reply_before_a_crash_counts(harness: Harness) -> Result<()> {
+    for flavor in Flavor::ALL {
         let program = Program::new().take_context().step(Step::Send(200)).ends(End::Trap);
-        let live = stage
-            .start(handing_over(Home::Module, "response:send").channel(home, response("send", program)))
+        let live = harness
+            .start(handing_over(Flavor::Module, "response:send").channel(flavor, response("send", program)))
             .await?;
         let reply = live.get("/it/7").await?;
-        assert_eq!((reply.status, reply.text().as_str()), (200, "\"7\""), "{home}");
+        assert_eq!((reply.status, reply.text().as_str()), (200, "\"7\""), "{flavor}");
         live.crashes()
             .expect("the crash", |crash| {
                 matches!(crash.kind, CrashKind::Panic | CrashKind::Trap)
@@ -140,16 +140,16 @@ async fn a_reply_before_a_crash_counts(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_context_kept_by_a_channel_ends_at_the_deadline(stage: Stage) -> Result<()> {
-    for home in Home::ALL {
+async fn a_context_kept_by_a_channel_ends_at_the_deadline(harness: Harness) -> Result<()> {
+    for flavor in Flavor::ALL {
         let keeps = Program::new().take_context().ends(End::Keep);
         let limits = Limits {
             deadline: Some(std::time::Duration::from_millis(500)),
             ..Limits::default()
         };
-        let app = handing_over(Home::Module, "response:keep").channel(home, response("keep", keeps));
-        let live = stage.start(app.limits(limits)).await?;
-        assert_eq!(live.get("/it/7").await?.status, 504, "{home}");
+        let app = handing_over(Flavor::Module, "response:keep").channel(flavor, response("keep", keeps));
+        let live = harness.start(app.limits(limits)).await?;
+        assert_eq!(live.get("/it/7").await?.status, 504, "{flavor}");
         live.crashes()
             .expect("the deadline", |crash| crash.kind == CrashKind::Deadline)
             .await?;
@@ -158,8 +158,8 @@ async fn a_context_kept_by_a_channel_ends_at_the_deadline(stage: Stage) -> Resul
     Ok(())
 }
 
-async fn a_context_kept_for_ever_keeps_no_application(stage: Stage) -> Result<()> {
-    for home in Home::MODULES {
+async fn a_context_kept_for_ever_keeps_no_application(harness: Harness) -> Result<()> {
+    for flavor in Flavor::MODULES {
         let keeps = Program::new().take_context().ends(End::Keep);
         let limits = Limits {
             deadline: Some(std::time::Duration::from_millis(100)),
@@ -167,19 +167,19 @@ async fn a_context_kept_for_ever_keeps_no_application(stage: Stage) -> Result<()
         };
         let gone = Arc::new(Notify::new());
         let tells = Tells(gone.clone());
-        let app = handing_over(Home::Module, "response:keep")
-            .channel(home, response("keep", keeps))
+        let app = handing_over(Flavor::Module, "response:keep")
+            .channel(flavor, response("keep", keeps))
             .answers("app", "unused", move |payload| {
                 let _ = &tells;
                 Ok(payload)
             });
-        let live = stage.start(app.limits(limits)).await?;
-        assert_eq!(live.get("/it/7").await?.status, 504, "{home}");
+        let live = harness.start(app.limits(limits)).await?;
+        assert_eq!(live.get("/it/7").await?.status, 504, "{flavor}");
         live.shutdown().await;
         let freed = timeout(PATIENCE, gone.notified()).await;
         assert!(
             freed.is_ok(),
-            "{home}: the application is still there, and its pool of instances"
+            "{flavor}: the application is still there, and its pool of instances"
         );
     }
     Ok(())
@@ -194,8 +194,8 @@ impl Drop for Tells {
     }
 }
 
-async fn a_reply_to_a_client_that_went_away_is_gone(stage: Stage) -> Result<()> {
-    for home in Home::ALL {
+async fn a_reply_to_a_client_that_went_away_is_gone(harness: Harness) -> Result<()> {
+    for flavor in Flavor::ALL {
         let gate = Gate::new();
         let late = Program::new()
             .take_context()
@@ -215,10 +215,10 @@ async fn a_reply_to_a_client_that_went_away_is_gone(stage: Stage) -> Result<()> 
         };
         let (app, mut told) = AppSpec::new()
             .register("GET", "/it", waits)
-            .channel(home, response("late", late))
+            .channel(flavor, response("late", late))
             .gate("gate", &gate)
             .hearing("told");
-        let live = stage.start(app).await?;
+        let live = harness.start(app).await?;
         let mut connection = live.connect().await?;
         connection
             .write(&Request::new("GET", "/it").to_bytes(&live.address().to_string()))
@@ -227,7 +227,7 @@ async fn a_reply_to_a_client_that_went_away_is_gone(stage: Stage) -> Result<()> 
         drop(connection);
         timeout(PATIENCE, went.notified()).await?;
         gate.open();
-        assert_eq!(told.next().await?, "failed gone", "{home}");
+        assert_eq!(told.next().await?, "failed gone", "{flavor}");
         live.ends_without_a_crash().await?;
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! Channels: calls, emits, contexts handed over, and failures of each (spec C, E, H3, H6 to H8).
 //!
-//! Most cases run with the channel in each [`Home`] in turn.
+//! Most cases run with the channel in each [`Flavor`] in turn.
 
 mod bad_input;
 mod calls;
@@ -19,8 +19,8 @@ mod used;
 
 use super::watch;
 use crate::case::Case;
+use crate::flavor::Flavor;
 use crate::guest::{Channel, Controller, Guest, Program, ReplyBody};
-use crate::home::Home;
 use crate::subject::AppSpec;
 
 /// The cases of all files of this folder.
@@ -45,18 +45,18 @@ pub(super) fn all() -> Vec<Case> {
 }
 
 /// A module `caller` in that form, with one GET route.
-fn routing(form: Home, path: &str, program: Program) -> AppSpec {
+fn routing(form: Flavor, path: &str, program: Program) -> AppSpec {
     let things = Controller::new("Things", "/").get(path, program);
     AppSpec::new().load("caller", form.form(Guest::of(things)).build())
 }
 
 /// An application whose `/it/:id` calls `event` with the id as a JSON text, and replies with the result.
 fn calling(event: &str) -> AppSpec {
-    calling_from(Home::Module, event)
+    calling_from(Flavor::Module, event)
 }
 
 /// The same with the caller in the given form.
-fn calling_from(form: Home, event: &str) -> AppSpec {
+fn calling_from(form: Flavor, event: &str) -> AppSpec {
     let program = Program::new().say("\"").param("id").say("\"").call(event);
     routing(form, "it/:id", program.replies(ReplyBody::Bytes))
 }
@@ -64,11 +64,11 @@ fn calling_from(form: Home, event: &str) -> AppSpec {
 /// An application whose `/it/:id` emits `event` with the id as a JSON text, and replies `emitted`.
 fn emitting(event: &str) -> AppSpec {
     let program = Program::new().say("\"").param("id").say("\"").emit(event);
-    routing(Home::Module, "it/:id", program.say("emitted"))
+    routing(Flavor::Module, "it/:id", program.say("emitted"))
 }
 
 /// An application whose `/it/:id` hands its context over to `event`, with the id as a JSON text.
-fn handing_over(form: Home, event: &str) -> AppSpec {
+fn handing_over(form: Flavor, event: &str) -> AppSpec {
     let program = Program::new().say("\"").param("id").say("\"");
     routing(form, "it/:id", program.hands_over(event))
 }

@@ -5,9 +5,9 @@ use futures_util::future::join_all;
 
 use super::adds;
 use super::watch::Gate;
-use crate::case::{Live, Stage, cases};
+use crate::case::{Harness, Live, cases};
+use crate::flavor::Flavor;
 use crate::guest::{Channel, Controller, End, Guest, Program, ReplyBody, Step};
-use crate::home::Home;
 use crate::subject::{AppSpec, Limits};
 
 cases![
@@ -22,7 +22,7 @@ cases![
 
 /// A module whose `/it/:id` calls another module's channel, which calls back into the first. The handler runs `before`
 /// first, while it holds its instance.
-fn calling_back(form: Home, instances: usize, before: Program) -> AppSpec {
+fn calling_back(form: Flavor, instances: usize, before: Program) -> AppSpec {
     let handler = before.say("\"").param("id").say("\"").call("back:ask");
     let things = Controller::new("Things", "/").get("it/:id", handler.replies(ReplyBody::Bytes));
     let front = Guest::of(things).channel(Channel::new("front").on("answer", adds("answer")));
@@ -49,12 +49,12 @@ async fn everybody_is_answered(live: &Live, requests: usize, word: &str) -> Resu
     Ok(())
 }
 
-async fn as_many_requests_as_instances_call_back_into_their_module(stage: Stage) -> Result<()> {
+async fn as_many_requests_as_instances_call_back_into_their_module(harness: Harness) -> Result<()> {
     for instances in [1, 2, 4] {
         let gate = Gate::new();
         // No call continues before every instance is taken. The text contains the gate's result.
-        let app = calling_back(Home::Module, instances, Program::new().call("app:gate").say(" "));
-        let live = stage.start(app.gate("gate", &gate)).await?;
+        let app = calling_back(Flavor::Module, instances, Program::new().call("app:gate").say(" "));
+        let live = harness.start(app.gate("gate", &gate)).await?;
         let client = *live;
         let asked = tokio::spawn(join_all(
             (0..instances).map(move |id| async move { client.get(&format!("/it/{id}")).await }),
@@ -69,10 +69,10 @@ async fn as_many_requests_as_instances_call_back_into_their_module(stage: Stage)
     Ok(())
 }
 
-async fn more_requests_than_instances_call_back_into_their_module(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn more_requests_than_instances_call_back_into_their_module(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         for instances in [2, 4] {
-            let live = stage.start(calling_back(form, instances, Program::new())).await?;
+            let live = harness.start(calling_back(form, instances, Program::new())).await?;
             for _ in 0..3 {
                 everybody_is_answered(&live, instances * 2, " answer").await?;
             }
@@ -82,13 +82,13 @@ async fn more_requests_than_instances_call_back_into_their_module(stage: Stage) 
     Ok(())
 }
 
-async fn a_cycle_through_a_pool_of_one_hangs_never(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_cycle_through_a_pool_of_one_hangs_never(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let things = Controller::new("Things", "/").get("it", Program::new().call("whole:again"));
         let whole = Channel::new("whole").on("again", Program::new().call("whole:again"));
         let guest = form.form(Guest::of(things).channel(whole));
         let app = AppSpec::new().load("whole", guest.build()).limits(limited_to(1));
-        let live = stage.start(app).await?;
+        let live = harness.start(app).await?;
         for _ in 0..3 {
             let text = live.get("/it").await?.text();
             let refused = ["failed too-deep", "failed overloaded"];
@@ -99,8 +99,8 @@ async fn a_cycle_through_a_pool_of_one_hangs_never(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn two_modules_that_call_each_other_hang_never(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn two_modules_that_call_each_other_hang_never(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let gate = Gate::new();
         let half = |path: &str, own: &str, other: &str| {
             let handler = Program::text("asked").call("app:gate").call(other);
@@ -112,7 +112,7 @@ async fn two_modules_that_call_each_other_hang_never(stage: Stage) -> Result<()>
             .load("left", half("left", "left", "right:ask"))
             .load("right", half("right", "right", "left:ask"))
             .limits(limited_to(1));
-        let live = stage.start(app.gate("gate", &gate)).await?;
+        let live = harness.start(app.gate("gate", &gate)).await?;
         let client = *live;
         let asked = ["/left", "/right"].map(|path| tokio::spawn(async move { client.get(path).await }));
         // Each holds its module's only instance when it calls the other.
@@ -133,27 +133,27 @@ async fn two_modules_that_call_each_other_hang_never(stage: Stage) -> Result<()>
     Ok(())
 }
 
-async fn a_channel_of_few_instances_serves_many_callers(stage: Stage) -> Result<()> {
-    for home in Home::MODULES {
+async fn a_channel_of_few_instances_serves_many_callers(harness: Harness) -> Result<()> {
+    for flavor in Flavor::MODULES {
         let program = Program::new().say("\"").param("id").say("\"").call("db:one");
         let things = Controller::new("Things", "/").get("it/:id", program);
         let app = AppSpec::new()
             .load("callers", Guest::of(things).build())
             .channel(
-                home,
+                flavor,
                 Channel::new("db").on("one", Program::new().call("app:pass").say(" passed")),
             )
             .answers("app", "pass", Ok)
             .limits(limited_to(4));
-        let live = stage.start(app).await?;
+        let live = harness.start(app).await?;
         everybody_is_answered(&live, 16, " passed").await?;
         live.shutdown().await;
     }
     Ok(())
 }
 
-async fn an_instance_of_a_channel_is_reused_until_it_traps(stage: Stage) -> Result<()> {
-    for home in Home::MODULES {
+async fn an_instance_of_a_channel_is_reused_until_it_traps(harness: Harness) -> Result<()> {
+    for flavor in Flavor::MODULES {
         let counts = Program::new().say(" ").step(Step::Count);
         let db = Channel::new("db")
             .on("count", counts)
@@ -162,13 +162,13 @@ async fn an_instance_of_a_channel_is_reused_until_it_traps(stage: Stage) -> Resu
             .get("count", Program::text("run").call("db:count"))
             .get("trap", Program::text("run").call("db:trap"));
         let app = AppSpec::new().load("caller", Guest::of(things).build());
-        let live = stage.start(app.channel(home, db)).await?;
+        let live = harness.start(app.channel(flavor, db)).await?;
         for _ in 0..2 {
             for run in ["run 1", "run 2", "run 3"] {
-                assert_eq!(live.get("/count").await?.text(), run, "{home}");
+                assert_eq!(live.get("/count").await?.text(), run, "{flavor}");
             }
             let text = live.get("/trap").await?.text();
-            assert!(text.starts_with("failed failed"), "{home}: {text}");
+            assert!(text.starts_with("failed failed"), "{flavor}: {text}");
         }
         live.shutdown().await;
     }

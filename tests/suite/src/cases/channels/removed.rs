@@ -10,10 +10,10 @@ use tokio::time::timeout;
 
 use super::handing_over;
 use super::watch::Gate;
-use crate::case::{Stage, cases};
+use crate::case::{Harness, cases};
 use crate::client::{PATIENCE, Response};
+use crate::flavor::Flavor;
 use crate::guest::{Channel, Controller, End, Guest, Program, Step};
-use crate::home::Home;
 use crate::subject::{AppSpec, Step as Do};
 
 cases![
@@ -34,18 +34,18 @@ fn slow() -> Program {
 }
 
 /// The replies of a removed module may be lost, but the client must get an answer.
-fn is_answered(home: Home, reply: &Response, text: &str) {
+fn is_answered(flavor: Flavor, reply: &Response, text: &str) {
     let answered = reply.status == 200 && reply.text() == text;
     assert!(
         answered || reply.status == 500,
-        "{home}: {} {}, expected {text} or a 500",
+        "{flavor}: {} {}, expected {text} or a 500",
         reply.status,
         reply.text()
     );
 }
 
-async fn a_module_removed_with_a_kept_context_is_500_at_once(stage: Stage) -> Result<()> {
-    for home in Home::MODULES {
+async fn a_module_removed_with_a_kept_context_is_500_at_once(harness: Harness) -> Result<()> {
+    for flavor in Flavor::MODULES {
         let keeps = Program::new().call("app:kept").take_context().ends(End::Keep);
         // The second event is handled after the first: by then the context is kept.
         let channel = response("keep", keeps).on("after", Program::new().call("app:after"));
@@ -54,26 +54,26 @@ async fn a_module_removed_with_a_kept_context_is_500_at_once(stage: Stage) -> Re
             .get("after", Program::text("1").emit("response:after").say("emitted"));
         let (app, mut kept) = AppSpec::new()
             .load("caller", Guest::of(things).build())
-            .channel(home, channel)
+            .channel(flavor, channel)
             .hearing("kept");
         let (app, mut after) = app.hearing("after");
-        let live = stage.start(app).await?;
+        let live = harness.start(app).await?;
         let client = *live;
         let asked = tokio::spawn(async move { client.get("/keep").await });
         kept.next().await?;
         live.get("/after").await?;
         after.next().await?;
-        assert!(!asked.is_finished(), "{home}: the context is kept");
+        assert!(!asked.is_finished(), "{flavor}: the context is kept");
         live.control().apply(Do::Remove("response-module".to_owned())).await?;
-        let reply = asked.await?.with_context(|| format!("{home}"))?;
-        assert_eq!(reply.status, 500, "{home}");
+        let reply = asked.await?.with_context(|| format!("{flavor}"))?;
+        assert_eq!(reply.status, 500, "{flavor}");
         live.shutdown().await;
     }
     Ok(())
 }
 
-async fn a_module_removed_before_it_hears_answers_all_the_same(stage: Stage) -> Result<()> {
-    for home in Home::MODULES {
+async fn a_module_removed_before_it_hears_answers_all_the_same(harness: Harness) -> Result<()> {
+    for flavor in Flavor::MODULES {
         let gate = Gate::new();
         let handed = Arc::new(Semaphore::new(0));
         let tells = handed.clone();
@@ -88,9 +88,9 @@ async fn a_module_removed_before_it_hears_answers_all_the_same(stage: Stage) -> 
         };
         let app = AppSpec::new()
             .register("GET", "/it/:id", gives)
-            .channel(home, response("slow", slow()))
+            .channel(flavor, response("slow", slow()))
             .gate("gate", &gate);
-        let live = stage.start(app).await?;
+        let live = harness.start(app).await?;
         let client = *live;
         let ids = ["1", "2", "3"];
         let asked = ids.map(|id| tokio::spawn(async move { client.get(&format!("/it/{id}")).await }));
@@ -100,39 +100,39 @@ async fn a_module_removed_before_it_hears_answers_all_the_same(stage: Stage) -> 
         live.control().apply(Do::Remove("response-module".to_owned())).await?;
         gate.open();
         for (asked, id) in asked.into_iter().zip(ids) {
-            is_answered(home, &asked.await??, &format!("\"{id}\""));
+            is_answered(flavor, &asked.await??, &format!("\"{id}\""));
         }
         live.shutdown().await;
     }
     Ok(())
 }
 
-async fn a_module_removed_within_a_slow_call_answers_all_the_same(stage: Stage) -> Result<()> {
-    for home in Home::MODULES {
+async fn a_module_removed_within_a_slow_call_answers_all_the_same(harness: Harness) -> Result<()> {
+    for flavor in Flavor::MODULES {
         let gate = Gate::new();
-        let app = handing_over(Home::Module, "response:slow")
-            .channel(home, response("slow", slow()))
+        let app = handing_over(Flavor::Module, "response:slow")
+            .channel(flavor, response("slow", slow()))
             .gate("gate", &gate);
-        let live = stage.start(app).await?;
+        let live = harness.start(app).await?;
         let client = *live;
         let asked = tokio::spawn(async move { client.get("/it/7").await });
         gate.arrived(1).await?;
         live.control().apply(Do::Remove("response-module".to_owned())).await?;
         gate.open();
         let reply = asked.await??;
-        is_answered(home, &reply, "\"7\"");
+        is_answered(flavor, &reply, "\"7\"");
         live.shutdown().await;
     }
     Ok(())
 }
 
-async fn a_module_removed_while_its_own_channel_replies_answers_all_the_same(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_module_removed_while_its_own_channel_replies_answers_all_the_same(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let gate = Gate::new();
         let things = Controller::new("Things", "/").get("it", Program::text("whole").hands_over("response:slow"));
         let guest = form.form(Guest::of(things).channel(response("slow", slow())));
         let app = AppSpec::new().load("whole", guest.build()).gate("gate", &gate);
-        let live = stage.start(app).await?;
+        let live = harness.start(app).await?;
         let client = *live;
         let asked = tokio::spawn(async move { client.get("/it").await });
         gate.arrived(1).await?;

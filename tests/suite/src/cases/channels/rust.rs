@@ -5,7 +5,7 @@ use pointwork_core::{Context, Crash, CrashKind, Delivery, Failure, Payload};
 use serde_json::{Value, json};
 
 use super::watch::{Gate, Heard};
-use crate::case::{Stage, cases};
+use crate::case::{Harness, cases};
 use crate::client::Request;
 use crate::fixtures::Fixture;
 use crate::subject::AppSpec;
@@ -30,20 +30,20 @@ cases![
 ];
 
 /// The synchronous fixture with the native channel that its listeners call, and listeners for its notes and crashes.
-async fn shop(stage: &Stage) -> Result<(AppSpec, Heard, Heard)> {
+async fn shop(harness: &Harness) -> Result<(AppSpec, Heard, Heard)> {
     let (app, noted) = AppSpec::new().hearing("noted");
     let (app, crashed) = app.hearing("crashed");
     let app = app
-        .load("shop", stage.fixture(Fixture::RustChannels).await?)
+        .load("shop", harness.fixture(Fixture::RustChannels).await?)
         .answers("app", "answer", |payload| {
             Payload::json(&format!("answer to {}", payload.to::<String>()?))
         });
     Ok((app, noted, crashed))
 }
 
-async fn a_rust_controller_calls_its_modules_channel(stage: Stage) -> Result<()> {
-    let (app, ..) = shop(&stage).await?;
-    let live = stage.start(app).await?;
+async fn a_rust_controller_calls_its_modules_channel(harness: Harness) -> Result<()> {
+    let (app, ..) = shop(&harness).await?;
+    let live = harness.start(app).await?;
     let found = live.get("/shop/7").await?;
     assert_eq!(found.status, 200, "{}", found.text());
     assert_eq!(found.json::<Value>()?, json!({"id": 7, "name": "tea"}));
@@ -52,9 +52,9 @@ async fn a_rust_controller_calls_its_modules_channel(stage: Stage) -> Result<()>
     Ok(())
 }
 
-async fn a_rust_listener_calls_itself_down_to_the_end(stage: Stage) -> Result<()> {
-    let (app, ..) = shop(&stage).await?;
-    let live = stage.start(app).await?;
+async fn a_rust_listener_calls_itself_down_to_the_end(harness: Harness) -> Result<()> {
+    let (app, ..) = shop(&harness).await?;
+    let live = harness.start(app).await?;
     for depth in [0, 1, 5] {
         let reply = live.get(&format!("/shop/nested/{depth}")).await?;
         assert_eq!(reply.text(), depth.to_string());
@@ -63,9 +63,9 @@ async fn a_rust_listener_calls_itself_down_to_the_end(stage: Stage) -> Result<()
     Ok(())
 }
 
-async fn a_rust_listener_that_goes_too_deep_is_told(stage: Stage) -> Result<()> {
-    let (app, ..) = shop(&stage).await?;
-    let live = stage
+async fn a_rust_listener_that_goes_too_deep_is_told(harness: Harness) -> Result<()> {
+    let (app, ..) = shop(&harness).await?;
+    let live = harness
         .start(app.register("GET", "/native", calls("db:nest", json!(50))))
         .await?;
     let message = live.get("/native").await?.message().unwrap_or_default();
@@ -92,9 +92,9 @@ fn calls(event: &'static str, payload: Value) -> impl pointwork_core::Handler {
     }
 }
 
-async fn a_rust_listener_calls_another_owner(stage: Stage) -> Result<()> {
-    let (app, ..) = shop(&stage).await?;
-    let live = stage
+async fn a_rust_listener_calls_another_owner(harness: Harness) -> Result<()> {
+    let (app, ..) = shop(&harness).await?;
+    let live = harness
         .start(app.register("GET", "/native", calls("db:ask", json!("why"))))
         .await?;
     assert_eq!(live.get("/native").await?.text(), "\"answer to why\"");
@@ -103,9 +103,9 @@ async fn a_rust_listener_calls_another_owner(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_payload_that_is_no_value_of_a_rust_listeners_type_is_400(stage: Stage) -> Result<()> {
-    let (app, ..) = shop(&stage).await?;
-    let live = stage
+async fn a_payload_that_is_no_value_of_a_rust_listeners_type_is_400(harness: Harness) -> Result<()> {
+    let (app, ..) = shop(&harness).await?;
+    let live = harness
         .start(app.register("GET", "/ask", calls("db:product:by-id", json!("seven"))))
         .await?;
     let reply = live.get("/ask").await?;
@@ -114,10 +114,10 @@ async fn a_payload_that_is_no_value_of_a_rust_listeners_type_is_400(stage: Stage
     Ok(())
 }
 
-async fn a_rust_channel_replies(stage: Stage) -> Result<()> {
-    let (app, ..) = shop(&stage).await?;
-    let app = app.load("both", stage.fixture(Fixture::RustChannelsAsync).await?);
-    let live = stage.start(app).await?;
+async fn a_rust_channel_replies(harness: Harness) -> Result<()> {
+    let (app, ..) = shop(&harness).await?;
+    let app = app.load("both", harness.fixture(Fixture::RustChannelsAsync).await?);
+    let live = harness.start(app).await?;
     for path in ["/shop/7/label", "/both/7/label"] {
         let reply = live.get(path).await?;
         assert_eq!((reply.status, reply.text().as_str()), (200, "label of 7"), "{path}");
@@ -126,9 +126,9 @@ async fn a_rust_channel_replies(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_rust_channel_that_says_nothing_is_500_at_once(stage: Stage) -> Result<()> {
-    let (app, ..) = shop(&stage).await?;
-    let live = stage.start(app).await?;
+async fn a_rust_channel_that_says_nothing_is_500_at_once(harness: Harness) -> Result<()> {
+    let (app, ..) = shop(&harness).await?;
+    let live = harness.start(app).await?;
     assert_eq!(live.get("/shop/silent").await?.status, 500);
     let crash = live
         .crashes()
@@ -139,35 +139,35 @@ async fn a_rust_channel_that_says_nothing_is_500_at_once(stage: Stage) -> Result
     Ok(())
 }
 
-async fn a_rust_channel_is_refused_a_second_reply(stage: Stage) -> Result<()> {
-    let (app, mut noted, _) = shop(&stage).await?;
-    let live = stage.start(app).await?;
+async fn a_rust_channel_is_refused_a_second_reply(harness: Harness) -> Result<()> {
+    let (app, mut noted, _) = shop(&harness).await?;
+    let live = harness.start(app).await?;
     assert_eq!(live.get("/shop/twice").await?.text(), "sent twice");
     assert_eq!(noted.next().await?, "\"already-replied\"");
     live.shutdown().await;
     Ok(())
 }
 
-async fn a_rust_controller_emits(stage: Stage) -> Result<()> {
-    let (app, mut noted, _) = shop(&stage).await?;
-    let live = stage.start(app).await?;
+async fn a_rust_controller_emits(harness: Harness) -> Result<()> {
+    let (app, mut noted, _) = shop(&harness).await?;
+    let live = harness.start(app).await?;
     assert_eq!(live.get("/shop/emit/hello").await?.text(), "emitted");
     assert_eq!(noted.next().await?, "\"hello\"");
     live.shutdown().await;
     Ok(())
 }
 
-async fn a_rust_listeners_failure_keeps_code_and_status(stage: Stage) -> Result<()> {
-    let (app, ..) = shop(&stage).await?;
-    let live = stage.start(app).await?;
+async fn a_rust_listeners_failure_keeps_code_and_status(harness: Harness) -> Result<()> {
+    let (app, ..) = shop(&harness).await?;
+    let live = harness.start(app).await?;
     assert_eq!(live.get("/shop/fail").await?.text(), "conflict 409 the store says no");
     live.shutdown().await;
     Ok(())
 }
 
-async fn a_panic_of_a_rust_listener_is_reported_to_a_rust_channel(stage: Stage) -> Result<()> {
-    let (app, _, mut crashed) = shop(&stage).await?;
-    let live = stage.start(app).await?;
+async fn a_panic_of_a_rust_listener_is_reported_to_a_rust_channel(harness: Harness) -> Result<()> {
+    let (app, _, mut crashed) = shop(&harness).await?;
+    let live = harness.start(app).await?;
     let request = Request::new("GET", "/shop/trap").header("x-request-id", "rust-1");
     let reply = live.send(request).await?;
     assert!(!reply.text().contains("panicked"), "{}", reply.text());
@@ -182,8 +182,8 @@ async fn a_panic_of_a_rust_listener_is_reported_to_a_rust_channel(stage: Stage) 
 }
 
 /// The asynchronous fixture; its `clock:wait` is a gate.
-async fn both(stage: &Stage, gate: &Gate) -> Result<AppSpec> {
-    let module = stage.fixture(Fixture::RustChannelsAsync).await?;
+async fn both(harness: &Harness, gate: &Gate) -> Result<AppSpec> {
+    let module = harness.fixture(Fixture::RustChannelsAsync).await?;
     let gate = gate.clone();
     let waits = move |_: Delivery, _: Payload| {
         let gate = gate.clone();
@@ -196,9 +196,9 @@ async fn both(stage: &Stage, gate: &Gate) -> Result<AppSpec> {
 }
 
 /// The gate opens only after both calls have arrived, so calls in sequence would never end.
-async fn both_arrive(stage: Stage, path: &'static str, text: &str) -> Result<()> {
+async fn both_arrive(harness: Harness, path: &'static str, text: &str) -> Result<()> {
     let gate = Gate::new();
-    let live = stage.start(both(&stage, &gate).await?).await?;
+    let live = harness.start(both(&harness, &gate).await?).await?;
     let client = *live;
     let asked = tokio::spawn(async move { client.get(path).await });
     gate.arrived(2).await?;
@@ -208,21 +208,21 @@ async fn both_arrive(stage: Stage, path: &'static str, text: &str) -> Result<()>
     Ok(())
 }
 
-async fn two_calls_of_an_asynchronous_handler_are_in_flight_at_once(stage: Stage) -> Result<()> {
-    both_arrive(stage, "/both/5", "both waited").await
+async fn two_calls_of_an_asynchronous_handler_are_in_flight_at_once(harness: Harness) -> Result<()> {
+    both_arrive(harness, "/both/5", "both waited").await
 }
 
-async fn two_calls_of_an_asynchronous_listener_are_in_flight_at_once(stage: Stage) -> Result<()> {
-    both_arrive(stage, "/both/listener/5", "the listener waited for both").await
+async fn two_calls_of_an_asynchronous_listener_are_in_flight_at_once(harness: Harness) -> Result<()> {
+    both_arrive(harness, "/both/listener/5", "the listener waited for both").await
 }
 
-async fn requests_share_an_asynchronous_module(stage: Stage) -> Result<()> {
+async fn requests_share_an_asynchronous_module(harness: Harness) -> Result<()> {
     let gate = Gate::new();
-    let app = both(&stage, &gate).await?.limits(crate::subject::Limits {
+    let app = both(&harness, &gate).await?.limits(crate::subject::Limits {
         instances: Some(1),
         ..Default::default()
     });
-    let live = stage.start(app).await?;
+    let live = harness.start(app).await?;
     let client = *live;
     // A tenth of the calls that may share an instance; each handler has two calls in flight.
     let asked: Vec<_> = (0..6)
@@ -237,13 +237,13 @@ async fn requests_share_an_asynchronous_module(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn an_asynchronous_channel_may_have_plain_listeners(stage: Stage) -> Result<()> {
-    let app = both(&stage, &Gate::new())
+async fn an_asynchronous_channel_may_have_plain_listeners(harness: Harness) -> Result<()> {
+    let app = both(&harness, &Gate::new())
         .await?
         .register("GET", "/echo", calls("relay:echo", json!({"a": 1})))
         .register("GET", "/again", calls("relay:echo:again", json!([2])))
         .register("GET", "/name", calls("names:event", Value::Null));
-    let live = stage.start(app).await?;
+    let live = harness.start(app).await?;
     assert_eq!(live.get("/echo").await?.text(), r#"{"a":1}"#);
     assert_eq!(live.get("/again").await?.text(), "[2]");
     let request = Request::new("GET", "/name").header("x-request-id", "rust-2");

@@ -7,10 +7,10 @@ use anyhow::Result;
 
 use super::watch::{Gate, eventually};
 use super::{adding, adds, calling, emitting};
-use crate::case::{Live, Stage, cases};
+use crate::case::{Harness, Live, cases};
 use crate::client::ClientError;
+use crate::flavor::Flavor;
 use crate::guest::{Channel, Controller, Guest, Program};
-use crate::home::Home;
 use crate::subject::Step;
 
 cases![
@@ -28,29 +28,29 @@ const BETWEEN: usize = 3;
 
 /// A module with the route `/version` and the listener `db:one`, which both return the version, and with more
 /// listeners.
-fn version(form: Home, version: &str, more: Channel) -> Arc<[u8]> {
+fn version(form: Flavor, version: &str, more: Channel) -> Arc<[u8]> {
     let things = Controller::new("Things", "/").get("version", Program::text(version));
     let guest = Guest::of(things).channel(adding("db", "one", version)).channel(more);
     form.form(guest).build().into()
 }
 
-async fn sees(live: &Live, form: Home, listener: &str, route: (u16, &str)) -> Result<()> {
+async fn sees(live: &Live, form: Flavor, listener: &str, route: (u16, &str)) -> Result<()> {
     assert_eq!(live.get("/it/7").await?.text(), format!("\"7\" {listener}"), "{form}");
     let reply = live.get("/version").await?;
     assert_eq!((reply.status, reply.text().as_str()), route, "{form}");
     Ok(())
 }
 
-async fn is_unknown(live: &Live, form: Home) -> Result<()> {
+async fn is_unknown(live: &Live, form: Flavor) -> Result<()> {
     let text = live.get("/it/7").await?.text();
     assert!(text.starts_with("failed unknown-event"), "{form}: {text}");
     assert_eq!(live.get("/version").await?.status, 404, "{form}");
     Ok(())
 }
 
-async fn listeners_and_routes_come_change_and_go_together(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
-        let live = stage.start(calling("db:one")).await?;
+async fn listeners_and_routes_come_change_and_go_together(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
+        let live = harness.start(calling("db:one")).await?;
         let control = live.control();
         is_unknown(&live, form).await?;
         let first = version(form, "1", adding("old", "x", "old"));
@@ -58,7 +58,7 @@ async fn listeners_and_routes_come_change_and_go_together(stage: Stage) -> Resul
         sees(&live, form, "1", (200, "1")).await?;
         assert_eq!(control.route_count(), 2, "{form}");
         // The other form has another engine; callers see no difference.
-        for (name, other) in [("2", Home::AsyncModule), ("3", Home::Module)] {
+        for (name, other) in [("2", Flavor::AsyncModule), ("3", Flavor::Module)] {
             let next = version(other, name, adding("new", "x", "new"));
             control.apply(Step::Swap("shop".to_owned(), next)).await?;
             sees(&live, form, name, (200, name)).await?;
@@ -79,12 +79,12 @@ async fn listeners_and_routes_come_change_and_go_together(stage: Stage) -> Resul
     Ok(())
 }
 
-async fn a_refused_swap_keeps_the_old_listeners(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_refused_swap_keeps_the_old_listeners(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let app = calling("db:one")
             .load("shop", version(form, "old", adding("a", "x", "a")))
-            .channel(Home::Native, adding("taken", "x", "native"));
-        let live = stage.start(app).await?;
+            .channel(Flavor::Native, adding("taken", "x", "native"));
+        let live = harness.start(app).await?;
         let conflicts = Controller::new("Things", "/").get("it/:other", Program::text("new"));
         let refused: [Arc<[u8]>; 4] = [
             version(form, "new", adding("taken", "x", "new")),
@@ -108,15 +108,15 @@ async fn a_refused_swap_keeps_the_old_listeners(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_call_ends_on_the_module_that_it_began_on(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_call_ends_on_the_module_that_it_began_on(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let gate = Gate::new();
         let slow = |word: &str| {
             let program = Program::new().call("app:gate").say(" ").say(word);
             form.form(Guest::new().channel(Channel::new("db").on("one", program)))
         };
         let app = calling("db:one").load("db", slow("old").build()).gate("gate", &gate);
-        let live = stage.start(app).await?;
+        let live = harness.start(app).await?;
         let client = *live;
         let ask = || tokio::spawn(async move { client.get("/it/7").await });
         let first = ask();
@@ -135,8 +135,8 @@ async fn a_call_ends_on_the_module_that_it_began_on(stage: Stage) -> Result<()> 
     Ok(())
 }
 
-async fn emitted_events_keep_their_listener_and_order_across_a_swap(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn emitted_events_keep_their_listener_and_order_across_a_swap(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let gate = Gate::new();
         let log = |word: &str| {
             let program = Program::new().call("app:gate").say(" ").say(word).call("app:seen");
@@ -145,7 +145,7 @@ async fn emitted_events_keep_their_listener_and_order_across_a_swap(stage: Stage
         };
         let app = emitting("log:line").load("log", log("old")).gate("gate", &gate);
         let (app, mut seen) = app.hearing("seen");
-        let live = stage.start(app).await?;
+        let live = harness.start(app).await?;
         live.get("/it/1").await?;
         live.get("/it/2").await?;
         gate.arrived(1).await?;
@@ -163,9 +163,9 @@ async fn emitted_events_keep_their_listener_and_order_across_a_swap(stage: Stage
     Ok(())
 }
 
-async fn a_removed_channel_is_free_for_another_owner(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
-        let live = stage
+async fn a_removed_channel_is_free_for_another_owner(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
+        let live = harness
             .start(calling("db:one").channel(form, adding("db", "one", "module")))
             .await?;
         assert_eq!(live.get("/it/7").await?.text(), "\"7\" module", "{form}");
@@ -181,13 +181,13 @@ async fn a_removed_channel_is_free_for_another_owner(stage: Stage) -> Result<()>
     Ok(())
 }
 
-async fn callers_see_one_version_or_the_other(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn callers_see_one_version_or_the_other(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let of = |word: &str| {
             form.form(Guest::new().channel(Channel::new("db").on("one", adds(word))))
                 .build()
         };
-        let live = stage.start(calling("db:one").load("db", of("0"))).await?;
+        let live = harness.start(calling("db:one").load("db", of("0"))).await?;
         let client = *live;
         let over = Arc::new(AtomicBool::new(false));
         let is_over = over.clone();

@@ -7,9 +7,9 @@ use anyhow::Result;
 use pointwork::{ChangeKind, Diff, ModuleOptions};
 
 use super::adding;
-use crate::case::{Stage, cases};
+use crate::case::{Harness, cases};
+use crate::flavor::Flavor;
 use crate::guest::{Controller, Guest, Program};
-use crate::home::Home;
 use crate::subject::{AppSpec, Refusal, Settings, Step};
 
 cases![
@@ -23,7 +23,7 @@ cases![
 ];
 
 /// A module with a route, the listener `{channel}:item:{event}`, and an event that it uses.
-fn module(form: Home, channel: &str, event: &str, used: &str) -> Arc<[u8]> {
+fn module(form: Flavor, channel: &str, event: &str, used: &str) -> Arc<[u8]> {
     let things = Controller::new("Things", "/").get(channel, Program::text("it"));
     let listens = adding(channel, &format!("item:{event}"), "it");
     form.form(Guest::of(things).channel(listens).uses(used)).build().into()
@@ -35,7 +35,7 @@ fn allowing(channel: &str) -> Settings {
 }
 
 /// A module with a channel, without routes.
-fn listening(form: Home, channel: &str, event: &str) -> Arc<[u8]> {
+fn listening(form: Flavor, channel: &str, event: &str) -> Arc<[u8]> {
     let guest = Guest::new().channel(adding(channel, event, channel));
     form.form(guest).build().into()
 }
@@ -53,9 +53,9 @@ fn names(refusal: &Refusal, words: &[&str]) {
     }
 }
 
-async fn an_event_that_nobody_listens_to_is_warned_of_at_load_swap_and_remove(stage: Stage) -> Result<()> {
+async fn an_event_that_nobody_listens_to_is_warned_of_at_load_swap_and_remove(harness: Harness) -> Result<()> {
     let expects = |step: &str, expected: &[&str]| {
-        let warned = stage.logs().everywhere().into_iter();
+        let warned = harness.logs().everywhere().into_iter();
         let warned = warned.filter(|line| line.level == tracing::Level::WARN && line.text.contains("used-by"));
         let warned: Vec<_> = warned.map(|line| line.text).collect();
         assert_eq!(warned.len(), expected.len(), "{step}: {warned:?}");
@@ -64,11 +64,11 @@ async fn an_event_that_nobody_listens_to_is_warned_of_at_load_swap_and_remove(st
         }
     };
     let load = |name: &str, component| Step::Load(name.to_owned(), component);
-    let live = stage.start(AppSpec::new()).await?;
+    let live = harness.start(AppSpec::new()).await?;
     let control = live.control();
-    let caller = |event: &str| module(Home::Module, "front", "one", event);
+    let caller = |event: &str| module(Flavor::Module, "front", "one", event);
     control
-        .apply(load("stock", module(Home::Module, "stock", "one", "stock:item:one")))
+        .apply(load("stock", module(Flavor::Module, "stock", "one", "stock:item:one")))
         .await?;
     expects("the listener is its own", &[]);
     control.apply(load("used-by-front", caller("stock:item:on"))).await?;
@@ -82,7 +82,7 @@ async fn an_event_that_nobody_listens_to_is_warned_of_at_load_swap_and_remove(st
     control
         .apply(Step::SwapWith(
             "stock".to_owned(),
-            module(Home::Module, "stock", "two", "x"),
+            module(Flavor::Module, "stock", "two", "x"),
             allowing("stock"),
         ))
         .await?;
@@ -91,7 +91,7 @@ async fn an_event_that_nobody_listens_to_is_warned_of_at_load_swap_and_remove(st
     control
         .apply(Step::Swap(
             "stock".to_owned(),
-            module(Home::Module, "stock", "one", "x"),
+            module(Flavor::Module, "stock", "one", "x"),
         ))
         .await?;
     control.apply(Step::Remove("stock".to_owned())).await?;
@@ -100,15 +100,15 @@ async fn an_event_that_nobody_listens_to_is_warned_of_at_load_swap_and_remove(st
     Ok(())
 }
 
-async fn a_change_tells_what_became_of_channels_listeners_and_events_used(stage: Stage) -> Result<()> {
+async fn a_change_tells_what_became_of_channels_listeners_and_events_used(harness: Harness) -> Result<()> {
     let diff = |added: &[&str], removed: &[&str], kept: &[&str]| {
         let list = |items: &[&str]| items.iter().map(|&item| item.to_owned()).collect();
         let mut diff = Diff::default();
         (diff.added, diff.removed, diff.kept) = (list(added), list(removed), list(kept));
         diff
     };
-    for form in Home::MODULES {
-        let live = stage
+    for form in Flavor::MODULES {
+        let live = harness
             .start(AppSpec::new().load("shop", module(form, "shop", "one", "old:event")))
             .await?;
         for next in ["two", "three"] {
@@ -139,18 +139,18 @@ async fn a_change_tells_what_became_of_channels_listeners_and_events_used(stage:
     Ok(())
 }
 
-async fn a_module_that_takes_an_event_in_use_is_refused_unless_it_is_allowed(stage: Stage) -> Result<()> {
+async fn a_module_that_takes_an_event_in_use_is_refused_unless_it_is_allowed(harness: Harness) -> Result<()> {
     let both = [
         "`product:viewed` of module `taker`",
         "`db:product:viewed`",
         "`channels = [\"product\"]`",
     ];
-    for home in Home::ALL {
-        for form in Home::MODULES {
+    for flavor in Flavor::ALL {
+        for form in Flavor::MODULES {
             let app = AppSpec::new()
-                .channel(home, adding("db", "product:viewed", "db"))
+                .channel(flavor, adding("db", "product:viewed", "db"))
                 .load("shop", shop("product:viewed"));
-            let live = stage.start(app).await?;
+            let live = harness.start(app).await?;
             let control = live.control();
             let load = || ("taker".to_owned(), listening(form, "product", "viewed"));
             let (name, taker) = load();
@@ -168,30 +168,30 @@ async fn a_module_that_takes_an_event_in_use_is_refused_unless_it_is_allowed(sta
                 &control.apply(Step::Swap(name, taker)).await.expect_err("a swap"),
                 &both,
             );
-            assert_eq!(live.get("/it/7").await?.text(), "\"7\" db", "{home}, {form}");
+            assert_eq!(live.get("/it/7").await?.text(), "\"7\" db", "{flavor}, {form}");
             let (name, taker) = load();
             control.apply(Step::SwapWith(name, taker, allowing("product"))).await?;
             let text = live.get("/it/7").await?.text();
-            assert!(text.starts_with("failed ambiguous-event"), "{home}, {form}: {text}");
+            assert!(text.starts_with("failed ambiguous-event"), "{flavor}, {form}: {text}");
             live.shutdown().await;
         }
     }
     // Without a user the name of the listener itself would be lost.
     let app = AppSpec::new()
-        .channel(Home::Native, adding("db", "product:viewed", "db"))
-        .load("taker", listening(Home::Module, "product", "viewed"));
-    let refusal = stage.refusal(app).await?;
+        .channel(Flavor::Native, adding("db", "product:viewed", "db"))
+        .load("taker", listening(Flavor::Module, "product", "viewed"));
+    let refusal = harness.refusal(app).await?;
     names(&Refusal::told(refusal), &both);
     Ok(())
 }
 
-async fn a_swap_that_gives_an_event_in_use_up_is_refused_unless_it_is_allowed(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_swap_that_gives_an_event_in_use_up_is_refused_unless_it_is_allowed(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         // The listener comes after its user.
         let app = AppSpec::new()
             .load("shop", shop("viewed"))
             .load("db", listening(form, "db", "viewed"));
-        let live = stage.start(app).await?;
+        let live = harness.start(app).await?;
         let control = live.control();
         for (next, then) in [
             (listening(form, "db", "bought"), "no listener"),
@@ -218,31 +218,31 @@ async fn a_swap_that_gives_an_event_in_use_up_is_refused_unless_it_is_allowed(st
     Ok(())
 }
 
-async fn a_module_that_uses_an_ambiguous_event_is_refused(stage: Stage) -> Result<()> {
+async fn a_module_that_uses_an_ambiguous_event_is_refused(harness: Harness) -> Result<()> {
     let channels = || {
         AppSpec::new()
-            .channel(Home::Native, adding("one", "all", "1"))
-            .channel(Home::Module, adding("two", "all", "2"))
+            .channel(Flavor::Native, adding("one", "all", "1"))
+            .channel(Flavor::Module, adding("two", "all", "2"))
     };
-    let refusal = stage.refusal(channels().load("shop", shop("all"))).await?;
+    let refusal = harness.refusal(channels().load("shop", shop("all"))).await?;
     names(
         &Refusal::told(refusal),
         &["`one:all`", "`two:all` of module `two-module`"],
     );
-    let live = stage
+    let live = harness
         .start(channels().load_with("shop", shop("all"), allowing("one")))
         .await?;
     live.shutdown().await;
     Ok(())
 }
 
-async fn a_roll_back_may_give_an_event_up(stage: Stage) -> Result<()> {
+async fn a_roll_back_may_give_an_event_up(harness: Harness) -> Result<()> {
     let app = AppSpec::new()
-        .load("db", listening(Home::Module, "db", "bought"))
+        .load("db", listening(Flavor::Module, "db", "bought"))
         .load("shop", shop("viewed"));
-    let live = stage.start(app).await?;
+    let live = harness.start(app).await?;
     let control = live.control();
-    let next = listening(Home::Module, "db", "viewed");
+    let next = listening(Flavor::Module, "db", "viewed");
     control.apply(Step::Swap("db".to_owned(), next)).await?;
     assert_eq!(live.get("/it/7").await?.text(), "\"7\" db");
     control.apply(Step::RollBack("db".to_owned())).await?;

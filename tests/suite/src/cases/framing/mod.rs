@@ -10,7 +10,7 @@ use pointwork_core::http::Response;
 use pointwork_core::{Body, Context, CrashKind};
 
 use super::at_root;
-use crate::case::{Stage, cases};
+use crate::case::{Harness, cases};
 use crate::client::{Asked, End as Closing};
 use crate::guest::{Controller, End, Program, ReplyBody, Step};
 use crate::judge::Docket;
@@ -41,8 +41,8 @@ fn native() -> AppSpec {
         .register_all("/*rest", as_told)
 }
 
-async fn no_reply_of_a_native_handler_leaves_its_framing(stage: Stage) -> Result<()> {
-    let live = stage.start(native()).await?;
+async fn no_reply_of_a_native_handler_leaves_its_framing(harness: Harness) -> Result<()> {
+    let live = harness.start(native()).await?;
     let mut exchanges = Vec::new();
     for status in STATUSES {
         for shape in Shape::ALL {
@@ -63,8 +63,8 @@ async fn no_reply_of_a_native_handler_leaves_its_framing(stage: Stage) -> Result
     Ok(())
 }
 
-async fn headers_of_the_connection_are_the_servers_alone(stage: Stage) -> Result<()> {
-    let live = stage.start(native()).await?;
+async fn headers_of_the_connection_are_the_servers_alone(harness: Harness) -> Result<()> {
+    let live = harness.start(native()).await?;
     let mut exchanges = Vec::new();
     for status in [200, 204, 205, 304, 404, 500] {
         for shape in [Shape::None, Shape::Short, Shape::StreamOfOne] {
@@ -107,7 +107,7 @@ fn on_next(things: Controller) -> Controller {
     things.get("next", Program::text("next"))
 }
 
-async fn no_reply_of_a_guest_leaves_its_framing(stage: Stage) -> Result<()> {
+async fn no_reply_of_a_guest_leaves_its_framing(harness: Harness) -> Result<()> {
     let module = at_root(|mut things| {
         for status in STATUSES {
             for shape in Shape::ALL {
@@ -117,7 +117,7 @@ async fn no_reply_of_a_guest_leaves_its_framing(stage: Stage) -> Result<()> {
         }
         on_next(things)
     });
-    let live = stage.start(AppSpec::new().load("m", module)).await?;
+    let live = harness.start(AppSpec::new().load("m", module)).await?;
     let mut exchanges = Vec::new();
     for status in STATUSES {
         for shape in Shape::ALL {
@@ -138,7 +138,7 @@ async fn no_reply_of_a_guest_leaves_its_framing(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_guest_sets_no_header_of_the_connection(stage: Stage) -> Result<()> {
+async fn a_guest_sets_no_header_of_the_connection(harness: Harness) -> Result<()> {
     const WITH: [u16; 4] = [200, 204, 304, 404];
     let module = at_root(|mut things| {
         for status in WITH {
@@ -153,7 +153,7 @@ async fn a_guest_sets_no_header_of_the_connection(stage: Stage) -> Result<()> {
         }
         on_next(things)
     });
-    let live = stage.start(AppSpec::new().load("m", module)).await?;
+    let live = harness.start(AppSpec::new().load("m", module)).await?;
     let mut exchanges = Vec::new();
     for status in WITH {
         for (nth, _) in CLAIMS.iter().enumerate() {
@@ -174,7 +174,7 @@ async fn a_guest_sets_no_header_of_the_connection(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_reply_that_breaks_off_never_looks_whole(stage: Stage) -> Result<()> {
+async fn a_reply_that_breaks_off_never_looks_whole(harness: Harness) -> Result<()> {
     let pieces = |count: usize| (0..count).map(|nth| format!("piece {nth}")).collect::<Vec<_>>();
     let module = at_root(|mut things| {
         for count in [1, 2, 20] {
@@ -201,7 +201,7 @@ async fn a_reply_that_breaks_off_never_looks_whole(stage: Stage) -> Result<()> {
     let app = AppSpec::new()
         .load("m", module)
         .register("GET", "/native/:count", native);
-    let live = stage.start(app).await?;
+    let live = harness.start(app).await?;
     for who in ["guest", "native"] {
         for count in [1, 2, 20] {
             for connection in ["", "connection: close\r\n"] {
@@ -227,7 +227,7 @@ async fn a_reply_that_breaks_off_never_looks_whole(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn no_header_of_a_guest_splits_a_reply(stage: Stage) -> Result<()> {
+async fn no_header_of_a_guest_splits_a_reply(harness: Harness) -> Result<()> {
     let headers: [(&str, &[u8]); 17] = [
         ("x", b"a\r\nx-injected: 1"),
         ("x", b"a\nx-injected: 1"),
@@ -254,7 +254,7 @@ async fn no_header_of_a_guest_splits_a_reply(stage: Stage) -> Result<()> {
         }
         on_next(things)
     });
-    let live = stage.start(AppSpec::new().load("m", module)).await?;
+    let live = harness.start(AppSpec::new().load("m", module)).await?;
     let docket = Mutex::new(Docket::new());
     for (nth, header) in headers.iter().enumerate() {
         for method in METHODS {
@@ -288,8 +288,8 @@ async fn no_header_of_a_guest_splits_a_reply(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_status_that_is_no_final_answer_is_500(stage: Stage) -> Result<()> {
-    let live = stage.start(native()).await?;
+async fn a_status_that_is_no_final_answer_is_500(harness: Harness) -> Result<()> {
+    let live = harness.start(native()).await?;
     let mut exchanges = Vec::new();
     for refused in [100, 101, 102, 103, 150, 199, 600, 601, 700, 999] {
         for shape in [Shape::None, Shape::Short, Shape::StreamOfMany] {
@@ -310,11 +310,11 @@ async fn a_status_that_is_no_final_answer_is_500(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_reply_to_connect_has_no_body_if_it_is_successful(stage: Stage) -> Result<()> {
+async fn a_reply_to_connect_has_no_body_if_it_is_successful(harness: Harness) -> Result<()> {
     let app = AppSpec::new()
         .register("CONNECT", "/", as_told)
         .register("GET", "/next", as_told);
-    let live = stage.start(app).await?;
+    let live = harness.start(app).await?;
     let mut exchanges = Vec::new();
     for status in STATUSES {
         for shape in Shape::ALL {

@@ -6,10 +6,10 @@ use pointwork_core::CrashKind;
 
 use super::SHOP;
 use super::watch::Gate;
-use crate::case::{Live, Stage, cases};
+use crate::case::{Harness, Live, cases};
 use crate::client::{Request, Response};
+use crate::flavor::Flavor;
 use crate::guest::{Channel, Controller, End, Guest, Program, Step};
-use crate::home::Home;
 use crate::subject::{AppSpec, Limits};
 
 cases![
@@ -23,7 +23,7 @@ cases![
 const MEMORY: u64 = 64 * 1024;
 
 /// The module `shop` with that handler of `POST /it`, and the module `other`, which echoes the body of `POST /other`.
-fn beside(form: Home, program: Program) -> AppSpec {
+fn beside(form: Flavor, program: Program) -> AppSpec {
     let shop = Guest::of(Controller::new("Things", "/").post("it", program));
     let echo = Controller::new("Echo", "/").post("other", Program::new().step(Step::Body));
     let limits = Limits {
@@ -41,16 +41,16 @@ async fn post(live: &Live, path: &str, bytes: u64) -> Result<Response> {
     Ok(live.send(Request::new("POST", path).body(body)).await?)
 }
 
-async fn a_body_that_nobody_took_goes_with_the_last_call_of_its_request(stage: Stage) -> Result<()> {
+async fn a_body_that_nobody_took_goes_with_the_last_call_of_its_request(harness: Harness) -> Result<()> {
     let keeps = || Program::text("kept").step(Step::Send(200)).ends(End::Keep);
     let listener = Channel::new("replies").on(
         "keep",
         Program::new().take_context().step(Step::Send(200)).ends(End::Keep),
     );
-    for form in Home::MODULES {
+    for form in Flavor::MODULES {
         let handlers = [keeps(), Program::text("kept").hands_over("replies:keep")];
         for handler in handlers {
-            let live = stage
+            let live = harness
                 .start(beside(form, handler).channel(form, listener.clone()))
                 .await?;
             for turn in 0..12 {
@@ -67,8 +67,8 @@ async fn a_body_that_nobody_took_goes_with_the_last_call_of_its_request(stage: S
     Ok(())
 }
 
-async fn a_body_is_there_for_a_listener_that_has_its_context(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_body_is_there_for_a_listener_that_has_its_context(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let gate = Gate::new();
         // The listener reads after the handler's end and after its own reply.
         let reads = Program::new()
@@ -81,7 +81,7 @@ async fn a_body_is_there_for_a_listener_that_has_its_context(stage: Stage) -> Re
             .channel(form, listener)
             .gate("gate", &gate)
             .hearing("read");
-        let live = stage.start(app).await?;
+        let live = harness.start(app).await?;
         let client = *live;
         let asked = tokio::spawn(async move { client.send(Request::new("POST", "/it").body("whole")).await });
         gate.arrived(1).await?;
@@ -93,11 +93,11 @@ async fn a_body_is_there_for_a_listener_that_has_its_context(stage: Stage) -> Re
     Ok(())
 }
 
-async fn a_module_keeps_half_of_the_memory_for_bodies_at_most(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_module_keeps_half_of_the_memory_for_bodies_at_most(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let gate = Gate::new();
         let waits = Program::text("1").call("app:gate").step(Step::Body);
-        let live = stage.start(beside(form, waits).gate("gate", &gate)).await?;
+        let live = harness.start(beside(form, waits).gate("gate", &gate)).await?;
         let client = *live;
         let body = vec![b'x'; usize::try_from(MEMORY / 4)?];
         let ask = || {

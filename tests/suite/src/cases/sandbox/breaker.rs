@@ -6,8 +6,8 @@ use anyhow::Result;
 use pointwork::{Breaker, ModuleOptions, ModuleState};
 
 use super::{SHOP, comes_to, status, version, watch};
-use crate::case::{Live, Stage, cases};
-use crate::home::Home;
+use crate::case::{Harness, Live, cases};
+use crate::flavor::Flavor;
 use crate::subject::AppSpec;
 
 cases![
@@ -18,13 +18,13 @@ cases![
 ];
 
 /// The module, which is held back after three crashes in a row.
-async fn after_three(stage: &Stage, form: Home, pause: Duration) -> Result<Live> {
+async fn after_three(harness: &Harness, form: Flavor, pause: Duration) -> Result<Live> {
     let breaker = Breaker::new().crashes(3).pause(pause).longest(pause * 2);
     let options = ModuleOptions::new().breaker(breaker);
     let app = AppSpec::new()
         .load_with(SHOP, version(form, "a"), options)
         .register("GET", "/other", |_| async { "other" });
-    Ok(stage.start(app).await?)
+    Ok(harness.start(app).await?)
 }
 
 async fn traps(live: &Live, times: usize) -> Result<()> {
@@ -51,10 +51,10 @@ async fn is_held_back(live: &Live, times: usize) -> Result<()> {
     Ok(())
 }
 
-async fn a_module_that_crashes_again_and_again_is_held_back(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_module_that_crashes_again_and_again_is_held_back(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         // Long enough for a slow machine to send the request within it.
-        let live = after_three(&stage, form, Duration::from_secs(1)).await?;
+        let live = after_three(&harness, form, Duration::from_secs(1)).await?;
         traps(&live, 3).await?;
         is_held_back(&live, 1).await?;
         assert!(status(&live)?.usage.refused >= 1, "{form}");
@@ -82,9 +82,9 @@ async fn a_module_that_crashes_again_and_again_is_held_back(stage: Stage) -> Res
     Ok(())
 }
 
-async fn a_crash_between_good_calls_holds_nothing_back(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
-        let live = after_three(&stage, form, Duration::from_secs(60)).await?;
+async fn a_crash_between_good_calls_holds_nothing_back(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
+        let live = after_three(&harness, form, Duration::from_secs(60)).await?;
         for _ in 0..4 {
             traps(&live, 2).await?;
             assert_eq!(live.get("/kept").await?.text(), "a", "{form}");
@@ -95,11 +95,11 @@ async fn a_crash_between_good_calls_holds_nothing_back(stage: Stage) -> Result<(
     Ok(())
 }
 
-async fn a_breaker_can_be_waived(stage: Stage) -> Result<()> {
+async fn a_breaker_can_be_waived(harness: Harness) -> Result<()> {
     let breaker = Breaker::new().crashes(0);
     let options = ModuleOptions::new().breaker(breaker);
-    let app = AppSpec::new().load_with(SHOP, version(Home::Module, "a"), options);
-    let live = stage.start(app).await?;
+    let app = AppSpec::new().load_with(SHOP, version(Flavor::Module, "a"), options);
+    let live = harness.start(app).await?;
     traps(&live, 30).await?;
     assert_eq!(live.get("/kept").await?.text(), "a");
     assert_eq!(status(&live)?.state, ModuleState::Serving);

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use pointwork::{ModuleLimits, ModuleOptions};
 
-use crate::case::{Stage, cases};
+use crate::case::{Harness, cases};
 use crate::guest::{Channel, Controller, Flood, Guest, Program, with_module};
 use crate::subject::AppSpec;
 
@@ -14,7 +14,7 @@ cases![
     long_names_are_not_repeated_in_errors: D10;
 ];
 
-async fn a_manifest_past_the_limit_is_refused(stage: Stage) -> Result<()> {
+async fn a_manifest_past_the_limit_is_refused(harness: Harness) -> Result<()> {
     let options = |limit| ModuleOptions::new().limits(ModuleLimits::new().host_memory(limit));
     for (length, words) in [
         (60_000, ["module `suspect`", "the limit `host-memory` of 100000 bytes"]),
@@ -22,11 +22,11 @@ async fn a_manifest_past_the_limit_is_refused(stage: Stage) -> Result<()> {
     ] {
         let guest = Guest::new().metadata("description", &"x".repeat(length)).build();
         let app = |limit| AppSpec::new().load_with("suspect", guest.clone(), options(limit));
-        let refusal = stage.refusal(app(100_000)).await?;
+        let refusal = harness.refusal(app(100_000)).await?;
         for word in words {
             assert!(refusal.contains(word), "`{word}` is not in: {refusal}");
         }
-        let live = stage.start(app(1_000_000)).await?;
+        let live = harness.start(app(1_000_000)).await?;
         let statuses = live.control().statuses();
         let kept = statuses[0].usage.host_memory;
         assert!(kept >= length as u64 && kept <= 1_000_000, "{kept}");
@@ -35,12 +35,12 @@ async fn a_manifest_past_the_limit_is_refused(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_flood_of_declarations_is_refused(stage: Stage) -> Result<()> {
+async fn a_flood_of_declarations_is_refused(harness: Harness) -> Result<()> {
     for list in Flood::ALL {
         let guest = Guest::of(Controller::new("Things", "/")).channel(Channel::new("db"));
         let component = guest.flood(list, 1_000_000).build();
         assert!(component.len() < 100 * 1024, "{list:?}: {} bytes", component.len());
-        let refusal = stage.refusal(AppSpec::new().load("suspect", component)).await?;
+        let refusal = harness.refusal(AppSpec::new().load("suspect", component)).await?;
         for word in ["suspect", "its manifest is over 8388608 bytes"] {
             assert!(refusal.contains(word), "{list:?}: `{word}` is not in: {refusal}");
         }
@@ -48,7 +48,7 @@ async fn a_flood_of_declarations_is_refused(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn long_names_are_not_repeated_in_errors(stage: Stage) -> Result<()> {
+async fn long_names_are_not_repeated_in_errors(harness: Harness) -> Result<()> {
     let long = "n".repeat(100_000);
     let routes = (0..100).fold(Controller::new(&long, "/"), |things, number| {
         things.route(&format!("r{number}"), Some("NO METHOD"), &[], Program::new())
@@ -67,7 +67,7 @@ async fn long_names_are_not_repeated_in_errors(stage: Stage) -> Result<()> {
         ),
     ];
     for (guest, word) in guests {
-        let refusal = stage
+        let refusal = harness
             .refusal(AppSpec::new().load("suspect", guest.without_code().build()))
             .await?;
         assert!(refusal.contains(word), "`{word}` is not in: {refusal:.1000}");
@@ -80,13 +80,13 @@ async fn long_names_are_not_repeated_in_errors(stage: Stage) -> Result<()> {
             &format!("(module (func ${}))", "f".repeat(length)),
         )
     };
-    let refusal = stage
+    let refusal = harness
         .refusal(AppSpec::new().load("suspect", named(64 * 1024 + 1)))
         .await?;
     for word in ["suspect", "the name of function 0 has 65537 bytes"] {
         assert!(refusal.contains(word), "`{word}` is not in: {refusal:.1000}");
     }
-    stage
+    harness
         .start(AppSpec::new().load("fits", named(64 * 1024)))
         .await?
         .shutdown()

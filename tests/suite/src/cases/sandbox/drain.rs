@@ -6,9 +6,9 @@ use anyhow::Result;
 use pointwork::ModuleOptions;
 
 use super::{SHOP, serves, status, swap, version, watch};
-use crate::case::{Stage, cases};
+use crate::case::{Harness, cases};
+use crate::flavor::Flavor;
 use crate::guest::{Controller, Guest, Program};
-use crate::home::Home;
 use crate::subject::{AppSpec, Step};
 
 cases![
@@ -19,7 +19,7 @@ cases![
 ];
 
 /// A module that waits at the gate, with a short `drain`.
-fn hanging(form: Home, gate: &watch::Gate) -> AppSpec {
+fn hanging(form: Flavor, gate: &watch::Gate) -> AppSpec {
     let things = Controller::new("Things", "/").get("kept", Program::new().call("app:gate"));
     let options = ModuleOptions::new().drain(Duration::from_millis(100));
     AppSpec::new()
@@ -27,9 +27,9 @@ fn hanging(form: Home, gate: &watch::Gate) -> AppSpec {
         .gate("gate", gate)
 }
 
-async fn is_ended_at_the_deadline(stage: &Stage, form: Home, step: Step) -> Result<()> {
+async fn is_ended_at_the_deadline(harness: &Harness, form: Flavor, step: Step) -> Result<()> {
     let gate = watch::Gate::new();
-    let live = stage.start(hanging(form, &gate)).await?;
+    let live = harness.start(hanging(form, &gate)).await?;
     let client = *live;
     let held = tokio::spawn(async move { client.get("/kept").await });
     gate.arrived(1).await?;
@@ -54,29 +54,29 @@ async fn is_ended_at_the_deadline(stage: &Stage, form: Home, step: Step) -> Resu
     Ok(())
 }
 
-async fn what_hangs_on_an_old_version_ends_with_503(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
-        is_ended_at_the_deadline(&stage, form, swap(version(form, "b"))).await?;
+async fn what_hangs_on_an_old_version_ends_with_503(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
+        is_ended_at_the_deadline(&harness, form, swap(version(form, "b"))).await?;
     }
     Ok(())
 }
 
-async fn what_hangs_on_a_removed_module_ends_with_503(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
-        is_ended_at_the_deadline(&stage, form, Step::Remove(SHOP.to_owned())).await?;
+async fn what_hangs_on_a_removed_module_ends_with_503(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
+        is_ended_at_the_deadline(&harness, form, Step::Remove(SHOP.to_owned())).await?;
     }
     Ok(())
 }
 
-async fn no_more_than_two_versions_and_what_drains_are_alive(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn no_more_than_two_versions_and_what_drains_are_alive(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let gate = watch::Gate::new();
         let things = |word: &str| {
             let program = Program::new().call("app:gate").say(word);
             form.form(Guest::of(Controller::new("Things", "/").get("kept", program)))
                 .build()
         };
-        let live = stage
+        let live = harness
             .start(AppSpec::new().load(SHOP, things("a")).gate("gate", &gate))
             .await?;
         let client = *live;

@@ -9,11 +9,11 @@ use pointwork_core::CrashKind;
 
 use super::limits::{limited, limited_with, names};
 use super::{SHOP, status, watch};
-use crate::case::{Live, Stage, cases};
+use crate::case::{Harness, Live, cases};
 use crate::client::{Connection, Request};
 use crate::fixtures::Fixture;
+use crate::flavor::Flavor;
 use crate::guest::{Channel, Controller, End, Guest, Program, Step};
-use crate::home::Home;
 use crate::subject::AppSpec;
 
 cases![
@@ -46,7 +46,7 @@ fn times(count: usize, step: impl Fn(usize) -> Step) -> Program {
     (0..count).fold(Program::new(), |program, number| long(program).step(step(number)))
 }
 
-fn hoarding(form: Home, program: Program) -> AppSpec {
+fn hoarding(form: Flavor, program: Program) -> AppSpec {
     limited(form, program, |limits| limits.host_memory = LIMIT)
 }
 
@@ -62,8 +62,8 @@ async fn comes_back(live: &Live, before: u64) -> Result<()> {
 }
 
 /// What fits is no crash; what does not fit ends its request alone, and nothing of it is kept.
-async fn ends_at_the_limit(stage: &Stage, app: impl Fn(usize) -> AppSpec) -> Result<()> {
-    let live = stage.start(app(2)).await?;
+async fn ends_at_the_limit(harness: &Harness, app: impl Fn(usize) -> AppSpec) -> Result<()> {
+    let live = harness.start(app(2)).await?;
     let before = kept(&live)?;
     assert!(before > 0, "the declarations count");
     for _ in 0..3 {
@@ -71,7 +71,7 @@ async fn ends_at_the_limit(stage: &Stage, app: impl Fn(usize) -> AppSpec) -> Res
         comes_back(&live, before).await?;
     }
     live.ends_without_a_crash().await?;
-    let live = stage.start(app(3)).await?;
+    let live = harness.start(app(3)).await?;
     let reply = live.call("POST", "/it").await?;
     names(&live, &reply, 500, "host-memory").await?;
     comes_back(&live, before).await?;
@@ -79,13 +79,13 @@ async fn ends_at_the_limit(stage: &Stage, app: impl Fn(usize) -> AppSpec) -> Res
     Ok(())
 }
 
-async fn request_extensions_end_at_the_limit(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn request_extensions_end_at_the_limit(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let keys = |count| times(count, |number| Step::SetExtension(format!("key-{number}")));
-        ends_at_the_limit(&stage, |count| hoarding(form, keys(count))).await?;
+        ends_at_the_limit(&harness, |count| hoarding(form, keys(count))).await?;
         // A key that is set anew replaces its value.
         let same = times(4, |_| Step::SetExtension("key".to_owned())).say("said");
-        let live = stage.start(hoarding(form, same)).await?;
+        let live = harness.start(hoarding(form, same)).await?;
         let reply = live.call("POST", "/it").await?;
         assert_eq!((reply.status, reply.text()), (200, "said".to_owned()), "{form}");
         live.ends_without_a_crash().await?;
@@ -93,11 +93,11 @@ async fn request_extensions_end_at_the_limit(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn emitted_events_end_at_the_limit_of_memory(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn emitted_events_end_at_the_limit_of_memory(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let gate = watch::Gate::new();
         let emits = |count| times(count, |_| Step::Emit("app:gate".to_owned())).say("said");
-        let live = stage.start(hoarding(form, emits(2)).gate("gate", &gate)).await?;
+        let live = harness.start(hoarding(form, emits(2)).gate("gate", &gate)).await?;
         let before = kept(&live)?;
         assert_eq!(live.call("POST", "/it").await?.text(), "said", "{form}");
         gate.arrived(1).await?;
@@ -119,7 +119,7 @@ async fn emitted_events_end_at_the_limit_of_memory(stage: Stage) -> Result<()> {
         );
         let options = ModuleOptions::new().limits(ModuleLimits::new().host_memory(LIMIT));
         let app = AppSpec::new().load_with(SHOP, form.form(guest.channel(told)).build(), options);
-        let live = stage.start(app.gate("gate", &gate)).await?;
+        let live = harness.start(app.gate("gate", &gate)).await?;
         assert_eq!(live.call("POST", "/it").await?.text(), "said", "{form}");
         let crash = |crash: &pointwork_core::Crash| crash.limit.as_deref() == Some("host-memory");
         live.crashes().expect("the listener emits too much", crash).await?;
@@ -131,8 +131,8 @@ async fn emitted_events_end_at_the_limit_of_memory(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn an_event_that_is_handed_over_ends_at_the_limit(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn an_event_that_is_handed_over_ends_at_the_limit(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let gives = |doubles| {
             let program = long(Program::new()).step(Step::Double(doubles));
             program
@@ -140,13 +140,13 @@ async fn an_event_that_is_handed_over_ends_at_the_limit(stage: Stage) -> Result<
                 .ends(End::Deferred)
         };
         let replies = Channel::new("replies").on("it", Program::new().take_context().say(".").step(Step::Send(200)));
-        let app = |doubles| hoarding(form, gives(doubles)).channel(Home::Module, replies.clone());
-        let live = stage.start(app(1)).await?;
+        let app = |doubles| hoarding(form, gives(doubles)).channel(Flavor::Module, replies.clone());
+        let live = harness.start(app(1)).await?;
         let before = kept(&live)?;
         assert_eq!(live.call("POST", "/it").await?.body.len(), 256 * 1024 + 1, "{form}");
         comes_back(&live, before).await?;
         live.shutdown().await;
-        let live = stage.start(app(2)).await?;
+        let live = harness.start(app(2)).await?;
         let reply = live.call("POST", "/it").await?;
         names(&live, &reply, 500, "host-memory").await?;
         live.shutdown().await;
@@ -154,18 +154,18 @@ async fn an_event_that_is_handed_over_ends_at_the_limit(stage: Stage) -> Result<
     Ok(())
 }
 
-async fn an_event_that_is_called_ends_at_the_limit(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn an_event_that_is_called_ends_at_the_limit(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let calls = |doubles| long(Program::new()).step(Step::Double(doubles)).call("app:size");
         let app = |doubles| {
             hoarding(form, calls(doubles)).answers("app", "size", |payload| {
                 pointwork_core::Payload::json(&payload.data().len())
             })
         };
-        let live = stage.start(app(1)).await?;
+        let live = harness.start(app(1)).await?;
         assert_eq!(live.call("POST", "/it").await?.text(), "262144", "{form}");
         live.ends_without_a_crash().await?;
-        let live = stage.start(app(2)).await?;
+        let live = harness.start(app(2)).await?;
         let reply = live.call("POST", "/it").await?;
         names(&live, &reply, 500, "host-memory").await?;
         live.shutdown().await;
@@ -176,7 +176,7 @@ async fn an_event_that_is_called_ends_at_the_limit(stage: Stage) -> Result<()> {
 /// The length of a reply that no socket takes whole.
 const HUGE: u64 = 16 * 1024 * 1024;
 
-fn huge(form: Home, end: Step) -> AppSpec {
+fn huge(form: Flavor, end: Step) -> AppSpec {
     let program = Program::new().say(&"x".repeat(1024)).step(Step::Double(14)).step(end);
     let set = |limits: &mut ModuleLimits| {
         limits.memory = 64 * 1024 * 1024;
@@ -197,9 +197,9 @@ async fn unread(live: &Live) -> Result<Connection> {
     Ok(connection)
 }
 
-async fn replies_that_nobody_takes_leave_others_503(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
-        let live = stage.start(huge(form, Step::Send(200))).await?;
+async fn replies_that_nobody_takes_leave_others_503(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
+        let live = harness.start(huge(form, Step::Send(200))).await?;
         let before = kept(&live)?;
         let connection = unread(&live).await?;
         for _ in 0..3 {
@@ -219,15 +219,15 @@ async fn replies_that_nobody_takes_leave_others_503(stage: Stage) -> Result<()> 
     Ok(())
 }
 
-async fn a_reply_that_alone_is_too_long_is_500(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_reply_that_alone_is_too_long_is_500(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let reply = Program::new().say(&"x".repeat(1024)).step(Step::Double(10));
         let program = reply.step(Step::Send(200)).ends(End::Deferred);
         let set = |limits: &mut ModuleLimits| {
             limits.memory = 64 * 1024 * 1024;
             limits.host_memory = 1024 * 1024;
         };
-        let live = stage.start(limited(form, program, set)).await?;
+        let live = harness.start(limited(form, program, set)).await?;
         let reply = live.call("POST", "/it").await?;
         names(&live, &reply, 500, "host-memory").await?;
         live.shutdown().await;
@@ -235,9 +235,9 @@ async fn a_reply_that_alone_is_too_long_is_500(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn pieces_of_replies_that_nobody_takes_end_at_the_limit(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
-        let live = stage.start(huge(form, Step::StreamText(200))).await?;
+async fn pieces_of_replies_that_nobody_takes_end_at_the_limit(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
+        let live = harness.start(huge(form, Step::StreamText(200))).await?;
         let before = kept(&live)?;
         let connection = unread(&live).await?;
         let cut = live.call("POST", "/it").await;
@@ -254,13 +254,13 @@ async fn pieces_of_replies_that_nobody_takes_end_at_the_limit(stage: Stage) -> R
     Ok(())
 }
 
-async fn a_call_past_the_limit_leaves_its_neighbours_alone(stage: Stage) -> Result<()> {
+async fn a_call_past_the_limit_leaves_its_neighbours_alone(harness: Harness) -> Result<()> {
     let options = ModuleOptions::new().limits(ModuleLimits::new().host_memory(1024 * 1024).instances(1));
     for hoard in ["extension", "event"] {
         let gate = watch::Gate::new();
         let pass = gate.clone();
         let app = AppSpec::new()
-            .load_with(SHOP, stage.fixture(Fixture::RustAsync).await?, options.clone())
+            .load_with(SHOP, harness.fixture(Fixture::RustAsync).await?, options.clone())
             .listen("clock", "wait", move |_, _| {
                 let pass = pass.clone();
                 async move {
@@ -269,7 +269,7 @@ async fn a_call_past_the_limit_leaves_its_neighbours_alone(stage: Stage) -> Resu
                 }
             })
             .answers("response", "send", |_| Ok(pointwork_core::Payload::null()));
-        let live = stage.start(app).await?;
+        let live = harness.start(app).await?;
         let client = *live;
         let neighbour = tokio::spawn(async move { client.get("/waits/1/begun").await });
         gate.arrived(1).await?;
@@ -292,17 +292,17 @@ async fn a_call_past_the_limit_leaves_its_neighbours_alone(stage: Stage) -> Resu
     Ok(())
 }
 
-async fn what_a_guest_passes_at_once_is_bounded(stage: Stage) -> Result<()> {
+async fn what_a_guest_passes_at_once_is_bounded(harness: Harness) -> Result<()> {
     // The same text many times: more than the memory of the guest.
     let long = "x".repeat(64 * 1024);
     let fields = |count| vec![("field".to_owned(), long.clone()); count];
-    for form in Home::MODULES {
-        let live = stage
+    for form in Flavor::MODULES {
+        let live = harness
             .start(hoarding(form, Program::new().step(Step::LogWith(fields(8)))))
             .await?;
         assert_eq!(live.call("POST", "/it").await?.status, 200, "{form}");
         live.ends_without_a_crash().await?;
-        let live = stage
+        let live = harness
             .start(hoarding(form, Program::new().step(Step::LogWith(fields(64)))))
             .await?;
         let reply = live.call("POST", "/it").await?;
@@ -312,16 +312,16 @@ async fn what_a_guest_passes_at_once_is_bounded(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn the_headers_of_a_reply_are_bounded(stage: Stage) -> Result<()> {
+async fn the_headers_of_a_reply_are_bounded(harness: Harness) -> Result<()> {
     let with = |count: usize| {
         let headers = (0..count).map(|number| format!("x-{number:03}"));
         headers.fold(Program::new(), |program, name| program.header(&name, "x".repeat(1000)))
     };
-    for form in Home::MODULES {
-        let fits = stage.start(limited(form, with(60), |_| {})).await?;
+    for form in Flavor::MODULES {
+        let fits = harness.start(limited(form, with(60), |_| {})).await?;
         assert_eq!(fits.call("POST", "/it").await?.status, 200, "{form}");
         fits.ends_without_a_crash().await?;
-        let live = stage.start(limited(form, with(70), |_| {})).await?;
+        let live = harness.start(limited(form, with(70), |_| {})).await?;
         assert_eq!(live.call("POST", "/it").await?.status, 500, "{form}");
         let refused = |crash: &pointwork_core::Crash| crash.kind == CrashKind::Reply;
         let crash = live.crashes().expect("the headers", refused).await?;
@@ -334,8 +334,8 @@ async fn the_headers_of_a_reply_are_bounded(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn the_parts_of_an_error_are_bounded(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn the_parts_of_an_error_are_bounded(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let code: &'static str = "c".repeat(1000).leak();
         let db = Channel::new("db").on("fails", long(Program::new()).fails(code, 404));
         let things = Controller::new("Things", "/")
@@ -347,7 +347,7 @@ async fn the_parts_of_an_error_are_bounded(stage: Stage) -> Result<()> {
                     .details(&format!("{{\"a\":\"{}\"}}", "x".repeat(70_000)))
                     .ends(End::Throw(400)),
             );
-        let live = stage
+        let live = harness
             .start(AppSpec::new().load(SHOP, form.form(Guest::of(things).channel(db)).build()))
             .await?;
         let asked = live.get("/asks").await?.text();
@@ -374,7 +374,7 @@ async fn the_parts_of_an_error_are_bounded(stage: Stage) -> Result<()> {
 }
 
 /// A module whose `/it` replies and keeps its context, and whose `/count` returns the number of calls of its instance.
-fn leaking(form: Home, program: Program) -> AppSpec {
+fn leaking(form: Flavor, program: Program) -> AppSpec {
     let things = Controller::new("Things", "/")
         .post("it", program.ends(End::Keep))
         .get("count", Program::new().step(Step::Count));
@@ -384,9 +384,9 @@ fn leaking(form: Home, program: Program) -> AppSpec {
     AppSpec::new().load_with(SHOP, form.form(Guest::of(things)).build(), options)
 }
 
-async fn an_instance_that_loses_handles_is_retired(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
-        let live = stage
+async fn an_instance_that_loses_handles_is_retired(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
+        let live = harness
             .start(leaking(form, Program::text("kept").step(Step::Send(200))))
             .await?;
         for _ in 0..200 {
@@ -399,14 +399,14 @@ async fn an_instance_that_loses_handles_is_retired(stage: Stage) -> Result<()> {
         live.shutdown().await;
     }
     // Three of each form. Another case may retire instances of a module of the same name at this time.
-    let retired = stage.logs().containing("an instance was retired", 6).await?;
+    let retired = harness.logs().containing("an instance was retired", 6).await?;
     assert!(retired.iter().all(|line| line.text.contains("module=shop")));
     Ok(())
 }
 
-async fn contexts_that_await_a_reply_keep_their_instance(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
-        let live = stage.start(leaking(form, Program::new())).await?;
+async fn contexts_that_await_a_reply_keep_their_instance(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
+        let live = harness.start(leaking(form, Program::new())).await?;
         let mut waiting = Vec::new();
         for number in 1..=80 {
             let mut connection = live.connect().await?;

@@ -7,10 +7,10 @@ use pointwork::{Breaker, Isolation, ModuleLimits, ModuleOptions};
 use pointwork_core::{Delivery, Payload};
 
 use super::{SHOP, status, watch};
-use crate::case::{Live, Stage, cases};
+use crate::case::{Harness, Live, cases};
 use crate::fixtures::Fixture;
+use crate::flavor::Flavor;
 use crate::guest::{Controller, End, Guest, Program, Step};
-use crate::home::Home;
 use crate::subject::AppSpec;
 
 cases![
@@ -27,7 +27,7 @@ cases![
 
 /// A module whose `/count` returns the number of calls of its instance, including this one. `/held` does the same after
 /// the gate.
-fn counting(form: Home, options: ModuleOptions, gate: &watch::Gate) -> AppSpec {
+fn counting(form: Flavor, options: ModuleOptions, gate: &watch::Gate) -> AppSpec {
     let things = Controller::new("Things", "/")
         .get("count", Program::new().step(Step::Count))
         .get("held", Program::new().call("app:gate").say(" ").step(Step::Count))
@@ -58,11 +58,11 @@ async fn counts(live: &Live, expected: &[&str]) -> Result<()> {
     Ok(())
 }
 
-async fn a_fresh_instance_serves_one_request(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_fresh_instance_serves_one_request(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let gate = watch::Gate::new();
         let options = ModuleOptions::new().isolation(Isolation::Fresh);
-        let live = stage.start(counting(form, options, &gate)).await?;
+        let live = harness.start(counting(form, options, &gate)).await?;
         counts(&live, &["1", "1", "1"]).await?;
         assert_eq!(
             two_at_once(&live, "/held", &gate).await?,
@@ -78,11 +78,11 @@ async fn a_fresh_instance_serves_one_request(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn an_exclusive_instance_serves_one_request_after_the_other(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn an_exclusive_instance_serves_one_request_after_the_other(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let gate = watch::Gate::new();
         let options = ModuleOptions::new().isolation(Isolation::Exclusive);
-        let live = stage.start(counting(form, options, &gate)).await?;
+        let live = harness.start(counting(form, options, &gate)).await?;
         counts(&live, &["1", "2", "3"]).await?;
         assert_eq!(
             two_at_once(&live, "/held", &gate).await?,
@@ -95,10 +95,10 @@ async fn an_exclusive_instance_serves_one_request_after_the_other(stage: Stage) 
 }
 
 /// An asynchronous module written in Rust, whose `/waits/…` wait at the gate.
-async fn waiting(stage: &Stage, options: ModuleOptions, gate: &watch::Gate) -> Result<AppSpec> {
+async fn waiting(harness: &Harness, options: ModuleOptions, gate: &watch::Gate) -> Result<AppSpec> {
     let pass = gate.clone();
     Ok(AppSpec::new()
-        .load_with(SHOP, stage.fixture(Fixture::RustAsync).await?, options)
+        .load_with(SHOP, harness.fixture(Fixture::RustAsync).await?, options)
         .listen("clock", "wait", move |_: Delivery, _: Payload| {
             let pass = pass.clone();
             async move {
@@ -108,7 +108,7 @@ async fn waiting(stage: &Stage, options: ModuleOptions, gate: &watch::Gate) -> R
         }))
 }
 
-async fn a_shared_instance_serves_requests_side_by_side(stage: Stage) -> Result<()> {
+async fn a_shared_instance_serves_requests_side_by_side(harness: Harness) -> Result<()> {
     let expected = [
         (None, ["0", "1"]),
         (Some(Isolation::Shared), ["0", "1"]),
@@ -120,7 +120,7 @@ async fn a_shared_instance_serves_requests_side_by_side(stage: Stage) -> Result<
         let options = isolation
             .into_iter()
             .fold(ModuleOptions::new(), ModuleOptions::isolation);
-        let live = stage.start(waiting(&stage, options, &gate).await?).await?;
+        let live = harness.start(waiting(&harness, options, &gate).await?).await?;
         let begun = two_at_once(&live, "/waits/1/begun", &gate).await?;
         assert_eq!(begun, expected, "{isolation:?}");
         live.shutdown().await;
@@ -128,21 +128,21 @@ async fn a_shared_instance_serves_requests_side_by_side(stage: Stage) -> Result<
     Ok(())
 }
 
-async fn an_instance_is_reused_up_to_its_limit(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn an_instance_is_reused_up_to_its_limit(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let limits = ModuleLimits::new().reuse(3);
         let options = ModuleOptions::new().limits(limits);
-        let live = stage.start(counting(form, options, &watch::Gate::new())).await?;
+        let live = harness.start(counting(form, options, &watch::Gate::new())).await?;
         counts(&live, &["1", "2", "3", "1", "2", "3", "1"]).await?;
         live.shutdown().await;
     }
     Ok(())
 }
 
-async fn a_trap_retires_its_own_instance_only(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_trap_retires_its_own_instance_only(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let gate = watch::Gate::new();
-        let live = stage.start(counting(form, ModuleOptions::new(), &gate)).await?;
+        let live = harness.start(counting(form, ModuleOptions::new(), &gate)).await?;
         counts(&live, &["1"]).await?;
         let client = *live;
         let held = tokio::spawn(async move { client.get("/held").await });
@@ -174,8 +174,8 @@ fn without_breaker() -> ModuleOptions {
     ModuleOptions::new().breaker(breaker)
 }
 
-async fn a_handler_that_crashes_often_leaves_the_instances_to_the_others(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_handler_that_crashes_often_leaves_the_instances_to_the_others(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let limits = ModuleLimits::new()
             // An idle instance leaves no room for another.
             .instances(1);
@@ -183,7 +183,7 @@ async fn a_handler_that_crashes_often_leaves_the_instances_to_the_others(stage: 
             let alone = limits.instances == 1;
             let options = without_breaker().limits(limits);
             let gate = watch::Gate::new();
-            let live = stage.start(counting(form, options, &gate)).await?;
+            let live = harness.start(counting(form, options, &gate)).await?;
             crash_often(&live, "/trap").await?;
             counts(&live, &["1", "2"]).await?;
             for _ in 0..3 {
@@ -218,9 +218,11 @@ async fn all_wait_for_one(live: &Live, gate: &watch::Gate) -> Result<()> {
     Ok(())
 }
 
-async fn a_handler_that_crashes_often_shares_no_instance(stage: Stage) -> Result<()> {
+async fn a_handler_that_crashes_often_shares_no_instance(harness: Harness) -> Result<()> {
     let gate = watch::Gate::new();
-    let live = stage.start(waiting(&stage, without_breaker(), &gate).await?).await?;
+    let live = harness
+        .start(waiting(&harness, without_breaker(), &gate).await?)
+        .await?;
     crash_often(&live, "/waits/panic").await?;
     let client = *live;
     let waiting = tokio::spawn(async move { client.get("/waits/1/begun").await });
@@ -233,12 +235,12 @@ async fn a_handler_that_crashes_often_shares_no_instance(stage: Stage) -> Result
     Ok(())
 }
 
-async fn instances_go_away_when_they_are_idle(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn instances_go_away_when_they_are_idle(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let gate = watch::Gate::new();
         let limits = ModuleLimits::new().idle(Duration::from_millis(50));
         let options = ModuleOptions::new().limits(limits);
-        let live = stage.start(counting(form, options, &gate)).await?;
+        let live = harness.start(counting(form, options, &gate)).await?;
         for _ in 0..2 {
             counts(&live, &["1"]).await?;
             watch::eventually("no instance is left", || {

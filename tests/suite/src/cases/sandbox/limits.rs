@@ -6,10 +6,10 @@ use anyhow::{Context as _, Result};
 use pointwork::{ModuleLimits, ModuleOptions};
 
 use super::SHOP;
-use crate::case::{Live, Stage, cases};
+use crate::case::{Harness, Live, cases};
 use crate::client::{Request, Response};
+use crate::flavor::Flavor;
 use crate::guest::{Controller, End, Guest, Program, Step};
-use crate::home::Home;
 use crate::subject::AppSpec;
 
 cases![
@@ -26,12 +26,12 @@ cases![
 ];
 
 /// A module whose POST `/it` runs the program, beside `/ok`, with the given limits.
-pub(super) fn limited(form: Home, program: Program, set: impl FnOnce(&mut ModuleLimits)) -> AppSpec {
+pub(super) fn limited(form: Flavor, program: Program, set: impl FnOnce(&mut ModuleLimits)) -> AppSpec {
     limited_with(form, program, set, ModuleOptions::new())
 }
 
 pub(super) fn limited_with(
-    form: Home,
+    form: Flavor,
     program: Program,
     set: impl FnOnce(&mut ModuleLimits),
     options: ModuleOptions,
@@ -64,26 +64,26 @@ pub(super) async fn names(live: &Live, reply: &Response, status: u16, limit: &st
 }
 
 /// The request within the limit was not a crash: only the one beyond it was reported by the end.
-async fn ends_with_one_crash(live: Live, form: Home) {
+async fn ends_with_one_crash(live: Live, form: Flavor) {
     let crashes = live.crashes().clone();
     live.shutdown().await;
     let all = crashes.all();
     assert_eq!(all.len(), 1, "{form}: {all:#?}");
 }
 
-async fn ends(stage: &Stage, form: Home, program: Program, status: u16, limit: &str) -> Result<()> {
-    ends_with(stage, form, program, |_| {}, status, limit).await
+async fn ends(harness: &Harness, form: Flavor, program: Program, status: u16, limit: &str) -> Result<()> {
+    ends_with(harness, form, program, |_| {}, status, limit).await
 }
 
 async fn ends_with(
-    stage: &Stage,
-    form: Home,
+    harness: &Harness,
+    form: Flavor,
     program: Program,
     set: impl FnOnce(&mut ModuleLimits),
     status: u16,
     limit: &str,
 ) -> Result<()> {
-    let live = stage.start(limited(form, program, set)).await?;
+    let live = harness.start(limited(form, program, set)).await?;
     let reply = live.call("POST", "/it").await?;
     names(&live, &reply, status, limit)
         .await
@@ -92,42 +92,49 @@ async fn ends_with(
     Ok(())
 }
 
-async fn growing_memory_ends_at_its_limit(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
-        ends(&stage, form, Program::new().ends(End::Hog), 500, "memory").await?;
+async fn growing_memory_ends_at_its_limit(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
+        ends(&harness, form, Program::new().ends(End::Hog), 500, "memory").await?;
     }
     Ok(())
 }
 
-async fn a_growing_table_ends_at_its_limit(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
-        ends(&stage, form, Program::new().ends(End::TableHog), 500, "table-elements").await?;
+async fn a_growing_table_ends_at_its_limit(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
+        ends(
+            &harness,
+            form,
+            Program::new().ends(End::TableHog),
+            500,
+            "table-elements",
+        )
+        .await?;
     }
     Ok(())
 }
 
-async fn a_stack_that_is_used_up_ends_the_request(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
-        ends(&stage, form, Program::new().ends(End::Overflow), 500, "stack").await?;
+async fn a_stack_that_is_used_up_ends_the_request(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
+        ends(&harness, form, Program::new().ends(End::Overflow), 500, "stack").await?;
     }
     Ok(())
 }
 
-async fn processor_time_ends_at_its_limit(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn processor_time_ends_at_its_limit(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let little = |limits: &mut ModuleLimits| limits.cpu = Duration::from_millis(100);
-        ends_with(&stage, form, Program::new().ends(End::Loop), little, 504, "cpu").await?;
+        ends_with(&harness, form, Program::new().ends(End::Loop), little, 504, "cpu").await?;
     }
     Ok(())
 }
 
-async fn a_module_has_a_deadline_of_its_own(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_module_has_a_deadline_of_its_own(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let soon = |limits: &mut ModuleLimits| limits.deadline = Some(Duration::from_millis(200));
         // The gate never opens: the deadline ends the wait.
         let gate = super::watch::Gate::new();
         let app = limited(form, Program::new().call("app:gate"), soon).gate("gate", &gate);
-        let live = stage.start(app).await?;
+        let live = harness.start(app).await?;
         let reply = live.call("POST", "/it").await?;
         names(&live, &reply, 504, "deadline").await?;
         live.shutdown().await;
@@ -135,10 +142,10 @@ async fn a_module_has_a_deadline_of_its_own(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_module_has_a_body_limit_of_its_own(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_module_has_a_body_limit_of_its_own(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let reads = Program::new().step(Step::Body);
-        let live = stage
+        let live = harness
             .start(limited(form, reads, |limits| limits.body = Some(1000)))
             .await?;
         let fits = live.send(Request::new("POST", "/it").body("x".repeat(1000))).await?;
@@ -152,9 +159,9 @@ async fn a_module_has_a_body_limit_of_its_own(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_module_has_a_limit_for_headers(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
-        let live = stage
+async fn a_module_has_a_limit_for_headers(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
+        let live = harness
             .start(limited(form, Program::text("fits"), |limits| limits.headers = 1000))
             .await?;
         let with = |length: usize| Request::new("POST", "/it").header("x-long", "x".repeat(length));
@@ -166,32 +173,32 @@ async fn a_module_has_a_limit_for_headers(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn log_lines_end_at_their_limit(stage: Stage) -> Result<()> {
+async fn log_lines_end_at_their_limit(harness: Harness) -> Result<()> {
     let lines = |count: usize| (0..count).fold(Program::new(), |program, _| program.say("line").step(Step::Log));
     let three = |limits: &mut ModuleLimits| limits.log_lines = 3;
-    for form in Home::MODULES {
-        let live = stage.start(limited(form, lines(3).say("said"), three)).await?;
+    for form in Flavor::MODULES {
+        let live = harness.start(limited(form, lines(3).say("said"), three)).await?;
         for _ in 0..2 {
             assert_eq!(live.call("POST", "/it").await?.text(), "said", "{form}");
         }
         live.ends_without_a_crash().await?;
-        ends_with(&stage, form, lines(4), three, 500, "log-lines").await?;
+        ends_with(&harness, form, lines(4), three, 500, "log-lines").await?;
         let prints = |text: &str| Program::text(text).step(Step::Print).say("said");
-        ends_with(&stage, form, prints("1\n2\n3\n4\n"), three, 500, "log-lines").await?;
+        ends_with(&harness, form, prints("1\n2\n3\n4\n"), three, 500, "log-lines").await?;
         // The line that the call ends itself comes too late to end the call.
-        let live = stage.start(limited(form, prints("1\n2\n3\nthe rest"), three)).await?;
+        let live = harness.start(limited(form, prints("1\n2\n3\nthe rest"), three)).await?;
         assert_eq!(live.call("POST", "/it").await?.text(), "said", "{form}");
         live.ends_without_a_crash().await?;
     }
     Ok(())
 }
 
-async fn emitted_events_end_at_their_limit(stage: Stage) -> Result<()> {
+async fn emitted_events_end_at_their_limit(harness: Harness) -> Result<()> {
     let emits = |count: usize| (0..count).fold(Program::new(), |program, _| program.emit("app:seen"));
     let three = |limits: &mut ModuleLimits| limits.emits = 3;
-    for form in Home::MODULES {
+    for form in Flavor::MODULES {
         let (app, mut seen) = limited(form, emits(3).say("said"), three).hearing("seen");
-        let live = stage.start(app).await?;
+        let live = harness.start(app).await?;
         for _ in 0..2 {
             assert_eq!(live.call("POST", "/it").await?.text(), "said", "{form}");
             for _ in 0..3 {
@@ -200,7 +207,7 @@ async fn emitted_events_end_at_their_limit(stage: Stage) -> Result<()> {
         }
         live.ends_without_a_crash().await?;
         let (app, mut seen) = limited(form, emits(4), three).hearing("seen");
-        let live = stage.start(app).await?;
+        let live = harness.start(app).await?;
         let reply = live.call("POST", "/it").await?;
         names(&live, &reply, 500, "emits").await?;
         for _ in 0..3 {

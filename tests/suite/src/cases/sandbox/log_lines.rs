@@ -5,9 +5,9 @@ use anyhow::Result;
 use super::SHOP;
 use super::host_memory::long;
 use super::limits::limited;
-use crate::case::{Stage, cases};
+use crate::case::{Harness, cases};
+use crate::flavor::Flavor;
 use crate::guest::{Channel, Controller, End, Guest, Program, Step};
-use crate::home::Home;
 use crate::subject::AppSpec;
 
 cases![
@@ -17,20 +17,20 @@ cases![
     a_long_event_name_is_not_logged_whole: A1, C4;
 ];
 
-async fn a_log_line_is_bounded_and_stays_one_line(stage: Stage) -> Result<()> {
+async fn a_log_line_is_bounded_and_stays_one_line(harness: Harness) -> Result<()> {
     let from_a_long_target = Program::text("the line").step(Step::LogFrom("t".repeat(100_000)));
     let fields = vec![("f".to_owned(), "y".repeat(100_000))];
     let logs = long(from_a_long_target.say("long")).step(Step::LogWith(fields));
     let forges = "forges\n2024-01-01T00:00:00Z ERROR pointwork: forged\u{1b}[2J\r\u{202e}";
-    for form in Home::MODULES {
-        let live = stage
+    for form in Flavor::MODULES {
+        let live = harness
             .start(limited(form, logs.clone().say(forges).step(Step::Log), |_| {}))
             .await?;
         assert_eq!(live.call("POST", "/it").await?.status, 200, "{form}");
         live.shutdown().await;
     }
     let found = async |start: &str| {
-        let mut lines = stage.logs().containing(start, 2).await?;
+        let mut lines = harness.logs().containing(start, 2).await?;
         lines.retain(|line| line.text.starts_with(start) && line.text.contains(" module=shop from="));
         assert_eq!(lines.len(), 2, "{start}: {lines:#?}");
         Ok::<_, anyhow::Error>(lines.into_iter().map(|line| line.text))
@@ -49,11 +49,11 @@ async fn a_log_line_is_bounded_and_stays_one_line(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn the_report_of_a_crash_forges_no_line(stage: Stage) -> Result<()> {
+async fn the_report_of_a_crash_forges_no_line(harness: Harness) -> Result<()> {
     let forges = "panics\n2024-01-01T00:00:00Z ERROR pointwork: forged by a crash\u{1b}[2J";
-    for form in Home::MODULES {
+    for form in Flavor::MODULES {
         let panics = Program::text(forges).step(Step::Panicked).ends(End::Trap);
-        let live = stage.start(limited(form, panics, |_| {})).await?;
+        let live = harness.start(limited(form, panics, |_| {})).await?;
         assert_eq!(live.call("POST", "/it").await?.status, 500, "{form}");
         live.crashes()
             .expect("the panic", |crash| crash.message.contains("panics"))
@@ -62,7 +62,7 @@ async fn the_report_of_a_crash_forges_no_line(stage: Stage) -> Result<()> {
         // A failure of a listener is reported as well.
         let db = Channel::new("db").on("fails", Program::text(forges).fails("failed", 500));
         let tells = Controller::new("Things", "/").get("it", Program::new().emit("db:fails"));
-        let live = stage
+        let live = harness
             .start(AppSpec::new().load(SHOP, form.form(Guest::of(tells).channel(db)).build()))
             .await?;
         assert_eq!(live.get("/it").await?.status, 200, "{form}");
@@ -71,7 +71,7 @@ async fn the_report_of_a_crash_forges_no_line(stage: Stage) -> Result<()> {
             .await?;
         live.shutdown().await;
     }
-    let forged = stage.logs().containing("forged by a crash", 4).await?;
+    let forged = harness.logs().containing("forged by a crash", 4).await?;
     assert_eq!(forged.len(), 4, "{forged:#?}");
     for line in forged {
         assert!(
@@ -83,11 +83,11 @@ async fn the_report_of_a_crash_forges_no_line(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_long_event_name_is_not_logged_whole(stage: Stage) -> Result<()> {
+async fn a_long_event_name_is_not_logged_whole(harness: Harness) -> Result<()> {
     let name = format!("long-name-{}", "n".repeat(100_000));
-    for form in Home::MODULES {
+    for form in Flavor::MODULES {
         let program = Program::new().emit(&name).call(&name);
-        let live = stage.start(limited(form, program, |_| {})).await?;
+        let live = harness.start(limited(form, program, |_| {})).await?;
         let reply = live.call("POST", "/it").await?;
         assert!(
             reply.text().starts_with("failed unknown-event: "),
@@ -97,7 +97,7 @@ async fn a_long_event_name_is_not_logged_whole(stage: Stage) -> Result<()> {
         assert!(reply.body.len() < 1000, "{form}: {} bytes", reply.body.len());
         live.shutdown().await;
     }
-    let lines = stage.logs().containing("long-name-", 2).await?;
+    let lines = harness.logs().containing("long-name-", 2).await?;
     assert_eq!(lines.len(), 2, "one for each form");
     assert!(lines.iter().all(|line| line.text.len() < 1000));
     Ok(())

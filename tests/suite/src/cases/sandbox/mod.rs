@@ -26,8 +26,8 @@ use pointwork::{ModuleState, ModuleStatus};
 
 use super::watch;
 use crate::case::{Case, Live};
+use crate::flavor::Flavor;
 use crate::guest::{Controller, End, Guest, Program};
-use crate::home::Home;
 use crate::subject::Step;
 
 /// The cases of all files of this folder.
@@ -56,7 +56,7 @@ pub(super) fn all() -> Vec<Case> {
 const SHOP: &str = "shop";
 
 /// A version of the module: `/kept` and a route of its own return the version, and `/trap` traps.
-fn version(form: Home, word: &str) -> Arc<[u8]> {
+fn version(form: Flavor, word: &str) -> Arc<[u8]> {
     let things = Controller::new("Things", "/")
         .get("kept", Program::text(word))
         .get(&format!("only-{word}"), Program::text(word))

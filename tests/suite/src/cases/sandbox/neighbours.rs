@@ -10,11 +10,11 @@ use pointwork_core::{Delivery, Payload};
 use tokio::time::{sleep, timeout};
 
 use super::{SHOP, status, watch};
-use crate::case::{Live, Stage, cases};
+use crate::case::{Harness, Live, cases};
 use crate::client::{Connection, Request};
 use crate::fixtures::Fixture;
+use crate::flavor::Flavor;
 use crate::guest::{Channel, Controller, Guest, Program};
-use crate::home::Home;
 use crate::subject::{AppSpec, Limits, Step};
 
 cases![
@@ -51,8 +51,8 @@ fn mutual(own: &str, other: &str, first: u32) -> Guest {
     Guest::of(Controller::new("Things", "/").get(own, begins)).channel(channel)
 }
 
-async fn modules_that_call_each_other_leave_a_third_its_instances(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn modules_that_call_each_other_leave_a_third_its_instances(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let gate = watch::Gate::new();
         let third = |word: &str| form.form(Guest::of(Controller::new("Things", "/").get(word, Program::text(word))));
         let app = AppSpec::new()
@@ -64,7 +64,7 @@ async fn modules_that_call_each_other_leave_a_third_its_instances(stage: Stage) 
                 instances: Some(INSTANCES),
                 ..Limits::default()
             });
-        let live = stage.start(app).await?;
+        let live = harness.start(app).await?;
         let client = *live;
         let mut inside = Vec::new();
         // A request takes four instances of each module, which may have twice as many as its limit says.
@@ -90,8 +90,8 @@ async fn modules_that_call_each_other_leave_a_third_its_instances(stage: Stage) 
     Ok(())
 }
 
-async fn a_module_without_room_for_its_instances_is_refused(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_module_without_room_for_its_instances_is_refused(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let module = |number: usize| {
             let things = Controller::new("Things", "/").get(&number.to_string(), Program::text("served"));
             form.form(Guest::of(things)).build()
@@ -99,7 +99,7 @@ async fn a_module_without_room_for_its_instances_is_refused(stage: Stage) -> Res
         let name = |number: usize| format!("module-{number}");
         let fit = POOL / SHARE;
         let app = (0..fit).fold(AppSpec::new(), |app, number| app.load(&name(number), module(number)));
-        let live = stage.start(app).await?;
+        let live = harness.start(app).await?;
         for number in 0..fit {
             assert_eq!(live.get(&format!("/{number}")).await?.text(), "served", "{form}");
         }
@@ -119,10 +119,10 @@ async fn a_module_without_room_for_its_instances_is_refused(stage: Stage) -> Res
 }
 
 /// A component written in JavaScript has eleven core instances.
-async fn every_instance_of_the_pool_may_have_many_core_instances(stage: Stage) -> Result<()> {
+async fn every_instance_of_the_pool_may_have_many_core_instances(harness: Harness) -> Result<()> {
     let gate = watch::Gate::new();
     let pass = gate.clone();
-    let app = AppSpec::new().load("js", stage.fixture(Fixture::Js).await?).listen(
+    let app = AppSpec::new().load("js", harness.fixture(Fixture::Js).await?).listen(
         "echo",
         "say",
         move |_: Delivery, said: Payload| {
@@ -133,7 +133,7 @@ async fn every_instance_of_the_pool_may_have_many_core_instances(stage: Stage) -
             }
         },
     );
-    let live = stage.start(app).await?;
+    let live = harness.start(app).await?;
     let client = *live;
     let asked: Vec<_> = (0..48)
         .map(|_| tokio::spawn(async move { client.get("/js/call/x").await }))
@@ -148,11 +148,11 @@ async fn every_instance_of_the_pool_may_have_many_core_instances(stage: Stage) -
 }
 
 /// An asynchronous module whose `/waits/…` wait at the gate, and those of `/waits/0/…` do not.
-async fn shared(stage: &Stage, gate: &watch::Gate, limits: ModuleLimits) -> Result<Live> {
+async fn shared(harness: &Harness, gate: &watch::Gate, limits: ModuleLimits) -> Result<Live> {
     let pass = gate.clone();
     let options = ModuleOptions::new().limits(limits);
     let app = AppSpec::new()
-        .load_with(SHOP, stage.fixture(Fixture::RustAsync).await?, options)
+        .load_with(SHOP, harness.fixture(Fixture::RustAsync).await?, options)
         .listen("clock", "wait", move |_: Delivery, time: Payload| {
             let pass = pass.clone();
             async move {
@@ -162,7 +162,7 @@ async fn shared(stage: &Stage, gate: &watch::Gate, limits: ModuleLimits) -> Resu
                 Ok(Payload::null())
             }
         });
-    Ok(stage.start(app).await?)
+    Ok(harness.start(app).await?)
 }
 
 /// Limits with which a loop goes on for the whole case, and a request that it holds up does not.
@@ -173,8 +173,8 @@ fn looping() -> ModuleLimits {
     limits
 }
 
-async fn a_loop_holds_up_no_later_call_of_its_module(stage: Stage) -> Result<()> {
-    let live = shared(&stage, &watch::Gate::new(), looping()).await?;
+async fn a_loop_holds_up_no_later_call_of_its_module(harness: Harness) -> Result<()> {
+    let live = shared(&harness, &watch::Gate::new(), looping()).await?;
     let client = *live;
     for _ in 0..2 {
         let looping = tokio::spawn(async move { client.get("/waits/0/loops").await });
@@ -225,11 +225,11 @@ async fn begin_a_loop(live: &Live) -> Result<usize> {
     Ok(live.control().requests_in_flight())
 }
 
-async fn queued_calls_of_clients_that_left_keep_nothing(stage: Stage) -> Result<()> {
+async fn queued_calls_of_clients_that_left_keep_nothing(harness: Harness) -> Result<()> {
     let mut limits = looping().instances(1);
     limits.deadline = Some(Duration::from_secs(60));
     limits.queue_wait = Duration::from_secs(60);
-    let live = shared(&stage, &watch::Gate::new(), limits).await?;
+    let live = shared(&harness, &watch::Gate::new(), limits).await?;
     let looping = begin_a_loop(&live).await?;
     for _ in 0..5 {
         drop(begin(&live, "/health", 20).await?);
@@ -243,11 +243,11 @@ async fn queued_calls_of_clients_that_left_keep_nothing(stage: Stage) -> Result<
     Ok(())
 }
 
-async fn a_call_whose_client_left_keeps_its_place_until_it_ends(stage: Stage) -> Result<()> {
+async fn a_call_whose_client_left_keeps_its_place_until_it_ends(harness: Harness) -> Result<()> {
     let mut limits = looping().instances(1).in_flight(2);
     limits.deadline = Some(Duration::from_secs(60));
     limits.queue_wait = Duration::from_secs(60);
-    let live = shared(&stage, &watch::Gate::new(), limits).await?;
+    let live = shared(&harness, &watch::Gate::new(), limits).await?;
     begin_a_loop(&live).await?;
     let client = *live;
     let asked: Vec<_> = (0..3)

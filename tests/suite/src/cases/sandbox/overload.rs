@@ -8,10 +8,10 @@ use pointwork::{ModuleLimits, ModuleOptions};
 
 use super::limits::{limited, names};
 use super::{status, watch};
-use crate::case::{Live, Stage, cases};
+use crate::case::{Harness, Live, cases};
 use crate::client::{Client, Request};
+use crate::flavor::Flavor;
 use crate::guest::{Controller, Guest, Program};
-use crate::home::Home;
 use crate::subject::AppSpec;
 
 cases![
@@ -24,13 +24,18 @@ cases![
 ];
 
 /// The only instance waits at the gate.
-async fn full(stage: &Stage, form: Home, gate: &watch::Gate, set: impl FnOnce(&mut ModuleLimits)) -> Result<Live> {
+async fn full(
+    harness: &Harness,
+    form: Flavor,
+    gate: &watch::Gate,
+    set: impl FnOnce(&mut ModuleLimits),
+) -> Result<Live> {
     let program = Program::new().call("app:gate").say(" done");
     let app = limited(form, program, |limits| {
         limits.instances = 1;
         set(limits);
     });
-    Ok(stage.start(app.gate("gate", gate)).await?)
+    Ok(harness.start(app.gate("gate", gate)).await?)
 }
 
 fn ask(client: Client) -> tokio::task::JoinHandle<Result<String>> {
@@ -44,10 +49,10 @@ async fn waiting(live: &Live, count: usize) -> Result<()> {
     .await
 }
 
-async fn a_call_too_many_in_the_queue_is_refused_at_once(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_call_too_many_in_the_queue_is_refused_at_once(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let gate = watch::Gate::new();
-        let live = full(&stage, form, &gate, |limits| {
+        let live = full(&harness, form, &gate, |limits| {
             limits.queue = 1;
             limits.queue_wait = Duration::from_secs(60);
         })
@@ -69,7 +74,7 @@ async fn a_call_too_many_in_the_queue_is_refused_at_once(stage: Stage) -> Result
     Ok(())
 }
 
-async fn a_burst_of_refusals_is_one_line_and_their_number(stage: Stage) -> Result<()> {
+async fn a_burst_of_refusals_is_one_line_and_their_number(harness: Harness) -> Result<()> {
     let gate = watch::Gate::new();
     // Cases run side by side, so the module has a name of its own.
     let module = "burst-of-refusals";
@@ -77,14 +82,14 @@ async fn a_burst_of_refusals_is_one_line_and_their_number(stage: Stage) -> Resul
     let limits = ModuleLimits::new().instances(1).queue(0);
     let options = ModuleOptions::new().limits(limits);
     let app = AppSpec::new().load_with(module, Guest::of(things).build(), options);
-    let live = stage.start(app.gate("gate", &gate)).await?;
+    let live = harness.start(app.gate("gate", &gate)).await?;
     let inside = ask(*live);
     gate.arrived(1).await?;
     for _ in 0..20 {
         assert_eq!(live.call("POST", "/it").await?.status, 503);
     }
     let lines = || {
-        let lines = stage.logs().everywhere().into_iter().map(|line| line.text);
+        let lines = harness.logs().everywhere().into_iter().map(|line| line.text);
         let of_burst = |line: &String| line.contains(module) && line.contains("limit=queue");
         lines.filter(of_burst).collect::<Vec<_>>()
     };
@@ -100,10 +105,10 @@ async fn a_burst_of_refusals_is_one_line_and_their_number(stage: Stage) -> Resul
     Ok(())
 }
 
-async fn a_call_that_waits_too_long_for_an_instance_is_refused(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_call_that_waits_too_long_for_an_instance_is_refused(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let gate = watch::Gate::new();
-        let live = full(&stage, form, &gate, |limits| {
+        let live = full(&harness, form, &gate, |limits| {
             limits.queue_wait = Duration::from_millis(50);
         })
         .await?;
@@ -119,10 +124,10 @@ async fn a_call_that_waits_too_long_for_an_instance_is_refused(stage: Stage) -> 
     Ok(())
 }
 
-async fn who_waits_gets_the_instance_that_is_free_again(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn who_waits_gets_the_instance_that_is_free_again(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let gate = watch::Gate::new();
-        let live = full(&stage, form, &gate, |limits| {
+        let live = full(&harness, form, &gate, |limits| {
             limits.queue_wait = Duration::from_secs(60);
         })
         .await?;
@@ -142,10 +147,10 @@ async fn who_waits_gets_the_instance_that_is_free_again(stage: Stage) -> Result<
     Ok(())
 }
 
-async fn clients_that_go_away_leave_nothing_behind(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn clients_that_go_away_leave_nothing_behind(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let gate = watch::Gate::new();
-        let live = full(&stage, form, &gate, |limits| {
+        let live = full(&harness, form, &gate, |limits| {
             limits.instances = 4;
             limits.idle = Duration::from_millis(50);
             limits.deadline = Some(Duration::from_secs(2));

@@ -7,12 +7,12 @@ use anyhow::{Context as _, Result};
 use pointwork::{ModuleLimits, ModuleOptions};
 
 use super::{SHOP, serves, status, version};
-use crate::case::{Live, Stage, cases};
+use crate::case::{Harness, Live, cases};
+use crate::flavor::Flavor;
 use crate::guest::{
     Channel, Controller, Discovery, End, Guest, Program, core_module, foreign_component, laden, truncated_component,
     with_instances,
 };
-use crate::home::Home;
 use crate::subject::{AppSpec, Limits, Step};
 
 cases![
@@ -31,8 +31,8 @@ cases![
 type Refused = (Arc<[u8]>, ModuleOptions, &'static str);
 
 /// Starts version `a` and checks that each change is refused with its reason.
-async fn all_are_refused(stage: &Stage, form: Home, app: AppSpec, all: Vec<Refused>) -> Result<()> {
-    let live = stage.start(app.load(SHOP, version(form, "a"))).await?;
+async fn all_are_refused(harness: &Harness, form: Flavor, app: AppSpec, all: Vec<Refused>) -> Result<()> {
+    let live = harness.start(app.load(SHOP, version(form, "a"))).await?;
     let before = status(&live)?;
     let routes = live.routes();
     for (number, (component, options, word)) in (1..).zip(all) {
@@ -95,15 +95,15 @@ fn plain(component: impl Into<Arc<[u8]>>, word: &'static str) -> Refused {
 }
 
 /// Version `b` with one fault.
-fn wrong(form: Home, wrong: impl FnOnce(Guest) -> Guest) -> Vec<u8> {
+fn wrong(form: Flavor, wrong: impl FnOnce(Guest) -> Guest) -> Vec<u8> {
     let things = Controller::new("Things", "/")
         .get("kept", Program::text("b"))
         .get("only-b", Program::text("b"));
     form.form(wrong(Guest::of(things))).build()
 }
 
-async fn a_component_that_is_no_module_is_refused_and_the_old_one_serves(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_component_that_is_no_module_is_refused_and_the_old_one_serves(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let whole = version(form, "b");
         let all = vec![
             plain(&b"Dear Sir or Madam"[..], "component"),
@@ -118,13 +118,13 @@ async fn a_component_that_is_no_module_is_refused_and_the_old_one_serves(stage: 
                 "wasi:filesystem",
             ),
         ];
-        all_are_refused(&stage, form, AppSpec::new(), all).await?;
+        all_are_refused(&harness, form, AppSpec::new(), all).await?;
     }
     Ok(())
 }
 
-async fn a_module_in_conflict_is_refused_and_the_old_one_serves(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_module_in_conflict_is_refused_and_the_old_one_serves(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let with = |method: &'static str, path: &'static str| {
             let more = Controller::new("More", "/").route("more", Some(method), &[path], Program::new());
             wrong(form, |guest| guest.controller(more))
@@ -147,27 +147,27 @@ async fn a_module_in_conflict_is_refused_and_the_old_one_serves(stage: Stage) ->
         let app = AppSpec::new()
             .register("GET", "/manual/:id", |_| async { "manual" })
             .load("neighbour", neighbour.build())
-            .channel(Home::Native, Channel::new("taken").on("one", Program::new()));
-        all_are_refused(&stage, form, app, all).await?;
+            .channel(Flavor::Native, Channel::new("taken").on("one", Program::new()));
+        all_are_refused(&harness, form, app, all).await?;
     }
     Ok(())
 }
 
-async fn a_module_that_fails_its_probe_is_refused_and_the_old_one_serves(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_module_that_fails_its_probe_is_refused_and_the_old_one_serves(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let limits = ModuleLimits::new().probe(Duration::from_millis(200));
         let loops = wrong(form, |guest| guest.discovery(Discovery::Loops));
         let all = vec![
             plain(wrong(form, |guest| guest.discovery(Discovery::Traps)), "describe"),
             (loops.into(), ModuleOptions::new().limits(limits), ""),
         ];
-        all_are_refused(&stage, form, AppSpec::new(), all).await?;
+        all_are_refused(&harness, form, AppSpec::new(), all).await?;
     }
     Ok(())
 }
 
-async fn a_module_that_is_not_well_is_refused_and_the_old_one_serves(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_module_that_is_not_well_is_refused_and_the_old_one_serves(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let health = |program: Program| {
             let more = Controller::new("Health", "/").get("health", program);
             let sick = wrong(form, |guest| guest.controller(more));
@@ -181,14 +181,14 @@ async fn a_module_that_is_not_well_is_refused_and_the_old_one_serves(stage: Stag
             // A health route that does not exist.
             (version(form, "b"), ModuleOptions::new().health("/health"), "/health"),
         ];
-        all_are_refused(&stage, form, AppSpec::new(), all).await?;
+        all_are_refused(&harness, form, AppSpec::new(), all).await?;
     }
-    let live = stage
-        .start(AppSpec::new().load(SHOP, version(Home::Module, "a")))
+    let live = harness
+        .start(AppSpec::new().load(SHOP, version(Flavor::Module, "a")))
         .await?;
     let well = Step::SwapWith(
         SHOP.to_owned(),
-        version(Home::Module, "b"),
+        version(Flavor::Module, "b"),
         ModuleOptions::new().health("/kept").into(),
     );
     live.control().apply(well).await?;
@@ -198,8 +198,8 @@ async fn a_module_that_is_not_well_is_refused_and_the_old_one_serves(stage: Stag
     refusals.expect_none()
 }
 
-async fn a_component_of_another_digest_is_refused_and_the_old_one_serves(stage: Stage) -> Result<()> {
-    let form = Home::Module;
+async fn a_component_of_another_digest_is_refused_and_the_old_one_serves(harness: Harness) -> Result<()> {
+    let form = Flavor::Module;
     // Every byte is valid, but the configured digest does not match.
     let all = vec![
         (
@@ -209,22 +209,24 @@ async fn a_component_of_another_digest_is_refused_and_the_old_one_serves(stage: 
         ),
         (version(form, "b"), ModuleOptions::new().digest("no digest"), "SHA-256"),
     ];
-    all_are_refused(&stage, form, AppSpec::new(), all).await
+    all_are_refused(&harness, form, AppSpec::new(), all).await
 }
 
-async fn a_component_over_the_size_is_refused_and_the_old_one_serves(stage: Stage) -> Result<()> {
-    let form = Home::Module;
+async fn a_component_over_the_size_is_refused_and_the_old_one_serves(harness: Harness) -> Result<()> {
+    let form = Flavor::Module;
     let large = laden(&version(form, "b"), 10, 4_000);
     let limits = Limits {
         component: Some(large.len() - 1),
         ..Limits::default()
     };
     let all = vec![plain(large, "bytes")];
-    all_are_refused(&stage, form, AppSpec::new().limits(limits), all).await
+    all_are_refused(&harness, form, AppSpec::new().limits(limits), all).await
 }
 
-async fn a_component_of_too_many_instances_memories_or_tables_is_refused_with_both_numbers(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_component_of_too_many_instances_memories_or_tables_is_refused_with_both_numbers(
+    harness: Harness,
+) -> Result<()> {
+    for form in Flavor::MODULES {
         let whole = version(form, "b");
         // The module itself has three core instances, a memory and two tables.
         let all = vec![
@@ -241,20 +243,20 @@ async fn a_component_of_too_many_instances_memories_or_tables_is_refused_with_bo
                 "17 tables, which exceeds the configured maximum of 16",
             ),
         ];
-        all_are_refused(&stage, form, AppSpec::new(), all).await?;
+        all_are_refused(&harness, form, AppSpec::new(), all).await?;
         let most = with_instances(&whole, "(module)", 61);
-        let live = stage.start(AppSpec::new().load(SHOP, most)).await?;
+        let live = harness.start(AppSpec::new().load(SHOP, most)).await?;
         serves(&live, "b", "a").await?;
         live.shutdown().await;
     }
     Ok(())
 }
 
-async fn a_refused_load_is_told_too(stage: Stage) -> Result<()> {
-    let live = stage
-        .start(AppSpec::new().load(SHOP, version(Home::Module, "a")))
+async fn a_refused_load_is_told_too(harness: Harness) -> Result<()> {
+    let live = harness
+        .start(AppSpec::new().load(SHOP, version(Flavor::Module, "a")))
         .await?;
-    let rival = Step::Load("rival".to_owned(), version(Home::Module, "b"));
+    let rival = Step::Load("rival".to_owned(), version(Flavor::Module, "b"));
     assert!(live.control().apply(rival).await.is_err(), "both have `/kept`");
     let told = live
         .refusals()

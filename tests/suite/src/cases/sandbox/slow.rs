@@ -10,11 +10,11 @@ use tokio::task::JoinSet;
 
 use super::limits::names;
 use super::{SHOP, status, watch};
-use crate::case::{Live, Stage, cases};
+use crate::case::{Harness, Live, cases};
 use crate::client::{Connection, Request};
 use crate::fixtures::Fixture;
+use crate::flavor::Flavor;
 use crate::guest::{Channel, Controller, End, Guest, Program, Step};
-use crate::home::Home;
 use crate::subject::AppSpec;
 
 cases![
@@ -40,7 +40,7 @@ fn three_calls() -> ModuleLimits {
 }
 
 /// POST `/it` runs the program, and GET `/ok` answers at once.
-fn shop(form: Home, program: Program, body: &str, limits: ModuleLimits) -> AppSpec {
+fn shop(form: Flavor, program: Program, body: &str, limits: ModuleLimits) -> AppSpec {
     let things = Controller::new("Things", "/")
         .post("it", program)
         .takes(body)
@@ -65,7 +65,7 @@ async fn in_flight(live: &Live, count: usize) -> Result<()> {
     .await
 }
 
-async fn others_are_served(live: &Live, form: Home) -> Result<()> {
+async fn others_are_served(live: &Live, form: Flavor) -> Result<()> {
     for _ in 0..5 {
         let reply = live.get("/ok").await?;
         assert_eq!((reply.status, reply.text()), (200, "ok".to_owned()), "{form}");
@@ -73,10 +73,10 @@ async fn others_are_served(live: &Live, form: Home) -> Result<()> {
     Ok(())
 }
 
-async fn slow_uploads_leave_an_instance_to_other_routes(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn slow_uploads_leave_an_instance_to_other_routes(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let app = shop(form, Program::new().step(Step::Body), "stream", three_calls());
-        let live = stage.start(app).await?;
+        let live = harness.start(app).await?;
         let mut slow = [begin_upload(&live, "/it").await?, begin_upload(&live, "/it").await?];
         in_flight(&live, 2).await?;
         others_are_served(&live, form).await?;
@@ -92,10 +92,10 @@ async fn slow_uploads_leave_an_instance_to_other_routes(stage: Stage) -> Result<
     Ok(())
 }
 
-async fn slow_bodies_of_one_http_2_connection_leave_an_instance_to_other_routes(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn slow_bodies_of_one_http_2_connection_leave_an_instance_to_other_routes(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let app = shop(form, Program::new().step(Step::Body), "stream", three_calls());
-        let live = stage.start(app).await?;
+        let live = harness.start(app).await?;
         let connection = live.connect_http2().await?;
         let mut writers = Vec::new();
         let mut streams = JoinSet::new();
@@ -120,14 +120,14 @@ async fn slow_bodies_of_one_http_2_connection_leave_an_instance_to_other_routes(
     Ok(())
 }
 
-async fn slow_readers_leave_an_instance_to_other_routes(stage: Stage) -> Result<()> {
+async fn slow_readers_leave_an_instance_to_other_routes(harness: Harness) -> Result<()> {
     // More than the buffers of both ends have room for.
     let pieces = vec!["x".repeat(64 * 1024); 128];
-    for form in Home::MODULES {
+    for form in Flavor::MODULES {
         let program = Program::new()
             .step(Step::Stream(200, pieces.clone()))
             .step(Step::Finish);
-        let live = stage.start(shop(form, program, "none", three_calls())).await?;
+        let live = harness.start(shop(form, program, "none", three_calls())).await?;
         let mut slow = Vec::new();
         for _ in 0..2 {
             let mut connection = live.connect().await?;
@@ -149,8 +149,8 @@ async fn slow_readers_leave_an_instance_to_other_routes(stage: Stage) -> Result<
 }
 
 /// The first reply in pieces of a handler. From then on its calls wait for a slot before they take an instance.
-async fn a_handler_that_gets_no_slot_for_its_reply_learns_of_it(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_handler_that_gets_no_slot_for_its_reply_learns_of_it(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let pieces = Program::new().step(Step::Stream(200, vec!["piece".to_owned()]));
         let things = Controller::new("Things", "/")
             .post("it", Program::new().step(Step::Body))
@@ -158,7 +158,7 @@ async fn a_handler_that_gets_no_slot_for_its_reply_learns_of_it(stage: Stage) ->
             .get("pieces", pieces.step(Step::Finish));
         let options = ModuleOptions::new().limits(three_calls());
         let app = AppSpec::new().load_with(SHOP, form.form(Guest::of(things)).build(), options);
-        let live = stage.start(app).await?;
+        let live = harness.start(app).await?;
         let slow = [begin_upload(&live, "/it").await?, begin_upload(&live, "/it").await?];
         in_flight(&live, 2).await?;
         assert_eq!(live.get("/pieces").await?.text(), "failed overloaded", "{form}");
@@ -172,12 +172,12 @@ async fn a_handler_that_gets_no_slot_for_its_reply_learns_of_it(stage: Stage) ->
     Ok(())
 }
 
-async fn a_whole_body_takes_no_instance_until_it_is_there(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_whole_body_takes_no_instance_until_it_is_there(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let mut limits = three_calls();
         limits.instances = 1;
         let app = shop(form, Program::new().step(Step::Body), "whole", limits);
-        let live = stage.start(app).await?;
+        let live = harness.start(app).await?;
         let mut slow = Vec::new();
         for _ in 0..8 {
             slow.push(begin_upload(&live, "/it").await?);
@@ -193,12 +193,12 @@ async fn a_whole_body_takes_no_instance_until_it_is_there(stage: Stage) -> Resul
     Ok(())
 }
 
-async fn the_only_instance_may_stream_both_ways(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn the_only_instance_may_stream_both_ways(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let mut limits = three_calls();
         limits.instances = 1;
         let program = Program::new().step(Step::Echo).ends(End::Deferred);
-        let live = stage.start(shop(form, program, "stream", limits)).await?;
+        let live = harness.start(shop(form, program, "stream", limits)).await?;
         for _ in 0..3 {
             let reply = live.send(Request::new("POST", "/it").body("12345")).await?;
             assert_eq!(reply.text(), "12345", "{form}");
@@ -208,12 +208,12 @@ async fn the_only_instance_may_stream_both_ways(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn the_slot_of_a_stream_is_free_when_its_client_is_gone(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn the_slot_of_a_stream_is_free_when_its_client_is_gone(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let mut limits = three_calls();
         limits.deadline = Some(Duration::from_secs(1));
         let app = shop(form, Program::new().step(Step::Body), "stream", limits);
-        let live = stage.start(app).await?;
+        let live = harness.start(app).await?;
         for _ in 0..3 {
             let slow = [begin_upload(&live, "/it").await?, begin_upload(&live, "/it").await?];
             in_flight(&live, 2).await?;
@@ -235,13 +235,13 @@ async fn the_slot_of_a_stream_is_free_when_its_client_is_gone(stage: Stage) -> R
     Ok(())
 }
 
-async fn calls_that_share_an_instance_leave_room_for_other_routes(stage: Stage) -> Result<()> {
+async fn calls_that_share_an_instance_leave_room_for_other_routes(harness: Harness) -> Result<()> {
     let mut limits = ModuleLimits::new();
     (limits.instances, limits.in_flight) = (1, 3);
     limits.queue_wait = Duration::from_millis(50);
-    let component = stage.fixture(Fixture::RustAsync).await?;
+    let component = harness.fixture(Fixture::RustAsync).await?;
     let app = AppSpec::new().load_with(SHOP, component, ModuleOptions::new().limits(limits));
-    let live = stage.start(app).await?;
+    let live = harness.start(app).await?;
     let path = "/waits/count";
     let mut slow = [begin_upload(&live, path).await?, begin_upload(&live, path).await?];
     in_flight(&live, 2).await?;
@@ -259,7 +259,7 @@ async fn calls_that_share_an_instance_leave_room_for_other_routes(stage: Stage) 
     Ok(())
 }
 
-async fn a_body_that_is_handed_over_takes_a_slot_where_it_is_read(stage: Stage) -> Result<()> {
+async fn a_body_that_is_handed_over_takes_a_slot_where_it_is_read(harness: Harness) -> Result<()> {
     let things = Controller::new("Things", "/")
         .post("it", Program::new().hands_over("desk:read"))
         .takes("stream")
@@ -281,7 +281,7 @@ async fn a_body_that_is_handed_over_takes_a_slot_where_it_is_read(stage: Stage) 
             ModuleOptions::new().limits(limits),
         )
         .load(SHOP, Guest::of(things).build());
-    let live = stage.start(app).await?;
+    let live = harness.start(app).await?;
     let mut slow = begin_upload(&live, "/it").await?;
     // Before the first listener reads, the second one may have the slot.
     let mut text = String::new();

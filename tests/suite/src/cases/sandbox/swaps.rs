@@ -4,8 +4,8 @@ use anyhow::Result;
 use pointwork::{ChangeKind, Diff, ModuleLimits, ModuleOptions};
 
 use super::{SHOP, serves, status, swap, version};
-use crate::case::{Live, Stage, cases};
-use crate::home::Home;
+use crate::case::{Harness, Live, cases};
+use crate::flavor::Flavor;
 use crate::subject::{AppSpec, Step};
 
 cases![
@@ -19,9 +19,9 @@ cases![
     a_module_that_was_never_swapped_is_not_rolled_back: S1, S2;
 ];
 
-async fn modules_come_and_go_while_the_application_serves(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
-        let live = stage
+async fn modules_come_and_go_while_the_application_serves(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
+        let live = harness
             .start(AppSpec::new().register("GET", "/manual", |_| async { "manual" }))
             .await?;
         let control = live.control();
@@ -48,9 +48,9 @@ async fn modules_come_and_go_while_the_application_serves(stage: Stage) -> Resul
     Ok(())
 }
 
-async fn a_swap_tells_what_became_of_the_routes(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
-        let live = stage.start(AppSpec::new().load(SHOP, version(form, "a"))).await?;
+async fn a_swap_tells_what_became_of_the_routes(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
+        let live = harness.start(AppSpec::new().load(SHOP, version(form, "a"))).await?;
         let before = status(&live)?;
         assert_eq!(before.previous, None, "{form}");
         live.control().apply(swap(version(form, "b"))).await?;
@@ -75,11 +75,11 @@ async fn a_swap_tells_what_became_of_the_routes(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_swap_may_change_the_form(stage: Stage) -> Result<()> {
-    let live = stage
-        .start(AppSpec::new().load(SHOP, version(Home::Module, "a")))
+async fn a_swap_may_change_the_form(harness: Harness) -> Result<()> {
+    let live = harness
+        .start(AppSpec::new().load(SHOP, version(Flavor::Module, "a")))
         .await?;
-    for (form, word, other) in [(Home::AsyncModule, "b", "a"), (Home::Module, "a", "b")] {
+    for (form, word, other) in [(Flavor::AsyncModule, "b", "a"), (Flavor::Module, "a", "b")] {
         live.control().apply(swap(version(form, word))).await?;
         serves(&live, word, other).await?;
     }
@@ -87,9 +87,9 @@ async fn a_swap_may_change_the_form(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_swap_to_the_same_bytes_changes_nothing(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
-        let live = stage.start(AppSpec::new().load(SHOP, version(form, "a"))).await?;
+async fn a_swap_to_the_same_bytes_changes_nothing(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
+        let live = harness.start(AppSpec::new().load(SHOP, version(form, "a"))).await?;
         let first = status(&live)?.info.digest;
         live.control().apply(swap(version(form, "b"))).await?;
         serves(&live, "b", "a").await?;
@@ -119,11 +119,11 @@ async fn a_swap_to_the_same_bytes_changes_nothing(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_swap_to_the_same_bytes_with_another_limit_is_a_swap(stage: Stage) -> Result<()> {
+async fn a_swap_to_the_same_bytes_with_another_limit_is_a_swap(harness: Harness) -> Result<()> {
     let options = |in_flight| ModuleOptions::new().limits(ModuleLimits::new().in_flight(in_flight));
-    for form in Home::MODULES {
+    for form in Flavor::MODULES {
         let app = AppSpec::new().load_with(SHOP, version(form, "a"), options(2));
-        let live = stage.start(app).await?;
+        let live = harness.start(app).await?;
         let digest = status(&live)?.info.digest;
         for (in_flight, previous) in [(2, None), (3, Some(&digest))] {
             let step = Step::SwapWith(SHOP.to_owned(), version(form, "a"), options(in_flight).into());
@@ -148,9 +148,9 @@ async fn rolled_back(live: &Live, times: usize) -> Result<()> {
     Ok(())
 }
 
-async fn a_module_is_rolled_back_and_back_again(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
-        let live = stage.start(AppSpec::new().load(SHOP, version(form, "a"))).await?;
+async fn a_module_is_rolled_back_and_back_again(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
+        let live = harness.start(AppSpec::new().load(SHOP, version(form, "a"))).await?;
         let first = status(&live)?.info.digest;
         live.control().apply(swap(version(form, "b"))).await?;
         let second = status(&live)?.info.digest;
@@ -168,9 +168,9 @@ async fn a_module_is_rolled_back_and_back_again(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_module_that_was_never_swapped_is_not_rolled_back(stage: Stage) -> Result<()> {
-    let live = stage
-        .start(AppSpec::new().load(SHOP, version(Home::Module, "a")))
+async fn a_module_that_was_never_swapped_is_not_rolled_back(harness: Harness) -> Result<()> {
+    let live = harness
+        .start(AppSpec::new().load(SHOP, version(Flavor::Module, "a")))
         .await?;
     for name in [SHOP, "nobody"] {
         let refused = live.control().apply(Step::RollBack(name.to_owned())).await;

@@ -6,9 +6,9 @@ use anyhow::Result;
 use pointwork::{ChangeKind, ModuleOptions, ModuleState, Trial};
 
 use super::{SHOP, comes_to, serves, status, version};
-use crate::case::{Live, Stage, cases};
+use crate::case::{Harness, Live, cases};
+use crate::flavor::Flavor;
 use crate::guest::{Controller, End, Guest, Program};
-use crate::home::Home;
 use crate::subject::{AppSpec, Step};
 
 cases![
@@ -28,9 +28,9 @@ async fn swap_on_trial(live: &Live, component: Arc<[u8]>, calls: u64, crashes: u
     Ok(live.control().apply(step).await?)
 }
 
-async fn a_version_that_traps_at_once_is_taken_back(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
-        let live = stage.start(AppSpec::new().load(SHOP, version(form, "a"))).await?;
+async fn a_version_that_traps_at_once_is_taken_back(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
+        let live = harness.start(AppSpec::new().load(SHOP, version(form, "a"))).await?;
         let good = status(&live)?.info.digest;
         let traps = Controller::new("Things", "/")
             .get("kept", Program::new().ends(End::Trap))
@@ -58,9 +58,9 @@ async fn a_version_that_traps_at_once_is_taken_back(stage: Stage) -> Result<()> 
     Ok(())
 }
 
-async fn a_version_that_stands_its_trial_stays(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
-        let live = stage.start(AppSpec::new().load(SHOP, version(form, "a"))).await?;
+async fn a_version_that_stands_its_trial_stays(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
+        let live = harness.start(AppSpec::new().load(SHOP, version(form, "a"))).await?;
         swap_on_trial(&live, version(form, "b"), 3, 1).await?;
         for _ in 0..3 {
             assert_eq!(live.get("/kept").await?.text(), "b", "{form}");
@@ -81,9 +81,9 @@ async fn a_version_that_stands_its_trial_stays(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_trial_can_be_waived(stage: Stage) -> Result<()> {
-    let form = Home::Module;
-    let live = stage.start(AppSpec::new().load(SHOP, version(form, "a"))).await?;
+async fn a_trial_can_be_waived(harness: Harness) -> Result<()> {
+    let form = Flavor::Module;
+    let live = harness.start(AppSpec::new().load(SHOP, version(form, "a"))).await?;
     swap_on_trial(&live, version(form, "b"), 100, 0).await?;
     assert_eq!(status(&live)?.state, ModuleState::Serving);
     for _ in 0..5 {

@@ -7,10 +7,10 @@ use anyhow::{Result, ensure};
 use tokio::task::JoinHandle;
 
 use super::{SHOP, serves, swap, version, watch};
-use crate::case::{Stage, cases};
+use crate::case::{Harness, cases};
 use crate::client::{Client, Response};
+use crate::flavor::Flavor;
 use crate::guest::{Controller, End, Guest, Program, Step as Does, laden};
-use crate::home::Home;
 use crate::subject::{AppSpec, Limits};
 
 cases![
@@ -27,7 +27,7 @@ const SWAPS: u32 = 12;
 const BETWEEN: u32 = 4;
 
 /// Version `number`: every version has `/kept` and `/stream`, an even one `/even`, an odd one `/odd`.
-fn numbered(form: Home, number: u32) -> Arc<[u8]> {
+fn numbered(form: Flavor, number: u32) -> Arc<[u8]> {
     let word = number.to_string();
     let pieces = vec![format!("{word} "); 4];
     let stream = Program::new().step(Does::Stream(200, pieces)).step(Does::Finish);
@@ -100,9 +100,9 @@ fn judge(path: &str, reply: &Response, from: u32, to: u32) -> Result<()> {
     Ok(())
 }
 
-async fn swaps_under_load_fail_no_request_and_mix_no_versions(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
-        let live = stage.start(AppSpec::new().load(SHOP, numbered(form, 0))).await?;
+async fn swaps_under_load_fail_no_request_and_mix_no_versions(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
+        let live = harness.start(AppSpec::new().load(SHOP, numbered(form, 0))).await?;
         let progress = Arc::<Progress>::default();
         let asking: Vec<_> = (0..4).map(|_| tokio::spawn(asks(*live, progress.clone()))).collect();
         progress.answers(BETWEEN, &asking).await?;
@@ -128,8 +128,8 @@ async fn swaps_under_load_fail_no_request_and_mix_no_versions(stage: Stage) -> R
     Ok(())
 }
 
-async fn a_request_in_flight_ends_on_its_version_and_the_next_sees_the_new_one(stage: Stage) -> Result<()> {
-    for form in Home::MODULES {
+async fn a_request_in_flight_ends_on_its_version_and_the_next_sees_the_new_one(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
         let gate = watch::Gate::new();
         // The text contains the gate's result.
         let waits = Program::new().call("app:gate").say(" a");
@@ -139,7 +139,7 @@ async fn a_request_in_flight_ends_on_its_version_and_the_next_sees_the_new_one(s
         let app = AppSpec::new()
             .load(SHOP, form.form(Guest::of(things)).build())
             .gate("gate", &gate);
-        let live = stage.start(app).await?;
+        let live = harness.start(app).await?;
         let client = *live;
         let held = ["/kept", "/gone"].map(|path| tokio::spawn(async move { client.get(path).await }));
         gate.arrived(2).await?;
@@ -163,13 +163,13 @@ async fn a_request_in_flight_ends_on_its_version_and_the_next_sees_the_new_one(s
     Ok(())
 }
 
-async fn serving_goes_on_while_a_component_is_compiled(stage: Stage) -> Result<()> {
-    let form = Home::Module;
+async fn serving_goes_on_while_a_component_is_compiled(harness: Harness) -> Result<()> {
+    let form = Flavor::Module;
     let app = AppSpec::new().load(SHOP, version(form, "a")).limits(Limits {
         without_cache: true,
         ..Limits::default()
     });
-    let live = stage.start(app).await?;
+    let live = harness.start(app).await?;
     let heavy = laden(&version(form, "b"), 60, 200);
     let swapping = live.control().apply(swap(heavy.into()));
     let serving = async {

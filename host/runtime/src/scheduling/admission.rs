@@ -14,7 +14,7 @@ use crate::{Breaker, Trial};
 /// Counts the calls of one version of a module, and feeds its circuit breaker and its canary trial.
 ///
 /// A call costs a few relaxed additions; everything else happens only after a crash.
-pub(crate) struct Metrics {
+pub(crate) struct Admission {
     module: Arc<str>,
     bus: Caller,
     calls: AtomicU64,
@@ -29,32 +29,32 @@ pub(crate) struct Metrics {
 
 /// Holds a gauge one higher until it is dropped.
 pub(crate) struct Counted {
-    metrics: Arc<Metrics>,
-    gauge: fn(&Metrics) -> &AtomicUsize,
+    admission: Arc<Admission>,
+    gauge: fn(&Admission) -> &AtomicUsize,
 }
 
 impl Counted {
-    fn new(metrics: &Arc<Metrics>, gauge: fn(&Metrics) -> &AtomicUsize) -> Self {
-        gauge(metrics).fetch_add(1, Ordering::Relaxed);
+    fn new(admission: &Arc<Admission>, gauge: fn(&Admission) -> &AtomicUsize) -> Self {
+        gauge(admission).fetch_add(1, Ordering::Relaxed);
         Self {
-            metrics: metrics.clone(),
+            admission: admission.clone(),
             gauge,
         }
     }
 
     /// Counts a refusal of the same version.
     pub(crate) fn refused(&self) {
-        self.metrics.refused();
+        self.admission.refused();
     }
 }
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        (self.gauge)(&self.metrics).fetch_sub(1, Ordering::Relaxed);
+        (self.gauge)(&self.admission).fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-impl Metrics {
+impl Admission {
     /// Counters at zero, a closed breaker, and a trial that has not begun.
     pub(crate) fn new(module: &Arc<str>, breaker: &Breaker, trial: &Trial, bus: Caller) -> Self {
         Self {
@@ -71,7 +71,7 @@ impl Metrics {
         }
     }
 
-    /// New metrics with the same options.
+    /// New admission with the same options.
     pub(crate) fn anew(&self) -> Self {
         let (breaker, trial) = (&self.breaker.options, &self.trial.options);
         Self::new(&self.module, breaker, trial, self.bus.clone())
@@ -84,17 +84,17 @@ impl Metrics {
     pub(crate) fn admit(self: &Arc<Self>) -> Result<Counted, Duration> {
         self.breaker.admit().inspect_err(|_| self.refused())?;
         self.calls.fetch_add(1, Ordering::Relaxed);
-        Ok(Counted::new(self, |metrics| &metrics.in_flight))
+        Ok(Counted::new(self, |admission| &admission.in_flight))
     }
 
     /// Counts a call that waits for an instance; `None` if `limit` calls already wait.
     pub(crate) fn wait(self: &Arc<Self>, limit: usize) -> Option<Counted> {
-        let counted = Counted::new(self, |metrics| &metrics.waiting);
+        let counted = Counted::new(self, |admission| &admission.waiting);
         (self.waiting.load(Ordering::Relaxed) <= limit).then_some(counted)
     }
 
     pub(crate) fn instance(self: &Arc<Self>) -> Counted {
-        Counted::new(self, |metrics| &metrics.instances)
+        Counted::new(self, |admission| &admission.instances)
     }
 
     pub(crate) fn refused(&self) {
@@ -165,14 +165,14 @@ mod tests {
     fn a_gauge_falls_when_its_guard_is_dropped() {
         let bus = Bus::new(Arc::new(Threads::start().unwrap()), BusOptions::new());
         let (breaker, trial) = (Breaker::new(), Trial::new());
-        let metrics = Arc::new(Metrics::new(&"shop".into(), &breaker, &trial, bus.caller()));
-        let (call, instance) = (metrics.admit(), metrics.instance());
-        let waiting = metrics.wait(1);
-        assert!(waiting.is_some() && metrics.wait(1).is_none());
-        let usage = metrics.usage();
+        let admission = Arc::new(Admission::new(&"shop".into(), &breaker, &trial, bus.caller()));
+        let (call, instance) = (admission.admit(), admission.instance());
+        let waiting = admission.wait(1);
+        assert!(waiting.is_some() && admission.wait(1).is_none());
+        let usage = admission.usage();
         assert_eq!((usage.in_flight, usage.waiting, usage.instances), (1, 1, 1));
         drop((call, instance, waiting));
-        let usage = metrics.usage();
+        let usage = admission.usage();
         assert_eq!((usage.in_flight, usage.waiting, usage.instances), (0, 0, 0));
         assert_eq!(usage.calls, 1);
     }

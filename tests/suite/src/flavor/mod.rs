@@ -1,4 +1,4 @@
-//! The home of a channel. Its callers cannot tell homes apart (spec C3), so a case runs its channels in every home.
+//! The flavor of a channel. Its callers cannot tell flavors apart (spec C3), so a case runs its channels in every flavor.
 
 pub(crate) mod native;
 
@@ -7,9 +7,9 @@ use std::fmt;
 use crate::guest::{Channel, Guest, Program};
 use crate::subject::AppSpec;
 
-/// A home of a channel.
+/// A flavor of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Home {
+pub enum Flavor {
     /// The host application: the same programs, run natively.
     Native,
     /// A module of the synchronous form.
@@ -18,14 +18,14 @@ pub enum Home {
     AsyncModule,
 }
 
-impl Home {
-    /// All homes.
+impl Flavor {
+    /// All flavors.
     pub const ALL: [Self; 3] = [Self::Native, Self::Module, Self::AsyncModule];
 
-    /// The homes that are modules.
+    /// The flavors that are modules.
     pub const MODULES: [Self; 2] = [Self::Module, Self::AsyncModule];
 
-    /// The module of a channel in this home; `None` for the host application.
+    /// The module of a channel in this flavor; `None` for the host application.
     pub fn module(self, channel: &str) -> Option<String> {
         (self != Self::Native).then(|| format!("{channel}-module"))
     }
@@ -49,7 +49,7 @@ pub fn words(program: &Program) -> Vec<Vec<u8>> {
     native::words(program)
 }
 
-impl fmt::Display for Home {
+impl fmt::Display for Flavor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Native => "in the host application",
@@ -60,11 +60,11 @@ impl fmt::Display for Home {
 }
 
 impl AppSpec {
-    /// A channel in a home: native listeners, or a module of its own, named by [`Home::module`].
+    /// A channel in a flavor: native listeners, or a module of its own, named by [`Flavor::module`].
     #[must_use]
-    pub fn channel(self, home: Home, channel: Channel) -> Self {
-        match home.module(&channel.name) {
-            Some(module) => self.load(&module, home.form(Guest::new().channel(channel)).build()),
+    pub fn channel(self, flavor: Flavor, channel: Channel) -> Self {
+        match flavor.module(&channel.name) {
+            Some(module) => self.load(&module, flavor.form(Guest::new().channel(channel)).build()),
             None => channel.listeners.into_iter().fold(self, |app, listener| {
                 app.runs(&channel.name, &listener.event, listener.program)
             }),

@@ -14,7 +14,7 @@ use crate::limits::ModuleLimits;
 /// Bounds the calls of a version of a module that wait for their clients: those that read a request body piece by piece, and
 /// those that write a reply piece by piece. Slow clients hold such calls for as long as they like, so one call fewer than
 /// the instances can serve has a slot: other calls find an instance.
-pub(crate) struct Streams {
+pub(crate) struct StreamPermits {
     slots: Arc<Semaphore>,
     /// The number of slots.
     pub(crate) count: usize,
@@ -26,13 +26,13 @@ pub(crate) struct Streams {
 }
 
 /// The right to wait for a client, until it is dropped.
-pub(crate) type StreamSlot = OwnedSemaphorePermit;
+pub(crate) type StreamPermit = OwnedSemaphorePermit;
 
 /// No slot is free, and none became free in time.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct NoSlot;
+pub(crate) struct NoPermit;
 
-impl Streams {
+impl StreamPermits {
     pub(crate) fn new(limits: &ModuleLimits, executor: Arc<dyn Executor>) -> Self {
         let calls = limits.instances.saturating_mul(limits.in_flight);
         let count = (calls - 1).clamp(1, Semaphore::MAX_PERMITS);
@@ -60,8 +60,8 @@ impl Streams {
     ///
     /// # Errors
     /// None is.
-    pub(crate) fn try_take(&self) -> Result<StreamSlot, NoSlot> {
-        self.slots.clone().try_acquire_owned().map_err(|_| NoSlot)
+    pub(crate) fn try_take(&self) -> Result<StreamPermit, NoPermit> {
+        self.slots.clone().try_acquire_owned().map_err(|_| NoPermit)
     }
 
     /// A slot, waiting for one as long as a call waits for an instance.
@@ -71,21 +71,21 @@ impl Streams {
     ///
     /// # Cancel safety
     /// Cancel safe.
-    pub(crate) async fn take(&self) -> Result<StreamSlot, NoSlot> {
+    pub(crate) async fn take(&self) -> Result<StreamPermit, NoPermit> {
         if let Ok(slot) = self.try_take() {
             return Ok(slot);
         }
         let _waits = Waits::begin(&self.waiting, self.queue)?;
         let until = Instant::now() + self.wait;
         let slot = within(&*self.executor, until, self.slots.clone().acquire_owned()).await;
-        slot.and_then(Result::ok).ok_or(NoSlot)
+        slot.and_then(Result::ok).ok_or(NoPermit)
     }
 
     /// The slot of a call, if it needs one.
     ///
     /// # Errors
     /// As [`take`](Self::take).
-    pub(crate) async fn take_if(&self, streams: bool) -> Result<Option<StreamSlot>, NoSlot> {
+    pub(crate) async fn take_if(&self, streams: bool) -> Result<Option<StreamPermit>, NoPermit> {
         if streams { self.take().await.map(Some) } else { Ok(None) }
     }
 
@@ -111,10 +111,10 @@ impl Streams {
 struct Waits<'a>(&'a AtomicUsize);
 
 impl<'a> Waits<'a> {
-    fn begin(waiting: &'a AtomicUsize, most: usize) -> Result<Self, NoSlot> {
+    fn begin(waiting: &'a AtomicUsize, most: usize) -> Result<Self, NoPermit> {
         let waits = Self(waiting);
         let before = waiting.fetch_add(1, Ordering::Relaxed);
-        if before < most { Ok(waits) } else { Err(NoSlot) }
+        if before < most { Ok(waits) } else { Err(NoPermit) }
     }
 }
 

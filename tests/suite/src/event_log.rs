@@ -11,7 +11,7 @@ use crate::client::PATIENCE;
 
 /// The events of one kind, such as `server:crashed`, that an application emitted, in order.
 #[derive(Debug)]
-pub struct Told<E: Event>(Arc<Inner<E::Payload>>);
+pub struct EventLog<E: Event>(Arc<Inner<E::Payload>>);
 
 #[derive(Debug)]
 struct Inner<T> {
@@ -19,7 +19,7 @@ struct Inner<T> {
     changed: Notify,
 }
 
-impl<E: Event> Default for Told<E> {
+impl<E: Event> Default for EventLog<E> {
     fn default() -> Self {
         Self(Arc::new(Inner {
             seen: Mutex::default(),
@@ -28,13 +28,13 @@ impl<E: Event> Default for Told<E> {
     }
 }
 
-impl<E: Event> Clone for Told<E> {
+impl<E: Event> Clone for EventLog<E> {
     fn clone(&self) -> Self {
         Self(self.0.clone())
     }
 }
 
-impl<E: Event> Told<E>
+impl<E: Event> EventLog<E>
 where
     E::Payload: Clone + Debug,
 {
