@@ -57,7 +57,7 @@
 //! with the server.
 //!
 //! One timer for each connection keeps the timeouts of the [options](pointwork_core::ServerOptions), and closes the
-//! connection. It runs until the head of a request is there, stands still while the request is answered, and runs anew from
+//! connection. It runs until the head of a request is there, stands still while the request is answered, and starts again at
 //! the end of the reply: actix-http itself limits only the first head of a connection.
 //!
 //! # Differences of actix-web's server

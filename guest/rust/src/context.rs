@@ -91,7 +91,7 @@ impl<F> Context<F> {
         let payload = payload::for_call::<E>(&payload)?;
         backend::hand_over(E::NAME, self.request.raw, &payload)
             .map(|()| Deferred)
-            .map_err(Failure::of(E::NAME))
+            .map_err(Failure::from_call(E::NAME))
     }
 
     /// Replies now; the handler continues. Its return value must then be `()`, the context, or [`Deferred`].
@@ -106,7 +106,7 @@ impl<F> Context<F> {
             Outcome::Thrown(failure) => self.raw.throw(&failure.into()),
             Outcome::Deferred => Ok(()),
         };
-        sent.map_err(Failure::of("send"))
+        sent.map_err(Failure::from_call("send"))
     }
 
     /// Makes an error that ends the request when the handler returns it: the client gets `status` (400 to 599; any other
@@ -138,7 +138,7 @@ impl<F> Context<F> {
         self.raw
             .open_reply(head.status, &head.headers)
             .map(BodyWriter::new)
-            .map_err(Failure::of("open_reply"))
+            .map_err(Failure::from_call("open_reply"))
     }
 
     /// The request body as a stream. On a route with `body = "stream"` the handler runs before the body has arrived, and
@@ -152,7 +152,7 @@ impl<F> Context<F> {
         self.raw
             .open_body()
             .map(BodyReader::new)
-            .map_err(Failure::of("open_body"))
+            .map_err(Failure::from_call("open_body"))
     }
 }
 
@@ -186,7 +186,7 @@ impl Context<Blocking> {
     ///
     /// `gone` if the body was taken before or the route has `body = "none"`; `too-large` if it is over the host's limit.
     pub fn body(&self) -> Result<Vec<u8>, Failure> {
-        backend::blocking::body(&self.raw).map_err(Failure::of("body"))
+        backend::blocking::body(&self.raw).map_err(Failure::from_call("body"))
     }
 
     /// The whole request body as text. An argument of type `String` does the same.
@@ -195,7 +195,7 @@ impl Context<Blocking> {
     ///
     /// As for [`body`](Self::body); `bad-payload` with status 400 if it is not UTF-8.
     pub fn text(&self) -> Result<String, Failure> {
-        backend::blocking::text(&self.raw).map_err(Failure::of("text"))
+        backend::blocking::text(&self.raw).map_err(Failure::from_call("text"))
     }
 }
 
@@ -245,7 +245,9 @@ impl Context<Async> {
     ///
     /// Dropping the future loses the body.
     pub async fn body(&self) -> Result<Vec<u8>, Failure> {
-        backend::waiting::body(&self.raw).await.map_err(Failure::of("body"))
+        backend::waiting::body(&self.raw)
+            .await
+            .map_err(Failure::from_call("body"))
     }
 
     /// The whole request body as text. An argument of type `String` does the same.
@@ -258,7 +260,9 @@ impl Context<Async> {
     ///
     /// Dropping the future loses the body.
     pub async fn text(&self) -> Result<String, Failure> {
-        backend::waiting::text(&self.raw).await.map_err(Failure::of("text"))
+        backend::waiting::text(&self.raw)
+            .await
+            .map_err(Failure::from_call("text"))
     }
 
     /// For the tests of a controller of the synchronous form. No function with a blocking context is in an asynchronous module.

@@ -83,7 +83,7 @@ impl Failure {
     }
 
     /// Makes the error of a call.
-    pub(crate) fn of(called: &'static str) -> impl FnOnce(types::Failure) -> Self {
+    pub(crate) fn from_call(called: &'static str) -> impl FnOnce(types::Failure) -> Self {
         move |failure| Self {
             called: Some(called),
             ..Self::from(failure)
@@ -235,16 +235,16 @@ mod tests {
 
     #[test]
     fn a_failed_call_is_passed_on_whole() {
-        let passed = types::Failure::from(Failure::of("db:all")(failed(503)));
+        let passed = types::Failure::from(Failure::from_call("db:all")(failed(503)));
         assert_eq!(Failure::from(passed), Failure::from(failed(503)));
     }
 
     #[test]
     fn a_client_gets_no_detail_of_a_failed_call_from_500_on() {
-        let thrown = types::Thrown::from(Failure::of("db:all")(failed(503)));
+        let thrown = types::Thrown::from(Failure::from_call("db:all")(failed(503)));
         assert_eq!((thrown.status, thrown.details, thrown.headers.len()), (503, None, 1));
         assert_eq!(thrown.message, "the server could not answer the request");
-        let thrown = types::Thrown::from(Failure::of("db:all")(failed(409)));
+        let thrown = types::Thrown::from(Failure::from_call("db:all")(failed(409)));
         assert_eq!(thrown.details.as_deref(), Some(r#"{"table":"product"}"#));
         let thrown = types::Thrown::from(Failure::from(failed(503)));
         assert_eq!(thrown.message, "table `product` is gone", "an error of its own");

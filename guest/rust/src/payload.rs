@@ -153,7 +153,7 @@ pub(crate) fn for_emit<E: Event>(payload: &E::Payload) -> Option<types::Payload>
 
 /// The result of a call.
 pub(crate) fn call_result<E: Event>(result: Result<types::Payload, types::Failure>) -> Result<E::Output, Failure> {
-    let payload = result.map_err(Failure::of(E::NAME))?;
+    let payload = result.map_err(Failure::from_call(E::NAME))?;
     decode(&payload).map_err(|message| Failure::bad_call(E::NAME, format!("the result does not fit: {message}")))
 }
 

@@ -28,7 +28,7 @@ impl BodyReader<Blocking> {
     ///
     /// `gone` if the client disconnected; `too-large` if the body is over the host's limit.
     pub fn read(&self, max: u32) -> Result<Option<Vec<u8>>, Failure> {
-        backend::blocking::read(&self.raw, max).map_err(Failure::of("read"))
+        backend::blocking::read(&self.raw, max).map_err(Failure::from_call("read"))
     }
 }
 
@@ -45,7 +45,7 @@ impl BodyReader<Async> {
     pub async fn read(&self, max: u32) -> Result<Option<Vec<u8>>, Failure> {
         backend::waiting::read(&self.raw, max)
             .await
-            .map_err(Failure::of("read"))
+            .map_err(Failure::from_call("read"))
     }
 }
 
@@ -73,7 +73,7 @@ impl BodyWriter<Blocking> {
     ///
     /// `gone` if the client disconnected.
     pub fn write(&self, chunk: impl AsRef<[u8]>) -> Result<(), Failure> {
-        backend::blocking::write(&self.raw, chunk.as_ref()).map_err(Failure::of("write"))
+        backend::blocking::write(&self.raw, chunk.as_ref()).map_err(Failure::from_call("write"))
     }
 
     /// Completes the reply. Waits as [`write`](Self::write) does.
@@ -82,7 +82,7 @@ impl BodyWriter<Blocking> {
     ///
     /// `gone` if the client disconnected.
     pub fn finish(self) -> Result<(), Failure> {
-        backend::blocking::finish(&self.raw).map_err(Failure::of("finish"))
+        backend::blocking::finish(&self.raw).map_err(Failure::from_call("finish"))
     }
 }
 
@@ -99,7 +99,7 @@ impl BodyWriter<Async> {
     pub async fn write(&self, chunk: impl Into<Vec<u8>>) -> Result<(), Failure> {
         backend::waiting::write(&self.raw, chunk.into())
             .await
-            .map_err(Failure::of("write"))
+            .map_err(Failure::from_call("write"))
     }
 
     /// Completes the reply. Waits as [`write`](Self::write) does.
@@ -112,6 +112,8 @@ impl BodyWriter<Async> {
     ///
     /// After the future was dropped, the reply may or may not be complete.
     pub async fn finish(self) -> Result<(), Failure> {
-        backend::waiting::finish(&self.raw).await.map_err(Failure::of("finish"))
+        backend::waiting::finish(&self.raw)
+            .await
+            .map_err(Failure::from_call("finish"))
     }
 }

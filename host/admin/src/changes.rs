@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pointwork::{App, Failure, ServerRefused, ServerSwapped};
+use pointwork::{App, Failure, ServerChanged, ServerRefused};
 use pointwork_core::SERVER_CHANNEL;
 
 /// Counts the changes since the endpoint was created.
@@ -23,7 +23,7 @@ impl Changes {
         let changes = Arc::new(Self::default());
         let (published, refused) = (changes.clone(), changes.clone());
         app.channel(SERVER_CHANNEL)
-            .on(ServerSwapped, move |change| {
+            .on(ServerChanged, move |change| {
                 published.add(|counts| *counts.published.entry(change.kind.to_string()).or_default() += 1);
                 async { Ok::<_, Failure>(()) }
             })?

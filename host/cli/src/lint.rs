@@ -15,7 +15,7 @@ struct Sections<'a> {
 }
 
 impl<'a> Sections<'a> {
-    fn of(component: &'a [u8]) -> Result<Self, BinaryReaderError> {
+    fn read(component: &'a [u8]) -> Result<Self, BinaryReaderError> {
         let mut sections = Self::default();
         for payload in Parser::new(0).parse_all(component) {
             if let Payload::CustomSection(section) = payload? {
@@ -33,7 +33,7 @@ impl<'a> Sections<'a> {
 /// A warning for each controller and channel of the module's crate that is in no list. The component is one that
 /// [`pointwork::inspect`] accepts; one in another language has no warnings.
 pub(crate) fn warnings(component: &[u8]) -> Vec<String> {
-    Sections::of(component).map_or_else(|_| Vec::new(), |sections| unlisted(&sections))
+    Sections::read(component).map_or_else(|_| Vec::new(), |sections| unlisted(&sections))
 }
 
 fn unlisted(sections: &Sections<'_>) -> Vec<String> {

@@ -30,7 +30,7 @@ enum Repr {
 }
 
 impl RequestId {
-    pub(crate) fn of(headers: &HeaderMap) -> Self {
+    pub(crate) fn from_headers(headers: &HeaderMap) -> Self {
         match headers.get(REQUEST_ID_HEADER) {
             Some(value) if is_sane(value.as_bytes()) => Self(Repr::Client(value.clone())),
             _ => Self(Repr::Made(next())),
@@ -42,7 +42,7 @@ impl RequestId {
         match &self.0 {
             Repr::Client(value) => value.clone(),
             Repr::Made(number) => {
-                let made = MadeId::of(*number);
+                let made = MadeId::new(*number);
                 HeaderValue::from_str(made.as_str()).unwrap_or(HeaderValue::from_static("none"))
             }
         }
@@ -67,7 +67,7 @@ impl EventId {
 
 impl fmt::Display for EventId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(MadeId::of(self.0).as_str())
+        f.write_str(MadeId::new(self.0).as_str())
     }
 }
 
@@ -79,7 +79,7 @@ struct MadeId {
 }
 
 impl MadeId {
-    fn of(number: u64) -> Self {
+    fn new(number: u64) -> Self {
         static PROCESS: OnceLock<u32> = OnceLock::new();
         // The standard hasher's seed is the one source of randomness that needs no dependency.
         let process = *PROCESS.get_or_init(|| RandomState::new().hash_one(0) as u32);
@@ -120,7 +120,7 @@ impl fmt::Display for RequestId {
         match &self.0 {
             // An id that passed `is_sane` is ASCII.
             Repr::Client(value) => f.write_str(value.to_str().unwrap_or_default()),
-            Repr::Made(number) => f.write_str(MadeId::of(*number).as_str()),
+            Repr::Made(number) => f.write_str(MadeId::new(*number).as_str()),
         }
     }
 }
@@ -157,7 +157,7 @@ mod tests {
         let id = |value: &'static str| {
             let mut headers = HeaderMap::new();
             headers.insert(REQUEST_ID_HEADER, HeaderValue::from_static(value));
-            RequestId::of(&headers).to_string()
+            RequestId::from_headers(&headers).to_string()
         };
         assert_eq!(id("abc-123"), "abc-123");
         assert_ne!(id("a b"), "a b");

@@ -59,7 +59,7 @@ impl Capability {
     ///
     /// # Errors
     /// The host does not have the interface.
-    pub(crate) fn of(import: &str) -> Result<Option<Self>, ()> {
+    pub(crate) fn from_import(import: &str) -> Result<Option<Self>, ()> {
         let (interface, version) = import.split_once('@').ok_or(())?;
         if !version.starts_with("0.2.") {
             return Err(());
@@ -268,7 +268,7 @@ mod tests {
             ("wasi:keyvalue/store@0.2.0", Err(())),
             ("acme:thing/of-ours@0.2.0", Err(())),
         ] {
-            assert_eq!(Capability::of(import), expected, "{import}");
+            assert_eq!(Capability::from_import(import), expected, "{import}");
         }
     }
 

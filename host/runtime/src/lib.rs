@@ -53,7 +53,7 @@ pub mod fuzz {
 }
 
 pub use app::builder::ModuleBuilder;
-pub use app::changes::{Change, ChangeKind, Diff, Refusal, ServerRefused, ServerSwapped};
+pub use app::changes::{Change, ChangeKind, Diff, Refusal, ServerChanged, ServerRefused};
 pub use app::channel::{Channel, ListenerResult};
 pub use app::info::{ChannelInfo, ControllerInfo, HandlerInfo, ListenerInfo};
 pub use app::module::ModuleInfo;

@@ -116,7 +116,7 @@ impl Drop for WaitingHead<'_> {
 }
 
 impl UnreadBytes {
-    fn of(of: &Arc<Unread>) -> Self {
+    fn new(of: &Arc<Unread>) -> Self {
         Self {
             of: of.clone(),
             bytes: 0,
@@ -171,7 +171,7 @@ impl<B: HttpBody<Data = Bytes>> PacedReply<B> {
         write_timeout: Option<Duration>,
         stream: OpenStream,
     ) -> Self {
-        let mut unread = UnreadBytes::of(unread);
+        let mut unread = UnreadBytes::new(unread);
         unread.set(body.size_hint().lower());
         let pieces = Pieces {
             rest: Bytes::new(),

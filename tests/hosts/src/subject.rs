@@ -121,11 +121,12 @@ impl Subject for InHost {
             let idle = self.host.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let process = match idle {
                 Some(process) => process,
-                None => Process::start(self.host.name, (self.host.command)()).map_err(|error| Refusal::of(&error))?,
+                None => Process::start(self.host.name, (self.host.command)())
+                    .map_err(|error| Refusal::from_error(&error))?,
             };
             let weak: Weak<dyn Source> = Arc::<Process>::downgrade(&process);
             logs::comes_from(weak);
-            let shadow = Shadow::new(&process).map_err(|error| Refusal::of(&error))?;
+            let shadow = Shadow::new(&process).map_err(|error| Refusal::from_error(&error))?;
             process.serve(Some(Case {
                 shadow: shadow.clone(),
                 runtime: Handle::current(),

@@ -3,7 +3,7 @@
 //! After a change of an API that is meant: `POINTWORK_WRITE_API=1 cargo test -p pointwork-rules --test api`.
 //!
 //! rustdoc writes JSON on a stable toolchain only with `RUSTC_BOOTSTRAP`. In the environment of cargo this variable would
-//! make it build dependencies anew. So this program is the `rustdoc` that cargo calls, and sets it for the real one.
+//! make it build dependencies again. So this program is the `rustdoc` that cargo calls, and sets it for the real one.
 
 #![allow(
     clippy::print_stdout,
@@ -110,7 +110,7 @@ fn api(json: &Path) -> Result<String> {
 }
 
 fn print_difference(file: &Path, kept: &str, found: &str) {
-    println!("{} differs; `{WRITE}=1` writes it anew:", file.display());
+    println!("{} differs; `{WRITE}=1` writes it again:", file.display());
     for (sign, one, other) in [('-', kept, found), ('+', found, kept)] {
         for line in one.lines().filter(|line| !other.lines().any(|known| known == *line)) {
             println!("{sign} {line}");

@@ -123,7 +123,7 @@ fn every_copy_is_the_contract() {
         for (name, text) in &copied {
             assert!(
                 *text == contract[name],
-                "{copy}/{name} differs from wit/{name}; copy it anew"
+                "{copy}/{name} differs from wit/{name}; copy it again"
             );
         }
     }

@@ -32,8 +32,8 @@ struct Serving {
 /// Binds an address and serves the adapter.
 async fn serve(adapter: &dyn Adapter, address: SocketAddr) -> Result<Serving, Refusal> {
     let listener = adapter.bind(address.to_string()).await;
-    let listener = listener.map_err(|error| Refusal::of(&error))?;
-    let address = listener.local_addr().map_err(|error| Refusal::of(&error))?;
+    let listener = listener.map_err(|error| Refusal::from_error(&error))?;
+    let address = listener.local_addr().map_err(|error| Refusal::from_error(&error))?;
     let (stop, stopped) = oneshot::channel::<()>();
     let signal = Box::pin(async move {
         // A dropped sender means stop as well.
@@ -54,7 +54,7 @@ pub(crate) async fn start(
     spec: AppSpec,
 ) -> Result<Box<dyn Control>, Refusal> {
     let (steps, limits) = spec.into_parts();
-    let app = App::with_options(options(&limits)).map_err(|error| Refusal::of(&error))?;
+    let app = App::with_options(options(&limits)).map_err(|error| Refusal::from_error(&error))?;
     let transport: Arc<dyn Transport> = adapter.clone();
     let transport = wrap.map_or(transport.clone(), |wrap| wrap(transport));
     for step in steps {
@@ -150,7 +150,7 @@ async fn apply(app: &App, transport: &Arc<dyn Transport>, step: Step) -> Result<
             app.connect_to(Shared(transport.clone()), options).map(drop)
         }
     };
-    done.map_err(|error| Refusal::of(&error))
+    done.map_err(|error| Refusal::from_error(&error))
 }
 
 /// The options with their grants.
@@ -160,7 +160,7 @@ fn module_options(name: &str, settings: Settings) -> Result<ModuleOptions, Refus
         return Ok(options);
     }
     let granted = Config::default().module_from_json(name, &json!({ "grant": grant }).to_string());
-    Ok(options.grants(granted.map_err(|error| Refusal::of(&error))?.grants))
+    Ok(options.grants(granted.map_err(|error| Refusal::from_error(&error))?.grants))
 }
 
 /// Registers a handler through the method's own function, if there is one.

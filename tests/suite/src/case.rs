@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
 use futures_util::FutureExt as _;
-use pointwork::{ServerRefused, ServerSwapped};
+use pointwork::{ServerChanged, ServerRefused};
 use pointwork_core::{BoxFuture, ServerCrashed};
 use pointwork_wire_tests::differences::{Answer, Differences};
 use pointwork_wire_tests::message;
@@ -174,7 +174,7 @@ pub struct Live {
     client: Client,
     control: Box<dyn Control>,
     crashes: EventLog<ServerCrashed>,
-    changes: EventLog<ServerSwapped>,
+    changes: EventLog<ServerChanged>,
     refusals: EventLog<ServerRefused>,
 }
 
@@ -197,8 +197,8 @@ impl Live {
         &self.crashes
     }
 
-    /// The `server:swapped` events of the application.
-    pub fn changes(&self) -> &EventLog<ServerSwapped> {
+    /// The `server:changed` events of the application.
+    pub fn changes(&self) -> &EventLog<ServerChanged> {
         &self.changes
     }
 

@@ -72,7 +72,7 @@ async fn methods(list: &ClosedList, client: Client) -> Result<()> {
         let mut request = format!("{method} /probe HTTP/1.1\r\nhost: a\r\n\r\n").into_bytes();
         request.extend_from_slice(NEXT);
         let transcript = client.exchange(&request).await?;
-        let asked = [Asked::of(method), Asked::of("GET").last()];
+        let asked = [Asked::with_method(method), Asked::with_method("GET").last()];
         check(&list.others, &transcript, &asked).with_context(|| method.to_owned())?;
     }
     Ok(())

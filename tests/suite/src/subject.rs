@@ -73,7 +73,7 @@ pub struct Refusal(String);
 
 impl Refusal {
     /// The refusal of an error.
-    pub fn of(error: &(dyn std::error::Error + 'static)) -> Self {
+    pub fn from_error(error: &(dyn std::error::Error + 'static)) -> Self {
         let mut text = error.to_string();
         if let Some(hint) = error.downcast_ref().and_then(pointwork::Error::hint) {
             text.push_str(&format!(" (hint: {hint})"));

@@ -141,7 +141,7 @@ typedef struct pw_body pw_body;
 typedef struct pw_caller pw_caller;
 
 /**
- * An error: its kind, and the whole story in one text.
+ * An error: its kind, and its text, which names its causes.
  */
 typedef struct pw_error pw_error;
 

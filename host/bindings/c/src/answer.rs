@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 use pointwork_embed::{
-    Answer, AnswerError, Body, Failure, FailureCode, Fault, Host, OneAnswer, Payload, http::Response, with_details,
+    Answer, AnswerCell, AnswerError, Body, Failure, FailureCode, Fault, Host, Payload, http::Response, with_details,
 };
 use serde::de::IgnoredAny;
 
@@ -25,8 +25,8 @@ pub struct PwAnswer {
 
 #[derive(Debug)]
 enum Kind {
-    Event(OneAnswer<EventAnswer>),
-    Request(OneAnswer<RequestAnswer>),
+    Event(AnswerCell<EventAnswer>),
+    Request(AnswerCell<RequestAnswer>),
 }
 
 impl PwAnswer {

@@ -4,7 +4,7 @@ use std::ffi::{CString, c_char, c_void};
 use std::mem::MaybeUninit;
 
 use pointwork_embed::bytes::Bytes;
-use pointwork_embed::{Body, Function, Host, OneAnswer, Piece, Pieces, WeakHost};
+use pointwork_embed::{AnswerCell, Body, Function, Host, Piece, Pieces, WeakHost};
 
 use crate::bytes::{PwBytes, PwDrop, PwGone, PwText, User, given, place};
 use crate::error::{PwError, PwErrorKind, guard, guard_or};
@@ -44,7 +44,7 @@ pub type PwSource = Option<extern "C" fn(user: *mut c_void, piece: Box<PwNext>)>
 /// The wish for the next piece of a body.
 #[derive(Debug)]
 pub struct PwNext {
-    answer: OneAnswer<Piece>,
+    answer: AnswerCell<Piece>,
     host: WeakHost,
 }
 
@@ -126,7 +126,7 @@ pub extern "C" fn pw_body_next(
             }
             Some(Piece::Data(bytes)) => {
                 body.piece = bytes;
-                data.write(PwBytes::of(&body.piece));
+                data.write(PwBytes::new(&body.piece));
                 PwPiece::Data
             }
         }

@@ -72,7 +72,7 @@ impl PwBytes {
         size: 0,
     };
 
-    pub(crate) fn of(bytes: &[u8]) -> Self {
+    pub(crate) fn new(bytes: &[u8]) -> Self {
         Self {
             data: bytes.as_ptr(),
             size: bytes.len(),

@@ -60,7 +60,7 @@ static KINDS: [(PwErrorKind, &CStr); 13] = [
     (PwErrorKind::TimedOut, c"timed-out"),
 ];
 
-/// An error: its kind, and the whole story in one text.
+/// An error: its kind, and its text, which names its causes.
 #[derive(Debug)]
 pub struct PwError {
     kind: PwErrorKind,

@@ -68,28 +68,28 @@ impl PwCaller {
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_event_name(event: Option<&PwEvent>) -> PwBytes {
     guard_or(PwBytes::NONE, || {
-        event.map_or(PwBytes::NONE, |event| PwBytes::of(event.call.event().as_bytes()))
+        event.map_or(PwBytes::NONE, |event| PwBytes::new(event.call.event().as_bytes()))
     })
 }
 
 /// The payload of the event. It lives as long as the event.
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_event_data(event: Option<&PwEvent>) -> PwBytes {
-    event.map_or(PwBytes::NONE, |event| PwBytes::of(event.call.payload.data()))
+    event.map_or(PwBytes::NONE, |event| PwBytes::new(event.call.payload.data()))
 }
 
 /// The content type of the payload. It lives as long as the event.
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_event_content_type(event: Option<&PwEvent>) -> PwBytes {
     event.map_or(PwBytes::NONE, |event| {
-        PwBytes::of(event.call.payload.content_type().as_bytes())
+        PwBytes::new(event.call.payload.content_type().as_bytes())
     })
 }
 
 /// The id of the request that led to the event; no bytes outside of one. It lives as long as the event.
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_event_request_id(event: Option<&PwEvent>) -> PwBytes {
-    event.map_or(PwBytes::NONE, |event| PwBytes::of(event.request_id.as_bytes()))
+    event.map_or(PwBytes::NONE, |event| PwBytes::new(event.request_id.as_bytes()))
 }
 
 /// The request that was handed over with the event, once: reply with pw_request_send, and free it with pw_request_free.
@@ -189,14 +189,14 @@ pub extern "C" fn pw_caller_free(caller: Option<Box<PwCaller>>) {
 /// The data of a payload. It lives as long as the payload.
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_payload_data(payload: Option<&PwPayload>) -> PwBytes {
-    payload.map_or(PwBytes::NONE, |payload| PwBytes::of(payload.0.data()))
+    payload.map_or(PwBytes::NONE, |payload| PwBytes::new(payload.0.data()))
 }
 
 /// The content type of a payload. It lives as long as the payload.
 #[unsafe(no_mangle)]
 pub extern "C" fn pw_payload_content_type(payload: Option<&PwPayload>) -> PwBytes {
     payload.map_or(PwBytes::NONE, |payload| {
-        PwBytes::of(payload.0.content_type().as_bytes())
+        PwBytes::new(payload.0.content_type().as_bytes())
     })
 }
 

@@ -39,7 +39,7 @@ pub(crate) fn add_header(headers: &mut HeaderMap, name: PwText, value: PwText) -
 /// The first header of that name.
 pub(crate) fn header_of(headers: Option<&HeaderMap>, name: PwText) -> PwBytes {
     let value = text(name, "name").ok().and_then(|name| headers?.get(name));
-    value.map_or(PwBytes::NONE, |value| PwBytes::of(value.as_bytes()))
+    value.map_or(PwBytes::NONE, |value| PwBytes::new(value.as_bytes()))
 }
 
 /// Writes the header at that place; false behind the last one.
@@ -51,8 +51,8 @@ pub(crate) fn header_at(headers: Option<&HeaderMap>, index: usize, header: Optio
         return false;
     };
     header.write(PwHeader {
-        name: PwBytes::of(name.as_str().as_bytes()),
-        value: PwBytes::of(value.as_bytes()),
+        name: PwBytes::new(name.as_str().as_bytes()),
+        value: PwBytes::new(value.as_bytes()),
     });
     true
 }

@@ -39,7 +39,7 @@ impl PwRequest {
 
 fn part(request: Option<&PwRequest>, of: impl FnOnce(&PwRequest) -> &[u8]) -> PwBytes {
     guard_or(PwBytes::NONE, || {
-        request.map_or(PwBytes::NONE, |request| PwBytes::of(of(request)))
+        request.map_or(PwBytes::NONE, |request| PwBytes::new(of(request)))
     })
 }
 
@@ -91,7 +91,7 @@ pub extern "C" fn pw_request_param(request: Option<&PwRequest>, name: PwText) ->
         request
             .context
             .param(name)
-            .map_or(PwBytes::NONE, |value| PwBytes::of(value.as_bytes()))
+            .map_or(PwBytes::NONE, |value| PwBytes::new(value.as_bytes()))
     })
 }
 

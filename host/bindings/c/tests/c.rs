@@ -66,7 +66,7 @@ static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
         symlink(&library, link).expect("linked");
     }
     let shop = |greeting: &str| {
-        Guest::of(
+        Guest::with(
             Controller::new("Shop", "")
                 .get("/plain", Program::text(greeting))
                 .get("/ask", Program::text("said").call("db:ask"))
@@ -83,7 +83,7 @@ static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
         "/stream",
         large.step(Step::StreamText(200)).step(Step::Finish).ends(End::Deferred),
     );
-    fs::write(folder.join("large.wasm"), Guest::of(pages).build()).expect("written");
+    fs::write(folder.join("large.wasm"), Guest::with(pages).build()).expect("written");
     fs::write(folder.join("one.wasm"), shop("one").build()).expect("written");
     fs::write(folder.join("two.wasm"), shop("two").build()).expect("written");
     folder

@@ -186,7 +186,7 @@ impl Pieces {
             Read::Reply(body) => loop {
                 match ready!(Pin::new(&mut *body).poll_frame(&mut cx)) {
                     None => break Piece::End,
-                    Some(Err(error)) => break Piece::Failed(story(&error)),
+                    Some(Err(error)) => break Piece::Failed(error_chain(&error)),
                     Some(Ok(frame)) => match frame.into_data() {
                         Ok(data) if !data.is_empty() => break Piece::Data(data),
                         _ => {}
@@ -202,7 +202,7 @@ impl Pieces {
 }
 
 /// An error with its causes, in one line.
-pub(crate) fn story(error: &(dyn StdError + 'static)) -> String {
+pub(crate) fn error_chain(error: &(dyn StdError + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -1,6 +1,6 @@
 //! Errors of the bindings.
 
-use crate::body::story;
+use crate::body::error_chain;
 
 /// The kind of an error: a class of exceptions in languages that have such.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,7 +44,7 @@ impl ErrorKind {
     }
 }
 
-/// An error of an application, as its host's language shows it: the kind, and the whole story in one text.
+/// An error of an application, as its host's language shows it: the kind, and its text, which names its causes.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
@@ -62,7 +62,7 @@ impl Error {
     /// The same with its cause behind the message.
     #[must_use]
     pub fn with_source(mut self, source: impl std::error::Error + 'static) -> Self {
-        self.message = format!("{}: {}", self.message, story(&source));
+        self.message = format!("{}: {}", self.message, error_chain(&source));
         self
     }
 
@@ -88,7 +88,7 @@ impl From<pointwork::Error> for Error {
             _ => ErrorKind::Refused,
         };
         let hint = error.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
-        Self::new(kind, format!("{}{hint}", story(&error)))
+        Self::new(kind, format!("{}{hint}", error_chain(&error)))
     }
 }
 
@@ -99,7 +99,7 @@ impl From<pointwork_config::Error> for Error {
             _ => ErrorKind::Host,
         };
         let hint = error.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
-        Self::new(kind, format!("{}{hint}", story(&error)))
+        Self::new(kind, format!("{}{hint}", error_chain(&error)))
     }
 }
 
@@ -111,6 +111,6 @@ impl From<pointwork_core::Error> for Error {
             Kind::Closed => ErrorKind::Closed,
             _ => ErrorKind::Refused,
         };
-        Self::new(kind, story(&error))
+        Self::new(kind, error_chain(&error))
     }
 }

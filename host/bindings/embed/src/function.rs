@@ -254,15 +254,15 @@ impl Drop for OnceElsewhere {
 
 /// An [`Answer`] for languages that cannot take a value away from its holder: a second answer is refused.
 #[derive(Debug)]
-pub struct OneAnswer<A>(Mutex<Option<Answer<A>>>);
+pub struct AnswerCell<A>(Mutex<Option<Answer<A>>>);
 
-impl<A> From<Answer<A>> for OneAnswer<A> {
+impl<A> From<Answer<A>> for AnswerCell<A> {
     fn from(answer: Answer<A>) -> Self {
         Self(Mutex::new(Some(answer)))
     }
 }
 
-impl<A> OneAnswer<A> {
+impl<A> AnswerCell<A> {
     /// Answers.
     ///
     /// # Errors

@@ -25,7 +25,7 @@ use crate::request::{Done, Ended, Progress, Requests};
 use crate::server::{Server, ServerOptions};
 use crate::threads::Threads;
 use crate::waiting::{Waiting, wait};
-use crate::{ChannelFunction, OneAnswer, RouteFunction, RouteOptions, fork};
+use crate::{AnswerCell, ChannelFunction, RouteFunction, RouteOptions, fork};
 
 mod close;
 
@@ -259,7 +259,7 @@ impl Host {
         component: Component,
         options: ModuleOptions,
     ) -> impl Future<Output = Result<pointwork::ModuleInfo, Error>> + Send + use<> {
-        let module = component.of(self.0.app.module(name).options(options));
+        let module = component.give_to(self.0.app.module(name).options(options));
         async move { Ok(module.load().await?) }
     }
 
@@ -274,7 +274,7 @@ impl Host {
         component: Component,
         options: Option<ModuleOptions>,
     ) -> impl Future<Output = Result<pointwork::Change, Error>> + Send + use<> {
-        let module = component.of(self.0.app.module(name));
+        let module = component.give_to(self.0.app.module(name));
         async move {
             let module = match options {
                 Some(options) => module.options(options),
@@ -318,7 +318,7 @@ impl Host {
     /// Has `gone` called, on a thread of the application, once nobody waits for an answer any more: the client went
     /// away, a deadline passed, or the application was closed. If the answer is given or dropped before that, `gone` is
     /// dropped. A second function takes the place of the first.
-    pub fn when_gone<A>(&self, answer: &OneAnswer<A>, gone: impl FnOnce() + Send + 'static) {
+    pub fn when_gone<A>(&self, answer: &AnswerCell<A>, gone: impl FnOnce() + Send + 'static) {
         answer.when_gone(self.threads(), gone);
     }
 
@@ -454,7 +454,7 @@ pub enum Component {
 }
 
 impl Component {
-    fn of(self, module: pointwork::ModuleBuilder) -> pointwork::ModuleBuilder {
+    fn give_to(self, module: pointwork::ModuleBuilder) -> pointwork::ModuleBuilder {
         match self {
             Self::Bytes(bytes) => module.bytes(bytes),
             Self::File(path) => module.file(path),

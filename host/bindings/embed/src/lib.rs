@@ -56,7 +56,7 @@ mod waiting;
 pub use body::{Piece, Pieces, Source};
 pub use channel::{ChannelFunction, EventCall, Fault, with_details};
 pub use error::{Error, ErrorKind};
-pub use function::{Answer, AnswerError, Function, OffFiber, OneAnswer, Runs};
+pub use function::{Answer, AnswerCell, AnswerError, Function, OffFiber, Runs};
 pub use host::{Component, Figures, Host, WeakHost, within};
 pub use log::{LogLine, write_log};
 pub use mount::{Mount, Place, Taken};

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use pointwork_embed::http::Response;
-use pointwork_embed::{Answer, Body, Fault, Host, OneAnswer, Payload};
+use pointwork_embed::{Answer, AnswerCell, Body, Fault, Host, Payload};
 use pyo3::prelude::*;
 
 use crate::body::GivenPayload;
@@ -24,7 +24,7 @@ pub(crate) fn up(host: &WeakHost) -> PyResult<Arc<Host>> {
 }
 
 /// Has `gone` called once nobody waits for the answer any more, if that is before the answer.
-pub(crate) fn when_gone<A: Send + 'static>(py: Python<'_>, answer: &OneAnswer<A>, host: Host, gone: Py<PyAny>) {
+pub(crate) fn when_gone<A: Send + 'static>(py: Python<'_>, answer: &AnswerCell<A>, host: Host, gone: Py<PyAny>) {
     let call = move || {
         attached(|py| {
             if let Err(error) = gone.call0(py) {
@@ -38,7 +38,7 @@ pub(crate) fn when_gone<A: Send + 'static>(py: Python<'_>, answer: &OneAnswer<A>
 /// Answers an event, once.
 #[pyclass(frozen, module = "pointwork._pointwork")]
 pub(crate) struct EventAnswer {
-    answer: OneAnswer<Result<Payload, Fault>>,
+    answer: AnswerCell<Result<Payload, Fault>>,
     host: WeakHost,
 }
 
@@ -74,7 +74,7 @@ impl EventAnswer {
 /// Answers a request, once.
 #[pyclass(frozen, module = "pointwork._pointwork")]
 pub(crate) struct RouteAnswer {
-    answer: OneAnswer<Result<Option<Response<Body>>, Fault>>,
+    answer: AnswerCell<Result<Option<Response<Body>>, Fault>>,
     host: WeakHost,
 }
 

@@ -1,7 +1,7 @@
 //! Bodies and payloads: those that Python reads, and those that it writes.
 
 use parking_lot::Mutex;
-use pointwork_embed::{Body, Function, OneAnswer, Payload, Piece, WeakHost, bytes::Bytes};
+use pointwork_embed::{AnswerCell, Body, Function, Payload, Piece, WeakHost, bytes::Bytes};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -122,7 +122,7 @@ impl GivenPayload<'_> {
 /// Gives one piece of a body, once.
 #[pyclass(frozen, module = "pointwork._pointwork")]
 pub(crate) struct PieceAnswer {
-    answer: OneAnswer<Piece>,
+    answer: AnswerCell<Piece>,
     host: WeakHost,
 }
 

@@ -30,7 +30,7 @@ fn guests() -> PathBuf {
     let stream = stream.step(Step::Finish).ends(End::Deferred);
     write(
         "shop.wasm",
-        Guest::of(
+        Guest::with(
             Controller::new("Shop", "")
                 .get("/ask", Program::text("said").call("db:ask"))
                 .get("/plain", Program::text("plain"))
@@ -43,11 +43,11 @@ fn guests() -> PathBuf {
     );
     write(
         "next.wasm",
-        Guest::of(Controller::new("Shop", "").get("/plain", Program::text("next"))),
+        Guest::with(Controller::new("Shop", "").get("/plain", Program::text("next"))),
     );
     write(
         "faults.wasm",
-        Guest::of(
+        Guest::with(
             Controller::new("Faults", "")
                 .get("/trap", Program::new().ends(End::Trap))
                 .get("/recurse", Program::new().ends(End::Overflow))

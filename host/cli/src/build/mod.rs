@@ -183,7 +183,7 @@ pub(crate) fn find(args: &BuildArgs, terminal: &mut Terminal) -> Result<CargoPac
 pub(crate) fn build_in_memory(package: &CargoPackage, args: &BuildArgs) -> Result<(Vec<u8>, Vec<PathBuf>)> {
     let module = compile::cargo_build(package, args)?;
     let (bytes, _) = component::encode(&module)?;
-    Ok((bytes, sources::of(&module)))
+    Ok((bytes, sources::list(&module)))
 }
 
 /// The path relative to the current directory, if it lies below it.

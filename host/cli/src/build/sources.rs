@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// The files that the build of this file read; none if cargo wrote no list.
-pub(super) fn of(built: &Path) -> Vec<PathBuf> {
+pub(super) fn list(built: &Path) -> Vec<PathBuf> {
     let list = std::fs::read_to_string(built.with_extension("d")).unwrap_or_default();
     list.lines().flat_map(parse).collect()
 }

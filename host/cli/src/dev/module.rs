@@ -55,7 +55,7 @@ impl DevModule {
         &self.package.source_roots
     }
 
-    /// Finds the package anew: its manifest changed.
+    /// Finds the package again, after a change of its manifest.
     pub(super) async fn find(&mut self) -> Result<()> {
         self.package = find(&self.args).await?;
         Ok(())

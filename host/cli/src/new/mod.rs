@@ -61,7 +61,7 @@ pub(crate) fn run(args: &NewArgs, terminal: &mut Terminal) -> Result<()> {
     place::check_vacant(&directory)?;
     place::check_surroundings(&directory)?;
     let named = args.sdk_path.as_deref().filter(|path| !path.as_os_str().is_empty());
-    let sdk = Sdk::of(named)?;
+    let sdk = Sdk::locate(named)?;
     let files = args.template.files(&args.name, &sdk)?;
     place::fill(&directory, |project| {
         files

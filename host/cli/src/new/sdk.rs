@@ -27,7 +27,7 @@ pub(super) enum Sdk {
 
 impl Sdk {
     /// The folder of the user, else a copy.
-    pub(super) fn of(folder: Option<&Path>) -> Result<Self> {
+    pub(super) fn locate(folder: Option<&Path>) -> Result<Self> {
         let Some(path) = folder else {
             return Ok(Self::Vendored);
         };

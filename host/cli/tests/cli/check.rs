@@ -159,7 +159,7 @@ fn name_that_does_not_fit_one_line_is_refused() {
     let folder = folder();
     let answer = || Program::text("answer");
     let routed = |controller: &str, handler: &str, path: &str| {
-        Guest::of(Controller::new(controller, "").route(handler, Some("GET"), &[path], answer()))
+        Guest::with(Controller::new(controller, "").route(handler, Some("GET"), &[path], answer()))
     };
     let heard = |channel: &str, event: &str| Guest::new().channel(Channel::new(channel).on(event, answer()));
     for (character, shown) in [

@@ -244,7 +244,7 @@ fn previous_version_is_accepted_by_a_roll_back_to_it() {
 fn no_other_module_answers_for_one_that_is_lost() {
     let folder = configured("");
     let everything = Controller::new("All", "").route("all", None, &["*rest"], Program::text("everything"));
-    fs::write(folder.path().join("all.wasm"), Guest::of(everything).build()).expect("written");
+    fs::write(folder.path().join("all.wasm"), Guest::with(everything).build()).expect("written");
     write(
         folder.path(),
         "pointwork.toml",
@@ -280,7 +280,7 @@ fn no_other_module_answers_for_one_that_is_lost() {
 fn routes_of_a_lost_version_are_not_answered_beside_the_one_in_its_place() {
     let folder = configured("");
     let everything = Controller::new("All", "").route("all", None, &["*rest"], Program::text("everything"));
-    fs::write(folder.path().join("all.wasm"), Guest::of(everything).build()).expect("written");
+    fs::write(folder.path().join("all.wasm"), Guest::with(everything).build()).expect("written");
     let all = "[[module]]\npath = \"all.wasm\"\n";
     let config = format!("prefix = \"/api\"\n{KEPT}\n{all}[[module]]\npath = \"shop.wasm\"\n");
     write(folder.path(), "pointwork.toml", &config);
@@ -309,7 +309,7 @@ fn routes_of_a_lost_version_are_not_answered_beside_the_one_in_its_place() {
     assert_eq!(answers(&server), expected);
     assert_eq!(ready(&server).0, 503);
     // Another module comes and goes.
-    let extra = Guest::of(Controller::new("Extra", "").route("x", Some("GET"), &["x"], Program::text("x")));
+    let extra = Guest::with(Controller::new("Extra", "").route("x", Some("GET"), &["x"], Program::text("x")));
     assert_eq!(server.admin("PUT", "/modules/extra", &extra.build()).status, 201);
     assert_eq!(answers(&server), expected);
     // The version that serves is accepted, and the lost one is no longer meant to serve.

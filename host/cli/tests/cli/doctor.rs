@@ -76,7 +76,7 @@ fn project(more: &str) -> TempDir {
 #[test]
 fn nothing_is_missing_for_a_project_that_serves() {
     let folder = project("[[module]]\npath = \"shop.wasm\"\nbuild = \".\"\n");
-    let guest = Guest::of(Controller::new("Shop", "").get("a", Program::text("a")));
+    let guest = Guest::with(Controller::new("Shop", "").get("a", Program::text("a")));
     std::fs::write(folder.path().join("shop.wasm"), guest.build()).expect("written");
     let lock = format!(
         "[[package]]\nname = \"pointwork-guest\"\nversion = \"{}\"\n",

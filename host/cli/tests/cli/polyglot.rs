@@ -108,7 +108,7 @@ impl Language {
         let _builds = BUILDS.lock().unwrap_or_else(PoisonError::into_inner);
         let mut command = self.command(folder);
         command.args(arguments);
-        Server::of(command, folder)
+        Server::start_in(command, folder)
     }
 }
 
@@ -236,7 +236,7 @@ fn a_swap_while_it_serves_loses_no_request(language: Language) {
     let folder = folder();
     let component = folder.path().join("served.wasm");
     fs::copy(controllers(), &component).expect("copied");
-    let next = Guest::of(Controller::new("Next", "").get("/products/:id", Program::text("the next version"))).build();
+    let next = Guest::with(Controller::new("Next", "").get("/products/:id", Program::text("the next version"))).build();
     let server = language.start(folder.path(), &["--component", component.to_str().expect("text")]);
     let before = server.get("/products/1").body;
     assert!(before.contains("TEA-ASSAM"), "{before}");

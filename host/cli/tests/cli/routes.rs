@@ -62,7 +62,7 @@ fn routes_that_an_adapter_cannot_serve_are_marked() {
     let cache = Controller::new("Cache", "cache")
         .route("show", Some("GET"), &[":key"], Program::text("shown"))
         .route("purge", Some("PURGE"), &[":key"], Program::text("purged"));
-    std::fs::write(folder.path().join("cache.wasm"), Guest::of(cache).build()).expect("written");
+    std::fs::write(folder.path().join("cache.wasm"), Guest::with(cache).build()).expect("written");
     pointwork(folder.path())
         .args(["routes", "--adapter", "trillium", "cache.wasm"])
         .assert()

@@ -40,7 +40,7 @@ impl Server {
     pub(crate) fn develop(folder: &Path, target_dir: &Path) -> Self {
         let mut command = command_of("dev", folder, [""; 0]);
         command.env("CARGO_TARGET_DIR", target_dir);
-        Self::of(command, folder)
+        Self::start_in(command, folder)
     }
 
     /// Starts `pointwork serve` on a free port and reads its banner.
@@ -55,7 +55,7 @@ impl Server {
     ) -> Self {
         let mut command = command(folder, arguments);
         change(&mut command);
-        Self::of(command, folder)
+        Self::start_in(command, folder)
     }
 
     /// Starts `pointwork serve` and reads nothing: its address is unknown.
@@ -67,7 +67,7 @@ impl Server {
     }
 
     /// Starts a program that prints its address, and logs into the folder.
-    pub(crate) fn of(command: Command, folder: &Path) -> Self {
+    pub(crate) fn start_in(command: Command, folder: &Path) -> Self {
         let mut server = Self::spawn(command, folder);
         server.address = server.read_banner();
         server

@@ -14,7 +14,7 @@ pub(crate) fn version(number: u64) -> Vec<u8> {
     let shop = Controller::new("Shop", "")
         .route("version", Some("GET"), &["version"], answer())
         .route("only", Some("GET"), &[&format!("only/{number}")], answer());
-    Guest::of(shop).build()
+    Guest::with(shop).build()
 }
 
 /// A component with that many routes.
@@ -29,13 +29,13 @@ pub(crate) fn with_routes(count: usize) -> Vec<u8> {
             Program::text("one of many"),
         )
     });
-    Guest::of(many).build()
+    Guest::with(many).build()
 }
 
 /// A component that conflicts with every version: it has their route.
 pub(crate) fn rival() -> Vec<u8> {
     let answer = Program::text("rival");
-    Guest::of(Controller::new("Rival", "").route("version", Some("GET"), &["version"], answer)).build()
+    Guest::with(Controller::new("Rival", "").route("version", Some("GET"), &["version"], answer)).build()
 }
 
 /// A folder with version 1 as `shop.wasm`, and a configuration with further lines that loads it.

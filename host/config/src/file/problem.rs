@@ -53,7 +53,7 @@ impl Problem {
     }
 
     /// An error of serde. `others` are further keys that are expected where the unknown one stands.
-    pub(super) fn of(error: &toml::de::Error, others: &[&str]) -> Self {
+    pub(super) fn from_toml(error: &toml::de::Error, others: &[&str]) -> Self {
         let span = error.span();
         // serde names the words that it expected in a sentence only. A test covers the sentence. If it changes, the user
         // sees the sentence itself.
@@ -88,7 +88,7 @@ impl Problem {
 
 impl From<toml::de::Error> for Problem {
     fn from(error: toml::de::Error) -> Self {
-        Self::of(&error, &[])
+        Self::from_toml(&error, &[])
     }
 }
 

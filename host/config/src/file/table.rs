@@ -22,7 +22,7 @@ pub(super) fn read<T: DeserializeOwned>(span: Range<usize>, table: DeTable<'_>, 
     let keys: Vec<_> = table.keys().map(Spanned::span).collect();
     let value = Spanned::new(span, DeValue::Table(table));
     T::deserialize(ValueDeserializer::from(value)).map_err(|error| match error.span() {
-        Some(span) if keys.contains(&span) => Problem::of(&error, others),
+        Some(span) if keys.contains(&span) => Problem::from_toml(&error, others),
         _ => error.into(),
     })
 }

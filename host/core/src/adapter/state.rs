@@ -173,7 +173,7 @@ impl<T: Send + Sync + 'static> AdapterState<T> {
         let mut reply = error_reply(StatusCode::SERVICE_UNAVAILABLE, message);
         let retry = HeaderValue::from_static("1");
         reply.headers_mut().insert(header::RETRY_AFTER, retry);
-        finish(method, &RequestId::of(headers), reply)
+        finish(method, &RequestId::from_headers(headers), reply)
     }
 
     /// Reports a failure of the adapter as `server:crashed` (spec E1); before the connection, in the log alone.

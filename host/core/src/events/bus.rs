@@ -313,14 +313,14 @@ impl Bus {
             let task = async move { bus.deliver_and_release(emitted).await };
             self.0.executor.spawn(Box::pin(task));
         } else if registered.queue.push(emitted) {
-            let task = self.clone().empty(registered.queue.clone());
+            let task = self.clone().drain(registered.queue.clone());
             self.0.executor.spawn(Box::pin(task));
         }
         Ok(())
     }
 
     /// Delivers the events of a queue until it has been empty for a while.
-    async fn empty(self, queue: Arc<Queue<Emitted>>) {
+    async fn drain(self, queue: Arc<Queue<Emitted>>) {
         while let Some(emitted) = queue.next(&*self.0.executor).await {
             self.deliver_and_release(emitted).await;
         }

@@ -225,7 +225,7 @@ mod tests {
         };
         let route = Arc::new(route);
         let origin = RequestOrigin {
-            id: RequestId::of(&http::HeaderMap::new()),
+            id: RequestId::from_headers(&http::HeaderMap::new()),
             route,
             adapter: None,
             crashes: None,

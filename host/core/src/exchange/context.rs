@@ -182,7 +182,7 @@ impl Context {
     }
 
     /// The same for a value that is counted: the charge is kept until the request's state is dropped, or the key is set
-    /// anew.
+    /// again.
     pub fn set_extension_charged(&self, key: &str, value: impl Into<String>, charge: Charge) {
         let extensions = self.exchange.extensions.get_or_init(Default::default);
         extensions.set_charged(key, value, charge);
@@ -314,7 +314,7 @@ impl Context {
     pub fn hand_over_charged(self, event: &str, payload: Payload, charge: Charge) -> Result<(), Failure> {
         let caller = self.caller().clone();
         let handed_over = HandedOver {
-            until_the_end: Box::new(OngoingCall::of(self.exchange.clone())),
+            until_the_end: Box::new(OngoingCall::begin(self.exchange.clone())),
             value: Box::new(self),
         };
         let result = caller.try_emit(event, payload, Some(handed_over), charge);

@@ -77,7 +77,7 @@ enum Work {
 impl Dispatch {
     /// Calls the handler.
     pub(crate) fn start(exchange: Arc<Exchange>, handler: &dyn Handler, executor: Arc<dyn Executor>) -> Self {
-        let exchange = OngoingCall::of(exchange);
+        let exchange = OngoingCall::begin(exchange);
         let work = Work::start(&exchange, handler);
         Self::new(exchange, work, executor)
     }
@@ -89,7 +89,7 @@ impl Dispatch {
         handler: Arc<dyn Handler>,
         executor: Arc<dyn Executor>,
     ) -> Self {
-        Self::new(OngoingCall::of(exchange), Work::Collecting(body, handler), executor)
+        Self::new(OngoingCall::begin(exchange), Work::Collecting(body, handler), executor)
     }
 
     fn new(exchange: OngoingCall, work: Work, executor: Arc<dyn Executor>) -> Self {
@@ -217,7 +217,7 @@ impl Dispatch {
         let streams = reply.body().known_length().is_none();
         let deadline = self.exchange.arrival.caller.deadline().filter(|_| !streams);
         let limit = deadline.map(|deadline| self.executor.sleep_until(deadline));
-        let rest = finish_handler(handler, limit, OngoingCall::of(self.exchange.clone()));
+        let rest = finish_handler(handler, limit, OngoingCall::begin(self.exchange.clone()));
         self.executor.spawn(Box::pin(rest));
     }
 

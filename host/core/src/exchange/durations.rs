@@ -108,7 +108,7 @@ pub(super) struct TableDurations {
 
 impl TableDurations {
     /// The histogram of a route by its place in the table, or that of the requests without a route.
-    pub(super) fn of(&self, route: Option<usize>) -> &Arc<Histogram> {
+    pub(super) fn histogram(&self, route: Option<usize>) -> &Arc<Histogram> {
         route.map_or(&self.unmatched, |route| &self.routes[route])
     }
 }

@@ -82,7 +82,7 @@ const MOST_LINES: usize = 64;
 
 impl Client {
     /// The client behind a peer.
-    pub(crate) fn of(peer: Peer, headers: &HeaderMap, trusted: &[IpNet]) -> Self {
+    pub(crate) fn resolve(peer: Peer, headers: &HeaderMap, trusted: &[IpNet]) -> Self {
         let mut client = Self {
             address: peer.address,
             is_secure: peer.is_secure,
@@ -248,7 +248,7 @@ mod tests {
             map.append(HeaderName::from_static(name), value.parse().unwrap());
         }
         let peer = Peer::new("10.0.0.1:9".parse::<SocketAddr>().unwrap(), false);
-        let client = Client::of(peer, &map, &["10.0.0.0/8".parse().unwrap()]);
+        let client = Client::resolve(peer, &map, &["10.0.0.0/8".parse().unwrap()]);
         format!("{} {}", client.scheme(), client.address().unwrap_or_default())
     }
 
@@ -264,13 +264,13 @@ mod tests {
         ]);
         let address: SocketAddr = "11.0.0.1:9".parse().unwrap();
         for trusted in [&[][..], &["10.0.0.0/8".parse().unwrap()]] {
-            let client = Client::of(Peer::new(address, false), &headers, trusted);
+            let client = Client::resolve(Peer::new(address, false), &headers, trusted);
             assert_eq!(
                 (client.address().as_deref(), client.scheme()),
                 (Some("11.0.0.1:9"), "http")
             );
         }
-        let unknown = Client::of(Peer::default(), &headers, &["0.0.0.0/0".parse().unwrap()]);
+        let unknown = Client::resolve(Peer::default(), &headers, &["0.0.0.0/0".parse().unwrap()]);
         assert_eq!((unknown.address(), unknown.scheme()), (None, "http"));
     }
 
@@ -278,9 +278,12 @@ mod tests {
     fn an_ipv4_peer_of_a_socket_for_both_families_is_ipv4() {
         let peer = Peer::new("[::ffff:10.0.0.1]:9".parse::<SocketAddr>().unwrap(), true);
         let headers = HeaderMap::from_iter([(X_FORWARDED_FOR, "::ffff:192.0.2.7".parse().unwrap())]);
-        assert_eq!(Client::of(peer, &headers, &[]).address().as_deref(), Some("10.0.0.1:9"));
+        assert_eq!(
+            Client::resolve(peer, &headers, &[]).address().as_deref(),
+            Some("10.0.0.1:9")
+        );
         let trusted = ["10.0.0.0/8".parse().unwrap()];
-        let client = Client::of(peer, &headers, &trusted);
+        let client = Client::resolve(peer, &headers, &trusted);
         assert_eq!(
             (client.address().as_deref(), client.scheme()),
             (Some("192.0.2.7"), "https")
@@ -344,7 +347,7 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.append(X_FORWARDED_FOR, HeaderValue::from_bytes(b"\xff, 192.0.2.7").unwrap());
         let peer = Peer::new("10.0.0.1:9".parse::<SocketAddr>().unwrap(), false);
-        let found = Client::of(peer, &headers, &["10.0.0.1/32".parse().unwrap()]);
+        let found = Client::resolve(peer, &headers, &["10.0.0.1/32".parse().unwrap()]);
         assert_eq!(found.address().as_deref(), Some("192.0.2.7"));
     }
 

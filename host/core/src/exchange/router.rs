@@ -183,7 +183,7 @@ impl Router {
     ) -> impl Future<Output = Response<Body>> + Send + use<> {
         let arrived = Instant::now();
         let (parts, body) = request.into_parts();
-        let id = RequestId::of(&parts.headers);
+        let id = RequestId::from_headers(&parts.headers);
         if let Err(refusal) = guard::check(&parts) {
             let reply = error_reply(refusal.status(), refusal.reason());
             let mut reply = self.answer(&parts, &id, None, arrived, reply);
@@ -290,7 +290,7 @@ impl Router {
             durations: self
                 .durations
                 .as_ref()
-                .map(|durations| durations.of(Some(route)).clone()),
+                .map(|durations| durations.histogram(Some(route)).clone()),
             access_log: options.access_log,
             _count: bus.count_request(),
         };
@@ -330,7 +330,7 @@ impl Router {
         let reply = finish(&parts.method, id, reply);
         let (status, time) = (reply.status(), arrived.elapsed());
         if let Some(durations) = &self.durations {
-            durations.of(route).count(status, time);
+            durations.histogram(route).count(status, time);
         }
         if self.shared.options.access_log {
             let record = route.map(|route| &self.shared.table.routes()[route].target.record);
@@ -356,7 +356,7 @@ impl Claim {
     /// As [`Router::respond`].
     pub fn respond(self, request: Request<Body>) -> impl Future<Output = Response<Body>> + Send + use<> {
         let (parts, body) = request.into_parts();
-        let id = RequestId::of(&parts.headers);
+        let id = RequestId::from_headers(&parts.headers);
         let Self { router, route, params } = self;
         router.arrive(route, params, Instant::now(), id, parts, body)
     }

@@ -144,7 +144,7 @@ impl Exchange {
     /// The client of the request, by its peer and the proxies that are trusted.
     pub(crate) fn client(&self) -> Client {
         let trusted = self.arrival.trusted_proxies.as_deref().unwrap_or_default();
-        Client::of(self.peer, &self.headers, trusted)
+        Client::resolve(self.peer, &self.headers, trusted)
     }
 
     pub(crate) fn received_at(&self) -> SystemTime {
@@ -189,7 +189,7 @@ impl Exchange {
 }
 
 impl OngoingCall {
-    pub(crate) fn of(exchange: Arc<Exchange>) -> Self {
+    pub(crate) fn begin(exchange: Arc<Exchange>) -> Self {
         exchange.calls.fetch_add(1, Ordering::Relaxed);
         Self(exchange)
     }

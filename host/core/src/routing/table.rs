@@ -169,7 +169,7 @@ impl<T> Table<T> {
     /// `hint` is the shape that a framework's own router found. It only saves time: the result is the same for every
     /// hint, even a wrong one or one of another table.
     pub fn resolve(&self, hint: Option<ShapeId>, method: &Method, uri: &Uri) -> Resolution<'_, T> {
-        let mut path = match RequestTarget::of(method, uri) {
+        let mut path = match RequestTarget::parse(method, uri) {
             Ok(RequestTarget::Path(path)) => path,
             Ok(RequestTarget::Server) => {
                 return Resolution::Options {

@@ -31,7 +31,7 @@ pub(super) enum RequestTarget<'u> {
 
 impl<'u> RequestTarget<'u> {
     /// Checks the whole path, so that a bad one gets the same answer whatever routes there are.
-    pub(super) fn of(method: &Method, uri: &'u Uri) -> Result<Self, BadTarget> {
+    pub(super) fn parse(method: &Method, uri: &'u Uri) -> Result<Self, BadTarget> {
         let path = uri.path();
         match path {
             "*" if method == Method::OPTIONS => return Ok(Self::Server),

@@ -296,7 +296,7 @@ async fn a_body_that_pauses_too_long_breaks_off_as_timed_out() {
     const PAUSE: Duration = Duration::from_millis(300);
     let (mut writer, body) = Body::channel();
     let reading = tokio::spawn(body.within(Some(PAUSE), &executor).bytes());
-    // Together they take longer than the pause, which counts anew with each.
+    // Together they take longer than the pause, which begins again with each.
     for _ in 0..20 {
         tokio::time::sleep(Duration::from_millis(20)).await;
         writer.write("a piece in time").await.unwrap();

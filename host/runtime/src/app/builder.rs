@@ -139,7 +139,7 @@ impl ModuleBuilder {
     /// the next request meets the whole new table (spec S1).
     ///
     /// The module keeps the options that are not set, [`digest`](Self::digest) aside. If it serves these bytes with these
-    /// options already, nothing changes: the result is [`Unchanged`](ChangeKind::Unchanged), no `server:swapped` is
+    /// options already, nothing changes: the result is [`Unchanged`](ChangeKind::Unchanged), no `server:changed` is
     /// emitted, and a roll-back leads where it led before (spec S4).
     ///
     /// # Errors

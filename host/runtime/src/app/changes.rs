@@ -1,4 +1,4 @@
-//! The events `server:swapped` and `server:refused`: a change of a module was published or refused.
+//! The events `server:changed` and `server:refused`: a change of a module was published or refused.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -28,7 +28,7 @@ pub enum ChangeKind {
     Other,
 }
 
-/// A change of a module that was published: the payload of `server:swapped`.
+/// A change of a module that was published: the payload of `server:changed`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -103,8 +103,8 @@ pub struct Refusal {
 }
 
 events! {
-    /// The event `server:swapped`: a change of a module was published.
-    pub ServerSwapped = "server:swapped": Change;
+    /// The event `server:changed`: a change of a module was published.
+    pub ServerChanged = "server:changed": Change;
     /// The event `server:refused`: a change of a module was refused.
     pub ServerRefused = "server:refused": Refusal;
 }

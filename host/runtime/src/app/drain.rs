@@ -23,7 +23,7 @@ impl PastVersions {
     /// A version was published in the place of `current`. A roll-back leads to `previous`.
     pub(super) fn replaced(&mut self, time: u64, previous: Option<&Arc<Module>>, current: Option<&Arc<Module>>) {
         self.since = time;
-        self.previous = previous.map(|previous| Arc::new(previous.anew()));
+        self.previous = previous.map(|previous| Arc::new(previous.fresh()));
         self.draining.extend(current.cloned().map(DrainingVersion::new));
     }
 }

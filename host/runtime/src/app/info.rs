@@ -20,11 +20,11 @@ pub struct ControllerInfo {
 }
 
 impl ControllerInfo {
-    pub(super) fn of(controller: &manifest::Controller) -> Self {
+    pub(super) fn from_manifest(controller: &manifest::Controller) -> Self {
         Self {
             name: controller.name.clone(),
             prefix: controller.prefix.clone(),
-            handlers: controller.routes.iter().map(HandlerInfo::of).collect(),
+            handlers: controller.routes.iter().map(HandlerInfo::from_manifest).collect(),
             metadata: pairs(&controller.metadata),
         }
     }
@@ -48,7 +48,7 @@ pub struct HandlerInfo {
 }
 
 impl HandlerInfo {
-    pub(super) fn of(route: &manifest::Route) -> Self {
+    pub(super) fn from_manifest(route: &manifest::Route) -> Self {
         Self {
             name: route.name.clone(),
             method: route.method.clone(),
@@ -75,12 +75,12 @@ pub struct ChannelInfo {
 }
 
 impl ChannelInfo {
-    pub(super) fn of(channel: &manifest::Channel) -> Self {
+    pub(super) fn from_manifest(channel: &manifest::Channel) -> Self {
         let events = channel.listeners.iter().map(|listener| listener.event.clone());
         Self {
             name: channel.name.clone(),
             events: events.collect(),
-            listeners: channel.listeners.iter().map(ListenerInfo::of).collect(),
+            listeners: channel.listeners.iter().map(ListenerInfo::from_manifest).collect(),
             metadata: pairs(&channel.metadata),
         }
     }
@@ -100,7 +100,7 @@ pub struct ListenerInfo {
 }
 
 impl ListenerInfo {
-    pub(super) fn of(listener: &manifest::Listener) -> Self {
+    pub(super) fn from_manifest(listener: &manifest::Listener) -> Self {
         Self {
             name: listener.name.clone(),
             event: listener.event.clone(),

@@ -145,8 +145,8 @@ impl Module {
             sdk: declared.sdk.clone(),
             language: declared.language.clone(),
             routes: manifest.routes.len(),
-            controllers: declared.controllers.iter().map(ControllerInfo::of).collect(),
-            channels: declared.channels.iter().map(ChannelInfo::of).collect(),
+            controllers: declared.controllers.iter().map(ControllerInfo::from_manifest).collect(),
+            channels: declared.channels.iter().map(ChannelInfo::from_manifest).collect(),
             events_used: declared.events_used.clone(),
             metadata: pairs(&declared.metadata),
             warnings,
@@ -160,12 +160,12 @@ impl Module {
     }
 
     /// The same version without instances, with fresh admission.
-    pub(crate) fn anew(&self) -> Self {
+    pub(crate) fn fresh(&self) -> Self {
         Self {
             info: self.info.clone(),
             options: self.options.clone(),
             manifest: self.manifest.clone(),
-            instances: self.instances.anew(),
+            instances: self.instances.fresh(),
         }
     }
 

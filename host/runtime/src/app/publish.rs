@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pointwork_core::RouteRecord;
 
 use super::App;
-use crate::app::changes::{Change, ChangeKind, Diff, Refusal, ServerRefused, ServerSwapped, now};
+use crate::app::changes::{Change, ChangeKind, Diff, Refusal, ServerChanged, ServerRefused, now};
 use crate::app::module::{Module, ModuleInfo};
 use crate::app::state::AppState;
 use crate::store::PinnedComponent;
@@ -163,7 +163,7 @@ impl App {
             self.begin_trial(module);
         }
         log(&change, module.as_deref());
-        self.bus().announce::<ServerSwapped>(&change);
+        self.bus().announce::<ServerChanged>(&change);
         if let Some(module) = module {
             module.begin();
         }

@@ -73,7 +73,7 @@ impl Engines {
     ///
     /// # Errors
     /// [`Engine`](ErrorKind::Engine) if there is no address space for its pool.
-    pub(crate) fn of(&self, settings: CodeSettings) -> Result<LinkedEngine, Error> {
+    pub(crate) fn engine(&self, settings: CodeSettings) -> Result<LinkedEngine, Error> {
         let mut engines = self.engines.lock();
         if let Some(engine) = engines.get(&settings) {
             return Ok(engine.clone());

@@ -198,7 +198,9 @@ const WITHOUT_CHANNELS: &str = "a module without channels is never granted anyth
 impl Inspection {
     /// The capabilities that it imports, each once: a module needs a grant for each of them.
     pub fn capabilities(&self) -> Vec<Capability> {
-        let imported = self.foreign_imports().filter_map(|import| Capability::of(import).ok()?);
+        let imported = self
+            .foreign_imports()
+            .filter_map(|import| Capability::from_import(import).ok()?);
         imported.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
@@ -257,7 +259,7 @@ impl Inspection {
     fn check_foreign_imports(&self) -> Result<(), Error> {
         let unknown: Vec<_> = self
             .foreign_imports()
-            .filter(|import| Capability::of(import).is_err())
+            .filter(|import| Capability::from_import(import).is_err())
             .collect();
         if unknown.is_empty() {
             return Ok(());
@@ -287,8 +289,7 @@ impl Inspection {
         if missing.is_empty() {
             return Ok(());
         }
-        let is_missing =
-            |import: &&str| matches!(Capability::of(import), Ok(Some(capability)) if missing.contains(&capability));
+        let is_missing = |import: &&str| matches!(Capability::from_import(import), Ok(Some(capability)) if missing.contains(&capability));
         let ungranted: Vec<_> = self.foreign_imports().filter(is_missing).collect();
         let lines: Vec<_> = missing.iter().map(|capability| capability.line()).collect();
         let message = format!("imports {}, which it was not granted", listed(&ungranted));

@@ -47,7 +47,7 @@ pub(crate) async fn compile(
             let fit = inspection.check()?;
             inspection.check_grants(&grants)?;
             let code = engines.code(fit.form, stack);
-            Ok((inspection, fit, code, engines.of(code)?))
+            Ok((inspection, fit, code, engines.engine(code)?))
         }
     };
     let (inspection, fit, code, engine) = threads.blocking(ErrorKind::Compile, checking).await?;

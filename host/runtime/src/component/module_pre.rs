@@ -71,13 +71,13 @@ impl ModulePre {
     }
 
     /// The same version with fresh admission, neither cut nor retired, and not current.
-    pub(crate) fn anew(&self) -> Self {
+    pub(crate) fn fresh(&self) -> Self {
         let mut settings = self.settings.clone();
-        settings.admission = Arc::new(settings.admission.anew());
-        settings.streams = Arc::new(settings.streams.anew());
+        settings.admission = Arc::new(settings.admission.fresh());
+        settings.streams = Arc::new(settings.streams.fresh());
         Self {
             settings,
-            tenancy: self.tenancy.anew(),
+            tenancy: self.tenancy.fresh(),
             cut: CancellationToken::new(),
             retired: Arc::default(),
             ..self.clone()

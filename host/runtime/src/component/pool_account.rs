@@ -242,7 +242,7 @@ impl Tenancy {
     }
 
     /// The same version without a share and without instances.
-    pub(super) fn anew(&self) -> Arc<Self> {
+    pub(super) fn fresh(&self) -> Arc<Self> {
         let tenancy = Arc::new(Self {
             account: self.account.clone(),
             module: self.module.clone(),

@@ -16,7 +16,7 @@ const MAX_TARGET: usize = 255;
 
 impl log::Host for Guest {
     fn panicked(&mut self, crash: log::Crash) -> Result<()> {
-        self.panic = Some(story(&crash));
+        self.panic = Some(report(&crash));
         Ok(())
     }
 }
@@ -105,22 +105,22 @@ fn word(text: &mut String, word: &str) {
 }
 
 /// A crash for people: `TypeError: message`, and a line for each frame.
-fn story(crash: &log::Crash) -> String {
-    let mut story = String::new();
+fn report(crash: &log::Crash) -> String {
+    let mut report = String::new();
     if let Some(exception) = &crash.exception {
-        push_line(&mut story, exception);
-        story.push_str(": ");
+        push_line(&mut report, exception);
+        report.push_str(": ");
     }
     let most = crash.message.floor_char_boundary(MAX_LOG_LINE + 1);
-    story.push_str(&crash.message[..most]);
-    cut(&mut story, MAX_LOG_LINE);
+    report.push_str(&crash.message[..most]);
+    cut(&mut report, MAX_LOG_LINE);
     for frame in &crash.stack {
-        if story.len() > 2 * MAX_LOG_LINE {
-            story.push_str("\n    …");
+        if report.len() > 2 * MAX_LOG_LINE {
+            report.push_str("\n    …");
             break;
         }
-        story.push_str("\n    at ");
-        push_line(&mut story, &frame.function);
+        report.push_str("\n    at ");
+        push_line(&mut report, &frame.function);
         if frame.file.is_empty() {
             continue;
         }
@@ -130,21 +130,21 @@ fn story(crash: &log::Crash) -> String {
         } else {
             (" (", ")")
         };
-        story.push_str(open);
-        push_line(&mut story, &frame.file);
+        report.push_str(open);
+        push_line(&mut report, &frame.file);
         if frame.line > 0 {
-            story.push_str(&format!(":{}", frame.line));
+            report.push_str(&format!(":{}", frame.line));
         }
-        story.push_str(close);
+        report.push_str(close);
     }
-    story
+    report
 }
 
 /// Appends a short text that stays on its line.
-fn push_line(story: &mut String, text: &str) {
+fn push_line(report: &mut String, text: &str) {
     const MOST: usize = 512;
     let visible = text.chars().map(|c| if is_unprintable(c) { '\u{fffd}' } else { c });
-    story.extend(visible.take(MOST));
+    report.extend(visible.take(MOST));
 }
 
 /// Cuts a text of a guest after so many bytes, with the mark `…`.
@@ -197,7 +197,7 @@ mod tests {
             ],
         };
         assert_eq!(
-            story(&crash),
+            report(&crash),
             "TypeError: x is not a function\n    at show (shop.ts:7)\n    at run\u{fffd}\n    at main (main.ts)"
         );
         let deep = log::Crash {
@@ -205,6 +205,6 @@ mod tests {
             exception: None,
             stack: vec![frame(&"f".repeat(1000), "f.rs", 1); 1000],
         };
-        assert!(story(&deep).len() < 3 * MAX_LOG_LINE);
+        assert!(report(&deep).len() < 3 * MAX_LOG_LINE);
     }
 }

@@ -63,7 +63,7 @@ pub(crate) struct TaskSpan {
 
 impl TaskSpan {
     /// Of a call that is about to be handed to its instance.
-    pub(crate) fn of(caller: &Caller) -> Self {
+    pub(crate) fn new(caller: &Caller) -> Self {
         Self {
             entered: Span::current(),
             caller: caller.clone(),

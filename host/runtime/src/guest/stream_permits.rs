@@ -47,7 +47,7 @@ impl StreamPermits {
     }
 
     /// As many slots, all of them free.
-    pub(crate) fn anew(&self) -> Self {
+    pub(crate) fn fresh(&self) -> Self {
         Self {
             slots: Arc::new(Semaphore::new(self.count)),
             waiting: AtomicUsize::new(0),

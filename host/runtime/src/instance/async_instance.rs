@@ -183,7 +183,7 @@ async fn serve(
     first: QueuedCall,
 ) -> wasmtime::Result<()> {
     let instance = pre.instantiate(store).await?;
-    let exports = Exports::of(pre, store, &instance)?;
+    let exports = Exports::find(pre, store, &instance)?;
     let most = pre.settings.limits.in_flight;
     store
         .run_concurrent(async |accessor| {

@@ -155,7 +155,7 @@ impl AsyncPool {
         let (sender, output) = oneshot::channel();
         let taken_by = Arc::<OnceLock<_>>::default();
         let (deadline, is_alone) = (call.caller().deadline(), call.history().crashes_often());
-        let span = TaskSpan::of(call.caller());
+        let span = TaskSpan::new(call.caller());
         let queued = C::queued(Queued {
             call,
             slot,

@@ -59,7 +59,7 @@ pub(crate) struct Exports {
 }
 
 impl Exports {
-    pub(crate) fn of(pre: &ModulePre, store: &mut Store<Guest>, instance: &Instance) -> wasmtime::Result<Self> {
+    pub(crate) fn find(pre: &ModulePre, store: &mut Store<Guest>, instance: &Instance) -> wasmtime::Result<Self> {
         Ok(Self {
             handle: instance.get_typed_func(&mut *store, pre.handle)?,
             deliver: instance.get_typed_func(&mut *store, pre.deliver)?,

@@ -54,12 +54,12 @@ impl Instances {
     }
 
     /// The same version without instances and without history.
-    pub(crate) fn anew(&self) -> Arc<Self> {
+    pub(crate) fn fresh(&self) -> Arc<Self> {
         let form = match &self.pools {
             Pools::Sync(_) => Form::Synchronous,
             Pools::Async(_) => Form::Asynchronous,
         };
-        Self::new(form, Arc::new(self.pre.anew()), self.threads.clone())
+        Self::new(form, Arc::new(self.pre.fresh()), self.threads.clone())
     }
 
     /// Frees instances that were idle for too long, or every idle one if the version is retired.
@@ -95,7 +95,7 @@ impl Instances {
     ) -> Arc<dyn Handler> {
         Arc::new(WasmHandler {
             instances: self.clone(),
-            history: self.histories.of(Callee::Handler(number), name),
+            history: self.histories.history(Callee::Handler(number), name),
             number,
             body,
         })
@@ -105,7 +105,7 @@ impl Instances {
     pub(crate) fn listener(self: &Arc<Self>, number: u32, name: impl FnOnce() -> String) -> Arc<dyn Listener> {
         Arc::new(WasmListener {
             instances: self.clone(),
-            history: self.histories.of(Callee::Listener(number), name),
+            history: self.histories.history(Callee::Listener(number), name),
             number,
         })
     }

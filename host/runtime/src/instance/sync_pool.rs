@@ -162,7 +162,7 @@ impl SyncPool {
     async fn instantiate(&self, slot: InstanceSlot, single_use: bool) -> wasmtime::Result<SyncInstance> {
         let mut store = self.pre.store()?;
         let instance = self.pre.instantiate(&mut store).await?;
-        let exports = Exports::of(&self.pre, &mut store, &instance)?;
+        let exports = Exports::find(&self.pre, &mut store, &instance)?;
         Ok(SyncInstance {
             store,
             exports,

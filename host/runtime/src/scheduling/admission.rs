@@ -72,7 +72,7 @@ impl Admission {
     }
 
     /// New admission with the same options.
-    pub(crate) fn anew(&self) -> Self {
+    pub(crate) fn fresh(&self) -> Self {
         let (breaker, trial) = (&self.breaker.options, &self.trial.options);
         Self::new(&self.module, breaker, trial, self.bus.clone())
     }

@@ -117,7 +117,7 @@ pub(crate) struct CallHistories(Mutex<HashMap<Callee, (String, Arc<CallHistory>)
 
 impl CallHistories {
     /// The history of a handler or listener, begun at the first call of this.
-    pub(crate) fn of(&self, callee: Callee, name: impl FnOnce() -> String) -> Arc<CallHistory> {
+    pub(crate) fn history(&self, callee: Callee, name: impl FnOnce() -> String) -> Arc<CallHistory> {
         let mut histories = self.0.lock();
         let (_, history) = histories.entry(callee).or_insert_with(|| (name(), Arc::default()));
         history.clone()
@@ -187,12 +187,12 @@ mod tests {
     #[test]
     fn a_handler_and_a_listener_of_the_same_number_have_two_histories() {
         let histories = CallHistories::default();
-        let handler = histories.of(Callee::Handler(0), || "handler".into());
-        let listener = histories.of(Callee::Listener(0), || "listener".into());
+        let handler = histories.history(Callee::Handler(0), || "handler".into());
+        let listener = histories.history(Callee::Listener(0), || "listener".into());
         assert!(!Arc::ptr_eq(&handler, &listener));
         assert!(Arc::ptr_eq(
             &handler,
-            &histories.of(Callee::Handler(0), || "again".into())
+            &histories.history(Callee::Handler(0), || "again".into())
         ));
     }
 }

@@ -47,7 +47,7 @@ fn guest(prefix: &str) -> Guest {
         .get("wait", Program::new().call("bench:wait"))
         .get("stream", stream)
         .post("echo", Program::new().step(Step::Echo).ends(End::Deferred));
-    Guest::of(things)
+    Guest::with(things)
 }
 
 pub fn run() -> Result<()> {

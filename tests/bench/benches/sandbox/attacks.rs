@@ -142,19 +142,19 @@ pub async fn application() -> Result<App> {
         ),
     ];
     for (name, controller, channel) in modules {
-        let guest = channel.into_iter().fold(Guest::of(controller), Guest::channel);
+        let guest = channel.into_iter().fold(Guest::with(controller), Guest::channel);
         app.module(name).bytes(guest.build()).options(options()).load().await?;
     }
     let waits = Controller::new("Waits", "waits")
         .get("quick", Program::text("quick"))
         .get("loop", Program::new().ends(End::Loop));
-    let waits = Runs::Asynchronous.build(Guest::of(waits));
+    let waits = Runs::Asynchronous.build(Guest::with(waits));
     app.module("waits").bytes(waits).options(options()).load().await?;
     // One instance, so that a loop leaves none.
     limits.instances = 1;
     limits.deadline = Some(Duration::from_secs(60));
     let stuck = Controller::new("Stuck", "stuck").get("loop", Program::new().ends(End::Loop));
-    let stuck = Runs::Asynchronous.build(Guest::of(stuck));
+    let stuck = Runs::Asynchronous.build(Guest::with(stuck));
     let options = ModuleOptions::new().limits(limits).breaker(Breaker::new().crashes(0));
     app.module("stuck").bytes(stuck).options(options).load().await?;
     app.channel("app")

@@ -37,12 +37,12 @@ impl fmt::Display for Runs {
 
 /// A module whose routes all answer with their parameter.
 pub fn good(prefix: &str) -> Guest {
-    Guest::of(Controller::new("Good", prefix).get(":id", Program::new().param("id")))
+    Guest::with(Controller::new("Good", prefix).get(":id", Program::new().param("id")))
 }
 
 /// A module with one route for each kind of crash, and one route that works.
 pub fn bad(prefix: &str) -> Guest {
-    Guest::of(
+    Guest::with(
         Controller::new("Bad", prefix)
             .get("harmless", Program::text("harmless"))
             .get("trap", Program::new().ends(End::Trap))

@@ -45,7 +45,7 @@ pub async fn app() -> Result<App> {
     let limits = ModuleLimits::new().cpu(Duration::from_secs(60));
     let options = ModuleOptions::new().limits(limits).breaker(Breaker::new().crashes(0));
     app.module("hoards")
-        .bytes(Guest::of(things).build())
+        .bytes(Guest::with(things).build())
         .options(options)
         .load()
         .await?;
@@ -58,7 +58,7 @@ pub fn names() -> Vec<u8> {
     let routes = (0..2_000).fold(things, |things, number| {
         things.route(&format!("r{number}"), Some("NO METHOD"), &[], Program::new())
     });
-    Guest::of(routes).without_code().build()
+    Guest::with(routes).without_code().build()
 }
 
 /// One way, and its requests.

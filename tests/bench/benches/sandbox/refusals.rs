@@ -42,7 +42,7 @@ fn version(word: &str, more: impl FnOnce(Guest) -> Guest) -> Vec<u8> {
     let things = Controller::new("Things", "/")
         .get("version", Program::text(word))
         .get("sick", Program::text("sick").status(500));
-    more(Guest::of(things)).build()
+    more(Guest::with(things)).build()
 }
 
 /// The components from which bad swaps are made.

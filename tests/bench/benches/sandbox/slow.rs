@@ -60,7 +60,7 @@ pub async fn application() -> Result<App> {
         .get("download", download.ends(End::Deferred))
         .takes("none");
     app.module("slow")
-        .bytes(form()?.build(Guest::of(things)))
+        .bytes(form()?.build(Guest::with(things)))
         .load()
         .await?;
     Ok(app)

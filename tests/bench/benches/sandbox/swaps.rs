@@ -61,7 +61,7 @@ fn templates(runs: Runs) -> [Vec<u8>; 2] {
             .get(own, Program::text(&word))
             .get("stream", stream)
             .get("wait", wait);
-        runs.build(Guest::of(things))
+        runs.build(Guest::with(things))
     })
 }
 

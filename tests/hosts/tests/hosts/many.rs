@@ -43,7 +43,7 @@ async fn many(host: InHost) -> Result<()> {
     } else {
         200
     };
-    let component = Guest::of(Controller::new("Things", "/").get("it", Program::text("it"))).build();
+    let component = Guest::with(Controller::new("Things", "/").get("it", Program::text("it"))).build();
     let mut at_first = None;
     for number in 0..applications {
         // A small pool: each application reserves address space for its own.

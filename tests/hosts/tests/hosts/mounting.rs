@@ -27,7 +27,7 @@ fn module(paths: &[&str]) -> Arc<[u8]> {
     let things = paths.iter().fold(Controller::new("Things", "/"), |things, path| {
         things.get(path, Program::text(path))
     });
-    Guest::of(things).build().into()
+    Guest::with(things).build().into()
 }
 
 async fn start(mut host: InHost, place: Place, paths: &[&str]) -> Result<(Box<dyn Control>, Client)> {

@@ -53,8 +53,8 @@ impl Subject for Rewriting {
             let control = self.inner.start(app).await?;
             let front = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
                 .await
-                .map_err(|error| Refusal::of(&error))?;
-            let address = front.local_addr().map_err(|error| Refusal::of(&error))?;
+                .map_err(|error| Refusal::from_error(&error))?;
+            let address = front.local_addr().map_err(|error| Refusal::from_error(&error))?;
             let proxy = tokio::spawn(serve(front, control.address(), self.rewrite));
             Ok(Box::new(Altered {
                 control,

@@ -32,7 +32,7 @@ fn modes(form: Flavor) -> AppSpec {
         .post("whole", program())
         .post("stream", program())
         .takes("stream");
-    AppSpec::new().load("m", form.form(Guest::of(things)).build())
+    AppSpec::new().load("m", form.form(Guest::with(things)).build())
 }
 
 /// Sends the head of a request, and two of the four bytes that it announces.
@@ -122,7 +122,7 @@ async fn a_handler_of_each_mode_reads_the_body_as_it_likes(harness: Harness) -> 
         let echo = Program::new().step(Step::Echo).ends(End::Deferred);
         things = things.post("whole/pieces", echo);
         let live = harness
-            .start(AppSpec::new().load("m", form.form(Guest::of(things)).build()))
+            .start(AppSpec::new().load("m", form.form(Guest::with(things)).build()))
             .await?;
         for path in ["whole/body", "whole/text", "whole/pieces", "stream/body", "stream/text"] {
             let reply = live
@@ -140,10 +140,10 @@ async fn a_body_that_is_not_utf_8_is_not_text(harness: Harness) -> Result<()> {
         let program = Program::new().step(Step::BodyText).say("!").step(Step::Body);
         let things = Controller::new("Things", "/").post("it", program);
         let live = harness
-            .start(AppSpec::new().load("m", form.form(Guest::of(things)).build()))
+            .start(AppSpec::new().load("m", form.form(Guest::with(things)).build()))
             .await?;
         let reply = live.send(Request::new("POST", "/it").body(b"a\xff".to_vec())).await?;
-        // The failure makes the text anew; the second one tells that the body was taken.
+        // The failure makes a new text; the second one tells that the body was taken.
         assert_eq!(reply.text(), "failed gone", "{form}");
         let only = live.send(Request::new("POST", "/it").body("a")).await?;
         assert_eq!(only.text(), "failed gone", "{form}");

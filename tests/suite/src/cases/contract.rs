@@ -44,7 +44,7 @@ async fn a_component_of_every_released_version_serves(harness: Harness) -> Resul
 }
 
 fn greeting() -> Guest {
-    Guest::of(Controller::new("Things", "/").get("it", Program::text("a")))
+    Guest::with(Controller::new("Things", "/").get("it", Program::text("a")))
 }
 
 async fn a_module_of_a_later_patch_version_serves(harness: Harness) -> Result<()> {

@@ -26,7 +26,7 @@ cases![
 
 fn trapping() -> AppSpec {
     let things = Controller::new("Things", "/").route("breaks", Some("GET"), &["trap"], Program::new().ends(End::Trap));
-    AppSpec::new().load("shaky", Guest::of(things.get("ok", Program::text("ok"))).build())
+    AppSpec::new().load("shaky", Guest::with(things.get("ok", Program::text("ok"))).build())
 }
 
 async fn a_trap_is_500_and_reported(harness: Harness) -> Result<()> {

@@ -106,7 +106,7 @@ async fn each_path_of_a_list_is_a_route_of_its_own(harness: Harness) -> Result<(
     let program = Program::new().step(Step::Route).say(" ").param("id");
     let things = Controller::new("Things", "things").route("show", Some("GET"), &["one", ":id", ":id/more"], program);
     let live = harness
-        .start(AppSpec::new().load("m", Guest::of(things).build()))
+        .start(AppSpec::new().load("m", Guest::with(things).build()))
         .await?;
     assert_eq!(live.get("/things/one").await?.text(), "/things/one (none)");
     assert_eq!(live.get("/things/7").await?.text(), "/things/:id 7");
@@ -120,7 +120,7 @@ async fn no_path_is_the_prefix_itself(harness: Harness) -> Result<()> {
     let things = Controller::new("Things", "things").route("list", Some("GET"), &[], Program::text("list"));
     let root = Controller::new("Root", "/").route("home", Some("GET"), &[], Program::text("home"));
     let live = harness
-        .start(AppSpec::new().load("m", Guest::of(things).controller(root).build()))
+        .start(AppSpec::new().load("m", Guest::with(things).controller(root).build()))
         .await?;
     assert_eq!(live.get("/things").await?.text(), "list");
     assert_eq!(live.get("/").await?.text(), "home");
@@ -145,7 +145,7 @@ async fn discovery_runs_no_handler(harness: Harness) -> Result<()> {
 }
 
 fn several() -> AppSpec {
-    let first = Guest::of(
+    let first = Guest::with(
         Controller::new("B", "b")
             .get("2", Program::text("b2"))
             .get("1", Program::text("b1")),
@@ -175,7 +175,7 @@ async fn two_starts_list_the_same_routes(harness: Harness) -> Result<()> {
 }
 
 async fn two_controllers_of_a_module_are_both_served(harness: Harness) -> Result<()> {
-    let guest = Guest::of(Controller::new("A", "a").get("x", Program::text("a")))
+    let guest = Guest::with(Controller::new("A", "a").get("x", Program::text("a")))
         .controller(Controller::new("B", "b").get("x", Program::text("b")));
     let live = harness.start(AppSpec::new().load("m", guest.build())).await?;
     assert_eq!(live.get("/a/x").await?.text(), "a");

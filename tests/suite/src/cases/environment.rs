@@ -29,7 +29,7 @@ cases![
 
 /// The routes of a module of that form.
 fn module(form: Flavor, name: &str, routes: impl FnOnce(Controller) -> Controller) -> AppSpec {
-    let guest = Guest::of(routes(Controller::new("Things", "/")));
+    let guest = Guest::with(routes(Controller::new("Things", "/")));
     AppSpec::new().load(name, form.form(guest).build())
 }
 
@@ -68,7 +68,7 @@ async fn the_time_of_a_listener_is_the_arrival_of_its_event(harness: Harness) ->
     for form in Flavor::MODULES {
         let clock = Channel::new("clock").on("now", Program::new().step(Step::Now));
         let asks = Program::new().call("clock:now");
-        let asks = Guest::of(Controller::new("Things", "/").get("it", asks));
+        let asks = Guest::with(Controller::new("Things", "/").get("it", asks));
         let app = AppSpec::new()
             .load("clock", form.form(Guest::new().channel(clock)).build())
             .load("asks", form.form(asks).build());
@@ -147,7 +147,7 @@ async fn outside_of_a_call_there_is_neither_time_nor_chance(harness: Harness) ->
             steps.push(Step::Print);
             steps
         };
-        let guest = Guest::of(Controller::new("Things", "/").get("it", Program::text("it")))
+        let guest = Guest::with(Controller::new("Things", "/").get("it", Program::text("it")))
             .when_described(tells("described"))
             .when_started(tells("started"));
         let live = harness
@@ -230,7 +230,7 @@ async fn an_event_has_an_id_and_an_attempt(harness: Harness) -> Result<()> {
     for form in Flavor::MODULES {
         let tells = Program::new().say(" ").step(Step::EventId).say(" ").step(Step::EventId);
         let db = Channel::new("db").on("one", tells.say(" ").step(Step::Attempt));
-        let asks = Guest::of(Controller::new("Things", "/").get("it", Program::new().call("db:one")));
+        let asks = Guest::with(Controller::new("Things", "/").get("it", Program::new().call("db:one")));
         let app = AppSpec::new()
             .load("db", form.form(Guest::new().channel(db)).build())
             .load("asks", form.form(asks).build());

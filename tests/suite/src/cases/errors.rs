@@ -39,7 +39,7 @@ async fn a_thrown_error_has_headers_and_details(harness: Harness) -> Result<()> 
         let details = r#"{"by": {"id": 7}, "message": "never this one"}"#;
         let things = Controller::new("Things", "/").get("it", throwing(details));
         let live = harness
-            .start(AppSpec::new().load("m", form.form(Guest::of(things)).build()))
+            .start(AppSpec::new().load("m", form.form(Guest::with(things)).build()))
             .await?;
         let reply = live.get("/it").await?;
         assert_eq!(reply.status, 409);
@@ -140,7 +140,7 @@ async fn json_that_is_not_utf_8_is_a_bad_payload(harness: Harness) -> Result<()>
     for form in Flavor::MODULES {
         let things = Controller::new("Things", "/").get("guest", Program::new().call("native:bad"));
         let app = AppSpec::new()
-            .load("m", form.form(Guest::of(things)).build())
+            .load("m", form.form(Guest::with(things)).build())
             .answers("native", "bad", move |_| Ok(bad()))
             .channel(form, Channel::new("db").on("one", Program::text("heard")))
             .register("GET", "/native", move |context: Context| async move {
@@ -170,7 +170,7 @@ async fn a_crash_is_told_with_exception_and_frames(harness: Harness) -> Result<(
             .ends(End::Trap);
         let things = Controller::new("Things", "/").get("it", program);
         let live = harness
-            .start(AppSpec::new().load("m", form.form(Guest::of(things)).build()))
+            .start(AppSpec::new().load("m", form.form(Guest::with(things)).build()))
             .await?;
         let reply = live.get("/it").await?;
         assert!(!reply.text().contains("TypeError"), "{}", reply.text());
@@ -178,8 +178,8 @@ async fn a_crash_is_told_with_exception_and_frames(harness: Harness) -> Result<(
             .crashes()
             .expect("the trap", |crash| crash.kind == CrashKind::Trap)
             .await?;
-        let story = "TypeError: x is not a function\n    at show (src/shop.ts:7)\n    at native";
-        assert!(crash.message.contains(story), "{form}: {}", crash.message);
+        let frames = "TypeError: x is not a function\n    at show (src/shop.ts:7)\n    at native";
+        assert!(crash.message.contains(frames), "{form}: {}", crash.message);
         live.shutdown().await;
     }
     Ok(())
@@ -192,7 +192,7 @@ async fn fields_of_a_log_line_stay_one_field(harness: Harness) -> Result<()> {
         let program = Program::text("a line with fields").step(Step::LogWith(fields.to_vec()));
         let things = Controller::new("Things", "/").get("it", program);
         let live = harness
-            .start(AppSpec::new().load("fields", form.form(Guest::of(things)).build()))
+            .start(AppSpec::new().load("fields", form.form(Guest::with(things)).build()))
             .await?;
         live.get("/it").await?;
         let lines = harness.logs().containing("a line with fields", 1).await?;
@@ -208,7 +208,7 @@ async fn a_line_of_a_guest_stands_in_the_span_of_its_request(harness: Harness) -
         let heard = Channel::new("db").on("one", Program::text("a line of the listener").step(Step::Log));
         let program = Program::text("a line of the handler").step(Step::Log).call("db:one");
         let things = Controller::new("Things", "/").get("it", program);
-        let guest = form.form(Guest::of(things).channel(heard));
+        let guest = form.form(Guest::with(things).channel(heard));
         let live = harness.start(AppSpec::new().load("spans", guest.build())).await?;
         let id = format!("a-line-{}", if form == Flavor::Module { "sync" } else { "async" });
         live.send(Request::new("GET", "/it").header("x-request-id", &id))

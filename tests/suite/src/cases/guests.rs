@@ -118,7 +118,7 @@ async fn the_asynchronous_form_answers_too(harness: Harness) -> Result<()> {
     let live = harness
         .start(
             AppSpec::new()
-                .load("async", Guest::of(things).asynchronous().build())
+                .load("async", Guest::with(things).asynchronous().build())
                 .load("sync", at_root(|t| t.get("sync", Program::text("s")))),
         )
         .await?;

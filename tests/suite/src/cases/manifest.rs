@@ -39,7 +39,7 @@ async fn a_manifest_that_differs_when_it_is_read_again_is_refused(harness: Harne
         let first = Controller::new("First", "a").get("the-same", Program::text("a"));
         let second = Controller::new("Second", "b").route("show", Some("GET"), &["one", "two-a"], Program::text("b"));
         let guest = form
-            .form(Guest::of(first).controller(second))
+            .form(Guest::with(first).controller(second))
             .discovery(Discovery::Differs);
         refusal(&harness, guest, &["controllers[1].routes[0].paths[1]"]).await?;
     }
@@ -62,8 +62,8 @@ async fn a_manifest_over_its_bounds_is_refused(harness: Harness) -> Result<()> {
     let uses = numbers().fold(Guest::new(), |guest, event| guest.uses(&event));
     for (guest, declared) in [
         (controllers, "controllers"),
-        (Guest::of(routes), "routes"),
-        (Guest::of(paths), "routes"),
+        (Guest::with(routes), "routes"),
+        (Guest::with(paths), "routes"),
         (channels, "channels"),
         (Guest::new().channel(listeners), "listeners"),
         (uses, "used events"),
@@ -85,7 +85,7 @@ async fn an_unknown_body_mode_is_refused_with_its_place(harness: Harness) -> Res
         let things = Controller::new("Things", "/").get("show", Program::new()).takes(word);
         let printed = format!("`{}`", word.escape_debug());
         let words = ["Things", "show", &printed, "`none`, `whole` or `stream`"];
-        refusal(&harness, Guest::of(things), &words).await?;
+        refusal(&harness, Guest::with(things), &words).await?;
     }
     Ok(())
 }
@@ -102,7 +102,7 @@ async fn metadata_is_kept_and_shown(harness: Harness) -> Result<()> {
         .metadata("driver", "none")
         .on("one", Program::new())
         .metadata("x-unknown", "");
-    let guest = Guest::of(things).channel(db).metadata("x-of-ours", "7");
+    let guest = Guest::with(things).channel(db).metadata("x-of-ours", "7");
     let live = harness.start(AppSpec::new().load("m", guest.build())).await?;
     let info = info(&live)?;
     let pairs = |pairs: &[(&str, &str)]| -> Vec<_> {
@@ -142,7 +142,7 @@ async fn a_schema_that_is_not_json_is_refused_with_its_place(harness: Harness) -
         .metadata("request-schema", "{type: string}");
     refusal(
         &harness,
-        Guest::of(things),
+        Guest::with(things),
         &["Things", "show", "`request-schema`", "JSON"],
     )
     .await?;
@@ -166,7 +166,7 @@ async fn a_used_event_without_a_fit_name_is_refused(harness: Harness) -> Result<
 }
 
 async fn the_package_the_sdk_and_the_used_events_are_shown(harness: Harness) -> Result<()> {
-    let guest = Guest::of(Controller::new("Things", "/").get("it", Program::new().step(Step::Count)))
+    let guest = Guest::with(Controller::new("Things", "/").get("it", Program::new().step(Step::Count)))
         .package("shop", "1.2.3")
         .uses("db:one")
         .uses("plain");

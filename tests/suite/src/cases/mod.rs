@@ -75,7 +75,7 @@ pub fn named(name: &str) -> Case {
 
 /// A module with one controller at the root.
 fn at_root(routes: impl FnOnce(Controller) -> Controller) -> Arc<[u8]> {
-    Guest::of(routes(Controller::new("Things", "/"))).build().into()
+    Guest::with(routes(Controller::new("Things", "/"))).build().into()
 }
 
 /// A module with one GET route that replies with a fixed text.

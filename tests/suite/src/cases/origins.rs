@@ -33,7 +33,7 @@ async fn native(_: Context) -> &'static str {
 async fn records_name_module_controller_and_handler(harness: Harness) -> Result<()> {
     let things = Controller::new("Things", "things").route("show", Some("GET"), &[":id"], Program::text("t"));
     let app = AppSpec::new()
-        .load("shop", Guest::of(things).build())
+        .load("shop", Guest::with(things).build())
         .register("POST", "/by-hand", native);
     let live = harness.start(app).await?;
     let routes = live.control().routes();
@@ -175,7 +175,7 @@ async fn a_swapped_module_answers_with_its_new_routes(harness: Harness) -> Resul
         .get("one", Program::text("one"))
         .get("two", Program::text("two"));
     live.control()
-        .apply(Step::Swap("m".to_owned(), Guest::of(two).build().into()))
+        .apply(Step::Swap("m".to_owned(), Guest::with(two).build().into()))
         .await?;
     assert_eq!(live.get("/old").await?.status, 404);
     assert_eq!(live.get("/two").await?.text(), "two");

@@ -29,7 +29,7 @@ cases![
 
 async fn prefix_and_path_join_as_the_table_says(harness: Harness) -> Result<()> {
     let route = || Program::new().step(Step::Route);
-    let guest = Guest::of(
+    let guest = Guest::with(
         Controller::new("Products", "products")
             .route("list", Some("GET"), &[], route())
             .get(":id", route())

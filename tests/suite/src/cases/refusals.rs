@@ -60,7 +60,7 @@ async fn a_component_of_another_world_is_refused(harness: Harness) -> Result<()>
 }
 
 async fn a_component_of_another_contract_version_is_refused(harness: Harness) -> Result<()> {
-    let guest = Guest::of(Controller::new("Things", "/").get("a", Program::text("a")));
+    let guest = Guest::with(Controller::new("Things", "/").get("a", Program::text("a")));
     for (version, advice) in [
         ("0.1.0", "rebuild"),
         ("0.3.0", "update the host"),
@@ -74,7 +74,7 @@ async fn a_component_of_another_contract_version_is_refused(harness: Harness) ->
 
 async fn an_import_that_a_controller_may_not_have_is_named(harness: Harness) -> Result<()> {
     for import in ["wasi:filesystem/types@0.2.6", "somebody:else/thing@1.0.0"] {
-        let guest = Guest::of(Controller::new("Things", "/").get("a", Program::text("a"))).importing(import);
+        let guest = Guest::with(Controller::new("Things", "/").get("a", Program::text("a"))).importing(import);
         is_refused(&harness, guest.build(), &[import]).await?;
     }
     Ok(())
@@ -84,7 +84,7 @@ async fn a_method_that_is_no_token_refuses_the_module(harness: Harness) -> Resul
     for method in ["GE T", "", "GET\n", "GÉT", "GET,PUT"] {
         let things = Controller::new("Things", "/").route("odd", Some(method), &["a"], Program::new());
         let printed = method.escape_debug().to_string();
-        is_refused(&harness, Guest::of(things).build(), &["Things", "odd", &printed]).await?;
+        is_refused(&harness, Guest::with(things).build(), &["Things", "odd", &printed]).await?;
     }
     Ok(())
 }
@@ -92,7 +92,7 @@ async fn a_method_that_is_no_token_refuses_the_module(harness: Harness) -> Resul
 async fn a_pattern_that_does_not_parse_refuses_the_module(harness: Harness) -> Result<()> {
     for path in ["a/*rest/more", "a/:", "a/*", "a/:x/:x", "a//b", "a?b", "a#b"] {
         let things = Controller::new("Things", "/").route("odd", Some("GET"), &[path], Program::new());
-        is_refused(&harness, Guest::of(things).build(), &["Things", "odd", path]).await?;
+        is_refused(&harness, Guest::with(things).build(), &["Things", "odd", path]).await?;
     }
     Ok(())
 }
@@ -103,7 +103,7 @@ async fn a_conflict_within_a_module_names_both_handlers(harness: Harness) -> Res
         .route("second", Some("GET"), &["a/:y"], Program::new());
     is_refused(
         &harness,
-        Guest::of(things).build(),
+        Guest::with(things).build(),
         &["first", "second", "/a/:x", "/a/:y"],
     )
     .await?;
@@ -155,13 +155,13 @@ async fn a_refused_load_leaves_the_table_as_it_was(harness: Harness) -> Result<(
 }
 
 async fn a_module_that_traps_in_discovery_is_refused(harness: Harness) -> Result<()> {
-    let guest = Guest::of(Controller::new("Things", "/")).discovery(Discovery::Traps);
+    let guest = Guest::with(Controller::new("Things", "/")).discovery(Discovery::Traps);
     is_refused(&harness, guest.build(), &["describe"]).await?;
     Ok(())
 }
 
 async fn a_module_that_loops_in_discovery_is_refused(harness: Harness) -> Result<()> {
-    let guest = Guest::of(Controller::new("Things", "/")).discovery(Discovery::Loops);
+    let guest = Guest::with(Controller::new("Things", "/")).discovery(Discovery::Loops);
     let limits = Limits {
         deadline: Some(std::time::Duration::from_millis(500)),
         ..Limits::default()

@@ -38,7 +38,7 @@ fn echo(form: Flavor) -> AppSpec {
     let program = Program::new().step(Step::Echo).emit("app:ended").ends(End::Deferred);
     let things = Controller::new("Things", "/").post("it", program).takes("stream");
     AppSpec::new()
-        .load("echo", form.form(Guest::of(things)).build())
+        .load("echo", form.form(Guest::with(things)).build())
         .limits(Limits {
             stream_body: Some(LENGTH as u64),
             memory: Some(2 * 1024 * 1024),
@@ -165,7 +165,7 @@ async fn a_client_that_goes_away_cancels_what_the_guest_waits_for(harness: Harne
         };
         let things = Controller::new("Things", "/").get("it", Program::new().call("app:hold"));
         let app = AppSpec::new()
-            .load("m", form.form(Guest::of(things)).build())
+            .load("m", form.form(Guest::with(things)).build())
             .listen("app", "hold", holds)
             // An instance of the asynchronous form is shared: the host ends a call in it at its deadline at the latest.
             .limits(Limits {
@@ -203,7 +203,7 @@ async fn a_reply_that_is_returned_beside_an_open_one_breaks_it_off(harness: Harn
                     .step(Step::Finish),
             );
         let live = harness
-            .start(AppSpec::new().load("m", form.form(Guest::of(things)).build()))
+            .start(AppSpec::new().load("m", form.form(Guest::with(things)).build()))
             .await?;
         for path in ["/begun", "/opened", "/thrown"] {
             let reply = live.get(path).await;

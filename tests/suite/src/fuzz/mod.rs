@@ -264,8 +264,8 @@ impl Field {
         }
         ensure!(transcript.end() == End::Closed, "the connection stays open");
         Ok(Pair {
-            first: Seen::of(first),
-            next: second.filter(|_| expected.closes.is_some()).map(Seen::of),
+            first: Seen::new(first),
+            next: second.filter(|_| expected.closes.is_some()).map(Seen::new),
         })
     }
 }
@@ -276,7 +276,7 @@ fn next() -> Request {
 }
 
 impl Seen {
-    fn of(response: &Response) -> Self {
+    fn new(response: &Response) -> Self {
         Self {
             status: response.status,
             allow: response.header("allow"),

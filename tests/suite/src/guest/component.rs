@@ -142,7 +142,7 @@ fn foreign_package(foreign: &str) -> Result<String> {
         .context("expected `namespace:package/interface@version`")?;
     Ok(format!(
         "package {package}@{version};\ninterface {interface} {{ {} }}\n",
-        ForeignItem::of(foreign).wit
+        ForeignItem::find(foreign).wit
     ))
 }
 

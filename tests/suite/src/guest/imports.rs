@@ -102,7 +102,7 @@ pub(super) fn text(guest: &Guest, version: &str) -> String {
     let functions = functions.into_iter().map(|function| contract(function, ""));
     let numbers = numbers.into_iter().map(|function| contract(function, "(result i32)"));
     let foreign = guest.foreign_import.iter().map(|foreign| {
-        let item = ForeignItem::of(foreign);
+        let item = ForeignItem::find(foreign);
         import(foreign, item.core_name, "foreign", item.signature)
     });
     let later = guest.later_import.iter().map(|function| {
@@ -125,7 +125,7 @@ pub(super) struct ForeignItem {
 
 impl ForeignItem {
     /// An item that the host has, where it has the interface.
-    pub(super) fn of(interface: &str) -> Self {
+    pub(super) fn find(interface: &str) -> Self {
         let (wit, core_name, signature) = match interface.split('@').next() {
             Some("wasi:filesystem/types") => ("resource descriptor;", "[resource-drop]descriptor", "(param i32)"),
             Some("wasi:random/random") => ("get-random-u64: func() -> u64;", "get-random-u64", "(result i64)"),

@@ -125,7 +125,7 @@ impl Guest {
     }
 
     /// A guest with one controller.
-    pub fn of(controller: Controller) -> Self {
+    pub fn with(controller: Controller) -> Self {
         Self::new().controller(controller)
     }
 

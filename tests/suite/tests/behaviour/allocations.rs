@@ -91,7 +91,7 @@ async fn application(options: AppOptions) -> Result<App> {
     app.channel("quiet").on_raw("hear", |_: Delivery, _: Payload| async {
         Ok::<_, Failure>(Payload::null())
     })?;
-    let guest = Guest::of(
+    let guest = Guest::with(
         Controller::new("Wasm", "wasm")
             .get(":id", Program::new().param("id"))
             .get(":id/call", Program::new().call("quiet:hear")),

@@ -31,7 +31,7 @@ async fn every_row_has_its_cases_and_none_is_lost() -> Result<()> {
     let new: Vec<_> = now.difference(&before).copied().collect();
     ensure!(
         expected == table,
-        "cases.txt differs; write it anew with POINTWORK_WRITE_CASES=1 if that is meant\nlost:\n{}\nnew:\n{}",
+        "cases.txt differs; write it again with POINTWORK_WRITE_CASES=1 if that is meant\nlost:\n{}\nnew:\n{}",
         lost.join("\n"),
         new.join("\n")
     );

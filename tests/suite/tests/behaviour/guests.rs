@@ -152,7 +152,7 @@ fn everything() -> Guest {
             steps.clone().ends(*end),
         )
     });
-    Guest::of(things)
+    Guest::with(things)
 }
 
 /// A channel that runs every step of a listener.
@@ -242,7 +242,7 @@ async fn a_channel_may_be_malformed() -> Result<()> {
 
 async fn an_end_of_the_other_role_is_a_mistake_of_the_test() -> Result<()> {
     let things = Controller::new("Things", "/").get("it", Program::new().fails("conflict", 409));
-    let built = std::panic::catch_unwind(|| Guest::of(things).build());
+    let built = std::panic::catch_unwind(|| Guest::with(things).build());
     let panic = built.err().context("it is built")?;
     ensure!(
         message(&*panic).contains("a handler cannot end with Fail"),

@@ -40,7 +40,7 @@ fn guest(asynchronous: bool) -> Vec<u8> {
         .get("text", Program::text("text"))
         .get("gate", Program::new().call("gate:pass").say("passed"))
         .get("loop", Program::new().ends(End::Loop));
-    let guest = Guest::of(things);
+    let guest = Guest::with(things);
     if asynchronous { guest.asynchronous() } else { guest }.build()
 }
 

@@ -164,7 +164,7 @@ const GOOD: &[(&str, &str)] = &[
 
 async fn what_no_server_may_send_is_refused() -> Result<()> {
     for (method, what, bytes) in BAD {
-        let read = Transcript::closed(*bytes).replies(&[Asked::of(method)]);
+        let read = Transcript::closed(*bytes).replies(&[Asked::with_method(method)]);
         assert!(read.is_err(), "{what}: {read:?}");
     }
     Ok(())
@@ -173,7 +173,7 @@ async fn what_no_server_may_send_is_refused() -> Result<()> {
 async fn sound_replies_are_taken_by_both() -> Result<()> {
     let mut docket = Docket::new();
     for (method, bytes) in GOOD {
-        docket.enter(&Transcript::closed(*bytes), &[Asked::of(method)], bytes)?;
+        docket.enter(&Transcript::closed(*bytes), &[Asked::with_method(method)], bytes)?;
     }
     docket.judge().await
 }

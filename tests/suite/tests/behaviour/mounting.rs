@@ -34,7 +34,7 @@ fn module(paths: &[&str]) -> Vec<u8> {
     let things = paths.iter().fold(Controller::new("Things", "/"), |things, path| {
         things.get(path, Program::text(path))
     });
-    Guest::of(things).build()
+    Guest::with(things).build()
 }
 
 fn claiming(claims: &[&str]) -> ConnectOptions {
@@ -60,7 +60,7 @@ async fn get(layer: &HyperLayer, target: &str) -> Result<(u16, String)> {
 }
 
 /// The error with its causes.
-fn story(error: &dyn std::error::Error) -> String {
+fn error_chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
@@ -70,9 +70,9 @@ async fn a_module_that_claims_another_path_is_refused() -> Result<()> {
     app.connect_to(hyper.clone(), claiming(&["shop"]))?;
     app.module("m").bytes(module(&["shop", "shop/:id"])).load().await?;
     let error = app.module("other").bytes(module(&["login"])).load().await.unwrap_err();
-    let story = story(&error);
+    let text = error_chain(&error);
     for part in ["`other`", "GET /login", "Things.login", "`hyper`", "`/shop`"] {
-        assert!(story.contains(part), "`{part}` is not in: {story}");
+        assert!(text.contains(part), "`{part}` is not in: {text}");
     }
     // The restriction is for modules: a native route of the application is its own.
     app.get("login", |_: Context| async { "native" })?;
@@ -89,9 +89,9 @@ async fn a_swap_that_claims_another_path_is_refused() -> Result<()> {
     for path in ["login", ":any", "*rest", "/"] {
         let error = app.module("m").bytes(module(&["shop", path])).swap().await.unwrap_err();
         assert!(
-            story(&error).contains("modules may not claim"),
+            error_chain(&error).contains("modules may not claim"),
             "{path}: {}",
-            story(&error)
+            error_chain(&error)
         );
     }
     let layer = hyper.in_front();
@@ -174,7 +174,7 @@ async fn a_module_of_the_state_directory_is_held_back_at_a_restart() -> Result<(
     let app = App::with_options(options()?)?;
     app.connect_to(Hyper::new(), claiming(&["shop"]))?;
     let error = app.module("shop").bytes(base).restore().await.unwrap_err();
-    assert!(story(&error).contains("GET /login"), "{}", story(&error));
+    assert!(error_chain(&error).contains("GET /login"), "{}", error_chain(&error));
     Ok(())
 }
 
@@ -182,7 +182,11 @@ async fn a_claim_with_a_parameter_is_refused() -> Result<()> {
     let app = App::new()?;
     for claim in [":any", "*rest", "a/:b"] {
         let error = app.connect_to(Hyper::new(), claiming(&[claim])).unwrap_err();
-        assert!(story(&error).contains(&format!("`{claim}`")), "{}", story(&error));
+        assert!(
+            error_chain(&error).contains(&format!("`{claim}`")),
+            "{}",
+            error_chain(&error)
+        );
     }
     Ok(())
 }
@@ -218,7 +222,11 @@ async fn an_adapter_is_connected_once() -> Result<()> {
     app.connect_to(hyper.clone(), ConnectOptions::new())?;
     for again in [&app, &App::new()?] {
         let error = again.connect_to(hyper.clone(), ConnectOptions::new()).unwrap_err();
-        assert!(story(&error).contains("connected before"), "{}", story(&error));
+        assert!(
+            error_chain(&error).contains("connected before"),
+            "{}",
+            error_chain(&error)
+        );
     }
     Ok(())
 }

@@ -60,7 +60,7 @@ async fn gated(limits: &ModuleLimits) -> Result<(App, Arc<Semaphore>)> {
     })?;
     for (name, asynchronous) in [("sync", false), ("async", true)] {
         let program = Program::new().call("gate:pass").say("passed");
-        let guest = Guest::of(Controller::new("Gate", name).route("pass", Some("GET"), &[""], program));
+        let guest = Guest::with(Controller::new("Gate", name).route("pass", Some("GET"), &[""], program));
         let guest = if asynchronous { guest.asynchronous() } else { guest };
         let options = ModuleOptions::new().limits(limits.clone());
         app.module(name).bytes(guest.build()).options(options).load().await?;

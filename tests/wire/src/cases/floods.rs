@@ -53,7 +53,7 @@ enum Flooded {
 
 impl Flooded {
     /// Waits until the server has read everything, or has ended the connection.
-    async fn of(client: &mut Frames) -> Self {
+    async fn by(client: &mut Frames) -> Self {
         const LAST: [u8; 8] = [7; 8];
         let mut code = None;
         let _ = client.send(&Frame::new(Frame::PING, 0, 0, LAST).bytes()).await;
@@ -102,7 +102,7 @@ async fn flood(server: &ServerApart, reads: bool, frames: impl Iterator<Item = F
             }
         }
         match reads {
-            true => Flooded::of(&mut client).await,
+            true => Flooded::by(&mut client).await,
             false => Flooded::Taken,
         }
     };
@@ -129,7 +129,7 @@ async fn rounds(server: &ServerApart, count: usize, spoil: impl Fn(u32) -> Frame
             let begin: Vec<_> = round.iter().flat_map(|stream| held(*stream, 0).bytes()).collect();
             let end: Vec<_> = round.iter().flat_map(|stream| spoil(*stream).bytes()).collect();
             for bytes in [begin, end] {
-                if client.send(&bytes).await.is_err() || Flooded::of(&mut client).await != Flooded::Taken {
+                if client.send(&bytes).await.is_err() || Flooded::by(&mut client).await != Flooded::Taken {
                     return true;
                 }
             }

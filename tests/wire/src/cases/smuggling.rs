@@ -64,7 +64,7 @@ async fn are_refused(server: &Server, statuses: &[u16], requests: &[Vec<u8>]) {
 }
 
 fn one_refusal(transcript: &Transcript, statuses: &[u16]) -> Result<()> {
-    let replies = transcript.replies(&[Asked::of("GET").last()])?;
+    let replies = transcript.replies(&[Asked::with_method("GET").last()])?;
     let status = replies.first().context("there is no reply")?.response.status;
     ensure!(
         statuses.contains(&status),

@@ -53,7 +53,7 @@ pub struct Reply {
 
 impl Asked<'_> {
     /// A request of HTTP/1.1 that keeps the connection open.
-    pub fn of(method: &str) -> Asked<'_> {
+    pub fn with_method(method: &str) -> Asked<'_> {
         Asked {
             method,
             old: false,

@@ -26,7 +26,7 @@ impl Record {
     }
 
     /// The payloads of all events of that name.
-    fn of(&self, event: &str) -> Vec<Payload> {
+    fn payloads(&self, event: &str) -> Vec<Payload> {
         let all = self.0.borrow();
         let found = all.iter().filter(|(name, _)| name == event);
         found.map(|(_, payload)| payload.clone()).collect()
@@ -55,11 +55,11 @@ impl Bus {
     }
 
     pub(crate) fn called(&self, event: &str) -> Vec<Payload> {
-        self.called.of(event)
+        self.called.payloads(event)
     }
 
     pub(crate) fn emitted(&self, event: &str) -> Vec<Payload> {
-        self.emitted.of(event)
+        self.emitted.payloads(event)
     }
 }
 

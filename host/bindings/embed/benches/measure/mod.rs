@@ -40,7 +40,7 @@ pub(crate) fn component() -> Vec<u8> {
         .get("/ask", Handler::text("1").call("db:ask"))
         .get("/later", Handler::text("1").call("db:later"))
         .get("/keep", Handler::text("1").call("db:keep"));
-    Guest::of(controller).build()
+    Guest::with(controller).build()
 }
 
 pub(crate) fn median(figures: impl IntoIterator<Item = f64>) -> f64 {

@@ -5,7 +5,7 @@ use std::thread;
 
 use pointwork_embed::http::{Response, StatusCode};
 use pointwork_embed::{
-    AnswerError, Body, ErrorKind, Failure, Fault, OneAnswer, Payload, Place, Progress, RouteOptions, Runs, Waiting,
+    AnswerCell, AnswerError, Body, ErrorKind, Failure, Fault, Payload, Place, Progress, RouteOptions, Runs, Waiting,
 };
 use pointwork_suite::guest::{Controller, Guest, Program, Step};
 
@@ -101,7 +101,7 @@ fn a_function_that_throws_panics_or_never_answers_fails_the_request_and_no_other
         .fold(Controller::new("Asking", ""), |controller, word| {
             controller.get(&format!("/{word}"), route(word))
         });
-    load(&host, "answers", &Guest::of(controller));
+    load(&host, "answers", &Guest::with(controller));
     assert_eq!(
         text(get(&host, "/throws")),
         "failed failed: the listener of `db:ask` crashed"
@@ -124,7 +124,7 @@ fn a_function_that_throws_panics_or_never_answers_fails_the_request_and_no_other
 #[test]
 fn a_second_answer_is_refused_and_so_is_one_that_nobody_waits_for() {
     let host = host();
-    let kept: Arc<Mutex<Vec<OneAnswer<_>>>> = Arc::default();
+    let kept: Arc<Mutex<Vec<AnswerCell<_>>>> = Arc::default();
     let keep = kept.clone();
     let function = listener(move |_, answer| keep.lock().unwrap().push(answer.into()));
     host.listen("db", "ask", function).unwrap();
@@ -152,12 +152,12 @@ fn a_second_answer_is_refused_and_so_is_one_that_nobody_waits_for() {
 #[test]
 fn a_function_is_told_that_nobody_waits_any_more() {
     let host = host();
-    let kept: Arc<Mutex<Vec<OneAnswer<_>>>> = Arc::default();
+    let kept: Arc<Mutex<Vec<AnswerCell<_>>>> = Arc::default();
     let told: Arc<Mutex<Vec<&str>>> = Arc::default();
     let (keep, tell) = (kept.clone(), told.clone());
     let within = host.downgrade();
     let function = listener(move |_, answer| {
-        let answer: OneAnswer<_> = answer.into();
+        let answer: AnswerCell<_> = answer.into();
         let (tell, dropped) = (tell.clone(), Noted(tell.clone()));
         within.upgrade().unwrap().when_gone(&answer, move || {
             stack::check("gone");
@@ -301,7 +301,7 @@ fn emitted_events_and_handed_over_requests_reach_functions() {
     load(
         &host,
         "answers",
-        &Guest::of(Controller::new("Emitting", "").get("/", program)),
+        &Guest::with(Controller::new("Emitting", "").get("/", program)),
     );
     assert_eq!(text(get(&host, "/")), "taken over");
     assert_eq!(heard.recv_timeout(crate::world::PATIENCE).unwrap(), "1");
@@ -364,7 +364,7 @@ fn an_asynchronous_module_asks_functions_too() {
             Program::text("1").call("db:ask").step(Step::Call("db:ask".to_owned())),
         )
         .get("/later", Program::text("1").call("db:later"));
-    load(&host, "answers", &Guest::of(controller).asynchronous());
+    load(&host, "answers", &Guest::with(controller).asynchronous());
     assert_eq!(text(get(&host, "/ask")), "\"at once\"");
     assert_eq!(text(get(&host, "/later")), "\"late\"");
 }

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use pointwork_embed::{
-    Answer, AppOptions, Body, Component, Ended, ErrorKind, Function, Host, ModuleOptions, OffFiber, OneAnswer, Payload,
-    Piece, Progress, RouteOptions, ServerOptions, Threads, Waiting, within,
+    Answer, AnswerCell, AppOptions, Body, Component, Ended, ErrorKind, Function, Host, ModuleOptions, OffFiber,
+    Payload, Piece, Progress, RouteOptions, ServerOptions, Threads, Waiting, within,
 };
 
 use crate::world::{PATIENCE, asking, get, handler, host, host_with, later, listener, load, request, send, until};
@@ -267,7 +267,7 @@ fn an_end_breaks_a_body_off_whose_next_piece_is_not_there() {
     let (keep, kept) = mpsc::channel();
     let within = host.clone();
     let source = Function::new(move |(), answer: Answer<Piece>| {
-        let (answer, gone) = (OneAnswer::from(answer), gone.clone());
+        let (answer, gone) = (AnswerCell::from(answer), gone.clone());
         within.when_gone(&answer, move || gone.send(()).unwrap());
         keep.send(answer).unwrap();
     });

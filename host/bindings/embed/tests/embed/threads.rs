@@ -144,7 +144,7 @@ fn the_writer_of_the_log_is_called_off_the_fiber_and_its_own_lines_are_dropped()
     load(
         &host,
         "logs",
-        &Guest::of(Controller::new("Logging", "").get("/log", program)),
+        &Guest::with(Controller::new("Logging", "").get("/log", program)),
     );
     assert_eq!(text(get(&host, "/log")), "done");
     let lines = lines.lock().unwrap();
@@ -166,7 +166,7 @@ fn guests_trap_and_overflow_on_a_thread_with_a_small_stack() {
     load(
         &host,
         "ends",
-        &Guest::of(controller.get("/plain", Program::text("plain"))),
+        &Guest::with(controller.get("/plain", Program::text("plain"))),
     );
     let small = thread::Builder::new().stack_size(256 * 1024);
     let asking = small.spawn(move || {

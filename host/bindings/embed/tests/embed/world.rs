@@ -35,7 +35,7 @@ pub(crate) fn load(host: &Host, name: &str, guest: &Guest) {
 
 /// `GET /ask` calls `db:ask` with the text `said`, `GET /plain` calls nothing, `POST /echo` sends the body back.
 pub(crate) fn asking() -> Guest {
-    Guest::of(
+    Guest::with(
         Controller::new("Asking", "")
             .get("/ask", Program::text("said").call("db:ask"))
             .get("/plain", Program::text("plain"))

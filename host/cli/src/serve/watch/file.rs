@@ -79,7 +79,7 @@ impl WatchedFile {
     }
 
     fn try_look(&mut self) -> io::Result<Look> {
-        let stamp = Stamp::of(&self.path)?;
+        let stamp = Stamp::read(&self.path)?;
         if self.read == Some(stamp) {
             self.seen = None;
             return Ok(Look::Unchanged);
@@ -88,7 +88,7 @@ impl WatchedFile {
             return Ok(Look::Settling);
         }
         let content = read_file(&self.path, self.largest)?;
-        let after = Stamp::of(&self.path)?;
+        let after = Stamp::read(&self.path)?;
         if after != stamp || content.len() as u64 != stamp.length {
             self.seen = Some(after);
             return Ok(Look::Settling);
@@ -105,7 +105,7 @@ impl WatchedFile {
 }
 
 impl Stamp {
-    fn of(path: &Path) -> io::Result<Self> {
+    fn read(path: &Path) -> io::Result<Self> {
         let metadata = fs::metadata(path)?;
         Ok(Self {
             length: metadata.len(),

@@ -74,7 +74,7 @@ impl Setup {
     /// Loads a component of the synchronous form.
     fn load(&self, component: Vec<u8>) -> Result<i32, Error> {
         let (engines, threads) = (self.engines(), Arc::new(Threads::start()?));
-        let engine = &engines.of(settings(Form::Synchronous))?.engine;
+        let engine = &engines.engine(settings(Form::Synchronous))?.engine;
         let loading = engines
             .compiler
             .component(settings(Form::Synchronous), engine, component.into(), &threads);
@@ -111,7 +111,7 @@ fn entry(directory: &TempDir) -> std::path::PathBuf {
 fn code_compiled_without_a_pool_runs_in_the_engine_with_the_pool() {
     let engines = Setup::default().engines();
     for form in FORMS {
-        let pooled = &engines.of(settings(form)).unwrap().engine;
+        let pooled = &engines.engine(settings(form)).unwrap().engine;
         for parallel in [false, true] {
             let compiling = compiling_engine(settings(form), parallel).unwrap();
             assert_eq!(fingerprint(&compiling), fingerprint(pooled), "{form}");
@@ -200,7 +200,7 @@ fn a_load_over_its_time_is_refused_and_the_thread_keeps_its_permit() {
     let mut setup = Setup::default();
     setup.options.time = Duration::ZERO;
     let (engines, threads) = (setup.engines(), Arc::new(Threads::start().unwrap()));
-    let engine = &engines.of(settings(FORMS[0])).unwrap().engine;
+    let engine = &engines.engine(settings(FORMS[0])).unwrap().engine;
     let compiler = &engines.compiler;
     let runtime = Runtime::new().unwrap();
     let load = || compiler.component(settings(FORMS[0]), engine, component(1).into(), &threads);
@@ -232,7 +232,7 @@ fn a_load_over_its_time_is_refused_and_the_thread_keeps_its_permit() {
 fn several_loads_take_turns() {
     let setup = Setup::default();
     let (engines, threads) = (setup.engines(), Arc::new(Threads::start().unwrap()));
-    let engine = &engines.of(settings(FORMS[0])).unwrap().engine;
+    let engine = &engines.engine(settings(FORMS[0])).unwrap().engine;
     let load = |number| {
         engines
             .compiler

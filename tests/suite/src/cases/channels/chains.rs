@@ -130,7 +130,7 @@ async fn the_deadline_travels_with_the_chain(harness: Harness) -> Result<()> {
 fn of_one_module(form: Flavor, event: &str, channel: Channel) -> AppSpec {
     let program = Program::new().say("\"").param("id").say("\"").call(event);
     let things = Controller::new("Things", "/").get("it/:id", program.replies(ReplyBody::Bytes));
-    let guest = form.form(Guest::of(things).channel(channel));
+    let guest = form.form(Guest::with(things).channel(channel));
     AppSpec::new().load("whole", guest.build())
 }
 

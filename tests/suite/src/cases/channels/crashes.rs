@@ -88,7 +88,7 @@ async fn a_listener_in_an_endless_loop_ends_at_the_requests_deadline(harness: Ha
             .get("good", Program::text("a").call("db:good"))
             .get("plain", Program::text("plain"));
         let (app, mut began) = AppSpec::new()
-            .load("caller", Guest::of(things).build())
+            .load("caller", Guest::with(things).build())
             .channel(flavor, db)
             .hearing("began");
         let live = harness

@@ -28,7 +28,7 @@ cases![
 
 /// A module that also has a route, so that a refusal has to undo more than channels.
 fn with_route(form: Flavor, channels: impl IntoIterator<Item = Channel>) -> Arc<[u8]> {
-    let guest = Guest::of(Controller::new("Things", "/").get("suspect", Program::text("served")));
+    let guest = Guest::with(Controller::new("Things", "/").get("suspect", Program::text("served")));
     let guest = channels.into_iter().fold(guest, Guest::channel);
     form.form(guest).build().into()
 }
@@ -174,7 +174,7 @@ async fn a_refused_channel_module_leaves_the_application_as_it_was(harness: Harn
 
 async fn two_forms_in_one_module_are_refused(harness: Harness) -> Result<()> {
     let things = Controller::new("Things", "/").get("it", Program::text("a"));
-    let guest = Guest::of(things).channel(adding("db", "one", "row")).mixed_forms();
+    let guest = Guest::with(things).channel(adding("db", "one", "row")).mixed_forms();
     is_refused(&harness, guest.build().into(), &["handlers", "handlers-async"]).await
 }
 

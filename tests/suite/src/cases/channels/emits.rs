@@ -244,7 +244,7 @@ async fn emits_that_nobody_hears_are_one_line_and_their_number(harness: Harness)
         let module = format!("emits-in-vain-{form:?}");
         let program = (0..900).fold(Program::text("1"), |program, at| program.emit(&format!("nobody:{at}")));
         let things = Controller::new("Things", "/").get("it", program.say("emitted"));
-        let app = AppSpec::new().load(&module, form.form(Guest::of(things)).build());
+        let app = AppSpec::new().load(&module, form.form(Guest::with(things)).build());
         let live = harness.start(app).await?;
         assert_eq!(live.get("/it").await?.text(), "emitted", "{form}");
         assert_eq!(live.control().events_refused(), 900, "{form}");

@@ -100,7 +100,7 @@ async fn a_listener_that_never_ends_is_cut_off(harness: Harness) -> Result<()> {
             .get("good", Program::text("2").emit("log:good").say("emitted"));
         let stuck = if flavor == Flavor::Native { "stuck" } else { "unused" };
         let (app, mut seen) = AppSpec::new()
-            .load("caller", Guest::of(things).build())
+            .load("caller", Guest::with(things).build())
             .channel(flavor, log)
             .gate(stuck, &gate)
             .hearing("seen");

@@ -105,7 +105,7 @@ async fn a_channel_that_crashes_with_the_context_is_500_at_once(harness: Harness
                 .get("crash", Program::new().hands_over("response:crash"))
                 .get("send", Program::text("sent").hands_over("response:send"));
             let app = AppSpec::new()
-                .load("caller", Guest::of(things).build())
+                .load("caller", Guest::with(things).build())
                 .channel(flavor, crashes);
             let live = harness.start(app).await?;
             assert_eq!(live.get("/crash").await?.status, 500, "{flavor}");

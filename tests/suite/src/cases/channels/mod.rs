@@ -47,7 +47,7 @@ pub(super) fn all() -> Vec<Case> {
 /// A module `caller` in that form, with one GET route.
 fn routing(form: Flavor, path: &str, program: Program) -> AppSpec {
     let things = Controller::new("Things", "/").get(path, program);
-    AppSpec::new().load("caller", form.form(Guest::of(things)).build())
+    AppSpec::new().load("caller", form.form(Guest::with(things)).build())
 }
 
 /// An application whose `/it/:id` calls `event` with the id as a JSON text, and replies with the result.

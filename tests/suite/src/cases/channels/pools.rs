@@ -25,7 +25,7 @@ cases![
 fn calling_back(form: Flavor, instances: usize, before: Program) -> AppSpec {
     let handler = before.say("\"").param("id").say("\"").call("back:ask");
     let things = Controller::new("Things", "/").get("it/:id", handler.replies(ReplyBody::Bytes));
-    let front = Guest::of(things).channel(Channel::new("front").on("answer", adds("answer")));
+    let front = Guest::with(things).channel(Channel::new("front").on("answer", adds("answer")));
     let back = Channel::new("back").on("ask", Program::new().call("front:answer"));
     AppSpec::new()
         .load("front", form.form(front).build())
@@ -86,7 +86,7 @@ async fn a_cycle_through_a_pool_of_one_hangs_never(harness: Harness) -> Result<(
     for form in Flavor::MODULES {
         let things = Controller::new("Things", "/").get("it", Program::new().call("whole:again"));
         let whole = Channel::new("whole").on("again", Program::new().call("whole:again"));
-        let guest = form.form(Guest::of(things).channel(whole));
+        let guest = form.form(Guest::with(things).channel(whole));
         let app = AppSpec::new().load("whole", guest.build()).limits(limited_to(1));
         let live = harness.start(app).await?;
         for _ in 0..3 {
@@ -106,7 +106,7 @@ async fn two_modules_that_call_each_other_hang_never(harness: Harness) -> Result
             let handler = Program::text("asked").call("app:gate").call(other);
             let things = Controller::new("Things", "/").get(path, handler);
             let channel = Channel::new(own).on("ask", adds("answer"));
-            form.form(Guest::of(things).channel(channel)).build()
+            form.form(Guest::with(things).channel(channel)).build()
         };
         let app = AppSpec::new()
             .load("left", half("left", "left", "right:ask"))
@@ -138,7 +138,7 @@ async fn a_channel_of_few_instances_serves_many_callers(harness: Harness) -> Res
         let program = Program::new().say("\"").param("id").say("\"").call("db:one");
         let things = Controller::new("Things", "/").get("it/:id", program);
         let app = AppSpec::new()
-            .load("callers", Guest::of(things).build())
+            .load("callers", Guest::with(things).build())
             .channel(
                 flavor,
                 Channel::new("db").on("one", Program::new().call("app:pass").say(" passed")),
@@ -161,7 +161,7 @@ async fn an_instance_of_a_channel_is_reused_until_it_traps(harness: Harness) -> 
         let things = Controller::new("Things", "/")
             .get("count", Program::text("run").call("db:count"))
             .get("trap", Program::text("run").call("db:trap"));
-        let app = AppSpec::new().load("caller", Guest::of(things).build());
+        let app = AppSpec::new().load("caller", Guest::with(things).build());
         let live = harness.start(app.channel(flavor, db)).await?;
         for _ in 0..2 {
             for run in ["run 1", "run 2", "run 3"] {

@@ -53,7 +53,7 @@ async fn a_module_removed_with_a_kept_context_is_500_at_once(harness: Harness) -
             .get("keep", Program::new().hands_over("response:keep"))
             .get("after", Program::text("1").emit("response:after").say("emitted"));
         let (app, mut kept) = AppSpec::new()
-            .load("caller", Guest::of(things).build())
+            .load("caller", Guest::with(things).build())
             .channel(flavor, channel)
             .hearing("kept");
         let (app, mut after) = app.hearing("after");
@@ -130,7 +130,7 @@ async fn a_module_removed_while_its_own_channel_replies_answers_all_the_same(har
     for form in Flavor::MODULES {
         let gate = Gate::new();
         let things = Controller::new("Things", "/").get("it", Program::text("whole").hands_over("response:slow"));
-        let guest = form.form(Guest::of(things).channel(response("slow", slow())));
+        let guest = form.form(Guest::with(things).channel(response("slow", slow())));
         let app = AppSpec::new().load("whole", guest.build()).gate("gate", &gate);
         let live = harness.start(app).await?;
         let client = *live;

@@ -30,7 +30,7 @@ const BETWEEN: usize = 3;
 /// listeners.
 fn version(form: Flavor, version: &str, more: Channel) -> Arc<[u8]> {
     let things = Controller::new("Things", "/").get("version", Program::text(version));
-    let guest = Guest::of(things).channel(adding("db", "one", version)).channel(more);
+    let guest = Guest::with(things).channel(adding("db", "one", version)).channel(more);
     form.form(guest).build().into()
 }
 
@@ -89,7 +89,7 @@ async fn a_refused_swap_keeps_the_old_listeners(harness: Harness) -> Result<()> 
         let refused: [Arc<[u8]>; 4] = [
             version(form, "new", adding("taken", "x", "new")),
             version(form, "new", adding("", "x", "new")),
-            form.form(Guest::of(conflicts).channel(adding("db", "one", "new")))
+            form.form(Guest::with(conflicts).channel(adding("db", "one", "new")))
                 .build()
                 .into(),
             b"no component"[..].into(),

@@ -26,7 +26,9 @@ cases![
 fn module(form: Flavor, channel: &str, event: &str, used: &str) -> Arc<[u8]> {
     let things = Controller::new("Things", "/").get(channel, Program::text("it"));
     let listens = adding(channel, &format!("item:{event}"), "it");
-    form.form(Guest::of(things).channel(listens).uses(used)).build().into()
+    form.form(Guest::with(things).channel(listens).uses(used))
+        .build()
+        .into()
 }
 
 /// Options that allow a change of the names of a channel.
@@ -44,7 +46,7 @@ fn listening(form: Flavor, channel: &str, event: &str) -> Arc<[u8]> {
 fn shop(event: &str) -> Arc<[u8]> {
     let program = Program::new().say("\"").param("id").say("\"").call(event);
     let things = Controller::new("Things", "/").get("it/:id", program);
-    Guest::of(things).uses(event).build().into()
+    Guest::with(things).uses(event).build().into()
 }
 
 fn names(refusal: &Refusal, words: &[&str]) {

@@ -123,7 +123,7 @@ impl Exchange {
             old: self.version == Version::Old,
             last: self.version != Version::KeepAlive,
         };
-        [first, Asked::of("GET").last()]
+        [first, Asked::with_method("GET").last()]
     }
 
     /// Whether the reply has no body, because of the method or the status.

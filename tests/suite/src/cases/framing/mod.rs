@@ -207,7 +207,7 @@ async fn a_reply_that_breaks_off_never_looks_whole(harness: Harness) -> Result<(
             for connection in ["", "connection: close\r\n"] {
                 let request = format!("GET /{who}/{count} HTTP/1.1\r\nhost: a\r\n{connection}\r\n{NEXT}");
                 let transcript = live.exchange(request.as_bytes()).await?;
-                let read = transcript.replies(&[Asked::of("GET"), Asked::of("GET").last()]);
+                let read = transcript.replies(&[Asked::with_method("GET"), Asked::with_method("GET").last()]);
                 let whole = read.map(|replies| replies.len());
                 ensure!(whole.is_err(), "{request:?}: {whole:?}: what broke off looks whole");
                 let seen = String::from_utf8_lossy(transcript.bytes());

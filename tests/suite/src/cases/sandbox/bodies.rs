@@ -24,7 +24,7 @@ const MEMORY: u64 = 64 * 1024;
 
 /// The module `shop` with that handler of `POST /it`, and the module `other`, which echoes the body of `POST /other`.
 fn beside(form: Flavor, program: Program) -> AppSpec {
-    let shop = Guest::of(Controller::new("Things", "/").post("it", program));
+    let shop = Guest::with(Controller::new("Things", "/").post("it", program));
     let echo = Controller::new("Echo", "/").post("other", Program::new().step(Step::Body));
     let limits = Limits {
         body_memory: Some(MEMORY),
@@ -32,7 +32,7 @@ fn beside(form: Flavor, program: Program) -> AppSpec {
     };
     AppSpec::new()
         .load(SHOP, form.form(shop).build())
-        .load("other", Guest::of(echo).build())
+        .load("other", Guest::with(echo).build())
         .limits(limits)
 }
 

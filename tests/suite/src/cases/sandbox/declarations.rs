@@ -37,7 +37,7 @@ async fn a_manifest_past_the_limit_is_refused(harness: Harness) -> Result<()> {
 
 async fn a_flood_of_declarations_is_refused(harness: Harness) -> Result<()> {
     for list in Flood::ALL {
-        let guest = Guest::of(Controller::new("Things", "/")).channel(Channel::new("db"));
+        let guest = Guest::with(Controller::new("Things", "/")).channel(Channel::new("db"));
         let component = guest.flood(list, 1_000_000).build();
         assert!(component.len() < 100 * 1024, "{list:?}: {} bytes", component.len());
         let refusal = harness.refusal(AppSpec::new().load("suspect", component)).await?;
@@ -58,7 +58,7 @@ async fn long_names_are_not_repeated_in_errors(harness: Harness) -> Result<()> {
     });
     let event = Channel::new("db").on(&long, Program::new());
     let guests = [
-        (Guest::of(routes), "the name has 100000 bytes"),
+        (Guest::with(routes), "the name has 100000 bytes"),
         (Guest::new().channel(listeners), "the name of a channel"),
         (Guest::new().channel(event), "the event of a listener"),
         (

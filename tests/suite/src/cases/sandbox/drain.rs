@@ -23,7 +23,7 @@ fn hanging(form: Flavor, gate: &watch::Gate) -> AppSpec {
     let things = Controller::new("Things", "/").get("kept", Program::new().call("app:gate"));
     let options = ModuleOptions::new().drain(Duration::from_millis(100));
     AppSpec::new()
-        .load_with(SHOP, form.form(Guest::of(things)).build(), options)
+        .load_with(SHOP, form.form(Guest::with(things)).build(), options)
         .gate("gate", gate)
 }
 
@@ -73,7 +73,7 @@ async fn no_more_than_two_versions_and_what_drains_are_alive(harness: Harness) -
         let gate = watch::Gate::new();
         let things = |word: &str| {
             let program = Program::new().call("app:gate").say(word);
-            form.form(Guest::of(Controller::new("Things", "/").get("kept", program)))
+            form.form(Guest::with(Controller::new("Things", "/").get("kept", program)))
                 .build()
         };
         let live = harness

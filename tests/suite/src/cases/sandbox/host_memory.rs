@@ -83,7 +83,7 @@ async fn request_extensions_end_at_the_limit(harness: Harness) -> Result<()> {
     for form in Flavor::MODULES {
         let keys = |count| times(count, |number| Step::SetExtension(format!("key-{number}")));
         ends_at_the_limit(&harness, |count| hoarding(form, keys(count))).await?;
-        // A key that is set anew replaces its value.
+        // A key that is set again replaces its value.
         let same = times(4, |_| Step::SetExtension("key".to_owned())).say("said");
         let live = harness.start(hoarding(form, same)).await?;
         let reply = live.call("POST", "/it").await?;
@@ -112,7 +112,7 @@ async fn emitted_events_end_at_the_limit_of_memory(harness: Harness) -> Result<(
         let gate = watch::Gate::new();
         let tells = times(1, |_| Step::Emit("told:it".to_owned())).say("said");
         let told = Channel::new("told").on("it", Program::new().step(Step::Double(2)).emit("app:gate"));
-        let guest = Guest::of(
+        let guest = Guest::with(
             Controller::new("Things", "/")
                 .post("it", tells)
                 .get("ok", Program::text("ok")),
@@ -348,7 +348,7 @@ async fn the_parts_of_an_error_are_bounded(harness: Harness) -> Result<()> {
                     .ends(End::Throw(400)),
             );
         let live = harness
-            .start(AppSpec::new().load(SHOP, form.form(Guest::of(things).channel(db)).build()))
+            .start(AppSpec::new().load(SHOP, form.form(Guest::with(things).channel(db)).build()))
             .await?;
         let asked = live.get("/asks").await?.text();
         assert!(
@@ -381,7 +381,7 @@ fn leaking(form: Flavor, program: Program) -> AppSpec {
     // All calls come into one instance; its retirement must not look like a crash.
     let limits = ModuleLimits::new().instances(1).queue_wait(Duration::from_secs(60));
     let options = ModuleOptions::new().limits(limits).breaker(Breaker::new().crashes(1));
-    AppSpec::new().load_with(SHOP, form.form(Guest::of(things)).build(), options)
+    AppSpec::new().load_with(SHOP, form.form(Guest::with(things)).build(), options)
 }
 
 async fn an_instance_that_loses_handles_is_retired(harness: Harness) -> Result<()> {

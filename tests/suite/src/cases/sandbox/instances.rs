@@ -33,7 +33,7 @@ fn counting(form: Flavor, options: ModuleOptions, gate: &watch::Gate) -> AppSpec
         .get("held", Program::new().call("app:gate").say(" ").step(Step::Count))
         .get("trap", Program::new().ends(End::Trap));
     AppSpec::new()
-        .load_with(SHOP, form.form(Guest::of(things)).build(), options)
+        .load_with(SHOP, form.form(Guest::with(things)).build(), options)
         .gate("gate", gate)
 }
 

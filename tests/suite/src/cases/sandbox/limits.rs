@@ -43,7 +43,7 @@ pub(super) fn limited_with(
     // Enough for a guest, and quickly filled.
     limits.memory = 2 * 1024 * 1024;
     set(&mut limits);
-    let component = form.form(Guest::of(things)).build();
+    let component = form.form(Guest::with(things)).build();
     AppSpec::new().load_with(SHOP, component, options.limits(limits))
 }
 

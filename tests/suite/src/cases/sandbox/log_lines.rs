@@ -63,7 +63,7 @@ async fn the_report_of_a_crash_forges_no_line(harness: Harness) -> Result<()> {
         let db = Channel::new("db").on("fails", Program::text(forges).fails("failed", 500));
         let tells = Controller::new("Things", "/").get("it", Program::new().emit("db:fails"));
         let live = harness
-            .start(AppSpec::new().load(SHOP, form.form(Guest::of(tells).channel(db)).build()))
+            .start(AppSpec::new().load(SHOP, form.form(Guest::with(tells).channel(db)).build()))
             .await?;
         assert_eq!(live.get("/it").await?.status, 200, "{form}");
         live.crashes()

@@ -61,7 +61,7 @@ fn version(form: Flavor, word: &str) -> Arc<[u8]> {
         .get("kept", Program::text(word))
         .get(&format!("only-{word}"), Program::text(word))
         .get("trap", Program::new().ends(End::Trap));
-    form.form(Guest::of(things)).build().into()
+    form.form(Guest::with(things)).build().into()
 }
 
 fn swap(component: Arc<[u8]>) -> Step {

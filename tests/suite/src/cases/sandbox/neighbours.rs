@@ -48,13 +48,17 @@ fn mutual(own: &str, other: &str, first: u32) -> Guest {
         channel = channel.on(&link.to_string(), Program::new().call(&next));
     }
     let begins = Program::text("through").call(&format!("{other}:1"));
-    Guest::of(Controller::new("Things", "/").get(own, begins)).channel(channel)
+    Guest::with(Controller::new("Things", "/").get(own, begins)).channel(channel)
 }
 
 async fn modules_that_call_each_other_leave_a_third_its_instances(harness: Harness) -> Result<()> {
     for form in Flavor::MODULES {
         let gate = watch::Gate::new();
-        let third = |word: &str| form.form(Guest::of(Controller::new("Things", "/").get(word, Program::text(word))));
+        let third = |word: &str| {
+            form.form(Guest::with(
+                Controller::new("Things", "/").get(word, Program::text(word)),
+            ))
+        };
         let app = AppSpec::new()
             .load("left", form.form(mutual("left", "right", 2)).build())
             .load("right", form.form(mutual("right", "left", 1)).build())
@@ -94,7 +98,7 @@ async fn a_module_without_room_for_its_instances_is_refused(harness: Harness) ->
     for form in Flavor::MODULES {
         let module = |number: usize| {
             let things = Controller::new("Things", "/").get(&number.to_string(), Program::text("served"));
-            form.form(Guest::of(things)).build()
+            form.form(Guest::with(things)).build()
         };
         let name = |number: usize| format!("module-{number}");
         let fit = POOL / SHARE;

@@ -81,7 +81,7 @@ async fn a_burst_of_refusals_is_one_line_and_their_number(harness: Harness) -> R
     let things = Controller::new("Things", "/").post("it", Program::new().call("app:gate"));
     let limits = ModuleLimits::new().instances(1).queue(0);
     let options = ModuleOptions::new().limits(limits);
-    let app = AppSpec::new().load_with(module, Guest::of(things).build(), options);
+    let app = AppSpec::new().load_with(module, Guest::with(things).build(), options);
     let live = harness.start(app.gate("gate", &gate)).await?;
     let inside = ask(*live);
     gate.arrived(1).await?;

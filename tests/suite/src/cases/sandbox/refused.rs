@@ -99,7 +99,7 @@ fn wrong(form: Flavor, wrong: impl FnOnce(Guest) -> Guest) -> Vec<u8> {
     let things = Controller::new("Things", "/")
         .get("kept", Program::text("b"))
         .get("only-b", Program::text("b"));
-    form.form(wrong(Guest::of(things))).build()
+    form.form(wrong(Guest::with(things))).build()
 }
 
 async fn a_component_that_is_no_module_is_refused_and_the_old_one_serves(harness: Harness) -> Result<()> {
@@ -143,7 +143,7 @@ async fn a_module_in_conflict_is_refused_and_the_old_one_serves(harness: Harness
             plain(listening("taken"), "taken"),
             plain(listening(""), "channel"),
         ];
-        let neighbour = Guest::of(Controller::new("Theirs", "/").get("theirs", Program::text("theirs")));
+        let neighbour = Guest::with(Controller::new("Theirs", "/").get("theirs", Program::text("theirs")));
         let app = AppSpec::new()
             .register("GET", "/manual/:id", |_| async { "manual" })
             .load("neighbour", neighbour.build())

@@ -46,7 +46,7 @@ fn shop(form: Flavor, program: Program, body: &str, limits: ModuleLimits) -> App
         .takes(body)
         .get("ok", Program::text("ok"))
         .takes("none");
-    let component = form.form(Guest::of(things)).build();
+    let component = form.form(Guest::with(things)).build();
     AppSpec::new().load_with(SHOP, component, ModuleOptions::new().limits(limits))
 }
 
@@ -157,7 +157,7 @@ async fn a_handler_that_gets_no_slot_for_its_reply_learns_of_it(harness: Harness
             .takes("stream")
             .get("pieces", pieces.step(Step::Finish));
         let options = ModuleOptions::new().limits(three_calls());
-        let app = AppSpec::new().load_with(SHOP, form.form(Guest::of(things)).build(), options);
+        let app = AppSpec::new().load_with(SHOP, form.form(Guest::with(things)).build(), options);
         let live = harness.start(app).await?;
         let slow = [begin_upload(&live, "/it").await?, begin_upload(&live, "/it").await?];
         in_flight(&live, 2).await?;
@@ -280,7 +280,7 @@ async fn a_body_that_is_handed_over_takes_a_slot_where_it_is_read(harness: Harne
             Guest::new().channel(desk).build(),
             ModuleOptions::new().limits(limits),
         )
-        .load(SHOP, Guest::of(things).build());
+        .load(SHOP, Guest::with(things).build());
     let live = harness.start(app).await?;
     let mut slow = begin_upload(&live, "/it").await?;
     // Before the first listener reads, the second one may have the slot.

@@ -35,7 +35,7 @@ async fn a_version_that_traps_at_once_is_taken_back(harness: Harness) -> Result<
         let traps = Controller::new("Things", "/")
             .get("kept", Program::new().ends(End::Trap))
             .get("only-b", Program::text("b"));
-        let bad = form.form(Guest::of(traps)).build().into();
+        let bad = form.form(Guest::with(traps)).build().into();
         swap_on_trial(&live, bad, 10, 2).await?;
         let bad = status(&live)?;
         assert_eq!(bad.state, ModuleState::OnTrial, "{form}");

@@ -35,7 +35,7 @@ fn numbered(form: Flavor, number: u32) -> Arc<[u8]> {
         .get("kept", Program::text(&word).header("x-version", &word))
         .get("stream", stream.ends(End::Deferred))
         .get(["even", "odd"][number as usize % 2], Program::text(&word));
-    form.form(Guest::of(things)).build().into()
+    form.form(Guest::with(things)).build().into()
 }
 
 /// The progress of the swaps. A version between `done`, read when a request begins, and `begun`, read when it ends,
@@ -137,7 +137,7 @@ async fn a_request_in_flight_ends_on_its_version_and_the_next_sees_the_new_one(h
             .get("kept", waits.clone())
             .get("gone", waits);
         let app = AppSpec::new()
-            .load(SHOP, form.form(Guest::of(things)).build())
+            .load(SHOP, form.form(Guest::with(things)).build())
             .gate("gate", &gate);
         let live = harness.start(app).await?;
         let client = *live;
