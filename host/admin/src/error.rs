@@ -1,5 +1,7 @@
 //! Errors of setting an endpoint up.
 
+use pointwork_core::error_type;
+
 /// The kind of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -14,31 +16,8 @@ pub enum ErrorKind {
     App,
 }
 
-/// An error of setting an endpoint up.
-#[derive(Debug, thiserror::Error)]
-#[error("{message}")]
-pub struct Error {
-    kind: ErrorKind,
-    message: String,
-    source: Option<Box<dyn std::error::Error + Send + Sync>>,
-}
-
-impl Error {
-    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self {
-            kind,
-            message: message.into(),
-            source: None,
-        }
-    }
-
-    pub(crate) fn with_source(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
-        self.source = Some(source.into());
-        self
-    }
-
-    /// The kind of the error.
-    pub fn kind(&self) -> ErrorKind {
-        self.kind
-    }
+error_type! {
+    /// An error of setting an endpoint up.
+    pub struct Error(ErrorKind);
+    pub(crate) fn
 }

@@ -1,7 +1,5 @@
 //! The resource `/modules`.
 
-use std::error::Error as _;
-
 use axum::Json;
 use axum::body::Body;
 use axum::extract::{FromRequestParts, Path, State};
@@ -74,9 +72,11 @@ pub(crate) async fn put(
         .await
         // A load in a program is not logged: its caller gets the error.
         .inspect_err(|error| {
-            let causes = std::iter::successors(error.source(), |&cause| cause.source());
-            let reason = causes.fold(error.to_string(), |reason, cause| format!("{reason}: {cause}"));
-            tracing::warn!(module = name, "a module is refused: {reason}");
+            tracing::warn!(
+                module = name,
+                "a module is refused: {}",
+                pointwork_core::error_chain(error)
+            );
         })?;
     let routes = admin.app.routes();
     let routes = routes

@@ -1,8 +1,5 @@
 //! The replies to requests that fail.
 
-use std::error::Error as _;
-use std::iter::successors;
-
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
@@ -52,8 +49,7 @@ impl From<pointwork::Error> for Problem {
     fn from(error: pointwork::Error) -> Self {
         let mut problem = Self::new(status(error.kind()), error.to_string());
         problem.report.hint = error.hint().map(str::to_owned);
-        let causes = successors(error.source(), |&cause| cause.source());
-        problem.report.causes = causes.map(ToString::to_string).collect();
+        problem.report.causes = pointwork_core::causes(&error).map(ToString::to_string).collect();
         problem
     }
 }

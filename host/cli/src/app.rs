@@ -114,7 +114,7 @@ pub(crate) async fn load_uploaded(app: &App, config: &Config, state: &StateDirec
             tracing::error!(
                 module = name,
                 "the uploaded module does not serve: {}",
-                error.in_one_line()
+                pointwork_core::error_chain(&error)
             );
         }
     }

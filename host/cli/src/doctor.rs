@@ -67,7 +67,11 @@ impl Doctor<'_> {
 
     /// Something is missing, as a command that needs it would report.
     fn error(&mut self, error: &Error) {
-        self.missing(error.exit(), error.in_one_line(), error.hint().unwrap_or_default());
+        self.missing(
+            error.exit(),
+            pointwork_core::error_chain(error),
+            error.hint().unwrap_or_default(),
+        );
     }
 }
 

@@ -2,36 +2,23 @@
 
 use std::error::Error as StdError;
 use std::fmt::Display;
-use std::iter::successors;
 
 use pointwork::ErrorKind;
+use pointwork_core::{causes, error_type};
 
 use crate::exit::Exit;
 
 pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// The failure of a command: one sentence, its causes, and a hint.
-///
-/// `Display` is the sentence alone; [`Terminal::error`](crate::ui::Terminal::error) prints all of it.
-#[derive(Debug, thiserror::Error)]
-#[error("{message}")]
-pub(crate) struct Error {
-    exit: Exit,
-    message: String,
-    hint: Option<String>,
-    source: Option<Box<dyn StdError + Send + Sync>>,
+error_type! {
+    /// The failure of a command: one sentence, its causes, and a hint.
+    ///
+    /// `Display` is the sentence alone; [`Terminal::error`](crate::ui::Terminal::error) prints all of it.
+    pub(crate) struct Error(Exit);
+    pub(crate) fn
 }
 
 impl Error {
-    pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
-        Self {
-            exit,
-            message: message.into(),
-            hint: None,
-            source: None,
-        }
-    }
-
     /// An error with the exit code [`Exit::Failed`].
     pub(crate) fn failed(message: impl Into<String>) -> Self {
         Self::new(Exit::Failed, message)
@@ -52,25 +39,7 @@ impl Error {
     }
 
     pub(crate) fn with_exit(self, exit: Exit) -> Self {
-        Self { exit, ..self }
-    }
-
-    /// Adds a hint for the reader: a sentence or a command. It may have several lines.
-    pub(crate) fn with_hint(self, hint: impl Into<String>) -> Self {
-        self.with_optional_hint(Some(hint))
-    }
-
-    /// Adds a hint where there is one.
-    pub(crate) fn with_optional_hint(self, hint: Option<impl Into<String>>) -> Self {
-        Self {
-            hint: hint.map(Into::into),
-            ..self
-        }
-    }
-
-    pub(crate) fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
-        self.source = Some(source.into());
-        self
+        Self { kind: exit, ..self }
     }
 
     /// Adds causes that came as text, the nearest first.
@@ -78,7 +47,7 @@ impl Error {
         for message in causes.into_iter().rev() {
             self.source = Some(Box::new(Self {
                 source: self.source.take(),
-                ..Self::new(self.exit, message)
+                ..Self::new(self.kind, message)
             }));
         }
         self
@@ -89,28 +58,9 @@ impl Error {
         self.with_causes(causes(error).map(ToString::to_string).collect())
     }
 
-    /// The causes, the nearest first.
-    pub(crate) fn causes(&self) -> impl Iterator<Item = &(dyn StdError + 'static)> {
-        causes(self)
-    }
-
-    /// The sentence and its causes, for a line of the log.
-    pub(crate) fn in_one_line(&self) -> String {
-        self.causes()
-            .fold(self.message.clone(), |line, cause| format!("{line}: {cause}"))
-    }
-
     pub(crate) fn exit(&self) -> Exit {
-        self.exit
+        self.kind
     }
-
-    pub(crate) fn hint(&self) -> Option<&str> {
-        self.hint.as_deref()
-    }
-}
-
-fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
-    successors(error.source(), |&cause| cause.source())
 }
 
 /// Results whose error becomes the cause of a failed command.

@@ -142,7 +142,7 @@ impl Terminal {
     /// An error, its causes and its hint, to standard error.
     pub(crate) fn error(&mut self, error: &Error) {
         self.remark(ERROR, "error", error);
-        for cause in error.causes() {
+        for cause in pointwork_core::causes(error) {
             self.remark(STRONG, "  caused by", &cause);
         }
         if let Some(hint) = error.hint() {

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use pointwork::{CacheDirectory, StateDirectory};
 
-use crate::error;
 use crate::file::Config;
 
 impl Config {
@@ -21,7 +20,7 @@ impl Config {
             (true, None) => default_cache(self.state.as_deref()).and_then(|directory| {
                 CacheDirectory::open(&directory)
                     .inspect_err(|error| {
-                        let error = error::in_one_line(error);
+                        let error = pointwork_core::error_chain(error);
                         tracing::warn!("components are compiled at every start: {error}");
                     })
                     .ok()

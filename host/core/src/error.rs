@@ -1,4 +1,7 @@
-//! Errors of putting an application together.
+//! Errors of putting an application together, and the shape that the errors of all crates of the host have.
+
+use std::error::Error as StdError;
+use std::iter::successors;
 
 /// The kind of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -22,34 +25,92 @@ pub enum ErrorKind {
     Adapter,
 }
 
-/// An error of putting an application together. It names the thing, the place and the expectation.
-#[derive(Debug, thiserror::Error)]
-#[error("{message}")]
-pub struct Error {
-    kind: ErrorKind,
-    message: String,
-    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+/// Declares the error of a crate: a kind, a message of its own level, a hint and a cause. The second visibility is that of the
+/// functions that make one.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! error_type {
+    ($(#[$attribute:meta])* $vis:vis struct $Error:ident($Kind:ty); $made:vis fn) => {
+        $(#[$attribute])*
+        #[derive(Debug)]
+        $vis struct $Error {
+            kind: $Kind,
+            message: ::std::string::String,
+            hint: ::std::option::Option<::std::string::String>,
+            source: ::std::option::Option<::std::boxed::Box<dyn ::std::error::Error + Send + Sync>>,
+        }
+
+        #[allow(dead_code, reason = "no crate needs all of them")]
+        impl $Error {
+            /// An error with a message of its own level. The cause goes to [`with_source`](Self::with_source).
+            $made fn new(kind: $Kind, message: impl ::std::convert::Into<::std::string::String>) -> Self {
+                let message = message.into();
+                Self { kind, message, hint: None, source: None }
+            }
+
+            /// Adds the cause.
+            #[must_use]
+            $made fn with_source(
+                mut self,
+                source: impl ::std::convert::Into<::std::boxed::Box<dyn ::std::error::Error + Send + Sync>>,
+            ) -> Self {
+                self.source = Some(source.into());
+                self
+            }
+
+            /// Adds a remedy for the reader: a sentence or a command. It may have several lines.
+            #[must_use]
+            $made fn with_hint(self, hint: impl ::std::convert::Into<::std::string::String>) -> Self {
+                self.with_optional_hint(Some(hint))
+            }
+
+            /// Adds a remedy if there is one.
+            #[must_use]
+            $made fn with_optional_hint(
+                mut self,
+                hint: ::std::option::Option<impl ::std::convert::Into<::std::string::String>>,
+            ) -> Self {
+                self.hint = hint.map(::std::convert::Into::into);
+                self
+            }
+
+            /// The kind of the error.
+            $vis fn kind(&self) -> $Kind {
+                self.kind
+            }
+
+            /// The remedy, if it is known. It may have several lines.
+            $vis fn hint(&self) -> ::std::option::Option<&str> {
+                self.hint.as_deref()
+            }
+        }
+
+        impl ::std::fmt::Display for $Error {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                f.write_str(&self.message)
+            }
+        }
+
+        impl ::std::error::Error for $Error {
+            fn source(&self) -> ::std::option::Option<&(dyn ::std::error::Error + 'static)> {
+                Some(&**self.source.as_ref()?)
+            }
+        }
+    };
 }
 
-impl Error {
-    /// An error with a message of its own level. The cause goes to [`with_source`](Self::with_source).
-    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self {
-            kind,
-            message: message.into(),
-            source: None,
-        }
-    }
+error_type! {
+    /// An error of putting an application together. It names the thing, the place and the expectation.
+    pub struct Error(ErrorKind);
+    pub fn
+}
 
-    /// Adds the cause.
-    #[must_use]
-    pub fn with_source(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
-        self.source = Some(source.into());
-        self
-    }
+/// The causes of an error, the nearest first.
+pub fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    successors(error.source(), |&cause| cause.source())
+}
 
-    /// The kind of the error.
-    pub fn kind(&self) -> ErrorKind {
-        self.kind
-    }
+/// The messages of an error and of its causes, in one line.
+pub fn error_chain(error: &(dyn StdError + 'static)) -> String {
+    causes(error).fold(error.to_string(), |line, cause| format!("{line}: {cause}"))
 }

@@ -28,7 +28,7 @@ pub use adapter::server_options::{Http2Options, Protocols, ServerOptions};
 pub use adapter::serving::Serving;
 pub use adapter::transport::{Staged, Transport};
 pub use crash::{CRASHED, Crash, CrashKind, SERVER_CHANNEL, ServerCrashed, panic_message};
-pub use error::{Error, ErrorKind};
+pub use error::{Error, ErrorKind, causes, error_chain};
 pub use events::bus::{Bus, StagedListeners};
 pub use events::caller::{Caller, Delivery, Listener, Subscription};
 pub use events::chain::{Chain, MAX_DEPTH, Nested};

@@ -1,5 +1,7 @@
 //! Errors of an application and its modules.
 
+use pointwork_core::error_type;
+
 /// The kind of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -28,59 +30,22 @@ pub enum ErrorKind {
     State,
 }
 
-/// An error of the runtime. It names the module or the place, and the expectation.
-#[derive(Debug, thiserror::Error)]
-#[error("{message}")]
-pub struct Error {
-    kind: ErrorKind,
-    message: String,
-    hint: Option<String>,
-    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+error_type! {
+    /// An error of the runtime. It names the module or the place, and the expectation.
+    pub struct Error(ErrorKind);
+    pub(crate) fn
 }
 
 impl Error {
-    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self {
-            kind,
-            message: message.into(),
-            hint: None,
-            source: None,
-        }
-    }
-
     pub(crate) fn closed() -> Self {
         Self::new(ErrorKind::Closed, "the application is closed")
-    }
-
-    pub(crate) fn with_source(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
-        self.source = Some(source.into());
-        self
-    }
-
-    pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
-        self
     }
 
     /// Wraps the error in one that names the module.
     pub(crate) fn in_module(self, name: &str) -> Self {
         let (kind, hint) = (self.kind, self.hint.clone());
-        Self {
-            kind,
-            message: format!("module `{name}` is refused"),
-            hint,
-            source: Some(Box::new(self)),
-        }
-    }
-
-    /// The kind of the error.
-    pub fn kind(&self) -> ErrorKind {
-        self.kind
-    }
-
-    /// The remedy, in one sentence, if it is known.
-    pub fn hint(&self) -> Option<&str> {
-        self.hint.as_deref()
+        let message = format!("module `{name}` is refused");
+        Self::new(kind, message).with_optional_hint(hint).with_source(self)
     }
 }
 

@@ -1,7 +1,6 @@
 //! Bodies that cross the language boundary piece by piece. Whoever reads asks for each piece, so a slow reader slows the writer
 //! down, and nothing is kept for it.
 
-use std::error::Error as StdError;
 use std::future::Future as _;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -186,7 +185,7 @@ impl Pieces {
             Read::Reply(body) => loop {
                 match ready!(Pin::new(&mut *body).poll_frame(&mut cx)) {
                     None => break Piece::End,
-                    Some(Err(error)) => break Piece::Failed(error_chain(&error)),
+                    Some(Err(error)) => break Piece::Failed(pointwork_core::error_chain(&error)),
                     Some(Ok(frame)) => match frame.into_data() {
                         Ok(data) if !data.is_empty() => break Piece::Data(data),
                         _ => {}
@@ -199,18 +198,6 @@ impl Pieces {
         }
         Poll::Ready(piece)
     }
-}
-
-/// An error with its causes, in one line.
-pub(crate) fn error_chain(error: &(dyn StdError + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }
 
 /// A waker that calls a function of the host's language, once.

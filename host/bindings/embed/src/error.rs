@@ -1,6 +1,6 @@
 //! Errors of the bindings.
 
-use crate::body::error_chain;
+use pointwork_core::error_chain;
 
 /// The kind of an error: a class of exceptions in languages that have such.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -8,7 +8,7 @@ use pointwork_core::{ListenerName, StagedListeners};
 use crate::app::binder::Binder;
 use crate::app::changes::ChangeKind;
 use crate::app::module::Module;
-use crate::app::publish::{Proposal, Recording, in_one_line};
+use crate::app::publish::{Proposal, Recording};
 use crate::{Error, ErrorKind};
 
 /// The user of an event name.
@@ -77,7 +77,7 @@ impl Proposal {
             if !was_accepted {
                 return Err(error);
             }
-            let reason = in_one_line(&error);
+            let reason = pointwork_core::error_chain(&error);
             tracing::error!(
                 module = self.name,
                 "the names of events changed with the restart: {reason}"

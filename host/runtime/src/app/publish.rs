@@ -69,7 +69,7 @@ impl Proposal {
     pub(super) fn recorded<T>(&self, written: Result<T, Error>) -> Result<Option<T>, Error> {
         match written {
             Err(error) if self.recording == Recording::IfPossible => {
-                let (module, reason) = (&self.name, in_one_line(&error));
+                let (module, reason) = (&self.name, pointwork_core::error_chain(&error));
                 tracing::warn!(
                     module,
                     "the record of the module in the state directory is not brought up to date: {reason}"
@@ -229,7 +229,7 @@ impl App {
     }
 
     pub(super) fn report_refusal(&self, kind: ChangeKind, name: &str, digest: Option<String>, error: &Error) {
-        let reason = in_one_line(error);
+        let reason = pointwork_core::error_chain(error);
         // The caller of a load gets the error.
         if kind != ChangeKind::Loaded {
             tracing::warn!(module = name, digest, "a change of the module is refused: {reason}");
@@ -278,9 +278,4 @@ fn log(change: &Change, module: Option<&Module>) {
         "module {}",
         change.kind
     );
-}
-
-pub(super) fn in_one_line(error: &Error) -> String {
-    let causes = std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

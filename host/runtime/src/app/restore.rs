@@ -5,7 +5,7 @@ use pointwork_core::routing::{MethodFilter, Pattern};
 use super::App;
 use crate::app::changes::ChangeKind;
 use crate::app::module::ModuleInfo;
-use crate::app::publish::{Proposal, Recording, in_one_line};
+use crate::app::publish::{Proposal, Recording};
 use crate::app::status::RestoreFailure;
 use crate::store::KeptRoute;
 use crate::{Error, ErrorKind, ModuleOptions, StateDirectory, Version, digest};
@@ -81,12 +81,12 @@ impl App {
                 Err(error) => tracing::error!(
                     module = name,
                     "the previous version is lost too: {}",
-                    in_one_line(&error)
+                    pointwork_core::error_chain(&error)
                 ),
             }
         }
         candidates.extend(component.map(|bytes| ("the configured component", bytes, options)));
-        let reason = in_one_line(&damage);
+        let reason = pointwork_core::error_chain(&damage);
         for (which, bytes, options) in candidates {
             let mut proposal = Proposal::new(ChangeKind::Loaded, name);
             proposal.recording = Recording::No;
@@ -102,7 +102,7 @@ impl App {
                     return Ok(Some(info));
                 }
                 Err(error) => {
-                    let error = in_one_line(&error);
+                    let error = pointwork_core::error_chain(&error);
                     tracing::error!(
                         module = name,
                         "{which} cannot serve in the place of the current one: {error}"
@@ -122,10 +122,10 @@ impl App {
             Ok(())
         });
         if let Err(error) = kept {
-            let error = in_one_line(&error);
+            let error = pointwork_core::error_chain(&error);
             tracing::error!(module = name, "the routes of the module cannot be kept for it: {error}");
         }
-        self.note_unrestored(name, digest, in_one_line(error), None);
+        self.note_unrestored(name, digest, pointwork_core::error_chain(error), None);
     }
 
     fn note_unrestored(&self, name: &str, digest: &str, reason: String, serves: Option<String>) {

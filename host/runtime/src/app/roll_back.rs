@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::App;
 use crate::app::changes::{Change, ChangeKind};
 use crate::app::module::{Component, Module};
-use crate::app::publish::{Proposal, in_one_line};
+use crate::app::publish::Proposal;
 use crate::{Error, ErrorKind};
 
 impl App {
@@ -72,7 +72,7 @@ impl App {
                     "the version failed its trial, and is rolled back: {reason}"
                 );
                 if let Err(error) = app.revert(&name, Some(version), Some(reason)).await {
-                    let error = in_one_line(&error);
+                    let error = pointwork_core::error_chain(&error);
                     tracing::error!(module = name, "the version cannot be rolled back: {error}");
                 }
             });

@@ -59,18 +59,12 @@ async fn get(layer: &HyperLayer, target: &str) -> Result<(u16, String)> {
     Ok((status, String::from_utf8(body.to_bytes().to_vec())?))
 }
 
-/// The error with its causes.
-fn error_chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
-}
-
 async fn a_module_that_claims_another_path_is_refused() -> Result<()> {
     let (app, hyper) = (App::new()?, Hyper::new());
     app.connect_to(hyper.clone(), claiming(&["shop"]))?;
     app.module("m").bytes(module(&["shop", "shop/:id"])).load().await?;
     let error = app.module("other").bytes(module(&["login"])).load().await.unwrap_err();
-    let text = error_chain(&error);
+    let text = pointwork_core::error_chain(&error);
     for part in ["`other`", "GET /login", "Things.login", "`hyper`", "`/shop`"] {
         assert!(text.contains(part), "`{part}` is not in: {text}");
     }
@@ -89,9 +83,9 @@ async fn a_swap_that_claims_another_path_is_refused() -> Result<()> {
     for path in ["login", ":any", "*rest", "/"] {
         let error = app.module("m").bytes(module(&["shop", path])).swap().await.unwrap_err();
         assert!(
-            error_chain(&error).contains("modules may not claim"),
+            pointwork_core::error_chain(&error).contains("modules may not claim"),
             "{path}: {}",
-            error_chain(&error)
+            pointwork_core::error_chain(&error)
         );
     }
     let layer = hyper.in_front();
@@ -174,7 +168,11 @@ async fn a_module_of_the_state_directory_is_held_back_at_a_restart() -> Result<(
     let app = App::with_options(options()?)?;
     app.connect_to(Hyper::new(), claiming(&["shop"]))?;
     let error = app.module("shop").bytes(base).restore().await.unwrap_err();
-    assert!(error_chain(&error).contains("GET /login"), "{}", error_chain(&error));
+    assert!(
+        pointwork_core::error_chain(&error).contains("GET /login"),
+        "{}",
+        pointwork_core::error_chain(&error)
+    );
     Ok(())
 }
 
@@ -183,9 +181,9 @@ async fn a_claim_with_a_parameter_is_refused() -> Result<()> {
     for claim in [":any", "*rest", "a/:b"] {
         let error = app.connect_to(Hyper::new(), claiming(&[claim])).unwrap_err();
         assert!(
-            error_chain(&error).contains(&format!("`{claim}`")),
+            pointwork_core::error_chain(&error).contains(&format!("`{claim}`")),
             "{}",
-            error_chain(&error)
+            pointwork_core::error_chain(&error)
         );
     }
     Ok(())
@@ -223,9 +221,9 @@ async fn an_adapter_is_connected_once() -> Result<()> {
     for again in [&app, &App::new()?] {
         let error = again.connect_to(hyper.clone(), ConnectOptions::new()).unwrap_err();
         assert!(
-            error_chain(&error).contains("connected before"),
+            pointwork_core::error_chain(&error).contains("connected before"),
             "{}",
-            error_chain(&error)
+            pointwork_core::error_chain(&error)
         );
     }
     Ok(())

@@ -117,7 +117,7 @@ impl WatchedModule {
             tracing::warn!(
                 module = self.name,
                 "`{path}` changed and is not a whole component: {}; the module serves on",
-                error.in_one_line()
+                pointwork_core::error_chain(&error)
             );
             return;
         }
