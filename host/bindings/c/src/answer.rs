@@ -71,7 +71,7 @@ fn told(sent: Result<(), AnswerError>) -> Result<(), Box<PwError>> {
 /// Answers an event with a payload, which is copied. `content_type` is usually "application/json"; the data is not
 /// looked at.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_answer_payload(
+pub unsafe extern "C" fn pw_answer_payload(
     answer: Option<&PwAnswer>,
     content_type: PwText,
     data: PwBytes,
@@ -84,7 +84,7 @@ pub extern "C" fn pw_answer_payload(
 
 /// Answers an event with JSON, such as "null". A text that is no JSON is PW_ERROR_KIND_ARGUMENT, and answers nothing.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_answer_json(answer: Option<&PwAnswer>, json: PwText) -> Option<Box<PwError>> {
+pub unsafe extern "C" fn pw_answer_json(answer: Option<&PwAnswer>, json: PwText) -> Option<Box<PwError>> {
     guard(|| {
         let answer = given(answer, "answer")?;
         let json = text(json, "json")?;
@@ -97,7 +97,10 @@ pub extern "C" fn pw_answer_json(answer: Option<&PwAnswer>, json: PwText) -> Opt
 
 /// Answers a request with a reply, which is taken over.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_answer_reply(answer: Option<&PwAnswer>, reply: Option<Box<PwReply>>) -> Option<Box<PwError>> {
+pub unsafe extern "C" fn pw_answer_reply(
+    answer: Option<&PwAnswer>,
+    reply: Option<Box<PwReply>>,
+) -> Option<Box<PwError>> {
     guard(|| {
         let answer = given(answer, "answer")?;
         let reply = (*given(reply, "reply")?).into_response(&answer.host);
@@ -113,7 +116,7 @@ pub extern "C" fn pw_answer_reply(answer: Option<&PwAnswer>, reply: Option<Box<P
 
 /// Leaves the reply to a request to pw_request_send.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_answer_defer(answer: Option<&PwAnswer>) -> Option<Box<PwError>> {
+pub unsafe extern "C" fn pw_answer_defer(answer: Option<&PwAnswer>) -> Option<Box<PwError>> {
     guard(|| match &given(answer, "answer")?.kind {
         Kind::Request(answer) => told(answer.send(Ok(None))),
         Kind::Event(_) => Err(PwError::argument("answer", "the answer of a request")),
@@ -123,7 +126,7 @@ pub extern "C" fn pw_answer_defer(answer: Option<&PwAnswer>) -> Option<Box<PwErr
 /// Fails on purpose: the caller, or the client, gets the status (400 to 599), the code (NULL for "failed") and the
 /// message.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_answer_fail(
+pub unsafe extern "C" fn pw_answer_fail(
     answer: Option<&PwAnswer>,
     status: u16,
     code: PwText,
@@ -146,7 +149,7 @@ pub(crate) fn failure_of(status: u16, code: PwText, message: PwText) -> Result<F
 /// As pw_answer_fail, with the status and the headers of a reply, which is taken over, and with `details`: a JSON
 /// object whose fields stand beside the message; NULL for none.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_answer_fail_with(
+pub unsafe extern "C" fn pw_answer_fail_with(
     answer: Option<&PwAnswer>,
     reply: Option<Box<PwReply>>,
     code: PwText,
@@ -170,7 +173,7 @@ pub extern "C" fn pw_answer_fail_with(
 /// Reports a defect of the callback: the message goes to the log and to the event server:crashed; the client gets 500
 /// without it.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_answer_crash(answer: Option<&PwAnswer>, message: PwText) -> Option<Box<PwError>> {
+pub unsafe extern "C" fn pw_answer_crash(answer: Option<&PwAnswer>, message: PwText) -> Option<Box<PwError>> {
     guard(|| {
         let answer = given(answer, "answer")?;
         answer.fault(Fault::Threw(text(message, "message")?.to_owned()))
@@ -179,7 +182,7 @@ pub extern "C" fn pw_answer_crash(answer: Option<&PwAnswer>, message: PwText) ->
 
 /// Whether nobody waits for the answer any more, or it was given.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_answer_is_cancelled(answer: Option<&PwAnswer>) -> bool {
+pub unsafe extern "C" fn pw_answer_is_cancelled(answer: Option<&PwAnswer>) -> bool {
     guard_or(true, || match answer.map(|answer| &answer.kind) {
         Some(Kind::Event(answer)) => answer.is_cancelled(),
         Some(Kind::Request(answer)) => answer.is_cancelled(),
@@ -192,7 +195,7 @@ pub extern "C" fn pw_answer_is_cancelled(answer: Option<&PwAnswer>) -> bool {
 /// the answer is given or freed before that. `drop` gets `user` in any case. A second callback takes the place of the
 /// first.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_answer_when_gone(
+pub unsafe extern "C" fn pw_answer_when_gone(
     answer: Option<&PwAnswer>,
     gone: PwGone,
     user: *mut c_void,
@@ -212,6 +215,6 @@ pub extern "C" fn pw_answer_when_gone(
 
 /// Frees an answer. One that was not given is a defect of the callback: the client gets 500. NULL is nothing.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_answer_free(answer: Option<Box<PwAnswer>>) {
+pub unsafe extern "C" fn pw_answer_free(answer: Option<Box<PwAnswer>>) {
     guard_or((), || drop(answer));
 }

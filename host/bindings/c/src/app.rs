@@ -25,7 +25,7 @@ const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_V
 
 /// The version of the library, such as "0.2.0". PW_VERSION is that of the header.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_version() -> *const c_char {
+pub unsafe extern "C" fn pw_version() -> *const c_char {
     VERSION.as_ptr()
 }
 
@@ -74,7 +74,7 @@ fn runs_of(runs: PwRuns) -> Result<Runs, Box<PwError>> {
 
 /// The version of the ABI that the library has.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_abi_version() -> u32 {
+pub unsafe extern "C" fn pw_abi_version() -> u32 {
     PW_ABI_VERSION
 }
 
@@ -94,7 +94,7 @@ pub struct PwThreads {
 /// Start it behind a fork, not before: a child gets PW_ERROR_KIND_FORKED from every function of an
 /// application. What belongs to a request or an event of the parent has no effect in a child.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_app_start(
+pub unsafe extern "C" fn pw_app_start(
     abi: u32,
     settings: PwText,
     threads: Option<&PwThreads>,
@@ -123,7 +123,7 @@ pub extern "C" fn pw_app_start(
 /// `timeout_ms`, 0 for no limit; the application ends all the same. It may be called by a function of atexit and by a
 /// destructor of the program; in the callback of pw_log it waits for nothing, and is PW_ERROR_KIND_REFUSED.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_app_close(
+pub unsafe extern "C" fn pw_app_close(
     app: Option<&PwApp>,
     timeout_ms: u64,
     done: PwDone,
@@ -152,7 +152,7 @@ fn close(host: &Host, timeout_ms: u64) -> Result<(), Box<PwError>> {
 /// Frees an application; without pw_app_close the requests that were begun are cancelled. Mounts and servers of it may live
 /// on. NULL is nothing.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_app_free(app: Option<Box<PwApp>>) {
+pub unsafe extern "C" fn pw_app_free(app: Option<Box<PwApp>>) {
     guard_or((), || {
         if let Some(app) = app {
             app.host.cancel_requests();
@@ -216,7 +216,7 @@ fn swap(
 /// Loads a module. `component` is copied. `options` is a JSON object with the keys of `[[module]]` in pointwork.toml,
 /// such as {"memory": "64MiB", "grant": {"clocks": true}}, or NULL. Without `done` it waits for the end.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_app_load(
+pub unsafe extern "C" fn pw_app_load(
     app: Option<&PwApp>,
     name: PwText,
     component: PwBytes,
@@ -229,7 +229,7 @@ pub extern "C" fn pw_app_load(
 
 /// As pw_app_load, with the path of the component.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_app_load_file(
+pub unsafe extern "C" fn pw_app_load_file(
     app: Option<&PwApp>,
     name: PwText,
     path: PwText,
@@ -243,7 +243,7 @@ pub extern "C" fn pw_app_load_file(
 /// Swaps the component of a module without losing a request. Without `options` the module keeps its own. Otherwise as
 /// pw_app_load.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_app_swap(
+pub unsafe extern "C" fn pw_app_swap(
     app: Option<&PwApp>,
     name: PwText,
     component: PwBytes,
@@ -256,7 +256,7 @@ pub extern "C" fn pw_app_swap(
 
 /// As pw_app_swap, with the path of the component.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_app_swap_file(
+pub unsafe extern "C" fn pw_app_swap_file(
     app: Option<&PwApp>,
     name: PwText,
     path: PwText,
@@ -269,7 +269,7 @@ pub extern "C" fn pw_app_swap_file(
 
 /// Makes the version before the last swap current again. Without `done` it waits for the end.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_app_roll_back(
+pub unsafe extern "C" fn pw_app_roll_back(
     app: Option<&PwApp>,
     name: PwText,
     done: PwDone,
@@ -283,7 +283,7 @@ pub extern "C" fn pw_app_roll_back(
 
 /// Removes a module; calls in flight end on it. Without `done` it waits for the end.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_app_remove(
+pub unsafe extern "C" fn pw_app_remove(
     app: Option<&PwApp>,
     name: PwText,
     done: PwDone,
@@ -297,7 +297,7 @@ pub extern "C" fn pw_app_remove(
 
 /// The routes as a JSON array, in the order of registration. Free *json with pw_text_free.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_app_routes(
+pub unsafe extern "C" fn pw_app_routes(
     app: Option<&PwApp>,
     json: Option<&mut MaybeUninit<*mut c_char>>,
 ) -> Option<Box<PwError>> {
@@ -311,7 +311,7 @@ pub extern "C" fn pw_app_routes(
 
 /// The modules as a JSON array, in the order loaded. Free *json with pw_text_free.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_app_modules(
+pub unsafe extern "C" fn pw_app_modules(
     app: Option<&PwApp>,
     json: Option<&mut MaybeUninit<*mut c_char>>,
 ) -> Option<Box<PwError>> {
@@ -337,7 +337,7 @@ pub struct PwFigures {
 
 /// Writes the figures of an application to *figures.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_app_figures(
+pub unsafe extern "C" fn pw_app_figures(
     app: Option<&PwApp>,
     figures: Option<&mut MaybeUninit<PwFigures>>,
 ) -> Option<Box<PwError>> {
@@ -357,7 +357,7 @@ pub extern "C" fn pw_app_figures(
 /// Sets the prefix of every route that is registered from now on, such as "/api", and of every module that no mount and
 /// no server serves yet.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_app_set_prefix(app: Option<&PwApp>, prefix: PwText) -> Option<Box<PwError>> {
+pub unsafe extern "C" fn pw_app_set_prefix(app: Option<&PwApp>, prefix: PwText) -> Option<Box<PwError>> {
     guard(|| {
         let app = given(app, "app")?.host.app()?;
         app.set_global_prefix(text(prefix, "prefix")?).map_err(Error::from)?;
@@ -368,7 +368,7 @@ pub extern "C" fn pw_app_set_prefix(app: Option<&PwApp>, prefix: PwText) -> Opti
 /// Binds a callback to an event of a channel. The channel "server" has the events of the server itself, such as
 /// "crashed" and "swapped". If it is refused, `drop` is called.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_app_listen(
+pub unsafe extern "C" fn pw_app_listen(
     app: Option<&PwApp>,
     channel: PwText,
     event: PwText,
@@ -402,7 +402,7 @@ pub extern "C" fn pw_app_listen(
 /// is called.
 #[unsafe(no_mangle)]
 #[allow(clippy::too_many_arguments, reason = "one function of C for one operation")]
-pub extern "C" fn pw_app_route(
+pub unsafe extern "C" fn pw_app_route(
     app: Option<&PwApp>,
     method: PwText,
     path: PwText,
@@ -443,7 +443,7 @@ pub extern "C" fn pw_app_route(
 
 /// Calls and emits events from outside of any request. Free *caller with pw_caller_free.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_app_caller(
+pub unsafe extern "C" fn pw_app_caller(
     app: Option<&PwApp>,
     caller: Option<&mut MaybeUninit<Box<PwCaller>>>,
 ) -> Option<Box<PwError>> {

@@ -99,7 +99,7 @@ impl Given {
 /// nothing is there, and `wake` is called once when it is worth another call; a later call replaces it. In the child of
 /// a fork it is PW_PIECE_BROKEN.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_body_next(
+pub unsafe extern "C" fn pw_body_next(
     body: Option<&mut PwBody>,
     timeout_ms: u64,
     data: Option<&mut MaybeUninit<PwBytes>>,
@@ -135,19 +135,19 @@ pub extern "C" fn pw_body_next(
 
 /// Why the body broke off; an empty text if it did not. It lives as long as the body.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_body_reason(body: Option<&PwBody>) -> *const c_char {
+pub unsafe extern "C" fn pw_body_reason(body: Option<&PwBody>) -> *const c_char {
     body.map_or(c"".as_ptr(), |body| body.failed.as_ptr())
 }
 
 /// Frees a body. Before its end this tells the writer that nobody reads it any more. NULL is nothing.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_body_free(body: Option<Box<PwBody>>) {
+pub unsafe extern "C" fn pw_body_free(body: Option<Box<PwBody>>) {
     guard_or((), || drop(body));
 }
 
 /// Gives bytes, which are copied. No bytes are nothing: another piece will be asked for.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_piece_data(piece: Option<Box<PwNext>>, data: PwBytes) {
+pub unsafe extern "C" fn pw_piece_data(piece: Option<Box<PwNext>>, data: PwBytes) {
     give(piece, || match data.get("data") {
         Ok(data) => Piece::Data(data.to_vec().into()),
         Err(_) => Piece::Failed("the data of a piece is NULL".to_owned()),
@@ -156,13 +156,13 @@ pub extern "C" fn pw_piece_data(piece: Option<Box<PwNext>>, data: PwBytes) {
 
 /// Ends the body.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_piece_end(piece: Option<Box<PwNext>>) {
+pub unsafe extern "C" fn pw_piece_end(piece: Option<Box<PwNext>>) {
     give(piece, || Piece::End);
 }
 
 /// Breaks the body off, for that reason.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_piece_break(piece: Option<Box<PwNext>>, reason: PwText) {
+pub unsafe extern "C" fn pw_piece_break(piece: Option<Box<PwNext>>, reason: PwText) {
     give(piece, || {
         let reason = crate::bytes::any_text(reason, "reason").unwrap_or(b"no reason was given");
         Piece::Failed(String::from_utf8_lossy(reason).into_owned())
@@ -174,7 +174,7 @@ pub extern "C" fn pw_piece_break(piece: Option<Box<PwNext>>, reason: PwText) {
 /// `gone` is not called behind that, but may run on its thread at that very time. `drop` gets `user` in any case. A
 /// second callback takes the place of the first.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_piece_when_gone(
+pub unsafe extern "C" fn pw_piece_when_gone(
     piece: Option<&PwNext>,
     gone: PwGone,
     user: *mut c_void,

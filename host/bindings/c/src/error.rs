@@ -154,46 +154,46 @@ fn failure_of(error: Option<&PwError>) -> Option<&Failed> {
 
 /// The kind of an error; PW_ERROR_KIND_ARGUMENT for NULL.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_error_kind_of(error: Option<&PwError>) -> PwErrorKind {
+pub unsafe extern "C" fn pw_error_kind_of(error: Option<&PwError>) -> PwErrorKind {
     error.map_or(PwErrorKind::Argument, |error| error.kind)
 }
 
 /// The name of a kind, such as "timed-out"; "unknown" for a number that is no kind. It lives as long as the library.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_error_kind_name(kind: i32) -> *const c_char {
+pub unsafe extern "C" fn pw_error_kind_name(kind: i32) -> *const c_char {
     let name = KINDS.iter().find(|(one, _)| *one as i32 == kind);
     name.map_or(c"unknown", |(_, name)| *name).as_ptr()
 }
 
 /// The text of an error, which lives as long as the error.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_error_message(error: Option<&PwError>) -> *const c_char {
+pub unsafe extern "C" fn pw_error_message(error: Option<&PwError>) -> *const c_char {
     error.map_or(c"the argument `error` is NULL".as_ptr(), |error| error.message.as_ptr())
 }
 
 /// The code of a failure of a listener or of an operation on a request, such as "unknown-event"; an empty text for
 /// other errors. It lives as long as the error.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_error_code(error: Option<&PwError>) -> *const c_char {
+pub unsafe extern "C" fn pw_error_code(error: Option<&PwError>) -> *const c_char {
     failure_of(error).map_or(c"".as_ptr(), |failure| failure.code.as_ptr())
 }
 
 /// The status of such a failure, 400 to 599; 0 for other errors.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_error_status(error: Option<&PwError>) -> u16 {
+pub unsafe extern "C" fn pw_error_status(error: Option<&PwError>) -> u16 {
     failure_of(error).map_or(0, |failure| failure.status)
 }
 
 /// The fields beside the message of such a failure as a JSON object; NULL for none. It lives as long as the error.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_error_details(error: Option<&PwError>) -> *const c_char {
+pub unsafe extern "C" fn pw_error_details(error: Option<&PwError>) -> *const c_char {
     let details = failure_of(error).and_then(|failure| failure.details.as_ref());
     details.map_or(ptr::null(), |details| details.as_ptr())
 }
 
 /// The header at that place of such a failure, from 0; false behind the last one. It lives as long as the error.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_error_header_at(
+pub unsafe extern "C" fn pw_error_header_at(
     error: Option<&PwError>,
     index: usize,
     header: Option<&mut MaybeUninit<PwHeader>>,
@@ -205,6 +205,6 @@ pub extern "C" fn pw_error_header_at(
 
 /// Frees an error. NULL is nothing.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_error_free(error: Option<Box<PwError>>) {
+pub unsafe extern "C" fn pw_error_free(error: Option<Box<PwError>>) {
     drop(error);
 }

@@ -66,7 +66,7 @@ impl PwCaller {
 
 /// The name of the event within its channel. It lives as long as the event.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_event_name(event: Option<&PwEvent>) -> PwBytes {
+pub unsafe extern "C" fn pw_event_name(event: Option<&PwEvent>) -> PwBytes {
     guard_or(PwBytes::NONE, || {
         event.map_or(PwBytes::NONE, |event| PwBytes::new(event.call.event().as_bytes()))
     })
@@ -74,13 +74,13 @@ pub extern "C" fn pw_event_name(event: Option<&PwEvent>) -> PwBytes {
 
 /// The payload of the event. It lives as long as the event.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_event_data(event: Option<&PwEvent>) -> PwBytes {
+pub unsafe extern "C" fn pw_event_data(event: Option<&PwEvent>) -> PwBytes {
     event.map_or(PwBytes::NONE, |event| PwBytes::new(event.call.payload.data()))
 }
 
 /// The content type of the payload. It lives as long as the event.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_event_content_type(event: Option<&PwEvent>) -> PwBytes {
+pub unsafe extern "C" fn pw_event_content_type(event: Option<&PwEvent>) -> PwBytes {
     event.map_or(PwBytes::NONE, |event| {
         PwBytes::new(event.call.payload.content_type().as_bytes())
     })
@@ -88,14 +88,14 @@ pub extern "C" fn pw_event_content_type(event: Option<&PwEvent>) -> PwBytes {
 
 /// The id of the request that led to the event; no bytes outside of one. It lives as long as the event.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_event_request_id(event: Option<&PwEvent>) -> PwBytes {
+pub unsafe extern "C" fn pw_event_request_id(event: Option<&PwEvent>) -> PwBytes {
     event.map_or(PwBytes::NONE, |event| PwBytes::new(event.request_id.as_bytes()))
 }
 
 /// The request that was handed over with the event, once: reply with pw_request_send, and free it with pw_request_free.
 /// NULL if there is none.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_event_take_request(event: Option<&mut PwEvent>) -> Option<Box<PwRequest>> {
+pub unsafe extern "C" fn pw_event_take_request(event: Option<&mut PwEvent>) -> Option<Box<PwRequest>> {
     guard_or(None, || {
         let event = event?;
         let context = event.call.take_request()?;
@@ -105,7 +105,7 @@ pub extern "C" fn pw_event_take_request(event: Option<&mut PwEvent>) -> Option<B
 
 /// Calls and emits events in the chain of this one. Free *caller with pw_caller_free.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_event_caller(
+pub unsafe extern "C" fn pw_event_caller(
     event: Option<&PwEvent>,
     caller: Option<&mut MaybeUninit<Box<PwCaller>>>,
 ) -> Option<Box<PwError>> {
@@ -123,7 +123,7 @@ pub extern "C" fn pw_event_caller(
 /// longer than `timeout_ms`, 0 for no limit, is cancelled: PW_ERROR_KIND_TIMED_OUT.
 #[unsafe(no_mangle)]
 #[allow(clippy::too_many_arguments, reason = "one function of C for one operation")]
-pub extern "C" fn pw_caller_call(
+pub unsafe extern "C" fn pw_caller_call(
     caller: Option<&PwCaller>,
     event: PwText,
     content_type: PwText,
@@ -165,7 +165,7 @@ fn failed(failure: Failure) -> Box<PwError> {
 
 /// Emits an event, and does not wait. The data is copied. An event that nobody listens to is one line in the log.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_caller_emit(
+pub unsafe extern "C" fn pw_caller_emit(
     caller: Option<&PwCaller>,
     event: PwText,
     content_type: PwText,
@@ -182,19 +182,19 @@ pub extern "C" fn pw_caller_emit(
 
 /// Frees a caller. NULL is nothing.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_caller_free(caller: Option<Box<PwCaller>>) {
+pub unsafe extern "C" fn pw_caller_free(caller: Option<Box<PwCaller>>) {
     guard_or((), || drop(caller));
 }
 
 /// The data of a payload. It lives as long as the payload.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_payload_data(payload: Option<&PwPayload>) -> PwBytes {
+pub unsafe extern "C" fn pw_payload_data(payload: Option<&PwPayload>) -> PwBytes {
     payload.map_or(PwBytes::NONE, |payload| PwBytes::new(payload.0.data()))
 }
 
 /// The content type of a payload. It lives as long as the payload.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_payload_content_type(payload: Option<&PwPayload>) -> PwBytes {
+pub unsafe extern "C" fn pw_payload_content_type(payload: Option<&PwPayload>) -> PwBytes {
     payload.map_or(PwBytes::NONE, |payload| {
         PwBytes::new(payload.0.content_type().as_bytes())
     })
@@ -202,6 +202,6 @@ pub extern "C" fn pw_payload_content_type(payload: Option<&PwPayload>) -> PwByte
 
 /// Frees a payload. NULL is nothing.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_payload_free(payload: Option<Box<PwPayload>>) {
+pub unsafe extern "C" fn pw_payload_free(payload: Option<Box<PwPayload>>) {
     drop(payload);
 }

@@ -42,7 +42,7 @@ pub type PwOnReply = Option<extern "C" fn(user: *mut c_void, reply: Option<Box<P
 /// Answers a request in process, without a mount; the request is taken over. The calling thread waits. Free *reply with
 /// pw_reply_free. A request that takes longer than `timeout_ms`, 0 for no limit, is cancelled: PW_ERROR_KIND_TIMED_OUT.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_app_handle(
+pub unsafe extern "C" fn pw_app_handle(
     app: Option<&PwApp>,
     message: Option<Box<PwMessage>>,
     timeout_ms: u64,
@@ -63,7 +63,7 @@ pub extern "C" fn pw_app_handle(
 /// *in_flight is to be freed with pw_in_flight_free. `done` may be called before this function has returned, so that it
 /// must not free what `reply` and `in_flight` point to.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_app_begin(
+pub unsafe extern "C" fn pw_app_begin(
     app: Option<&PwApp>,
     message: Option<Box<PwMessage>>,
     reply: Option<&mut MaybeUninit<Option<Box<PwReply>>>>,
@@ -110,7 +110,7 @@ fn begun(
 
 /// Cancels a request: its handler is dropped, as when a client goes away. `done` gets NULL if there was no reply yet.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_in_flight_cancel(in_flight: Option<&PwInFlight>) {
+pub unsafe extern "C" fn pw_in_flight_cancel(in_flight: Option<&PwInFlight>) {
     guard_or((), || {
         if let Some(in_flight) = in_flight {
             in_flight.0.cancel();
@@ -120,7 +120,7 @@ pub extern "C" fn pw_in_flight_cancel(in_flight: Option<&PwInFlight>) {
 
 /// Frees the handle of a request, which goes on. NULL is nothing.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_in_flight_free(in_flight: Option<Box<PwInFlight>>) {
+pub unsafe extern "C" fn pw_in_flight_free(in_flight: Option<Box<PwInFlight>>) {
     guard_or((), || drop(in_flight));
 }
 
@@ -128,7 +128,7 @@ pub extern "C" fn pw_in_flight_free(in_flight: Option<Box<PwInFlight>>) {
 /// that of the application, as by pw_app_set_prefix: add routes by hand after the mount. Free *mount with
 /// pw_mount_free.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_app_mount(
+pub unsafe extern "C" fn pw_app_mount(
     app: Option<&PwApp>,
     place: PwPlace,
     prefix: PwText,
@@ -162,7 +162,7 @@ pub extern "C" fn pw_app_mount(
 /// Whether the mount answers a request with that method, target and headers. The message keeps the route that matched:
 /// pw_mount_handle and pw_mount_begin of the same mount answer by it, also if a swap took the route away.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_mount_takes(mount: Option<&PwMount>, message: Option<&mut PwMessage>) -> bool {
+pub unsafe extern "C" fn pw_mount_takes(mount: Option<&PwMount>, message: Option<&mut PwMessage>) -> bool {
     guard_or(false, || {
         let (Some(mount), Some(message)) = (mount, message) else {
             return false;
@@ -180,7 +180,7 @@ pub extern "C" fn pw_mount_takes(mount: Option<&PwMount>, message: Option<&mut P
 /// the mount's: ask pw_mount_takes first if its body matters. A request that takes longer than `timeout_ms`, 0 for no
 /// limit, is cancelled: PW_ERROR_KIND_TIMED_OUT.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_mount_handle(
+pub unsafe extern "C" fn pw_mount_handle(
     mount: Option<&PwMount>,
     message: Option<Box<PwMessage>>,
     timeout_ms: u64,
@@ -202,7 +202,7 @@ pub extern "C" fn pw_mount_handle(
 /// As pw_app_begin, for a request of the server. If it is not the mount's, *reply and *in_flight are NULL, and `done`
 /// is not called.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_mount_begin(
+pub unsafe extern "C" fn pw_mount_begin(
     mount: Option<&PwMount>,
     message: Option<Box<PwMessage>>,
     reply: Option<&mut MaybeUninit<Option<Box<PwReply>>>>,
@@ -222,6 +222,6 @@ pub extern "C" fn pw_mount_begin(
 
 /// Frees a mount, which the application goes on to know. NULL is nothing.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_mount_free(mount: Option<Box<PwMount>>) {
+pub unsafe extern "C" fn pw_mount_free(mount: Option<Box<PwMount>>) {
     guard_or((), || drop(mount));
 }

@@ -33,7 +33,7 @@ pub type PwOnLog =
 /// Has a callback write the log of this process, at that level and above. There is one for all applications, and for
 /// the rest of the process: a second one is refused.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_log(level: PwLevel, callback: PwOnLog, user: *mut c_void) -> Option<Box<PwError>> {
+pub unsafe extern "C" fn pw_log(level: PwLevel, callback: PwOnLog, user: *mut c_void) -> Option<Box<PwError>> {
     guard(|| {
         let callback = given(callback, "callback")?;
         let user = User::new(user, None);

@@ -29,7 +29,7 @@ impl PwMessage {
 /// Makes a request of HTTP/1.1, with a target such as "/products?page=2". It needs a header `host`. Free *message with
 /// pw_message_free, unless a function takes it over.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_message_new(
+pub unsafe extern "C" fn pw_message_new(
     method: PwText,
     target: PwText,
     message: Option<&mut MaybeUninit<Box<PwMessage>>>,
@@ -50,7 +50,7 @@ pub extern "C" fn pw_message_new(
 
 /// Adds a header. The value may have bytes above 127 in any encoding, and no control characters but tabs.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_message_add_header(
+pub unsafe extern "C" fn pw_message_add_header(
     message: Option<&mut PwMessage>,
     name: PwText,
     value: PwText,
@@ -60,7 +60,7 @@ pub extern "C" fn pw_message_add_header(
 
 /// Sets the version of HTTP: 10, 11 or 20.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_message_set_version(message: Option<&mut PwMessage>, version: u32) -> Option<Box<PwError>> {
+pub unsafe extern "C" fn pw_message_set_version(message: Option<&mut PwMessage>, version: u32) -> Option<Box<PwError>> {
     guard(|| {
         *given(message, "message")?.head.version_mut() = match version {
             10 => Version::HTTP_10,
@@ -74,7 +74,7 @@ pub extern "C" fn pw_message_set_version(message: Option<&mut PwMessage>, versio
 
 /// Sets the client: an address such as "192.0.2.7:4711" or NULL, and whether its connection has TLS.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_message_set_peer(
+pub unsafe extern "C" fn pw_message_set_peer(
     message: Option<&mut PwMessage>,
     address: PwText,
     is_secure: bool,
@@ -90,7 +90,7 @@ pub extern "C" fn pw_message_set_peer(
 
 /// Sets the whole body, which is copied.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_message_set_body(message: Option<&mut PwMessage>, data: PwBytes) -> Option<Box<PwError>> {
+pub unsafe extern "C" fn pw_message_set_body(message: Option<&mut PwMessage>, data: PwBytes) -> Option<Box<PwError>> {
     guard(|| {
         let data = data.get("data")?.to_vec();
         given(message, "message")?.body = Given::Whole(data.into());
@@ -100,7 +100,7 @@ pub extern "C" fn pw_message_set_body(message: Option<&mut PwMessage>, data: PwB
 
 /// Sets a body that a callback writes piece by piece, as somebody reads it; a `length` below 0 is not known.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_message_set_source(
+pub unsafe extern "C" fn pw_message_set_source(
     message: Option<&mut PwMessage>,
     source: PwSource,
     user: *mut c_void,
@@ -117,6 +117,6 @@ pub extern "C" fn pw_message_set_source(
 
 /// Frees a request. NULL is nothing.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_message_free(message: Option<Box<PwMessage>>) {
+pub unsafe extern "C" fn pw_message_free(message: Option<Box<PwMessage>>) {
     guard_or((), || drop(message));
 }

@@ -54,7 +54,10 @@ pub(crate) fn status_of(status: u16, lowest: u16) -> Result<StatusCode, Box<PwEr
 /// Makes a reply with that status, 200 to 599, without headers and body. Free *reply with pw_reply_free, unless a
 /// function takes it over.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_reply_new(status: u16, reply: Option<&mut MaybeUninit<Box<PwReply>>>) -> Option<Box<PwError>> {
+pub unsafe extern "C" fn pw_reply_new(
+    status: u16,
+    reply: Option<&mut MaybeUninit<Box<PwReply>>>,
+) -> Option<Box<PwError>> {
     guard(|| {
         let reply = place(reply, "reply")?;
         let mut head = Response::new(());
@@ -67,7 +70,7 @@ pub extern "C" fn pw_reply_new(status: u16, reply: Option<&mut MaybeUninit<Box<P
 
 /// Adds a header. The value may have bytes above 127 in any encoding, and no control characters but tabs.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_reply_add_header(
+pub unsafe extern "C" fn pw_reply_add_header(
     reply: Option<&mut PwReply>,
     name: PwText,
     value: PwText,
@@ -77,7 +80,7 @@ pub extern "C" fn pw_reply_add_header(
 
 /// Sets the whole body, which is copied.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_reply_set_body(reply: Option<&mut PwReply>, data: PwBytes) -> Option<Box<PwError>> {
+pub unsafe extern "C" fn pw_reply_set_body(reply: Option<&mut PwReply>, data: PwBytes) -> Option<Box<PwError>> {
     guard(|| {
         let data = data.get("data")?.to_vec();
         given(reply, "reply")?.body = Content::Given(Given::Whole(data.into()));
@@ -87,7 +90,7 @@ pub extern "C" fn pw_reply_set_body(reply: Option<&mut PwReply>, data: PwBytes) 
 
 /// Sets a body that a callback writes piece by piece; a `length` below 0 is not known.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_reply_set_source(
+pub unsafe extern "C" fn pw_reply_set_source(
     reply: Option<&mut PwReply>,
     source: PwSource,
     user: *mut c_void,
@@ -104,13 +107,13 @@ pub extern "C" fn pw_reply_set_source(
 
 /// The status; 0 for NULL.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_reply_status(reply: Option<&PwReply>) -> u16 {
+pub unsafe extern "C" fn pw_reply_status(reply: Option<&PwReply>) -> u16 {
     reply.map_or(0, |reply| reply.head.status().as_u16())
 }
 
 /// The length of the body of a reply that the program got, in bytes; below 0 if it is not known beforehand.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_reply_length(reply: Option<&PwReply>) -> i64 {
+pub unsafe extern "C" fn pw_reply_length(reply: Option<&PwReply>) -> i64 {
     guard_or(-1, || match reply.map(|reply| &reply.body) {
         Some(Content::Got(body, _)) => body
             .known_length()
@@ -122,7 +125,7 @@ pub extern "C" fn pw_reply_length(reply: Option<&PwReply>) -> i64 {
 
 /// The first header of that name, in any case; `data` is NULL if there is none. It lives as long as the reply.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_reply_header(reply: Option<&PwReply>, name: PwText) -> PwBytes {
+pub unsafe extern "C" fn pw_reply_header(reply: Option<&PwReply>, name: PwText) -> PwBytes {
     guard_or(PwBytes::NONE, || {
         header_of(reply.map(|reply| reply.head.headers()), name)
     })
@@ -130,7 +133,7 @@ pub extern "C" fn pw_reply_header(reply: Option<&PwReply>, name: PwText) -> PwBy
 
 /// The header at that place, from 0; false behind the last one. It lives as long as the reply.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_reply_header_at(
+pub unsafe extern "C" fn pw_reply_header_at(
     reply: Option<&PwReply>,
     index: usize,
     header: Option<&mut MaybeUninit<PwHeader>>,
@@ -142,7 +145,7 @@ pub extern "C" fn pw_reply_header_at(
 
 /// The body of a reply that the program got, once. Free *body with pw_body_free.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_reply_body(
+pub unsafe extern "C" fn pw_reply_body(
     reply: Option<&mut PwReply>,
     body: Option<&mut MaybeUninit<Box<PwBody>>>,
 ) -> Option<Box<PwError>> {
@@ -167,6 +170,6 @@ pub extern "C" fn pw_reply_body(
 
 /// Frees a reply. NULL is nothing.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_reply_free(reply: Option<Box<PwReply>>) {
+pub unsafe extern "C" fn pw_reply_free(reply: Option<Box<PwReply>>) {
     guard_or((), || drop(reply));
 }

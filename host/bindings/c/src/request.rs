@@ -45,19 +45,19 @@ fn part(request: Option<&PwRequest>, of: impl FnOnce(&PwRequest) -> &[u8]) -> Pw
 
 /// The method. It lives as long as the request, as all parts do.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_request_method(request: Option<&PwRequest>) -> PwBytes {
+pub unsafe extern "C" fn pw_request_method(request: Option<&PwRequest>) -> PwBytes {
     part(request, |request| request.context.method().as_str().as_bytes())
 }
 
 /// The path as the client sent it, without the query.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_request_path(request: Option<&PwRequest>) -> PwBytes {
+pub unsafe extern "C" fn pw_request_path(request: Option<&PwRequest>) -> PwBytes {
     part(request, |request| request.context.path().as_bytes())
 }
 
 /// The query without the `?`; no bytes for none.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_request_query(request: Option<&PwRequest>) -> PwBytes {
+pub unsafe extern "C" fn pw_request_query(request: Option<&PwRequest>) -> PwBytes {
     part(request, |request| {
         request.context.query().unwrap_or_default().as_bytes()
     })
@@ -65,25 +65,25 @@ pub extern "C" fn pw_request_query(request: Option<&PwRequest>) -> PwBytes {
 
 /// The pattern of the route, such as /products/:id.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_request_route(request: Option<&PwRequest>) -> PwBytes {
+pub unsafe extern "C" fn pw_request_route(request: Option<&PwRequest>) -> PwBytes {
     part(request, |request| request.context.route().path.as_bytes())
 }
 
 /// The id of the request, as the log and the reply name it.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_request_id(request: Option<&PwRequest>) -> PwBytes {
+pub unsafe extern "C" fn pw_request_id(request: Option<&PwRequest>) -> PwBytes {
     part(request, |request| request.request_id.as_bytes())
 }
 
 /// The client as address:port; no bytes if it is not known.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_request_remote_address(request: Option<&PwRequest>) -> PwBytes {
+pub unsafe extern "C" fn pw_request_remote_address(request: Option<&PwRequest>) -> PwBytes {
     part(request, |request| request.remote_address.as_bytes())
 }
 
 /// A parameter of the path; `data` is NULL if the route has none of that name.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_request_param(request: Option<&PwRequest>, name: PwText) -> PwBytes {
+pub unsafe extern "C" fn pw_request_param(request: Option<&PwRequest>, name: PwText) -> PwBytes {
     guard_or(PwBytes::NONE, || {
         let (Some(request), Ok(name)) = (request, text(name, "name")) else {
             return PwBytes::NONE;
@@ -97,7 +97,7 @@ pub extern "C" fn pw_request_param(request: Option<&PwRequest>, name: PwText) ->
 
 /// The first header of that name, in any case; `data` is NULL if there is none.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_request_header(request: Option<&PwRequest>, name: PwText) -> PwBytes {
+pub unsafe extern "C" fn pw_request_header(request: Option<&PwRequest>, name: PwText) -> PwBytes {
     guard_or(PwBytes::NONE, || {
         header_of(request.map(|request| request.context.headers()), name)
     })
@@ -105,7 +105,7 @@ pub extern "C" fn pw_request_header(request: Option<&PwRequest>, name: PwText) -
 
 /// The header at that place, from 0; false behind the last one.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_request_header_at(
+pub unsafe extern "C" fn pw_request_header_at(
     request: Option<&PwRequest>,
     index: usize,
     header: Option<&mut MaybeUninit<PwHeader>>,
@@ -117,7 +117,7 @@ pub extern "C" fn pw_request_header_at(
 
 /// The body, once. Free *body with pw_body_free.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_request_body(
+pub unsafe extern "C" fn pw_request_body(
     request: Option<&PwRequest>,
     body: Option<&mut MaybeUninit<Box<PwBody>>>,
 ) -> Option<Box<PwError>> {
@@ -131,7 +131,7 @@ pub extern "C" fn pw_request_body(
 
 /// Calls and emits events in the chain of the request. Free *caller with pw_caller_free.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_request_caller(
+pub unsafe extern "C" fn pw_request_caller(
     request: Option<&PwRequest>,
     caller: Option<&mut MaybeUninit<Box<PwCaller>>>,
 ) -> Option<Box<PwError>> {
@@ -146,7 +146,10 @@ pub extern "C" fn pw_request_caller(
 /// Replies to a request that was handed over, or whose answer was deferred. The reply is taken over. A second one is
 /// refused.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_request_send(request: Option<&PwRequest>, reply: Option<Box<PwReply>>) -> Option<Box<PwError>> {
+pub unsafe extern "C" fn pw_request_send(
+    request: Option<&PwRequest>,
+    reply: Option<Box<PwReply>>,
+) -> Option<Box<PwError>> {
     guard(|| {
         let request = given(request, "request")?;
         let reply = (*given(reply, "reply")?).into_response(&request.host);
@@ -156,7 +159,7 @@ pub extern "C" fn pw_request_send(request: Option<&PwRequest>, reply: Option<Box
 
 /// Fails a request that was handed over, or whose answer was deferred, as pw_answer_fail does.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_request_fail(
+pub unsafe extern "C" fn pw_request_fail(
     request: Option<&PwRequest>,
     status: u16,
     code: PwText,
@@ -171,7 +174,7 @@ pub extern "C" fn pw_request_fail(
 /// Hands a request over with an event, such as "response:send", whose listener replies in place of the program. The
 /// data is copied. The request stays the program's to free, and it does not reply any more.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_request_hand_over(
+pub unsafe extern "C" fn pw_request_hand_over(
     request: Option<&PwRequest>,
     event: PwText,
     content_type: PwText,
@@ -192,12 +195,12 @@ fn refused(failure: Failure) -> Box<PwError> {
 
 /// Whether a reply would be in vain: the client went away, or the deadline passed.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_request_is_cancelled(request: Option<&PwRequest>) -> bool {
+pub unsafe extern "C" fn pw_request_is_cancelled(request: Option<&PwRequest>) -> bool {
     guard_or(true, || request.is_none_or(|request| request.context.is_cancelled()))
 }
 
 /// Frees a request. When its last holder is gone and nobody replied, the client gets 500. NULL is nothing.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_request_free(request: Option<Box<PwRequest>>) {
+pub unsafe extern "C" fn pw_request_free(request: Option<Box<PwRequest>>) {
     guard_or((), || drop(request));
 }

@@ -21,7 +21,7 @@ pub struct PwServer {
 /// Serves the application at an address such as "127.0.0.1:8080"; port 0 is a free one. It returns when the server
 /// listens. Free *server with pw_server_free.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_app_serve(
+pub unsafe extern "C" fn pw_app_serve(
     app: Option<&PwApp>,
     address: PwText,
     server: Option<&mut MaybeUninit<Box<PwServer>>>,
@@ -41,7 +41,7 @@ pub extern "C" fn pw_app_serve(
 
 /// The address that the server listens on. It lives as long as the server's handle.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_server_address(server: Option<&PwServer>) -> *const c_char {
+pub unsafe extern "C" fn pw_server_address(server: Option<&PwServer>) -> *const c_char {
     server.map_or(c"".as_ptr(), |server| server.address.as_ptr())
 }
 
@@ -50,7 +50,7 @@ pub extern "C" fn pw_server_address(server: Option<&PwServer>) -> *const c_char 
 /// The end is PW_ERROR_KIND_TIMED_OUT if it takes longer than `timeout_ms`, 0 for no limit; the server stops all the
 /// same.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_server_stop(
+pub unsafe extern "C" fn pw_server_stop(
     server: Option<&PwServer>,
     timeout_ms: u64,
     done: PwDone,
@@ -79,6 +79,6 @@ pub extern "C" fn pw_server_stop(
 
 /// Frees the handle of a server, which serves on until pw_server_stop or pw_app_close. NULL is nothing.
 #[unsafe(no_mangle)]
-pub extern "C" fn pw_server_free(server: Option<Box<PwServer>>) {
+pub unsafe extern "C" fn pw_server_free(server: Option<Box<PwServer>>) {
     guard_or((), || drop(server));
 }
