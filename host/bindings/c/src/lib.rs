@@ -3,10 +3,8 @@
 //! The header documents every function; it is made of the comments here. A panic never leaves a function: it is an error.
 //!
 //! # Safety
-//! The same rules hold for all functions. A pointer is NULL where the function allows it, or points to a live value: one that a
-//! function of this library gave and that neither `free` nor another function has taken over since, or memory of the program with
-//! the size that its type or its length says. A text is UTF-8 or ends with a NUL byte. A callback and its `user` may be used on any
-//! thread until the function that frees `user` was called. What a function writes into is used by no other thread meanwhile.
+//! The rules at the top of `include/pointwork.h` hold for every function: a pointer is valid or NULL, a text ends in a zero byte, and
+//! no value is used after a function took it over.
 
 #![expect(
     clippy::missing_safety_doc,
