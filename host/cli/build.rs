@@ -13,7 +13,7 @@ use toml::{Table, Value};
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 /// The packages of the SDK, as folders below that of `pointwork-guest`.
-const PACKAGES: [&str; 3] = ["", "macros/", "events/"];
+const PACKAGES: [&str; 4] = ["", "macros/", "events/", "patterns/"];
 
 /// A path dependency shows the lints of a newer compiler, which a dependency from a registry does not. The attribute also
 /// holds under `RUSTFLAGS="-D warnings"`, unlike a table `[lints]`.
@@ -134,9 +134,10 @@ fn dependency(folder: &str, base: &Value, own: &Table) -> Result<Value> {
     };
     if let Some(path) = table.get("path").and_then(Value::as_str) {
         let below = path
-            .strip_prefix(folder)
-            .ok_or("a path dependency outside the folder")?;
-        table = Table::from_iter([("path".to_owned(), below.into())]);
+            .strip_prefix("guest/rust/")
+            .ok_or("a path dependency outside the SDK")?;
+        let up = if folder == "guest/rust/" { "" } else { "../" };
+        table = Table::from_iter([("path".to_owned(), format!("{up}{below}").into())]);
     }
     for (key, value) in own.iter().filter(|(key, _)| *key != "workspace") {
         let all = table.entry(key).or_insert_with(|| Value::Array(Vec::new()));

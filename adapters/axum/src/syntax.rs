@@ -52,7 +52,6 @@ fn written<'p>(pattern: &Pattern, literals: impl Iterator<Item = &'p str>) -> Op
             Segment::Literal(_) => path.push_str(&literal.replace('{', "{{").replace('}', "}}")),
             Segment::Param(name) => path.push_str(&format!("{{{name}}}")),
             Segment::Rest(name) => path.push_str(&format!("{{*{name}}}")),
-            _ => return None,
         }
     }
     if path.is_empty() {

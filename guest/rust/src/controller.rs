@@ -66,6 +66,10 @@ pub struct Route {
     pub method: Option<&'static str>,
     /// The paths as written, each a route of its own. An empty list is the prefix itself (spec D3).
     pub paths: &'static [&'static str],
+    /// For each path, or for the prefix alone, the full pattern and its canonical text: two routes with the same canonical
+    /// text and method conflict.
+    #[doc(hidden)]
+    pub patterns: &'static [(&'static str, &'static str)],
     /// How the handler takes the request body: `none`, `whole` or `stream` (spec H9).
     pub body: &'static str,
     /// The open properties, such as `summary` and `deprecated`, from the handler's docs and attributes.

@@ -99,6 +99,12 @@ fn a_text_that_is_not_utf_8_is_400() {
     assert_eq!(answer.message(), Some(message));
 }
 
+#[test]
+fn a_head_request_is_answered_by_the_route_for_get() {
+    let answer = TestRequest::new("HEAD", "/shop/header").header("x-name", "ada");
+    assert_eq!(answer.run::<Shop>().text(), "ada");
+}
+
 events! {
     /// The stock of a product.
     pub Stock = "db:stock": u64 => u32;

@@ -19,10 +19,14 @@ fn may_depend_on() -> BTreeMap<&'static str, &'static [&'static str]> {
     const OVER_HYPER: &[&str] = &["pointwork-core", "pointwork-server"];
     BTreeMap::from([
         ("pointwork-events", &[][..]),
-        ("pointwork-guest-macros", &[]),
+        ("pointwork-patterns", &[]),
+        ("pointwork-guest-macros", &["pointwork-patterns"]),
         ("pointwork-wasi", &[]),
-        ("pointwork-guest", &["pointwork-events", "pointwork-guest-macros"]),
-        ("pointwork-core", &["pointwork-events"]),
+        (
+            "pointwork-guest",
+            &["pointwork-events", "pointwork-guest-macros", "pointwork-patterns"],
+        ),
+        ("pointwork-core", &["pointwork-events", "pointwork-patterns"]),
         ("pointwork", &["pointwork-core", "pointwork-events"]),
         ("pointwork-admin", &["pointwork", "pointwork-core"]),
         ("pointwork-sqlite", &["pointwork-core"]),

@@ -51,9 +51,7 @@ pub(crate) fn controller(block: &Block, prefix: Option<&LitStr>, handlers: &[Han
         let blocking = first_with(ty, signatures, &form, &names, &["Context"]);
         (served(false, &names), served(true, &converted), blocking)
     };
-    let checks = handlers
-        .iter()
-        .map(|handler| checks(ty, handler, &prefix, &form, &names));
+    let checks = handlers.iter().map(|handler| checks(ty, handler, &form, &names));
     quote! {
         #[automatically_derived]
         impl ::pointwork_guest::Controller for #ty {
@@ -126,12 +124,18 @@ fn routes(index: u32, handler: &Handler) -> impl Iterator<Item = TokenStream> {
     let metadata = &handler.signature.metadata;
     handler.mappings.iter().map(move |mapping| {
         let Mapping { method, paths, body } = mapping;
+        let literals = paths.iter().filter_map(|path| path.literal.as_ref());
+        let patterns = paths.iter().map(|path| {
+            let (full, canonical) = (path.pattern.as_str(), path.pattern.canonical());
+            quote!((#full, #canonical))
+        });
         quote! {
             ::pointwork_guest::Route {
                 handler: #index,
                 name: #name,
                 method: #method,
-                paths: &[#(#paths),*],
+                paths: &[#(#literals),*],
+                patterns: &[#(#patterns),*],
                 body: #body,
                 metadata: #metadata,
             }
@@ -153,11 +157,9 @@ fn body(handler: &Handler, is_awaited: bool, form: &TokenStream, names: &Names) 
 }
 
 /// Constants that fail to compile: mistakes that only types show.
-fn checks(ty: &Type, handler: &Handler, prefix: &str, form: &TokenStream, names: &Names) -> TokenStream {
+fn checks(ty: &Type, handler: &Handler, form: &TokenStream, names: &Names) -> TokenStream {
     let Handler { signature, mappings } = handler;
     let mut checks = check_kinds(ty, "handler", signature, form, names, &["Body", "Context"]);
-    let paths = mappings.iter().flat_map(|mapping| mapping.paths_or_prefix());
-    let paths: Vec<String> = paths.map(|path| joined(prefix, &path)).collect();
     if let Some(span) = signature.open_body
         && let Some(mapping) = mappings.iter().find(|mapping| mapping.body != "stream")
     {
@@ -194,7 +196,11 @@ fn checks(ty: &Type, handler: &Handler, prefix: &str, form: &TokenStream, names:
             });
         }
         let is_parameter = is_kind(ty, argument, form, names, "PathParam");
-        for path in paths.iter().filter(|path| !has_parameter(path, parameter)) {
+        let patterns = mappings
+            .iter()
+            .flat_map(|mapping| &mapping.paths)
+            .map(|path| &path.pattern);
+        for path in patterns.filter(|pattern| !pattern.param_names().iter().any(|name| **name == **parameter)) {
             let message = format!(
                 "handler `{}` takes a path parameter `{parameter}`, but its path `{path}` has no `:{parameter}`; give the \
                  argument the name of the parameter",
@@ -206,33 +212,4 @@ fn checks(ty: &Type, handler: &Handler, prefix: &str, form: &TokenStream, names:
         }
     }
     checks
-}
-
-fn joined(prefix: &str, path: &str) -> String {
-    let joined = [prefix, path].map(|part| part.trim_matches('/')).join("/");
-    format!("/{}", joined.trim_matches('/'))
-}
-
-fn has_parameter(path: &str, name: &str) -> bool {
-    path.split('/')
-        .any(|segment| segment.strip_prefix([':', '*']) == Some(name))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{has_parameter, joined};
-
-    #[test]
-    fn a_parameter_is_found_in_prefix_and_path() {
-        assert!(has_parameter(&joined("shops/:shop", ""), "shop"));
-        assert!(has_parameter(&joined("shops", "/:id/x"), "id"));
-        assert!(has_parameter(&joined("/", "*rest"), "rest"));
-    }
-
-    #[test]
-    fn a_literal_or_another_name_is_not_a_parameter() {
-        assert!(!has_parameter(&joined("id", "id"), "id"));
-        assert!(!has_parameter(&joined("/", ":ident/:i"), "id"));
-        assert!(!has_parameter(&joined("/", ""), "id"));
-    }
 }

@@ -1,5 +1,6 @@
 //! `#[controller]` and its handlers.
 
+use pointwork_patterns::Pattern;
 use proc_macro2::TokenStream;
 use syn::parse::ParseStream;
 use syn::{Attribute, Generics, LitStr, Type};
@@ -41,13 +42,18 @@ impl Function for Handler {
     }
 
     fn check_block_argument(prefix: &LitStr, errors: &mut Errors) {
-        path::check(prefix, errors);
+        path::join("", prefix, errors);
     }
 
-    fn read(signature: Signature, attributes: &[Attribute], _: Option<&LitStr>, errors: &mut Errors) -> Self {
+    fn read(signature: Signature, attributes: &[Attribute], prefix: Option<&LitStr>, errors: &mut Errors) -> Self {
+        // `check_block_argument` reports a prefix that is not valid.
+        let prefix = prefix
+            .map(LitStr::value)
+            .filter(|prefix| Pattern::parse(prefix).is_ok());
+        let prefix = prefix.unwrap_or_default();
         let mappings = attributes.iter().filter_map(|attribute| {
             let name = block::name(attribute)?;
-            mapping::read(attribute, &name, errors)
+            mapping::read(attribute, &name, &prefix, errors)
         });
         Self {
             signature,

@@ -1,5 +1,6 @@
 //! The attributes of handlers: a method and paths (spec D2, D3).
 
+use pointwork_patterns::Pattern;
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use syn::parse::ParseStream;
@@ -25,19 +26,16 @@ const BODIES: &[&str] = &["none", "whole", "stream"];
 pub(crate) struct Mapping {
     /// An expression of type `Option<&'static str>`.
     pub(crate) method: TokenStream,
-    /// Without a path, the route is the prefix itself.
-    pub(crate) paths: Vec<LitStr>,
+    pub(crate) paths: Vec<MappedPath>,
     pub(crate) body: &'static str,
 }
 
-impl Mapping {
-    /// The paths, each relative to the prefix.
-    pub(crate) fn paths_or_prefix(&self) -> Vec<String> {
-        match self.paths.as_slice() {
-            [] => vec![String::new()],
-            paths => paths.iter().map(LitStr::value).collect(),
-        }
-    }
+/// One path of a handler.
+pub(crate) struct MappedPath {
+    /// The path as written; `None` if the attribute has no path, so that the route is the prefix itself.
+    pub(crate) literal: Option<LitStr>,
+    /// Prefix and path together.
+    pub(crate) pattern: Pattern,
 }
 
 /// The method of an attribute; `None` if there is no attribute of that name.
@@ -55,8 +53,8 @@ pub(crate) fn is_attribute(name: &str) -> bool {
 }
 
 /// Reads a handler attribute of that name.
-pub(crate) fn read(attribute: &Attribute, name: &str, errors: &mut Errors) -> Option<Mapping> {
-    let mapping = if name == "request_mapping" {
+pub(crate) fn read(attribute: &Attribute, name: &str, prefix: &str, errors: &mut Errors) -> Option<Mapping> {
+    let (method, paths, body) = if name == "request_mapping" {
         errors.keep(request_mapping(attribute))?
     } else {
         let method = match method_of(name) {
@@ -64,12 +62,18 @@ pub(crate) fn read(attribute: &Attribute, name: &str, errors: &mut Errors) -> Op
             None => quote!(::core::option::Option::None),
         };
         let (paths, body) = errors.keep(shorthand(attribute, name))?;
-        Mapping { method, paths, body }
+        (method, paths, body)
     };
-    for path in &mapping.paths {
-        path::check(path, errors);
-    }
-    Some(mapping)
+    let itself = Pattern::parse(prefix).ok().filter(|_| paths.is_empty());
+    let itself = itself.map(|pattern| MappedPath { literal: None, pattern });
+    let joined = paths.into_iter().filter_map(|path| {
+        Some(MappedPath {
+            pattern: path::join(prefix, &path, errors)?,
+            literal: Some(path),
+        })
+    });
+    let paths = joined.chain(itself).collect();
+    Some(Mapping { method, paths, body })
 }
 
 fn shorthand(attribute: &Attribute, name: &str) -> syn::Result<(Vec<LitStr>, &'static str)> {
@@ -134,7 +138,7 @@ fn paths(input: ParseStream<'_>, expected: &str) -> syn::Result<Vec<LitStr>> {
     Ok(paths.into_iter().collect())
 }
 
-fn request_mapping(attribute: &Attribute) -> syn::Result<Mapping> {
+fn request_mapping(attribute: &Attribute) -> syn::Result<(TokenStream, Vec<LitStr>, &'static str)> {
     let no_method = || error(attribute.path().span(), "found no `method`", EXPECTED_MAPPING);
     let Meta::List(list) = &attribute.meta else {
         return Err(no_method());
@@ -163,11 +167,11 @@ fn request_mapping(attribute: &Attribute) -> syn::Result<Mapping> {
         }
         Ok(())
     })?;
-    Ok(Mapping {
-        method: found_method.ok_or_else(no_method)?,
-        paths: found_paths.unwrap_or_default(),
-        body: found_body.unwrap_or(WHOLE),
-    })
+    Ok((
+        found_method.ok_or_else(no_method)?,
+        found_paths.unwrap_or_default(),
+        found_body.unwrap_or(WHOLE),
+    ))
 }
 
 fn method(value: &Expr) -> syn::Result<TokenStream> {

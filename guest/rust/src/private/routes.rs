@@ -1,10 +1,10 @@
 //! Two routes of a module that answer the same requests, found while the module compiles (spec P7).
 //!
-//! The host compares the routes of all modules when it loads one. Its rules hold here too: the names of parameters, a slash
-//! at either end of a prefix or path, and percent-encoding make no difference.
+//! The macro of each controller has read its paths by the grammar of the host. The methods are known here.
 
 use super::module::DeclaredController;
 use super::text::same;
+use crate::controller::Route;
 
 /// The number of routes of a module. Each path of a handler is a route.
 pub const fn count(controllers: &[DeclaredController]) -> usize {
@@ -13,7 +13,7 @@ pub const fn count(controllers: &[DeclaredController]) -> usize {
         let routes = controllers[at].routes;
         let mut route = 0;
         while route < routes.len() {
-            count += routes[route].paths.len() + 1;
+            count += routes[route].patterns.len();
             route += 1;
         }
         at += 1;
@@ -32,18 +32,12 @@ pub const fn conflict<const SLOTS: usize>(controllers: &[DeclaredController]) ->
         let controller = &controllers[at];
         let mut route = 0;
         while route < controller.routes.len() {
-            let paths = match controller.routes[route].paths {
-                [] => &[""],
-                paths => paths,
-            };
             let mut path = 0;
-            while path < paths.len() {
+            while path < controller.routes[route].patterns.len() {
                 let declared = Declared {
-                    method: controller.routes[route].method,
-                    prefix: controller.prefix,
-                    path: paths[path],
                     controller: controller.name,
-                    handler: controller.routes[route].name,
+                    route: &controller.routes[route],
+                    pattern: controller.routes[route].patterns[path],
                 };
                 if let Some(earlier) = remember(&mut seen, declared) {
                     return Some(message(&declared, &earlier));
@@ -59,11 +53,10 @@ pub const fn conflict<const SLOTS: usize>(controllers: &[DeclaredController]) ->
 
 #[derive(Clone, Copy)]
 struct Declared {
-    method: Option<&'static str>,
-    prefix: &'static str,
-    path: &'static str,
     controller: &'static str,
-    handler: &'static str,
+    route: &'static Route,
+    /// As written, and canonical.
+    pattern: (&'static str, &'static str),
 }
 
 /// Adds a route, unless an earlier one answers the same requests, which is returned.
@@ -80,166 +73,58 @@ const fn remember(seen: &mut [Option<Declared>], declared: Declared) -> Option<D
 }
 
 impl Declared {
-    const fn symbols(&self) -> Symbols {
-        Symbols {
-            parts: [self.prefix.as_bytes(), self.path.as_bytes()],
-            part: 0,
-            at: 0,
-            begins: true,
+    const fn method(&self) -> &'static str {
+        match self.route.method {
+            Some(method) => method,
+            None => "ALL",
         }
     }
 
     /// FNV-1a.
     const fn hash(&self) -> u64 {
         let mut hash = 0xcbf2_9ce4_8422_2325;
-        let mut symbols = self.symbols();
-        while let Some(symbol) = symbols.next() {
-            hash = (hash ^ symbol as u64).wrapping_mul(0x0100_0000_01b3);
-        }
-        if let Some(method) = self.method {
-            let bytes = method.as_bytes();
-            let mut at = 0;
-            while at < bytes.len() {
-                hash = (hash ^ bytes[at] as u64).wrapping_mul(0x0100_0000_01b3);
+        let texts = [self.pattern.1.as_bytes(), self.method().as_bytes()];
+        let (mut text, mut at) = (0, 0);
+        while text < texts.len() {
+            if at < texts[text].len() {
+                hash = (hash ^ texts[text][at] as u64).wrapping_mul(0x0100_0000_01b3);
                 at += 1;
+            } else {
+                (text, at) = (text + 1, 0);
             }
         }
         hash
     }
 
     const fn is_same(&self, other: &Self) -> bool {
-        let same_method = match (self.method, other.method) {
-            (Some(one), Some(other)) => same(one.as_bytes(), other.as_bytes()),
-            (None, None) => true,
-            _ => false,
-        };
-        if !same_method {
-            return false;
-        }
-        let (mut one, mut other) = (self.symbols(), other.symbols());
-        loop {
-            match (one.next(), other.next()) {
-                (None, None) => return true,
-                (Some(one), Some(other)) if one == other => {}
-                _ => return false,
-            }
-        }
-    }
-}
-
-/// The symbols of prefix and path together: bytes of literals, decoded, and these.
-const SEGMENT: u16 = 256;
-const PARAMETER: u16 = 257;
-const REST: u16 = 258;
-
-struct Symbols {
-    parts: [&'static [u8]; 2],
-    part: usize,
-    at: usize,
-    /// Whether a segment begins, or a part.
-    begins: bool,
-}
-
-impl Symbols {
-    const fn next(&mut self) -> Option<u16> {
-        while self.part < self.parts.len() {
-            let text = self.parts[self.part];
-            let is_slash = self.at < text.len() && text[self.at] == b'/';
-            if self.at >= text.len() || is_slash && self.at + 1 == text.len() {
-                self.part += 1;
-                self.at = 0;
-                self.begins = true;
-            } else if is_slash {
-                self.at += 1;
-                self.begins = true;
-            } else if self.begins {
-                self.begins = false;
-                return Some(SEGMENT);
-            } else {
-                return Some(self.symbol(text));
-            }
-        }
-        None
-    }
-
-    /// A parameter without its name, or a byte of a literal.
-    const fn symbol(&mut self, text: &[u8]) -> u16 {
-        let first = text[self.at];
-        let kind = match first {
-            b':' => PARAMETER,
-            b'*' => REST,
-            b'%' if self.at + 2 < text.len() => {
-                self.at += 3;
-                return hex(text[self.at - 2]) * 16 + hex(text[self.at - 1]);
-            }
-            _ => {
-                self.at += 1;
-                return first as u16;
-            }
-        };
-        while self.at < text.len() && text[self.at] != b'/' {
-            self.at += 1;
-        }
-        kind
-    }
-}
-
-const fn hex(digit: u8) -> u16 {
-    match (digit as char).to_digit(16) {
-        Some(value) => value as u16,
-        None => 0,
+        // A method may be named `ALL`, as every method is shown.
+        self.route.method.is_some() == other.route.method.is_some()
+            && same(self.method().as_bytes(), other.method().as_bytes())
+            && same(self.pattern.1.as_bytes(), other.pattern.1.as_bytes())
     }
 }
 
 /// The parts of the message.
-pub const PARTS: usize = 19;
+pub const PARTS: usize = 15;
 
 const fn message(later: &Declared, earlier: &Declared) -> [&'static str; PARTS] {
-    let method = match later.method {
-        Some(method) => method,
-        None => "ALL",
-    };
-    let [prefix, slash, path] = shown(later);
-    let [other_prefix, other_slash, other_path] = shown(earlier);
     [
         "route `",
-        method,
-        " /",
-        prefix,
-        slash,
-        path,
+        later.method(),
+        " ",
+        later.pattern.0,
         "` of `",
         later.controller,
         ".",
-        later.handler,
-        "` answers the same requests as `/",
-        other_prefix,
-        other_slash,
-        other_path,
+        later.route.name,
+        "` answers the same requests as `",
+        earlier.pattern.0,
         "` of `",
         earlier.controller,
         ".",
-        earlier.handler,
+        earlier.route.name,
         "`, expected one of them",
     ]
-}
-
-/// The path without the slash at its beginning.
-const fn shown(declared: &Declared) -> [&'static str; 3] {
-    let (prefix, path) = (trimmed(declared.prefix), trimmed(declared.path));
-    let slash = if prefix.is_empty() || path.is_empty() { "" } else { "/" };
-    [prefix, slash, path]
-}
-
-const fn trimmed(text: &'static str) -> &'static str {
-    let mut text = text;
-    while let [b'/', ..] = text.as_bytes() {
-        text = text.split_at(1).1;
-    }
-    while let [.., b'/'] = text.as_bytes() {
-        text = text.split_at(text.len() - 1).0;
-    }
-    text
 }
 
 #[cfg(test)]
@@ -248,21 +133,23 @@ mod tests {
     use crate::__private::DeclaredController;
     use crate::Route;
 
-    type Routes = &'static [(Option<&'static str>, &'static [&'static str])];
+    /// The method of a route, the patterns that it would have, and the canonical text of each.
+    type Routes = &'static [(Option<&'static str>, &'static [(&'static str, &'static str)])];
 
-    /// The message about the routes of two controllers, with these prefixes.
-    fn found([one, other]: [&'static str; 2], routes: Routes, others: Routes) -> Option<String> {
-        let controller = |name, prefix, routes: Routes| DeclaredController {
+    /// The message about the routes of two controllers.
+    fn found(routes: Routes, others: Routes) -> Option<String> {
+        let controller = |name, routes: Routes| DeclaredController {
             name,
-            prefix,
+            prefix: "",
             handlers: 0,
             routes: routes
                 .iter()
-                .map(|&(method, paths)| Route {
+                .map(|&(method, patterns)| Route {
                     handler: 0,
                     name: "show",
                     method,
-                    paths,
+                    paths: &[],
+                    patterns,
                     body: "whole",
                     metadata: &[],
                 })
@@ -273,7 +160,7 @@ mod tests {
             place: "",
             blocking: None,
         };
-        let controllers = [controller("One", one, routes), controller("Other", other, others)];
+        let controllers = [controller("One", routes), controller("Other", others)];
         assert!(count(&controllers) < 16);
         conflict::<16>(&controllers).map(|parts| parts.concat())
     }
@@ -283,9 +170,8 @@ mod tests {
     #[test]
     fn the_same_shape_is_found_across_controllers() {
         let message = found(
-            ["products", "/"],
-            &[(GET, &["a", ":id"])],
-            &[(GET, &["other", "/products/:name/"])],
+            &[(GET, &[("/a", "/a"), ("/products/:id", "/products/:p1")])],
+            &[(GET, &[("/b", "/b"), ("/products/:name", "/products/:p1")])],
         );
         assert_eq!(
             message.as_deref(),
@@ -294,33 +180,18 @@ mod tests {
                  expected one of them"
             )
         );
-        for (prefixes, one, other) in [
-            (["a", "a"], "", "/"),
-            (["/a/", ""], "b", "a/b"),
-            (["a/b", "a"], "", "b"),
-            (["", ""], "caf%C3%A9", "café"),
-            (["", ""], "%2f", "%2F"),
-            (["", ""], ":a/*b", ":c/*d"),
-        ] {
-            let paths = |path| -> Routes { vec![(GET, &*vec![path].leak())].leak() };
-            assert!(found(prefixes, paths(one), paths(other)).is_some(), "{one} {other}");
-        }
-    }
-
-    #[test]
-    fn a_prefix_alone_and_every_method_conflict_with_themselves_only() {
-        assert!(found(["a", ""], &[(GET, &[])], &[(GET, &["a"])]).is_some());
-        assert!(found(["a", ""], &[(None, &[])], &[(None, &["a"])]).is_some());
-        assert!(found(["a", ""], &[(None, &[])], &[(GET, &["a"])]).is_none());
     }
 
     #[test]
     fn other_methods_and_shapes_are_no_conflict() {
-        const ONE: Routes = &[(GET, &["a", ":id", "a/b"])];
-        const OTHER: Routes = &[(Some("HEAD"), &["a"]), (GET, &["*rest", "ab", "A"])];
-        assert_eq!(found(["", ""], ONE, OTHER), None);
+        const A: &[(&str, &str)] = &[("/a", "/a")];
+        assert!(found(&[(None, A)], &[(None, A)]).is_some());
         assert_eq!(
-            found(["", ""], &[(GET, &["a/:x/b"])], &[(GET, &["a/:y/c", "a%2Fb"])]),
+            found(&[(None, A)], &[(GET, A), (Some("HEAD"), A), (Some("ALL"), A)]),
+            None
+        );
+        assert_eq!(
+            found(&[(GET, A)], &[(GET, &[("/A", "/A"), ("/a/:id", "/a/:p1")])]),
             None
         );
     }

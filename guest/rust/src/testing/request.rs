@@ -1,6 +1,7 @@
 use std::rc::Rc;
 use std::time::SystemTime;
 
+use pointwork_patterns::Pattern;
 use serde::Serialize;
 
 use super::answer::Answer;
@@ -114,13 +115,14 @@ impl TestRequest {
 
     /// Sets the route of a request whose context goes to a channel; see
     /// [`TestEvent::with_context`](super::TestEvent::with_context). `pattern` is the full pattern, `/products/:id`.
-    /// Panics if the request's path does not match it. [`run`](Self::run) sets the route itself.
+    /// Panics if it is not a valid pattern, or the request's path does not match it. [`run`](Self::run) sets the route itself.
     pub fn route(mut self, pattern: &str) -> Self {
-        match params(pattern, &self.0.path) {
+        let pattern = Pattern::parse(pattern).unwrap_or_else(|error| panic!("{error}"));
+        match params(&pattern, &self.0.path) {
             Some(params) => self.0.params = params,
             None => panic!("the path `{}` does not match the pattern `{pattern}`", self.0.path),
         }
-        self.0.route = pattern.into();
+        self.0.route = pattern.to_string();
         self
     }
 
@@ -148,13 +150,13 @@ impl TestRequest {
             ),
         };
         self.0.params = found.params;
-        self.0.route = found.pattern;
+        self.0.route = found.pattern.to_string();
         let exchange = self.into_exchange();
-        if found.body == "none" {
+        if found.route.body == "none" {
             exchange.body.take();
         }
         let context = AsyncContext::new(NativeContext(Rc::clone(&exchange)));
-        let outcome = block_on(C::handle_async(found.handler, context));
+        let outcome = block_on(C::handle_async(found.route.handler, context));
         Answer::new(exchange, outcome)
     }
 

@@ -1,139 +1,80 @@
-//! Finds the handler of a test request by the rules of the host (spec P1 to P6, P8), within one controller.
+//! Finds the handler of a test request by the rules of the host (spec P1 to P6, P8, A8), within one controller.
 
 use std::fmt::Write as _;
+
+use pointwork_patterns::text::decode;
+use pointwork_patterns::{Pattern, Segment};
 
 use crate::bindings::types::Property;
 use crate::controller::{Controller, Route};
 
 pub(super) struct Found {
-    pub(super) handler: u32,
-    pub(super) pattern: String,
-    pub(super) body: &'static str,
-    pub(super) params: Params,
+    pub(super) route: &'static Route,
+    pub(super) pattern: Pattern,
+    pub(super) params: Vec<Property>,
 }
 
 /// The route with the highest precedence, or the list of all routes.
 pub(super) fn find<C: Controller>(method: &str, path: &str) -> Result<Found, String> {
-    let mut best: Option<((Vec<u8>, bool), Found)> = None;
+    let mut found = Vec::new();
     let mut all = String::new();
-    for (route, pattern) in patterns::<C>() {
-        let _ = writeln!(all, "  {} {pattern}", route.method.unwrap_or("any method"));
-        if route.method.is_some_and(|expected| expected != method) {
-            continue;
-        }
-        let Some((ranks, params)) = capture(&pattern, path) else {
-            continue;
-        };
-        // A literal wins over a parameter, a parameter over a rest, and a route for the method over one for all
-        // methods.
-        let rank = (ranks, route.method.is_none());
-        if best.as_ref().is_none_or(|(other, _)| rank < *other) {
-            best = Some((
-                rank,
-                Found {
-                    handler: route.handler,
-                    pattern,
-                    body: route.body,
-                    params,
-                },
-            ));
+    for route in C::ROUTES {
+        for (pattern, _) in route.patterns {
+            let _ = writeln!(all, "  {} {pattern}", route.method.unwrap_or("any method"));
+            let rank = match route.method {
+                Some(expected) if expected == method => 0,
+                Some("GET") if method == "HEAD" => 1,
+                Some(_) => continue,
+                None => 2,
+            };
+            let pattern = Pattern::parse(pattern).expect("the macro has read the pattern");
+            if let Some(params) = params(&pattern, path) {
+                found.push((rank, Found { route, pattern, params }));
+            }
         }
     }
-    best.map(|(_, found)| found).ok_or(all)
-}
-
-fn patterns<C: Controller>() -> impl Iterator<Item = (&'static Route, String)> {
-    C::ROUTES.iter().flat_map(|route| {
-        let paths = if route.paths.is_empty() { &[""] } else { route.paths };
-        paths.iter().map(move |path| (route, join(C::PREFIX, path)))
-    })
-}
-
-fn join(prefix: &str, path: &str) -> String {
-    let joined = format!("{}/{}", prefix.trim_matches('/'), path.trim_matches('/'));
-    format!("/{}", joined.trim_matches('/'))
+    let first = found.into_iter().min_by(|(rank, one), (other_rank, other)| {
+        let order = one.pattern.cmp_precedence(&other.pattern);
+        order.then(rank.cmp(other_rank))
+    });
+    first.map(|(_, found)| found).ok_or(all)
 }
 
 /// The parameters of a path by a pattern; `None` if the path does not match.
-pub(super) fn params(pattern: &str, path: &str) -> Option<Params> {
-    capture(pattern, path).map(|(_, params)| params)
-}
-
-type Params = Vec<Property>;
-
-/// The rank of each segment, where a lower one wins, and the parameters.
-fn capture(pattern: &str, path: &str) -> Option<(Vec<u8>, Params)> {
-    let (mut pattern, mut path) = (pattern.strip_prefix('/')?, Some(path.strip_prefix('/')?));
-    let (mut ranks, mut params) = (Vec::new(), Params::new());
-    loop {
-        let (expected, pattern_rest) = split(pattern);
-        if let Some(name) = expected.strip_prefix('*') {
-            let rest = path.filter(|rest| !rest.is_empty())?;
-            ranks.push(2);
-            params.push(param(name, rest)?);
-            return Some((ranks, params));
-        }
-        let (segment, path_rest) = split(path?);
-        match expected.strip_prefix(':') {
-            Some(name) if !segment.is_empty() => {
-                ranks.push(1);
-                params.push(param(name, segment)?);
+pub(super) fn params(pattern: &Pattern, path: &str) -> Option<Vec<Property>> {
+    let mut left = Some(path.strip_prefix('/')?).filter(|path| !path.is_empty());
+    let mut params = Vec::new();
+    for expected in pattern.segments() {
+        let rest = left?;
+        let (segment, after) = match rest.split_once('/') {
+            Some((segment, after)) => (segment, Some(after)),
+            None => (rest, None),
+        };
+        left = after;
+        let (name, text) = match expected {
+            Segment::Literal(literal) if **literal == *decode(segment).ok()? => continue,
+            Segment::Param(name) if !segment.is_empty() => (name, segment),
+            Segment::Rest(name) if !rest.is_empty() => {
+                left = None;
+                (name, rest)
             }
-            None if decode(expected)? == decode(segment)? => ranks.push(0),
             _ => return None,
-        }
-        path = path_rest;
-        match pattern_rest {
-            Some(rest) => pattern = rest,
-            None => return path.is_none().then_some((ranks, params)),
-        }
-    }
-}
-
-fn param(name: &str, text: &str) -> Option<Property> {
-    Some(Property {
-        name: name.into(),
-        value: decode(text)?,
-    })
-}
-
-fn split(text: &str) -> (&str, Option<&str>) {
-    text.split_once('/')
-        .map_or((text, None), |(segment, rest)| (segment, Some(rest)))
-}
-
-fn decode(text: &str) -> Option<String> {
-    let mut bytes = text.bytes();
-    let mut decoded = Vec::with_capacity(text.len());
-    while let Some(byte) = bytes.next() {
-        decoded.push(match byte {
-            b'%' => hex(bytes.next()?)? << 4 | hex(bytes.next()?)?,
-            other => other,
+        };
+        params.push(Property {
+            name: name.to_string(),
+            value: decode(text).ok()?,
         });
     }
-    String::from_utf8(decoded).ok()
-}
-
-fn hex(digit: u8) -> Option<u8> {
-    char::from(digit)
-        .to_digit(16)
-        .and_then(|value| u8::try_from(value).ok())
+    left.is_none().then_some(params)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::join;
+    use pointwork_patterns::Pattern;
 
     fn params(pattern: &str, path: &str) -> Option<Vec<(String, String)>> {
-        let params = super::params(pattern, path)?.into_iter();
+        let params = super::params(&Pattern::parse(pattern).unwrap(), path)?.into_iter();
         Some(params.map(|param| (param.name, param.value)).collect())
-    }
-
-    #[test]
-    fn prefix_and_path_are_joined_with_or_without_slashes() {
-        assert_eq!(join("products", ":id"), "/products/:id");
-        assert_eq!(join("/", "/health"), "/health");
-        assert_eq!(join("/", ""), "/");
     }
 
     #[test]
@@ -145,9 +86,15 @@ mod tests {
 
     #[test]
     fn another_number_of_segments_does_not_match() {
-        assert_eq!(params("/a/:x", "/a"), None);
-        assert_eq!(params("/a/:x", "/a/"), None);
-        assert_eq!(params("/a", "/a/"), None);
-        assert_eq!(params("/a/*rest", "/a/"), None);
+        assert_eq!(params("/", "/"), Some(vec![]));
+        for (pattern, path) in [
+            ("/a/:x", "/a"),
+            ("/a/:x", "/a/"),
+            ("/a", "/a/"),
+            ("/a/*rest", "/a/"),
+            ("/", "//"),
+        ] {
+            assert_eq!(params(pattern, path), None, "{pattern} {path}");
+        }
     }
 }

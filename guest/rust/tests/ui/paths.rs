@@ -26,4 +26,15 @@ impl Files {
     fn inside() {}
 }
 
+struct Shops;
+
+#[controller("shops/:id")]
+impl Shops {
+    #[get("items/:id")]
+    fn again() {}
+
+    #[get("100%")]
+    fn escape() {}
+}
+
 fn main() {}

@@ -69,7 +69,7 @@ fn copy_of_the_sdk_is_that_of_the_checkout() {
     let folder = folder();
     pointwork(folder.path()).args(["new", "shop"]).assert().success();
     let mut copy = texts(&folder.path().join("shop/vendor/pointwork-guest"));
-    for package in ["", "macros", "events"] {
+    for package in ["", "macros", "events", "patterns"] {
         for (path, text) in texts(&sdk().join(package).join("src")) {
             let path = Path::new(package).join("src").join(path);
             let copied = copy

@@ -2,9 +2,10 @@
 
 use std::fmt;
 
+use pointwork_patterns::Pattern;
+
 use super::method::MethodFilter;
 use super::owner::Owner;
-use super::pattern::Pattern;
 use super::table::RouteEntry;
 use super::text::lines;
 

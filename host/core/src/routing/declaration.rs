@@ -5,11 +5,11 @@ mod error;
 use std::sync::Arc;
 
 pub use error::{DeclarationError, DeclarationErrorKind, DeclarationErrors};
+use pointwork_patterns::Pattern;
+use pointwork_patterns::text::is_unprintable;
 
 use super::method::MethodFilter;
 use super::owner::Owner;
-use super::pattern::Pattern;
-use super::text::is_unprintable;
 
 /// The maximum number of routes of a module. Each path of a list is a route.
 pub const MAX_ROUTES: usize = 10_000;

@@ -6,9 +6,9 @@ use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, Request, Uri, Version};
 
 use super::guard;
-use super::text::is_unprintable;
 use super::{
-    MethodFilter, Owner, Pattern, Refusal, Resolution, RouteEntry, Segment, ShapeId, Table, TableOptions, TrailingSlash,
+    MethodFilter, Owner, Pattern, Refusal, Resolution, RouteEntry, Segment, ShapeId, Table, TableOptions,
+    TrailingSlash, is_unprintable,
 };
 
 /// The most routes and requests of one input: the work for one stays small.

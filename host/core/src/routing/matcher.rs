@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use foldhash::fast::RandomState;
+use pointwork_patterns::{Pattern, Segment};
 use smallvec::SmallVec;
 
 use super::params::Ranges;
-use super::pattern::{Pattern, Segment};
 use super::shape::{Shape, ShapeId};
 use super::target::Path;
 

@@ -106,7 +106,7 @@ impl fmt::Display for MethodError {
                 f,
                 "method `{}` is not an HTTP token: `{}` at byte {at}, expected a letter, a digit or one of \
                  !#$%&'*+-.^_`|~",
-                super::text::excerpt(&self.text),
+                pointwork_patterns::text::excerpt(&self.text),
                 character.escape_debug(),
             ),
             None => f.write_str("method is empty, expected an HTTP token such as `GET`"),

@@ -124,7 +124,6 @@ mod matcher;
 mod method;
 mod owner;
 mod params;
-mod pattern;
 mod record;
 pub mod sanitize;
 mod shape;
@@ -141,11 +140,13 @@ pub use guard::Refusal;
 pub use method::{ATTRIBUTE_METHODS, MethodError, MethodFilter};
 pub use owner::Owner;
 pub use params::Params;
-pub use pattern::{Pattern, PatternError, PatternErrorKind, Segment};
+pub(crate) use pointwork_patterns::text::excerpt;
+#[doc(inline)]
+pub use pointwork_patterns::text::{is_unprintable, one_line, paragraph};
+#[doc(inline)]
+pub use pointwork_patterns::{Pattern, PatternError, PatternErrorKind, Segment};
 pub use record::{Origin, RouteRecord};
 pub use sanitize::{BadStatus, BodyRule, Sanitized, sanitize};
 pub use shape::{Shape, ShapeId};
 pub use table::{Resolution, RouteEntry, Table, TableOptions, TrailingSlash};
 pub use target::BadTarget;
-pub(crate) use text::excerpt;
-pub use text::{is_unprintable, one_line, paragraph};

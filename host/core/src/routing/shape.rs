@@ -1,10 +1,10 @@
 //! The routes of one shape, and the choice between them by method.
 
 use http::{HeaderValue, Method};
+use pointwork_patterns::Pattern;
 
 use super::matcher::NodeId;
 use super::method::{ATTRIBUTE_METHODS, MethodFilter};
-use super::pattern::Pattern;
 
 /// Identifies a [`Shape`] within one [`Table`](super::Table), for the hint of [`resolve`](super::Table::resolve).
 /// Passing it to another table is harmless.

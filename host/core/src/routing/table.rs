@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use http::{HeaderValue, Method, Uri};
+use pointwork_patterns::Pattern;
 use serde::Deserialize;
 use smallvec::SmallVec;
 
@@ -12,7 +13,6 @@ use super::matcher::{Trie, capture};
 use super::method::MethodFilter;
 use super::owner::Owner;
 use super::params::{Params, Ranges};
-use super::pattern::Pattern;
 use super::shape::{Selected, Shape, ShapeId, allow};
 use super::target::{BadTarget, Path, RequestTarget};
 

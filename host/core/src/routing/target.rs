@@ -2,9 +2,9 @@
 
 use http::uri::PathAndQuery;
 use http::{Method, Uri};
+use pointwork_patterns::text::{BadText, decode};
 
 use super::params::Source;
-use super::text::{BadText, decode};
 
 /// The target of a request is not a path that can be routed. The answer is 400 (spec P8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

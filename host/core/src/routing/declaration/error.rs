@@ -2,10 +2,12 @@
 
 use std::fmt;
 
+use pointwork_patterns::PatternError;
+use pointwork_patterns::text::excerpt;
+
 use super::{MAX_NAME_BYTES, MAX_PATTERN_BYTES, MAX_ROUTES, MAX_TOTAL_PATTERN_BYTES};
 use crate::routing::method::MethodError;
-use crate::routing::pattern::PatternError;
-use crate::routing::text::{excerpt, lines};
+use crate::routing::text::lines;
 
 /// One error in the declarations of a module. It has no `source()`: its message contains the text of the cause.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,19 +1,15 @@
 //! Path patterns: grammar, normal form and precedence.
 
-mod error;
-mod parse;
-
 use std::cmp::Ordering;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
-pub use error::{PatternError, PatternErrorKind};
+use crate::error::PatternError;
+use crate::parse;
+use crate::text::encode_literal;
 
-use super::text::encode_literal;
-
-/// One segment of a [`Pattern`].
+/// One segment of a [`Pattern`]. There are no other kinds, so that code which matches paths handles each one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub enum Segment {
     /// This text, percent-decoded. It may contain any character, `/` included, where the pattern has an escape.
     Literal(Box<str>),
@@ -51,9 +47,7 @@ impl Segment {
 ///
 /// Two patterns are equal if they match the same paths with the same parameter names. Conflicts are decided by
 /// [`canonical`](Self::canonical), which ignores the names.
-#[derive(Clone, derive_more::Debug, derive_more::Display)]
-#[debug("Pattern({text:?})")]
-#[display("{text}")]
+#[derive(Clone)]
 pub struct Pattern {
     text: Arc<str>,
     canonical: Arc<str>,
@@ -69,7 +63,7 @@ impl Pattern {
     /// The text does not follow the grammar. The error gives the position, what was found and what was expected.
     ///
     /// ```
-    /// use pointwork_core::routing::Pattern;
+    /// use pointwork_patterns::Pattern;
     ///
     /// let pattern = Pattern::parse("products/:id/").unwrap();
     /// assert_eq!(pattern.as_str(), "/products/:id");
@@ -93,7 +87,7 @@ impl Pattern {
     /// path after `*rest`. The error quotes the text at fault.
     ///
     /// ```
-    /// use pointwork_core::routing::Pattern;
+    /// use pointwork_patterns::Pattern;
     ///
     /// assert_eq!(Pattern::join("api/v1", "/health").unwrap().as_str(), "/api/v1/health");
     /// assert_eq!(Pattern::join("products", "").unwrap().as_str(), "/products");
@@ -150,7 +144,9 @@ impl Pattern {
         &self.names
     }
 
-    pub(super) fn shared_names(&self) -> &Arc<[Arc<str>]> {
+    /// The names, for the parameters of a request.
+    #[doc(hidden)]
+    pub fn shared_names(&self) -> &Arc<[Arc<str>]> {
         &self.names
     }
 
@@ -160,7 +156,7 @@ impl Pattern {
     /// conflicts (spec P7). It is itself a pattern.
     ///
     /// ```
-    /// use pointwork_core::routing::Pattern;
+    /// use pointwork_patterns::Pattern;
     ///
     /// assert_eq!(Pattern::parse("/café/:id/*path").unwrap().canonical(), "/caf%C3%A9/:p1/*p2");
     /// ```
@@ -226,6 +222,18 @@ impl std::hash::Hash for Pattern {
     }
 }
 
+impl fmt::Debug for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Pattern({:?})", self.text)
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
 impl std::str::FromStr for Pattern {
     type Err = PatternError;
 
@@ -233,6 +241,3 @@ impl std::str::FromStr for Pattern {
         Self::parse(text)
     }
 }
-
-#[cfg(test)]
-mod tests;

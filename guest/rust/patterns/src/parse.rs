@@ -3,20 +3,21 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::{PatternError, PatternErrorKind as Kind, Segment};
-use crate::routing::text::{BadText, decode, is_unprintable};
+use crate::error::{PatternError, PatternErrorKind as Kind};
+use crate::pattern::Segment;
+use crate::text::{BadText, decode, is_unprintable};
 
 /// Reads parts, and appends each to the ones before it.
 #[derive(Default)]
-pub(super) struct Parser {
+pub(crate) struct Parser {
     /// The normal form so far; the root is still the empty text.
-    pub(super) text: String,
-    pub(super) segments: Vec<Segment>,
+    pub(crate) text: String,
+    pub(crate) segments: Vec<Segment>,
     names: HashSet<Arc<str>>,
 }
 
 impl Parser {
-    pub(super) fn read(&mut self, part: &str) -> Result<(), PatternError> {
+    pub(crate) fn read(&mut self, part: &str) -> Result<(), PatternError> {
         let inner = part.strip_prefix('/').unwrap_or(part);
         let mut at = part.len() - inner.len();
         if inner.is_empty() {

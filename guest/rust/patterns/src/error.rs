@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use crate::routing::text::excerpt;
+use crate::text::excerpt;
 
-/// A path does not follow the grammar of [`Pattern`](super::Pattern).
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+/// A path does not follow the grammar of [`Pattern`](crate::Pattern).
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PatternError {
     text: String,
     position: usize,
@@ -37,7 +37,7 @@ pub enum PatternErrorKind {
 }
 
 impl PatternError {
-    pub(super) fn new(text: &str, position: usize, kind: PatternErrorKind) -> Self {
+    pub(crate) fn new(text: &str, position: usize, kind: PatternErrorKind) -> Self {
         Self {
             text: text.to_owned(),
             position,
@@ -60,6 +60,8 @@ impl PatternError {
         &self.kind
     }
 }
+
+impl std::error::Error for PatternError {}
 
 impl fmt::Display for PatternError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

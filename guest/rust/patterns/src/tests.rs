@@ -1,4 +1,4 @@
-use super::*;
+use crate::{Pattern, PatternErrorKind, Segment};
 
 fn pattern(text: &str) -> Pattern {
     Pattern::parse(text).unwrap_or_else(|error| panic!("{error}"))
@@ -63,6 +63,23 @@ fn a_literal_is_one_whether_it_is_escaped_or_not() {
     assert_eq!(escaped.as_str(), "/caf%c3%A9/%61%28b)");
     assert_eq!(pattern("/a%2Fb").segments(), [Segment::Literal("a/b".into())]);
     assert_ne!(pattern("/a%2Fb").canonical(), pattern("/a/b").canonical());
+}
+
+#[test]
+fn names_slashes_escapes_and_the_seam_make_no_difference_to_the_shape() {
+    let canonical = |(prefix, path)| Pattern::join(prefix, path).unwrap().canonical().to_owned();
+    for (one, other) in [
+        (("a", ""), ("", "/a/")),
+        (("/a/", "b"), ("", "a/b")),
+        (("a/b", ""), ("a", "b")),
+        (("", "%2f"), ("", "%2F")),
+        (("", ":a/*b"), ("", ":c/*d")),
+    ] {
+        assert_eq!(canonical(one), canonical(other));
+    }
+    for (one, other) in [(":id", "*id"), ("a", "A"), ("%3Aid", ":id"), ("a/:x/b", "a/:y/c")] {
+        assert_ne!(canonical(("", one)), canonical(("", other)));
+    }
 }
 
 #[test]
