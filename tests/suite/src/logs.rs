@@ -104,7 +104,10 @@ impl Logs {
             lines.retain(|line| line.text.contains(text));
             lines
         };
-        eventually(&format!("lines with `{text}`, at least {count}"), || lines().len() >= count).await?;
+        eventually(&format!("lines with `{text}`, at least {count}"), || {
+            lines().len() >= count
+        })
+        .await?;
         Ok(lines())
     }
 

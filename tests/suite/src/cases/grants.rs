@@ -163,7 +163,10 @@ async fn output_goes_to_the_log(stage: Stage) -> Result<()> {
     let text = format!("output_goes_to_the_log on {}", stage.subject());
     tell(&live, "print", json!(text)).await?;
     stage.logs().containing(&text, 2).await?;
-    stage.logs().containing(&format!("{text}, to standard error"), 1).await?;
+    stage
+        .logs()
+        .containing(&format!("{text}, to standard error"), 1)
+        .await?;
     live.shutdown().await;
     Ok(())
 }
