@@ -5,8 +5,7 @@
 //! decides.
 //!
 //! On its way a request passes [`guard::check`], which refuses heads that servers read differently, then
-//! [`Table::resolve`], then the handler, and its response passes [`sanitize()`]. What a module declares passes
-//! [`validate`] before it becomes a route.
+//! [`Table::resolve`], then the handler. What a module declares passes [`validate`] before it becomes a route.
 //!
 //! # The rule
 //!
@@ -126,8 +125,6 @@ mod owner;
 mod params;
 mod pattern;
 mod record;
-pub mod sanitize;
-mod shape;
 mod table;
 mod target;
 mod text;
@@ -138,13 +135,12 @@ pub use declaration::{
     MAX_PATTERN_BYTES, MAX_ROUTES, MAX_TOTAL_PATTERN_BYTES, RouteDeclaration, validate,
 };
 pub use guard::Refusal;
+pub use matcher::{Shape, ShapeId};
 pub use method::{ATTRIBUTE_METHODS, MethodError, MethodFilter};
 pub use owner::Owner;
 pub use params::Params;
 pub use pattern::{Pattern, PatternError, PatternErrorKind, Segment};
 pub use record::{Origin, RouteRecord};
-pub use sanitize::{BadStatus, BodyRule, Sanitized, sanitize};
-pub use shape::{Shape, ShapeId};
 pub use table::{Resolution, RouteEntry, Table, TableOptions, TrailingSlash};
 pub use target::BadTarget;
 pub(crate) use text::excerpt;
