@@ -116,8 +116,6 @@
 
 mod conflict;
 mod declaration;
-#[cfg(any(test, fuzzing))]
-pub mod fuzz;
 pub mod guard;
 mod matcher;
 mod method;
