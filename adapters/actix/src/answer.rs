@@ -15,7 +15,7 @@ use futures_util::future::LocalBoxFuture;
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use pointwork_core::adapter::{AdapterState, empty_refusal};
-use pointwork_core::{Body, Extensions, Peer};
+use pointwork_core::{Body, Claim, Extensions, Peer};
 use tokio::task::yield_now;
 
 use crate::body::PayloadPump;
@@ -57,21 +57,19 @@ pub(crate) fn serve(
     let (arrival, body) = Arrival::new(head, parts.as_ref().ok(), payload, served);
     let running = parts.map(|mut parts| {
         parts.extensions.insert(peer);
-        adapter.respond(Request::from_parts(parts, body))
+        adapter.respond(None, Request::from_parts(parts, body))
     });
     arrival.reply(running).right_future()
 }
 
-/// Answers one request of another server, which has the limits. `respond` gets it with the [`Extensions`] that a
-/// middleware set. Dropping the future cancels the handler.
-pub(crate) fn mounted<F>(
+/// Answers one request of another server, which has the limits, with the [`Extensions`] that a middleware set. Dropping the
+/// future cancels the handler.
+pub(crate) fn mounted(
+    adapter: &AdapterState,
+    claim: Option<Claim>,
     request: ServiceRequest,
     parts: Result<Parts, StatusCode>,
-    respond: impl FnOnce(Request<Body>) -> F,
-) -> LocalBoxFuture<'static, Result<ServiceResponse, actix_web::Error>>
-where
-    F: Future<Output = Response<Body>> + 'static,
-{
+) -> LocalBoxFuture<'static, Result<ServiceResponse, actix_web::Error>> {
     let (request, payload) = request.into_parts();
     let (arrival, body) = Arrival::new(request.head(), parts.as_ref().ok(), payload, None);
     let running = parts.map(|mut parts| {
@@ -82,7 +80,7 @@ where
         if let Some(extensions) = request.extensions().get::<Extensions>() {
             parts.extensions.insert(extensions.clone());
         }
-        respond(Request::from_parts(parts, body))
+        adapter.respond(claim, Request::from_parts(parts, body))
     });
     Box::pin(async move {
         let reply = arrival.reply(running).await;

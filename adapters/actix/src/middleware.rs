@@ -9,7 +9,7 @@ use actix_web::body::{BoxBody, EitherBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use futures_util::future::{Either, LocalBoxFuture, MapOk};
 use futures_util::{FutureExt as _, TryFutureExt as _};
-use pointwork_core::adapter::AdapterState;
+use pointwork_core::adapter::{AdapterState, Place};
 
 use crate::answer::mounted;
 use crate::request;
@@ -104,10 +104,10 @@ where
 
     fn call(&self, request: ServiceRequest) -> Self::Future {
         if let Ok(head) = request::convert(request.head(), None)
-            && let Some(claim) = self.state.claim(&head)
+            && let Some(claim) = self.state.claim(Place::InFront, head.uri.path(), Some(&head))
         {
             let ours: fn(ServiceResponse) -> Reply<B> = ServiceResponse::map_into_left_body;
-            return mounted(request, Ok(head), |request| claim.respond(request))
+            return mounted(&self.state, claim, request, Ok(head))
                 .map_ok(ours)
                 .left_future();
         }

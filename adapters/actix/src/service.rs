@@ -5,7 +5,7 @@ use std::sync::Arc;
 use actix_service::fn_service;
 use actix_web::dev::{AppService, HttpServiceFactory, ResourceDef, ServiceRequest};
 use actix_web::guard::{Guard, GuardContext};
-use pointwork_core::adapter::AdapterState;
+use pointwork_core::adapter::{AdapterState, Place};
 
 use crate::answer::mounted;
 use crate::request;
@@ -61,7 +61,7 @@ impl HttpServiceFactory for ActixService {
         let state = self.0.clone();
         let service = fn_service(move |request: ServiceRequest| {
             let head = request::convert(request.head(), None);
-            mounted(request, head, |request| state.respond(request))
+            mounted(&state, None, request, head)
         });
         config.register_service(everything, Some(vec![Box::new(Below(self.0))]), service, None);
     }
@@ -72,6 +72,6 @@ struct Below(Arc<AdapterState>);
 
 impl Guard for Below {
     fn check(&self, context: &GuardContext<'_>) -> bool {
-        self.0.covers(context.head().uri.path())
+        self.0.claim(Place::Below, context.head().uri.path(), None).is_some()
     }
 }

@@ -16,7 +16,7 @@ use tower::util::service_fn;
 use tower::{Layer, Service};
 
 use crate::layer::AxumLayer;
-use crate::{reply, syntax, table};
+use crate::{syntax, table};
 
 /// Adapter A: serves an application's routes on axum (spec A2).
 ///
@@ -225,7 +225,7 @@ fn respond(
 }
 
 fn unavailable(state: &AdapterState<axum::Router>, request: &Request) -> Ready<Result<Response, Infallible>> {
-    ready(Ok(reply::convert(
+    ready(Ok(table::converted(
         state.unavailable(request.method(), request.headers()),
     )))
 }

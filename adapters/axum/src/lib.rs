@@ -73,7 +73,6 @@
 
 mod adapter;
 mod layer;
-mod reply;
 mod syntax;
 mod table;
 

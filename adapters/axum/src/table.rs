@@ -11,13 +11,15 @@ use axum::routing::future::RouteFuture;
 use axum::routing::{MethodFilter, MethodRouter, any_service};
 use futures_util::FutureExt as _;
 use http::Method;
+use http::header::CONTENT_LENGTH;
+use http_body_util::BodyExt as _;
 use pointwork_core::routing::{Shape, ShapeId};
-use pointwork_core::{Claim, Peer, Router};
+use pointwork_core::{Body, Claim, Peer, Router};
 use pointwork_server::request_body;
 use tower::Service as _;
 use tower::util::{ServiceExt as _, service_fn};
 
-use crate::{reply, syntax};
+use crate::syntax;
 
 /// The seven verbs that axum has operations for and that this adapter registers by them (spec A2). It knows TRACE and
 /// CONNECT too, and no others: its filter is a closed list.
@@ -68,11 +70,24 @@ fn respond(
         None => router.respond(hint, request).right_future(),
     };
     reply.map(|reply| {
-        let mut reply = reply::convert(reply);
+        let mut reply = converted(reply);
         if let Some(matched) = matched {
             reply.extensions_mut().insert(matched);
         }
         Ok(reply)
+    })
+}
+
+/// axum adds a `Content-Length` from the body's size where the head has none. The core writes one wherever one belongs, and
+/// leaves it out on purpose elsewhere, with 204 or 304. So the size is hidden there: a body with mapped frames has none.
+pub(crate) fn converted(reply: http::Response<Body>) -> Response {
+    let has_length = reply.headers().contains_key(CONTENT_LENGTH);
+    reply.map(|body| {
+        if has_length {
+            axum::body::Body::new(body)
+        } else {
+            axum::body::Body::new(body.map_frame(|frame| frame))
+        }
     })
 }
 

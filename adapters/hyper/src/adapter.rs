@@ -6,13 +6,13 @@ use futures_util::FutureExt as _;
 use http::Request;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
-use pointwork_core::adapter::AdapterState;
+use pointwork_core::adapter::{AdapterState, Place};
 use pointwork_core::{Error, Router, Serving, Staged, adapter_handle};
 use pointwork_server::request_body;
 use tokio::net::TcpListener;
 
 use crate::HyperService;
-use crate::layer::{HyperLayer, Place};
+use crate::layer::HyperLayer;
 
 /// Adapter E: serves an application's routes on bare hyper (spec A5).
 ///
@@ -36,7 +36,8 @@ impl Hyper {
     pub fn serve(&self, listener: TcpListener) -> Serving {
         let state = self.state.clone();
         // Not the service for mounting, whose future is boxed.
-        let service = service_fn(move |request: Request<Incoming>| state.respond(request.map(request_body)).map(Ok));
+        let service =
+            service_fn(move |request: Request<Incoming>| state.respond(None, request.map(request_body)).map(Ok));
         pointwork_server::serve(&self.state, listener, service)
     }
 

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use futures_util::TryFutureExt as _;
 use futures_util::future::{Either, MapOk};
+use futures_util::{FutureExt as _, TryFutureExt as _};
 use http::{Request, Response};
 use http_body::Body as HttpBody;
 use http_body_util::Either as EitherBody;
-use pointwork_core::adapter::AdapterState;
+use pointwork_core::adapter::{AdapterState, Place};
 use pointwork_core::{Body, BoxFuture};
 use pointwork_server::{BoxError, request_body};
 use tower_layer::Layer;
@@ -21,15 +21,6 @@ use tower_service::Service;
 pub struct HyperLayer {
     pub(crate) state: Arc<AdapterState>,
     pub(crate) place: Place,
-}
-
-/// The requests that are the adapter's.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Place {
-    /// Those that a route takes.
-    InFront,
-    /// All below the prefix.
-    Below,
 }
 
 impl<S> Layer<S> for HyperLayer {
@@ -68,20 +59,10 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let HyperLayer { state, place } = &self.layer;
-        let ours = |reply: Response<Body>| Ok(reply.map(EitherBody::Left));
         let (head, body) = request.into_parts();
-        match place {
-            Place::InFront => {
-                if let Some(claim) = state.claim(&head) {
-                    let reply = claim.respond(Request::from_parts(head, request_body(body)));
-                    return Either::Left(Box::pin(async move { ours(reply.await) }));
-                }
-            }
-            Place::Below if state.covers(head.uri.path()) => {
-                let reply = state.respond(Request::from_parts(head, request_body(body)));
-                return Either::Left(Box::pin(async move { ours(reply.await) }));
-            }
-            Place::Below => {}
+        if let Some(claim) = state.claim(*place, head.uri.path(), Some(&head)) {
+            let reply = state.respond(claim, Request::from_parts(head, request_body(body)));
+            return Either::Left(Box::pin(reply.map(|reply| Ok(reply.map(EitherBody::Left)))));
         }
         let theirs: fn(Response<R>) -> Reply<R> = |reply| reply.map(EitherBody::Right);
         Either::Right(self.inner.call(Request::from_parts(head, body)).map_ok(theirs))

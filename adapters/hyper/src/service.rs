@@ -74,7 +74,7 @@ where
     type Future = Replying;
 
     fn call(&self, request: Request<B>) -> Replying {
-        Replying(Box::pin(self.0.respond(request.map(request_body))))
+        Replying(Box::pin(self.0.respond(None, request.map(request_body))))
     }
 }
 

@@ -7,7 +7,7 @@ use http::Request;
 use http::uri::Scheme;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
-use pointwork_core::adapter::AdapterState;
+use pointwork_core::adapter::{AdapterState, Place};
 use pointwork_core::{Error, Router, Serving, Staged, adapter_handle};
 use salvo_core::conn::SocketAddr;
 use salvo_core::{ConnCtrl, Service};
@@ -39,7 +39,7 @@ impl Salvo {
     /// A [`Service`] of salvo's answers, on the server of [`pointwork_server`], with the limits and timeouts of the
     /// [options](pointwork_core::ServerOptions).
     pub fn serve(&self, listener: TcpListener) -> Serving {
-        let salvo = Arc::new(Service::new(self.router_of(WholePath::Any)).hyper_handler(
+        let salvo = Arc::new(Service::new(self.router_of(Place::Everything)).hyper_handler(
             SocketAddr::Unknown,
             SocketAddr::Unknown,
             Scheme::HTTP,
@@ -146,10 +146,10 @@ impl Salvo {
     /// No [`Catcher`](salvo_core::catcher::Catcher) replaces a reply, not even one without a body.
     pub fn router(&self) -> salvo_core::Router {
         self.state.mount_below();
-        self.router_of(WholePath::Below(self.state.clone()))
+        self.router_of(Place::Below)
     }
 
-    fn router_of(&self, paths: WholePath) -> salvo_core::Router {
-        salvo_core::Router::with_filter(paths).goal(CatchAll(self.state.clone()))
+    fn router_of(&self, place: Place) -> salvo_core::Router {
+        salvo_core::Router::with_filter(WholePath(self.state.clone(), place)).goal(CatchAll(self.state.clone()))
     }
 }

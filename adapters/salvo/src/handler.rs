@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pointwork_core::adapter::AdapterState;
+use pointwork_core::adapter::{AdapterState, Place};
 use salvo_core::http::StatusCode;
 use salvo_core::routing::{Filter, PathState};
 use salvo_core::{Depot, FlowCtrl, Handler, Request, Response, async_trait};
@@ -12,24 +12,19 @@ use crate::{reply, request};
 /// Longer than any path; twice as long does not overflow.
 const LONGEST_PATH: usize = usize::MAX / 2;
 
-/// Takes the rest of the path, like `{**rest}` but without a parameter, which no middleware shall see (spec H2).
+/// Takes the rest of a path that is the adapter's, like `{**rest}` but without a parameter, which no middleware shall see
+/// (spec H2).
 #[derive(Debug)]
-pub(crate) enum WholePath {
-    Any,
-    /// Only a path that the adapter's prefix covers.
-    Below(Arc<AdapterState>),
-}
+pub(crate) struct WholePath(pub(crate) Arc<AdapterState>, pub(crate) Place);
 
 #[async_trait]
 impl Filter for WholePath {
     async fn filter(&self, req: &mut Request, path: &mut PathState<'_>) -> bool {
-        if let Self::Below(state) = self
-            && !state.covers(req.uri().path())
-        {
-            return false;
+        let is_ours = self.0.claim(self.1, req.uri().path(), None).is_some();
+        if is_ours {
+            path.forward(LONGEST_PATH);
         }
-        path.forward(LONGEST_PATH);
-        true
+        is_ours
     }
 }
 
@@ -40,7 +35,7 @@ pub(crate) struct CatchAll(pub(crate) Arc<AdapterState>);
 impl Handler for CatchAll {
     async fn handle(&self, req: &mut Request, depot: &mut Depot, res: &mut Response, _: &mut FlowCtrl) {
         let request = request::take(req, depot).await;
-        reply::put(self.0.respond(request).await, res);
+        reply::put(self.0.respond(None, request).await, res);
     }
 }
 
@@ -59,7 +54,7 @@ impl Handler for SalvoHoop {
             return;
         };
         let request = request::take(req, depot).await;
-        reply::put(claim.respond(request).await, res);
+        reply::put(self.0.respond(claim, request).await, res);
         ctrl.skip_rest();
     }
 }

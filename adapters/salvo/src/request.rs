@@ -4,7 +4,7 @@ use std::io;
 
 use http::uri::Scheme;
 use http_body_util::{BodyExt as _, LengthLimitError};
-use pointwork_core::adapter::AdapterState;
+use pointwork_core::adapter::{AdapterState, Place};
 use pointwork_core::{Body, BodyError, Claim, Extensions, Peer};
 use pointwork_server::{BoxError, request_body};
 use salvo_core::conn::SocketAddr;
@@ -37,14 +37,14 @@ pub(crate) async fn take(req: &mut Request, depot: &Depot) -> http::Request<Body
     request
 }
 
-/// The route of the request, which stays as it is.
-pub(crate) fn claim(state: &AdapterState, req: &mut Request) -> Option<Claim> {
+/// Whether the request, which stays as it is, is the adapter's in front of its user's routers.
+pub(crate) fn claim(state: &AdapterState, req: &mut Request) -> Option<Option<Claim>> {
     let (mut head, ()) = http::Request::new(()).into_parts();
     head.method = req.method().clone();
     head.uri = req.uri().clone();
     head.version = req.version();
     head.headers = std::mem::take(req.headers_mut());
-    let claim = state.claim(&head);
+    let claim = state.claim(Place::InFront, head.uri.path(), Some(&head));
     *req.headers_mut() = head.headers;
     claim
 }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use pointwork_core::adapter::AdapterState;
+use pointwork_core::adapter::{AdapterState, Place};
 use pointwork_core::routing::MethodFilter;
 use pointwork_core::{Error, Router, Serving, Staged, adapter_handle};
 use tokio::net::TcpListener;
 use trillium::Method;
 
-use crate::handler::{Place, TrilliumHandler};
+use crate::handler::TrilliumHandler;
 use crate::server;
 
 /// Adapter B: serves an application's routes on trillium (spec A3).

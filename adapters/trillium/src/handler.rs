@@ -1,15 +1,14 @@
 //! The adapter as a handler.
 
 use std::borrow::Cow;
-use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::future::{Either, select};
 use http::request::Parts;
 use http::{Request, Response, StatusCode};
-use pointwork_core::Body;
-use pointwork_core::adapter::{AdapterState, BodyPump, empty_refusal};
+use pointwork_core::adapter::{AdapterState, BodyPump, Place, empty_refusal};
+use pointwork_core::{Body, Claim};
 use trillium::{Conn, Handler, Headers, Info, KnownHeaderName};
 
 use crate::disconnect::unless_disconnected;
@@ -56,18 +55,8 @@ use crate::{reply, request};
 #[derive(Clone, Debug)]
 pub struct TrilliumHandler {
     state: Arc<AdapterState>,
+    /// `Everything` in the adapter's own server.
     place: Place,
-}
-
-/// The requests that are the adapter's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// All, and the server around the handler is the adapter's own.
-    Alone,
-    /// Those that a route takes.
-    InFront,
-    /// All below the prefix.
-    Below,
 }
 
 impl TrilliumHandler {
@@ -78,23 +67,16 @@ impl TrilliumHandler {
 
 impl Handler for TrilliumHandler {
     async fn run(&self, conn: Conn) -> Conn {
-        let state = &self.state;
-        match self.place {
-            Place::InFront => {
-                let claimed = request::head(&conn).and_then(|head| Some((state.claim(&head)?, head)));
-                let Some((claim, head)) = claimed else { return conn };
-                self.answer(conn, Ok(head), |request| claim.respond(request)).await
-            }
-            Place::Below if !state.covers(request::path(&conn).as_ref()) => conn,
-            Place::Below | Place::Alone => {
-                let head = self.head(&conn);
-                self.answer(conn, head, |request| state.respond(request)).await
-            }
+        let head = self.head(&conn);
+        let claim = self.state.claim(self.place, &request::path(&conn), head.as_ref().ok());
+        match claim {
+            Some(claim) => self.answer(conn, claim, head).await,
+            None => conn,
         }
     }
 
     async fn init(&mut self, info: &mut Info) {
-        if self.place == Place::Alone {
+        if self.place == Place::Everything {
             // trillium would announce itself in every reply.
             info.shared_state_entry::<Headers>()
                 .or_default()
@@ -109,12 +91,7 @@ impl Handler for TrilliumHandler {
 
 impl TrilliumHandler {
     /// Answers a request of the adapter's: runs its handler, or refuses its head.
-    async fn answer<F: Future<Output = Response<Body>>>(
-        &self,
-        mut conn: Conn,
-        head: Result<Parts, StatusCode>,
-        respond: impl FnOnce(Request<Body>) -> F,
-    ) -> Conn {
+    async fn answer(&self, mut conn: Conn, claim: Option<Claim>, head: Result<Parts, StatusCode>) -> Conn {
         if let Some(socket) = Socket::below(&mut conn) {
             socket.request_begins();
         }
@@ -124,7 +101,7 @@ impl TrilliumHandler {
             Rest::Unread
         };
         let reply = match head {
-            Ok(head) => self.exchange(&mut conn, head, respond, &mut rest).await,
+            Ok(head) => self.exchange(&mut conn, claim, head, &mut rest).await,
             Err(status) => Some(empty_refusal(status)),
         };
         let ends = self.ends_connection(&conn, rest);
@@ -138,11 +115,11 @@ impl TrilliumHandler {
     }
 
     /// Runs the handler; `None` if the client disconnects first.
-    async fn exchange<F: Future<Output = Response<Body>>>(
+    async fn exchange(
         &self,
         conn: &mut Conn,
+        claim: Option<Claim>,
         mut head: Parts,
-        respond: impl FnOnce(Request<Body>) -> F,
         rest: &mut Rest,
     ) -> Option<Response<Body>> {
         head.extensions.insert(request::peer(conn));
@@ -154,7 +131,7 @@ impl TrilliumHandler {
                 (Some(pump), body)
             }
         };
-        let mut running = pin!(respond(Request::from_parts(head, body)));
+        let mut running = pin!(self.state.respond(claim, Request::from_parts(head, body)));
         if let Some(pump) = pump {
             let socket = length.is_none().then(|| Socket::below(conn)).flatten();
             let trailers = socket.map(|socket| TrailerLimit {
@@ -186,7 +163,7 @@ impl TrilliumHandler {
         };
         let options = self.state.options();
         let is_long = || request::length(conn, &head) > options.max_header_bytes as usize;
-        if self.place == Place::Alone && (head.headers.len() > options.max_headers || is_long()) {
+        if self.place == Place::Everything && (head.headers.len() > options.max_headers || is_long()) {
             return Err(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
         }
         Ok(head)
@@ -200,6 +177,6 @@ impl TrilliumHandler {
         rest == Rest::Unknown
             || headers.has_header(KnownHeaderName::TransferEncoding)
             || (rest == Rest::Unread && headers.has_header(KnownHeaderName::Expect))
-            || (self.place == Place::Alone && !self.state.options().keep_alive)
+            || (self.place == Place::Everything && !self.state.options().keep_alive)
     }
 }

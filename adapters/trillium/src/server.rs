@@ -4,14 +4,14 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::future::{Either, select};
-use pointwork_core::adapter::{AdapterState, CUT_TIME};
+use pointwork_core::adapter::{AdapterState, CUT_TIME, Place};
 use pointwork_core::{BoxFuture, Protocols, ServerOptions};
 use tokio::net::TcpListener;
 use tokio::time::timeout;
 use trillium_http::HttpConfig;
 use trillium_server_common::{Config, Swansong};
 
-use crate::handler::{Place, TrilliumHandler};
+use crate::handler::TrilliumHandler;
 use crate::listener::Listener;
 use crate::tasks::Tasks;
 
@@ -31,7 +31,7 @@ pub(crate) async fn run(state: Arc<AdapterState>, listener: TcpListener, signal:
         .with_http_config(http_config(options))
         .with_prebound_server(Listener::new(state.clone(), listener));
     let tasks = AbortOnDrop(config.runtime());
-    let mut serving = pin!(config.run_async(TrilliumHandler::new(state.clone(), Place::Alone)));
+    let mut serving = pin!(config.run_async(TrilliumHandler::new(state.clone(), Place::Everything)));
     // The signal first: a server under load must see it too.
     if let Either::Right(((), _)) = select(signal, &mut serving).await {
         return;

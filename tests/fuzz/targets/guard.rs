@@ -1,3 +1,6 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| pointwork_core::routing::fuzz::guard(input));
+#[allow(dead_code, reason = "each target is one of them")]
+mod routing;
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| routing::guard(input));

@@ -137,8 +137,9 @@ pub unsafe extern "C" fn pw_app_mount(
     guard(|| {
         let mount = self::place(mount, "mount")?;
         let host = &given(app, "app")?.host;
-        let place = match (place, optional_text(prefix, "prefix")?) {
-            (PW_PLACE_BELOW, Some(prefix)) => Place::Below(prefix.to_owned()),
+        let prefix = optional_text(prefix, "prefix")?;
+        let place = match (place, prefix) {
+            (PW_PLACE_BELOW, Some(_)) => Place::Below,
             (PW_PLACE_BELOW, None) => return Err(PwError::null("prefix")),
             (PW_PLACE_IN_FRONT | PW_PLACE_EVERYTHING, Some(_)) => {
                 return Err(PwError::argument("prefix", "NULL without PW_PLACE_BELOW"));
@@ -152,7 +153,7 @@ pub unsafe extern "C" fn pw_app_mount(
                 ));
             }
         };
-        let own = host.mount("c", place)?;
+        let own = host.mount("c", place, prefix)?;
         let host = host.clone();
         mount.write(Box::new(PwMount { mount: own, host }));
         Ok(())

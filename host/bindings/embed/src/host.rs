@@ -12,6 +12,7 @@ use http::{Request, Response};
 use parking_lot::Mutex;
 use pointwork::{App, AppOptions, Body, Context, Failure, ModuleOptions};
 use pointwork_config::{Channels, Config};
+use pointwork_core::adapter::Place;
 use pointwork_core::panic_message;
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::watch;
@@ -19,7 +20,7 @@ use tokio::time::timeout;
 
 use crate::body::{Pieces, Source, body_of};
 use crate::error::{Error, ErrorKind};
-use crate::mount::{Mount, Place};
+use crate::mount::Mount;
 use crate::nesting::{at_this_depth, deeper, nested, refuse_at_the_end_of_a_thread};
 use crate::request::{Done, Ended, Progress, Requests};
 use crate::server::{Server, ServerOptions};
@@ -344,12 +345,13 @@ impl Host {
         Ok(())
     }
 
-    /// Mounts the application in a server of the host's language; `name` is that server's, for logs and crashes.
+    /// Mounts the application in a server of the host's language; `name` is that server's, for logs and crashes. A prefix
+    /// becomes that of the application's routes, and requests come with it.
     ///
     /// # Errors
     /// As [`App::connect_to`]; [`Forked`](ErrorKind::Forked).
-    pub fn mount(&self, name: &'static str, place: Place) -> Result<Mount, Error> {
-        Mount::connect(self.clone(), name, place)
+    pub fn mount(&self, name: &'static str, place: Place, prefix: Option<&str>) -> Result<Mount, Error> {
+        Mount::connect(self.clone(), name, place, prefix)
     }
 
     /// A holder that does not keep the application alive: for functions of the host's language, which the application

@@ -27,7 +27,7 @@
 //!     drop(event);
 //! });
 //! host.listen("db", "name", name)?;
-//! let mount = host.mount("example", Place::Everything)?;
+//! let mount = host.mount("example", Place::Everything, None)?;
 //! let request = Request::get("/nowhere").header("host", "localhost").body("".into())?;
 //! match mount.handle(request, |_| {})? {
 //!     Progress::Ready(reply) => assert_eq!(reply.status(), 404),
@@ -59,12 +59,13 @@ pub use error::{Error, ErrorKind};
 pub use function::{Answer, AnswerCell, AnswerError, Function, OffFiber, Runs};
 pub use host::{Component, Figures, Host, WeakHost, within};
 pub use log::{LogLine, write_log};
-pub use mount::{Mount, Place, Taken};
+pub use mount::{Mount, Taken};
 pub use nesting::{at_depth, call, depth};
 pub use pointwork::{
     App, AppOptions, Body, BodyMode, Caller, Change, Context, Failure, FailureCode, ModuleInfo, ModuleOptions, Payload,
     Peer, bytes, http, off_fiber, on_fiber,
 };
+pub use pointwork_core::adapter::Place;
 pub use request::{Ended, InFlight, Progress};
 pub use route::{RouteCall, RouteFunction, RouteOptions};
 pub use server::{Server, ServerOptions};

@@ -7,7 +7,7 @@ use http::request::Parts;
 use http::{Request, Response};
 use pointwork::routing::Pattern;
 use pointwork::{Body, ConnectOptions, Staged, Transport};
-use pointwork_core::adapter::AdapterState;
+use pointwork_core::adapter::{AdapterState, Place};
 use pointwork_core::{BoxFuture, Claim, Reporter, Router, ServerOptions};
 
 use crate::error::Error;
@@ -15,19 +15,6 @@ use crate::host::Host;
 use crate::nesting::{at_this_depth, nested};
 use crate::request::{Done, Ended, Progress};
 use crate::waiting::{Waiting, wait};
-
-/// The requests that are a mount's (spec A9).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Place {
-    /// All: the server has no other routes.
-    #[default]
-    Everything,
-    /// Those that a route takes by path and method. The others go on to the routes around it, their bodies unread.
-    InFront,
-    /// All below this prefix, 404 and 405 too. The routes of the application get the prefix, and requests come with it.
-    Below(String),
-}
 
 /// The application as it is mounted in one server of the host's language (spec X3). Cheap to clone.
 #[derive(Clone, Debug)]
@@ -70,14 +57,12 @@ impl Transport for Connected {
 }
 
 impl Mount {
-    pub(crate) fn connect(host: Host, name: &'static str, place: Place) -> Result<Self, Error> {
+    pub(crate) fn connect(host: Host, name: &'static str, place: Place, prefix: Option<&str>) -> Result<Self, Error> {
         let state = AdapterState::new(name, ServerOptions::new());
-        let options = match &place {
-            Place::Below(prefix) => ConnectOptions::new().prefix(prefix.as_str()),
-            Place::Everything | Place::InFront => ConnectOptions::new(),
-        };
+        let mut options = ConnectOptions::new();
+        options.prefix = prefix.map(str::to_owned);
         host.app()?.connect_to(Connected(state.clone()), options)?;
-        if matches!(place, Place::Below(_)) {
+        if place == Place::Below {
             state.mount_below();
         }
         Ok(Self { host, state, place })
@@ -112,16 +97,13 @@ impl Mount {
     /// Whether the mount answers a request with that head, for servers that have to know before they touch its body. `None` if
     /// it does not.
     pub fn takes(&self, head: &Parts) -> Option<Taken> {
-        let claim = match &self.place {
-            Place::Everything => None,
-            Place::InFront => Some(self.state.claim(head)?),
-            Place::Below(_) if self.state.covers(head.uri.path()) => None,
-            Place::Below(_) => return None,
-        };
-        Some(Taken {
-            state: self.state.clone(),
-            claim,
-        })
+        let claim = self.claim(head)?;
+        let state = self.state.clone();
+        Some(Taken { state, claim })
+    }
+
+    fn claim(&self, head: &Parts) -> Option<Option<Claim>> {
+        self.state.claim(self.place, head.uri.path(), Some(head))
     }
 
     /// The reply, or the request if it is not ours.
@@ -129,14 +111,10 @@ impl Mount {
         let (mut head, body) = at_this_depth(request).into_parts();
         let taken = head.extensions.remove::<Taken>();
         let taken = taken.filter(|taken| Arc::ptr_eq(&taken.state, &self.state));
-        let taken = taken.or_else(|| self.takes(&head));
+        let claim = taken.map(|taken| taken.claim).or_else(|| self.claim(&head));
         let request = Request::from_parts(head, body);
-        match taken {
-            // Behind the end of the application nobody runs the guests any more.
-            Some(Taken { claim: Some(claim), .. }) if self.state.load().is_some() => {
-                Either::Left(Box::pin(claim.respond(request)))
-            }
-            Some(_) => Either::Left(Box::pin(self.state.respond(request))),
+        match claim {
+            Some(claim) => Either::Left(Box::pin(self.state.respond(claim, request))),
             None => Either::Right(request),
         }
     }

@@ -305,10 +305,11 @@ impl Host {
         let name = if name == "wsgi" { "wsgi" } else { "asgi" };
         let place = match place {
             "in-front" => Place::InFront,
-            "below" => Place::Below(prefix.to_owned()),
+            "below" => Place::Below,
             _ => Place::Everything,
         };
-        let mount = py.detach(|| host.mount(name, place)).map_err(raised)?;
+        let prefix = (place == Place::Below).then_some(prefix);
+        let mount = py.detach(|| host.mount(name, place, prefix)).map_err(raised)?;
         Ok(Mount(Mutex::new(Some((host, mount)))))
     }
 

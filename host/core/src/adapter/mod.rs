@@ -16,5 +16,5 @@ pub use accept::AcceptLoop;
 pub use body_pump::BodyPump;
 pub use deadlines::Deadlines;
 pub use framing::Framing;
-pub use state::{AdapterState, CUT_TIME, Published, empty_refusal};
+pub use state::{AdapterState, CUT_TIME, Place, Published, empty_refusal};
 pub use timer::Timer;

@@ -43,6 +43,19 @@ pub struct Published<T> {
     pub table: T,
 }
 
+/// Which requests of a server are the adapter's, as the adapter is mounted there (spec A9).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Place {
+    /// All: the server has no other routes.
+    #[default]
+    Everything,
+    /// Those that a route takes by path and method. Every other request goes on untouched to the routes of the server.
+    InFront,
+    /// All below the prefix of the connection, 404 and 405 too. Every other request goes on untouched.
+    Below,
+}
+
 struct Connection {
     reporter: Reporter,
     prefix: Pattern,
@@ -107,21 +120,35 @@ impl<T: Send + Sync + 'static> AdapterState<T> {
         self.published.load_full()
     }
 
-    /// Answers one request on the router of this moment, which it keeps until the request ends (spec S1).
+    /// Answers one request of the adapter's: on the route of the claim, or on the router of this moment, which it keeps until
+    /// the request ends (spec S1).
     ///
     /// # Cancel safety
     /// Dropping the future cancels the handler.
-    pub fn respond(&self, request: Request<Body>) -> impl Future<Output = Response<Body>> + Send + use<T> {
-        match &*self.published.load() {
-            Some(published) => published.router.respond(None, request).right_future(),
-            None => ready(self.unavailable(request.method(), request.headers())).left_future(),
+    pub fn respond(
+        &self,
+        claim: Option<Claim>,
+        request: Request<Body>,
+    ) -> impl Future<Output = Response<Body>> + Send + use<T> {
+        match (&*self.published.load(), claim) {
+            (Some(_), Some(claim)) => claim.respond(request).left_future().left_future(),
+            (Some(published), None) => published.router.respond(None, request).right_future().left_future(),
+            // A claim may be older than the end of the application, behind which nobody runs the guests.
+            (None, _) => ready(self.unavailable(request.method(), request.headers())).right_future(),
         }
     }
 
-    /// The route of a request on the router of this moment, for an adapter in front of its user's own routes; see
-    /// [`Router::claim`]. `None` without a table.
-    pub fn claim(&self, head: &Parts) -> Option<Claim> {
-        self.published.load().as_ref()?.router.claim(head)
+    /// Whether a request is the adapter's: `None` if it goes on untouched. In front, the inner value is the route that
+    /// matched; [`respond`](Self::respond) answers by it, also if a swap took the route away. Elsewhere there is none.
+    ///
+    /// The path and the head are as the client sent them. Below a prefix the path alone decides. `head` is `None` where it is
+    /// not known yet, or where the framework accepted a head that is not valid: in front, no route takes such a request.
+    pub fn claim(&self, place: Place, path: &str, head: Option<&Parts>) -> Option<Option<Claim>> {
+        match place {
+            Place::Everything => Some(None),
+            Place::InFront => self.published.load().as_ref()?.router.claim(head?).map(Some),
+            Place::Below => self.covers(path).then_some(None),
+        }
     }
 
     /// The prefix of the connection; `None` until there is one.
@@ -130,7 +157,7 @@ impl<T: Send + Sync + 'static> AdapterState<T> {
     }
 
     /// Whether a path is the prefix or below it, compared segment by segment as it was sent; false before the connection.
-    pub fn covers(&self, path: &str) -> bool {
+    fn covers(&self, path: &str) -> bool {
         let connection = self.connection.load();
         let prefix = connection.as_ref().map(|connection| &connection.prefix);
         prefix.is_some_and(|prefix| is_below(prefix, path))

@@ -99,13 +99,6 @@ pub(crate) struct ArrivedBody {
     pub(crate) of_module: Charge,
 }
 
-impl From<Body> for ArrivedBody {
-    fn from(body: Body) -> Self {
-        let of_module = Charge::default();
-        Self { body, of_module }
-    }
-}
-
 /// The limits of a request's body, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BodyLimits {

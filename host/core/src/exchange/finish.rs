@@ -1,11 +1,12 @@
-//! The last step of every reply, whoever made it.
+//! The last step of every reply, whoever made it: only the server sets the headers of the connection and of message framing.
 
-use http::{HeaderValue, Method, Response, StatusCode, header};
+use http::header::{CONNECTION, CONTENT_LENGTH};
+use http::response::Parts;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
 
 use super::body::Body;
 use super::reply::error_reply;
 use crate::request_id::{REQUEST_ID_HEADER, RequestId};
-use crate::routing::sanitize::{BodyRule, sanitize};
 
 /// A `HeaderMap` panics where it cannot grow any more, which is not far beyond.
 const MOST_HEADERS: usize = 16 * 1024;
@@ -13,37 +14,96 @@ const MOST_HEADERS: usize = 16 * 1024;
 /// Makes a reply fit for the wire, with the id of its request (spec H9).
 pub(crate) fn finish(method: &Method, id: &RequestId, reply: Response<Body>) -> Response<Body> {
     let (mut head, mut body) = reply.into_parts();
-    let count = head.headers.len();
-    if count > MOST_HEADERS {
-        tracing::error!("a reply was refused: it has {count} headers, expected at most {MOST_HEADERS}");
-        return finish(
-            method,
-            id,
-            error_reply(StatusCode::INTERNAL_SERVER_ERROR, "internal error"),
-        );
+    if let Err(refusal) = check(&head) {
+        tracing::error!("a reply was refused: {refusal}");
+        let reply = error_reply(StatusCode::INTERNAL_SERVER_ERROR, "internal error");
+        return finish(method, id, reply);
     }
-    let sanitized = match sanitize(method, &mut head, body.known_length()) {
-        Ok(sanitized) => sanitized,
-        Err(bad) => {
-            tracing::error!("a reply was refused: {bad}");
-            return finish(
-                method,
-                id,
-                error_reply(StatusCode::INTERNAL_SERVER_ERROR, "internal error"),
-            );
-        }
-    };
-    if !sanitized.stripped.is_empty() {
-        tracing::warn!(headers = ?sanitized.stripped, "headers that only the server may set were dropped");
+    let stripped = strip(&mut head.headers);
+    if !stripped.is_empty() {
+        tracing::warn!(headers = ?stripped, "headers that only the server may set were dropped");
     }
     head.headers.insert(REQUEST_ID_HEADER, id.header());
-    if let Some(length) = sanitized.content_length {
-        head.headers.insert(header::CONTENT_LENGTH, content_length(length));
+    let (has_body, length) = framing(method, head.status, body.known_length());
+    if let Some(length) = length {
+        head.headers.insert(CONTENT_LENGTH, content_length(length));
     }
-    if sanitized.body == BodyRule::Drop {
+    if !has_body {
         body = Body::empty();
     }
     Response::from_parts(head, body)
+}
+
+/// # Errors
+/// Why the head cannot be sent. A status below 200 is not a final answer.
+fn check(head: &Parts) -> Result<(), String> {
+    let (status, count) = (head.status.as_u16(), head.headers.len());
+    if count > MOST_HEADERS {
+        return Err(format!("it has {count} headers, expected at most {MOST_HEADERS}"));
+    }
+    if !(200..600).contains(&status) {
+        return Err(format!("status {status} is not a final answer, expected 200 to 599"));
+    }
+    Ok(())
+}
+
+/// Whether the body is sent, and the `Content-Length` to set. Where no body is allowed, a client would take its bytes for the
+/// next response.
+///
+/// | response | body | `Content-Length` |
+/// |---|---|---|
+/// | 204, 2xx to CONNECT | dropped | none, RFC 9110 forbids it |
+/// | 304 | dropped | none: the size of the body of the 200 is not known |
+/// | 205 | dropped | 0 |
+/// | to HEAD | dropped | the size of the body of the same GET, if known |
+/// | any other | kept | the size of the body, if known |
+fn framing(method: &Method, status: StatusCode, known_length: Option<u64>) -> (bool, Option<u64>) {
+    match status {
+        StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED => (false, None),
+        _ if *method == Method::CONNECT && status.is_success() => (false, None),
+        StatusCode::RESET_CONTENT => (false, Some(0)),
+        _ => (*method != Method::HEAD, known_length),
+    }
+}
+
+/// Removes the headers that a handler must not set, and returns each once.
+///
+/// `Proxy-Authenticate` and `Proxy-Authentication-Info` stay: RFC 9110 does not count them among the headers of the
+/// connection, and a handler that acts as a gateway needs the former for its 407.
+fn strip(headers: &mut HeaderMap) -> Vec<HeaderName> {
+    let mut names: Vec<HeaderName> = headers.keys().filter(|name| belongs_to_host(name)).cloned().collect();
+    if names.contains(&CONNECTION) {
+        let named = headers
+            .get_all(CONNECTION)
+            .iter()
+            .flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
+        for name in named {
+            let Ok(name) = HeaderName::from_bytes(name.trim_ascii()) else {
+                continue;
+            };
+            if headers.contains_key(&name) && !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    for name in &names {
+        headers.remove(name);
+    }
+    names
+}
+
+fn belongs_to_host(name: &HeaderName) -> bool {
+    matches!(
+        name.as_str(),
+        "connection"
+            | "content-length"
+            | "keep-alive"
+            | "proxy-connection"
+            | "te"
+            | "trailer"
+            | "transfer-encoding"
+            | "upgrade"
+    )
 }
 
 /// A `Content-Length`, without an allocation for the short replies that most are.
@@ -67,3 +127,6 @@ fn content_length(length: u64) -> HeaderValue {
     let text = str::from_utf8(&SHORT[length as usize][3 - digits..]);
     text.map_or_else(|_| HeaderValue::from(length), HeaderValue::from_static)
 }
+
+#[cfg(test)]
+mod tests;

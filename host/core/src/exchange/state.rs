@@ -116,7 +116,10 @@ impl Exchange {
             reply: ReplyCell::default(),
             extensions: set_by_middleware.map(OnceLock::from).unwrap_or_default(),
             received_at: OnceLock::new(),
-            body: Mutex::new(body.map(ArrivedBody::from)),
+            body: Mutex::new(body.map(|body| ArrivedBody {
+                body,
+                of_module: Charge::default(),
+            })),
             holders: AtomicUsize::new(1),
             calls: AtomicUsize::new(0),
             open_reply: OnceLock::new(),

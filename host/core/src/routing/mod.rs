@@ -5,8 +5,7 @@
 //! decides.
 //!
 //! On its way a request passes [`guard::check`], which refuses heads that servers read differently, then
-//! [`Table::resolve`], then the handler, and its response passes [`sanitize()`]. What a module declares passes
-//! [`validate`] before it becomes a route.
+//! [`Table::resolve`], then the handler. What a module declares passes [`validate`] before it becomes a route.
 //!
 //! # The rule
 //!
@@ -117,16 +116,12 @@
 
 mod conflict;
 mod declaration;
-#[cfg(any(test, fuzzing))]
-pub mod fuzz;
 pub mod guard;
 mod matcher;
 mod method;
 mod owner;
 mod params;
 mod record;
-pub mod sanitize;
-mod shape;
 mod table;
 mod target;
 mod text;
@@ -137,6 +132,7 @@ pub use declaration::{
     MAX_PATTERN_BYTES, MAX_ROUTES, MAX_TOTAL_PATTERN_BYTES, RouteDeclaration, validate,
 };
 pub use guard::Refusal;
+pub use matcher::{Shape, ShapeId};
 pub use method::{ATTRIBUTE_METHODS, MethodError, MethodFilter};
 pub use owner::Owner;
 pub use params::Params;
@@ -146,7 +142,5 @@ pub use pointwork_patterns::text::{is_unprintable, one_line, paragraph};
 #[doc(inline)]
 pub use pointwork_patterns::{Pattern, PatternError, PatternErrorKind, Segment};
 pub use record::{Origin, RouteRecord};
-pub use sanitize::{BadStatus, BodyRule, Sanitized, sanitize};
-pub use shape::{Shape, ShapeId};
 pub use table::{Resolution, RouteEntry, Table, TableOptions, TrailingSlash};
 pub use target::BadTarget;

@@ -9,11 +9,10 @@ use serde::Deserialize;
 use smallvec::SmallVec;
 
 use super::conflict::{Conflict, Conflicts, Party};
-use super::matcher::{Trie, capture};
+use super::matcher::{Selected, Shape, ShapeId, Trie, allow, capture};
 use super::method::MethodFilter;
 use super::owner::Owner;
 use super::params::{Params, Ranges};
-use super::shape::{Selected, Shape, ShapeId, allow};
 use super::target::{BadTarget, Path, RequestTarget};
 
 /// One route: the requests that it answers, its owner, and a value for the user of the table.

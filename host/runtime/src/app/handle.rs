@@ -48,7 +48,7 @@ impl App {
     where
         B: HttpBody<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
     {
-        self.0.routers.in_process.respond(request.map(body))
+        self.0.routers.in_process.respond(None, request.map(body))
     }
 }
 

@@ -373,7 +373,7 @@ fn an_asynchronous_module_asks_functions_too() {
 fn a_mount_in_front_leaves_the_other_requests_and_their_bodies_alone() {
     let host = host();
     load(&host, "answers", &asking());
-    let mount = host.mount("test", Place::InFront).unwrap();
+    let mount = host.mount("test", Place::InFront, None).unwrap();
     let ours = mount.handle(request("GET", "/plain", Body::empty()), |_| {}).unwrap();
     assert!(!matches!(ours, Progress::NotOurs(_)));
     let theirs = mount
@@ -383,7 +383,7 @@ fn a_mount_in_front_leaves_the_other_requests_and_their_bodies_alone() {
         panic!("no route takes it")
     };
     assert_eq!(request.into_body().try_into_bytes().unwrap(), "name=Ada");
-    let below = host.mount("test", Place::Below("/api".to_owned())).unwrap();
+    let below = host.mount("test", Place::Below, Some("/api")).unwrap();
     let (head, ()) = crate::world::request("GET", "/other", Body::empty())
         .map(drop)
         .into_parts();
@@ -398,8 +398,8 @@ fn a_mount_in_front_leaves_the_other_requests_and_their_bodies_alone() {
 fn a_mount_answers_what_it_took_also_if_a_swap_takes_the_route_away() {
     let host = host();
     load(&host, "answers", &asking());
-    let mount = host.mount("test", Place::InFront).unwrap();
-    let other = host.mount("other", Place::InFront).unwrap();
+    let mount = host.mount("test", Place::InFront, None).unwrap();
+    let other = host.mount("other", Place::InFront, None).unwrap();
     let head = request("GET", "/plain", Body::empty()).map(drop);
     let taken = mount.takes(&head.into_parts().0).expect("a route matches");
     host.wait(host.remove("answers"), Waiting::forever()).unwrap();

@@ -1,14 +1,12 @@
-//! Fuzz targets: each takes any bytes, and panics where a promise of the routing does not hold. `tests/fuzz` runs them
-//! under a fuzzer, the tests below on their seeds.
+//! The targets of the routing: each takes any bytes, and panics where a promise of the routing does not hold. The tests of
+//! the core run them on their seeds.
 
-use http::header::{CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
-use http::request::Parts;
-use http::{HeaderName, HeaderValue, Method, Request, Uri, Version};
-
-use super::guard;
-use super::{
-    MethodFilter, Owner, Pattern, Refusal, Resolution, RouteEntry, Segment, ShapeId, Table, TableOptions,
-    TrailingSlash, is_unprintable,
+use pointwork_core::http::header::{CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
+use pointwork_core::http::request::Parts;
+use pointwork_core::http::{HeaderName, HeaderValue, Method, Request, Uri, Version};
+use pointwork_core::routing::{
+    MethodFilter, Owner, Pattern, Refusal, Resolution, RouteEntry, Segment, Shape, ShapeId, Table, TableOptions,
+    TrailingSlash, guard, is_unprintable,
 };
 
 /// The most routes and requests of one input: the work for one stays small.
@@ -18,7 +16,7 @@ const MOST: usize = 64;
 ///
 /// # Panics
 /// If a promise does not hold.
-pub fn pattern(input: &[u8]) {
+pub(crate) fn pattern(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     let (prefix, path) = text.split_once('\n').unwrap_or(("", &text));
     let pattern = match Pattern::join(prefix, path) {
@@ -57,7 +55,7 @@ pub fn pattern(input: &[u8]) {
 ///
 /// # Panics
 /// If a promise does not hold.
-pub fn table(input: &[u8]) {
+pub(crate) fn table(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     let (routes, requests) = text.split_once("\n\n").unwrap_or((&text, ""));
     let mut entries: Vec<RouteEntry<()>> = Vec::new();
@@ -95,6 +93,10 @@ pub fn table(input: &[u8]) {
         };
         found(&distinct, &method, &entry.pattern);
     }
+    // A hint may be of a table that has more shapes.
+    let numbered = |number| Pattern::parse(&format!("/{number}")).expect("a number is a literal");
+    let hints = (0..=MOST).map(|number| entry(MethodFilter::All, numbered(number)));
+    let hints = compile(hints.collect(), TableOptions::new());
     for line in requests.lines().take(MOST) {
         let (method, target) = line.split_once(' ').unwrap_or(("GET", line));
         let (Ok(method), Ok(uri)) = (method.parse(), target.parse()) else {
@@ -102,12 +104,8 @@ pub fn table(input: &[u8]) {
         };
         for table in [&distinct, &matching] {
             let answer = told(table, None, &method, &uri);
-            for hint in 0..=table.shapes().len() {
-                assert_eq!(
-                    told(table, Some(ShapeId(hint as u32)), &method, &uri),
-                    answer,
-                    "hint {hint}"
-                );
+            for hint in hints.shapes().iter().take(table.shapes().len() + 1).map(Shape::id) {
+                assert_eq!(told(table, Some(hint), &method, &uri), answer, "{hint:?}");
             }
         }
     }
@@ -117,7 +115,7 @@ pub fn table(input: &[u8]) {
 ///
 /// # Panics
 /// If a promise does not hold.
-pub fn guard(input: &[u8]) {
+pub(crate) fn guard(input: &[u8]) {
     let Some(head) = head(input) else { return };
     if let Err(refusal) = guard::check(&head) {
         let expected = if refusal == Refusal::UnknownCoding { 501 } else { 400 };
@@ -245,24 +243,4 @@ fn one_line(message: &str) {
 
 fn one_line_each(message: &str) {
     message.lines().for_each(one_line);
-}
-
-#[cfg(test)]
-mod tests {
-    use pointwork_seeds::run;
-
-    #[test]
-    fn seeds_of_pattern() {
-        run("pattern", 2_000, super::pattern);
-    }
-
-    #[test]
-    fn seeds_of_table() {
-        run("table", 1_000, super::table);
-    }
-
-    #[test]
-    fn seeds_of_guard() {
-        run("guard", 3_000, super::guard);
-    }
 }
