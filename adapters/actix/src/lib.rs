@@ -88,6 +88,11 @@
 //! [`body_timeout`](pointwork_core::ServerOptions::body_timeout) applies. There a reply to a pipelined request has the form
 //! that the request read last needs: a reply to a GET lacks its body if a HEAD was read meanwhile. A reply without a length
 //! that breaks off looks whole there in HTTP/1.0, and to a request with `Upgrade: websocket`.
+//!
+//! There, a client that leaves does not cancel its handler: actix-web notices it only when it writes the reply. Build the server with
+//! [`h1_allow_half_closed(false)`](actix_web::HttpServer::h1_allow_half_closed), whose default is `true`: the handler is then
+//! cancelled, also if the client closes only its half of the connection. [`serve`](Actix::serve) leaves the value `true`, and
+//! notices by itself that a client closes its connection.
 
 #![forbid(unsafe_code)]
 

@@ -9,7 +9,7 @@ use pyo3::types::{PyByteArray, PyBytes};
 
 use crate::answers;
 use crate::error::{answered, broken, closed};
-use crate::thread::{Held, Patience, attached, patiently, within};
+use crate::thread::{Held, WaitLimit, attached, wait_interruptibly, within};
 
 /// From this size on, bytes are shared with the interpreter instead of copied.
 const SHARED: usize = 64 * 1024;
@@ -53,8 +53,8 @@ impl Pieces {
     }
 
     /// Waits for the next bytes; none at the end.
-    fn next_blocking<'py>(&self, py: Python<'py>, patience: Patience) -> PyResult<Bound<'py, PyBytes>> {
-        let piece = patiently(py, patience, |waiting| match &mut *self.0.lock() {
+    fn next_blocking<'py>(&self, py: Python<'py>, limit: WaitLimit) -> PyResult<Bound<'py, PyBytes>> {
+        let piece = wait_interruptibly(py, limit, |waiting| match &mut *self.0.lock() {
             Some(pieces) => Ok(pieces.next_blocking(waiting)),
             None => Ok(Some(Piece::End)),
         })?;

@@ -18,7 +18,7 @@ use crate::error::{GivenFailure, failed, raised};
 use crate::headers::{GivenHeaders, headers};
 use crate::host::operate;
 use crate::message::reply_of;
-use crate::thread::{Patience, attached, depth, interrupt};
+use crate::thread::{WaitLimit, attached, depth, interrupt};
 
 /// The listener that a function of Python is. It gets the event and its answer.
 pub(crate) fn listener(host: &WeakHost, function: Py<PyAny>) -> ChannelFunction {
@@ -138,10 +138,10 @@ impl EventCall {
         event: &str,
         payload: GivenPayload<'_>,
         done: Option<Py<PyAny>>,
-        patience: Patience,
+        limit: WaitLimit,
     ) -> PyResult<Py<PyAny>> {
         let caller = self.caller()?;
-        call(py, &*up(&self.host)?, caller, event, payload, done, patience)
+        call(py, &*up(&self.host)?, caller, event, payload, done, limit)
     }
 
     /// Emits an event in the chain of this one.
@@ -186,7 +186,7 @@ pub(crate) fn call(
     event: &str,
     payload: GivenPayload<'_>,
     done: Option<Py<PyAny>>,
-    patience: Patience,
+    limit: WaitLimit,
 ) -> PyResult<Py<PyAny>> {
     let (event, payload) = (event.to_owned(), payload.payload()?);
     let calling = at_depth(depth(py)?, || pointwork_embed::call(caller, event, payload));
@@ -195,7 +195,7 @@ pub(crate) fn call(
         host,
         calling,
         done,
-        patience,
+        limit,
         |py, result: Result<Payload, Failure>| {
             let payload = result.map_err(|failure| failed(py, &failure))?;
             let pair = (payload.content_type(), PyBytes::new(py, payload.data()));
@@ -389,10 +389,10 @@ impl RouteCall {
         event: &str,
         payload: GivenPayload<'_>,
         done: Option<Py<PyAny>>,
-        patience: Patience,
+        limit: WaitLimit,
     ) -> PyResult<Py<PyAny>> {
         let caller = self.context()?.caller().clone();
-        call(py, &*up(&self.host)?, caller, event, payload, done, patience)
+        call(py, &*up(&self.host)?, caller, event, payload, done, limit)
     }
 
     /// Emits an event in the chain of this request.

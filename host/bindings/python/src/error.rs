@@ -60,7 +60,7 @@ fn made<'py>(py: Python<'py>, class: &str, arguments: impl pyo3::call::PyCallArg
 
 /// A failure that a function raised: status, message, code, details as JSON, and headers.
 #[derive(FromPyObject)]
-pub(crate) struct GivenFailure<'py>(u16, String, Option<String>, Option<String>, GivenHeaders<'py>);
+pub(crate) struct GivenFailure<'py>(i64, String, Option<String>, Option<String>, GivenHeaders<'py>);
 
 impl GivenFailure<'_> {
     /// The failure.
@@ -69,8 +69,10 @@ impl GivenFailure<'_> {
     /// The status, the details or the headers cannot be those of a failure.
     pub(crate) fn failure(self) -> PyResult<Failure> {
         let Self(status, message, code, details, headers) = self;
-        let status = StatusCode::from_u16(status)
-            .map_err(|_| PyValueError::new_err(format!("the status is `{status}`, expected 400 to 599")))?;
+        let status = u16::try_from(status)
+            .ok()
+            .and_then(|status| StatusCode::from_u16(status).ok())
+            .ok_or_else(|| PyValueError::new_err(format!("the status is `{status}`, expected 400 to 599")))?;
         let code = code.map_or(FailureCode::FAILED, FailureCode::new);
         let mut failure = Failure::with_code(code, status, message);
         if let Some(details) = details {

@@ -19,8 +19,8 @@ use crate::body::GivenPayload;
 use crate::body::bytes_of;
 use crate::calls;
 use crate::error::{closed, raised};
-use crate::message::{End, Given, progress, reply};
-use crate::thread::{Patience, attached, patiently, within};
+use crate::message::{End, GivenRequest, progress, reply};
+use crate::thread::{WaitLimit, attached, wait_interruptibly, within};
 
 /// An operation on the threads of the application.
 #[pyclass(frozen, module = "pointwork._pointwork")]
@@ -76,20 +76,20 @@ pub(crate) fn operate<T: Send + 'static>(
     host: &Embedded,
     operation: impl Future<Output = Result<T, Error>> + Send + 'static,
     done: Option<Py<PyAny>>,
-    patience: Patience,
+    limit: WaitLimit,
     convert: fn(Python<'_>, T) -> PyResult<Py<PyAny>>,
 ) -> PyResult<Py<PyAny>> {
     let Some(done) = done else {
-        let value = patiently(py, patience, |waiting| host.wait(operation, waiting))?;
+        let value = wait_interruptibly(py, limit, |waiting| host.wait(operation, waiting))?;
         return convert(py, value);
     };
     let settle = move |result: Result<T, Error>| {
         attached(|py| {
-            let told = match result.map_err(raised).and_then(|value| convert(py, value)) {
+            let called = match result.map_err(raised).and_then(|value| convert(py, value)) {
                 Ok(value) => done.call1(py, (value, py.None())),
                 Err(error) => done.call1(py, (py.None(), error)),
             };
-            if let Err(error) = told {
+            if let Err(error) = called {
                 error.write_unraisable(py, Some(done.bind(py)));
             }
         });
@@ -171,13 +171,13 @@ impl Host {
         given: &Bound<'_, PyAny>,
         options: &str,
         done: Option<Py<PyAny>>,
-        patience: Patience,
+        limit: WaitLimit,
     ) -> PyResult<Py<PyAny>> {
         let (host, component) = (self.get()?, component(given)?);
         let options = py.detach(|| host.module_options(name, options)).map_err(raised)?;
         let loading = host.load(name, component, options);
         let loading = async move { Ok(text(&loading.await?)) };
-        operate(py, &host, loading, done, patience, json)
+        operate(py, &host, loading, done, limit, json)
     }
 
     fn swap(
@@ -187,33 +187,27 @@ impl Host {
         given: &Bound<'_, PyAny>,
         options: Option<&str>,
         done: Option<Py<PyAny>>,
-        patience: Patience,
+        limit: WaitLimit,
     ) -> PyResult<Py<PyAny>> {
         let (host, component) = (self.get()?, component(given)?);
         let options = options.map(|options| py.detach(|| host.module_options(name, options)));
         let swapping = host.swap(name, component, options.transpose().map_err(raised)?);
         let swapping = async move { Ok(text(&swapping.await?)) };
-        operate(py, &host, swapping, done, patience, json)
+        operate(py, &host, swapping, done, limit, json)
     }
 
-    fn roll_back(
-        &self,
-        py: Python<'_>,
-        name: &str,
-        done: Option<Py<PyAny>>,
-        patience: Patience,
-    ) -> PyResult<Py<PyAny>> {
+    fn roll_back(&self, py: Python<'_>, name: &str, done: Option<Py<PyAny>>, limit: WaitLimit) -> PyResult<Py<PyAny>> {
         let host = self.get()?;
         let changing = host.roll_back(name);
         let changing = async move { Ok(text(&changing.await?)) };
-        operate(py, &host, changing, done, patience, json)
+        operate(py, &host, changing, done, limit, json)
     }
 
-    fn remove(&self, py: Python<'_>, name: &str, done: Option<Py<PyAny>>, patience: Patience) -> PyResult<Py<PyAny>> {
+    fn remove(&self, py: Python<'_>, name: &str, done: Option<Py<PyAny>>, limit: WaitLimit) -> PyResult<Py<PyAny>> {
         let host = self.get()?;
         let changing = host.remove(name);
         let changing = async move { Ok(text(&changing.await?)) };
-        operate(py, &host, changing, done, patience, json)
+        operate(py, &host, changing, done, limit, json)
     }
 
     fn routes(&self, py: Python<'_>) -> PyResult<String> {
@@ -267,11 +261,11 @@ impl Host {
         event: &str,
         payload: GivenPayload<'_>,
         done: Option<Py<PyAny>>,
-        patience: Patience,
+        limit: WaitLimit,
     ) -> PyResult<Py<PyAny>> {
         let host = self.get()?;
         let caller = host.app().map_err(raised)?.caller();
-        calls::call(py, &host, caller, event, payload, done, patience)
+        calls::call(py, &host, caller, event, payload, done, limit)
     }
 
     fn emit(&self, py: Python<'_>, event: &str, payload: GivenPayload<'_>) -> PyResult<()> {
@@ -283,7 +277,7 @@ impl Host {
         Ok(())
     }
 
-    fn handle(&self, py: Python<'_>, given: Given<'_>) -> PyResult<Py<PyAny>> {
+    fn handle(&self, py: Python<'_>, given: GivenRequest<'_>) -> PyResult<Py<PyAny>> {
         let host = self.get()?;
         let request = given.request(&host)?;
         let end = Arc::<End>::default();
@@ -292,10 +286,10 @@ impl Host {
         progress(py, &host, handled.map_err(raised)?, end)
     }
 
-    fn handle_blocking(&self, py: Python<'_>, given: Given<'_>, patience: Patience) -> PyResult<Py<PyAny>> {
+    fn handle_blocking(&self, py: Python<'_>, given: GivenRequest<'_>, limit: WaitLimit) -> PyResult<Py<PyAny>> {
         let host = self.get()?;
         let request = given.request(&host)?;
-        let response = patiently(py, patience, |waiting| host.handle_blocking(request, waiting))?;
+        let response = wait_interruptibly(py, limit, |waiting| host.handle_blocking(request, waiting))?;
         Ok(reply(py, &host, response)?.into_any().unbind())
     }
 
@@ -313,18 +307,18 @@ impl Host {
         Ok(Mount(Mutex::new(Some((host, mount)))))
     }
 
-    fn serve(&self, py: Python<'_>, address: &str, done: Option<Py<PyAny>>, patience: Patience) -> PyResult<Py<PyAny>> {
+    fn serve(&self, py: Python<'_>, address: &str, done: Option<Py<PyAny>>, limit: WaitLimit) -> PyResult<Py<PyAny>> {
         let host = self.get()?;
         let serving = host.serve(address, host.server_options());
         let weak = self.weak()?;
         let serving = async move { Ok((serving.await?, weak)) };
-        operate(py, &host, serving, done, patience, |py, (server, host)| {
+        operate(py, &host, serving, done, limit, |py, (server, host)| {
             Ok(Py::new(py, Server { server, host })?.into_any())
         })
     }
 
     /// Closes the application, and waits for its end or has `done` called.
-    fn close(&self, py: Python<'_>, done: Option<Py<PyAny>>, patience: Patience) -> PyResult<()> {
+    fn close(&self, py: Python<'_>, done: Option<Py<PyAny>>, limit: WaitLimit) -> PyResult<()> {
         let Some(host) = self.host.lock().clone() else {
             if let Some(done) = done {
                 done.call1(py, (py.None(), py.None()))?;
@@ -333,7 +327,7 @@ impl Host {
         };
         let place = self.host.clone();
         let Some(done) = done else {
-            patiently(py, patience, |waiting| host.close_blocking(waiting))?;
+            wait_interruptibly(py, limit, |waiting| host.close_blocking(waiting))?;
             py.detach(|| {
                 let last = place.lock().take();
                 drop((host, last));
@@ -375,13 +369,13 @@ impl Mount {
 #[pymethods]
 impl Mount {
     /// Whether it answers a request with that head: to be given to `handle`.
-    fn takes(&self, given: Given<'_>) -> PyResult<Option<Taken>> {
+    fn takes(&self, given: GivenRequest<'_>) -> PyResult<Option<Taken>> {
         let (host, mount) = self.get()?;
         let (head, _) = given.request(&host)?.into_parts();
         Ok(mount.takes(&head).map(Taken))
     }
 
-    fn handle(&self, py: Python<'_>, given: Given<'_>, taken: Option<&Taken>) -> PyResult<Py<PyAny>> {
+    fn handle(&self, py: Python<'_>, given: GivenRequest<'_>, taken: Option<&Taken>) -> PyResult<Py<PyAny>> {
         let (host, mount) = self.get()?;
         let request = Taken::put(taken, given.request(&host)?);
         let end = Arc::<End>::default();
@@ -393,13 +387,13 @@ impl Mount {
     fn handle_blocking(
         &self,
         py: Python<'_>,
-        given: Given<'_>,
+        given: GivenRequest<'_>,
         taken: Option<&Taken>,
-        patience: Patience,
+        limit: WaitLimit,
     ) -> PyResult<Py<PyAny>> {
         let (host, mount) = self.get()?;
         let request = Taken::put(taken, given.request(&host)?);
-        match patiently(py, patience, |waiting| mount.handle_blocking(request, waiting))? {
+        match wait_interruptibly(py, limit, |waiting| mount.handle_blocking(request, waiting))? {
             Progress::Ready(response) => Ok(reply(py, &host, response)?.into_any().unbind()),
             Progress::Pending(_) | Progress::NotOurs(_) => Ok(py.None()),
         }
@@ -445,7 +439,7 @@ impl Server {
     }
 
     /// Stops, and waits for the end or has `done` called.
-    fn stop(&self, py: Python<'_>, done: Option<Py<PyAny>>, patience: Patience) -> PyResult<Py<PyAny>> {
+    fn stop(&self, py: Python<'_>, done: Option<Py<PyAny>>, limit: WaitLimit) -> PyResult<Py<PyAny>> {
         self.begin_stop(py);
         let Some(host) = self.host.upgrade() else {
             if let Some(done) = done {
@@ -453,17 +447,17 @@ impl Server {
             }
             return Ok(py.None());
         };
-        operate(py, &host, self.stopped(), done, patience, none)
+        operate(py, &host, self.stopped(), done, limit, none)
     }
 
     /// Waits until it has stopped.
-    fn wait(&self, py: Python<'_>, patience: Patience) -> PyResult<()> {
+    fn wait(&self, py: Python<'_>, limit: WaitLimit) -> PyResult<()> {
         let Some(host) = self.host.upgrade() else {
             return Ok(());
         };
         let stopped = self.stopped();
         // The end of the application does not wait for whoever waits for it.
-        let waited = patiently(py, patience, |waiting| host.wait(stopped, waiting));
+        let waited = wait_interruptibly(py, limit, |waiting| host.wait(stopped, waiting));
         py.detach(|| drop(host));
         waited
     }

@@ -17,7 +17,7 @@ use crate::thread::attached;
 /// A request as Python gives it: method, target, headers as pairs of bytes, body, its length, peer, and whether it came by
 /// https.
 #[derive(FromPyObject)]
-pub(crate) struct Given<'py>(
+pub(crate) struct GivenRequest<'py>(
     String,
     String,
     GivenHeaders<'py>,
@@ -27,7 +27,7 @@ pub(crate) struct Given<'py>(
     bool,
 );
 
-impl Given<'_> {
+impl GivenRequest<'_> {
     /// The request.
     ///
     /// # Errors
@@ -106,19 +106,19 @@ impl End {
         match std::mem::take(&mut *slot) {
             Slot::Waits(host, done) => {
                 drop(slot);
-                attached(|py| tell(py, &host, &done, ended));
+                attached(|py| call_done(py, &host, &done, ended));
             }
             _ => *slot = Slot::Ended(ended),
         }
     }
 }
 
-fn tell(py: Python<'_>, host: &Host, done: &Py<PyAny>, ended: Ended) {
-    let told = match ended {
+fn call_done(py: Python<'_>, host: &Host, done: &Py<PyAny>, ended: Ended) {
+    let called = match ended {
         Ended::Reply(reply) => self::reply(py, host, reply).and_then(|reply| done.call1(py, (reply,))),
         Ended::Cancelled => done.call1(py, (py.None(),)),
     };
-    if let Err(error) = told {
+    if let Err(error) = called {
         error.write_unraisable(py, Some(done.bind(py)));
     }
 }
@@ -131,7 +131,7 @@ impl InFlight {
         match std::mem::take(&mut *slot) {
             Slot::Ended(ended) => {
                 drop(slot);
-                tell(py, &self.host, &done, ended);
+                call_done(py, &self.host, &done, ended);
             }
             _ => *slot = Slot::Waits(self.host.clone(), done),
         }

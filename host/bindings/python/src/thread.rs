@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pointwork_embed::{Error, Waiting, at_depth};
-use pyo3::exceptions::{PyRuntimeError, PyTimeoutError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyTimeoutError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -39,9 +39,9 @@ pub(crate) fn refuse_subinterpreters(_: Python<'_>) -> PyResult<()> {
 }
 
 /// The state of this thread in the interpreter, for the whole of the thread's life. Without it each entry would make one: 16 µs.
-struct Lasting(ffi::PyGILState_STATE);
+struct ThreadState(ffi::PyGILState_STATE);
 
-impl Lasting {
+impl ThreadState {
     /// For a thread that the interpreter does not know.
     fn new() -> Self {
         // SAFETY: the thread has no state, so it does not hold the lock; the state that is made is detached at once, and stays.
@@ -53,7 +53,7 @@ impl Lasting {
     }
 }
 
-impl Drop for Lasting {
+impl Drop for ThreadState {
     fn drop(&mut self) {
         if ENDED.load(Ordering::SeqCst) {
             return;
@@ -69,7 +69,7 @@ impl Drop for Lasting {
 }
 
 thread_local! {
-    static LASTING: Lasting = Lasting::new();
+    static THREAD_STATE: ThreadState = ThreadState::new();
 }
 
 /// Enters the interpreter; `None` if it ended.
@@ -81,7 +81,7 @@ pub(crate) fn attached<R>(f: impl FnOnce(Python<'_>) -> R) -> Option<R> {
     let unknown = unsafe { ffi::PyGILState_GetThisThreadState().is_null() };
     if unknown {
         // A thread that is at its end has no locals any more: it enters for this once.
-        let _ = LASTING.try_with(|_| {});
+        let _ = THREAD_STATE.try_with(|_| {});
     }
     Python::try_attach(f)
 }
@@ -126,28 +126,25 @@ pub(crate) fn interrupt(error: PyErr) {
     INTERRUPT.set(Some(error));
 }
 
-/// How a thread waits: at most so many seconds; on the thread of an event loop not at all, but with an exception that
-/// names what to use instead.
+/// How long a thread waits: at most a number of seconds, which the package has checked. On the thread of an event loop it does
+/// not wait at all: the text names the form to use instead.
 #[derive(FromPyObject)]
-pub(crate) struct Patience(Option<f64>, Option<String>);
+pub(crate) struct WaitLimit(Option<f64>, Option<String>);
 
-impl Patience {
-    fn time(&self) -> PyResult<Option<Duration>> {
+impl WaitLimit {
+    fn time(&self) -> Option<Duration> {
         match self {
-            Self(_, Some(_)) => Ok(Some(Duration::ZERO)),
-            Self(None, None) => Ok(None),
-            Self(Some(seconds), None) if seconds.is_nan() => {
-                Err(PyValueError::new_err("the timeout is no number, expected seconds"))
-            }
+            Self(_, Some(_)) => Some(Duration::ZERO),
             // A time that no clock has room for does not end.
-            Self(Some(seconds), None) => Ok(Duration::try_from_secs_f64(seconds.max(0.0)).ok()),
+            Self(seconds, None) => seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds.max(0.0)).ok()),
         }
     }
 
-    fn exhausted(self) -> PyErr {
+    /// The exception of a wait that reached the limit.
+    fn exceeded(self) -> PyErr {
         match self {
-            Self(_, Some(twin)) => PyRuntimeError::new_err(format!(
-                "the call would hold up the event loop that runs on this thread, expected {twin}"
+            Self(_, Some(instead)) => PyRuntimeError::new_err(format!(
+                "the call would hold up the event loop that runs on this thread, expected {instead}"
             )),
             Self(Some(seconds), None) => {
                 PyTimeoutError::new_err(format!("the call did not end within its timeout of {seconds} s"))
@@ -158,12 +155,12 @@ impl Patience {
 }
 
 /// Waits without the interpreter's lock, and takes signals.
-pub(crate) fn patiently<T: Send>(
+pub(crate) fn wait_interruptibly<T: Send>(
     py: Python<'_>,
-    patience: Patience,
+    limit: WaitLimit,
     wait: impl FnOnce(Waiting<'_>) -> Result<Option<T>, Error> + Send,
 ) -> PyResult<T> {
-    let time = patience.time()?;
+    let time = limit.time();
     let (waited, signal) = within(py, || {
         let mut signal = None;
         let mut look = || match attached(|py| py.check_signals()) {
@@ -180,7 +177,7 @@ pub(crate) fn patiently<T: Send>(
     match (waited.map_err(raised)?, signal) {
         (Some(value), _) => Ok(value),
         (None, Some(signal)) => Err(signal),
-        (None, None) => Err(patience.exhausted()),
+        (None, None) => Err(limit.exceeded()),
     }
 }
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import decimal
 import gc
 import os
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -41,6 +43,44 @@ def test_calls_after_close_raise(guests: Path) -> None:
     ):
         with pytest.raises(pointwork.ClosedError):
             use()
+
+
+def test_the_error_of_an_argument_names_it_and_what_was_expected(app: App) -> None:
+    anything: Any = object()
+    seconds = "the timeout is of type `object`, expected a number of seconds"
+    for use, message in {
+        lambda: app.request("GET", "/", timeout=anything): seconds,
+        lambda: app.call("db:ask", timeout=anything): seconds,
+        lambda: app.close(timeout=anything): seconds,
+        lambda: asyncio.run(app.handle("GET", "/", timeout=anything)): seconds,
+        lambda: asyncio.run(app.call_async("db:ask", timeout=anything)): seconds,
+        lambda: asyncio.run(app.close_async(timeout=anything)): seconds,
+        lambda: app.request(anything, "/"): "the method is of type `object`, expected `str`",
+        lambda: app.request("GET", anything): "the target is of type `object`, expected `str`",
+        lambda: asyncio.run(app.handle("GET", anything)): "the target is of type `object`, expected `str`",
+        lambda: app.emit("db:ask", pointwork.Payload(anything, b"")): "the content type is of type `object`",
+    }.items():
+        with pytest.raises(TypeError, match=re.escape(message)):
+            use()
+    assert not app.is_closed
+    assert app.request("GET", "/", timeout=decimal.Decimal("30")).status == 404
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        ("404", "TypeError: the status is of type `str`, expected a number from 400 to 599"),
+        (70000, "ValueError: the status is `70000`, expected 400 to 599"),
+        (-1, "ValueError: the status is `-1`, expected 400 to 599"),
+    ],
+)
+def test_the_status_of_a_failure_is_named(app: App, caplog: pytest.LogCaptureFixture, status: Any, message: str) -> None:
+    @app.get("/fails")
+    def fails(request: Request) -> None:
+        raise pointwork.Failure(status, "no")
+
+    assert app.request("GET", "/fails").status == 500
+    assert message in caplog.text
 
 
 def test_close_lets_requests_in_flight_end_and_cuts_the_rest() -> None:

@@ -4,8 +4,9 @@
 `App.wsgi`), asked in process (`App.handle`, `App.request`), or served by the built-in server (`App.serve`).
 """
 
-from ._app import App, Channel, Server
+from ._app import App, Channel
 from ._asgi import Asgi
+from ._bodies import Stream
 from ._errors import (
     BodyError,
     ClosedError,
@@ -19,9 +20,10 @@ from ._errors import (
     RefusedError,
     SettingsError,
 )
-from ._messages import Event, Headers, Payload, Query, Reply, Request, Response, Stream
+from ._messages import Event, Headers, Payload, Query, Reply, Request, Response
 from ._pointwork import __version__
 from ._records import Change, Diff, Figures, ModuleInfo, Route
+from ._server import Server
 from ._wsgi import Wsgi
 
 __all__ = [

@@ -7,15 +7,15 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote
 
+from ._bodies import Stream
 from ._errors import ClosedError
-from ._messages import Stream
-from ._paths import below, prefix_of
+from ._paths import path_below, with_slash
 from ._pointwork import InFlight, Mount, PieceAnswer
-from ._run import Loop, ended, threadsafe
+from ._run import Loop, call_threadsafe, reply_of
 
 if TYPE_CHECKING:
     from ._app import App
-    from ._pointwork import Given, NativeReply, Taken, Write
+    from ._pointwork import NativeRequest, NativeReply, Taken, Write
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
@@ -27,11 +27,11 @@ class Asgi:
     """An application of ASGI 3. Its bodies are streamed both ways, and a client that goes away cancels its request."""
 
     def __init__(self, app: App, mount: Mount, loop: Loop, prefix: str, other: AsgiApplication | None) -> None:
-        # It lives as long as its mounts: without it, its functions would not be called.
+        # The mount keeps the application alive, whose functions would not be called otherwise.
         self._app = app
         self._mount = mount
         self._loop = loop
-        self._prefix = prefix_of(prefix)
+        self._prefix = with_slash(prefix)
         self._other = other
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
@@ -48,7 +48,7 @@ class Asgi:
 
     def _takes(self, scope: Message) -> Taken | None:
         try:
-            return self._mount.takes(_given(scope, self._prefix, None, None))
+            return self._mount.takes(_native_request(scope, self._prefix, None, None))
         except (ValueError, ClosedError):
             return None
 
@@ -75,7 +75,7 @@ class Asgi:
             uploaded = _Upload(message, receive, asyncio.get_running_loop())
             body, length = uploaded.write, _length(scope)
         try:
-            progress = self._mount.handle(_given(scope, self._prefix, body, length), taken)
+            progress = self._mount.handle(_native_request(scope, self._prefix, body, length), taken)
         except ValueError as error:
             return await _refuse(send, 400, str(error))
         except ClosedError as error:
@@ -84,13 +84,13 @@ class Asgi:
             await _refuse(send, 404, "not found")
             return
         if isinstance(progress, tuple) and isinstance(progress[2], bytes) and uploaded is None:
-            # Most replies are there at once, and nothing of the request is left.
+            # Most replies are there at once, and the whole request was read.
             return await _send(progress, send, None)
         uploaded = uploaded or _Upload(message, receive, asyncio.get_running_loop())
         try:
             if isinstance(progress, InFlight):
                 try:
-                    reply = await _unless_gone(progress, uploaded)
+                    reply = await _reply_unless_gone(progress, uploaded)
                 except ClosedError as error:
                     return await _refuse(send, 503, str(error))
                 if reply is None:
@@ -103,7 +103,8 @@ class Asgi:
 
 
 class _Upload:
-    """What the client sends: the rest of the body, and that it went away. Both come by `receive`, which one task calls."""
+    """What the client sends after its first message: the rest of the body, and that it went away. One task at a time calls
+    `receive`, which returns both."""
 
     def __init__(self, first: Message, receive: Receive, loop: asyncio.AbstractEventLoop) -> None:
         self._first: bytes | None = first.get("body", b"")
@@ -116,11 +117,11 @@ class _Upload:
         self.when_gone: Callable[[], object] | None = None
 
     def write(self, answer: PieceAnswer) -> None:
-        """Writes one piece. It is called on any thread."""
+        """Writes one chunk. It may be called on any thread."""
         if asyncio._get_running_loop() is self._loop:
-            self._loop.call_soon(self._begin, answer)
+            self._loop.call_soon(self._begin_chunk, answer)
         else:
-            threadsafe(self._loop, self._begin, answer)
+            call_threadsafe(self._loop, self._begin_chunk, answer)
 
     def watch(self) -> None:
         """Waits for the client to go away, if it has sent its body."""
@@ -132,44 +133,42 @@ class _Upload:
         if self._task is not None:
             self._task.cancel()
 
-    def _begin(self, answer: PieceAnswer) -> None:
-        self._task = self._loop.create_task(self._piece(answer))
+    def _begin_chunk(self, answer: PieceAnswer) -> None:
+        self._task = self._loop.create_task(self._write_chunk(answer))
 
-    async def _piece(self, answer: PieceAnswer) -> None:
+    async def _write_chunk(self, answer: PieceAnswer) -> None:
         if self._first:
             data, self._first = self._first, None
             answer.data(data)
             return
         if not self._more:
             answer.end()
-            return self.watch_next()
+            # This task ends: another one watches the client from here on.
+            self._task = self._loop.create_task(self._watch())
+            return
         message = await self._receive()
         if message["type"] == "http.disconnect":
             answer.failed("the client went away")
-            self._leave()
+            self._report_gone()
             return
         self._more = message.get("more_body", False)
-        # No bytes are nothing: another piece is asked for.
+        # For empty bytes the application asks for another chunk.
         answer.data(message.get("body", b""))
-
-    def watch_next(self) -> None:
-        """Goes on as the watcher, behind the last piece."""
-        self._task = self._loop.create_task(self._watch())
 
     async def _watch(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
             pass
-        self._leave()
+        self._report_gone()
 
-    def _leave(self) -> None:
+    def _report_gone(self) -> None:
         self.gone.set()
         if self.when_gone is not None:
             self.when_gone()
 
 
-async def _unless_gone(request: InFlight, uploaded: _Upload) -> NativeReply | None:
+async def _reply_unless_gone(request: InFlight, uploaded: _Upload) -> NativeReply | None:
     """The reply; `None` if the client went away, which cancels the request."""
-    end = ended(request)
+    end = reply_of(request)
     uploaded.watch()
     gone = asyncio.get_running_loop().create_task(uploaded.gone.wait())
     try:
@@ -194,14 +193,14 @@ async def _send(reply: NativeReply, send: Send, uploaded: _Upload | None) -> Non
     if isinstance(body, bytes):
         await send({"type": "http.response.body", "body": body})
         return
-    # A server takes the pieces of a reply also if its client went away, and tells only who asks.
+    # A server takes the chunks of a reply also if the client went away, and tells only by `receive`.
     sending = asyncio.current_task()
     if uploaded is not None and sending is not None:
         uploaded.when_gone = sending.cancel
         uploaded.watch()
     try:
-        async for piece in Stream(body):
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        async for chunk in Stream(body):
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
     except asyncio.CancelledError:
         if uploaded is None or sending is None or not uploaded.gone.is_set():
@@ -212,11 +211,11 @@ async def _send(reply: NativeReply, send: Send, uploaded: _Upload | None) -> Non
             uploaded.when_gone = None
 
 
-def _given(scope: Message, prefix: str, body: bytes | Write | None, length: int | None) -> Given:
+def _native_request(scope: Message, prefix: str, body: bytes | Write | None, length: int | None) -> NativeRequest:
     raw = scope.get("raw_path")
     path = raw.decode("latin-1") if raw else quote(scope["path"], safe="/:@!$&'()*+,;=~-._%")
     if root := scope.get("root_path"):
-        path = below(path, root.encode(), prefix)
+        path = path_below(path, root.encode(), prefix)
     query = scope.get("query_string")
     target = f"{path}?{query.decode('latin-1')}" if query else path
     client = scope.get("client")

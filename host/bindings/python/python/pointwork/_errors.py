@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ._headers import HeaderPairs, header_items, python_headers
+
 
 class Error(Exception):
     """An error of an application. Its subclasses are the kinds."""
@@ -74,16 +76,19 @@ class Failure(Exception):
         """The code that callers compare, such as `unknown-event`; `failed` if none is given."""
         self.details = dict(details) if details else None
         """Further fields of the reply."""
-        self.headers = list(headers.items() if isinstance(headers, Mapping) else headers or ())
+        self.headers = header_items(headers)
         """Headers of the reply, such as `retry-after`."""
 
     def __str__(self) -> str:
         return self.message
 
 
-def _failure(
-    status: int, message: str, code: str, details: str | None, headers: list[tuple[bytes, bytes]]
-) -> Failure:
+def _failure(status: int, message: str, code: str, details: str | None, headers: HeaderPairs) -> Failure:
     """A failure that comes from the application."""
-    shown = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in headers]
-    return Failure(status, message, code=code, details=json.loads(details) if details else None, headers=shown)
+    fields = json.loads(details) if details else None
+    return Failure(status, message, code=code, details=fields, headers=python_headers(headers))
+
+
+def wrong_type(what: str, value: object, expected: str) -> TypeError:
+    """The error of an argument."""
+    return TypeError(f"{what} is of type `{type(value).__name__}`, expected {expected}")

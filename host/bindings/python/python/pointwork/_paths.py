@@ -5,11 +5,11 @@ from __future__ import annotations
 from urllib.parse import unquote_to_bytes
 
 
-def below(path: str, root: bytes, prefix: str) -> str:
-    """The path below `root`, which is `root_path` or `SCRIPT_NAME`: percent-encoded, as it came. A path that is not
-    below it comes from a server that has taken it away already.
+def path_below(path: str, root: bytes, prefix: str) -> str:
+    """The path below `root`, which is `root_path` or `SCRIPT_NAME`: percent-encoded, as it came. A server may have removed
+    `root` from the path already; then the path stays as it is.
 
-    A mount below a prefix needs its prefix: where `root` ends with it, the prefix stays."""
+    A mount below a prefix needs its prefix: if `root` ends with the prefix, the prefix stays in the path."""
     root = root.rstrip(b"/").removesuffix(prefix.encode())
     if not root:
         return path
@@ -20,7 +20,7 @@ def below(path: str, root: bytes, prefix: str) -> str:
     return f"/{parts[count]}" if len(parts) > count else "/"
 
 
-def prefix_of(prefix: str) -> str:
-    """The prefix as paths have it."""
+def with_slash(prefix: str) -> str:
+    """The prefix with a slash in front and none at its end; nothing for the root."""
     prefix = prefix.strip("/")
     return f"/{prefix}" if prefix else ""

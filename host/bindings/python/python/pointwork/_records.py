@@ -138,6 +138,10 @@ def module_of(text: str) -> ModuleInfo:
     return read(ModuleInfo, json.loads(text))
 
 
+def modules_of(text: str) -> list[ModuleInfo]:
+    return [read(ModuleInfo, module) for module in json.loads(text)]
+
+
 def change_of(text: str) -> Change:
     values = json.loads(text)
     for name in ("routes", "channels", "listeners", "events-used"):

@@ -4,36 +4,39 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import math
 import queue
 import signal
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from functools import partial
+from typing import Any, SupportsFloat, TypeAlias, TypeVar
 
 from . import _pointwork as native
-
-if TYPE_CHECKING:
-    from ._pointwork import InFlight, NativeReply
+from ._errors import wrong_type
 
 T = TypeVar("T")
 Task: TypeAlias = "tuple[Callable[..., object], tuple[Any, ...], int]"
 
+# The limit of a wait that may take any time. An operation that calls a function at its end does not wait.
+UNLIMITED = (None, None)
+
 _IDLE_SECONDS = 10.0
-_LOOK_SECONDS = 0.05
+_WATCH_SECONDS = 0.05
 _STOPPED = (
     "the event loop that runs the function stopped before the function answered, expected a loop that runs until then"
 )
 
 
 class _ThisThread(threading.local):
-    """What a thread knows of itself."""
+    """The state of this thread."""
 
     pool: Pool | None = None
-    """The pool that it belongs to."""
+    """The pool that the thread belongs to."""
     runs_nested = False
-    """Whether it waits for a request or a call, and runs the functions of that request."""
+    """Whether the thread waits for a request or a call, and runs the functions of that request."""
 
 
 _THIS_THREAD = _ThisThread()
@@ -45,27 +48,27 @@ class _Worker:
     __slots__ = ("task", "wake")
 
     def __init__(self, task: Task) -> None:
-        # An exception that another thread raises in this one, and that comes while it wakes up, must not take the task
-        # with it: so the task is not what it is woken by.
+        # Another thread may raise an exception in this one while it wakes up. The task must not be lost then, so it is not
+        # an item of the queue.
         self.task: Task | None = task
         self.wake: queue.SimpleQueue[None] = queue.SimpleQueue()
 
 
 class Pool:
-    """Threads for functions that may wait. They are daemons: one that never ends does not keep the interpreter from
+    """Threads for functions that may wait. The threads are daemons: one that never ends does not keep the interpreter from
     ending.
 
-    At most `limit` of them run functions. A thread that waits for a request, a call or a body of the application does
-    not count for that time, since the functions it waits for need threads too."""
+    At most `limit` threads run functions. A thread that waits for a request, a call or a body of the application does not
+    count while it waits, since the functions that it waits for need threads too."""
 
     def __init__(self, limit: int, name: str) -> None:
         self._limit = max(1, limit)
         self._name = name
         self._lock = threading.Lock()
-        # The threads that do not wait, idle ones included.
+        # The number of threads that do not wait for the application, idle threads included.
         self._count = 0
         self._started = 0
-        # The last one is used first, so that the others can end.
+        # The thread that ran last is used first, so that other threads can end.
         self._idle: list[_Worker] = []
         self._queued: deque[Task] = deque()
         self._closed = False
@@ -89,7 +92,7 @@ class Pool:
         self._start(task)
 
     def _start(self, task: Task) -> None:
-        """Starts a thread, which is counted already."""
+        """Starts a thread, which `_count` includes already."""
         self._started += 1
         name = f"{self._name}-{self._started}"
         # The arguments of a thread live as long as the thread, those of a function must not.
@@ -108,25 +111,25 @@ class Pool:
         _THIS_THREAD.pool = self
         task: Task | None = None
         try:
-            task = self._given(worker)
+            task = self._take_task(worker)
             while True:
                 try:
                     while task is not None:
                         _run_task(task)
                         task = None
-                        task = self._next(worker)
+                        task = self._next_task(worker)
                     return
                 except BaseException:
-                    # Functions answer with their exceptions. Another one was raised by another thread
+                    # Functions answer with their own exceptions. This exception was raised by another thread
                     # (`PyThreadState_SetAsyncExc`): it ends the function that runs, never the thread.
                     task = None
-                    task = self._given(worker)
+                    task = self._take_task(worker)
                     if task is None:
-                        task = self._next(worker)
+                        task = self._next_task(worker)
         finally:
-            self._ended(worker)
+            self._end_thread(worker)
 
-    def _next(self, worker: _Worker) -> Task | None:
+    def _next_task(self, worker: _Worker) -> Task | None:
         """The next function for a thread; `None` if the thread is to end."""
         with self._lock:
             if self._count > self._limit:
@@ -140,18 +143,18 @@ class Pool:
             worker.wake.get(timeout=_IDLE_SECONDS)
         except queue.Empty:
             pass
-        return self._given(worker)
+        return self._take_task(worker)
 
-    def _given(self, worker: _Worker) -> Task | None:
-        """The function that a thread was given. The thread is idle no more."""
+    def _take_task(self, worker: _Worker) -> Task | None:
+        """The function that an idle thread got. The thread is idle no more."""
         with self._lock:
             if worker in self._idle:
                 self._idle.remove(worker)
             task, worker.task = worker.task, None
             return task
 
-    def _ended(self, worker: _Worker) -> None:
-        task = self._given(worker)
+    def _end_thread(self, worker: _Worker) -> None:
+        task = self._take_task(worker)
         with self._lock:
             self._count -= 1
             if task is None and self._queued and self._count < self._limit:
@@ -161,7 +164,7 @@ class Pool:
             self._count += 1
         self._start(task)
 
-    def leave(self) -> None:
+    def begin_wait(self) -> None:
         """Another thread may run functions while this one waits."""
         with self._lock:
             self._count -= 1
@@ -171,8 +174,8 @@ class Pool:
             self._count += 1
         self._start(task)
 
-    def enter(self) -> None:
-        """This thread runs its function on. There may be more than `limit` of them then, and one of them ends soon."""
+    def end_wait(self) -> None:
+        """This thread continues its function. More than `limit` threads may run functions then; one of them ends soon."""
         with self._lock:
             self._count += 1
 
@@ -183,16 +186,16 @@ class Pool:
         if not here.runs_nested or here.pool is not self:
             return False
         here.runs_nested = False
-        self.enter()
+        self.end_wait()
         try:
             _run_task((function, arguments, native.depth()))
         finally:
-            self.leave()
+            self.begin_wait()
             here.runs_nested = True
         return True
 
     def close(self) -> None:
-        """Ends the threads behind the functions that are queued."""
+        """Ends the threads once the queued functions have run."""
         with self._lock:
             self._closed = True
             for worker in self._idle:
@@ -207,37 +210,75 @@ def _run_task(task: Task) -> None:
     context.run(function, *arguments)
 
 
-def blocking(wait: Callable[..., T], twin: str | None, timeout: float | None, *arguments: Any) -> T:
-    """Has this thread wait in a function of the application. On the thread of an event loop that runs, the function
-    raises `RuntimeError` if it has to wait: it names the twin."""
-    if twin is not None and asyncio._get_running_loop() is not None:
-        return wait(*arguments, (timeout, twin))
+def seconds_of(timeout: float | None) -> float | None:
+    """A timeout in seconds."""
+    if timeout is None:
+        return None
+    if not isinstance(timeout, SupportsFloat):
+        raise wrong_type("the timeout", timeout, "a number of seconds")
+    seconds = float(timeout)
+    if math.isnan(seconds):
+        raise ValueError("the timeout is no number, expected seconds")
+    return seconds
+
+
+def wait_here(wait: Callable[..., T], *arguments: Any, timeout: float | None = None, instead: str | None = None) -> T:
+    """Has this thread wait in a function of the native module. With `instead`, on the thread of an event loop that runs, the
+    function raises `RuntimeError` if it has to wait: the error names `instead` as the form to use."""
+    seconds = seconds_of(timeout)
+    if instead is not None and asyncio._get_running_loop() is not None:
+        return wait(*arguments, (seconds, instead))
     here = _THIS_THREAD
     if here.pool is None:
-        return wait(*arguments, (timeout, None))
+        return wait(*arguments, (seconds, None))
     pool, runs_nested = here.pool, here.runs_nested
-    # A function that runs on this thread could not be left when the time is over.
-    here.runs_nested = timeout is None
-    pool.leave()
+    # A function that runs on this thread could not be interrupted by the timeout.
+    here.runs_nested = seconds is None
+    pool.begin_wait()
     try:
-        return wait(*arguments, (timeout, None))
+        return wait(*arguments, (seconds, None))
     finally:
-        pool.enter()
+        pool.end_wait()
         here.runs_nested = runs_nested
 
 
+def operate(
+    operation: Callable[..., Any], *arguments: Any, timeout: float | None = None, instead: str | None = None
+) -> Any:
+    """Runs an operation of the native module on this thread; see `wait_here`."""
+    return wait_here(operation, *arguments, None, timeout=timeout, instead=instead)
+
+
+async def operate_async(
+    operation: Callable[..., Any], *arguments: Any, timeout: float | None = None, cancels: bool = False
+) -> Any:
+    """Runs an operation of the native module on its threads. With `cancels`, a cancellation of the waiting task cancels the
+    operation too."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Any] = loop.create_future()
+    seconds = seconds_of(timeout)
+    running = operation(*arguments, partial(call_threadsafe, loop, settle, future), UNLIMITED)
+    async with asyncio.timeout(seconds):
+        try:
+            return await future
+        except asyncio.CancelledError:
+            if cancels:
+                running.cancel()
+            raise
+
+
 class Loop:
-    """The event loop of an application: that of the server that it is mounted in while that runs, otherwise one in a
-    thread of the application's own."""
+    """The event loop of an application: the loop of the server in which the application is mounted, while that server runs;
+    otherwise a loop in a thread of the application."""
 
     def __init__(self) -> None:
         self._attached: asyncio.AbstractEventLoop | None = None
         self._own: asyncio.AbstractEventLoop | None = None
         self._lock = threading.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
-        # What was begun on loops of others: the loop, and what gets the reason if the loop stops.
-        self._begun: dict[object, tuple[asyncio.AbstractEventLoop, Callable[[str], object]]] = {}
-        self._is_watched = False
+        # The functions that run on loops of other owners: the loop, and the callback for its stop.
+        self._watched: dict[object, tuple[asyncio.AbstractEventLoop, Callable[[str], object]]] = {}
+        self._has_watcher = False
         self._is_closed = False
 
     def attach(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -246,8 +287,7 @@ class Loop:
         if attached is None or (attached is not loop and not attached.is_running()):
             self._attached = loop
 
-    def get(self) -> asyncio.AbstractEventLoop:
-        """The loop."""
+    def _running(self) -> asyncio.AbstractEventLoop:
         attached = self._attached
         if attached is not None and attached.is_running():
             return attached
@@ -259,19 +299,19 @@ class Loop:
 
     def run(
         self,
-        lost: Callable[[str], object],
+        on_stop: Callable[[str], object],
         coroutine: Callable[..., Coroutine[Any, Any, None]],
         *arguments: Any,
-        on: asyncio.AbstractEventLoop | None = None,
+        preferred: asyncio.AbstractEventLoop | None = None,
     ) -> None:
-        """Runs a function of coroutines, which must not raise, on the loop, or on another one while that runs. It may be
-        called on any thread. `lost` gets the reason if the loop stops before the end of the coroutine."""
+        """Runs a coroutine function, which must not raise, on the loop, or on `preferred` while that loop runs. It may be
+        called on any thread. `on_stop` gets the reason if the loop stops before the end of the coroutine."""
         context = contextvars.copy_context()
         context.run(native.DEPTH.set, native.depth())
-        loop = on if on is not None and on.is_running() else self.get()
+        loop = preferred if preferred is not None and preferred.is_running() else self._running()
         key = object()
         if loop is not self._own:
-            self._watch(key, loop, lost)
+            self._watch(key, loop, on_stop)
         if asyncio._get_running_loop() is loop:
             loop.call_soon(self._start, key, coroutine, arguments, context=context)
             return
@@ -279,8 +319,8 @@ class Loop:
             loop.call_soon_threadsafe(self._start, key, coroutine, arguments, context=context)
         except RuntimeError:
             # The loop was closed a moment ago.
-            self._begun.pop(key, None)
-            _tell(lost)
+            self._watched.pop(key, None)
+            _report(on_stop)
 
     def _start(
         self, key: object, coroutine: Callable[..., Coroutine[Any, Any, None]], arguments: tuple[Any, ...]
@@ -290,64 +330,63 @@ class Loop:
 
         def done(task: asyncio.Task[None]) -> None:
             self._tasks.discard(task)
-            self._begun.pop(key, None)
+            self._watched.pop(key, None)
 
         task.add_done_callback(done)
 
-    def _watch(self, key: object, loop: asyncio.AbstractEventLoop, lost: Callable[[str], object]) -> None:
-        """A loop tells nobody that it stops: a thread looks whether those of others run."""
+    def _watch(self, key: object, loop: asyncio.AbstractEventLoop, on_stop: Callable[[str], object]) -> None:
+        """Has a thread check whether the loop runs: a loop that stops tells nobody."""
         with self._lock:
-            self._begun[key] = (loop, lost)
-            if self._is_watched:
+            self._watched[key] = (loop, on_stop)
+            if self._has_watcher:
                 return
-            self._is_watched = True
-        threading.Thread(target=self._look, name="pointwork-watch", daemon=True).start()
+            self._has_watcher = True
+        threading.Thread(target=self._report_stopped_loops, name="pointwork-watch", daemon=True).start()
 
-    def _look(self) -> None:
+    def _report_stopped_loops(self) -> None:
         until = time.monotonic() + _IDLE_SECONDS
-        stopped: set[object] = set()
+        stopped_before: set[object] = set()
         while True:
-            time.sleep(_LOOK_SECONDS)
+            time.sleep(_WATCH_SECONDS)
             with self._lock:
-                begun = list(self._begun.items())
-                if not begun and (self._is_closed or time.monotonic() > until):
-                    self._is_watched = False
+                watched = list(self._watched.items())
+                if not watched and (self._is_closed or time.monotonic() > until):
+                    self._has_watcher = False
                     return
-            if begun:
+            if watched:
                 until = time.monotonic() + _IDLE_SECONDS
-            # A loop may run again at once: what stands at two looks is lost.
-            standing = {key for key, (loop, _) in begun if not loop.is_running()}
-            for key in standing & stopped:
-                if (work := self._begun.pop(key, None)) is not None:
-                    _tell(work[1])
-            if standing:
+            # A loop may run again at once: it counts as stopped if two checks in a row find it so.
+            stopped = {key for key, (loop, _) in watched if not loop.is_running()}
+            for key in stopped & stopped_before:
+                if (entry := self._watched.pop(key, None)) is not None:
+                    _report(entry[1])
+            if stopped:
                 self._tasks.difference_update([task for task in list(self._tasks) if task.get_loop().is_closed()])
-            stopped = standing
+            stopped_before = stopped
 
-    def holds_up(self) -> bool:
-        """Whether functions run on the event loop of this thread, which runs: waiting for them here would be without
-        end."""
+    def runs_functions_here(self) -> bool:
+        """Whether functions run on the event loop of this thread. Waiting for them on this thread would never end."""
         loop = asyncio._get_running_loop()
         return loop is not None and any(task.get_loop() is loop for task in list(self._tasks))
 
     def close(self) -> None:
-        """Cancels what runs, and ends the loop if it is the application's own."""
+        """Cancels the functions that run, and ends the loop if it belongs to the application."""
         self._is_closed = True
         tasks = list(self._tasks)
         for task in tasks:
-            threadsafe(task.get_loop(), task.cancel)
+            call_threadsafe(task.get_loop(), task.cancel)
         with self._lock:
             own, self._own = self._own, None
         if own is not None:
-            # Behind the cancelled tasks, which run once more.
-            threadsafe(own, lambda: own.call_later(0.05 if tasks else 0, own.stop))
+            # After the cancelled tasks, which run once more.
+            call_threadsafe(own, lambda: own.call_later(0.05 if tasks else 0, own.stop))
 
 
-def _tell(lost: Callable[[str], object]) -> None:
+def _report(on_stop: Callable[[str], object]) -> None:
     try:
-        lost(_STOPPED)
+        on_stop(_STOPPED)
     except Exception:
-        # It was answered at the same time.
+        # The function answered at the same time.
         pass
 
 
@@ -360,15 +399,15 @@ def _run(loop: asyncio.AbstractEventLoop) -> None:
         loop.close()
 
 
-def threadsafe(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *arguments: Any) -> None:
-    """Has a loop call a function; a loop that is closed does not."""
+def call_threadsafe(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *arguments: Any) -> None:
+    """Has a loop call a function, unless the loop is closed."""
     try:
         loop.call_soon_threadsafe(function, *arguments)
     except RuntimeError:
         pass
 
 
-def goes_on(error: BaseException) -> bool:
+def must_propagate(error: BaseException) -> bool:
     """Whether an exception of a function ends the event loop around it: Ctrl-C, where nobody else takes it."""
     return (
         isinstance(error, KeyboardInterrupt)
@@ -377,7 +416,14 @@ def goes_on(error: BaseException) -> bool:
     )
 
 
+def cancel_when_gone(answer: native.RouteAnswer | native.EventAnswer | native.PieceAnswer) -> None:
+    """Has the current task cancelled once nobody waits for its answer any more."""
+    if (task := asyncio.current_task()) is not None:
+        answer.when_gone(partial(call_threadsafe, task.get_loop(), task.cancel))
+
+
 def settle(future: asyncio.Future[Any], value: Any, error: BaseException | None) -> None:
+    """Completes a future, unless it was cancelled."""
     if not future.done():
         if error is not None:
             future.set_exception(error)
@@ -385,39 +431,9 @@ def settle(future: asyncio.Future[Any], value: Any, error: BaseException | None)
             future.set_result(value)
 
 
-def ended(request: InFlight) -> asyncio.Future[NativeReply | None]:
-    """The end of a request, for the loop that runs; `None` is a cancellation."""
+def reply_of(request: native.InFlight) -> asyncio.Future[native.NativeReply | None]:
+    """The reply to a request; `None` if the application cancelled the request."""
     loop = asyncio.get_running_loop()
-    future: asyncio.Future[NativeReply | None] = loop.create_future()
-    request.then(lambda reply: threadsafe(loop, settle, future, reply, None))
+    future: asyncio.Future[native.NativeReply | None] = loop.create_future()
+    request.then(lambda reply: call_threadsafe(loop, settle, future, reply, None))
     return future
-
-
-async def awaited(
-    start: Callable[[Callable[[Any, BaseException | None], object]], Any],
-    timeout: float | None = None,
-    *,
-    cancels: bool = False,
-) -> Any:
-    """Waits for an operation that ends by a call. `cancels` has a cancellation of the waiter cancel the operation
-    too."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[Any] = loop.create_future()
-
-    def done(value: Any, error: BaseException | None) -> None:
-        threadsafe(loop, settle, future, value, error)
-
-    operation = start(done)
-
-    async def end() -> Any:
-        try:
-            return await future
-        except asyncio.CancelledError:
-            if cancels:
-                operation.cancel()
-            raise
-
-    if timeout is None:
-        return await end()
-    async with asyncio.timeout(timeout):
-        return await end()

@@ -8,33 +8,35 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote
 
+from ._bodies import Stream
 from ._errors import ClosedError
-from ._messages import NO_WAIT, Stream, break_off, shown_headers
-from ._paths import below, prefix_of
+from ._failures import break_off
+from ._headers import python_headers
+from ._paths import path_below, with_slash
 from ._pointwork import Mount, PieceAnswer
-from ._run import Pool
+from ._run import UNLIMITED, Pool
 
 if TYPE_CHECKING:
     from ._app import App
-    from ._pointwork import Given, Headers, Taken, Write
+    from ._pointwork import NativeRequest, Headers, Taken, Write
 
 Environ: TypeAlias = dict[str, Any]
 WsgiApplication: TypeAlias = Callable[[Any, Any], Iterable[bytes]]
 
-_PIECE = 64 * 1024
-# A server of WSGI says these itself.
-_ITS_OWN = {"connection", "keep-alive", "transfer-encoding", "upgrade"}
+_CHUNK_BYTES = 64 * 1024
+# A server of WSGI writes these headers itself.
+_SERVER_HEADERS = {"connection", "keep-alive", "transfer-encoding", "upgrade"}
 
 
 class Wsgi:
     """An application of WSGI (PEP 3333). Its bodies are streamed both ways."""
 
     def __init__(self, app: App, mount: Mount, bodies: Pool, prefix: str, other: WsgiApplication | None) -> None:
-        # It lives as long as its mounts: without it, its functions would not be called.
+        # The mount keeps the application alive, whose functions would not be called otherwise.
         self._app = app
         self._mount = mount
         self._bodies = bodies
-        self._prefix = prefix_of(prefix)
+        self._prefix = with_slash(prefix)
         self._other = other
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
@@ -44,7 +46,7 @@ class Wsgi:
             return self._other(environ, start_response)
         try:
             body, length = self._body(environ)
-            reply = self._mount.handle_blocking(_given(environ, self._prefix, body, length), taken, NO_WAIT)
+            reply = self._mount.handle_blocking(_native_request(environ, self._prefix, body, length), taken, UNLIMITED)
         except ValueError as error:
             return _refuse(start_response, 400, str(error))
         except ClosedError as error:
@@ -52,13 +54,12 @@ class Wsgi:
         if reply is None:
             return _refuse(start_response, 404, "not found")
         status, headers, content = reply
-        shown = [pair for pair in shown_headers(headers) if pair[0] not in _ITS_OWN]
-        start_response(_line(status), shown)
+        start_response(_line(status), [pair for pair in python_headers(headers) if pair[0] not in _SERVER_HEADERS])
         return [content] if isinstance(content, bytes) else Stream(content)
 
     def _takes(self, environ: Environ) -> Taken | None:
         try:
-            return self._mount.takes(_given(environ, self._prefix, None, None))
+            return self._mount.takes(_native_request(environ, self._prefix, None, None))
         except (ValueError, ClosedError):
             return None
 
@@ -66,7 +67,7 @@ class Wsgi:
         length = environ.get("CONTENT_LENGTH") or ""
         if length.isdigit():
             left = int(length)
-            if left <= _PIECE:
+            if left <= _CHUNK_BYTES:
                 return (environ["wsgi.input"].read(left) if left else None), None
             return partial(self._bodies.run, _write, environ["wsgi.input"], [left]), left
         if environ.get("wsgi.input_terminated"):
@@ -76,7 +77,7 @@ class Wsgi:
 
 def _write(source: Any, left: list[int | None], answer: PieceAnswer) -> None:
     try:
-        size = _PIECE if left[0] is None else min(_PIECE, left[0])
+        size = _CHUNK_BYTES if left[0] is None else min(_CHUNK_BYTES, left[0])
         read = getattr(source, "read1", source.read)
         data = read(size) if size else b""
         if not data:
@@ -89,7 +90,7 @@ def _write(source: Any, left: list[int | None], answer: PieceAnswer) -> None:
         break_off(answer, error)
 
 
-def _given(environ: Environ, prefix: str, body: bytes | Write | None, length: int | None) -> Given:
+def _native_request(environ: Environ, prefix: str, body: bytes | Write | None, length: int | None) -> NativeRequest:
     target = environ.get("REQUEST_URI") or environ.get("RAW_URI")
     if not target or not target.startswith("/"):
         path = (environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")) or "/"
@@ -98,7 +99,7 @@ def _given(environ: Environ, prefix: str, body: bytes | Write | None, length: in
             target = f"{target}?{query}"
     if root := environ.get("SCRIPT_NAME"):
         path, mark, query = target.partition("?")
-        target = f"{below(path, root.encode('latin-1'), prefix)}{mark}{query}"
+        target = f"{path_below(path, root.encode('latin-1'), prefix)}{mark}{query}"
     headers: Headers = []
     for key, value in environ.items():
         if key.startswith("HTTP_"):
