@@ -15,7 +15,7 @@ use futures_util::future::LocalBoxFuture;
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use pointwork_core::adapter::{AdapterState, empty_refusal};
-use pointwork_core::{Body, Claim, Extensions, Peer};
+use pointwork_core::{Body, Extensions, FoundRoute, Peer};
 use tokio::task::yield_now;
 
 use crate::body::PayloadPump;
@@ -66,7 +66,7 @@ pub(crate) fn serve(
 /// future cancels the handler.
 pub(crate) fn mounted(
     adapter: &AdapterState,
-    claim: Option<Claim>,
+    found: Option<FoundRoute>,
     request: ServiceRequest,
     parts: Result<Parts, StatusCode>,
 ) -> LocalBoxFuture<'static, Result<ServiceResponse, actix_web::Error>> {
@@ -80,7 +80,7 @@ pub(crate) fn mounted(
         if let Some(extensions) = request.extensions().get::<Extensions>() {
             parts.extensions.insert(extensions.clone());
         }
-        adapter.respond(claim, Request::from_parts(parts, body))
+        adapter.respond(found, Request::from_parts(parts, body))
     });
     Box::pin(async move {
         let reply = arrival.reply(running).await;

@@ -104,10 +104,10 @@ where
 
     fn call(&self, request: ServiceRequest) -> Self::Future {
         if let Ok(head) = request::convert(request.head(), None)
-            && let Some(claim) = self.state.claim(Place::InFront, head.uri.path(), Some(&head))
+            && let Some(found) = self.state.accept(Place::InFront, head.uri.path(), Some(&head))
         {
             let ours: fn(ServiceResponse) -> Reply<B> = ServiceResponse::map_into_left_body;
-            return mounted(&self.state, claim, request, Ok(head))
+            return mounted(&self.state, found, request, Ok(head))
                 .map_ok(ours)
                 .left_future();
         }

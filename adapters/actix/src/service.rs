@@ -72,6 +72,6 @@ struct Below(Arc<AdapterState>);
 
 impl Guard for Below {
     fn check(&self, context: &GuardContext<'_>) -> bool {
-        self.0.claim(Place::Below, context.head().uri.path(), None).is_some()
+        self.0.accept(Place::Below, context.head().uri.path(), None).is_some()
     }
 }

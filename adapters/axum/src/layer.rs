@@ -57,9 +57,9 @@ where
     fn call(&mut self, request: http::Request<B>) -> Self::Future {
         let (mut head, body) = request.into_parts();
         if let Some(published) = self.state.load()
-            && let Some(claim) = published.router.claim(&head)
+            && let Some(found) = published.router.find_route(&head)
         {
-            head.extensions.insert(claim);
+            head.extensions.insert(found);
             let request = Request::from_parts(head, axum::body::Body::new(body));
             let ours: fn(Result<Response, Infallible>) -> Result<Response, S::Error> = |Ok(reply)| Ok(reply);
             return Either::Left(table::call(&published.table, request).map(ours));

@@ -14,7 +14,7 @@ use http::Method;
 use http::header::CONTENT_LENGTH;
 use http_body_util::BodyExt as _;
 use pointwork_core::routing::{Shape, ShapeId};
-use pointwork_core::{Body, Claim, Peer, Router};
+use pointwork_core::{Body, FoundRoute, Peer, Router};
 use pointwork_server::request_body;
 use tower::Service as _;
 use tower::util::{ServiceExt as _, service_fn};
@@ -49,7 +49,7 @@ pub(crate) fn call(table: &axum::Router, mut request: Request) -> RouteFuture<In
     table.clone().call(request)
 }
 
-/// Answers a request on the route that it carries as a [`Claim`], or on the one that the router finds.
+/// Answers a request on the route that it carries as a [`FoundRoute`], or on the one that the router finds.
 fn respond(
     router: &Router,
     hint: Option<ShapeId>,
@@ -65,8 +65,8 @@ fn respond(
         let peer = Peer::new(*address, false);
         extensions.insert(peer);
     }
-    let reply = match extensions.remove::<Claim>() {
-        Some(claim) => claim.respond(request).left_future(),
+    let reply = match extensions.remove::<FoundRoute>() {
+        Some(found) => found.respond(request).left_future(),
         None => router.respond(hint, request).right_future(),
     };
     reply.map(|reply| {

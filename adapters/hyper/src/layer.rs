@@ -60,8 +60,8 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let HyperLayer { state, place } = &self.layer;
         let (head, body) = request.into_parts();
-        if let Some(claim) = state.claim(*place, head.uri.path(), Some(&head)) {
-            let reply = state.respond(claim, Request::from_parts(head, request_body(body)));
+        if let Some(found) = state.accept(*place, head.uri.path(), Some(&head)) {
+            let reply = state.respond(found, Request::from_parts(head, request_body(body)));
             return Either::Left(Box::pin(reply.map(|reply| Ok(reply.map(EitherBody::Left)))));
         }
         let theirs: fn(Response<R>) -> Reply<R> = |reply| reply.map(EitherBody::Right);

@@ -20,7 +20,7 @@ pub(crate) struct WholePath(pub(crate) Arc<AdapterState>, pub(crate) Place);
 #[async_trait]
 impl Filter for WholePath {
     async fn filter(&self, req: &mut Request, path: &mut PathState<'_>) -> bool {
-        let is_ours = self.0.claim(self.1, req.uri().path(), None).is_some();
+        let is_ours = self.0.accept(self.1, req.uri().path(), None).is_some();
         if is_ours {
             path.forward(LONGEST_PATH);
         }
@@ -50,11 +50,11 @@ impl Handler for SalvoHoop {
         if is_answered(res) {
             return;
         }
-        let Some(claim) = request::claim(&self.0, req) else {
+        let Some(found) = request::accept(&self.0, req) else {
             return;
         };
         let request = request::take(req, depot).await;
-        reply::put(self.0.respond(claim, request).await, res);
+        reply::put(self.0.respond(found, request).await, res);
         ctrl.skip_rest();
     }
 }

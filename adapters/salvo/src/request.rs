@@ -5,7 +5,7 @@ use std::io;
 use http::uri::Scheme;
 use http_body_util::{BodyExt as _, LengthLimitError};
 use pointwork_core::adapter::{AdapterState, Place};
-use pointwork_core::{Body, BodyError, Claim, Extensions, Peer};
+use pointwork_core::{Body, BodyError, Extensions, FoundRoute, Peer};
 use pointwork_server::{BoxError, request_body};
 use salvo_core::conn::SocketAddr;
 use salvo_core::{Depot, Request};
@@ -38,15 +38,15 @@ pub(crate) async fn take(req: &mut Request, depot: &Depot) -> http::Request<Body
 }
 
 /// Whether the request, which stays as it is, is the adapter's in front of its user's routers.
-pub(crate) fn claim(state: &AdapterState, req: &mut Request) -> Option<Option<Claim>> {
+pub(crate) fn accept(state: &AdapterState, req: &mut Request) -> Option<Option<FoundRoute>> {
     let (mut head, ()) = http::Request::new(()).into_parts();
     head.method = req.method().clone();
     head.uri = req.uri().clone();
     head.version = req.version();
     head.headers = std::mem::take(req.headers_mut());
-    let claim = state.claim(Place::InFront, head.uri.path(), Some(&head));
+    let found = state.accept(Place::InFront, head.uri.path(), Some(&head));
     *req.headers_mut() = head.headers;
-    claim
+    found
 }
 
 /// The other end of the connection, as salvo knows it.

@@ -8,7 +8,7 @@ use futures_util::future::{Either, select};
 use http::request::Parts;
 use http::{Request, Response, StatusCode};
 use pointwork_core::adapter::{AdapterState, BodyPump, Place, empty_refusal};
-use pointwork_core::{Body, Claim};
+use pointwork_core::{Body, FoundRoute};
 use trillium::{Conn, Handler, Headers, Info, KnownHeaderName};
 
 use crate::disconnect::unless_disconnected;
@@ -68,9 +68,9 @@ impl TrilliumHandler {
 impl Handler for TrilliumHandler {
     async fn run(&self, conn: Conn) -> Conn {
         let head = self.head(&conn);
-        let claim = self.state.claim(self.place, &request::path(&conn), head.as_ref().ok());
-        match claim {
-            Some(claim) => self.answer(conn, claim, head).await,
+        let found = self.state.accept(self.place, &request::path(&conn), head.as_ref().ok());
+        match found {
+            Some(found) => self.answer(conn, found, head).await,
             None => conn,
         }
     }
@@ -91,7 +91,7 @@ impl Handler for TrilliumHandler {
 
 impl TrilliumHandler {
     /// Answers a request of the adapter's: runs its handler, or refuses its head.
-    async fn answer(&self, mut conn: Conn, claim: Option<Claim>, head: Result<Parts, StatusCode>) -> Conn {
+    async fn answer(&self, mut conn: Conn, found: Option<FoundRoute>, head: Result<Parts, StatusCode>) -> Conn {
         if let Some(socket) = Socket::below(&mut conn) {
             socket.request_begins();
         }
@@ -101,7 +101,7 @@ impl TrilliumHandler {
             Rest::Unread
         };
         let reply = match head {
-            Ok(head) => self.exchange(&mut conn, claim, head, &mut rest).await,
+            Ok(head) => self.exchange(&mut conn, found, head, &mut rest).await,
             Err(status) => Some(empty_refusal(status)),
         };
         let ends = self.ends_connection(&conn, rest);
@@ -118,7 +118,7 @@ impl TrilliumHandler {
     async fn exchange(
         &self,
         conn: &mut Conn,
-        claim: Option<Claim>,
+        found: Option<FoundRoute>,
         mut head: Parts,
         rest: &mut Rest,
     ) -> Option<Response<Body>> {
@@ -131,7 +131,7 @@ impl TrilliumHandler {
                 (Some(pump), body)
             }
         };
-        let mut running = pin!(self.state.respond(claim, Request::from_parts(head, body)));
+        let mut running = pin!(self.state.respond(found, Request::from_parts(head, body)));
         if let Some(pump) = pump {
             let socket = length.is_none().then(|| Socket::below(conn)).flatten();
             let trailers = socket.map(|socket| TrailerLimit {

@@ -45,7 +45,7 @@ pub use exchange::handler::{BodyMode, Handler, HandlerFuture, RequestLimits};
 pub use exchange::options::RouterOptions;
 pub use exchange::reply::{IntoReply, Json, Outcome, error_reply};
 pub use exchange::request_memory::RequestMemory;
-pub use exchange::router::{Claim, Route, Router};
+pub use exchange::router::{FoundRoute, Route, Router};
 pub use exchange::state::Extensions;
 pub use executor::{BoxFuture, Executor, within};
 pub use failure::{Failure, FailureCode};

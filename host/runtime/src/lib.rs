@@ -74,8 +74,8 @@ pub use worker::Worker;
 
 pub use pointwork_core::limits::{Amount, Limit, LimitError, Limits};
 pub use pointwork_core::{
-    Application, Body, BodyError, BodyMode, BodyReader, BodyWriter, Bus, BusOptions, Caller, Claim, ConnectOptions,
-    Context, Crash, CrashKind, DURATION_BUCKETS, Delivery, Extensions, Failure, FailureCode, Handler, HandlerFuture,
+    Application, Body, BodyError, BodyMode, BodyReader, BodyWriter, Bus, BusOptions, Caller, ConnectOptions, Context,
+    Crash, CrashKind, DURATION_BUCKETS, Delivery, Extensions, Failure, FailureCode, FoundRoute, Handler, HandlerFuture,
     IntoReply, Json, Listener, Origin, Outcome, Payload, Peer, RequestDurations, RequestId, RouteDurations,
     RouteRecord, RouterOptions, ServerCrashed, Staged, Subscription, Transport, bytes, events, http, ipnet, routing,
 };

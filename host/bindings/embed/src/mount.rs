@@ -8,7 +8,7 @@ use http::{Request, Response};
 use pointwork::routing::Pattern;
 use pointwork::{Body, ConnectOptions, Staged, Transport};
 use pointwork_core::adapter::{AdapterState, Place};
-use pointwork_core::{BoxFuture, Claim, Reporter, Router, ServerOptions};
+use pointwork_core::{BoxFuture, FoundRoute, Reporter, Router, ServerOptions};
 
 use crate::error::Error;
 use crate::host::Host;
@@ -29,7 +29,7 @@ pub struct Mount {
 #[derive(Clone, Debug)]
 pub struct Taken {
     state: Arc<AdapterState>,
-    claim: Option<Claim>,
+    found: Option<FoundRoute>,
 }
 
 struct Connected(Arc<AdapterState>);
@@ -97,13 +97,13 @@ impl Mount {
     /// Whether the mount answers a request with that head, for servers that have to know before they touch its body. `None` if
     /// it does not.
     pub fn takes(&self, head: &Parts) -> Option<Taken> {
-        let claim = self.claim(head)?;
+        let found = self.accept(head)?;
         let state = self.state.clone();
-        Some(Taken { state, claim })
+        Some(Taken { state, found })
     }
 
-    fn claim(&self, head: &Parts) -> Option<Option<Claim>> {
-        self.state.claim(self.place, head.uri.path(), Some(head))
+    fn accept(&self, head: &Parts) -> Option<Option<FoundRoute>> {
+        self.state.accept(self.place, head.uri.path(), Some(head))
     }
 
     /// The reply, or the request if it is not ours.
@@ -111,10 +111,10 @@ impl Mount {
         let (mut head, body) = at_this_depth(request).into_parts();
         let taken = head.extensions.remove::<Taken>();
         let taken = taken.filter(|taken| Arc::ptr_eq(&taken.state, &self.state));
-        let claim = taken.map(|taken| taken.claim).or_else(|| self.claim(&head));
+        let found = taken.map(|taken| taken.found).or_else(|| self.accept(&head));
         let request = Request::from_parts(head, body);
-        match claim {
-            Some(claim) => Either::Left(Box::pin(self.state.respond(claim, request))),
+        match found {
+            Some(found) => Either::Left(Box::pin(self.state.respond(found, request))),
             None => Either::Right(request),
         }
     }

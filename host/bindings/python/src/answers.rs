@@ -19,7 +19,7 @@ pub(crate) type WeakHost = Weak<Host>;
 ///
 /// # Errors
 /// `ClosedError`: it is gone.
-pub(crate) fn up(host: &WeakHost) -> PyResult<Arc<Host>> {
+pub(crate) fn upgrade(host: &WeakHost) -> PyResult<Arc<Host>> {
     host.upgrade().ok_or_else(closed)
 }
 
@@ -66,7 +66,7 @@ impl EventAnswer {
     }
 
     fn when_gone(&self, py: Python<'_>, gone: Py<PyAny>) -> PyResult<()> {
-        when_gone(py, &self.answer, Host::clone(&*up(&self.host)?), gone);
+        when_gone(py, &self.answer, Host::clone(&*upgrade(&self.host)?), gone);
         Ok(())
     }
 }
@@ -88,7 +88,7 @@ impl RouteAnswer {
 #[pymethods]
 impl RouteAnswer {
     fn reply(&self, status: u16, headers: GivenHeaders<'_>, body: Option<Bound<'_, PyAny>>) -> PyResult<()> {
-        let reply = reply_of(&*up(&self.host)?, status, &headers, body.as_ref())?;
+        let reply = reply_of(&*upgrade(&self.host)?, status, &headers, body.as_ref())?;
         answered(self.answer.send(Ok(Some(reply))))
     }
 
@@ -107,7 +107,7 @@ impl RouteAnswer {
     }
 
     fn when_gone(&self, py: Python<'_>, gone: Py<PyAny>) -> PyResult<()> {
-        when_gone(py, &self.answer, Host::clone(&*up(&self.host)?), gone);
+        when_gone(py, &self.answer, Host::clone(&*upgrade(&self.host)?), gone);
         Ok(())
     }
 }

@@ -12,7 +12,7 @@ use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
-use crate::answers::{EventAnswer, RouteAnswer, WeakHost, up};
+use crate::answers::{EventAnswer, RouteAnswer, WeakHost, upgrade};
 use crate::body::{GivenPayload, Pieces};
 use crate::error::{GivenFailure, failed, raised};
 use crate::headers::{GivenHeaders, headers};
@@ -141,7 +141,7 @@ impl EventCall {
         limit: WaitLimit,
     ) -> PyResult<Py<PyAny>> {
         let caller = self.caller()?;
-        call(py, &*up(&self.host)?, caller, event, payload, done, limit)
+        call(py, &*upgrade(&self.host)?, caller, event, payload, done, limit)
     }
 
     /// Emits an event in the chain of this one.
@@ -350,7 +350,7 @@ impl RouteCall {
 
     /// The body, once.
     fn body(&self, py: Python<'_>) -> PyResult<Pieces> {
-        let body = up(&self.host)?.request_body(&self.context()?);
+        let body = upgrade(&self.host)?.request_body(&self.context()?);
         body.map(Pieces::new).map_err(|failure| failed(py, &failure))
     }
 
@@ -363,7 +363,7 @@ impl RouteCall {
         body: Option<Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let context = self.context()?;
-        let reply = reply_of(&*up(&self.host)?, status, &headers, body.as_ref())?;
+        let reply = reply_of(&*upgrade(&self.host)?, status, &headers, body.as_ref())?;
         let sent = py.detach(|| context.send(reply));
         sent.map_err(|failure| failed(py, &failure))
     }
@@ -392,7 +392,7 @@ impl RouteCall {
         limit: WaitLimit,
     ) -> PyResult<Py<PyAny>> {
         let caller = self.context()?.caller().clone();
-        call(py, &*up(&self.host)?, caller, event, payload, done, limit)
+        call(py, &*upgrade(&self.host)?, caller, event, payload, done, limit)
     }
 
     /// Emits an event in the chain of this request.

@@ -13,7 +13,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header
 
 use crate::exchange::finish::finish;
 use crate::routing::Pattern;
-use crate::{Body, Claim, Error, ErrorKind, Reporter, RequestId, Router, ServerOptions, Staged, error_reply};
+use crate::{Body, Error, ErrorKind, FoundRoute, Reporter, RequestId, Router, ServerOptions, Staged, error_reply};
 
 /// The longest time that connections may take to close their sockets after they were cut.
 pub const CUT_TIME: Duration = Duration::from_secs(1);
@@ -120,20 +120,20 @@ impl<T: Send + Sync + 'static> AdapterState<T> {
         self.published.load_full()
     }
 
-    /// Answers one request of the adapter's: on the route of the claim, or on the router of this moment, which it keeps until
+    /// Answers one request of the adapter's: on the route that was found, or on the router of this moment, which it keeps until
     /// the request ends (spec S1).
     ///
     /// # Cancel safety
     /// Dropping the future cancels the handler.
     pub fn respond(
         &self,
-        claim: Option<Claim>,
+        found: Option<FoundRoute>,
         request: Request<Body>,
     ) -> impl Future<Output = Response<Body>> + Send + use<T> {
-        match (&*self.published.load(), claim) {
-            (Some(_), Some(claim)) => claim.respond(request).left_future().left_future(),
+        match (&*self.published.load(), found) {
+            (Some(_), Some(found)) => found.respond(request).left_future().left_future(),
             (Some(published), None) => published.router.respond(None, request).right_future().left_future(),
-            // A claim may be older than the end of the application, behind which nobody runs the guests.
+            // The route may have been found before the end of the application, behind which nobody runs the guests.
             (None, _) => ready(self.unavailable(request.method(), request.headers())).right_future(),
         }
     }
@@ -143,11 +143,11 @@ impl<T: Send + Sync + 'static> AdapterState<T> {
     ///
     /// The path and the head are as the client sent them. Below a prefix the path alone decides. `head` is `None` where it is
     /// not known yet, or where the framework accepted a head that is not valid: in front, no route takes such a request.
-    pub fn claim(&self, place: Place, path: &str, head: Option<&Parts>) -> Option<Option<Claim>> {
+    pub fn accept(&self, place: Place, path: &str, head: Option<&Parts>) -> Option<Option<FoundRoute>> {
         match place {
             Place::Everything => Some(None),
-            Place::InFront => self.published.load().as_ref()?.router.claim(head?).map(Some),
-            Place::Below => self.covers(path).then_some(None),
+            Place::InFront => self.published.load().as_ref()?.router.find_route(head?).map(Some),
+            Place::Below => self.is_below_prefix(path).then_some(None),
         }
     }
 
@@ -157,7 +157,7 @@ impl<T: Send + Sync + 'static> AdapterState<T> {
     }
 
     /// Whether a path is the prefix or below it, compared segment by segment as it was sent; false before the connection.
-    fn covers(&self, path: &str) -> bool {
+    fn is_below_prefix(&self, path: &str) -> bool {
         let connection = self.connection.load();
         let prefix = connection.as_ref().map(|connection| &connection.prefix);
         prefix.is_some_and(|prefix| is_below(prefix, path))

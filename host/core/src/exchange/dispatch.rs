@@ -183,7 +183,7 @@ impl Dispatch {
             // The host ended the request before the handler did: the cell has the crash.
             Outcome::Reply(_) if self.exchange.reply.is_crashed() => None,
             // The value goes straight to the client; the cell only learns of it.
-            Outcome::Reply(reply) => match check_reply(&reply).and_then(|()| self.exchange.reply.claim()) {
+            Outcome::Reply(reply) => match check_reply(&reply).and_then(|()| self.exchange.reply.reserve()) {
                 Ok(()) => Some(Ok(reply)),
                 Err(_) if self.exchange.break_reply_off() => None,
                 Err(failure) => self.unless_replied(refused(&failure)),

@@ -56,7 +56,7 @@ impl ReplyCell {
     }
 
     /// Reserves the cell for the handler's own value, which the dispatcher has already.
-    pub(crate) fn claim(&self) -> Result<(), Failure> {
+    pub(crate) fn reserve(&self) -> Result<(), Failure> {
         let mut state = self.state.lock();
         if matches!(&*state, ReplyState::Filled(_) | ReplyState::Taken) {
             return Err(Failure::already_replied());

@@ -56,10 +56,10 @@ pub struct Router {
     durations: Option<Arc<TableDurations>>,
 }
 
-/// The route of a request, found before the request is answered; see [`Router::claim`].
+/// The route of a request, found before the request is answered; see [`Router::find_route`].
 #[derive(Clone, derive_more::Debug)]
-#[debug("Claim({})", router.shared.table.routes()[*route].target.record)]
-pub struct Claim {
+#[debug("FoundRoute({})", router.shared.table.routes()[*route].target.record)]
+pub struct FoundRoute {
     router: Router,
     /// The place of the route in the table.
     route: usize,
@@ -217,10 +217,10 @@ impl Router {
     /// answer by itself belongs to the user's routes.
     ///
     /// The head must be exactly as the client sent it.
-    pub fn claim(&self, head: &Parts) -> Option<Claim> {
+    pub fn find_route(&self, head: &Parts) -> Option<FoundRoute> {
         guard::check(head).ok()?;
         match self.shared.table.resolve(None, &head.method, &head.uri) {
-            Resolution::Matched { route, params, .. } => Some(Claim {
+            Resolution::Matched { route, params, .. } => Some(FoundRoute {
                 router: self.clone(),
                 route,
                 params,
@@ -349,7 +349,7 @@ impl Router {
     }
 }
 
-impl Claim {
+impl FoundRoute {
     /// Runs the handler of the route. The request must be the one that was claimed.
     ///
     /// # Cancel safety

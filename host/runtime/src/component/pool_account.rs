@@ -365,10 +365,10 @@ enum Full {
 }
 
 fn claimed(tenants: &[Tenant]) -> Size {
-    let claims = tenants
+    let sizes = tenants
         .iter()
         .map(|tenant| times(tenant.size, tenant.held.max(tenant.share)));
-    claims.fold(Size::default(), plus)
+    sizes.fold(Size::default(), plus)
 }
 
 fn is_within(size: Size, room: Size) -> bool {

@@ -74,7 +74,6 @@ class Stream:
     when it is asked for, so a slow reader slows the writer down. An end before its time raises `BodyError`. In `async
     def`, a form that would wait raises `RuntimeError`."""
 
-    # The module that had it first: its name in pickles and in programs stays.
 
     def __init__(self, body: bytes | Pieces, instead: str = "`async for` or `await stream.read_async()`") -> None:
         self._source = None if isinstance(body, bytes) else body

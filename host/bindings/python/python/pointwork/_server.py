@@ -20,8 +20,6 @@ _WAIT_ASYNC = "`await asyncio.to_thread(server.wait)`"
 class Server:
     """A running server."""
 
-    # The module that had it first: its name in programs stays.
-
     def __init__(self, app: App, server: native.Server) -> None:
         # The server keeps the application alive, whose functions would not be called otherwise.
         self._app = app
