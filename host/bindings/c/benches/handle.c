@@ -60,11 +60,11 @@ static void on_keep(void *user, pw_event *event, pw_answer *answer) {
     kept[keeps++] = answer;
 }
 
-static pw_message *message(const char *path) {
-    pw_message *message;
-    check(pw_message_new("GET", path, &message));
-    check(pw_message_add_header(message, "host", "localhost"));
-    return message;
+static pw_request_builder *request_of(const char *path) {
+    pw_request_builder *builder;
+    check(pw_request_builder_new("GET", path, &builder));
+    check(pw_request_builder_add_header(builder, "host", "localhost"));
+    return builder;
 }
 
 static void take(pw_reply *reply) {
@@ -78,7 +78,7 @@ static void take(pw_reply *reply) {
 static void requests(pw_app *app, const char *path, int number) {
     for (int i = 0; i < number; i++) {
         pw_reply *reply;
-        check(pw_app_handle(app, message(path), 0, &reply));
+        check(pw_app_handle(app, request_of(path), 0, &reply));
         take(reply);
     }
 }
@@ -124,7 +124,7 @@ static double memory(pw_app *app, int number) {
     double before = resident();
     kept = calloc(number, sizeof *kept);
     for (int i = 0; i < number; i++) {
-        check(pw_app_begin(app, message("/keep"), &reply, &in_flight, on_end, &ended));
+        check(pw_app_begin(app, request_of("/keep"), &reply, &in_flight, on_end, &ended));
         pw_in_flight_free(in_flight);
     }
     double grown = resident() - before;

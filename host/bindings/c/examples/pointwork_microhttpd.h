@@ -153,16 +153,16 @@ typedef struct {
     pw_bytes rest;
 } reader;
 
-/* A message, and whether a header of it was invalid. */
+/* A request, and whether a header of it was invalid. */
 typedef struct {
-    pw_message *message;
+    pw_request_builder *builder;
     int is_invalid;
 } heading;
 
 static inline enum MHD_Result add_header(void *heading_, enum MHD_ValueKind kind, const char *name, const char *value) {
     heading *heading = heading_;
     (void)kind;
-    pw_error *invalid = pw_message_add_header(heading->message, name, value ? value : "");
+    pw_error *invalid = pw_request_builder_add_header(heading->builder, name, value ? value : "");
     heading->is_invalid |= invalid != NULL;
     pw_error_free(invalid);
     return invalid ? MHD_NO : MHD_YES;
@@ -271,7 +271,7 @@ static inline enum MHD_Result ask(const pw_mount *mount, struct MHD_Connection *
     pw_reply *reply = NULL;
     const char *length = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "content-length");
     int is_chunked = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "transfer-encoding") != NULL;
-    pw_error *invalid = pw_message_new(method, exchange->target, &heading.message);
+    pw_error *invalid = pw_request_builder_new(method, exchange->target, &heading.builder);
     if (invalid) {
         pw_error_free(invalid);
         return MHD_NO;
@@ -279,17 +279,17 @@ static inline enum MHD_Result ask(const pw_mount *mount, struct MHD_Connection *
     MHD_get_connection_values(connection, MHD_HEADER_KIND, add_header, &heading);
     /* Without one of its headers it would be another request. */
     if (heading.is_invalid) {
-        pw_message_free(heading.message);
+        pw_request_builder_free(heading.builder);
         return MHD_NO;
     }
     exchange->has_body = is_chunked || (length && strcmp(length, "0") != 0);
     if (exchange->has_body) {
         hold(exchange);
-        pw_error_free(pw_message_set_source(heading.message, want_piece, exchange, release, is_chunked ? -1 : atoll(length)));
+        pw_error_free(pw_request_builder_set_source(heading.builder, want_piece, exchange, release, is_chunked ? -1 : atoll(length)));
     }
     exchange->has_begun = 1;
     hold(exchange);
-    pw_error *refused = pw_mount_begin(mount, heading.message, &reply, &exchange->in_flight, take_reply, exchange);
+    pw_error *refused = pw_mount_begin(mount, heading.builder, &reply, &exchange->in_flight, take_reply, exchange);
     if (refused) {
         /* The application is closed. */
         pw_error_free(refused);

@@ -60,7 +60,7 @@ impl PwBody {
 
 /// A body that the program gives: whole, or by a source.
 #[derive(Debug)]
-pub(crate) enum Given {
+pub(crate) enum OutgoingBody {
     Whole(Bytes),
     Sourced(Sourced),
 }
@@ -72,7 +72,7 @@ pub(crate) struct Sourced {
     length: Option<u64>,
 }
 
-impl Given {
+impl OutgoingBody {
     /// A length below 0 is not known.
     pub(crate) fn sourced(source: PwSource, user: User, length: i64) -> Option<Self> {
         let (source, length) = (source?, u64::try_from(length).ok());

@@ -8,7 +8,7 @@ use pointwork_embed::{Ended, Host, InFlight, Mount, Place, Progress};
 use crate::app::PwApp;
 use crate::bytes::{PwText, User, given, optional_text, place};
 use crate::error::{PwError, guard, guard_or};
-use crate::message::PwMessage;
+use crate::request_builder::PwRequestBuilder;
 use crate::reply::PwReply;
 use crate::waiting::{at_most, in_time};
 
@@ -44,14 +44,14 @@ pub type PwOnReply = Option<extern "C" fn(user: *mut c_void, reply: Option<Box<P
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pw_app_handle(
     app: Option<&PwApp>,
-    message: Option<Box<PwMessage>>,
+    builder: Option<Box<PwRequestBuilder>>,
     timeout_ms: u64,
     reply: Option<&mut MaybeUninit<Option<Box<PwReply>>>>,
 ) -> Option<Box<PwError>> {
     guard(|| {
         let reply = place(reply, "reply")?;
         let host = &given(app, "app")?.host;
-        let request = given(message, "message")?.into_request(host);
+        let request = given(builder, "builder")?.into_request(host);
         let answered = in_time(host.handle_blocking(request, at_most(timeout_ms))?, timeout_ms)?;
         reply.write(Some(PwReply::got(answered, host)));
         Ok(())
@@ -65,7 +65,7 @@ pub unsafe extern "C" fn pw_app_handle(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pw_app_begin(
     app: Option<&PwApp>,
-    message: Option<Box<PwMessage>>,
+    builder: Option<Box<PwRequestBuilder>>,
     reply: Option<&mut MaybeUninit<Option<Box<PwReply>>>>,
     in_flight: Option<&mut MaybeUninit<Option<Box<PwInFlight>>>>,
     done: PwOnReply,
@@ -74,7 +74,7 @@ pub unsafe extern "C" fn pw_app_begin(
     guard(|| {
         let (reply, in_flight) = (place(reply, "reply"), place(in_flight, "in_flight"));
         let (reply, in_flight, host) = (reply?, in_flight?, &given(app, "app")?.host);
-        let request = given(message, "message")?.into_request(host);
+        let request = given(builder, "builder")?.into_request(host);
         let progress = host.handle(request, ended(given(done, "done")?, user, host))?;
         begun(progress, reply, in_flight, host);
         Ok(())
@@ -160,18 +160,18 @@ pub unsafe extern "C" fn pw_app_mount(
     })
 }
 
-/// Whether the mount answers a request with that method, target and headers. The message keeps the route that matched:
+/// Whether the mount answers a request with that method, target and headers. The builder keeps the route that matched:
 /// pw_mount_handle and pw_mount_begin of the same mount answer by it, also if a swap took the route away.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pw_mount_takes(mount: Option<&PwMount>, message: Option<&mut PwMessage>) -> bool {
+pub unsafe extern "C" fn pw_mount_takes(mount: Option<&PwMount>, builder: Option<&mut PwRequestBuilder>) -> bool {
     guard_or(false, || {
-        let (Some(mount), Some(message)) = (mount, message) else {
+        let (Some(mount), Some(builder)) = (mount, builder) else {
             return false;
         };
-        let (head, ()) = message.head.clone().into_parts();
+        let (head, ()) = builder.head.clone().into_parts();
         let taken = mount.mount.takes(&head);
         taken.is_some_and(|taken| {
-            message.head.extensions_mut().insert(taken);
+            builder.head.extensions_mut().insert(taken);
             true
         })
     })
@@ -183,14 +183,14 @@ pub unsafe extern "C" fn pw_mount_takes(mount: Option<&PwMount>, message: Option
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pw_mount_handle(
     mount: Option<&PwMount>,
-    message: Option<Box<PwMessage>>,
+    builder: Option<Box<PwRequestBuilder>>,
     timeout_ms: u64,
     reply: Option<&mut MaybeUninit<Option<Box<PwReply>>>>,
 ) -> Option<Box<PwError>> {
     guard(|| {
         let reply = place(reply, "reply")?;
         let PwMount { mount, host } = given(mount, "mount")?;
-        let request = given(message, "message")?.into_request(host);
+        let request = given(builder, "builder")?.into_request(host);
         let progress = in_time(mount.handle_blocking(request, at_most(timeout_ms))?, timeout_ms)?;
         reply.write(match progress {
             Progress::Ready(answered) => Some(PwReply::got(answered, host)),
@@ -205,7 +205,7 @@ pub unsafe extern "C" fn pw_mount_handle(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pw_mount_begin(
     mount: Option<&PwMount>,
-    message: Option<Box<PwMessage>>,
+    builder: Option<Box<PwRequestBuilder>>,
     reply: Option<&mut MaybeUninit<Option<Box<PwReply>>>>,
     in_flight: Option<&mut MaybeUninit<Option<Box<PwInFlight>>>>,
     done: PwOnReply,
@@ -214,7 +214,7 @@ pub unsafe extern "C" fn pw_mount_begin(
     guard(|| {
         let (reply, in_flight) = (place(reply, "reply"), place(in_flight, "in_flight"));
         let (reply, in_flight, PwMount { mount, host }) = (reply?, in_flight?, given(mount, "mount")?);
-        let request = given(message, "message")?.into_request(host);
+        let request = given(builder, "builder")?.into_request(host);
         let progress = mount.handle(request, ended(given(done, "done")?, user, host))?;
         begun(progress, reply, in_flight, host);
         Ok(())

@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use pointwork_embed::http::{Response, StatusCode};
 use pointwork_embed::{Body, Host};
 
-use crate::body::{Given, PwBody, PwSource};
+use crate::body::{OutgoingBody, PwBody, PwSource};
 use crate::bytes::{PwBytes, PwDrop, PwText, User, given, place};
 use crate::error::{PwError, guard, guard_or};
 use crate::header::{PwHeader, add_header, header_at, header_of};
@@ -20,7 +20,7 @@ pub struct PwReply {
 
 #[derive(Debug)]
 enum Content {
-    Given(Given),
+    OutgoingBody(OutgoingBody),
     Got(Body, Host),
     Taken,
 }
@@ -37,7 +37,7 @@ impl PwReply {
     pub(crate) fn into_response(self, host: &Host) -> Response<Body> {
         let Self { head, body } = self;
         head.map(|()| match body {
-            Content::Given(given) => given.into_body(host),
+            Content::OutgoingBody(given) => given.into_body(host),
             Content::Got(body, _) => body,
             Content::Taken => Body::empty(),
         })
@@ -62,7 +62,7 @@ pub unsafe extern "C" fn pw_reply_new(
         let reply = place(reply, "reply")?;
         let mut head = Response::new(());
         *head.status_mut() = status_of(status, 200)?;
-        let body = Content::Given(Given::Whole(pointwork_embed::bytes::Bytes::new()));
+        let body = Content::OutgoingBody(OutgoingBody::Whole(pointwork_embed::bytes::Bytes::new()));
         reply.write(Box::new(PwReply { head, body }));
         Ok(())
     })
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn pw_reply_add_header(
 pub unsafe extern "C" fn pw_reply_set_body(reply: Option<&mut PwReply>, data: PwBytes) -> Option<Box<PwError>> {
     guard(|| {
         let data = data.get("data")?.to_vec();
-        given(reply, "reply")?.body = Content::Given(Given::Whole(data.into()));
+        given(reply, "reply")?.body = Content::OutgoingBody(OutgoingBody::Whole(data.into()));
         Ok(())
     })
 }
@@ -99,8 +99,8 @@ pub unsafe extern "C" fn pw_reply_set_source(
 ) -> Option<Box<PwError>> {
     let user = User::new(user, drop);
     guard(|| {
-        let sourced = given(Given::sourced(source, user, length), "source")?;
-        given(reply, "reply")?.body = Content::Given(sourced);
+        let sourced = given(OutgoingBody::sourced(source, user, length), "source")?;
+        given(reply, "reply")?.body = Content::OutgoingBody(sourced);
         Ok(())
     })
 }

@@ -65,11 +65,11 @@ static inline pw_app *start(const char *settings) {
     return app;
 }
 
-static inline pw_message *message(const char *method, const char *target) {
-    pw_message *message = NULL;
-    OK(pw_message_new(method, target, &message));
-    OK(pw_message_add_header(message, "host", "localhost"));
-    return message;
+static inline pw_request_builder *request_of(const char *method, const char *target) {
+    pw_request_builder *builder = NULL;
+    OK(pw_request_builder_new(method, target, &builder));
+    OK(pw_request_builder_add_header(builder, "host", "localhost"));
+    return builder;
 }
 
 /* Reads the rest of a body into the buffer, as a text. */
@@ -104,7 +104,7 @@ static inline int read_reply(pw_reply *reply, char *buffer, size_t room) {
 /* Has a GET request answered; the result is the status. */
 static inline int get(pw_app *app, const char *target, char *buffer, size_t room) {
     pw_reply *reply = NULL;
-    OK(pw_app_handle(app, message("GET", target), 0, &reply));
+    OK(pw_app_handle(app, request_of("GET", target), 0, &reply));
     return read_reply(reply, buffer, room);
 }
 

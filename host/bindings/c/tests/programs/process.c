@@ -197,7 +197,7 @@ static void on_same(void *user, pw_request *request, pw_answer *answer) {
     pw_in_flight *in_flight = NULL;
     (void)user;
     __atomic_fetch_add(&deepest, 1, __ATOMIC_RELAXED);
-    pw_error *error = pw_app_begin(app, message("GET", "/same"), &reply, &in_flight, pass_on, answer);
+    pw_error *error = pw_app_begin(app, request_of("GET", "/same"), &reply, &in_flight, pass_on, answer);
     if (error) {
         CHECK(pw_error_kind_of(error) == PW_ERROR_KIND_NESTED && reply == NULL && in_flight == NULL);
         OK(pw_answer_fail(answer, 508, "nested", pw_error_message(error)));
@@ -245,7 +245,7 @@ static void *hop(void *stopped) {
         pthread_mutex_lock(&lock);
         pw_answer *answer = waiting[first++];
         pthread_mutex_unlock(&lock);
-        OK(pw_app_begin(app, message("GET", "/hop"), &reply, &in_flight, pass_on, answer));
+        OK(pw_app_begin(app, request_of("GET", "/hop"), &reply, &in_flight, pass_on, answer));
         pw_in_flight_free(in_flight);
         if (reply) {
             CHECK(pw_reply_status(reply) == 503);
@@ -357,7 +357,7 @@ static pthread_key_t at_end;
 static void ask_at_the_end(void *unused) {
     pw_reply *reply = NULL;
     (void)unused;
-    FAILS(pw_app_handle(app, message("GET", "/plain"), 0, &reply), PW_ERROR_KIND_HOST, "a thread that ends");
+    FAILS(pw_app_handle(app, request_of("GET", "/plain"), 0, &reply), PW_ERROR_KIND_HOST, "a thread that ends");
     signal_give(&given);
 }
 
@@ -393,7 +393,7 @@ static void a_request_that_was_taken_before_the_close(void) {
     pw_reply *reply = NULL;
     shop(NULL, PW_RUNS_INLINE, on_answer);
     OK(pw_app_mount(app, PW_PLACE_IN_FRONT, NULL, &mount));
-    pw_message *taken = message("GET", "/plain");
+    pw_request_builder *taken = request_of("GET", "/plain");
     CHECK(pw_mount_takes(mount, taken));
     OK(pw_app_close(app, 0, NULL, NULL));
     OK(pw_mount_handle(mount, taken, 0, &reply));
@@ -408,7 +408,7 @@ static void requests_of_an_application_that_is_freed(void) {
     signal_t ended;
     signal_init(&ended);
     shop(NULL, PW_RUNS_INLINE, on_keep);
-    OK(pw_app_begin(app, message("GET", "/ask"), &reply, &in_flight, cancelled, &ended));
+    OK(pw_app_begin(app, request_of("GET", "/ask"), &reply, &in_flight, cancelled, &ended));
     pw_app_free(app);
     signal_wait(&ended, 1);
     pw_in_flight_free(in_flight);
@@ -454,7 +454,7 @@ static void empty_pieces_without_end(void) {
     alarm(60);
     app = start(NULL);
     OK(pw_app_route(app, "GET", "/empty", PW_BODY_NONE, PW_RUNS_INLINE, on_empty, NULL, NULL));
-    OK(pw_app_handle(app, message("GET", "/empty"), 0, &reply));
+    OK(pw_app_handle(app, request_of("GET", "/empty"), 0, &reply));
     OK(pw_reply_body(reply, &body));
     CHECK(pw_body_next(body, 50, &data, NULL, NULL) == PW_PIECE_PENDING);
     pw_body_free(body);
@@ -526,7 +526,7 @@ static void a_source_of_the_program_at_a_close(void) {
     pw_bytes data;
     pthread_t thread;
     serve_endless();
-    OK(pw_app_handle(app, message("GET", "/endless"), 0, &reply));
+    OK(pw_app_handle(app, request_of("GET", "/endless"), 0, &reply));
     OK(pw_reply_body(reply, &body));
     CHECK(pw_body_next(body, 20, &data, NULL, NULL) == PW_PIECE_PENDING);
     CHECK(pthread_create(&thread, NULL, read_endless, body) == 0);
@@ -545,13 +545,13 @@ static void a_source_of_the_program_at_a_close(void) {
 static void too_many_headers(void) {
     app = start(NULL);
     for (int one_name = 0; one_name <= 1; one_name++) {
-        pw_message *request = message("GET", "/none");
+        pw_request_builder *request = request_of("GET", "/none");
         pw_reply *reply = NULL;
         pw_error *error = NULL;
         for (int i = 0; i < 40000; i++) {
             char name[32];
             snprintf(name, sizeof name, "x-%d", one_name ? 0 : i);
-            error = pw_message_add_header(request, name, "1");
+            error = pw_request_builder_add_header(request, name, "1");
             if (error) {
                 CHECK(pw_error_kind_of(error) == PW_ERROR_KIND_ARGUMENT && strstr(pw_error_message(error), "at most"));
                 pw_error_free(error);
@@ -686,7 +686,7 @@ static void times_that_are_over(void) {
     pw_payload *payload = NULL;
     pw_server *server = NULL;
     pw_in_flight *in_flight = NULL;
-    pw_message *ask = message("GET", "/ask");
+    pw_request_builder *ask = request_of("GET", "/ask");
     signal_init(&ended);
     alarm(60);
     shop("{\"limits\": {\"shutdown-grace\": \"2s\"}}", PW_RUNS_INLINE, on_keep);
@@ -698,7 +698,7 @@ static void times_that_are_over(void) {
     FAILS(pw_answer_json(kept, "1"), PW_ERROR_KIND_CLOSED, "nobody waits");
     pw_answer_free(kept);
     OK(pw_app_mount(app, PW_PLACE_EVERYTHING, NULL, &mount));
-    FAILS(pw_mount_handle(mount, message("GET", "/ask"), 50, &reply), PW_ERROR_KIND_TIMED_OUT, "within 50 ms");
+    FAILS(pw_mount_handle(mount, request_of("GET", "/ask"), 50, &reply), PW_ERROR_KIND_TIMED_OUT, "within 50 ms");
     pw_answer_free(kept);
     OK(pw_app_caller(app, &caller));
     FAILS(pw_caller_call(caller, "db:ask", "application/json", bytes("1"), 50, &payload, NULL, NULL),
@@ -708,7 +708,7 @@ static void times_that_are_over(void) {
     OK(pw_caller_call(caller, "db:ask", "application/json", bytes("1"), 50, NULL, on_late, &ended));
     signal_wait(&ended, 1);
     pw_answer_free(kept);
-    OK(pw_app_begin(app, message("GET", "/ask"), &reply, &in_flight, pass_on, NULL));
+    OK(pw_app_begin(app, request_of("GET", "/ask"), &reply, &in_flight, pass_on, NULL));
     OK(pw_app_serve(app, "127.0.0.1:0", &server));
     OK(pw_server_stop(server, 10000, NULL, NULL));
     OK(pw_app_close(app, 50, late, &ended));

@@ -229,26 +229,26 @@ static void routes_and_bodies(pw_app *app) {
     pw_figures figures;
     OK(pw_app_figures(app, &figures));
     CHECK(figures.routes == 8 && figures.events_refused == 0);
-    pw_message *hello = message("POST", "/hello/Ada?a=b");
-    OK(pw_message_set_peer(hello, "192.0.2.7:4711", false));
-    OK(pw_message_set_version(hello, 11));
-    OK(pw_message_add_header(hello, "x-name", "caf\xe9"));
-    OK(pw_message_set_body(hello, bytes("there")));
+    pw_request_builder *hello = request_of("POST", "/hello/Ada?a=b");
+    OK(pw_request_builder_set_peer(hello, "192.0.2.7:4711", false));
+    OK(pw_request_builder_set_version(hello, 11));
+    OK(pw_request_builder_add_header(hello, "x-name", "caf\xe9"));
+    OK(pw_request_builder_set_body(hello, bytes("there")));
     pw_reply *reply = NULL;
     pw_header header;
     OK(pw_app_handle(app, hello, 0, &reply));
     CHECK(is(pw_reply_header(reply, "Location"), "/hello/7") && pw_reply_header_at(reply, 0, &header));
     CHECK(read_reply(reply, text, sizeof text) == 201 && strcmp(text, "piece;piece;piece;") == 0);
 
-    pw_message *echo = message("POST", "/echo");
+    pw_request_builder *echo = request_of("POST", "/echo");
     pieces_left = 1000;
-    OK(pw_message_set_source(echo, on_piece, NULL, NULL, -1));
+    OK(pw_request_builder_set_source(echo, on_piece, NULL, NULL, -1));
     OK(pw_app_handle(app, echo, 0, &reply));
     CHECK(read_reply(reply, text, sizeof text) == 200 && strlen(text) == 6000);
 
     pw_body *body = NULL;
     pw_bytes data;
-    OK(pw_app_handle(app, message("PUT", "/deferred"), 0, &reply));
+    OK(pw_app_handle(app, request_of("PUT", "/deferred"), 0, &reply));
     OK(pw_reply_body(reply, &body));
     CHECK(pw_body_next(body, 0, &data, NULL, NULL) == PW_PIECE_BROKEN);
     CHECK(strstr(pw_body_reason(body), "the disk is gone") != NULL);
@@ -261,7 +261,7 @@ static void begun_and_mounted(pw_app *app) {
     signal_init(&replied);
     pw_reply *reply = NULL;
     pw_in_flight *in_flight = NULL;
-    OK(pw_app_begin(app, message("GET", "/plain"), &reply, &in_flight, on_any, &replied));
+    OK(pw_app_begin(app, request_of("GET", "/plain"), &reply, &in_flight, on_any, &replied));
     if (reply) {
         CHECK(in_flight == NULL && read_reply(reply, text, sizeof text) == 200);
     } else {
@@ -270,25 +270,25 @@ static void begun_and_mounted(pw_app *app) {
     }
     pw_mount *in_front = NULL, *below = NULL;
     OK(pw_app_mount(app, PW_PLACE_IN_FRONT, NULL, &in_front));
-    pw_message *login = message("POST", "/login");
+    pw_request_builder *login = request_of("POST", "/login");
     CHECK(!pw_mount_takes(in_front, login));
     OK(pw_mount_handle(in_front, login, 0, &reply));
     CHECK(reply == NULL);
-    OK(pw_mount_handle(in_front, message("GET", "/plain"), 0, &reply));
+    OK(pw_mount_handle(in_front, request_of("GET", "/plain"), 0, &reply));
     CHECK(read_reply(reply, text, sizeof text) == 200);
-    pw_message *plain = message("GET", "/plain");
+    pw_request_builder *plain = request_of("GET", "/plain");
     CHECK(pw_mount_takes(in_front, plain));
     OK(pw_app_remove(app, "shop", NULL, NULL));
     OK(pw_mount_handle(in_front, plain, 0, &reply));
     CHECK(reply && read_reply(reply, text, sizeof text) == 200);
-    OK(pw_mount_handle(in_front, message("GET", "/plain"), 0, &reply));
+    OK(pw_mount_handle(in_front, request_of("GET", "/plain"), 0, &reply));
     CHECK(reply == NULL);
     OK(pw_app_load_file(app, "shop", component("one"), "{\"memory\": \"2MiB\"}", NULL, NULL));
     pw_mount_free(in_front);
     OK(pw_app_mount(app, PW_PLACE_BELOW, "/api", &below));
-    OK(pw_mount_begin(below, message("GET", "/other"), &reply, &in_flight, on_cancelled, NULL));
+    OK(pw_mount_begin(below, request_of("GET", "/other"), &reply, &in_flight, on_cancelled, NULL));
     CHECK(reply == NULL && in_flight == NULL);
-    OK(pw_mount_begin(below, message("GET", "/api/none"), &reply, &in_flight, on_cancelled, NULL));
+    OK(pw_mount_begin(below, request_of("GET", "/api/none"), &reply, &in_flight, on_cancelled, NULL));
     CHECK(read_reply(reply, text, sizeof text) == 404);
     pw_mount_free(below);
 }
@@ -301,7 +301,7 @@ static void waited_for_and_cancelled(void) {
     pw_app *other = start("{\"cache\": {\"enabled\": true}}");
     OK(pw_app_listen(other, "db", "ask", PW_RUNS_INLINE, on_late, NULL, NULL));
     OK(pw_app_load_file(other, "shop", component("one"), NULL, NULL, NULL));
-    OK(pw_app_begin(other, message("GET", "/ask"), &reply, &in_flight, on_reply, &replied));
+    OK(pw_app_begin(other, request_of("GET", "/ask"), &reply, &in_flight, on_reply, &replied));
     CHECK(reply == NULL && in_flight != NULL);
     pw_in_flight_free(in_flight);
     signal_wait(&replied, 1);
@@ -312,7 +312,7 @@ static void waited_for_and_cancelled(void) {
     other = start(NULL);
     OK(pw_app_listen(other, "db", "ask", PW_RUNS_INLINE, on_never, &kept, NULL));
     OK(pw_app_load_file(other, "shop", component("one"), NULL, NULL, NULL));
-    OK(pw_app_begin(other, message("GET", "/ask"), &reply, &in_flight, on_cancelled, &cancelled));
+    OK(pw_app_begin(other, request_of("GET", "/ask"), &reply, &in_flight, on_cancelled, &cancelled));
     pw_in_flight_cancel(in_flight);
     signal_wait(&cancelled, 1);
     pw_in_flight_free(in_flight);

@@ -170,6 +170,8 @@ fn a_function_is_told_that_nobody_waits_any_more() {
     load(&host, "answers", &asking());
 
     let (_, ending) = send(&host, request("GET", "/ask", Body::empty()));
+    // A call that takes long goes on in another thread.
+    until(|| !kept.lock().unwrap().is_empty());
     kept.lock().unwrap().pop().unwrap().send(Ok(Payload::null())).unwrap();
     assert_eq!(text(ending.reply()), "null");
     until(|| *told.lock().unwrap() == ["dropped"]);
@@ -178,6 +180,7 @@ fn a_function_is_told_that_nobody_waits_any_more() {
     let Progress::Pending(in_flight) = progress else {
         panic!("nobody answered")
     };
+    until(|| !kept.lock().unwrap().is_empty());
     in_flight.cancel();
     until(|| *told.lock().unwrap() == ["dropped", "gone", "dropped"]);
     // Nobody waits any more: another function is told at once. One for an answer that was given is dropped.
