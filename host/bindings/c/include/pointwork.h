@@ -156,11 +156,6 @@ typedef struct pw_event pw_event;
 typedef struct pw_in_flight pw_in_flight;
 
 /**
- * A request for the application, exactly as the client sent it.
- */
-typedef struct pw_request_builder pw_request_builder;
-
-/**
  * The application within a server of the program.
  */
 typedef struct pw_mount pw_mount;
@@ -184,6 +179,11 @@ typedef struct pw_reply pw_reply;
  * A request that waits for its reply.
  */
 typedef struct pw_request pw_request;
+
+/**
+ * Builds a request for the application, exactly as the client sent it.
+ */
+typedef struct pw_request_builder pw_request_builder;
 
 /**
  * A running server.
@@ -795,7 +795,7 @@ void pw_payload_free(pw_payload *payload);
  * pw_reply_free. A request that takes longer than `timeout_ms`, 0 for no limit, is cancelled: PW_ERROR_KIND_TIMED_OUT.
  */
 pw_error *pw_app_handle(const pw_app *app,
-                        pw_request_builder *message,
+                        pw_request_builder *builder,
                         uint64_t timeout_ms,
                         pw_reply **reply);
 
@@ -806,7 +806,7 @@ pw_error *pw_app_handle(const pw_app *app,
  * must not free what `reply` and `in_flight` point to.
  */
 pw_error *pw_app_begin(const pw_app *app,
-                       pw_request_builder *message,
+                       pw_request_builder *builder,
                        pw_reply **reply,
                        pw_in_flight **in_flight,
                        pw_on_reply done,
@@ -833,11 +833,11 @@ pw_error *pw_app_mount(const pw_app *app,
                        pw_mount **mount);
 
 /**
- * Whether the mount answers a request with that method, target and headers. The message keeps the route that matched:
+ * Whether the mount answers a request with that method, target and headers. The builder keeps the route that matched:
  * pw_mount_handle and pw_mount_begin of the same mount answer by it, also if a swap took the route away.
  */
 bool pw_mount_takes(const pw_mount *mount,
-                    pw_request_builder *message);
+                    pw_request_builder *builder);
 
 /**
  * Answers a request of the server, which is taken over. The calling thread waits. *reply is NULL if the request is not
@@ -845,7 +845,7 @@ bool pw_mount_takes(const pw_mount *mount,
  * limit, is cancelled: PW_ERROR_KIND_TIMED_OUT.
  */
 pw_error *pw_mount_handle(const pw_mount *mount,
-                          pw_request_builder *message,
+                          pw_request_builder *builder,
                           uint64_t timeout_ms,
                           pw_reply **reply);
 
@@ -854,7 +854,7 @@ pw_error *pw_mount_handle(const pw_mount *mount,
  * is not called.
  */
 pw_error *pw_mount_begin(const pw_mount *mount,
-                         pw_request_builder *message,
+                         pw_request_builder *builder,
                          pw_reply **reply,
                          pw_in_flight **in_flight,
                          pw_on_reply done,
@@ -874,48 +874,48 @@ pw_error *pw_log(pw_level level,
                  void *user);
 
 /**
- * Makes a request of HTTP/1.1, with a target such as "/products?page=2". It needs a header `host`. Free *message with
+ * Makes a request of HTTP/1.1, with a target such as "/products?page=2". It needs a header `host`. Free *builder with
  * pw_request_builder_free, unless a function takes it over.
  */
 pw_error *pw_request_builder_new(pw_text method,
-                         pw_text target,
-                         pw_request_builder **message);
+                                 pw_text target,
+                                 pw_request_builder **builder);
 
 /**
  * Adds a header. The value may have bytes above 127 in any encoding, and no control characters but tabs.
  */
-pw_error *pw_request_builder_add_header(pw_request_builder *message,
-                                pw_text name,
-                                pw_text value);
+pw_error *pw_request_builder_add_header(pw_request_builder *builder,
+                                        pw_text name,
+                                        pw_text value);
 
 /**
  * Sets the version of HTTP: 10, 11 or 20.
  */
-pw_error *pw_request_builder_set_version(pw_request_builder *message, uint32_t version);
+pw_error *pw_request_builder_set_version(pw_request_builder *builder, uint32_t version);
 
 /**
  * Sets the client: an address such as "192.0.2.7:4711" or NULL, and whether its connection has TLS.
  */
-pw_error *pw_request_builder_set_peer(pw_request_builder *message, pw_text address, bool is_secure);
+pw_error *pw_request_builder_set_peer(pw_request_builder *builder, pw_text address, bool is_secure);
 
 /**
  * Sets the whole body, which is copied.
  */
-pw_error *pw_request_builder_set_body(pw_request_builder *message, pw_bytes data);
+pw_error *pw_request_builder_set_body(pw_request_builder *builder, pw_bytes data);
 
 /**
  * Sets a body that a callback writes piece by piece, as somebody reads it; a `length` below 0 is not known.
  */
-pw_error *pw_request_builder_set_source(pw_request_builder *message,
-                                pw_source source,
-                                void *user,
-                                pw_drop drop,
-                                int64_t length);
+pw_error *pw_request_builder_set_source(pw_request_builder *builder,
+                                        pw_source source,
+                                        void *user,
+                                        pw_drop drop,
+                                        int64_t length);
 
 /**
  * Frees a request. NULL is nothing.
  */
-void pw_request_builder_free(pw_request_builder *message);
+void pw_request_builder_free(pw_request_builder *builder);
 
 /**
  * Makes a reply with that status, 200 to 599, without headers and body. Free *reply with pw_reply_free, unless a

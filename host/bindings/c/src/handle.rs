@@ -8,8 +8,8 @@ use pointwork_embed::{Ended, Host, InFlight, Mount, Place, Progress};
 use crate::app::PwApp;
 use crate::bytes::{PwText, User, given, optional_text, place};
 use crate::error::{PwError, guard, guard_or};
-use crate::request_builder::PwRequestBuilder;
 use crate::reply::PwReply;
+use crate::request_builder::PwRequestBuilder;
 use crate::waiting::{at_most, in_time};
 
 /// The application within a server of the program.

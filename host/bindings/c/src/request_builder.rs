@@ -60,7 +60,10 @@ pub unsafe extern "C" fn pw_request_builder_add_header(
 
 /// Sets the version of HTTP: 10, 11 or 20.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pw_request_builder_set_version(builder: Option<&mut PwRequestBuilder>, version: u32) -> Option<Box<PwError>> {
+pub unsafe extern "C" fn pw_request_builder_set_version(
+    builder: Option<&mut PwRequestBuilder>,
+    version: u32,
+) -> Option<Box<PwError>> {
     guard(|| {
         *given(builder, "builder")?.head.version_mut() = match version {
             10 => Version::HTTP_10,
@@ -90,7 +93,10 @@ pub unsafe extern "C" fn pw_request_builder_set_peer(
 
 /// Sets the whole body, which is copied.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pw_request_builder_set_body(builder: Option<&mut PwRequestBuilder>, data: PwBytes) -> Option<Box<PwError>> {
+pub unsafe extern "C" fn pw_request_builder_set_body(
+    builder: Option<&mut PwRequestBuilder>,
+    data: PwBytes,
+) -> Option<Box<PwError>> {
     guard(|| {
         let data = data.get("data")?.to_vec();
         given(builder, "builder")?.body = OutgoingBody::Whole(data.into());

@@ -19,6 +19,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::body::{Pieces, Source, body_of};
+use crate::close::Ending;
 use crate::error::{Error, ErrorKind};
 use crate::mount::Mount;
 use crate::nesting::{at_this_depth, deeper, nested, refuse_at_the_end_of_a_thread};
@@ -28,32 +29,28 @@ use crate::threads::Threads;
 use crate::waiting::{Waiting, wait};
 use crate::{AnswerCell, ChannelFunction, RouteFunction, RouteOptions, fork};
 
-mod close;
-
-use close::Ending;
-
 /// An application with the threads that it needs: the core of every binding.
 ///
 /// All of its functions may be called from any thread, and from within functions of the host's language. Cheap to
 /// clone; all clones are one application. When the last one is dropped without [`close`](Self::close), what is in
 /// flight is cut.
 #[derive(Clone, Debug)]
-pub struct Host(Arc<Inner>);
+pub struct Host(pub(crate) Arc<Inner>);
 
 #[derive(derive_more::Debug)]
 #[debug("Inner({app:?})")]
-struct Inner {
-    app: App,
-    threads: Handle,
-    runtime: Mutex<Option<Runtime>>,
-    requests: Arc<Requests>,
-    servers: Mutex<Vec<Server>>,
-    is_closing: AtomicBool,
-    closed: watch::Sender<bool>,
+pub(crate) struct Inner {
+    pub(crate) app: App,
+    pub(crate) threads: Handle,
+    pub(crate) runtime: Mutex<Option<Runtime>>,
+    pub(crate) requests: Arc<Requests>,
+    pub(crate) servers: Mutex<Vec<Server>>,
+    pub(crate) is_closing: AtomicBool,
+    pub(crate) closed: watch::Sender<bool>,
     /// Whether bodies end that wait for a piece.
-    cut: watch::Sender<bool>,
+    pub(crate) cut: watch::Sender<bool>,
     #[debug(skip)]
-    ending: Ending,
+    pub(crate) ending: Ending,
     /// The settings that it was made with.
     config: Config,
     /// The process that it runs in.

@@ -39,6 +39,7 @@
 
 mod body;
 mod channel;
+mod close;
 mod error;
 pub mod flat;
 mod fork;

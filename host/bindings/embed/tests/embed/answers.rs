@@ -130,7 +130,7 @@ fn a_second_answer_is_refused_and_so_is_one_that_nobody_waits_for() {
     host.listen("db", "ask", function).unwrap();
     load(&host, "answers", &asking());
     let (_, ending) = send(&host, request("GET", "/ask", Body::empty()));
-    let first = kept.lock().unwrap().pop().unwrap();
+    let first = kept_answer(&kept);
     assert!(!first.is_cancelled());
     assert_eq!(first.send(Ok(Payload::null())), Ok(()));
     assert_eq!(first.send(Ok(Payload::null())), Err(AnswerError::Twice));
@@ -140,7 +140,7 @@ fn a_second_answer_is_refused_and_so_is_one_that_nobody_waits_for() {
     let Progress::Pending(in_flight) = progress else {
         panic!("nobody answered")
     };
-    let second = kept.lock().unwrap().pop().unwrap();
+    let second = kept_answer(&kept);
     in_flight.cancel();
     assert!(matches!(ending.0.recv(), Ok(pointwork_embed::Ended::Cancelled)));
     in_flight.cancel();
@@ -170,9 +170,7 @@ fn a_function_is_told_that_nobody_waits_any_more() {
     load(&host, "answers", &asking());
 
     let (_, ending) = send(&host, request("GET", "/ask", Body::empty()));
-    // A call that takes long goes on in another thread.
-    until(|| !kept.lock().unwrap().is_empty());
-    kept.lock().unwrap().pop().unwrap().send(Ok(Payload::null())).unwrap();
+    kept_answer(&kept).send(Ok(Payload::null())).unwrap();
     assert_eq!(text(ending.reply()), "null");
     until(|| *told.lock().unwrap() == ["dropped"]);
 
@@ -180,11 +178,10 @@ fn a_function_is_told_that_nobody_waits_any_more() {
     let Progress::Pending(in_flight) = progress else {
         panic!("nobody answered")
     };
-    until(|| !kept.lock().unwrap().is_empty());
+    let late = kept_answer(&kept);
     in_flight.cancel();
     until(|| *told.lock().unwrap() == ["dropped", "gone", "dropped"]);
     // Nobody waits any more: another function is told at once. One for an answer that was given is dropped.
-    let late = kept.lock().unwrap().pop().unwrap();
     let tell = told.clone();
     host.when_gone(&late, move || tell.lock().unwrap().push("late"));
     until(|| told.lock().unwrap().last() == Some(&"late"));
@@ -192,6 +189,12 @@ fn a_function_is_told_that_nobody_waits_any_more() {
     let dropped = Noted(told.clone());
     host.when_gone(&late, move || drop(dropped));
     assert_eq!(told.lock().unwrap().last(), Some(&"dropped"));
+}
+
+/// The answer of a function that keeps it. The guest may be interrupted before it calls the function.
+fn kept_answer<A>(kept: &Mutex<Vec<A>>) -> A {
+    until(|| !kept.lock().unwrap().is_empty());
+    kept.lock().unwrap().pop().unwrap()
 }
 
 /// Notes its drop.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-use super::Host;
+use crate::Host;
 use crate::error::{Error, ErrorKind};
 use crate::server::Server;
 use crate::waiting::{Waiting, wait};
@@ -16,7 +16,7 @@ const CUT_TIME: Duration = Duration::from_secs(1);
 
 /// The end of an application, for threads that cannot poll: tokio needs locals of the thread.
 #[derive(Default)]
-pub(super) struct Ending {
+pub(crate) struct Ending {
     is_over: Mutex<bool>,
     over: Condvar,
     thread: Mutex<Option<thread::JoinHandle<()>>>,
