@@ -24,7 +24,7 @@ pub(crate) struct Ending {
 
 impl Host {
     /// Ends the application: its servers accept no more, requests and events in flight end within the option
-    /// [`drain`](field@AppOptions::drain), which is the setting `shutdown-grace` of `limits`, the rest is cancelled,
+    /// [`drain`](field@crate::AppOptions::drain), which is the setting `shutdown-grace` of `limits`, the rest is cancelled,
     /// every function that waits for an end gets it, and all threads end, none of them waited for by the caller. A
     /// second call completes with the first. In a child of a fork nothing is ended, and it completes at once.
     pub fn close(&self) -> impl Future<Output = ()> + Send + use<> {
