@@ -24,7 +24,7 @@ use crate::request;
 use crate::state::{ConnectionState, InFlight};
 
 /// The holders of a connection's data while one request is in flight: actix-http and that request. Each further one is a
-/// request that came in the meantime and waits.
+/// request that waits behind it.
 const HOLDERS: usize = 2;
 
 /// A connection of the adapter's own server, for the time of one request.

@@ -30,7 +30,7 @@ impl HeadBuffer {
         self.tail[kept - new.len()..].copy_from_slice(new);
     }
 
-    /// Gives out as many bytes as there is room for.
+    /// Fills the buffer of the caller, or writes all bytes that are left.
     pub(crate) fn give(&mut self, buf: &mut [u8]) -> usize {
         let length = self.bytes.len().min(buf.len());
         buf[..length].copy_from_slice(&self.bytes[..length]);

@@ -34,7 +34,7 @@ pub struct Crash {
     pub time: u64,
 }
 
-/// The event `server:crashed` by its type, for whoever listens to it in native code (spec E2).
+/// The event `server:crashed` by its type, for listeners in native code (spec E2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerCrashed;
 

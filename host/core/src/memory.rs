@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts bytes against one limit. Whoever keeps them holds a [`Charge`].
+/// Counts bytes against one limit. A [`Charge`] counts bytes until it is dropped.
 #[derive(Debug)]
 pub struct MemoryAccount {
     limit: u64,
@@ -50,7 +50,7 @@ impl MemoryAccount {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Counts as many bytes.
+    /// Counts this number of bytes.
     ///
     /// # Errors
     /// They would go past the limit. None are counted then.

@@ -137,7 +137,7 @@ static void stepped(void *number, pw_error *error) {
 
 /* Replies in pieces */
 
-/* Whoever writes it and the reply hold it. */
+/* The writer and the reply hold it. */
 typedef struct {
     pthread_mutex_t lock;
     int holders;

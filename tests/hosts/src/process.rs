@@ -172,7 +172,7 @@ impl Process {
         }
     }
 
-    /// Sends a message. A program that ended is told by whoever waits for it.
+    /// Sends a message. If the program has ended, the waits for its answers fail.
     pub fn say(&self, words: &[Vec<u8>]) {
         let mut message = format!("{}\n", words.len()).into_bytes();
         for word in words {

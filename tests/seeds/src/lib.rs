@@ -16,7 +16,7 @@ const LONGEST: usize = 16 * 1024;
 /// Bytes that mean something in one of the formats.
 const BYTES: &[u8] = b"\0\t\n\r \"#%&'*+,-./09:;=?@AZ[\\]_az{|}~\x7f\x80\xc3\xff";
 
-/// Runs the target over its seeds, and over as many mutations of them.
+/// Runs the target over its seeds, and over this number of mutations of the seeds.
 ///
 /// # Panics
 /// If the target panics; the message has the input. Also if there are no seeds.

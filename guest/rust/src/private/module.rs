@@ -316,7 +316,7 @@ macro_rules! __uses {
     };
 }
 
-/// The dispatch of a module: each controller and channel takes as many numbers as it has functions.
+/// The dispatch of a module: each function of a controller or a channel has a number of its own.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __dispatch {

@@ -161,7 +161,7 @@ typedef struct pw_in_flight pw_in_flight;
 typedef struct pw_mount pw_mount;
 
 /**
- * The wish for the next piece of a body.
+ * A request for the next piece of a body.
  */
 typedef struct pw_next pw_next;
 

@@ -41,7 +41,7 @@ pub type PwWake = Option<extern "C" fn(user: *mut c_void)>;
 /// not block: it runs on the thread that wants the piece.
 pub type PwSource = Option<extern "C" fn(user: *mut c_void, piece: Box<PwNext>)>;
 
-/// The wish for the next piece of a body.
+/// A request for the next piece of a body.
 #[derive(Debug)]
 pub struct PwNext {
     answer: AnswerCell<Piece>,

@@ -1,4 +1,4 @@
-//! Bodies that cross the language boundary piece by piece. Whoever reads asks for each piece, so a slow reader slows the writer
+//! Bodies that cross the language boundary piece by piece. The reader asks for each piece, so a slow reader slows the writer
 //! down, and nothing is kept for it.
 
 use std::future::Future as _;

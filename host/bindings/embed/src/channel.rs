@@ -33,7 +33,7 @@ impl EventCall {
         self.delivery.deadline()
     }
 
-    /// The request that was handed over with the event, once; whoever has it replies (spec H6).
+    /// The request that was handed over with the event, once; the holder of the context replies (spec H6).
     pub fn take_request(&mut self) -> Option<Context> {
         self.delivery.take_context()
     }

@@ -224,7 +224,7 @@ impl Wake for Gone {
         let call = self.call.lock().take();
         if let Some(call) = call {
             let call = OnceElsewhere(Some(call));
-            // Whoever drops the call may hold a lock, and has a guest on its stack.
+            // The thread that drops the call may hold a lock, and a guest is on its stack.
             self.threads.spawn(async move { call.call() });
         }
     }

@@ -29,7 +29,7 @@ impl RouteCall {
     }
 }
 
-/// A handler: its answer is the reply. `None` leaves the reply to whoever holds the context.
+/// A handler: its answer is the reply. `None` leaves the reply to the holder of the context.
 pub type RouteFunction = Function<RouteCall, Result<Option<Response<Body>>, Fault>>;
 
 /// The options of a route of the host.

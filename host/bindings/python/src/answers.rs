@@ -92,7 +92,7 @@ impl RouteAnswer {
         answered(self.answer.send(Ok(Some(reply))))
     }
 
-    /// Leaves the reply to whoever holds the request.
+    /// Leaves the reply to the holder of the request.
     fn defer(&self) -> PyResult<()> {
         answered(self.answer.send(Ok(None)))
     }

@@ -168,7 +168,7 @@ impl EventCall {
     }
 }
 
-/// The error of whoever uses what was released.
+/// The error of a use after the release.
 fn released(what: &str) -> PyErr {
     let message = format!("the {what} was answered with a failure, expected a use before that");
     raised(Error::new(ErrorKind::Closed, message))

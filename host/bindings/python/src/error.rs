@@ -85,7 +85,7 @@ impl GivenFailure<'_> {
     }
 }
 
-/// The error of whoever uses an application that is closed.
+/// The error of a use after the application was closed.
 pub(crate) fn closed() -> PyErr {
     raised(Error::new(ErrorKind::Closed, "the application is closed"))
 }

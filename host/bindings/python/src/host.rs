@@ -456,7 +456,7 @@ impl Server {
             return Ok(());
         };
         let stopped = self.stopped();
-        // The end of the application does not wait for whoever waits for it.
+        // The end of the application does not wait for a thread that waits for this end.
         let waited = wait_interruptibly(py, limit, |waiting| host.wait(stopped, waiting));
         py.detach(|| drop(host));
         waited

@@ -212,7 +212,7 @@ def test_a_kept_exception_does_not_hold_close(app: App) -> None:
     begun = time.monotonic()
     app.close()
     assert time.monotonic() - begun < 5 and len(kept) == 3
-    # Its head is still there for whoever reports the exception.
+    # The head of the request is still there for a handler of the exception.
     request = requests[0]
     assert (request.method, request.path, request.query) == ("POST", "/def/a", {"b": "c"})
     assert request.params == {"name": "a"}

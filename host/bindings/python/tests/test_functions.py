@@ -269,7 +269,7 @@ def test_a_request_is_handed_over_and_replied_to(shop: App) -> None:
     with pytest.raises(Failure) as failure:
         kept[0].reply("again")
     assert failure.value.code == "already-replied"
-    # Whoever keeps a request may reply: the application waits for it at its end.
+    # A function that keeps a request may reply later: the end of the application waits for the reply.
     kept.clear()
     del failure
 

@@ -1,4 +1,4 @@
-//! The queue of log lines: whoever logs never waits for the stream.
+//! The queue of log lines: a thread that logs never waits for the stream.
 //!
 //! `tracing-appender` bounds the number of lines, but not their bytes, and does not count the lines that it fails to
 //! write.
@@ -12,7 +12,7 @@ use std::{mem, thread};
 use parking_lot::{Condvar, Mutex};
 use tracing_subscriber::fmt::MakeWriter;
 
-/// The bytes of the lines that wait. As many may be on their way.
+/// The most bytes of lines that wait. The write that is under way may have the same size.
 const LIMIT: usize = 2 * 1024 * 1024;
 
 /// A buffer that grew beyond this is freed once its lines are written.
@@ -230,7 +230,7 @@ mod tests {
 
     use super::*;
 
-    /// Takes as many bytes as it is told to, and then fails.
+    /// Takes this number of bytes, and then fails.
     struct Disk {
         text: Vec<u8>,
         room: usize,

@@ -224,7 +224,7 @@ impl Server {
             banner.push_str(&format!("admin on {}\n", admin.place));
         }
         banner.push_str(&format!("listening on http://{}\n", self.address));
-        // Whoever reads the last line finds everything of the start in the log.
+        // A reader of this last line finds all other lines of the start before it.
         terminal.flush_log();
         Terminal::banner(banner)
     }

@@ -21,7 +21,7 @@ const WINDOW: Duration = Duration::from_secs(1);
 #[derive(Clone, Default)]
 pub(crate) struct Bursts(Arc<Mutex<HashMap<RefusedBy, u64>>>);
 
-/// A limit or the code of a failure, and the module or event that hit it: there are as many as an operator configures.
+/// A limit or the code of a failure, and the module or event that hit it: the configuration bounds their number.
 type RefusedBy = (String, String);
 
 impl Bursts {

@@ -295,7 +295,7 @@ impl Bus {
         let chain = chain.detach(&registered.name, registered.module.as_ref())?;
         registered.reserve(self.0.options.queue)?;
         self.0.waiting.fetch_add(1, Ordering::Relaxed);
-        // A client waits for whoever gets its context, and may be slow itself: it stays out of the queue.
+        // A client waits for the listener that gets its context, and may be slow itself: this event stays out of the queue.
         let waits = handed_over.is_some();
         let mut delivery = self.delivery(registered, chain);
         let until_the_end = handed_over.map(|HandedOver { value, until_the_end }| {

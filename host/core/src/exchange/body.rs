@@ -190,7 +190,7 @@ impl Body {
         self
     }
 
-    /// The same body; whoever collects it counts its bytes in this account.
+    /// The same body; its bytes are counted in this account when the body is collected.
     #[must_use]
     pub(crate) fn counted(mut self, account: &Arc<MemoryAccount>) -> Self {
         if let BodyKind::Stream { memory, .. } = &mut self.0 {

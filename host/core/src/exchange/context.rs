@@ -123,7 +123,7 @@ impl Context {
         self.exchange.reply.is_closed() || (is_late() && !self.exchange.reply.has_reply())
     }
 
-    /// Whether the request has neither its reply nor another end: whoever holds the context may still reply.
+    /// Whether the request has neither its reply nor another end: a holder of the context may still reply.
     pub fn awaits_reply(&self) -> bool {
         self.exchange.reply.is_awaited()
     }

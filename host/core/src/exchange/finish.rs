@@ -1,4 +1,4 @@
-//! The last step of every reply, whoever made it: only the server sets the headers of the connection and of message framing.
+//! The last step of every reply, of handlers and of the router: only the server sets the headers of the connection and of message framing.
 
 use http::header::{CONNECTION, CONTENT_LENGTH};
 use http::response::Parts;

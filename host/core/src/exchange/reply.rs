@@ -17,7 +17,7 @@ use crate::{Crash, Failure, FailureCode, JSON};
 pub enum Outcome {
     /// Its value is the reply (spec H5).
     Reply(Response<Body>),
-    /// The reply was sent, or is left to whoever holds the context (spec H6).
+    /// The reply was sent, or is left to the holder of the context (spec H6).
     Deferred,
     /// The handler itself crashed: a trap, a panic. The client gets the crash's status without any detail; the crash goes
     /// to the log and to `server:crashed` (spec E1).
@@ -36,7 +36,7 @@ pub enum Outcome {
 /// | `Result<T, E>` | as `T`; an error that converts into [`Failure`] ends the request with it |
 /// | [`Failure`] | its status and headers, with the body `{"message": …}` and its details |
 /// | `http::Response<Body>` | itself |
-/// | [`Context`], `()` | none: whoever holds the context replies |
+/// | [`Context`], `()` | none: the holder of the context replies |
 pub trait IntoReply {
     /// Turns the value into the outcome of a handler.
     fn into_reply(self) -> Outcome;

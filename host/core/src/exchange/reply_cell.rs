@@ -75,7 +75,7 @@ impl ReplyCell {
         self.end(ReplyState::Abandoned);
     }
 
-    /// Refuses every later reply, and notifies whoever awaits [`closed`](Self::closed); nothing if there is a reply.
+    /// Refuses every later reply, and completes [`closed`](Self::closed); nothing if there is a reply.
     pub(crate) fn close(&self) {
         self.end(ReplyState::Closed);
         if self.is_closed() {

@@ -18,7 +18,7 @@ use crate::{Error, ErrorKind};
 /// The most core instances of a component. Engines of scripting languages have about ten.
 const MAX_CORE_INSTANCES: u32 = 64;
 
-/// The instances that each current version can always get, if it may have as many.
+/// The number of instances that each current version can always get, unless its own limit is lower.
 const SHARE: usize = 8;
 
 /// The places of one instance in the pool: the instance, its memories and its tables.

@@ -51,7 +51,7 @@ const MAX_LOG_LINE: usize = 8 * 1024;
 /// reply. One that holds more has lost them, and would hold more and more.
 const MAX_LEFT: usize = 64;
 
-/// As many of them belong to each call in flight: its context or delivery, a context that it takes, a reader and a writer.
+/// The handles of one call in flight: its context or delivery, a context that it takes, a reader and a writer.
 const OF_EACH_CALL: usize = 4;
 
 /// The data of a store: everything that belongs to one instance.

@@ -46,7 +46,7 @@ impl StreamPermits {
         }
     }
 
-    /// As many slots, all of them free.
+    /// A new semaphore of the same size.
     pub(crate) fn fresh(&self) -> Self {
         Self {
             slots: Arc::new(Semaphore::new(self.count)),

@@ -45,7 +45,7 @@ pub struct CacheDirectory {
 impl CacheDirectory {
     /// Opens the directory, and makes it if it does not exist.
     ///
-    /// On Unix only the user who runs the process may have access to it. Elsewhere that is up to whoever makes it.
+    /// On Unix only the user who runs the process may have access to it. Elsewhere the access is that of the directory as it was made.
     ///
     /// # Errors
     /// [`State`](crate::ErrorKind::State) if it cannot be made, read or written, or if it is open to others or belongs

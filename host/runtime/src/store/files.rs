@@ -48,7 +48,7 @@ fn private_directory() -> DirBuilder {
     builder
 }
 
-/// Elsewhere, access is up to whoever makes the parent.
+/// Elsewhere, the access is that of the parent.
 #[cfg(not(unix))]
 fn private_directory() -> DirBuilder {
     DirBuilder::new()
@@ -75,7 +75,7 @@ pub(super) fn check_access(name: &str, metadata: &Metadata, forbidden: u32) -> R
     Err(Error::new(ErrorKind::State, message).with_hint(format!("set its mode with `chmod {expected:o}`")))
 }
 
-/// Elsewhere, access is up to whoever makes the directory.
+/// Elsewhere, the access is that of the directory as it was made.
 #[cfg(not(unix))]
 pub(super) fn check_access(_name: &str, _metadata: &Metadata, _forbidden: u32) -> Result<(), Error> {
     Ok(())

@@ -265,7 +265,7 @@ impl Attack {
     }
 }
 
-/// As many clients, each of which comes again.
+/// This number of clients, each of which comes again.
 async fn again<F: Future<Output = Result<()>>>(clients: usize, client: impl Fn() -> F) {
     let client = async || loop {
         if client().await.is_err() {

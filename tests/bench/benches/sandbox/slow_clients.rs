@@ -99,7 +99,7 @@ impl Progress {
     }
 }
 
-/// Starts as many clients. They end with the runtime.
+/// Starts this number of clients. The clients end with the runtime.
 pub fn start(attack: Attack, clients: usize, address: SocketAddr, runtime: &Runtime) -> Arc<Progress> {
     let progress = Arc::<Progress>::default();
     let client = |number: usize| Client {

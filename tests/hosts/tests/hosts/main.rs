@@ -45,7 +45,7 @@ static C: LazyLock<PathBuf> = LazyLock::new(|| {
         let _ = fs::remove_file(&link);
         std::os::unix::fs::symlink(&library, link).expect("linked");
     }
-    // Whoever runs the one before keeps it.
+    // The test that runs before keeps it.
     let (program, new) = (folder.join("host"), folder.join(format!("host.{}", std::process::id())));
     let output = Command::new("gcc")
         .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pthread", "-g", "-o"])

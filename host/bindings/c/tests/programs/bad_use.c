@@ -405,7 +405,7 @@ static void many_applications(void) {
     CHECK(threads_now <= threads && descriptors_now <= descriptors && memory_now - memory < 64 * 1024);
 }
 
-/* Keeps the wish for a piece, so that the body has no end. */
+/* Keeps the request for a piece, so that the body has no end. */
 static void never(void *user, pw_next *piece) {
     (void)piece;
     signal_give(user);

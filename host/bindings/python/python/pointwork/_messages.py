@@ -295,7 +295,7 @@ class Event(_Calls):
         return self._call.request_id
 
     def take_request(self) -> Request | None:
-        """The request that was handed over with the event, once. Whoever takes it replies, by `Request.reply`."""
+        """The request that was handed over with the event, once. The function that takes it replies, by `Request.reply`."""
         call = self._call.take_request()
         return Request(call, self._app) if call is not None else None
 

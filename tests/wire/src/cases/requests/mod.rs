@@ -189,7 +189,7 @@ fn read(row: &Row, transcript: &Transcript) -> Result<(String, String), String> 
     }
     let bytes = row.bytes();
     let method = bytes.split(|byte| *byte == b' ').next().unwrap_or_default();
-    // As many as any row has.
+    // The most that a row has.
     let mut asked = [Asked::with_method("GET"); 4];
     asked[0].method = if method == b"HEAD" { "HEAD" } else { "GET" };
     let replies = transcript
