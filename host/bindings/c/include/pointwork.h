@@ -874,50 +874,6 @@ pw_error *pw_log(pw_level level,
                  void *user);
 
 /**
- * Makes a request of HTTP/1.1, with a target such as "/products?page=2". It needs a header `host`. Free *builder with
- * pw_request_builder_free, unless a function takes it over.
- */
-pw_error *pw_request_builder_new(pw_text method,
-                                 pw_text target,
-                                 pw_request_builder **builder);
-
-/**
- * Adds a header. The value may have bytes above 127 in any encoding, and no control characters but tabs.
- */
-pw_error *pw_request_builder_add_header(pw_request_builder *builder,
-                                        pw_text name,
-                                        pw_text value);
-
-/**
- * Sets the version of HTTP: 10, 11 or 20.
- */
-pw_error *pw_request_builder_set_version(pw_request_builder *builder, uint32_t version);
-
-/**
- * Sets the client: an address such as "192.0.2.7:4711" or NULL, and whether its connection has TLS.
- */
-pw_error *pw_request_builder_set_peer(pw_request_builder *builder, pw_text address, bool is_secure);
-
-/**
- * Sets the whole body, which is copied.
- */
-pw_error *pw_request_builder_set_body(pw_request_builder *builder, pw_bytes data);
-
-/**
- * Sets a body that a callback writes piece by piece, as somebody reads it; a `length` below 0 is not known.
- */
-pw_error *pw_request_builder_set_source(pw_request_builder *builder,
-                                        pw_source source,
-                                        void *user,
-                                        pw_drop drop,
-                                        int64_t length);
-
-/**
- * Frees a request. NULL is nothing.
- */
-void pw_request_builder_free(pw_request_builder *builder);
-
-/**
  * Makes a reply with that status, 200 to 599, without headers and body. Free *reply with pw_reply_free, unless a
  * function takes it over.
  */
@@ -1064,6 +1020,50 @@ bool pw_request_is_cancelled(const pw_request *request);
  * Frees a request. When its last holder is gone and nobody replied, the client gets 500. NULL is nothing.
  */
 void pw_request_free(pw_request *request);
+
+/**
+ * Makes a request of HTTP/1.1, with a target such as "/products?page=2". It needs a header `host`. Free *builder with
+ * pw_request_builder_free, unless a function takes it over.
+ */
+pw_error *pw_request_builder_new(pw_text method,
+                                 pw_text target,
+                                 pw_request_builder **builder);
+
+/**
+ * Adds a header. The value may have bytes above 127 in any encoding, and no control characters but tabs.
+ */
+pw_error *pw_request_builder_add_header(pw_request_builder *builder,
+                                        pw_text name,
+                                        pw_text value);
+
+/**
+ * Sets the version of HTTP: 10, 11 or 20.
+ */
+pw_error *pw_request_builder_set_version(pw_request_builder *builder, uint32_t version);
+
+/**
+ * Sets the client: an address such as "192.0.2.7:4711" or NULL, and whether its connection has TLS.
+ */
+pw_error *pw_request_builder_set_peer(pw_request_builder *builder, pw_text address, bool is_secure);
+
+/**
+ * Sets the whole body, which is copied.
+ */
+pw_error *pw_request_builder_set_body(pw_request_builder *builder, pw_bytes data);
+
+/**
+ * Sets a body that a callback writes piece by piece, as somebody reads it; a `length` below 0 is not known.
+ */
+pw_error *pw_request_builder_set_source(pw_request_builder *builder,
+                                        pw_source source,
+                                        void *user,
+                                        pw_drop drop,
+                                        int64_t length);
+
+/**
+ * Frees a request. NULL is nothing.
+ */
+void pw_request_builder_free(pw_request_builder *builder);
 
 /**
  * Serves the application at an address such as "127.0.0.1:8080"; port 0 is a free one. It returns when the server
