@@ -33,7 +33,7 @@ impl Client {
     async fn connect(server: &Server) -> Self {
         let mut frames = Frames::open(server.address).await.unwrap();
         let window = Frame::new(Frame::SETTINGS, 0, 0, [0, 4, 0, 0, 0, 0]);
-        frames.send(&window.bytes()).await.unwrap();
+        frames.send(&window.bytes()).await.expect("the connection ended");
         Self(frames)
     }
 
@@ -46,14 +46,14 @@ impl Client {
         ];
         let fields = fields.map(|(name, value)| (name, value.as_bytes()));
         let request = Frame::request(stream, Frame::END_STREAM, &fields);
-        self.0.send(&request.bytes()).await.unwrap();
+        self.0.send(&request.bytes()).await.expect("the connection ended");
     }
 
     /// Takes so many bytes of the stream, and of the connection, which is stream 0.
     async fn take(&mut self, stream: u32, bytes: usize) {
         let bytes = u32::try_from(bytes).unwrap().to_be_bytes();
         let update = Frame::new(Frame::WINDOW_UPDATE, 0, stream, bytes);
-        self.0.send(&update.bytes()).await.unwrap();
+        self.0.send(&update.bytes()).await.expect("the connection ended");
     }
 
     /// The next frame of a kind; frames of other kinds go by, and pings are answered.
@@ -64,7 +64,7 @@ impl Client {
             match frame.kind {
                 Frame::PING if frame.flags == 0 => {
                     let answer = Frame::new(Frame::PING, 1, 0, frame.payload);
-                    self.0.send(&answer.bytes()).await.unwrap();
+                    self.0.send(&answer.bytes()).await.expect("the connection ended");
                 }
                 found if found == kind => return frame,
                 Frame::GOAWAY => panic!("the server ends the connection: {frame:?}"),
