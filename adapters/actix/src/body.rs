@@ -1,4 +1,4 @@
-//! Request bodies: from actix-web's kind, which stays on its thread, to the core's, which may be read from any.
+//! Request bodies: converts the body of actix-web, which stays on its thread, to the body of the core, which any thread may read.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -12,8 +12,8 @@ use pointwork_core::{Body, BodyError};
 
 /// A payload, and the pump that fills the core's body from it. It has to be polled on the payload's own thread.
 ///
-/// It is kept until the reply is written, even if nobody reads: actix-http takes its drop for the sign that a body was left
-/// unread, and closes the connection.
+/// It is kept until the reply is written, even if nobody reads: if it is dropped earlier, actix-http
+/// treats the body as unread, and closes the connection.
 pub(crate) struct PayloadPump {
     payload: Payload,
     pump: BodyPump,

@@ -51,20 +51,20 @@
 //! # How a request finds its route
 //!
 //! actix-web has one entry, which passes every request on to the core: [`Router::respond`](pointwork_core::Router::respond)
-//! matches the target as it came, any method among its routes (spec A4). [`serve`](Actix::serve) configures actix-web's own
-//! server, which is actix-server with actix-http's HTTP/1, and puts nothing between it and the entry. There is one worker for
-//! each core. Native handlers run on the workers, each a runtime of its own: a task that they start with `tokio::spawn` ends
-//! with the server.
+//! matches the target as the client sent it, and every method of a route (spec A4). [`serve`](Actix::serve) configures
+//! actix-web's own server, which is actix-server with actix-http's HTTP/1, and puts nothing between it and the entry.
+//! There is one worker for each core. Native handlers run on the workers, each a runtime of its own: a task that they
+//! start with `tokio::spawn` ends with the server.
 //!
 //! One timer for each connection keeps the timeouts of the [options](pointwork_core::ServerOptions), and closes the
-//! connection. It runs until the head of a request is there, stands still while the request is answered, and starts again at
-//! the end of the reply: actix-http itself limits only the first head of a connection.
+//! connection. The timer runs until the head of a request has arrived, stops while the request is answered, and starts
+//! again at the end of the reply: actix-http itself limits only the first head of a connection.
 //!
 //! # Differences of actix-web's server
 //!
 //! | request or setting | on actix-web |
 //! |---|---|
-//! | a malformed head, no `Host` or two, a length beside a transfer coding, two lengths, a coding other than `chunked` | 400 without a body from actix-http, which logs an error, and the end of the connection. Only the refusal of a connection's first request has `Connection: close` |
+//! | a malformed head, no `Host` header or two, a length beside a transfer coding, two lengths, a coding other than `chunked` | 400 without a body from actix-http, which logs an error, and the end of the connection. Only the refusal of a connection's first request has `Connection: close` |
 //! | a POST without a length in HTTP/1.0 | 400 |
 //! | a target that is not ASCII, or has 64 KiB or more | 400 |
 //! | a method with one of the characters `#$%&'` | 400; a route for one is shown as unavailable (spec A3) |
@@ -74,7 +74,7 @@
 //! | a request whose body was not all read when its reply began | the reply has `Connection: close`; the connection closes half a second after it |
 //! | CONNECT, `Upgrade: websocket`, `Connection: upgrade` | answered like any other request, and the last of its connection. A reply without a length has no chunks then |
 //! | pipelining: a request was read before the reply to the one before it is made | that reply is the last of its connection, and the later request is not answered. actix-http would write the reply in the form that the later request needs |
-//! | header lines | reach the handler, and leave in a reply, in any order; the lines of one name keep theirs |
+//! | header lines | reach the handler, and leave in a reply, in any order; only the lines of one name keep their order |
 //! | a refusal in HTTP/1.0 | has no `Connection: close`; the connection closes all the same |
 //! | a client that closes its half of the connection | counts as gone, and its handler is cancelled |
 //! | [`protocols`](pointwork_core::ServerOptions::protocols), [`http2`](pointwork_core::ServerOptions::http2) | HTTP/2 is not spoken |

@@ -1,4 +1,4 @@
-//! The adapter as a tower layer, in front of a service of its user's.
+//! The adapter as a tower layer, in front of a service of the application.
 
 use std::convert::Infallible;
 use std::sync::Arc;

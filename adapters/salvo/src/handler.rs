@@ -12,7 +12,7 @@ use crate::{reply, request};
 /// Longer than any path; twice as long does not overflow.
 const LONGEST_PATH: usize = usize::MAX / 2;
 
-/// Takes the rest of a path that is the adapter's, like `{**rest}` but without a parameter, which no middleware shall see
+/// Matches the rest of a path of the adapter, like `{**rest}`, but sets no parameter: a middleware must not see one
 /// (spec H2).
 #[derive(Debug)]
 pub(crate) struct WholePath(pub(crate) Arc<AdapterState>, pub(crate) Place);

@@ -23,8 +23,9 @@ use crate::{reply, request};
 /// not its own, which it passes on untouched. It halts the connection where it answers. It is cheap to clone, sees later
 /// routes as they are published, and sets nothing in the connection's state.
 ///
-/// `before_send` of every handler in the tuple sees its replies, of those behind it too, since trillium calls it for halted
-/// connections. A handler behind it that is for your own routes alone does its work in `run`.
+/// `before_send` of every handler in the tuple sees the replies of Pointwork, also if that handler comes later in the
+/// tuple, since trillium calls `before_send` for halted connections. A handler behind it that is for your own routes
+/// alone does its work in `run`.
 ///
 /// A `Router` of `trillium_router` that comes before it answers every OPTIONS, also for paths that it has no route for, unless
 /// it is built `without_options_handling`: the application cannot see that (spec A10).

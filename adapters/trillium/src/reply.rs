@@ -79,9 +79,10 @@ fn put_headers(conn: &mut Conn, headers: &HeaderMap) {
 
 /// Sets the headers of the connection.
 ///
-/// In a reply of unknown length trillium takes `close` to mean that the connection's end is the reply's, so that one that
-/// broke off would look whole. Such a reply never has it. The same word among the headers of the request makes trillium
-/// close all the same. In a reply to CONNECT it makes trillium leave out the length, which RFC 9110 forbids there.
+/// In a reply of unknown length trillium takes `close` to mean that the reply ends with the connection: a reply that broke
+/// off would look whole. So a reply of unknown length never has `close`. The same word among the headers of the request
+/// makes trillium close all the same. In a reply to CONNECT it makes trillium leave out the length, which RFC 9110
+/// forbids there.
 fn put_connection(conn: &mut Conn, ends: bool, is_tunnel: bool, is_framed: bool) {
     let has_token = |word: &str| {
         let mut tokens = conn.request_headers().token_iter(KnownHeaderName::Connection);

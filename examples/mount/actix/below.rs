@@ -16,10 +16,11 @@ use pointwork_actix::Actix;
 async fn main() -> anyhow::Result<()> {
     let app = pointwork::App::new()?;
     let pointwork = Actix::new();
-    // First the prefix, then routes by hand: it does not cover those before. It covers modules, loaded before or after. A scope of actix-web does
-    // not take its prefix off the path, so the prefix is set here even inside `web::scope("/api")`.
+    // Set the prefix before the routes by hand: earlier routes by hand do not get it. Modules get it, loaded before or
+    // after. A scope of actix-web does not take its prefix off the path, so the prefix is set here even inside
+    // `web::scope("/api")`.
     app.connect_to(pointwork.clone(), ConnectOptions::new().prefix("api"))?;
-    // Instead of this handler, or beside it, load a module.
+    // An application usually loads a module here, instead of this handler or in addition to the handler.
     app.get("hello/:name", |ctx: Context| async move {
         let user = ctx.extension("user").unwrap_or_default();
         format!("{user} greets {}", ctx.param("name").unwrap_or_default())
@@ -40,7 +41,7 @@ async fn main() -> anyhow::Result<()> {
     }
     // It ends gracefully at Ctrl-C and at SIGTERM.
     server.run().await?;
-    // Emitted events that are not delivered by the end of the program would be lost.
+    // Delivers the emitted events that still wait: they are lost at the end of the program.
     app.close().await;
     Ok(())
 }

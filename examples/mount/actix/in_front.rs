@@ -15,7 +15,7 @@ use pointwork_actix::Actix;
 #[allow(clippy::print_stdout, reason = "a program tells its user where it listens")]
 async fn main() -> anyhow::Result<()> {
     let app = pointwork::App::new()?;
-    // Instead of this handler, or beside it, load a module.
+    // An application usually loads a module here, instead of this handler or in addition to the handler.
     app.get("hello/:name", |ctx: Context| async move {
         let user = ctx.extension("user").unwrap_or_default();
         format!("{user} greets {}", ctx.param("name").unwrap_or_default())
@@ -40,7 +40,7 @@ async fn main() -> anyhow::Result<()> {
     }
     // It ends gracefully at Ctrl-C and at SIGTERM.
     server.run().await?;
-    // Emitted events that are not delivered by the end of the program would be lost.
+    // Delivers the emitted events that still wait: they are lost at the end of the program.
     app.close().await;
     Ok(())
 }

@@ -45,7 +45,7 @@ async fn fallback(request: HttpRequest) -> HttpResponse {
     HttpResponse::NotFound().body(format!("fallback {} {}", request.method(), request.path()))
 }
 
-/// A middleware around the application's own routes: it marks their replies.
+/// A middleware around the application's own routes alone: it marks the replies of these routes.
 pub(crate) async fn inner(
     request: ServiceRequest,
     next: Next<impl MessageBody>,
@@ -57,7 +57,7 @@ pub(crate) async fn inner(
     Ok(reply)
 }
 
-/// A middleware around everything: it sets the user of a request, blocks some, and marks every reply.
+/// A middleware around the whole application: it sets the user of a request, blocks some requests, and marks every reply.
 pub(crate) async fn outer(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
@@ -65,7 +65,7 @@ pub(crate) async fn outer(
     let known = Extensions::default();
     known.set("user", "ada");
     request.extensions_mut().insert(known);
-    // Pointwork reads the parameters of its routes right before the handler, so a middleware does not see them.
+    // Pointwork sets the parameters of a route right before the handler runs: a middleware does not see parameters.
     let seen = request.match_info().iter().count();
     let mut reply = if request.headers().contains_key("x-block") {
         request

@@ -13,10 +13,10 @@ use pointwork_axum::Axum;
 async fn main() -> anyhow::Result<()> {
     let app = App::new()?;
     let pointwork = Axum::new();
-    // First the prefix, then routes by hand: it does not cover those before. It covers modules, loaded before or after. Do not nest the router at
-    // `/api` as well: the paths would begin with `/api/api`.
+    // Set the prefix before the routes by hand: earlier routes by hand do not get it. Modules get it, loaded before or
+    // after. Do not nest the router at `/api` as well: the paths would begin with `/api/api`.
     app.connect_to(pointwork.clone(), ConnectOptions::new().prefix("api"))?;
-    // Instead of this handler, or beside it, load a module.
+    // An application usually loads a module here, instead of this handler or in addition to the handler.
     app.get("hello/:name", |ctx: Context| async move {
         let user = ctx.extension("user").unwrap_or_default();
         format!("{user} greets {}", ctx.param("name").unwrap_or_default())

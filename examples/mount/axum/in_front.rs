@@ -12,7 +12,7 @@ use pointwork_axum::Axum;
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let app = App::new()?;
-    // Instead of this handler, or beside it, load a module.
+    // An application usually loads a module here, instead of this handler or in addition to the handler.
     app.get("hello/:name", |ctx: Context| async move {
         let user = ctx.extension("user").unwrap_or_default();
         format!("{user} greets {}", ctx.param("name").unwrap_or_default())
@@ -21,7 +21,7 @@ async fn main() -> anyhow::Result<()> {
     // No module may claim a path outside `/hello`: a swap could take the application's own `/login` otherwise.
     app.connect_to(pointwork.clone(), ConnectOptions::new().claims(["hello"]))?;
 
-    // The router goes in when it is finished; only layers may follow.
+    // `in_front` takes the finished router: only layers may be added later.
     own::serve(pointwork.in_front_of(own::router()).layer(from_fn(own::outer))).await?;
     // `serve` is over after Ctrl-C. Emitted events that are not delivered by the end of the program would be lost.
     app.close().await;

@@ -61,7 +61,7 @@ async fn inner(request: Request, next: Next) -> Response {
     reply
 }
 
-/// A middleware around everything: it sets the user of a request, blocks some, and marks every reply.
+/// A middleware around the whole application: it sets the user of a request, blocks some requests, and marks every reply.
 pub(crate) async fn outer(
     seen: Result<RawPathParams, RawPathParamsRejection>,
     mut request: Request,
@@ -76,13 +76,13 @@ pub(crate) async fn outer(
         next.run(request).await
     };
     reply.headers_mut().insert("x-outer", HeaderValue::from_static("axum"));
-    // Pointwork reads the parameters of its routes right before the handler, so a middleware does not see them.
+    // Pointwork sets the parameters of a route right before the handler runs: a middleware does not see parameters.
     let seen = seen.map_or(0, |params| params.iter().count());
     reply.headers_mut().insert("x-params-before", seen.into());
     reply
 }
 
-/// Serves the router until Ctrl-C; requests in flight come to their end. For a service manager's SIGTERM use
+/// Serves the router until Ctrl-C, and lets requests in flight finish. For a service manager's SIGTERM use
 /// `tokio::signal::unix`.
 #[allow(clippy::print_stdout, reason = "a program tells its user where it listens")]
 pub(crate) async fn serve(router: Router) -> anyhow::Result<()> {

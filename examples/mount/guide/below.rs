@@ -1,5 +1,5 @@
 //! The application of `docs/mount.md` with Pointwork below `/api`: `cargo run -p pointwork-mount-examples --bin guide-below`.
-//! It loads the module of the project `shop` beside the current directory.
+//! The program loads the module of the project `shop`, which is beside the current directory.
 
 use axum::Router;
 use axum::extract::Path;
@@ -49,7 +49,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("listening on http://{}", listener.local_addr()?);
     let stop = async { tokio::signal::ctrl_c().await.unwrap_or_default() };
     axum::serve(listener, router).with_graceful_shutdown(stop).await?;
-    // Delivers what was emitted and ends the module; a program that ends without it loses events.
+    // Delivers the emitted events that still wait, and ends the module. A program that ends without this call loses events.
     app.close().await;
     Ok(())
 }

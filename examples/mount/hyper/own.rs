@@ -75,7 +75,7 @@ pub(crate) fn inner(
     })
 }
 
-/// A middleware around everything: it sets the user of a request, blocks some, and marks every reply.
+/// A middleware around the whole application: it sets the user of a request, blocks some requests, and marks every reply.
 pub(crate) fn outer<S, B>(
     service: S,
 ) -> impl Service<Request<Incoming>, Response = Response<Either<B, Full<Bytes>>>, Error = Infallible, Future: Send>

@@ -12,9 +12,9 @@ use salvo_core::{Router, Service};
 async fn main() -> anyhow::Result<()> {
     let app = App::new()?;
     let pointwork = Salvo::new();
-    // First the prefix, then routes by hand: it does not cover those before. It covers modules, loaded before or after.
+    // Set the prefix before the routes by hand: earlier routes by hand do not get it. Modules get it, loaded before or after.
     app.connect_to(pointwork.clone(), ConnectOptions::new().prefix("api"))?;
-    // Instead of this handler, or beside it, load a module.
+    // An application usually loads a module here, instead of this handler or in addition to the handler.
     app.get("hello/:name", |ctx: Context| async move {
         let user = ctx.extension("user").unwrap_or_default();
         format!("{user} greets {}", ctx.param("name").unwrap_or_default())

@@ -83,13 +83,13 @@ async fn inner(req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &
     res.headers_mut().insert("x-inner", HeaderValue::from_static("yes"));
 }
 
-/// A middleware around everything: it sets the user of a request, blocks some, and marks every reply.
+/// A middleware around the whole application: it sets the user of a request, blocks some requests, and marks every reply.
 #[handler]
 pub(crate) async fn outer(req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
     let known = Extensions::default();
     known.set("user", "ada");
     req.extensions_mut().insert(known);
-    // Pointwork reads the parameters of its routes right before the handler, so a middleware does not see them. The `rest`
+    // Pointwork sets the parameters of a route right before the handler runs: a middleware does not see parameters. The `rest`
     // of the application's own fallback is there, since salvo matches the application's routes first.
     let seen = req.params().keys().filter(|name| *name != "rest").count();
     if req.headers().contains_key("x-block") {

@@ -12,7 +12,7 @@ use pointwork_trillium::Trillium;
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let app = App::new()?;
-    // Instead of this handler, or beside it, load a module.
+    // An application usually loads a module here, instead of this handler or in addition to the handler.
     app.get("hello/:name", |ctx: Context| async move {
         let user = ctx.extension("user").unwrap_or_default();
         format!("{user} greets {}", ctx.param("name").unwrap_or_default())

@@ -43,8 +43,8 @@ async fn fallback(conn: Conn) -> Conn {
     conn.with_status(Status::NotFound).with_body(body).halt()
 }
 
-/// A middleware around the application's own routes: it marks their replies. It must not use `before_send`, which trillium
-/// calls for Pointwork's replies too.
+/// A middleware around the application's own routes alone: it marks the replies of these routes. It must not use
+/// `before_send`, which trillium calls for Pointwork's replies too.
 async fn inner(conn: Conn) -> Conn {
     conn.with_response_header("x-inner", "yes")
 }
@@ -75,14 +75,14 @@ impl Handler for Echo {
     }
 }
 
-/// A middleware around everything: it sets the user of a request, blocks some, and marks every reply.
+/// A middleware around the whole application: it sets the user of a request, blocks some requests, and marks every reply.
 pub(crate) struct Outer;
 
 impl Handler for Outer {
     async fn run(&self, conn: Conn) -> Conn {
         let known = Extensions::default();
         known.set("user", "ada");
-        // Pointwork reads the parameters of its routes right before the handler, so a middleware does not see them.
+        // Pointwork sets the parameters of a route right before the handler runs: a middleware does not see parameters.
         let seen = usize::from(conn.param("name").is_some() || conn.wildcard().is_some());
         let conn = conn
             .with_state(known)

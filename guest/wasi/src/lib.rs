@@ -27,8 +27,8 @@
 //! | files and sockets | an error |
 //! | `poll_oneoff` with a clock, `proc_exit`, `proc_raise` | `log.panicked` with a sentence, and a trap |
 //!
-//! The source is `adapter.wat`, WebAssembly text. `adapter.wasm` is made of it by a test of this crate, so that an
-//! encoder needs neither a compiler nor a WebAssembly target.
+//! The source is `adapter.wat`, WebAssembly text. A test of this crate builds `adapter.wasm` from it, so that
+//! an encoder needs neither a compiler nor a WebAssembly target.
 
 /// The module of the imports that the adapter answers.
 pub const MODULE: &str = "wasi_snapshot_preview1";

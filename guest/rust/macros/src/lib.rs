@@ -1,4 +1,4 @@
-//! The attributes of `pointwork-guest`. That crate re-exports and documents them; use them through it.
+//! The attributes of `pointwork-guest`. `pointwork-guest` re-exports and documents the attributes: use them from there.
 
 #![forbid(unsafe_code)]
 

@@ -8,7 +8,7 @@ use crate::error::PatternError;
 use crate::parse;
 use crate::text::encode_literal;
 
-/// One segment of a [`Pattern`]. There are no other kinds, so that code which matches paths handles each one.
+/// One segment of a [`Pattern`]. The enum is exhaustive: code that matches paths must handle each kind.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Segment {
     /// This text, percent-decoded. It may contain any character, `/` included, where the pattern has an escape.

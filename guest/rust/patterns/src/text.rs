@@ -105,7 +105,7 @@ fn escape(f: &mut fmt::Formatter<'_>, text: &str, most: usize, breaks: bool) -> 
     Ok(())
 }
 
-/// Whether a character must not stand in a name or in a line of a log: a control character, a line break outside ASCII, or
+/// Whether a character is forbidden in a name and in a line of a log: a control character, a line break outside ASCII, or
 /// a character that changes the direction of the text after it.
 pub fn is_unprintable(character: char) -> bool {
     character.is_control()
