@@ -6,7 +6,7 @@ use crate::controller::Metadata;
 use crate::delivery::{AsyncDelivery, Delivery};
 use crate::failure::Failure;
 use crate::form::{Form, Synchronous};
-use crate::payload::Payload;
+use pointwork_events::Payload;
 
 /// A named group of listeners (spec C1).
 ///

@@ -63,7 +63,7 @@ impl<F> Context<F> {
     ///
     /// It returns no error: a failure appears in the host's log and as `server:crashed`.
     pub fn emit<E: Event>(&self, payload: E::Payload) -> &Self {
-        if let Some(payload) = payload::for_emit::<E>(&payload) {
+        if let Some(payload) = payload::for_emit::<E>(payload) {
             self.raw.emit(E::NAME, &payload);
         }
         self
@@ -88,7 +88,7 @@ impl<F> Context<F> {
     /// The event has no listener, or the payload cannot be written as JSON. The context is dropped; the handler can
     /// still return the error or another reply.
     pub fn hand_over<E: Event>(self, payload: E::Payload) -> Result<Deferred, Failure> {
-        let payload = payload::for_call::<E>(&payload)?;
+        let payload = payload::for_call::<E>(payload)?;
         backend::hand_over(E::NAME, self.request.raw, &payload)
             .map(|()| Deferred)
             .map_err(Failure::from_call(E::NAME))
@@ -176,7 +176,7 @@ impl Context<Blocking> {
     /// The listener failed, the event has none, or the result is not an `E::Output`. `?` converts the error into a
     /// reply; see [`Failure`].
     pub fn call<E: IoEvent>(&self, payload: E::Payload) -> Result<E::Output, Failure> {
-        let payload = payload::for_call::<E>(&payload)?;
+        let payload = payload::for_call::<E>(payload)?;
         payload::call_result::<E>(backend::blocking::call(&self.raw, E::NAME, &payload))
     }
 
@@ -231,7 +231,7 @@ impl Context<Async> {
     ///
     /// Dropping the future abandons the call; the listener may have run in part or in full.
     pub async fn call<E: IoEvent>(&self, payload: E::Payload) -> Result<E::Output, Failure> {
-        let payload = payload::for_call::<E>(&payload)?;
+        let payload = payload::for_call::<E>(payload)?;
         payload::call_result::<E>(backend::waiting::call(&self.raw, E::NAME.to_owned(), payload).await)
     }
 

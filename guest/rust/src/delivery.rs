@@ -93,7 +93,7 @@ impl<F> Delivery<F> {
     ///
     /// It returns no error: a failure appears in the host's log and as `server:crashed`.
     pub fn emit<E: Event>(&self, payload: E::Payload) -> &Self {
-        if let Some(payload) = payload::for_emit::<E>(&payload) {
+        if let Some(payload) = payload::for_emit::<E>(payload) {
             self.raw.emit(E::NAME, &payload);
         }
         self
@@ -108,7 +108,7 @@ impl Delivery<Blocking> {
     /// The listener failed, the event has none, the result is not an `E::Output`, or the chain of calls is too deep
     /// (`too-deep`), as in an endless recursion. `?` returns the error to the caller of this listener.
     pub fn call<E: IoEvent>(&self, payload: E::Payload) -> Result<E::Output, Failure> {
-        let payload = payload::for_call::<E>(&payload)?;
+        let payload = payload::for_call::<E>(payload)?;
         payload::call_result::<E>(backend::blocking::call_from(&self.raw, E::NAME, &payload))
     }
 }
@@ -125,7 +125,7 @@ impl Delivery<Async> {
     ///
     /// Dropping the future abandons the call; the listener may have run in part or in full.
     pub async fn call<E: IoEvent>(&self, payload: E::Payload) -> Result<E::Output, Failure> {
-        let payload = payload::for_call::<E>(&payload)?;
+        let payload = payload::for_call::<E>(payload)?;
         payload::call_result::<E>(backend::waiting::call_from(&self.raw, E::NAME.to_owned(), payload).await)
     }
 

@@ -1,11 +1,4 @@
-//! JSON: the type for request and reply bodies, and how JSON is read.
-
-use std::fmt::Display;
-
-use serde::de::DeserializeOwned;
-use serde_path_to_error::Segment;
-
-pub(crate) const JSON: &str = "application/json";
+//! JSON: the type for request and reply bodies.
 
 /// JSON: the request body as an argument, the reply as a return value.
 ///
@@ -51,28 +44,3 @@ macro_rules! deref {
 pub(crate) use deref;
 
 deref! { Json }
-
-/// Reads a JSON text. The error contains the field, the expected type, line and column.
-pub(crate) fn from_json<T: DeserializeOwned>(text: &[u8]) -> Result<T, String> {
-    let mut json = serde_json::Deserializer::from_slice(text);
-    let value = serde_path_to_error::deserialize(&mut json).map_err(at_field)?;
-    json.end().map_err(|error| error.to_string())?;
-    Ok(value)
-}
-
-/// The error with the path of the field before it. An error of the whole value has no path.
-pub(crate) fn at_field<E: Display>(error: serde_path_to_error::Error<E>) -> String {
-    let whole = error.path().iter().all(|segment| matches!(segment, Segment::Unknown));
-    if whole {
-        error.inner().to_string()
-    } else {
-        format!("`{}`: {}", error.path(), error.inner())
-    }
-}
-
-/// Whether a content type is JSON: `application/json` or `<anything>+json`, with or without parameters.
-pub(crate) fn is_json(content_type: &str) -> bool {
-    let essence = content_type.split(';').next().unwrap_or_default().trim();
-    essence.eq_ignore_ascii_case(JSON)
-        || essence.len() > 5 && essence.as_bytes()[essence.len() - 5..].eq_ignore_ascii_case(b"+json")
-}

@@ -162,8 +162,7 @@ pub use failure::Failure;
 pub use http::StatusCode as HttpStatus;
 pub use json::Json;
 pub use method::RequestMethod;
-pub use payload::Payload;
-pub use pointwork_events::{Event, IoEvent, events};
+pub use pointwork_events::{Event, EventData, IoEvent, Payload, PayloadError, events};
 /// Makes an impl block a channel: `#[channel("db")]` (spec C1).
 ///
 /// Its listeners are the functions with one or more `#[on(…)]`; other functions stay as they are. A listener takes no

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use pointwork_events::PayloadError;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -85,6 +86,18 @@ struct Extras {
     details: Map<String, Value>,
     /// A crash to report before the failure is returned to the caller.
     crash: Option<Crash>,
+}
+
+impl From<PayloadError> for Failure {
+    /// [`BAD_PAYLOAD`](FailureCode::BAD_PAYLOAD): with the status 400 for a payload that does not fit, with 500 for a value that
+    /// JSON cannot hold.
+    fn from(error: PayloadError) -> Self {
+        let message = format!("payload: {error}");
+        match error {
+            PayloadError::Write(_) => Self::internal(FailureCode::BAD_PAYLOAD, message),
+            _ => Self::bad_payload(message),
+        }
+    }
 }
 
 impl Failure {

@@ -190,7 +190,7 @@ async fn a_subscriber_of_the_server_s_events_sets_off_no_other() {
 #[tokio::test]
 async fn listeners_of_a_module_change_places_all_or_none() {
     let bus = bus(|_| {});
-    let answer = |text: &'static str| move |_: Delivery, _: Payload| async move { Payload::json(text) };
+    let answer = |text: &'static str| move |_: Delivery, _: Payload| async move { Ok(Payload::json(text)?) };
     bus.subscribe([
         listener("db", "one", Some("old"), answer("old")),
         listener("db", "gone", Some("old"), answer("old")),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pointwork::{ModuleOptions, ModuleStatus};
-use pointwork_core::events::Event;
+use pointwork_core::events::{Event, EventData as _};
 use pointwork_core::{
     BoxFuture, Delivery, Failure, Handler, Listener, Payload, RouteRecord, SERVER_CHANNEL, Subscription,
 };
@@ -304,7 +304,7 @@ impl AppSpec {
         let listener = move |_: Delivery, payload: Payload| {
             let told = told.clone();
             async move {
-                told.record(payload.to::<E::Payload>()?);
+                told.record(E::Payload::from_payload(payload)?);
                 Ok(Payload::null())
             }
         };

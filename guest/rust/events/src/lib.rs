@@ -24,16 +24,18 @@
 //! assert_eq!(ProductViewed::NAME, "product:viewed");
 //! ```
 //!
-//! Payloads and results cross the boundary as JSON: their types implement serde's `Serialize` and `Deserialize`.
+//! Payloads and results cross the boundary as JSON: their types implement serde's `Serialize` and `Deserialize`. A
+//! [`Payload`] crosses it unchanged, for bytes with a content type.
 
 #![forbid(unsafe_code)]
 
+#[doc(hidden)]
+pub mod json;
 mod name;
-
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+mod payload;
 
 pub use name::is_event_name;
+pub use payload::{EventData, Payload, PayloadError};
 
 /// The type of an event: its name and the types of payload and result. [`events!`] declares it.
 #[diagnostic::on_unimplemented(
@@ -44,9 +46,9 @@ pub trait Event {
     /// The name: `channel:event`, or a plain event name that exactly one channel listens to (spec C2).
     const NAME: &'static str;
     /// The type of the payload; `()` for an event without one.
-    type Payload: Serialize + DeserializeOwned;
+    type Payload: EventData;
     /// The type of the listener's result; `()` for an event that is only emitted.
-    type Output: Serialize + DeserializeOwned;
+    type Output: EventData;
 }
 
 /// An event that was declared with a result, which can be called as well as emitted (spec H8).

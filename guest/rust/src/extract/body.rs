@@ -1,8 +1,9 @@
+use pointwork_events::json::{JSON, from_json, is_json};
 use serde::de::DeserializeOwned;
 
 use crate::context::{AsyncContext, Context};
 use crate::failure::Failure;
-use crate::json::{JSON, Json, from_json, is_json};
+use crate::json::Json;
 use crate::request::Request;
 
 /// A type that handlers can take as an argument, read from the request body: [`Json`], `String` and `Vec<u8>`. A

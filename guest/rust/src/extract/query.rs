@@ -1,8 +1,9 @@
+use pointwork_events::json::at_field;
 use serde::de::DeserializeOwned;
 
 use super::FromRequest;
 use crate::failure::Failure;
-use crate::json::{at_field, deref};
+use crate::json::deref;
 use crate::request::Request;
 
 /// The query, deserialized into a type of yours.

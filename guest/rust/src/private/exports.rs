@@ -15,8 +15,8 @@ use crate::context::Context;
 use crate::controller::Metadata;
 use crate::delivery::Delivery;
 use crate::failure::Failure;
-use crate::payload::Payload;
 use crate::reply::Outcome;
+use pointwork_events::Payload;
 
 type Delivered = Result<types::Payload, types::Failure>;
 

@@ -3,14 +3,13 @@
 //! As with the arguments of handlers, each kind is an impl with a marker type, and the compiler selects the one that
 //! fits. An argument is made in two steps: `read` borrows the delivery, then `finish` may move it into the listener.
 
-use pointwork_events::Event;
+use pointwork_events::{Event, Payload};
 use serde::de::DeserializeOwned;
 
 use super::ArgumentKind;
 use crate::context::Context;
 use crate::delivery::Delivery;
 use crate::failure::Failure;
-use crate::payload::Payload;
 
 #[derive(Debug)]
 pub enum ByDelivery {}
@@ -96,7 +95,7 @@ impl<F, T: DeserializeOwned> ListenerArgument<F, ByValue> for T {
     is_ready!(Delivery<F>);
 
     fn read(_delivery: &Delivery<F>, payload: &mut Option<Payload>, _channel: &'static str) -> Result<T, Failure> {
-        take(payload).to()
+        Ok(take(payload).to()?)
     }
 }
 

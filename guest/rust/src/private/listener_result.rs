@@ -3,11 +3,10 @@
 //! serde can serialize a `Result` too, so the type alone does not separate failures from values. The macro treats a
 //! return type that is written as `Result` as one; the marker types recognize an alias of it.
 
-use pointwork_events::Event;
+use pointwork_events::{Event, Payload};
 use serde::Serialize;
 
 use crate::failure::Failure;
-use crate::payload::Payload;
 
 #[derive(Debug)]
 pub enum AsPayload {}
@@ -35,7 +34,7 @@ impl IntoAnswer<AsPayload> for Payload {
 
 impl<T: Serialize> IntoAnswer<AsValue> for T {
     fn into_answer(self) -> Result<Payload, Failure> {
-        Payload::json(&self)
+        Ok(Payload::json(&self)?)
     }
 }
 
@@ -93,7 +92,7 @@ mod tests {
     #[test]
     fn an_alias_of_a_result_is_a_result() {
         let (found, missing): (Stock, Stock) = (Ok(7), Err(Failure::new(404_u16, "no such product")));
-        assert_eq!(answer(found).map(Payload::into_bytes), Ok(b"7".to_vec()));
+        assert_eq!(answer(found), Ok(Payload::new("application/json", "7")));
         assert_eq!(answer(missing), Err(Failure::new(404_u16, "no such product")));
     }
 

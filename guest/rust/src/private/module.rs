@@ -8,8 +8,8 @@ use crate::context::{AsyncContext, Context};
 use crate::controller::{Metadata, Route};
 use crate::delivery::{AsyncDelivery, Delivery};
 use crate::failure::Failure;
-use crate::payload::Payload;
 use crate::reply::Outcome;
+use pointwork_events::Payload;
 
 /// The declaration of a controller.
 #[derive(Debug)]

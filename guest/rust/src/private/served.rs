@@ -11,8 +11,8 @@ use crate::context::{AsyncContext, Context};
 use crate::controller::Controller;
 use crate::delivery::{AsyncDelivery, Delivery};
 use crate::failure::Failure;
-use crate::payload::Payload;
 use crate::reply::Outcome;
+use pointwork_events::Payload;
 
 #[derive(Debug)]
 pub struct Served<T>(PhantomData<T>);

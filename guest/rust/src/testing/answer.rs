@@ -4,10 +4,9 @@ use pointwork_events::{Event, IoEvent};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::events::{self, read};
+use super::events::{self, data, read};
 use crate::backend::native::{Exchange, SentReply};
 use crate::bindings::types::{Body, Header};
-use crate::payload::Payload;
 use crate::reply::Outcome;
 
 /// The result of a [`TestRequest`](super::TestRequest): the reply or error, and the events that the handler emitted.
@@ -155,7 +154,7 @@ impl Answer {
     pub fn handed_over<E: Event>(&self) -> Option<E::Payload> {
         let all = self.exchange.handed_over.borrow();
         let (name, payload) = all.iter().rfind(|(name, _)| name == E::NAME)?;
-        Some(read(name, Payload::from(payload.clone()).as_bytes()))
+        Some(data(name, payload.clone().into()))
     }
 
     /// A request extension after the handler ran.

@@ -2,7 +2,7 @@ use std::fmt::Write as _;
 use std::rc::Rc;
 use std::time::SystemTime;
 
-use pointwork_events::Event;
+use pointwork_events::{Event, EventData as _, Payload};
 use serde::Serialize;
 
 use super::block_on;
@@ -12,7 +12,6 @@ use super::request::TestRequest;
 use crate::backend::native::{NativeContext, NativeDelivery, TestDelivery, instant};
 use crate::channel::Channel;
 use crate::delivery::AsyncDelivery;
-use crate::payload::Payload;
 
 /// An event for one channel, with closures as listeners of the events that it calls; see the [module docs](super).
 #[derive(Debug)]
@@ -26,7 +25,8 @@ pub struct TestEvent {
 impl TestEvent {
     /// An event by its type. Panics if the payload cannot be written as JSON.
     pub fn new<E: Event>(payload: E::Payload) -> Self {
-        Self::named(E::NAME, &payload)
+        let payload = payload.into_payload().expect("the payload can be written as JSON");
+        Self::raw(E::NAME, payload)
     }
 
     /// An event by its name, with or without the channel's name before it: `db:product:all` or `product:all`. Panics if

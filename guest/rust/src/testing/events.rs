@@ -1,13 +1,12 @@
 //! The events of a test: listeners that are closures, and the events that were emitted.
 
-use pointwork_events::{Event, IoEvent};
+use pointwork_events::json::from_json;
+use pointwork_events::{Event, EventData, IoEvent, Payload};
 use serde::de::DeserializeOwned;
 
 use crate::backend::native::Bus;
 use crate::bindings::types;
 use crate::failure::Failure;
-use crate::json::from_json;
-use crate::payload::{self, Payload};
 
 /// Declares the functions that set the listeners of a test, whose bus is in this field of this field.
 macro_rules! listeners {
@@ -32,17 +31,28 @@ pub(super) use listeners;
 
 pub(super) fn answer<E: IoEvent>(bus: &mut Bus, listener: impl Fn(E::Payload) -> E::Output + 'static) {
     bus.listen(E::NAME, move |payload| {
-        payload::decode(payload)
-            .and_then(|payload| payload::encode(&listener(payload)).map_err(|error| error.to_string()))
-            .map_err(|message| Failure::with_code("bad-payload", 500_u16, message).into())
+        let answer = E::Payload::from_payload(payload.clone().into()).map(&listener);
+        answer
+            .and_then(E::Output::into_payload)
+            .map(types::Payload::from)
+            .map_err(|error| Failure::with_code("bad-payload", 500_u16, error.to_string()).into())
     });
 }
 
 /// The payloads of the events `E` that were called or emitted.
 #[track_caller]
 pub(super) fn payloads<E: Event>(sent: Vec<types::Payload>) -> Vec<E::Payload> {
-    let read = |payload| read(E::NAME, Payload::from(payload).as_bytes());
+    let read = |payload: types::Payload| data(E::NAME, payload.into());
     sent.into_iter().map(read).collect()
+}
+
+/// Reads a payload, and fails the test with `what` if that is not possible.
+#[track_caller]
+pub(super) fn data<T: EventData>(what: &str, payload: Payload) -> T {
+    match T::from_payload(payload) {
+        Ok(value) => value,
+        Err(error) => panic!("{what} does not fit: {error}"),
+    }
 }
 
 /// Reads JSON, and fails the test with `what` if that is not possible.

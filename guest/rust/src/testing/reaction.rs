@@ -1,14 +1,12 @@
 use std::rc::Rc;
 
-use pointwork_events::{Event, IoEvent};
-use serde::de::DeserializeOwned;
+use pointwork_events::{Event, EventData, IoEvent, Payload};
 
 use super::answer::Answer;
-use super::events::{self, read};
+use super::events::{self, data};
 use crate::backend::native::{Exchange, TestDelivery};
 use crate::bindings::types;
 use crate::failure::Failure;
-use crate::payload::Payload;
 use crate::reply::Outcome;
 
 /// The result of a [`TestEvent`](super::TestEvent): the value or failure of the listener, the events that it emitted,
@@ -39,10 +37,10 @@ impl Reaction {
         self.value()
     }
 
-    /// The result, read from JSON. Panics if the listener failed or the result does not fit the type.
+    /// The result as a value. Panics if the listener failed or the result does not fit the type.
     #[track_caller]
-    pub fn value<T: DeserializeOwned>(&self) -> T {
-        read("the result", self.payload().as_bytes())
+    pub fn value<T: EventData>(&self) -> T {
+        data("the result", self.payload().clone())
     }
 
     /// The result as it was returned. Panics if the listener failed.

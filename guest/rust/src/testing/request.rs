@@ -1,6 +1,7 @@
 use std::rc::Rc;
 use std::time::SystemTime;
 
+use pointwork_events::json::JSON;
 use pointwork_patterns::Pattern;
 use serde::Serialize;
 
@@ -12,7 +13,6 @@ use crate::backend::native::{Exchange, NativeContext, instant};
 use crate::bindings::types::Header;
 use crate::context::{AsyncContext, Context};
 use crate::controller::Controller;
-use crate::json::JSON;
 use crate::reply::IntoOutcome;
 
 /// A request for one controller, with closures as listeners of the events that it calls; see the [module docs](super).

@@ -26,12 +26,11 @@ fn reply(status: u16, payload: Payload) -> Result<Response<Body>, Failure> {
     let (content_type, body) = match payload.to() {
         Ok(Value::String(text)) => (HeaderValue::from_static("text/plain; charset=utf-8"), Body::from(text)),
         _ => {
-            let (content_type, data) = payload.into_parts();
-            let value = HeaderValue::from_str(&content_type).map_err(|_| {
-                let content_type = content_type.escape_debug();
+            let value = HeaderValue::from_str(payload.content_type()).map_err(|_| {
+                let content_type = payload.content_type().escape_debug();
                 failed(format!("a reply cannot have the content type `{content_type}`"))
             })?;
-            (value, Body::from(data))
+            (value, Body::from(payload.into_data()))
         }
     };
     let mut reply = Response::new(body);

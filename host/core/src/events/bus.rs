@@ -12,11 +12,11 @@ use http::StatusCode;
 use parking_lot::{Mutex, MutexGuard};
 use tracing::Instrument;
 
+use super::Payload;
 use super::bursts::Bursts;
 use super::caller::{Caller, Delivery, HandedOver, Subscription};
 use super::chain::Chain;
 use super::options::BusOptions;
-use super::payload::Payload;
 use super::queue::Queue;
 use super::registry::{Emitted, ListenerName, Registered, Registry};
 use crate::crash::panic_message;

@@ -5,13 +5,13 @@ use std::future::Future;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use pointwork_events::{Event, IoEvent};
+use pointwork_events::{Event, EventData as _, IoEvent};
 use tracing::Span;
 
+use super::Payload;
 use super::bursts::MAX_CRASH_LINE;
 use super::bus::WeakBus;
 use super::chain::{Chain, Nested};
-use super::payload::Payload;
 use crate::request_id::EventId;
 use crate::routing::{excerpt, paragraph};
 use crate::{BoxFuture, Charge, Crash, Failure, FailureCode, RequestId};
@@ -111,10 +111,9 @@ impl Caller {
     /// # Cancel safety
     /// Cancelling cancels the listener.
     pub async fn call<E: IoEvent>(&self, payload: E::Payload) -> Result<E::Output, Failure> {
-        let payload = Payload::json(&payload)?;
-        let result = self.call_raw(E::NAME, payload).await?;
-        result.to().map_err(|failure| {
-            let message = format!("the result of `{}`: {failure}", E::NAME);
+        let result = self.call_raw(E::NAME, payload.into_payload()?).await?;
+        E::Output::from_payload(result).map_err(|error| {
+            let message = format!("the result of `{}` does not fit: {error}", E::NAME);
             Failure::internal(FailureCode::BAD_PAYLOAD, message)
         })
     }
@@ -136,10 +135,10 @@ impl Caller {
 
     /// Emits an event by its type; see [`emit_raw`](Self::emit_raw).
     pub fn emit<E: Event>(&self, payload: E::Payload) -> &Self {
-        match Payload::json(&payload) {
+        match payload.into_payload() {
             Ok(payload) => self.emit_raw(E::NAME, payload),
-            Err(failure) => {
-                tracing::error!(event = E::NAME, "the event was not emitted: {failure}");
+            Err(error) => {
+                tracing::error!(event = E::NAME, "the event was not emitted: {error}");
                 self
             }
         }

@@ -5,7 +5,6 @@ pub(crate) mod bus;
 pub(crate) mod caller;
 pub(crate) mod chain;
 pub(crate) mod options;
-pub(crate) mod payload;
 mod queue;
 pub(crate) mod registry;
 pub(crate) mod reporter;

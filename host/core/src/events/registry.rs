@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use http::StatusCode;
 
+use super::Payload;
 use super::caller::{Delivery, Listener, Opaque, Subscription};
-use super::payload::Payload;
 use super::queue::Queue;
 use crate::crash::SERVER_CHANNEL;
 use crate::routing::{MAX_NAME_BYTES, excerpt, is_unprintable};

@@ -3,10 +3,10 @@
 use pointwork_events::Event;
 use serde::Serialize;
 
+use super::Payload;
 use super::bursts::MAX_CRASH_LINE;
 use super::bus::Bus;
 use super::chain::Chain;
-use super::payload::Payload;
 use crate::crash::{SERVER_CHANNEL, ServerCrashed};
 use crate::routing::paragraph;
 use crate::{Crash, CrashKind};

@@ -7,7 +7,7 @@ use std::time::{Instant, SystemTime};
 use bytes::Bytes;
 use http::header::HOST;
 use http::{HeaderMap, Method, Response, StatusCode, Version};
-use pointwork_events::{Event, IoEvent};
+use pointwork_events::{Event, EventData as _, IoEvent};
 use serde::de::DeserializeOwned;
 use tracing::Span;
 
@@ -294,8 +294,7 @@ impl Context {
     /// # Errors
     /// As [`hand_over_raw`](Self::hand_over_raw), and a payload that cannot be written as JSON.
     pub fn hand_over<E: Event>(self, payload: E::Payload) -> Result<(), Failure> {
-        let payload = Payload::json(&payload)?;
-        self.hand_over_raw(E::NAME, payload)
+        self.hand_over_raw(E::NAME, payload.into_payload()?)
     }
 
     /// Gives the context to the listener of an event by its name, which then replies (spec H6).

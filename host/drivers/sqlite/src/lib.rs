@@ -202,7 +202,7 @@ fn listener(connections: Arc<Connections>, statement: Arc<Statement>, runtime: H
                 .spawn_blocking(move || connections.run(&statement, &payload, deadline))
                 .await
             {
-                Ok(Ok(result)) => Payload::json(&result),
+                Ok(Ok(result)) => Ok(Payload::json(&result)?),
                 Ok(Err(error)) => {
                     log(&delivery, &error);
                     Err(error.failure)

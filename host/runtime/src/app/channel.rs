@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use pointwork_core::{Bus, Delivery, Failure, Listener, Payload, Subscription};
-use pointwork_events::Event;
+use pointwork_events::{Event, EventData as _};
 
 use crate::{Error, ErrorKind};
 
@@ -81,11 +81,43 @@ impl Channel {
         F: Fn(E::Payload) -> Fut + Send + Sync + 'static,
         Fut: Future<Output: ListenerResult<E::Output>> + Send + 'static,
     {
+        self.on_delivery(event, move |_, payload| listener(payload))
+    }
+
+    /// As [`on`](Self::on), for a listener that takes the delivery too: the id of the request, the deadline, the context that
+    /// was handed over, and a way to call and emit further events.
+    ///
+    /// ```
+    /// use pointwork::{App, events::{Payload, events}};
+    ///
+    /// events! {
+    ///     /// The image of that id.
+    ///     pub Image = "files:image": u64 => Payload;
+    /// }
+    ///
+    /// # fn main() -> Result<(), pointwork::Error> {
+    /// let app = App::new()?;
+    /// app.channel("files").on_delivery(Image, |delivery, id| async move {
+    ///     println!("{:?} reads the image {id}", delivery.request_id());
+    ///     Payload::new("image/png", [137, b'P', b'N', b'G'].as_slice())
+    /// })?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`on`](Self::on).
+    pub fn on_delivery<E, F, Fut>(&self, event: E, listener: F) -> Result<&Self, Error>
+    where
+        E: Event,
+        F: Fn(Delivery, E::Payload) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output: ListenerResult<E::Output>> + Send + 'static,
+    {
         let _ = event;
         let name = self.own_name(E::NAME);
-        let listener = move |_: Delivery, payload: Payload| {
-            let heard = payload.to::<E::Payload>().map(&listener);
-            async move { Payload::json(&heard?.await.into_result()?) }
+        let listener = move |delivery: Delivery, payload: Payload| {
+            let heard = E::Payload::from_payload(payload).map(|payload| listener(delivery, payload));
+            async move { Ok(heard?.await.into_result()?.into_payload()?) }
         };
         self.subscribe(name, Arc::new(listener))
     }

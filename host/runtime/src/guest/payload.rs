@@ -7,8 +7,11 @@ use crate::guest::reply::failure_out;
 
 pub(crate) fn payload_in(payload: types::Payload) -> Payload {
     match payload {
-        types::Payload::Json(text) => Payload::new(JSON, text),
-        types::Payload::Bytes(binary) => Payload::new(binary.content_type, binary.data),
+        types::Payload::Json(text) => Payload::Json(text),
+        types::Payload::Bytes(binary) => Payload::Bytes {
+            content_type: binary.content_type.into(),
+            data: binary.data.into(),
+        },
     }
 }
 
@@ -17,9 +20,11 @@ pub(crate) fn payload_in(payload: types::Payload) -> Payload {
 /// # Errors
 /// [`BAD_PAYLOAD`](pointwork_core::FailureCode::BAD_PAYLOAD) if it is JSON by its content type and not UTF-8.
 pub(crate) fn payload_out(payload: Payload) -> Result<types::Payload, Failure> {
-    let (content_type, data) = payload.into_parts();
-    // Without a copy, if nobody else holds the bytes.
-    let data = Vec::from(data);
+    let (content_type, data) = match payload {
+        Payload::Json(text) => return Ok(types::Payload::Json(text)),
+        // Without a copy, if nothing else holds the bytes.
+        Payload::Bytes { content_type, data } => (content_type, Vec::from(data)),
+    };
     if !is_json(&content_type) {
         let content_type = content_type.into_owned();
         return Ok(types::Payload::Bytes(types::Binary { content_type, data }));

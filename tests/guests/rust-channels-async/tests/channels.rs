@@ -23,7 +23,7 @@ fn a_joined_call_that_fails_fails_the_whole() {
 
 #[test]
 fn a_payload_passes_as_it_is() {
-    let image = Payload::bytes("image/png", [137, 80]);
+    let image = Payload::new("image/png", vec![137, 80]);
     for event in ["relay:echo", "relay:echo:again"] {
         assert_eq!(*TestEvent::raw(event, image.clone()).run::<Relay>().payload(), image);
     }

@@ -1,7 +1,7 @@
-use pointwork_guest::{Context, Delivery, Failure, HttpStatus, channel};
+use pointwork_guest::{Context, Delivery, Failure, HttpStatus, Payload, channel};
 use serde_json::Value;
 
-use crate::events::{Answer, CrashHeard, Nest, Note, Noted, Product, ProductById};
+use crate::events::{Answer, CrashHeard, Look, Nest, Note, Noted, Picture, Product, ProductById};
 
 /// The store.
 pub struct Db;
@@ -19,6 +19,19 @@ impl Db {
             Some(rest) => Ok(1 + delivery.call::<Nest>(rest)?),
             None => Ok(0),
         }
+    }
+
+    #[on(Picture)]
+    fn picture(id: u64) -> Result<Payload, Failure> {
+        match id {
+            7 => Ok(Payload::new("image/png", vec![0x89, b'P', b'N', b'G', 0, 0xff])),
+            _ => Err(Failure::new(HttpStatus::NOT_FOUND, "no such picture")),
+        }
+    }
+
+    #[on(Look)]
+    fn look(picture: Payload) -> (String, usize) {
+        (picture.content_type().to_owned(), picture.data().len())
     }
 
     #[on("trap")]

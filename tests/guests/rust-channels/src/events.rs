@@ -1,6 +1,6 @@
 //! The event map: events of this module, and events that other modules or the host listen to.
 
-use pointwork_guest::events;
+use pointwork_guest::{Payload, events};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -16,6 +16,10 @@ events! {
     pub ProductById = "db:product:by-id": u64 => Option<Product>;
     /// Calls itself that number of times, and returns the number of calls.
     pub Nest = "db:nest": u32 => u32;
+    /// The picture of that id: bytes with a content type.
+    pub Picture = "db:picture": u64 => Payload;
+    /// Looks at a picture: its content type and its size.
+    pub Look = "db:look": Payload => (String, usize);
     /// Traps.
     pub Trap = "db:trap": () => ();
     /// Fails with a code of its own.

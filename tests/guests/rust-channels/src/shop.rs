@@ -1,6 +1,6 @@
-use pointwork_guest::{Context, Deferred, Failure, HttpStatus, Json, Path, controller};
+use pointwork_guest::{Context, Deferred, Failure, HttpStatus, Json, Path, Payload, Reply, controller};
 
-use crate::events::{Ask, Fail, Nest, Note, Product, ProductById, Send, Silent, Trap, Twice};
+use crate::events::{Ask, Fail, Look, Nest, Note, Picture, Product, ProductById, Send, Silent, Trap, Twice};
 
 /// Has no side effects of its own: it only calls channels.
 pub struct Shop;
@@ -18,6 +18,21 @@ impl Shop {
     #[get(":id/label")]
     fn label(ctx: Context, id: Path<u64>) -> Result<Deferred, Failure> {
         ctx.hand_over::<Send>(format!("label of {}", *id))
+    }
+
+    #[get("pictures/:id")]
+    fn picture(ctx: &Context, id: Path<u64>) -> Result<Reply, Failure> {
+        let picture = ctx.call::<Picture>(*id)?;
+        let content_type = picture.content_type().to_owned();
+        Ok(Reply::new(200_u16)
+            .header("content-type", content_type)
+            .bytes(picture.into_data()))
+    }
+
+    #[post("pictures")]
+    fn look(ctx: &Context, picture: Vec<u8>) -> Result<Json<(String, usize)>, Failure> {
+        let content_type = ctx.header("content-type").unwrap_or_default();
+        ctx.call::<Look>(Payload::new(content_type, picture)).map(Json)
     }
 
     #[get("nested/:n")]

@@ -85,7 +85,7 @@ fn a_payload_of_the_wrong_type_is_refused_with_its_place() {
             "payload: invalid type: string \"three\", expected u32 at line 1 column 7"
         )
     );
-    let reaction = TestEvent::raw("db:nest", Payload::bytes("text/csv", "3")).run::<Db>();
+    let reaction = TestEvent::raw("db:nest", Payload::new("text/csv", "3")).run::<Db>();
     assert_eq!(
         reaction.failure().map(Failure::message),
         Some("payload: expected `application/json`, got `text/csv`")
@@ -98,7 +98,7 @@ fn a_listener_replies_on_the_context_that_was_handed_over() {
     let reaction = TestEvent::new::<Send>("tea".into())
         .with_context(request)
         .run::<Response>();
-    assert_eq!(reaction.payload().as_bytes(), b"null");
+    assert_eq!(reaction.payload().data(), b"null");
     assert_eq!(
         (reaction.reply().status(), reaction.reply().text().as_str()),
         (200, "tea")

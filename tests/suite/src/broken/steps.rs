@@ -141,8 +141,9 @@ pub(super) fn alter_results(steps: Vec<Step>) -> Vec<Step> {
         move |delivery: Delivery, payload: Payload| {
             let answer = inner.deliver(delivery, payload);
             async move {
-                let (content_type, data) = answer.await?.into_parts();
-                Ok(Payload::new(content_type, [&data[..], b"!"].concat()))
+                let answer = answer.await?;
+                let content_type = answer.content_type().to_owned();
+                Ok(Payload::new(content_type, [answer.data(), b"!"].concat()))
             }
         }
     })
@@ -172,11 +173,11 @@ pub(super) fn hear_everything_twice(steps: Vec<Step>) -> Vec<Step> {
         let event: Arc<str> = event.into();
         move |delivery: Delivery, payload: Payload| -> BoxFuture<'static, Result<Payload, Failure>> {
             if payload.content_type() == AGAIN {
-                return inner.deliver(delivery, Payload::new(pointwork_core::JSON, payload.data().clone()));
+                return inner.deliver(delivery, Payload::new(pointwork_core::JSON, payload.into_data()));
             }
             let (inner, event) = (inner.clone(), event.clone());
             Box::pin(async move {
-                let again = Payload::new(AGAIN, payload.data().clone());
+                let again = Payload::new(AGAIN, payload.clone().into_data());
                 delivery.caller().call_raw(&event, again).await?;
                 inner.deliver(delivery, payload).await
             })

@@ -135,7 +135,7 @@ async fn a_second_reply_is_refused(harness: Harness) -> Result<()> {
     let app = AppSpec::new()
         .load("m", at_root(|t| t.get("it", second.ends(End::Deferred))))
         .answers("seen", "second", move |payload| {
-            let _ = seen.send(payload.data().clone());
+            let _ = seen.send(payload.into_data());
             Ok(Payload::null())
         });
     let live = harness.start(app).await?;

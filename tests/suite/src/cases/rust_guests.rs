@@ -44,14 +44,14 @@ async fn shop(harness: &Harness, fixture: Fixture) -> Result<AppSpec> {
     let replies = Program::new().take_context().step(Step::Send(200)).ends(End::Deferred);
     Ok(AppSpec::new()
         .load("shop", module)
-        .answers("db", "product:all", |_| Payload::json(&products()))
+        .answers("db", "product:all", |_| Ok(Payload::json(&products())?))
         .answers("db", "product:by-id", |payload| {
             let id: u64 = payload.to()?;
-            Payload::json(
-                &products()
-                    .as_array()
-                    .and_then(|all| all.iter().find(|product| product["id"] == id).cloned()),
-            )
+            let all = products();
+            let found = all
+                .as_array()
+                .and_then(|all| all.iter().find(|product| product["id"] == id));
+            Ok(Payload::json(&found)?)
         })
         .answers("product", "viewed", |_| Ok(Payload::null()))
         .channel(Flavor::Native, Channel::new("response").on("send", replies)))
@@ -262,7 +262,7 @@ async fn a_result_of_the_wrong_type_is_a_decode_error(harness: Harness) -> Resul
     let module = harness.fixture(Fixture::RustBasic).await?;
     let app = AppSpec::new()
         .load("shop", module)
-        .answers("db", "product:all", |_| Payload::json("no list"));
+        .answers("db", "product:all", |_| Ok(Payload::json("no list")?));
     let live = harness.start(app).await?;
     let response = live.get("/products").await?;
     assert_eq!(

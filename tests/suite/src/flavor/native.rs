@@ -31,11 +31,10 @@ struct Run {
 
 impl Run {
     fn new(delivery: Delivery, payload: Payload) -> Self {
-        let (content_type, data) = payload.into_parts();
         Self {
             delivery,
-            content_type: content_type.into_owned(),
-            text: data.into(),
+            content_type: payload.content_type().to_owned(),
+            text: payload.into_data().into(),
             context: None,
             writer: None,
         }

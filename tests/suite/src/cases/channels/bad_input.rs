@@ -192,7 +192,7 @@ async fn a_hand_over_with_a_payload_over_the_limit_fails(harness: Harness) -> Re
 async fn a_failure_with_a_status_that_is_none_is_500(harness: Harness) -> Result<()> {
     let ask = |context: Context| async move {
         let result = context.call_raw("db:odd", Payload::null()).await?;
-        Ok::<_, Failure>(result.data().clone())
+        Ok::<_, Failure>(result.into_data())
     };
     for flavor in Flavor::ALL {
         for status in [0, 99, 200, 302, 600, 999] {

@@ -69,7 +69,7 @@ async fn a_native_handler_calls_as_a_guest_does(harness: Harness) -> Result<()> 
     let ask = |context: Context| async move {
         let event = context.param("event").unwrap_or_default();
         let result = context.call_raw(event, Payload::json("asked")?).await?;
-        Ok::<Bytes, Failure>(result.data().clone())
+        Ok::<Bytes, Failure>(result.into_data())
     };
     for flavor in Flavor::ALL {
         let channel = Channel::new("db")
@@ -203,7 +203,7 @@ async fn a_failure_of_the_listener_reaches_the_caller(harness: Harness) -> Resul
 
 async fn a_payload_of_the_wrong_type_is_a_decode_error(harness: Harness) -> Result<()> {
     let live = harness
-        .start(calling("db:one").answers("db", "one", |payload| Payload::json(&payload.to::<u32>()?)))
+        .start(calling("db:one").answers("db", "one", |payload| Ok(Payload::json(&payload.to::<u32>()?)?)))
         .await?;
     let text = live.get("/it/seven").await?.text();
     assert!(text.starts_with("failed bad-payload: "), "{text}");

@@ -1,6 +1,7 @@
 //! Controllers and channels of one module, written with the Rust SDK, in both forms (spec C, E, H3, H6 to H8).
 
 use anyhow::Result;
+use pointwork_core::events::events;
 use pointwork_core::{Context, Crash, CrashKind, Delivery, Failure, Payload};
 use serde_json::{Value, json};
 
@@ -17,6 +18,7 @@ cases![
     a_rust_listener_that_goes_too_deep_is_told [RustChannels]: H3;
     a_rust_listener_calls_another_owner [RustChannels]: C3, H3;
     a_payload_that_is_no_value_of_a_rust_listeners_type_is_400 [RustChannels]: C3, H8;
+    bytes_cross_a_typed_event_unchanged [RustChannels]: C3, H8;
     a_rust_channel_replies [RustChannels, RustChannelsAsync]: H6 on all;
     a_rust_channel_that_says_nothing_is_500_at_once [RustChannels]: H7;
     a_rust_channel_is_refused_a_second_reply [RustChannels]: H7;
@@ -36,7 +38,7 @@ async fn shop(harness: &Harness) -> Result<(AppSpec, Heard, Heard)> {
     let app = app
         .load("shop", harness.fixture(Fixture::RustChannels).await?)
         .answers("app", "answer", |payload| {
-            Payload::json(&format!("answer to {}", payload.to::<String>()?))
+            Ok(Payload::json(&format!("answer to {}", payload.to::<String>()?))?)
         });
     Ok((app, noted, crashed))
 }
@@ -87,7 +89,7 @@ fn calls(event: &'static str, payload: Value) -> impl pointwork_core::Handler {
         let payload = payload.clone();
         async move {
             let result = context.call_raw(event, Payload::json(&payload)?).await?;
-            Ok::<_, Failure>(result.data().clone())
+            Ok::<_, Failure>(result.into_data())
         }
     }
 }
@@ -99,6 +101,46 @@ async fn a_rust_listener_calls_another_owner(harness: Harness) -> Result<()> {
         .await?;
     assert_eq!(live.get("/native").await?.text(), "\"answer to why\"");
     assert_eq!(live.get("/shop/ask/what").await?.text(), "answer to what");
+    live.shutdown().await;
+    Ok(())
+}
+
+events! {
+    /// As the fixture declares it.
+    Picture = "db:picture": u64 => Payload;
+    /// As the fixture declares it.
+    Look = "db:look": Payload => (String, usize);
+}
+
+async fn bytes_cross_a_typed_event_unchanged(harness: Harness) -> Result<()> {
+    const PICTURE: &[u8] = &[0x89, b'P', b'N', b'G', 0, 0xff];
+    let (app, ..) = shop(&harness).await?;
+    let native = |context: Context| async move {
+        let picture = context.call::<Picture>(7).await?;
+        let (content_type, size) = context.call::<Look>(picture).await?;
+        Ok::<_, Failure>(format!("{content_type} {size}"))
+    };
+    let live = harness.start(app.register("GET", "/native", native)).await?;
+    let reply = live.get("/shop/pictures/7").await?;
+    assert_eq!(reply.header("content-type").as_deref(), Some("image/png"));
+    assert_eq!(reply.body, PICTURE);
+    assert_eq!(live.get("/shop/pictures/8").await?.status, 404);
+    assert_eq!(live.get("/native").await?.text(), "image/png 6");
+    let bytes: Vec<u8> = (0..=255).cycle().take(100_000).collect();
+    for content_type in [
+        "application/octet-stream",
+        "application/json; charset=utf-8",
+        "text/plain",
+    ] {
+        let request = Request::new("POST", "/shop/pictures").header("content-type", content_type);
+        let reply = live.send(request.body(bytes.clone())).await?;
+        if content_type.starts_with("application/json") {
+            // It says that it is JSON, which is UTF-8.
+            assert_eq!(reply.status, 500, "{}", reply.text());
+        } else {
+            assert_eq!(reply.json::<Value>()?, json!([content_type, 100_000]));
+        }
+    }
     live.shutdown().await;
     Ok(())
 }

@@ -159,7 +159,7 @@ async fn an_event_that_is_called_ends_at_the_limit(harness: Harness) -> Result<(
         let calls = |doubles| long(Program::new()).step(Step::Double(doubles)).call("app:size");
         let app = |doubles| {
             hoarding(form, calls(doubles)).answers("app", "size", |payload| {
-                pointwork_core::Payload::json(&payload.data().len())
+                Ok(pointwork_core::Payload::json(&payload.data().len())?)
             })
         };
         let live = harness.start(app(1)).await?;
