@@ -1,8 +1,8 @@
 //! The replies of HTTP/2 that a client leaves unread.
 //!
 //! A client that closes the window of a stream takes nothing of its reply, and its connection may be busy all the same:
-//! the write timeout of the socket never sees it. hyper shows no window either. But hyper asks for the next piece of a
-//! reply when the client has room for the one before. So each reply goes to hyper in pieces, and its task ends when a piece
+//! the write timeout of the socket never sees it. hyper shows no window either. But hyper asks for the next chunk of a
+//! reply when the client has room for the one before. So each reply goes to hyper in chunks, and its task ends when a chunk
 //! waits for longer than the write timeout: h2 then resets this stream alone.
 
 use std::future::{Future, poll_fn};
@@ -23,10 +23,10 @@ use tokio::time::sleep_until;
 
 use crate::state::OpenStream;
 
-/// The longest piece of a reply that hyper gets, in bytes. One piece may be in the buffers of h2, and one before them.
-const PIECE: usize = 16 * 1024;
+/// The longest chunk of a reply that hyper gets, in bytes. One chunk may be in the buffers of h2, and one before them.
+const CHUNK: usize = 16 * 1024;
 
-/// The shortest bytes of which the last byte is a piece of its own. The number of streams bounds shorter ones.
+/// The shortest bytes of which the last byte is a chunk of its own. The number of streams bounds shorter ones.
 const LONG: usize = 1024;
 
 /// The most bytes of one reply that count as unread. So one long reply that is not read holds up no other.
@@ -44,7 +44,7 @@ pub(crate) struct Unread {
     bytes: AtomicUsize,
     /// The heads of the requests that wait for [`taken`](Self::taken), in bytes.
     waiting: AtomicUsize,
-    /// Notified when the client has room for another piece.
+    /// Notified when the client has room for another chunk.
     taken: Notify,
     /// The stream whose request hyper hands to the service: its task comes next.
     begun: Mutex<Option<Arc<Reading>>>,
@@ -53,7 +53,7 @@ pub(crate) struct Unread {
 /// The client's reading of one reply.
 #[derive(Debug, Default)]
 pub(crate) struct Reading {
-    /// The end of the write timeout for the piece that hyper has; `None` without a piece.
+    /// The end of the write timeout for the chunk that hyper has; `None` without a chunk.
     late: Mutex<Option<Instant>>,
 }
 
@@ -78,7 +78,7 @@ impl Unread {
         reading
     }
 
-    /// Waits while the connection has too many unread bytes. Each piece that the client takes lets one request pass, so a
+    /// Waits while the connection has too many unread bytes. Each chunk that the client takes lets one request pass, so a
     /// client that reads a long reply is answered beside it. False if too many heads wait already; `head` is the length of
     /// this one.
     ///
@@ -142,16 +142,16 @@ impl Drop for UnreadBytes {
 }
 
 pin_project! {
-    /// The body of a reply, in pieces of which each is timed until hyper asks for the next one.
+    /// The body of a reply, in chunks of which each is timed until hyper asks for the next one.
     pub(crate) struct PacedReply<B> {
         #[pin]
         body: B,
-        pieces: Pieces,
+        chunks: Chunks,
     }
 }
 
 /// The bytes of a reply between its body and hyper.
-struct Pieces {
+struct Chunks {
     /// The rest of the bytes that the body gave last.
     rest: Bytes,
     /// Whether those were [`LONG`].
@@ -173,7 +173,7 @@ impl<B: HttpBody<Data = Bytes>> PacedReply<B> {
     ) -> Self {
         let mut unread = UnreadBytes::new(unread);
         unread.set(body.size_hint().lower());
-        let pieces = Pieces {
+        let chunks = Chunks {
             rest: Bytes::new(),
             is_long: false,
             unread,
@@ -181,12 +181,12 @@ impl<B: HttpBody<Data = Bytes>> PacedReply<B> {
             write_timeout,
             _stream: stream,
         };
-        Self { body, pieces }
+        Self { body, chunks }
     }
 }
 
-impl Pieces {
-    /// hyper has room for the next piece; so many bytes are left of the reply.
+impl Chunks {
+    /// hyper has room for the next chunk; so many bytes are left of the reply.
     fn taken(&mut self, left: u64) {
         self.unread.set(left);
         *self.reading.late.lock() = None;
@@ -198,11 +198,11 @@ impl Pieces {
         self.rest = data;
     }
 
-    /// The next piece of the rest. hyper asks for the next one when the client has room for the first byte of this one, so
+    /// The next chunk of the rest. hyper asks for the next one when the client has room for the first byte of this one, so
     /// the last byte comes alone: hyper has it until there is room for all bytes before.
     fn hand(&mut self) -> Bytes {
         *self.reading.late.lock() = self.write_timeout.map(|timeout| Instant::now() + timeout);
-        let mut length = self.rest.len().min(PIECE);
+        let mut length = self.rest.len().min(CHUNK);
         if self.is_long && length == self.rest.len() && length > 1 {
             length -= 1;
         }
@@ -216,27 +216,27 @@ impl<B: HttpBody<Data = Bytes>> HttpBody for PacedReply<B> {
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
         let this = self.project();
-        let (mut body, pieces) = (this.body, this.pieces);
-        pieces.taken(body.size_hint().lower().saturating_add(pieces.rest.len() as u64));
-        if pieces.rest.is_empty() {
+        let (mut body, chunks) = (this.body, this.chunks);
+        chunks.taken(body.size_hint().lower().saturating_add(chunks.rest.len() as u64));
+        if chunks.rest.is_empty() {
             match ready!(body.as_mut().poll_frame(cx)?).map(Frame::into_data) {
-                Some(Ok(data)) => pieces.put(data),
+                Some(Ok(data)) => chunks.put(data),
                 Some(Err(other)) => return Poll::Ready(Some(Ok(other))),
                 None => return Poll::Ready(None),
             }
         }
-        let piece = pieces.hand();
-        let left = (pieces.rest.len() + piece.len()) as u64;
-        pieces.unread.set(body.size_hint().lower().saturating_add(left));
-        Poll::Ready(Some(Ok(Frame::data(piece))))
+        let chunk = chunks.hand();
+        let left = (chunks.rest.len() + chunk.len()) as u64;
+        chunks.unread.set(body.size_hint().lower().saturating_add(left));
+        Poll::Ready(Some(Ok(Frame::data(chunk))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.pieces.rest.is_empty() && self.body.is_end_stream()
+        self.chunks.rest.is_empty() && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        let (rest, body) = (self.pieces.rest.len() as u64, self.body.size_hint());
+        let (rest, body) = (self.chunks.rest.len() as u64, self.body.size_hint());
         let mut hint = SizeHint::new();
         hint.set_lower(body.lower().saturating_add(rest));
         if let Some(upper) = body.upper() {
@@ -246,7 +246,7 @@ impl<B: HttpBody<Data = Bytes>> HttpBody for PacedReply<B> {
     }
 }
 
-/// Spawns the tasks of the streams of one connection. A task ends early when the client leaves a piece of its reply untaken
+/// Spawns the tasks of the streams of one connection. A task ends early when the client leaves a chunk of its reply untaken
 /// past the write timeout: hyper drops the stream, and h2 resets it.
 #[derive(Clone)]
 pub(crate) struct StreamExecutor(pub(crate) Arc<Unread>);

@@ -271,16 +271,16 @@ impl Transport for Shared<dyn Transport> {
         self.0.attach(reporter, prefix)
     }
 
-    fn reaches(&self, pattern: &Pattern) -> bool {
-        self.0.reaches(pattern)
+    fn covers_path(&self, pattern: &Pattern) -> bool {
+        self.0.covers_path(pattern)
     }
 
     fn close(&self) {
         self.0.close();
     }
 
-    fn serves(&self, method: &MethodFilter) -> bool {
-        self.0.serves(method)
+    fn supports_method(&self, method: &MethodFilter) -> bool {
+        self.0.supports_method(method)
     }
 
     fn stage(&self, router: Arc<Router>) -> Result<Staged, Error> {

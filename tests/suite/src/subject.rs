@@ -182,7 +182,7 @@ pub struct Limits {
     pub body: Option<u64>,
     /// The memory for all request bodies together, in bytes.
     pub body_memory: Option<u64>,
-    /// The longest request body that a handler takes piece by piece, in bytes.
+    /// The longest request body that a handler takes chunk by chunk, in bytes.
     pub stream_body: Option<u64>,
     /// The largest memory of an instance, in bytes.
     pub memory: Option<usize>,

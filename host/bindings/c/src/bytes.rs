@@ -22,7 +22,7 @@ pub struct PwBytes {
 /// Gets `user` after the last call of its callback.
 pub type PwDrop = Option<extern "C" fn(user: *mut c_void)>;
 
-/// Is told that nobody waits for an answer or a piece of a body any more.
+/// Is told that nobody waits for an answer or a chunk of a body any more.
 pub type PwGone = Option<extern "C" fn(user: *mut c_void)>;
 
 /// Gets the result of an operation: NULL for success, otherwise an error, which it has to free. It is called exactly

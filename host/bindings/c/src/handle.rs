@@ -25,7 +25,7 @@ pub type PwPlace = i32;
 /// All.
 pub const PW_PLACE_EVERYTHING: PwPlace = 0;
 
-/// Those that a route takes by path and method; the others are left to the server's own routes.
+/// Those that a route matches by path and method; the others are left to the server's own routes.
 pub const PW_PLACE_IN_FRONT: PwPlace = 1;
 
 /// All below a prefix.
@@ -163,22 +163,22 @@ pub unsafe extern "C" fn pw_app_mount(
 /// Whether the mount answers a request with that method, target and headers. The builder keeps the route that matched:
 /// pw_mount_handle and pw_mount_begin of the same mount answer by it, also if a swap took the route away.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pw_mount_takes(mount: Option<&PwMount>, builder: Option<&mut PwRequestBuilder>) -> bool {
+pub unsafe extern "C" fn pw_mount_accepts(mount: Option<&PwMount>, builder: Option<&mut PwRequestBuilder>) -> bool {
     guard_or(false, || {
         let (Some(mount), Some(builder)) = (mount, builder) else {
             return false;
         };
         let (head, ()) = builder.head.clone().into_parts();
-        let taken = mount.mount.takes(&head);
-        taken.is_some_and(|taken| {
-            builder.head.extensions_mut().insert(taken);
+        let accepted = mount.mount.accept(&head);
+        accepted.is_some_and(|accepted| {
+            builder.head.extensions_mut().insert(accepted);
             true
         })
     })
 }
 
 /// Answers a request of the server, which is taken over. The calling thread waits. *reply is NULL if the request is not
-/// the mount's: ask pw_mount_takes first if its body matters. A request that takes longer than `timeout_ms`, 0 for no
+/// the mount's: ask pw_mount_accepts first if its body matters. A request that takes longer than `timeout_ms`, 0 for no
 /// limit, is cancelled: PW_ERROR_KIND_TIMED_OUT.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pw_mount_handle(

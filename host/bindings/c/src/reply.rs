@@ -88,7 +88,7 @@ pub unsafe extern "C" fn pw_reply_set_body(reply: Option<&mut PwReply>, data: Pw
     })
 }
 
-/// Sets a body that a callback writes piece by piece; a `length` below 0 is not known.
+/// Sets a body that a callback writes chunk by chunk; a `length` below 0 is not known.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pw_reply_set_source(
     reply: Option<&mut PwReply>,
@@ -154,7 +154,7 @@ pub unsafe extern "C" fn pw_reply_body(
         let reply = given(reply, "reply")?;
         match std::mem::replace(&mut reply.body, Content::Taken) {
             Content::Got(own, host) => {
-                body.write(PwBody::new(host.pieces(own)));
+                body.write(PwBody::new(host.chunks(own)));
                 Ok(())
             }
             other => {

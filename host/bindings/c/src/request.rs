@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use pointwork_embed::{Context, Failure, Host, Pieces};
+use pointwork_embed::{Chunks, Context, Failure, Host};
 
 use crate::answer::failure_of;
 use crate::body::PwBody;
@@ -31,9 +31,9 @@ impl PwRequest {
         })
     }
 
-    fn pieces(&self) -> Result<Pieces, Box<PwError>> {
-        let pieces = self.host.request_body(&self.context);
-        pieces.map_err(refused)
+    fn chunks(&self) -> Result<Chunks, Box<PwError>> {
+        let chunks = self.host.request_body(&self.context);
+        chunks.map_err(refused)
     }
 }
 
@@ -124,7 +124,7 @@ pub unsafe extern "C" fn pw_request_body(
     guard(|| {
         let body = place(body, "body")?;
         let request = given(request, "request")?;
-        body.write(PwBody::new(request.pieces()?));
+        body.write(PwBody::new(request.chunks()?));
         Ok(())
     })
 }

@@ -104,7 +104,7 @@ pub unsafe extern "C" fn pw_request_builder_set_body(
     })
 }
 
-/// Sets a body that a callback writes piece by piece, as somebody reads it; a `length` below 0 is not known.
+/// Sets a body that a callback writes chunk by chunk, as somebody reads it; a `length` below 0 is not known.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pw_request_builder_set_source(
     builder: Option<&mut PwRequestBuilder>,

@@ -41,7 +41,7 @@ pub enum BodyMode {
     /// Whole: the handler runs when the body has arrived, and reads it from memory. A request without a body waits for
     /// nothing.
     Whole,
-    /// Piece by piece: the handler runs at once.
+    /// Chunk by chunk: the handler runs at once.
     #[default]
     Stream,
 }
@@ -56,7 +56,7 @@ pub struct RequestLimits {
     pub deadline: Option<Duration>,
     /// The longest request body that is held in memory, in bytes; 413 past it.
     pub body: Option<u64>,
-    /// The longest request body that is read piece by piece, in bytes; 413 past it.
+    /// The longest request body that is read chunk by chunk, in bytes; 413 past it.
     pub stream_body: Option<u64>,
     /// The size of all header names and values together, in bytes; 431 past it.
     pub headers: Option<usize>,

@@ -92,7 +92,7 @@ impl Shape {
     }
 
     /// Whether a route of this shape answers every method (spec A7).
-    pub fn takes_every_method(&self) -> bool {
+    pub fn matches_every_method(&self) -> bool {
         self.all.is_some()
     }
 

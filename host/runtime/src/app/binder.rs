@@ -303,7 +303,7 @@ impl Binder {
         let pattern = Pattern::parse(&record.path).ok();
         for transport in self.transports() {
             let is_known = record.unavailable_on.iter().any(|known| known == transport.name());
-            if !is_known && pattern.as_ref().is_some_and(|pattern| !transport.reaches(pattern)) {
+            if !is_known && pattern.as_ref().is_some_and(|pattern| !transport.covers_path(pattern)) {
                 record.unavailable_on.push(transport.name().to_owned());
             }
         }
@@ -314,9 +314,9 @@ impl Binder {
     fn mark_unavailable(&mut self, route: &mut Route) {
         for connection in &self.connections {
             let (transport, adapter) = (&connection.transport, connection.transport.name());
-            let reason = if !transport.serves(&route.filter) {
+            let reason = if !transport.supports_method(&route.filter) {
                 "does not know the method"
-            } else if !transport.reaches(&route.pattern) {
+            } else if !transport.covers_path(&route.pattern) {
                 "is mounted elsewhere"
             } else {
                 continue;

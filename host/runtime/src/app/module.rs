@@ -59,7 +59,7 @@ pub struct ModuleInfo {
     /// The capabilities that it is granted, one text each; see [`Grants::describe`](crate::Grants::describe).
     pub granted: Vec<String>,
     /// Declarations that are legal but probably mistakes, a sentence each: a method in lower case, a method `ALL`, a body
-    /// that is read piece by piece without a route that streams. They are logged at load too.
+    /// that is read chunk by chunk without a route that streams. They are logged at load too.
     pub warnings: Vec<String>,
 }
 

@@ -68,7 +68,7 @@ pub struct Inspection {
     /// Whether any of its functions is lifted as an async function. A module of the asynchronous form may have none: a
     /// language without async implements the type with code that blocks.
     pub(crate) has_async_lift: bool,
-    /// Whether it imports the function that reads a request's body piece by piece.
+    /// Whether it imports the function that reads a request's body chunk by chunk.
     pub(crate) opens_bodies: bool,
 }
 
