@@ -16,7 +16,7 @@ use pointwork_core::ServerOptions;
 
 use crate::driver::Driver;
 use crate::io::Io;
-use crate::service::{InfallibleService, Server};
+use crate::serve::{InfallibleService, Server};
 use crate::state::OpenStream;
 use crate::unread::{PacedReply, StreamExecutor};
 

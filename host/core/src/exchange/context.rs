@@ -13,8 +13,7 @@ use tracing::Span;
 
 use super::body::BodyWriter;
 use super::body_reader::BodyReader;
-use super::handler::BodyMode;
-use super::reply::{IntoReply, Outcome, check_reply};
+use super::handler::{BodyMode, IntoReply, Outcome, check_reply};
 use super::state::{Exchange, OngoingCall};
 use crate::events::caller::{Caller, Delivery, HandedOver};
 use crate::routing::{Params, RouteRecord};

@@ -9,8 +9,7 @@ use pointwork_patterns::{Pattern, Segment};
 use smallvec::SmallVec;
 
 use super::method::{ATTRIBUTE_METHODS, MethodFilter};
-use super::params::Ranges;
-use super::target::Path;
+use super::path::{Path, Ranges};
 
 /// Identifies a [`Shape`] within one [`Table`](super::Table), for the hint of [`resolve`](super::Table::resolve).
 /// Passing it to another table is harmless.
