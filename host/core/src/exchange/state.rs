@@ -15,7 +15,7 @@ use super::body::{Body, BodyBreaker};
 use super::body_reader::{ArrivedBody, BodyLimits};
 use super::durations::Histogram;
 use super::finish::finish;
-use super::forwarded::{Client, Peer};
+use super::forwarded::Peer;
 use super::handler::BodyMode;
 use super::reply_cell::ReplyCell;
 use crate::events::bus::RequestCount;
@@ -112,9 +112,9 @@ impl Exchange {
     }
 
     /// The client of the request, by its peer and the proxies that are trusted.
-    pub(crate) fn client(&self) -> Client {
+    pub(crate) fn client(&self) -> Peer {
         let trusted = self.trusted_proxies.as_deref().unwrap_or_default();
-        Client::resolve(self.peer, &self.headers, trusted)
+        self.peer.client(&self.headers, trusted)
     }
 
     pub(crate) fn received_at(&self) -> SystemTime {
