@@ -837,7 +837,7 @@ pw_error *pw_app_mount(const pw_app *app,
  * pw_mount_handle and pw_mount_begin of the same mount answer by it, also if a swap took the route away.
  */
 bool pw_mount_accepts(const pw_mount *mount,
-                    pw_request_builder *builder);
+                      pw_request_builder *builder);
 
 /**
  * Answers a request of the server, which is taken over. The calling thread waits. *reply is NULL if the request is not

@@ -95,7 +95,7 @@ fn a_source_of_a_known_length_ends_there_or_breaks_off() {
     let (sender, _receiver) = mpsc::channel();
     assert_eq!(
         read(&host, host.body(source(9, false, sender.clone()), Some(10))).unwrap(),
-        b"chunk 0;pi"
+        b"chunk 0;ch"
     );
     let short = read(&host, host.body(source(1, false, sender), Some(10)));
     assert!(short.is_err(), "{short:?}");
