@@ -61,7 +61,7 @@ pub use app::options::AppOptions;
 pub use app::status::{Draining, ModuleStatus, RestoreFailure};
 pub use app::{App, Settings};
 pub use component::compiler::work as compile_worker;
-pub use component::inspect::{Conformance, Form, Inspection, inspect};
+pub use component::inspect::{Form, Inspection, inspect};
 pub use digest::digest;
 use error::OrError;
 pub use error::{Error, ErrorKind};

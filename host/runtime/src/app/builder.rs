@@ -8,7 +8,7 @@ use pointwork_core::read_file;
 use super::App;
 use crate::app::changes::{Change, ChangeKind};
 use crate::app::module::ModuleInfo;
-use crate::app::publish::Proposal;
+use crate::app::publish::Purpose;
 use crate::{Breaker, Error, ErrorKind, Grants, Isolation, ModuleLimits, ModuleOptions, OrError, Trial};
 
 /// Loads, swaps or restores one module: its component, its options, then [`load`](Self::load), [`swap`](Self::swap) or
@@ -130,8 +130,11 @@ impl ModuleBuilder {
     pub async fn load(mut self) -> Result<ModuleInfo, Error> {
         let component = self.expect_component().await?;
         let options = self.options_from(ModuleOptions::new());
-        let proposal = self.proposal(ChangeKind::Loaded, &component);
-        let (info, _) = self.app.install(proposal, component, options).await?;
+        let base = self.base(&component);
+        let (info, _) = self
+            .app
+            .install(&self.name, Purpose::Load { base }, component, options)
+            .await?;
         Ok(info)
     }
 
@@ -153,8 +156,11 @@ impl ModuleBuilder {
         let mut current = self.app.open_state()?.binder.expect_module(&self.name)?.options.clone();
         current.digest = None;
         let options = self.options_from(current);
-        let proposal = self.proposal(ChangeKind::Swapped, &component);
-        let (_, change) = self.app.install(proposal, component, options).await?;
+        let base = self.base(&component);
+        let (_, change) = self
+            .app
+            .install(&self.name, Purpose::Swap { base }, component, options)
+            .await?;
         Ok(change)
     }
 
@@ -209,9 +215,8 @@ impl ModuleBuilder {
         settings.into_iter().fold(options, |options, setting| setting(options))
     }
 
-    fn proposal(&self, kind: ChangeKind, component: &[u8]) -> Proposal {
-        let mut proposal = Proposal::new(kind, &self.name);
-        proposal.base = self.configured.then(|| crate::digest(component));
-        proposal
+    /// The base that the state directory records, if there is a new one.
+    fn base(&self, component: &[u8]) -> Option<String> {
+        self.configured.then(|| crate::digest(component))
     }
 }

@@ -8,6 +8,7 @@ use wasmtime::component::{ComponentExportIndex, Instance, InstancePre};
 use wasmtime::{Store, UpdateDeadline};
 
 use crate::Grants;
+use crate::component::inspect::Form;
 use crate::component::pool_account::Tenancy;
 use crate::guest::memory::MAX_HANDLES;
 use crate::guest::{Guest, VersionState};
@@ -17,6 +18,7 @@ use crate::scheduling::meter::slice_used;
 /// A version of a module, ready to be instantiated: wasmtime's [`InstancePre`] with what our instances need beside it.
 #[derive(Clone)]
 pub(crate) struct ModulePre {
+    pub(crate) form: Form,
     pub(crate) instance_pre: InstancePre<Guest>,
     pub(crate) describe: ComponentExportIndex,
     pub(crate) handle: ComponentExportIndex,

@@ -37,8 +37,8 @@ enum Pools {
 }
 
 impl Instances {
-    pub(crate) fn new(form: Form, pre: Arc<ModulePre>, threads: Arc<Threads>) -> Arc<Self> {
-        let pools = match form {
+    pub(crate) fn new(pre: Arc<ModulePre>, threads: Arc<Threads>) -> Arc<Self> {
+        let pools = match pre.form {
             Form::Synchronous => Pools::Sync(PoolByLevel::new(SyncPool::new(pre.clone(), threads.clone()))),
             Form::Asynchronous => Pools::Async(PoolByLevel::new(AsyncPool::new(pre.clone(), threads.clone()))),
         };
@@ -55,11 +55,7 @@ impl Instances {
 
     /// The same version without instances and without history.
     pub(crate) fn fresh(&self) -> Arc<Self> {
-        let form = match &self.pools {
-            Pools::Sync(_) => Form::Synchronous,
-            Pools::Async(_) => Form::Asynchronous,
-        };
-        Self::new(form, Arc::new(self.pre.fresh()), self.threads.clone())
+        Self::new(Arc::new(self.pre.fresh()), self.threads.clone())
     }
 
     /// Frees instances that were idle for too long, or every idle one if the version is retired.
