@@ -66,68 +66,14 @@ impl Purpose {
             Self::StandIn => None,
         }
     }
-}
 
-impl Proposal {
-    fn kind(&self) -> ChangeKind {
-        match self {
-            Self::Install { purpose, .. } => purpose.kind(),
-            Self::RollBack { .. } => ChangeKind::RolledBack,
-            Self::Remove { .. } => ChangeKind::Removed,
-        }
-    }
-
-    /// The version that becomes current; `None` removes the module.
-    fn module(&self) -> Option<&Arc<Module>> {
-        match self {
-            Self::Install { module, .. } | Self::RollBack { module, .. } => Some(module),
-            Self::Remove { .. } => None,
-        }
-    }
-
-    fn name(&self) -> &str {
-        match self {
-            Self::Install { module, .. } | Self::RollBack { module, .. } => &module.info.name,
-            Self::Remove { name } => name,
-        }
-    }
-
-    fn failed(&self) -> Option<&FailedTrial> {
-        match self {
-            Self::RollBack { failed, .. } => failed.as_ref(),
-            Self::Install { .. } | Self::Remove { .. } => None,
-        }
+    /// Whether the directory knows the version already, so that a failure to write to it is no reason to refuse the change.
+    fn is_restore(&self) -> bool {
+        matches!(self, Self::Restore { .. })
     }
 
     fn is_stand_in(&self) -> bool {
-        matches!(
-            self,
-            Self::Install {
-                purpose: Purpose::StandIn,
-                ..
-            }
-        )
-    }
-
-    /// The result of writing to the state directory; `None` if it failed, and that is no reason to refuse the change.
-    fn recorded<T>(&self, written: Result<T, Error>) -> Result<Option<T>, Error> {
-        match (self, written) {
-            (
-                Self::Install {
-                    purpose: Purpose::Restore { .. },
-                    ..
-                },
-                Err(error),
-            ) => {
-                let (module, reason) = (self.name(), pointwork_core::error_chain(&error));
-                tracing::warn!(
-                    module,
-                    "the record of the module in the state directory is not brought up to date: {reason}"
-                );
-                Ok(None)
-            }
-            (_, written) => written.map(Some),
-        }
+        matches!(self, Self::StandIn)
     }
 }
 
@@ -173,15 +119,26 @@ impl App {
     /// Writes the component of a version to the state directory; it stays there while the result lives.
     fn pin(&self, proposal: &Proposal) -> Result<Option<PinnedComponent>, Error> {
         match (proposal, self.directory()) {
-            (Proposal::Install { module, bytes, .. }, Some(directory)) if !proposal.is_stand_in() => {
-                proposal.recorded(directory.pin(&module.info.digest, bytes))
+            (Proposal::Install { module, bytes, purpose }, Some(directory)) if !purpose.is_stand_in() => {
+                let info = &module.info;
+                recorded(directory.pin(&info.digest, bytes), &info.name, purpose.is_restore())
             }
             _ => Ok(None),
         }
     }
 
     fn publish_now(&self, proposal: &Proposal) -> Result<Change, Error> {
-        let (kind, name, module, failed) = (proposal.kind(), proposal.name(), proposal.module(), proposal.failed());
+        let (kind, name, module) = match proposal {
+            Proposal::Install { module, purpose, .. } => (purpose.kind(), &module.info.name, Some(module)),
+            Proposal::RollBack { module, .. } => (ChangeKind::RolledBack, &module.info.name, Some(module)),
+            Proposal::Remove { name } => (ChangeKind::Removed, name, None),
+        };
+        let (purpose, failed) = match proposal {
+            Proposal::Install { purpose, .. } => (Some(purpose), None),
+            Proposal::RollBack { failed, .. } => (None, failed.as_ref()),
+            Proposal::Remove { .. } => (None, None),
+        };
+        let is_stand_in = purpose.is_some_and(Purpose::is_stand_in);
         let mut state = self.open_state()?;
         state.binder.check_name(kind, name)?;
         let current = state.binder.module(name).cloned();
@@ -194,7 +151,7 @@ impl App {
             return Err(Error::new(ErrorKind::Refused, message));
         }
         // Another swap to the same version may have been faster.
-        if let (Proposal::Install { module, purpose, .. }, Some(current)) = (proposal, &current)
+        if let (Some(purpose), Some(module), Some(current)) = (purpose, module, &current)
             && self.is_version(current, &module.info.digest, &module.options)
         {
             return self.keep_now(&mut state, current, purpose.base());
@@ -204,7 +161,7 @@ impl App {
         let listeners = match module {
             Some(module) => {
                 binder.put_module(module.clone());
-                if !proposal.is_stand_in() {
+                if !is_stand_in {
                     binder.forget_unrestored(name);
                 }
                 module.listeners()
@@ -216,13 +173,15 @@ impl App {
         };
         let listeners = self.bus().stage(Some(name), listeners);
         let listeners = listeners.or_error(ErrorKind::Refused, "its channels are refused")?;
-        if let Proposal::Install { module, purpose, .. } = proposal {
+        if let (Some(purpose), Some(module)) = (purpose, module) {
             check_event_names(module, purpose, current.as_deref(), &listeners, &binder)?;
         }
         let table = binder.stage(&self.0.routers)?;
         // A version that failed its trial is not rolled back to.
         let previous = current.as_ref().filter(|_| module.is_some() && failed.is_none());
-        self.record(proposal, previous)?;
+        if !is_stand_in {
+            self.record(name, module, purpose, previous)?;
+        }
         let routes = Diff::between(of_module(&state.records, name), of_module(&table.records, name));
         let mut change = Change::new(kind, name, current.as_ref(), module, routes);
         change.reason = failed.map(|failed| failed.reason.clone());
@@ -237,12 +196,12 @@ impl App {
         }
         state.records = table.publish();
         state.restore_failures.remove(name);
-        let past = state.past.entry(name.to_owned()).or_default();
+        let past = state.past.entry(name.clone()).or_default();
         past.replaced(change.time, previous, current.as_ref());
         if let (ChangeKind::Swapped, Some(module)) = (kind, module) {
             self.begin_trial(module);
         }
-        log(&change, module.map(|module| &**module));
+        log(&change, module);
         self.bus().announce::<ServerChanged>(&change);
         if let Some(module) = module {
             module.begin();
@@ -294,25 +253,25 @@ impl App {
         Ok(change)
     }
 
-    fn record(&self, proposal: &Proposal, previous: Option<&Arc<Module>>) -> Result<(), Error> {
-        let Some(directory) = self.directory().filter(|_| !proposal.is_stand_in()) else {
+    fn record(
+        &self,
+        name: &str,
+        module: Option<&Arc<Module>>,
+        purpose: Option<&Purpose>,
+        previous: Option<&Arc<Module>>,
+    ) -> Result<(), Error> {
+        let Some(directory) = self.directory() else {
             return Ok(());
         };
-        let name = proposal.name();
         let mut version = directory.version(name).unwrap_or_default();
-        match proposal {
-            // The directory alone knows the version before.
-            Proposal::Install {
-                purpose: Purpose::Restore { .. },
-                ..
-            } => {}
-            _ => version.previous = digest_of(previous),
+        let is_restore = purpose.is_some_and(Purpose::is_restore);
+        // After a restart the directory alone knows the previous version.
+        if !is_restore {
+            version.previous = digest_of(previous);
         }
-        if let Proposal::Install { purpose, .. } = proposal {
-            version.base = purpose.base().cloned().or(version.base);
-        }
-        let version = version.with_current(proposal.module());
-        proposal.recorded(directory.commit(name, version)).map(drop)
+        version.base = purpose.and_then(Purpose::base).cloned().or(version.base);
+        let version = version.with_current(module);
+        recorded(directory.commit(name, version), name, is_restore).map(drop)
     }
 
     pub(super) fn report_refusal(&self, kind: ChangeKind, name: &str, digest: Option<String>, error: &Error) {
@@ -341,6 +300,21 @@ impl Version {
     }
 }
 
+/// The result of writing to the state directory; `None` if it failed, and that is no reason to refuse the change.
+fn recorded<T>(written: Result<T, Error>, module: &str, may_fail: bool) -> Result<Option<T>, Error> {
+    match written {
+        Err(error) if may_fail => {
+            let reason = pointwork_core::error_chain(&error);
+            tracing::warn!(
+                module,
+                "the record of the module in the state directory is not brought up to date: {reason}"
+            );
+            Ok(None)
+        }
+        written => written.map(Some),
+    }
+}
+
 fn digest_of(module: Option<&Arc<Module>>) -> Option<String> {
     module.map(|module| module.info.digest.clone())
 }
@@ -350,7 +324,7 @@ fn of_module(records: &[Arc<RouteRecord>], module: &str) -> Vec<String> {
     records.map(ToString::to_string).collect()
 }
 
-fn log(change: &Change, module: Option<&Module>) {
+fn log(change: &Change, module: Option<&Arc<Module>>) {
     let info = module.map(|module| &module.info);
     tracing::info!(
         module = change.module,
