@@ -59,7 +59,7 @@ pub use app::info::{ChannelInfo, ControllerInfo, HandlerInfo, ListenerInfo};
 pub use app::module::ModuleInfo;
 pub use app::options::AppOptions;
 pub use app::status::{Draining, ModuleStatus, RestoreFailure};
-pub use app::{App, Settings};
+pub use app::{App, AppSettings};
 pub use component::compiler::work as compile_worker;
 pub use component::inspect::{Form, Inspection, inspect};
 pub use digest::digest;
@@ -69,7 +69,7 @@ pub use grants::{Access, Capability, Directory, Grants};
 pub use limits::{Breaker, CompileOptions, Isolation, ModuleLimits, ModuleOptions, Trial};
 pub use scheduling::fibers::{is_polled_again, off_fiber, on_fiber};
 pub use scheduling::status::{ModuleState, Usage};
-pub use store::{CacheDirectory, StateDirectory, Version};
+pub use store::{CacheDirectory, RecordedVersions, StateDirectory};
 pub use worker::Worker;
 
 pub use pointwork_core::limits::{Amount, Limit, LimitError, Limits};

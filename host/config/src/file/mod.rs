@@ -2,8 +2,6 @@
 
 mod adapter;
 mod channels;
-#[cfg(any(test, fuzzing))]
-pub(crate) mod fuzz;
 mod grant;
 mod hosts;
 mod json;

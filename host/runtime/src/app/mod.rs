@@ -60,7 +60,7 @@ pub struct App(Arc<AppInner>);
 /// Figures of an application (spec M5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Settings {
+pub struct AppSettings {
     /// The number of registered routes.
     pub route_count: usize,
 }
@@ -174,8 +174,8 @@ impl App {
     }
 
     /// Figures of the application.
-    pub fn settings(&self) -> Settings {
-        Settings {
+    pub fn settings(&self) -> AppSettings {
+        AppSettings {
             route_count: self.state().records.len(),
         }
     }

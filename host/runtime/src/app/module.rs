@@ -129,7 +129,7 @@ impl Module {
             &declared.language,
             modes.clone(),
         ));
-        let limits = &pre.settings.limits;
+        let limits = &pre.version.limits;
         warnings.extend(lint::lone(limits.instances.saturating_mul(limits.in_flight), modes));
         let info = ModuleInfo {
             name: name.to_owned(),
@@ -252,7 +252,7 @@ impl Module {
     }
 
     pub(crate) fn admission(&self) -> &Admission {
-        &self.instances.pre.settings.admission
+        &self.instances.pre.version.admission
     }
 
     pub(crate) fn usage(&self) -> Usage {
@@ -260,7 +260,7 @@ impl Module {
         Usage {
             idle: idle.instances,
             held: idle.held,
-            host_memory: self.instances.pre.settings.memory.used(),
+            host_memory: self.instances.pre.version.memory.used(),
             ..self.admission().usage()
         }
     }

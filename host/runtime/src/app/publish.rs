@@ -10,7 +10,7 @@ use crate::app::event_names::check_event_names;
 use crate::app::module::{Module, ModuleInfo};
 use crate::app::state::AppState;
 use crate::store::PinnedComponent;
-use crate::{Error, ErrorKind, OrError, Version};
+use crate::{Error, ErrorKind, OrError, RecordedVersions};
 
 /// A change of a module.
 pub(super) enum Proposal {
@@ -235,12 +235,12 @@ impl App {
                 binder.forget_unrestored(name);
                 accepted = Some((binder.stage(&self.0.routers)?, binder));
             }
-            let mut version = directory.version(name).unwrap_or_default();
+            let mut versions = directory.versions(name).unwrap_or_default();
             if replaces {
-                version = version.with_current(Some(current));
+                versions = versions.with_current(Some(current));
             }
-            version.base = base.cloned().or(version.base);
-            directory.commit(name, version)?;
+            versions.base = base.cloned().or(versions.base);
+            directory.commit(name, versions)?;
             if let Some((table, binder)) = accepted {
                 state.restore_failures.remove(name);
                 state.binder = binder;
@@ -263,15 +263,15 @@ impl App {
         let Some(directory) = self.directory() else {
             return Ok(());
         };
-        let mut version = directory.version(name).unwrap_or_default();
+        let mut versions = directory.versions(name).unwrap_or_default();
         let is_restore = purpose.is_some_and(Purpose::is_restore);
         // After a restart the directory alone knows the previous version.
         if !is_restore {
-            version.previous = digest_of(previous);
+            versions.previous = digest_of(previous);
         }
-        version.base = purpose.and_then(Purpose::base).cloned().or(version.base);
-        let version = version.with_current(module);
-        recorded(directory.commit(name, version), name, is_restore).map(drop)
+        versions.base = purpose.and_then(Purpose::base).cloned().or(versions.base);
+        let versions = versions.with_current(module);
+        recorded(directory.commit(name, versions), name, is_restore).map(drop)
     }
 
     pub(super) fn report_refusal(&self, kind: ChangeKind, name: &str, digest: Option<String>, error: &Error) {
@@ -290,7 +290,7 @@ impl App {
     }
 }
 
-impl Version {
+impl RecordedVersions {
     /// The versions once this one is current.
     fn with_current(mut self, module: Option<&Arc<Module>>) -> Self {
         self.current = digest_of(module);

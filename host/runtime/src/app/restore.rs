@@ -23,7 +23,7 @@ impl App {
         drop(self.open_state()?);
         let recorded = self
             .directory()
-            .and_then(|directory| Some((directory.version(name)?, directory)));
+            .and_then(|directory| Some((directory.versions(name)?, directory)));
         let base = component.as_deref().map(digest);
         let (purpose, component) = match (component, recorded) {
             (None, None) => return Ok(None),
@@ -78,7 +78,7 @@ impl App {
         damage: Error,
     ) -> Result<Option<ModuleInfo>, Error> {
         self.keep_unrestored(name, damaged, directory, &damage);
-        let recorded = directory.version(name).unwrap_or_default();
+        let recorded = directory.versions(name).unwrap_or_default();
         let mut candidates = Vec::new();
         if let Some(previous) = recorded.previous {
             match self.recorded(name, directory.clone(), &previous).await {
@@ -118,7 +118,7 @@ impl App {
 
     /// Keeps the routes of a module that is not restored: they answer 503, and no other module answers for it.
     fn keep_unrestored(&self, name: &str, digest: &str, directory: &StateDirectory, error: &Error) {
-        let routes = directory.version(name).unwrap_or_default().routes;
+        let routes = directory.versions(name).unwrap_or_default().routes;
         let routes = routes.iter().filter_map(declared).collect();
         let kept = self.change(|binder| {
             binder.put_unrestored(name, routes);

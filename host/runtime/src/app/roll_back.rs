@@ -32,7 +32,7 @@ impl App {
         };
         let directory = self.directory();
         let recorded = directory.and_then(|directory| {
-            let digest = directory.version(name)?.previous?;
+            let digest = directory.versions(name)?.previous?;
             Some((directory, digest))
         });
         let Some((directory, digest)) = recorded else {

@@ -74,11 +74,11 @@ fn link(
     engine: &LinkedEngine,
     inspection: &Inspection,
     form: Form,
-    settings: VersionState,
+    version: VersionState,
     tenancy: Arc<Tenancy>,
 ) -> Result<ModulePre, Error> {
     let instance_pre = engine
-        .link(component, settings.uses_wasi)
+        .link(component, version.uses_wasi)
         .or_error(
             ErrorKind::Compile,
             "the component imports a function that this host does not have",
@@ -103,7 +103,7 @@ fn link(
         handle: export(form.handlers(), "handle")?,
         deliver: export(form.listeners(), "deliver")?,
         instance_pre,
-        settings,
+        version,
         tenancy,
         cut: CancellationToken::new(),
         retired: Arc::default(),

@@ -125,7 +125,7 @@ struct WasmHandler {
 
 impl Handler for WasmHandler {
     fn call(&self, context: Context) -> HandlerFuture {
-        let counted = match self.instances.pre.settings.admission.admit() {
+        let counted = match self.instances.pre.version.admission.admit() {
             Ok(counted) => counted,
             Err(left) => return Box::pin(ready(Outcome::Reply(breaker_reply(left)))),
         };
@@ -139,7 +139,7 @@ impl Handler for WasmHandler {
     }
 
     fn limits(&self) -> RequestLimits {
-        let own = &self.instances.pre.settings.limits;
+        let own = &self.instances.pre.version.limits;
         let mut limits = RequestLimits::default();
         limits.body_mode = self.body;
         limits.deadline = own.deadline;
@@ -168,11 +168,11 @@ struct WasmListener {
 
 impl Listener for WasmListener {
     fn deliver(&self, delivery: Delivery, payload: Payload) -> BoxFuture<'static, Result<Payload, Failure>> {
-        let settings = &self.instances.pre.settings;
-        let counted = match settings.admission.admit() {
+        let version = &self.instances.pre.version;
+        let counted = match version.admission.admit() {
             Ok(counted) => counted,
             Err(left) => {
-                let message = format!("module `{}` is held back for another {left:?}", settings.module);
+                let message = format!("module `{}` is held back for another {left:?}", version.module);
                 let failure = Failure::with_code(FailureCode::OVERLOADED, StatusCode::SERVICE_UNAVAILABLE, message);
                 return Box::pin(ready(Err(failure)));
             }
@@ -181,7 +181,7 @@ impl Listener for WasmListener {
             Ok(payload) => payload,
             Err(failure) => return Box::pin(ready(Err(failure))),
         };
-        let reentrance = delivery.caller().chain().reentrance(&settings.module);
+        let reentrance = delivery.caller().chain().reentrance(&version.module);
         let arrived = Instant::now();
         let event = Event {
             listener: self.number,
@@ -191,7 +191,7 @@ impl Listener for WasmListener {
             arrived,
         };
         let running = self.instances.run(event, reentrance, counted);
-        let Some(deadline) = settings.limits.deadline else {
+        let Some(deadline) = version.limits.deadline else {
             return running;
         };
         let threads = self.instances.threads.clone();
