@@ -5,15 +5,11 @@ use axum::body::Body;
 use axum::extract::{FromRequestParts, Path, State};
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
-use pointwork::{Change, ChangeKind, ModuleStatus};
-use pointwork_core::{is_unprintable, one_line};
+use pointwork::{Change, ChangeKind, ModuleStatus, check_module_name};
 
 use crate::problem::Problem;
 use crate::state::{Shared, SharedState};
 use crate::upload;
-
-/// The longest name of a module, in bytes.
-const NAME: usize = 128;
 
 /// The name of a module in a path.
 pub(crate) struct Name(String);
@@ -50,8 +46,10 @@ pub(crate) async fn put(
     body: Body,
 ) -> Result<(StatusCode, Json<Change>), Problem> {
     let options = &admin.options;
-    if let Err(problem) = check_name(&name) {
+    if let Err(error) = check_module_name(&name) {
         upload::discard(&headers, body, options.body_timeout).await;
+        let mut problem = Problem::from(error);
+        problem.status = StatusCode::BAD_REQUEST;
         return Err(problem);
     }
     let component = upload::receive(&headers, body, options.component_limit, options.body_timeout).await?;
@@ -85,16 +83,6 @@ pub(crate) async fn remove(State(admin): State<Shared>, Name(name): Name) -> Res
 pub(crate) async fn roll_back(State(admin): State<Shared>, Name(name): Name) -> Result<Json<Change>, Problem> {
     expect(&admin, &name)?;
     Ok(Json(admin.app.roll_back(&name).await?))
-}
-
-/// Checks that a name can be read in a line of the log and in a table.
-fn check_name(name: &str) -> Result<(), Problem> {
-    if name.trim().is_empty() || name.len() > NAME || name.contains(is_unprintable) {
-        let message = format!("`{}` cannot be the name of a module", one_line(name, NAME));
-        let hint = format!("a name has 1 to {NAME} bytes, all of them printable");
-        return Err(Problem::new(StatusCode::BAD_REQUEST, message).with_hint(hint));
-    }
-    Ok(())
 }
 
 fn is_loaded(admin: &SharedState, name: &str) -> bool {

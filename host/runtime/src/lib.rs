@@ -52,6 +52,7 @@ pub mod fuzz {
     }
 }
 
+pub use app::binder::check_module_name;
 pub use app::builder::ModuleBuilder;
 pub use app::changes::{Change, ChangeKind, Diff, Refusal, ServerChanged, ServerRefused};
 pub use app::channel::{Channel, ListenerResult};

@@ -24,7 +24,7 @@ use pointwork_core::read_text;
 use serde::Deserialize;
 
 pub use self::adapter::Adapter;
-pub(crate) use self::channels::{Driver, ResponseChannel};
+pub(crate) use self::channels::Driver;
 pub(crate) use self::grant::{Directory, Grant, Variable};
 pub use self::hosts::Listen;
 pub(crate) use self::limits::LimitValues;
