@@ -25,7 +25,7 @@ use serde::Deserialize;
 
 pub use self::adapter::Adapter;
 pub(crate) use self::channels::Driver;
-pub(crate) use self::grant::{Directory, Grant, Variable};
+pub(crate) use self::grant::{DirectoryGrant, Grant, Variable};
 pub use self::hosts::Listen;
 pub(crate) use self::limits::LimitValues;
 pub use self::operation::{Admin, AdminAddress, Cache};
