@@ -77,6 +77,28 @@ impl Purpose {
     }
 }
 
+impl Proposal {
+    fn name(&self) -> &String {
+        match self {
+            Self::Install { module, .. } | Self::RollBack { module, .. } => &module.info.name,
+            Self::Remove { name } => name,
+        }
+    }
+}
+
+impl FailedTrial {
+    fn check_current(&self, current: Option<&Arc<Module>>) -> Result<(), Error> {
+        if current.is_some_and(|current| Arc::ptr_eq(&self.version, current)) {
+            return Ok(());
+        }
+        let message = format!(
+            "another version of module `{}` has become current",
+            self.version.info.name
+        );
+        Err(Error::new(ErrorKind::Refused, message))
+    }
+}
+
 impl Change {
     fn new(
         kind: ChangeKind,
@@ -128,27 +150,18 @@ impl App {
     }
 
     fn publish_now(&self, proposal: &Proposal) -> Result<Change, Error> {
-        let (kind, name, module) = match proposal {
-            Proposal::Install { module, purpose, .. } => (purpose.kind(), &module.info.name, Some(module)),
-            Proposal::RollBack { module, .. } => (ChangeKind::RolledBack, &module.info.name, Some(module)),
-            Proposal::Remove { name } => (ChangeKind::Removed, name, None),
+        let (kind, module, purpose, failed) = match proposal {
+            Proposal::Install { module, purpose, .. } => (purpose.kind(), Some(module), Some(purpose), None),
+            Proposal::RollBack { module, failed } => (ChangeKind::RolledBack, Some(module), None, failed.as_ref()),
+            Proposal::Remove { .. } => (ChangeKind::Removed, None, None, None),
         };
-        let (purpose, failed) = match proposal {
-            Proposal::Install { purpose, .. } => (Some(purpose), None),
-            Proposal::RollBack { failed, .. } => (None, failed.as_ref()),
-            Proposal::Remove { .. } => (None, None),
-        };
+        let name = proposal.name();
         let is_stand_in = purpose.is_some_and(Purpose::is_stand_in);
         let mut state = self.open_state()?;
         state.binder.check_name(kind, name)?;
         let current = state.binder.module(name).cloned();
-        if let Some(failed) = failed
-            && current
-                .as_ref()
-                .is_none_or(|current| !Arc::ptr_eq(&failed.version, current))
-        {
-            let message = format!("another version of module `{name}` has become current");
-            return Err(Error::new(ErrorKind::Refused, message));
+        if let Some(failed) = failed {
+            failed.check_current(current.as_ref())?;
         }
         // Another swap to the same version may have been faster.
         if let (Some(purpose), Some(module), Some(current)) = (purpose, module, &current)
