@@ -150,11 +150,7 @@ impl Binder {
         if kind != ChangeKind::Loaded {
             return self.expect_module(name).map(drop);
         }
-        if name.trim().is_empty() || name.len() > MOST_NAME || name.contains(is_unprintable) {
-            let message = format!("`{}` cannot be the name of a module", one_line(name, MOST_NAME));
-            let hint = format!("a name has 1 to {MOST_NAME} bytes, all of them printable");
-            return Err(Error::new(ErrorKind::Refused, message).with_hint(hint));
-        }
+        check_module_name(name)?;
         match self.module(name) {
             None => Ok(()),
             Some(_) => {
@@ -334,6 +330,19 @@ impl Binder {
             }
         }
     }
+}
+
+/// Checks that a text can be the name of a module: that it can be read in a line of the log and in a table.
+///
+/// # Errors
+/// [`Refused`](ErrorKind::Refused) with the rule.
+pub fn check_module_name(name: &str) -> Result<(), Error> {
+    if name.trim().is_empty() || name.len() > MOST_NAME || name.contains(is_unprintable) {
+        let message = format!("`{}` cannot be the name of a module", one_line(name, MOST_NAME));
+        let hint = format!("a name has 1 to {MOST_NAME} bytes, all of them printable");
+        return Err(Error::new(ErrorKind::Refused, message).with_hint(hint));
+    }
+    Ok(())
 }
 
 impl Connection {
