@@ -18,17 +18,17 @@ fn banner_lists_routes_and_channels_and_ends_with_the_address() {
         str![[r#"
 pointwork 0.2.0 on hyper
 
-METHOD  PATH                     ORIGIN  MODULE    HANDLER
-GET     /api/products            replay  products  Products.list
-GET     /api/products/search     replay  products  Products.search
-GET     /api/products/:id        replay  products  Products.show
-GET     /api/products/:id/views  replay  products  Products.views
-GET     /api/products/:id/label  replay  products  Products.label
-POST    /api/products            replay  products  Products.create
-PUT     /api/products/:id        replay  products  Products.replace
-PATCH   /api/products/:id        replay  products  Products.update
-DELETE  /api/products/:id        replay  products  Products.delete
-GET     /api/health              replay  products  Health.show
+METHOD  PATH                     MODULE    HANDLER
+GET     /api/products            products  Products.list
+GET     /api/products/search     products  Products.search
+GET     /api/products/:id        products  Products.show
+GET     /api/products/:id/views  products  Products.views
+GET     /api/products/:id/label  products  Products.label
+POST    /api/products            products  Products.create
+PUT     /api/products/:id        products  Products.replace
+PATCH   /api/products/:id        products  Products.update
+DELETE  /api/products/:id        products  Products.delete
+GET     /api/health              products  Health.show
 
 CHANNEL   DRIVER    EVENTS
 db        sqlite    product:all, product:count, product:create, product:delete, product:one, product:search, product:update, product:viewed, product:views
@@ -93,8 +93,8 @@ fn channels_of_the_host_and_of_modules_stand_in_one_table() {
         str![[r#"
 pointwork 0.2.0 on hyper
 
-METHOD  PATH    ORIGIN  MODULE  HANDLER
-GET     /stock  replay  stock   Stock.all
+METHOD  PATH    MODULE  HANDLER
+GET     /stock  stock   Stock.all
 
 CHANNEL   DRIVER        EVENTS
 response  response      send
