@@ -5,7 +5,7 @@ use snapbox::str;
 
 use crate::example::Example;
 use crate::server::Server;
-use crate::{folder, pointwork, stderr, write};
+use crate::{folder, run, stderr, write};
 
 #[test]
 fn banner_lists_routes_and_channels_and_ends_with_the_address() {
@@ -83,9 +83,9 @@ fn channels_of_the_host_and_of_modules_stand_in_one_table() {
             &[""],
             Program::new().call("stock:count"),
         ));
-    std::fs::write(folder.path().join("stock.wasm"), module.build()).expect("written");
+    write(&folder, "stock.wasm", module.build());
     let config = "[[module]]\npath = \"stock.wasm\"\n[channels.response]\ndriver = \"response\"\n";
-    write(folder.path(), "pointwork.toml", config);
+    write(&folder, "pointwork.toml", config);
     let server = Server::start(folder.path(), [""; 0]);
     let address = format!("listening on http://{}\n", server.address);
     snapbox::assert_data_eq!(
@@ -110,10 +110,10 @@ stock     module stock  count, item:one
 fn channel_of_a_module_that_the_host_has_too_is_refused_with_both_owners() {
     let folder = folder();
     let module = Guest::new().channel(Channel::new("response").on("send", Program::text("null")));
-    std::fs::write(folder.path().join("reply.wasm"), module.build()).expect("written");
+    write(&folder, "reply.wasm", module.build());
     let config = "[[module]]\npath = \"reply.wasm\"\n[channels.response]\ndriver = \"response\"\n";
-    write(folder.path(), "pointwork.toml", config);
-    let text = stderr(pointwork(folder.path()).arg("serve"), 5);
+    write(&folder, "pointwork.toml", config);
+    let text = stderr(run(&folder, "serve"), 5);
     assert!(
         text.contains("error: module `reply` from `reply.wasm` is refused\n"),
         "{text}"

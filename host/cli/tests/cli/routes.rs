@@ -5,12 +5,11 @@ use serde_json::{Value, json};
 use snapbox::str;
 
 use crate::example::{self, Example};
-use crate::{folder, pointwork, stderr, write};
+use crate::{folder, pointwork, refused, run, stderr, write};
 
 #[test]
 fn table_lists_every_route_in_order() {
-    pointwork(folder().path())
-        .arg("routes")
+    run(&folder(), "routes")
         .arg(example::controllers())
         .assert()
         .success()
@@ -36,10 +35,7 @@ products  db:product:all, db:product:count, db:product:create, db:product:delete
 #[test]
 fn json_is_an_array_of_records() {
     let folder = Example::Native.built();
-    let output = pointwork(folder.path())
-        .args(["routes", "--json"])
-        .output()
-        .expect("it runs");
+    let output = run(&folder, "routes --json").output().expect("it runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let records: Vec<Value> = serde_json::from_slice(&output.stdout).expect("an array");
     assert_eq!(records.len(), 10);
@@ -62,12 +58,16 @@ fn table_is_the_same_with_and_without_a_server_but_for_marks_of_what_it_cannot_s
     let cache = Controller::new("Cache", "cache")
         .route("show", Some("GET"), &[":key"], Program::text("shown"))
         .route("purge", Some("PURGE"), &[":key"], Program::text("purged"));
-    std::fs::write(folder.path().join("cache.wasm"), Guest::with(cache).build()).expect("written");
+    write(&folder, "cache.wasm", Guest::with(cache).build());
     let warning = "[..]WARN[..]PURGE /cache/:key[..]trillium[..]\n";
     for (arguments, mark, warning) in [
         ("routes cache.wasm", "", ""),
         ("routes cache.wasm --adapter axum", "", ""),
-        ("routes cache.wasm --adapter trillium", " (not available on trillium)", warning),
+        (
+            "routes cache.wasm --adapter trillium",
+            " (not available on trillium)",
+            warning,
+        ),
     ] {
         let table = format!(
             "\
@@ -76,7 +76,7 @@ GET     /cache/:key  cache   Cache.show
 PURGE   /cache/:key  cache   Cache.purge{mark}
 "
         );
-        pointwork(folder.path())
+        pointwork(&folder)
             .args(arguments.split(' '))
             .assert()
             .success()
@@ -87,11 +87,8 @@ PURGE   /cache/:key  cache   Cache.purge{mark}
 
 #[test]
 fn missing_component_is_named() {
-    let text = stderr(pointwork(folder().path()).args(["routes", "shop.wasm"]), 1);
-    assert!(
-        text.starts_with("error: the component of module `shop` does not exist: `shop.wasm`"),
-        "{text}"
-    );
+    refused(run(&folder(), "routes shop.wasm"), 1)
+        .stderr_eq("error: the component of module `shop` does not exist: `shop.wasm`[..]\n...\n");
 }
 
 #[test]
@@ -99,8 +96,8 @@ fn missing_component_is_built_from_its_package() {
     let folder = folder();
     std::fs::create_dir(folder.path().join("controllers")).expect("created");
     let config = "[[module]]\npath = \"shop.wasm\"\nbuild = \"controllers\"\n";
-    write(folder.path(), "pointwork.toml", config);
-    let text = stderr(pointwork(folder.path()).arg("routes"), 1);
+    write(&folder, "pointwork.toml", config);
+    let text = stderr(run(&folder, "routes"), 1);
     assert!(
         text.starts_with("note: building module `shop` from controllers\n"),
         "{text}"
