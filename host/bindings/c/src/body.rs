@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use pointwork_embed::bytes::Bytes;
 use pointwork_embed::{AnswerCell, Body, Function, Host, Piece, Pieces, WeakHost};
 
-use crate::bytes::{PwBytes, PwDrop, PwGone, PwText, User, given, place};
+use crate::bytes::{PwBytes, PwDrop, PwGone, PwText, User, c_text, given, place};
 use crate::error::{PwError, PwErrorKind, guard, guard_or};
 use crate::waiting::at_most;
 
@@ -121,7 +121,7 @@ pub unsafe extern "C" fn pw_body_next(
             None => PwPiece::Pending,
             Some(Piece::End) => PwPiece::End,
             Some(Piece::Failed(reason)) => {
-                body.failed = CString::new(reason.replace('\0', "\u{fffd}")).unwrap_or_default();
+                body.failed = c_text(&reason);
                 PwPiece::Broken
             }
             Some(Piece::Data(bytes)) => {

@@ -8,7 +8,7 @@ use pointwork_embed::{Body, Host};
 
 use crate::body::{OutgoingBody, PwBody, PwSource};
 use crate::bytes::{PwBytes, PwDrop, PwText, User, given, place};
-use crate::error::{PwError, guard, guard_or};
+use crate::error::{PwError, guard, guard_or, guard_value};
 use crate::header::{PwHeader, add_header, header_at, header_of};
 
 /// A reply: one that the program makes, or one that it got.
@@ -58,13 +58,11 @@ pub unsafe extern "C" fn pw_reply_new(
     status: u16,
     reply: Option<&mut MaybeUninit<Box<PwReply>>>,
 ) -> Option<Box<PwError>> {
-    guard(|| {
-        let reply = place(reply, "reply")?;
+    guard_value(reply, "reply", || {
         let mut head = Response::new(());
         *head.status_mut() = status_of(status, 200)?;
         let body = Content::OutgoingBody(OutgoingBody::Whole(pointwork_embed::bytes::Bytes::new()));
-        reply.write(Box::new(PwReply { head, body }));
-        Ok(())
+        Ok(Box::new(PwReply { head, body }))
     })
 }
 
