@@ -182,7 +182,17 @@ impl AsyncPool {
 
     /// Puts a call into the queue. Returns its number, and whether it has to wait for an instance.
     fn enqueue(self: &Arc<Self>, call: QueuedCall, is_alone: bool) -> Result<(u64, bool), Overload> {
-        let mut state = self.state.lock();
+        let (enqueued, _refused) = self.locked(|state| self.enqueue_now(state, call, is_alone));
+        enqueued
+    }
+
+    /// See [`enqueue`](Self::enqueue). A refused call is dropped after the lock.
+    fn enqueue_now(
+        self: &Arc<Self>,
+        state: &mut PoolState,
+        call: QueuedCall,
+        is_alone: bool,
+    ) -> (Result<(u64, bool), Overload>, Option<Waiting>) {
         let number = state.next;
         state.next += 1;
         state.queue(is_alone).push_back(Waiting {
@@ -191,29 +201,34 @@ impl AsyncPool {
             call,
             counted: None,
         });
-        self.distribute_now(&mut state);
+        self.distribute_now(state);
         let room = if is_alone { 0 } else { state.room(&self.pre) };
         let queue = state.queue(is_alone);
         let waits = queue.len() > room && queue.back().is_some_and(|last| last.number == number);
         if !waits {
-            return Ok((number, false));
+            return (Ok((number, false)), None);
         }
         let counted = self.pre.settings.admission.wait(self.pre.settings.limits.queue);
         if counted.is_none() {
-            let refused = queue.pop_back();
-            drop(state);
-            drop(refused);
-            return Err(Overload::Queue);
+            return (Err(Overload::Queue), queue.pop_back());
         }
         if let Some(last) = queue.back_mut() {
             last.counted = counted;
         }
-        Ok((number, true))
+        (Ok((number, true)), None)
     }
 
     /// Gives the calls of the queue to instances: wakes one that has room, or starts others.
     pub(super) fn distribute(self: &Arc<Self>) {
-        self.distribute_now(&mut self.state.lock());
+        self.locked(|state| self.distribute_now(state));
+    }
+
+    /// Works on the state, and tells the account after the lock: another version that wanted an idle instance of this pool in
+    /// the meantime found the lock taken, see [`free_idle`](InstancePool::free_idle).
+    fn locked<T>(&self, work: impl FnOnce(&mut PoolState) -> T) -> T {
+        let result = work(&mut self.state.lock());
+        self.pre.tenancy.tell();
+        result
     }
 
     fn distribute_now(self: &Arc<Self>, state: &mut PoolState) {
@@ -271,29 +286,29 @@ impl AsyncPool {
 
     /// The next call for an instance that can take one.
     pub(super) fn take(self: &Arc<Self>, instance: &Arc<InstanceState>) -> Option<QueuedCall> {
-        let mut state = self.state.lock();
-        let next = state.queue.pop_front()?;
-        // Under the lock: a client that leaves finds its call in the queue or with an instance.
-        next.call.taken_by(instance);
-        if self.is_last(instance.begin_call()) {
-            state.close(|other| std::ptr::eq(other, &**instance));
-        }
-        if !state.queue.is_empty() {
-            // This instance may be full now, and another one must serve the rest of the queue.
-            self.distribute_now(&mut state);
-        }
-        Some(next.call)
+        self.locked(|state| {
+            let next = state.queue.pop_front()?;
+            // Under the lock: a client that leaves finds its call in the queue or with an instance.
+            next.call.taken_by(instance);
+            if self.is_last(instance.begin_call()) {
+                state.close(|other| std::ptr::eq(other, &**instance));
+            }
+            if !state.queue.is_empty() {
+                // This instance may be full now, and another one must serve the rest of the queue.
+                self.distribute_now(state);
+            }
+            Some(next.call)
+        })
     }
 
     /// An instance has no call.
     pub(super) fn became_idle(self: &Arc<Self>) {
-        let mut state = self.state.lock();
-        if !state.alone.is_empty() {
-            self.distribute_now(&mut state);
-        }
-        drop(state);
-        // Another module may wait for the place of an idle instance.
-        self.pre.tenancy.tell();
+        // Another module may wait for the place of an idle instance, and is told after the lock.
+        self.locked(|state| {
+            if !state.alone.is_empty() {
+                self.distribute_now(state);
+            }
+        });
     }
 
     /// Distributes the calls again whenever an instance of the engine's pool is gone, until there was room.
@@ -304,6 +319,7 @@ impl AsyncPool {
                 let freed = tenancy.next_freed();
                 let Some(pool) = pool.upgrade() else { break };
                 {
+                    // Not `locked`, which would tell this task itself. A pool without room has no idle instance.
                     let mut state = pool.state.lock();
                     pool.distribute_now(&mut state);
                     if !state.lacks_room {
@@ -398,10 +414,9 @@ impl<C: Call> Place<'_, C> {
                 self.output = None;
                 return Ok(output.ok());
             }
-            let mut state = self.pool.state.lock();
-            let withdrawn = state.withdraw(self.number);
-            let lacks_room = state.lacks_room;
-            drop(state);
+            let (withdrawn, lacks_room) = self
+                .pool
+                .locked(|state| (state.withdraw(self.number), state.lacks_room));
             if withdrawn.is_some() {
                 self.output = None;
                 return Err(if lacks_room {
@@ -420,7 +435,7 @@ impl<C: Call> Place<'_, C> {
 impl<C: Call> Drop for Place<'_, C> {
     fn drop(&mut self) {
         let Some(output) = self.output.take() else { return };
-        let withdrawn = self.pool.state.lock().withdraw(self.number);
+        let withdrawn = self.pool.locked(|state| state.withdraw(self.number));
         // The call is dropped after the lock.
         if withdrawn.is_none()
             && let Some(instance) = self.taken_by.get().cloned()
@@ -440,35 +455,37 @@ impl InstancePool for AsyncPool {
     fn shrink(&self) {
         let (is_retired, limits) = (self.pre.is_retired(), &self.pre.settings.limits);
         let allowed = if is_retired { Duration::ZERO } else { limits.idle };
-        let mut state = self.state.lock();
-        state.forget_ended();
-        state.close(|instance| instance.is_idle_for(allowed));
-        // Calls that instances had room for until a guest of theirs did not let go of the processor.
-        let mut late = Vec::new();
-        while state.queue.len() > state.room(&self.pre)
-            && state
-                .queue
-                .front()
-                .is_some_and(|first| first.since.elapsed() > limits.queue_wait)
-        {
-            late.extend(state.queue.pop_front());
-        }
-        drop(state);
+        let late = self.locked(|state| {
+            state.forget_ended();
+            state.close(|instance| instance.is_idle_for(allowed));
+            // Calls that instances had room for until a guest of theirs did not let go of the processor.
+            let mut late = Vec::new();
+            while state.queue.len() > state.room(&self.pre)
+                && state
+                    .queue
+                    .front()
+                    .is_some_and(|first| first.since.elapsed() > limits.queue_wait)
+            {
+                late.extend(state.queue.pop_front());
+            }
+            late
+        });
+        // Calls are dropped after the lock.
         drop(late);
     }
 
     fn free_idle(&self) -> Freed {
-        // The pool that asks for it may be this one, which is locked then.
+        // The pool that asks for it may be this one, which is locked then. Nobody waits for the lock of another pool with a lock of
+        // its own; `locked` tells that it is free.
         let closed = self.state.try_lock().is_some_and(|mut state| state.close_an_idle_one());
         if closed { Freed::Soon } else { Freed::Nothing }
     }
 
     /// An instance is in a task of its own, so what it holds is not known here.
     fn idle(&self) -> Idle {
-        let state = self.state.lock();
-        let idle = state.open.iter().filter(|instance| instance.in_flight() == 0);
+        let is_idle = |instance: &&Arc<InstanceState>| instance.in_flight() == 0;
         Idle {
-            instances: idle.count(),
+            instances: self.locked(|state| state.open.iter().filter(is_idle).count()),
             held: 0,
         }
     }
