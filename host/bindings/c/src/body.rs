@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use pointwork_embed::bytes::Bytes;
 use pointwork_embed::{AnswerCell, Body, Function, Host, Piece, Pieces, WeakHost};
 
-use crate::bytes::{PwBytes, PwDrop, PwGone, PwText, User, c_text, given, place};
+use crate::bytes::{PwBytes, PwDrop, PwGone, PwText, User, c_text, given, output};
 use crate::error::{PwError, PwErrorKind, guard, guard_or};
 use crate::waiting::at_most;
 
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn pw_body_next(
     user: *mut c_void,
 ) -> PwPiece {
     guard_or(PwPiece::Broken, || {
-        let (Ok(data), Some(body)) = (place(data, "data"), body) else {
+        let (Ok(data), Some(body)) = (output(data, "data"), body) else {
             return PwPiece::Broken;
         };
         let piece = match wake {

@@ -8,7 +8,7 @@ use std::ptr;
 use pointwork_embed::http::HeaderMap;
 use pointwork_embed::{Error, ErrorKind, Failure};
 
-use crate::bytes::{PwBytes, c_text, place};
+use crate::bytes::{PwBytes, c_text, output};
 use crate::header::{PwHeader, header_at};
 
 /// The kind of an error.
@@ -143,14 +143,14 @@ pub(crate) fn guard(run: impl FnOnce() -> Result<(), Box<PwError>>) -> Option<Bo
     }
 }
 
-/// Runs a function and writes its value to the caller's place.
+/// Runs a function and writes its value to an output parameter.
 pub(crate) fn guard_value<T>(
-    to: Option<&mut MaybeUninit<T>>,
+    parameter: Option<&mut MaybeUninit<T>>,
     name: &str,
     run: impl FnOnce() -> Result<T, Box<PwError>>,
 ) -> Option<Box<PwError>> {
     guard(|| {
-        place(to, name)?.write(run()?);
+        output(parameter, name)?.write(run()?);
         Ok(())
     })
 }

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 
 use pointwork_embed::{Caller, EventCall, Failure, Host, Payload, within};
 
-use crate::bytes::{PwBytes, PwText, User, given, place, text};
+use crate::bytes::{PwBytes, PwText, User, given, output, text};
 use crate::error::{PwError, PwErrorKind, guard, guard_or, guard_value, part};
 use crate::request::PwRequest;
 use crate::waiting::{at_most, in_time, time_of};
@@ -128,15 +128,15 @@ pub unsafe extern "C" fn pw_caller_call(
     user: *mut c_void,
 ) -> Option<Box<PwError>> {
     guard(|| {
-        let place = place(payload, "payload");
+        let output = output(payload, "payload");
         let PwCaller { caller, host } = given(caller, "caller")?;
         let event = text(event, "event")?.to_owned();
         let sent = self::payload(content_type, data)?;
         let calling = pointwork_embed::call(caller.clone(), event, sent);
         let Some(done) = done else {
-            let place = place?;
+            let output = output?;
             let result = in_time(host.wait(calling, at_most(timeout_ms))?, timeout_ms)?.map_err(failed)?;
-            place.write(Box::new(PwPayload(result)));
+            output.write(Box::new(PwPayload(result)));
             return Ok(());
         };
         let user = User::new(user, None);

@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use pointwork_embed::{Ended, Host, InFlight, Mount, Place, Progress};
 
 use crate::app::PwApp;
-use crate::bytes::{PwText, User, given, optional_text, place};
+use crate::bytes::{PwText, User, given, optional_text, output};
 use crate::error::{PwError, guard, guard_or, guard_value};
 use crate::reply::PwReply;
 use crate::request_builder::PwRequestBuilder;
@@ -70,7 +70,7 @@ pub unsafe extern "C" fn pw_app_begin(
     user: *mut c_void,
 ) -> Option<Box<PwError>> {
     guard(|| {
-        let (reply, in_flight) = (place(reply, "reply"), place(in_flight, "in_flight"));
+        let (reply, in_flight) = (output(reply, "reply"), output(in_flight, "in_flight"));
         let (reply, in_flight, host) = (reply?, in_flight?, &given(app, "app")?.host);
         let request = given(builder, "builder")?.into_request(host);
         let progress = host.handle(request, ended(given(done, "done")?, user, host))?;
@@ -206,7 +206,7 @@ pub unsafe extern "C" fn pw_mount_begin(
     user: *mut c_void,
 ) -> Option<Box<PwError>> {
     guard(|| {
-        let (reply, in_flight) = (place(reply, "reply"), place(in_flight, "in_flight"));
+        let (reply, in_flight) = (output(reply, "reply"), output(in_flight, "in_flight"));
         let (reply, in_flight, PwMount { mount, host }) = (reply?, in_flight?, given(mount, "mount")?);
         let request = given(builder, "builder")?.into_request(host);
         let progress = mount.handle(request, ended(given(done, "done")?, user, host))?;

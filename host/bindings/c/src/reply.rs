@@ -7,7 +7,7 @@ use pointwork_embed::http::{Response, StatusCode};
 use pointwork_embed::{Body, Host};
 
 use crate::body::{OutgoingBody, PwBody, PwSource};
-use crate::bytes::{PwBytes, PwDrop, PwText, User, given, place};
+use crate::bytes::{PwBytes, PwDrop, PwText, User, given};
 use crate::error::{PwError, guard, guard_or, guard_value};
 use crate::header::{PwHeader, add_header, header_at, header_of};
 
@@ -147,14 +147,10 @@ pub unsafe extern "C" fn pw_reply_body(
     reply: Option<&mut PwReply>,
     body: Option<&mut MaybeUninit<Box<PwBody>>>,
 ) -> Option<Box<PwError>> {
-    guard(|| {
-        let body = place(body, "body")?;
+    guard_value(body, "body", || {
         let reply = given(reply, "reply")?;
         match std::mem::replace(&mut reply.body, Content::Taken) {
-            Content::Got(own, host) => {
-                body.write(PwBody::new(host.pieces(own)));
-                Ok(())
-            }
+            Content::Got(body, host) => Ok(PwBody::new(host.pieces(body))),
             other => {
                 reply.body = other;
                 Err(PwError::argument(
