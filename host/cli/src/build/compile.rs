@@ -47,8 +47,8 @@ fn kill(cargo: &mut Child) {
     let _ = cargo.kill();
 }
 
-/// From now on cargo runs in a process group of its own: [`stop`] ends it with its compilers, and Ctrl-C in a terminal does not
-/// reach cargo by itself.
+/// From now on cargo runs in a process group of its own: [`stop`] ends it with its compilers, and Ctrl-C in a
+/// terminal does not reach cargo by itself.
 pub(crate) fn run_in_process_group() {
     IN_PROCESS_GROUP.store(true, Ordering::Relaxed);
 }

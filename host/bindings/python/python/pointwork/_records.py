@@ -26,8 +26,8 @@ class Route:
     path: str
     """The full pattern, prefix included."""
     origin: str
-    """`manual` for a route of a function of Python. For a route of a module it is `replay` if the module was loaded before
-    the first mount or server, otherwise `decorator`."""
+    """`manual` for a route of a function of Python. For a route of a module it is `replay` if the module
+    was loaded before the first mount or server, otherwise `decorator`."""
     module: str | None = None
     """The module that declared it."""
     controller: str | None = None
