@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use pointwork_embed::bytes::Bytes;
 use pointwork_embed::{AnswerCell, Body, Chunk, Chunks, Function, Host, WeakHost};
 
-use crate::bytes::{PwBytes, PwDrop, PwGone, PwText, User, given, place};
+use crate::bytes::{PwBytes, PwDrop, PwGone, PwText, User, c_text, given, output};
 use crate::error::{PwError, PwErrorKind, guard, guard_or};
 use crate::waiting::at_most;
 
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn pw_body_next(
     user: *mut c_void,
 ) -> PwChunk {
     guard_or(PwChunk::Broken, || {
-        let (Ok(data), Some(body)) = (place(data, "data"), body) else {
+        let (Ok(data), Some(body)) = (output(data, "data"), body) else {
             return PwChunk::Broken;
         };
         let chunk = match wake {
@@ -121,7 +121,7 @@ pub unsafe extern "C" fn pw_body_next(
             None => PwChunk::Pending,
             Some(Chunk::End) => PwChunk::End,
             Some(Chunk::Failed(reason)) => {
-                body.failed = CString::new(reason.replace('\0', "\u{fffd}")).unwrap_or_default();
+                body.failed = c_text(&reason);
                 PwChunk::Broken
             }
             Some(Chunk::Data(bytes)) => {
