@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::{ToTokens as _, quote, quote_spanned};
 use syn::spanned::Spanned as _;
-use syn::{Generics, LitStr, Type};
+use syn::{LitStr, Type};
 
 use crate::block::Block;
 use crate::expand::{Names, call, check_kinds, dispatch, first_with, form, is_kind, number};
@@ -13,10 +13,12 @@ use crate::mapping::Mapping;
 pub(crate) fn controller(block: &Block, prefix: Option<&LitStr>, handlers: &[Handler]) -> TokenStream {
     let Block {
         ty,
+        generics,
         metadata,
         place,
         events_used,
     } = block;
+    let (parameters, _, bounds) = generics.split_for_impl();
     let name = type_name(ty);
     let prefix = prefix.map_or_else(|| "/".to_owned(), LitStr::value);
     let count = number(handlers.len());
@@ -54,7 +56,7 @@ pub(crate) fn controller(block: &Block, prefix: Option<&LitStr>, handlers: &[Han
     let checks = handlers.iter().map(|handler| checks(ty, handler, &form, &names));
     quote! {
         #[automatically_derived]
-        impl ::pointwork_guest::Controller for #ty {
+        impl #parameters ::pointwork_guest::Controller for #ty #bounds {
             const NAME: &'static str = #name;
             const PREFIX: &'static str = #prefix;
             const HANDLERS: u32 = #count;
@@ -76,33 +78,6 @@ pub(crate) fn controller(block: &Block, prefix: Option<&LitStr>, handlers: &[Han
         }
 
         #(#checks)*
-    }
-}
-
-/// A controller without handlers.
-pub(crate) fn stub(ty: &Type, generics: &Generics) -> TokenStream {
-    let (parameters, _, bounds) = generics.split_for_impl();
-    quote! {
-        #[automatically_derived]
-        impl #parameters ::pointwork_guest::Controller for #ty #bounds {
-            const NAME: &'static str = "";
-            const PREFIX: &'static str = "/";
-            const HANDLERS: u32 = 0;
-            const ROUTES: &'static [::pointwork_guest::Route] = &[];
-            const METADATA: ::pointwork_guest::Metadata = &[];
-            const EVENTS_USED: &'static [::core::option::Option<&'static str>] = &[];
-            const PLACE: &'static str = "";
-            const BLOCKING: ::core::option::Option<&'static str> = ::core::option::Option::None;
-            type Form = ::pointwork_guest::form::Blocking;
-
-            fn handle(_: u32, _: ::pointwork_guest::Context) -> ::pointwork_guest::Outcome {
-                ::pointwork_guest::__private::unknown_handler()
-            }
-
-            async fn handle_async(_: u32, _: ::pointwork_guest::AsyncContext) -> ::pointwork_guest::Outcome {
-                ::pointwork_guest::__private::unknown_handler()
-            }
-        }
     }
 }
 

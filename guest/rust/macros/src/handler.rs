@@ -3,7 +3,7 @@
 use pointwork_patterns::Pattern;
 use proc_macro2::TokenStream;
 use syn::parse::ParseStream;
-use syn::{Attribute, Generics, LitStr, Type};
+use syn::{Attribute, LitStr};
 
 use crate::block::{self, Block, Function};
 use crate::duplicates;
@@ -71,9 +71,5 @@ impl Function for Handler {
 
     fn expand(block: &Block, prefix: Option<&LitStr>, handlers: &[Self]) -> TokenStream {
         expand_handler::controller(block, prefix, handlers)
-    }
-
-    fn stub(ty: &Type, generics: &Generics) -> TokenStream {
-        expand_handler::stub(ty, generics)
     }
 }
