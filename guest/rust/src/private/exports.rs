@@ -17,6 +17,7 @@ use crate::delivery::Delivery;
 use crate::failure::Failure;
 use crate::payload::Payload;
 use crate::reply::Outcome;
+use crate::variables::schema;
 
 type Delivered = Result<types::Payload, types::Failure>;
 
@@ -158,6 +159,8 @@ fn manifest<M: Module>() -> Manifest {
     let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     let [name, version, description] = M::PACKAGE.map(|value| value.and_then(text));
     let description = description.map(|value| property("description", &value));
+    // A module without variables does not link what writes their schema.
+    let variables = (!M::VARIABLES.is_empty()).then(|| property("variables-schema", &schema(M::VARIABLES)));
     Manifest {
         name,
         version,
@@ -166,7 +169,7 @@ fn manifest<M: Module>() -> Manifest {
         controllers: controllers(M::CONTROLLERS),
         channels: channels(M::CHANNELS),
         events_used: events_used::<M>(),
-        metadata: description.into_iter().collect(),
+        metadata: description.into_iter().chain(variables).collect(),
     }
 }
 

@@ -284,7 +284,7 @@ fn component_with_many_imports_has_a_line_for_each() {
       clocks = true
       random = true
       output = true
-      environment = {}
+      environment = true
       directories = []
 ";
     assert!(text.contains(lines), "{text}");

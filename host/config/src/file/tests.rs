@@ -9,6 +9,7 @@ mod json;
 mod limits;
 mod module;
 mod operation;
+mod variables;
 
 fn parse(text: &str) -> Result<Config> {
     Config::parse(text, "shop/pointwork.toml")

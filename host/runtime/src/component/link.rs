@@ -68,6 +68,7 @@ pub(crate) async fn compile(
             streams: Arc::new(StreamPermits::new(&limits, executor)),
             limits,
             grants: Arc::new(options.grants),
+            variables: options.variables.values().clone(),
         };
         let pre = link(&component, &engine, &inspection, &fit, guest, tenancy)?;
         Ok(Compiled { pre, inspection, fit })

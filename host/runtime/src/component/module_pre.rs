@@ -13,6 +13,7 @@ use crate::guest::memory::MAX_HANDLES;
 use crate::guest::{Guest, VersionState};
 use crate::scheduling::call_history::CallHistory;
 use crate::scheduling::meter::slice_used;
+use crate::variables::Values;
 
 /// A version of a module, ready to be instantiated: wasmtime's [`InstancePre`] with what our instances need beside it.
 #[derive(Clone)]
@@ -70,9 +71,10 @@ impl ModulePre {
         Ok(instance)
     }
 
-    /// The same version with fresh admission, neither cut nor retired, and not current.
-    pub(crate) fn fresh(&self) -> Self {
+    /// The same version with these variables and fresh admission, neither cut nor retired, and not current.
+    pub(crate) fn fresh(&self, variables: Values) -> Self {
         let mut settings = self.settings.clone();
+        settings.variables = variables;
         settings.admission = Arc::new(settings.admission.fresh());
         settings.streams = Arc::new(settings.streams.fresh());
         Self {
