@@ -250,3 +250,37 @@ pub(crate) fn schema(needed: &[NeededVariable]) -> String {
     }
     ["{\"type\":\"object\",\"properties\":{", &properties, "},\"required\":[", &required, "]}"].concat()
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_schema_is_json() {
+        let needed = |name, is_required, schema, description| NeededVariable {
+            name,
+            is_required,
+            schema,
+            description,
+        };
+        let schema = |needed: &[NeededVariable]| serde_json::from_str::<serde_json::Value>(&schema(needed)).expect("JSON");
+        let all = [
+            needed("TOKEN", true, String::SCHEMA, "\"a \\\"token\\\"\""),
+            needed("SIZE", true, u8::SCHEMA, ""),
+            needed("RATE", false, <Option<f64>>::SCHEMA, ""),
+        ];
+        let expected = json!({
+            "type": "object",
+            "properties": {
+                "TOKEN": { "type": "string", "description": "a \"token\"" },
+                "SIZE": { "type": "integer", "minimum": 0, "maximum": 255 },
+                "RATE": { "type": "number" },
+            },
+            "required": ["TOKEN", "SIZE"],
+        });
+        assert_eq!(schema(&all), expected);
+        assert_eq!(schema(&[]), json!({ "type": "object", "properties": {}, "required": [] }));
+    }
+}

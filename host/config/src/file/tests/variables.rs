@@ -1,5 +1,7 @@
 //! The tables `[module.variables]`.
 
+use pointwork::Variables;
+
 use super::*;
 
 /// A configuration whose module has these variables; the first key stands in line 4.
