@@ -166,6 +166,7 @@ pub use json::Json;
 pub use method::RequestMethod;
 pub use payload::Payload;
 pub use pointwork_events::{Event, IoEvent, events};
+pub use pointwork_guest_macros::Variables;
 /// Makes an impl block a channel: `#[channel("db")]` (spec C1).
 ///
 /// Its listeners are the functions with one or more `#[on(…)]`; other functions stay as they are. A listener takes no
@@ -275,7 +276,6 @@ pub use pointwork_guest_macros::channel;
 /// }
 /// ```
 pub use pointwork_guest_macros::controller;
-pub use pointwork_guest_macros::Variables;
 pub use reply::{Deferred, IntoOutcome, IntoReply, Outcome, Reply};
 pub use request::Request;
 pub use stream::{BodyReader, BodyWriter};

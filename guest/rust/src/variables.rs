@@ -195,9 +195,9 @@ pub struct NeededVariable {
 /// The variables of this call.
 #[doc(hidden)]
 #[derive(Debug)]
-pub struct Given(Vec<Property>);
+pub struct GivenVariables(Vec<Property>);
 
-impl Given {
+impl GivenVariables {
     pub fn read() -> Self {
         Self(backend::environment::variables())
     }
@@ -248,7 +248,14 @@ pub(crate) fn schema(needed: &[NeededVariable]) -> String {
             }
         }
     }
-    ["{\"type\":\"object\",\"properties\":{", &properties, "},\"required\":[", &required, "]}"].concat()
+    [
+        "{\"type\":\"object\",\"properties\":{",
+        &properties,
+        "},\"required\":[",
+        &required,
+        "]}",
+    ]
+    .concat()
 }
 
 #[cfg(test)]
@@ -265,7 +272,8 @@ mod tests {
             schema,
             description,
         };
-        let schema = |needed: &[NeededVariable]| serde_json::from_str::<serde_json::Value>(&schema(needed)).expect("JSON");
+        let schema =
+            |needed: &[NeededVariable]| serde_json::from_str::<serde_json::Value>(&schema(needed)).expect("JSON");
         let all = [
             needed("TOKEN", true, String::SCHEMA, "\"a \\\"token\\\"\""),
             needed("SIZE", true, u8::SCHEMA, ""),
@@ -281,6 +289,9 @@ mod tests {
             "required": ["TOKEN", "SIZE"],
         });
         assert_eq!(schema(&all), expected);
-        assert_eq!(schema(&[]), json!({ "type": "object", "properties": {}, "required": [] }));
+        assert_eq!(
+            schema(&[]),
+            json!({ "type": "object", "properties": {}, "required": [] })
+        );
     }
 }

@@ -39,7 +39,9 @@ struct Settings {
 fn read(variables: &[(&str, &str)]) -> Result<Settings, Failure> {
     let mut read = None;
     let request = TestRequest::get("/");
-    let request = variables.iter().fold(request, |request, (name, value)| request.variable(name, value));
+    let request = variables
+        .iter()
+        .fold(request, |request, (name, value)| request.variable(name, value));
     request.run_with(|_| read = Some(Settings::read()));
     read.expect("the function ran")
 }
@@ -82,9 +84,21 @@ fn variables_are_read_into_the_types_of_the_fields() {
 fn what_is_missing_or_does_not_fit_is_named_and_not_shown() {
     for (name, value, problem) in [
         ("OTHER", "sesame", "`TOKEN` is missing: expected a text"),
-        ("PAGE_SIZE", "sesame", "`PAGE_SIZE` does not fit: expected a whole number from 0 to 4294967295"),
-        ("PAGE_SIZE", "4294967296", "`PAGE_SIZE` does not fit: expected a whole number from 0 to 4294967295"),
-        ("PAGE_SIZE", "", "`PAGE_SIZE` does not fit: expected a whole number from 0 to 4294967295"),
+        (
+            "PAGE_SIZE",
+            "sesame",
+            "`PAGE_SIZE` does not fit: expected a whole number from 0 to 4294967295",
+        ),
+        (
+            "PAGE_SIZE",
+            "4294967296",
+            "`PAGE_SIZE` does not fit: expected a whole number from 0 to 4294967295",
+        ),
+        (
+            "PAGE_SIZE",
+            "",
+            "`PAGE_SIZE` does not fit: expected a whole number from 0 to 4294967295",
+        ),
         ("shop.rate", "sesame", "`shop.rate` does not fit: expected a number"),
         ("TYPE", "sesame", "`TYPE` does not fit: expected one character"),
         ("CURRENCY", "sesame", "`CURRENCY` does not fit: expected `EUR`"),

@@ -162,7 +162,9 @@ impl Source {
                 );
                 let mut text = read_text(path, MAX_BYTES as u64).or_error(ErrorKind::Refused, message)?;
                 // An editor and `echo` end a file with it.
-                let end = text.strip_suffix('\n').map(|rest| rest.strip_suffix('\r').unwrap_or(rest).len());
+                let end = text
+                    .strip_suffix('\n')
+                    .map(|rest| rest.strip_suffix('\r').unwrap_or(rest).len());
                 text.truncate(end.unwrap_or(text.len()));
                 Ok(text)
             }
@@ -215,28 +217,45 @@ mod tests {
     #[test]
     fn values_come_from_the_program_the_environment_and_files() {
         let (_folder, path) = file(b"se\nsame\r\n");
-        let variables = Variables::new().file("C", path).env("B", "CARGO_PKG_NAME").value("A", "a=b");
+        let variables = Variables::new()
+            .file("C", path)
+            .env("B", "CARGO_PKG_NAME")
+            .value("A", "a=b");
         let expected = [("A", "a=b"), ("B", "pointwork"), ("C", "se\nsame")];
-        assert_eq!(values(variables), expected.map(|(name, value)| (name.into(), value.into())));
+        assert_eq!(
+            values(variables),
+            expected.map(|(name, value)| (name.into(), value.into()))
+        );
     }
 
     #[test]
     fn one_line_end_of_a_file_is_left_out() {
         for (content, value) in [("", ""), ("\n", ""), ("a\r\n", "a"), ("a\n\n", "a\n"), ("a\r", "a\r")] {
             let (_folder, path) = file(content.as_bytes());
-            assert_eq!(values(Variables::new().file("A", path)), [("A".into(), value.into())], "{content:?}");
+            assert_eq!(
+                values(Variables::new().file("A", path)),
+                [("A".into(), value.into())],
+                "{content:?}"
+            );
         }
     }
 
     #[test]
     fn what_is_missing_is_named_with_its_place() {
         assert_eq!(
-            refused(Variables::new().value("A", "a").env("TOKEN", "POINTWORK_TEST_NEVER_SET")),
+            refused(
+                Variables::new()
+                    .value("A", "a")
+                    .env("TOKEN", "POINTWORK_TEST_NEVER_SET")
+            ),
             "the variable `TOKEN` has no value: the environment variable `POINTWORK_TEST_NEVER_SET` is not set"
         );
         let (folder, path) = file(b"");
         let missing = folder.path().join("missing");
-        let start = format!("the variable `TOKEN` has no value: the file `{}` cannot be read: ", missing.display());
+        let start = format!(
+            "the variable `TOKEN` has no value: the file `{}` cannot be read: ",
+            missing.display()
+        );
         let text = refused(Variables::new().file("TOKEN", missing));
         assert!(text.starts_with(&start), "{text}");
         let text = refused(Variables::new().file("TOKEN", path.parent().expect("a folder")));
@@ -256,7 +275,10 @@ mod tests {
         let long = "N".repeat(256);
         for name in ["", "A=B", "A\0B", "A\nB", "A\u{202e}B", &long] {
             let text = refused(Variables::new().value(name, "sesame"));
-            assert!(text.ends_with("is not the name of a variable") && !text.contains("sesame"), "{text}");
+            assert!(
+                text.ends_with("is not the name of a variable") && !text.contains("sesame"),
+                "{text}"
+            );
         }
         assert_eq!(
             refused(Variables::new().value("A", "ses\0ame")),
@@ -272,7 +294,10 @@ mod tests {
         let long = "x".repeat(1_000_000);
         let problem = "expected at most 262144";
         let text = refused(Variables::new().value("BIG", &long));
-        assert_eq!(text, format!("the variables up to `BIG` have 1000003 bytes, {problem} for all names and values"));
+        assert_eq!(
+            text,
+            format!("the variables up to `BIG` have 1000003 bytes, {problem} for all names and values")
+        );
         let (_folder, path) = file(long.as_bytes());
         let text = refused(Variables::new().file("BIG", path));
         assert!(text.ends_with(&format!(": it has 1000000 bytes, {problem}")), "{text}");
@@ -283,7 +308,10 @@ mod tests {
 
     #[test]
     fn debug_shows_no_value() {
-        let variables = Variables::new().value("A", "sesame").env("B", "SHOP_TOKEN").file("C", "token");
+        let variables = Variables::new()
+            .value("A", "sesame")
+            .env("B", "SHOP_TOKEN")
+            .file("C", "token");
         let shown = r#"{"A": Value(…), "B": Env("SHOP_TOKEN"), "C": File("token")}"#;
         assert_eq!(format!("{variables:?}"), shown);
         let resolved = Variables::new().value("A", "sesame").resolve().expect("a value");

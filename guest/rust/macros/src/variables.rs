@@ -30,7 +30,10 @@ enum Default {
 pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
     let mut errors = Errors::default();
     if let Some(parameter) = input.generics.params.first() {
-        errors.at(parameter, "the struct of variables is generic, expected a concrete type");
+        errors.at(
+            parameter,
+            "the struct of variables is generic, expected a concrete type",
+        );
     }
     let fields = match &input.data {
         Data::Struct(data) => match &data.fields {
@@ -40,14 +43,20 @@ pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
         _ => None,
     };
     let Some(fields) = fields.filter(|fields| !fields.is_empty()) else {
-        let message = "expected a struct with a named field for each variable, such as `struct Settings { token: String }`";
+        let message =
+            "expected a struct with a named field for each variable, such as `struct Settings { token: String }`";
         errors.at(&input.ident, message);
         return errors.into_tokens();
     };
     let mut variables: Vec<Variable<'_>> = Vec::new();
     for field in fields {
-        let Some(variable) = read(field, &mut errors) else { continue };
-        if let Some(first) = variables.iter().find(|other| other.name.value() == variable.name.value()) {
+        let Some(variable) = read(field, &mut errors) else {
+            continue;
+        };
+        if let Some(first) = variables
+            .iter()
+            .find(|other| other.name.value() == variable.name.value())
+        {
             let message = format!(
                 "the variable `{}` is that of the field `{}` already; name another one: `#[variable(name = \"…\")]`",
                 variable.name.value(),
@@ -68,7 +77,11 @@ fn read<'a>(field: &'a Field, errors: &mut Errors) -> Option<Variable<'a>> {
     let ident = field.ident.as_ref()?;
     let mut name = LitStr::new(&ident.unraw().to_string().to_uppercase(), ident.span());
     let mut default = Default::OfType;
-    for attribute in field.attrs.iter().filter(|attribute| attribute.path().is_ident("variable")) {
+    for attribute in field
+        .attrs
+        .iter()
+        .filter(|attribute| attribute.path().is_ident("variable"))
+    {
         let read = attribute.parse_nested_meta(|meta| {
             if meta.path.is_ident("name") {
                 name = meta.value()?.parse()?;
@@ -147,7 +160,7 @@ fn expand(ident: &Ident, variables: &[Variable<'_>]) -> TokenStream {
             const NEEDED: &'static [::pointwork_guest::__private::NeededVariable] = &[#(#needed),*];
 
             fn read() -> ::core::result::Result<Self, ::pointwork_guest::Failure> {
-                let given = ::pointwork_guest::__private::Given::read();
+                let given = ::pointwork_guest::__private::GivenVariables::read();
                 ::core::result::Result::Ok(Self { #(#fields),* })
             }
         }

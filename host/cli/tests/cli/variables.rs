@@ -53,7 +53,7 @@ fn with_a_secret(folder: &Path) -> Vec<String> {
             found.extend(with_a_secret(&path));
         } else {
             let content = fs::read(&path).expect("a file");
-            let has = |secret: &&str| content.windows(secret.len()).any(|part| part == secret.as_bytes());
+            let has = |secret: &&&str| content.windows(secret.len()).any(|part| part == secret.as_bytes());
             found.extend(SECRETS.iter().find(has).map(|_| path.display().to_string()));
         }
     }
@@ -73,12 +73,24 @@ fn values_of_variables_are_not_written_and_not_shown() {
     for target in ["/modules", "/modules/shop", "/routes", "/metrics", "/ready"] {
         shown.push(server.admin("GET", target, b"").body);
     }
-    assert!(shown.iter().any(|text| text.contains(r#""variables":["FILE","HOST","TEXT"]"#)), "{shown:?}");
+    assert!(
+        shown
+            .iter()
+            .any(|text| text.contains(r#""variables":["FILE","HOST","TEXT"]"#)),
+        "{shown:?}"
+    );
     // The file with a secret that is no text.
-    fs::write(folder.path().join("secrets/token"), [SECRETS[2].as_bytes(), b"\xff"].concat()).expect("written");
+    fs::write(
+        folder.path().join("secrets/token"),
+        [SECRETS[2].as_bytes(), b"\xff"].concat(),
+    )
+    .expect("written");
     let refused = server.admin("POST", "/modules/shop/rollback", b"");
     assert_eq!(refused.status, 409, "{refused:?}");
-    assert!(refused.body.contains("`FILE`") && refused.body.contains("not UTF-8"), "{refused:?}");
+    assert!(
+        refused.body.contains("`FILE`") && refused.body.contains("not UTF-8"),
+        "{refused:?}"
+    );
     shown.push(refused.body);
     shown.push(server.logged("a change of the module is refused"));
     let end = server.stop("TERM");
@@ -98,7 +110,11 @@ fn values_are_read_at_a_swap_a_roll_back_and_a_restart() {
     let put = |number| server.admin("PUT", "/modules/shop", &tells(number).build()).json()["kind"].clone();
     assert_eq!(put(1), json!("unchanged"));
     file("two");
-    assert_eq!(server.get("/it").body, told(1, SECRETS[2]), "a version keeps its values");
+    assert_eq!(
+        server.get("/it").body,
+        told(1, SECRETS[2]),
+        "a version keeps its values"
+    );
     assert_eq!(put(1), json!("swapped"), "with another value it is another version");
     assert_eq!(server.get("/it").body, told(1, "two"));
     assert_eq!(put(2), json!("swapped"));
@@ -111,7 +127,10 @@ fn values_are_read_at_a_swap_a_roll_back_and_a_restart() {
     fs::remove_file(folder.path().join("secrets/token")).expect("it was there");
     let command = pointwork(folder.path()).args(["serve", "--listen", "127.0.0.1:0"]);
     let text = stderr(command.env("SHOP_TOKEN", SECRETS[1]), 5);
-    assert!(text.contains("the variable `FILE` has no value: the file `secrets/token` cannot be read"), "{text}");
+    assert!(
+        text.contains("the variable `FILE` has no value: the file `secrets/token` cannot be read"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -153,8 +172,14 @@ hint: set them below its [[module]]:
 "#]]);
     let config = "[[module]]\npath = \"shop.wasm\"\n[module.variables]\nPORT = \"many\"\n\"odd name\" = \"\"\n";
     write(folder.path(), "pointwork.toml", config);
-    let text = stderr(pointwork(folder.path()).args(["check", "shop.wasm", "-c", "pointwork.toml"]), 5);
-    assert!(text.contains("caused by: the variable `PORT` does not fit: expected a whole number\n"), "{text}");
+    let text = stderr(
+        pointwork(folder.path()).args(["check", "shop.wasm", "-c", "pointwork.toml"]),
+        5,
+    );
+    assert!(
+        text.contains("caused by: the variable `PORT` does not fit: expected a whole number\n"),
+        "{text}"
+    );
     write(folder.path(), "pointwork.toml", &config.replace("many", "80"));
     pointwork(folder.path())
         .args(["check", "shop.wasm", "-c", "pointwork.toml"])

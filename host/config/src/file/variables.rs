@@ -81,7 +81,7 @@ impl fmt::Debug for Variable {
 
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Place {
+struct ValuePlace {
     env: Option<Spanned<String>>,
     file: Option<Spanned<PathBuf>>,
 }
@@ -92,7 +92,9 @@ impl<'de> Deserialize<'de> for Variable {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         /// serde's own messages would show values of other types.
         fn not<E: de::Error>(kind: &str) -> Result<Variable, E> {
-            Err(E::custom(format_args!("the value of a variable is {kind}, expected {EXPECTED}")))
+            Err(E::custom(format_args!(
+                "the value of a variable is {kind}, expected {EXPECTED}"
+            )))
         }
 
         struct TextOrPlace;
@@ -137,9 +139,15 @@ impl<'de> Deserialize<'de> for Variable {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Variable, A::Error> {
-                match Place::deserialize(MapAccessDeserializer::new(map))? {
-                    Place { env: Some(source), file: None } => Ok(Variable::Env(source)),
-                    Place { env: None, file: Some(path) } => Ok(Variable::File(path)),
+                match ValuePlace::deserialize(MapAccessDeserializer::new(map))? {
+                    ValuePlace {
+                        env: Some(source),
+                        file: None,
+                    } => Ok(Variable::Env(source)),
+                    ValuePlace {
+                        env: None,
+                        file: Some(path),
+                    } => Ok(Variable::File(path)),
                     _ => not("a table without exactly one of the keys `env` and `file`"),
                 }
             }

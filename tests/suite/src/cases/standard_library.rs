@@ -269,8 +269,19 @@ async fn variables_are_those_of_the_standard_library_and_of_a_type(harness: Harn
         });
         assert_eq!(serde_json::from_str::<serde_json::Value>(schema)?, declared, "{form}");
         live.ends_without_a_crash().await?;
+        // As many and as long as there may be.
+        let most = (0..256).map(|number| (format!("V{number:03}"), json!("x".repeat(1_020))));
+        let most = Settings::default().variables(most.collect::<serde_json::Map<_, _>>().into());
+        let most = AppSpec::new().load_with("settings", harness.fixture(fixture).await?, most);
+        let live = harness.start(most).await?;
+        assert_eq!(live.get("/std/variables").await?.text(), "256 0 0", "{form}");
+        live.ends_without_a_crash().await?;
         let live = harness.start(app(&harness, fixture, "settings").await?).await?;
-        assert_eq!(live.get("/std/settings").await?.text(), "None 20 Err(NotPresent)", "{form}");
+        assert_eq!(
+            live.get("/std/settings").await?.text(),
+            "None 20 Err(NotPresent)",
+            "{form}"
+        );
         live.ends_without_a_crash().await?;
     }
     Ok(())

@@ -11,7 +11,9 @@ fn with(keys: &str) -> String {
 
 #[test]
 fn values_and_their_places_are_read() {
-    let text = with("CURRENCY = \"EUR\"\nTOKEN = { env = \"SHOP_TOKEN\" }\nKEY.file = \"key.pem\"\nCA = { file = \"/etc/ca.pem\" }");
+    let text = with(
+        "CURRENCY = \"EUR\"\nTOKEN = { env = \"SHOP_TOKEN\" }\nKEY.file = \"key.pem\"\nCA = { file = \"/etc/ca.pem\" }",
+    );
     let config = parse(&text).expect("all of it is known");
     let expected = Variables::new()
         .value("CURRENCY", "EUR")
@@ -29,7 +31,14 @@ fn variables_belong_to_the_module_above_them() {
     let names: Vec<Vec<String>> = config
         .modules
         .iter()
-        .map(|module| config.module_options(module).variables.names().map(str::to_owned).collect())
+        .map(|module| {
+            config
+                .module_options(module)
+                .variables
+                .names()
+                .map(str::to_owned)
+                .collect()
+        })
         .collect();
     assert_eq!(names, [vec![], vec!["A".to_owned()]]);
 }
@@ -43,7 +52,10 @@ fn value_of_another_type_is_refused_and_not_shown() {
         ("true", "a truth value"),
         ("[\"424242\"]", "a list"),
         ("{}", "a table without exactly one of the keys `env` and `file`"),
-        ("{ env = \"A\", file = \"a\" }", "a table without exactly one of the keys `env` and `file`"),
+        (
+            "{ env = \"A\", file = \"a\" }",
+            "a table without exactly one of the keys `env` and `file`",
+        ),
     ] {
         let text = with(&format!("PIN = {value}"));
         let refusal = refusal(&text);
@@ -82,12 +94,30 @@ fn place_has_no_other_key() {
 fn name_and_value_are_those_of_an_environment() {
     let hint = "a name has 1 to 255 bytes, all of them printable, and no `=`";
     for (keys, message) in [
-        ("\"A=B\" = \"c\"", format!("`A=B` is not the name of a variable in shop/pointwork.toml:4:1 | {hint}")),
-        ("\"\" = \"c\"", format!("`` is not the name of a variable in shop/pointwork.toml:4:1 | {hint}")),
-        ("\"A\\u0000\" = \"c\"", format!("`A\\0` is not the name of a variable in shop/pointwork.toml:4:1 | {hint}")),
-        ("A = { env = \"\" }", format!("`` is not the name of a variable in shop/pointwork.toml:4:13 | {hint}")),
-        ("A = { file = \"\" }", "the path of the file is empty in shop/pointwork.toml:4:14".to_owned()),
-        ("A = \"a\\u0000b\"", "the value of `A` has a zero byte in shop/pointwork.toml:4:5".to_owned()),
+        (
+            "\"A=B\" = \"c\"",
+            format!("`A=B` is not the name of a variable in shop/pointwork.toml:4:1 | {hint}"),
+        ),
+        (
+            "\"\" = \"c\"",
+            format!("`` is not the name of a variable in shop/pointwork.toml:4:1 | {hint}"),
+        ),
+        (
+            "\"A\\u0000\" = \"c\"",
+            format!("`A\\0` is not the name of a variable in shop/pointwork.toml:4:1 | {hint}"),
+        ),
+        (
+            "A = { env = \"\" }",
+            format!("`` is not the name of a variable in shop/pointwork.toml:4:13 | {hint}"),
+        ),
+        (
+            "A = { file = \"\" }",
+            "the path of the file is empty in shop/pointwork.toml:4:14".to_owned(),
+        ),
+        (
+            "A = \"a\\u0000b\"",
+            "the value of `A` has a zero byte in shop/pointwork.toml:4:5".to_owned(),
+        ),
     ] {
         assert_eq!(refusal(&with(keys)), message);
     }

@@ -47,7 +47,10 @@ impl NeededVariables {
             .map_err(|error| format!("is not the JSON schema of an object: {error}"))?;
         let mut names = needed.properties.keys().chain(&needed.required);
         match names.find(|name| !Variables::is_name(name)) {
-            Some(name) => Err(format!("names `{}`, which is not the name of a variable", one_line(name, 128))),
+            Some(name) => Err(format!(
+                "names `{}`, which is not the name of a variable",
+                one_line(name, 128)
+            )),
             None => Ok(needed),
         }
     }
@@ -87,7 +90,8 @@ impl Expected {
     fn check(&self, value: &str) -> Result<(), String> {
         let fits = match self.r#type.as_deref() {
             Some("integer") => value.parse().is_ok_and(|value: i128| {
-                self.minimum.is_none_or(|minimum| minimum <= value) && self.maximum.is_none_or(|maximum| value <= maximum)
+                self.minimum.is_none_or(|minimum| minimum <= value)
+                    && self.maximum.is_none_or(|maximum| value <= maximum)
             }),
             Some("number") => value.parse().is_ok_and(f64::is_finite),
             Some("boolean") => matches!(value, "true" | "false"),
@@ -110,7 +114,10 @@ impl Expected {
 
 /// The name as a key of TOML.
 fn key(name: &str) -> String {
-    if name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')) {
+    if name
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+    {
         name.to_owned()
     } else {
         format!("{name:?}")
@@ -139,10 +146,14 @@ mod tests {
     }
 
     fn checked(variables: &[(&str, &str)]) -> Result<(), String> {
-        let given = variables.iter().fold(Variables::new(), |all, (name, value)| all.value(*name, *value));
+        let given = variables
+            .iter()
+            .fold(Variables::new(), |all, (name, value)| all.value(*name, *value));
         let needed = read(SCHEMA).expect("a schema");
         let error = needed.check(&given.resolve().expect("values")).err();
-        error.map_or(Ok(()), |error| Err(format!("{error}|{}", error.hint().unwrap_or_default())))
+        error.map_or(Ok(()), |error| {
+            Err(format!("{error}|{}", error.hint().unwrap_or_default()))
+        })
     }
 
     #[test]
@@ -162,7 +173,11 @@ mod tests {
         for (name, value, expected) in [
             ("PORT", "sesame", "a whole number from 0 to 18446744073709551615"),
             ("PORT", "-1", "a whole number from 0 to 18446744073709551615"),
-            ("PORT", "18446744073709551616", "a whole number from 0 to 18446744073709551615"),
+            (
+                "PORT",
+                "18446744073709551616",
+                "a whole number from 0 to 18446744073709551615",
+            ),
             ("PORT", " 1", "a whole number from 0 to 18446744073709551615"),
             ("RATE", "1,5", "a number"),
             ("DEBUG", "yes", "`true` or `false`"),
@@ -171,9 +186,19 @@ mod tests {
             given.retain(|(other, _)| *other != name);
             given.push((name, value));
             let error = checked(&given).expect_err("it does not fit");
-            assert_eq!(error, format!("the variable `{name}` does not fit: expected {expected}|"));
+            assert_eq!(
+                error,
+                format!("the variable `{name}` does not fit: expected {expected}|")
+            );
         }
-        let given = [("TOKEN", ""), ("PORT", "65535"), ("RATE", "1.5"), ("DEBUG", "true"), ("ODD", "x"), ("MORE", "x")];
+        let given = [
+            ("TOKEN", ""),
+            ("PORT", "65535"),
+            ("RATE", "1.5"),
+            ("DEBUG", "true"),
+            ("ODD", "x"),
+            ("MORE", "x"),
+        ];
         checked(&given).expect("all of them fit");
     }
 
@@ -182,9 +207,18 @@ mod tests {
         for (schema, problem) in [
             ("[]x", "is not the JSON schema of an object: "),
             ("{ \"required\": [1] }", "is not the JSON schema of an object: "),
-            ("{ \"properties\": { \"A\": { \"type\": 1 } } }", "is not the JSON schema of an object: "),
-            ("{ \"required\": [\"A=B\"] }", "names `A=B`, which is not the name of a variable"),
-            ("{ \"properties\": { \"\": {} } }", "names ``, which is not the name of a variable"),
+            (
+                "{ \"properties\": { \"A\": { \"type\": 1 } } }",
+                "is not the JSON schema of an object: ",
+            ),
+            (
+                "{ \"required\": [\"A=B\"] }",
+                "names `A=B`, which is not the name of a variable",
+            ),
+            (
+                "{ \"properties\": { \"\": {} } }",
+                "names ``, which is not the name of a variable",
+            ),
         ] {
             let error = read(schema).expect_err("it is refused");
             assert!(error.starts_with(problem), "{error}");
