@@ -12,7 +12,7 @@ use pointwork_core::{is_unprintable, read_text};
 use crate::{Error, ErrorKind, OrError};
 
 /// The largest number of variables of a module.
-const MAX_VARIABLES: usize = 256;
+pub(crate) const MAX_VARIABLES: usize = 256;
 
 /// The most bytes of all variables of a module, names and values.
 const MAX_BYTES: usize = 256 * 1024;

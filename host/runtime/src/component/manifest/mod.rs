@@ -90,9 +90,7 @@ impl Manifest {
                 .with_hint("a manifest depends on nothing but the module: no random number, no time, no setting"));
         }
         let routes = routes(module, &declared)?;
-        let variables = NeededVariables::read(&declared.metadata)
-            .map_err(|problem| format!("the metadata `{}` of module `{module}` {problem}", self::variables::KEY))
-            .or_error(ErrorKind::Refused, REFUSED)?;
+        let variables = NeededVariables::read(module, &declared.metadata).or_error(ErrorKind::Refused, REFUSED)?;
         Ok(Self {
             variables,
             _charge: charge(pre, &declared, routes.len())?,

@@ -14,10 +14,14 @@ use pointwork_core::one_line;
 use serde::Deserialize;
 
 use crate::guest::bindings::types::Property;
+use crate::variables::MAX_VARIABLES;
 use crate::{Error, ErrorKind, Variables};
 
 /// The key of the metadata.
-pub(super) const KEY: &str = "variables-schema";
+const KEY: &str = "variables-schema";
+
+/// The most missing variables that an error names.
+const MAX_SHOWN: usize = 16;
 
 /// The variables that a module needs.
 #[derive(Debug, Default, Deserialize)]
@@ -38,19 +42,29 @@ struct Expected {
 
 impl NeededVariables {
     /// # Errors
-    /// The metadata is no such schema, or names what cannot be a variable.
-    pub(super) fn read(metadata: &[Property]) -> Result<Self, String> {
+    /// The metadata is no such schema, or names what cannot be a variable. The message is one line.
+    pub(super) fn read(module: &str, metadata: &[Property]) -> Result<Self, String> {
         let Some(schema) = metadata.iter().find(|property| property.name == KEY) else {
             return Ok(Self::default());
         };
-        let needed: Self = serde_json::from_str(&schema.value)
-            .map_err(|error| format!("is not the JSON schema of an object: {error}"))?;
+        let refused = |problem: String| format!("the metadata `{KEY}` of module `{module}` {problem}");
+        let needed: Self = serde_json::from_str(&schema.value).map_err(|error| {
+            // The error may quote the schema.
+            let error = one_line(&error.to_string(), 256).to_string();
+            refused(format!("is not the JSON schema of an object: {error}"))
+        })?;
+        let count = needed.properties.len().max(needed.required.len());
+        if count > MAX_VARIABLES {
+            return Err(refused(format!(
+                "has {count} variables, expected at most {MAX_VARIABLES}"
+            )));
+        }
         let mut names = needed.properties.keys().chain(&needed.required);
         match names.find(|name| !Variables::is_name(name)) {
-            Some(name) => Err(format!(
-                "names `{}`, which is not the name of a variable",
-                one_line(name, 128)
-            )),
+            Some(name) => {
+                let name = one_line(name, 128);
+                Err(refused(format!("names `{name}`, which is not the name of a variable")))
+            }
             None => Ok(needed),
         }
     }
@@ -63,13 +77,21 @@ impl NeededVariables {
         let values: BTreeMap<_, _> = variables.values().iter().map(|(name, value)| (name, value)).collect();
         let missing: Vec<_> = self.required.iter().filter(|name| !values.contains_key(name)).collect();
         if !missing.is_empty() {
-            let names: Vec<_> = missing.iter().map(|name| format!("`{name}`")).collect();
+            let shown = &missing[..missing.len().min(MAX_SHOWN)];
+            let mut names = shown
+                .iter()
+                .map(|name| format!("`{name}`"))
+                .collect::<Vec<_>>()
+                .join(", ");
+            if missing.len() > MAX_SHOWN {
+                let _ = write!(names, " and {} more", missing.len() - MAX_SHOWN);
+            }
             let mut hint = "set them below its [[module]]:\n\n[module.variables]".to_owned();
-            for name in missing {
+            for name in shown {
                 // A name with other characters than most is a quoted key.
                 let _ = write!(hint, "\n{} = \"…\"", key(name));
             }
-            let message = format!("it needs the variables {}, which are not configured", names.join(", "));
+            let message = format!("it needs the variables {names}, which are not configured");
             return Err(Error::new(ErrorKind::Refused, message).with_hint(hint));
         }
         for (name, expected) in &self.properties {
@@ -142,7 +164,7 @@ mod tests {
             name: name.to_owned(),
             value: value.to_owned(),
         };
-        NeededVariables::read(&[property("description", "{}"), property(KEY, schema)])
+        NeededVariables::read("m", &[property("description", "{}"), property(KEY, schema)])
     }
 
     fn checked(variables: &[(&str, &str)]) -> Result<(), String> {
@@ -158,13 +180,25 @@ mod tests {
 
     #[test]
     fn all_that_is_missing_is_named_with_the_lines_to_add() {
-        let needed = NeededVariables::read(&[]).expect("nothing");
+        let needed = NeededVariables::read("m", &[]).expect("nothing");
         needed.check(&Variables::new()).expect("it needs none");
         let error = checked(&[("PROT", "1")]).expect_err("two are missing");
         assert_eq!(
             error,
             "it needs the variables `TOKEN`, `PORT`, which are not configured|set them below its [[module]]:\n\n\
              [module.variables]\nTOKEN = \"…\"\nPORT = \"…\""
+        );
+    }
+
+    #[test]
+    fn of_many_that_are_missing_some_are_named() {
+        let many: Vec<_> = (0..20).map(|number| format!("V{number}")).collect();
+        let needed = read(&serde_json::json!({ "required": many }).to_string()).expect("a schema");
+        let error = needed.check(&Variables::new()).expect_err("all are missing");
+        let message = error.to_string();
+        assert!(
+            message.ends_with("`V15` and 4 more, which are not configured"),
+            "{message}"
         );
     }
 
@@ -221,7 +255,15 @@ mod tests {
             ),
         ] {
             let error = read(schema).expect_err("it is refused");
-            assert!(error.starts_with(problem), "{error}");
+            assert!(
+                error.starts_with(&format!("the metadata `variables-schema` of module `m` {problem}")),
+                "{error}"
+            );
         }
+        let error = read(&format!("\"\u{202e}{}\"", "x".repeat(10_000))).expect_err("it is a string");
+        assert!(!error.contains('\u{202e}') && error.len() < 512, "{error}");
+        let many: Vec<_> = (0..257).map(|number| format!("V{number}")).collect();
+        let error = read(&serde_json::json!({ "required": many }).to_string()).expect_err("too many");
+        assert!(error.ends_with("has 257 variables, expected at most 256"), "{error}");
     }
 }
