@@ -82,6 +82,15 @@ impl Failure {
         }
     }
 
+    /// A variable of the module that is missing or does not fit. The client does not learn it.
+    pub(crate) fn invalid_variable(name: &str, problem: &str, expected: &str) -> Self {
+        let message = format!("the variable `{name}` {problem}: expected {expected}");
+        Self {
+            called: Some("variables"),
+            ..Self::with_code("invalid-variable", 500_u16, message)
+        }
+    }
+
     /// Makes the error of a call.
     pub(crate) fn from_call(called: &'static str) -> impl FnOnce(types::Failure) -> Self {
         move |failure| Self {
@@ -114,7 +123,7 @@ impl Failure {
     }
 
     /// The kind of the error, from an open list: `unknown-event`, `ambiguous-event`, `bad-payload`, `already-replied`,
-    /// `invalid-reply`, `too-large`, `too-deep`, `deadline`, `overloaded`, `gone`, `failed`, and those of the
+    /// `invalid-reply`, `invalid-variable`, `too-large`, `too-deep`, `deadline`, `overloaded`, `gone`, `failed`, and those of the
     /// application's listeners. Treat an unknown code like `failed`.
     pub fn code(&self) -> &str {
         &self.code

@@ -109,7 +109,8 @@
 //! - clocks: `SystemTime::now()` and `Instant::now()` are the time at which the request or the event arrived, and stand still
 //!   within a call. To measure time, call a channel.
 //! - randomness: `HashMap`, `getrandom` and the crates that use it (`uuid` v4, `rand`) have random bits of the host.
-//! - environment: `std::env::var` has the variables that the host gives the module; there are no arguments.
+//! - environment: `std::env::var` has the variables of the module's configuration, which [`Variables`] reads by type; there are
+//!   no arguments.
 //! - files and sockets: `std::fs` and `std::net` return errors, and so does `std::process::Command`.
 //! - threads: `std::thread::spawn` returns an error. What waits for another thread panics or never ends.
 //! - `std::thread::sleep` and `std::process::exit` trap: the client gets 500, the log says why.
@@ -151,6 +152,7 @@ mod payload;
 mod reply;
 mod request;
 mod stream;
+mod variables;
 
 pub use channel::{BlockingChannel, Channel, Listener};
 pub use context::{AsyncContext, Context};
@@ -163,6 +165,7 @@ pub use http::StatusCode as HttpStatus;
 pub use json::Json;
 pub use method::RequestMethod;
 pub use pointwork_events::{Event, EventData, IoEvent, Payload, PayloadError, events};
+pub use pointwork_guest_macros::Variables;
 /// Makes an impl block a channel: `#[channel("db")]` (spec C1).
 ///
 /// Its listeners are the functions with one or more `#[on(…)]`; other functions stay as they are. A listener takes no
@@ -275,3 +278,4 @@ pub use pointwork_guest_macros::controller;
 pub use reply::{Deferred, IntoOutcome, IntoReply, Outcome, Reply};
 pub use request::Request;
 pub use stream::{BodyReader, BodyWriter};
+pub use variables::{Variable, Variables};

@@ -58,6 +58,25 @@
 /// # fn main() {}
 /// ```
 ///
+/// # Variables
+///
+/// The type behind `variables:` has the configuration of the module; see [`Variables`](trait@crate::Variables). It stands before
+/// `uses:`:
+///
+/// ```
+/// # use pointwork_guest::{Variables, controller, module};
+/// # struct Health;
+/// # #[controller("health")]
+/// # impl Health { #[get] fn show(settings: Settings) -> String { settings.banner } }
+/// #[derive(Variables)]
+/// struct Settings {
+///     banner: String,
+/// }
+///
+/// module! { Health; variables: Settings }
+/// # fn main() {}
+/// ```
+///
 /// Name, version and description of the module are those of its package.
 #[macro_export]
 macro_rules! module {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use bytesize::ByteSize;
 use futures_executor::block_on;
-use pointwork::{App, Grants, Inspection, ModuleInfo};
+use pointwork::{App, Inspection, ModuleInfo};
 use pointwork_config::{Config, Missing, Module, suggest};
 use tracing::subscriber::NoSubscriber;
 
@@ -65,7 +65,7 @@ pub(crate) fn run(args: &CheckArgs, terminal: &mut Terminal) -> Result<()> {
         }
         Err(_) => terminal.line(format_args!("{file} {}", styled(ERROR, "is refused"))),
     }
-    outline(&inspection, &module.grants, terminal);
+    outline(&inspection, &module, terminal);
     for warning in loaded?.warnings.into_iter().chain(unlisted) {
         terminal.warning(warning);
     }
@@ -127,12 +127,16 @@ fn channels(info: &ModuleInfo) -> Vec<String> {
         .collect()
 }
 
-fn outline(inspection: &Inspection, grants: &Grants, terminal: &mut Terminal) {
+fn outline(inspection: &Inspection, module: &Loadable<'_>, terminal: &mut Terminal) {
     let size = u64::try_from(inspection.size).unwrap_or(u64::MAX);
     terminal.row("size", &format!("{} ({size} bytes)", ByteSize::b(size).display().iec()));
     let asks: Vec<String> = inspection.capabilities().iter().map(ToString::to_string).collect();
     terminal.rows("asks", &asks);
-    terminal.rows("granted", &grants.describe());
+    terminal.rows("granted", &module.grants.describe());
+    let variables: Vec<_> = module.options.variables.names().map(str::to_owned).collect();
+    if !variables.is_empty() {
+        terminal.rows("vars", &variables);
+    }
     let imports = inspection.imports.iter().cloned();
     let (contract, beyond): (Vec<_>, Vec<_>) = imports.partition(|name| name.starts_with("pointwork:module/"));
     terminal.rows("imports", &contract);

@@ -15,7 +15,7 @@ pub enum ErrorKind {
     Unreadable,
     /// The configuration is invalid.
     Invalid,
-    /// The configuration names something of the host that is missing or unusable: a variable, a directory, a database.
+    /// The configuration names something of the host that is missing or unusable: a directory, a database.
     Host,
 }
 

@@ -1,6 +1,5 @@
-//! Resolves the grants of a configuration: reads host variables, finds directories.
+//! Resolves the grants of a configuration: finds directories.
 
-use std::env::VarError;
 use std::io::ErrorKind;
 use std::ops::Range;
 
@@ -9,7 +8,7 @@ use tempfile::TempDir;
 use toml::Spanned;
 
 use crate::error::{Error, ErrorKind as Kind, Result};
-use crate::file::{Config, DirectoryGrant, Module, Source, Variable};
+use crate::file::{Config, DirectoryGrant, Module, Source};
 
 /// The treatment of a missing directory that a module may write to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,12 +25,11 @@ pub enum Missing {
 pub struct StandIns(#[allow(dead_code, reason = "it is there to be dropped")] Vec<TempDir>);
 
 impl Config {
-    /// The grants of one of the [`modules`](Self::modules), with the values of host variables. It blocks.
+    /// The grants of one of the [`modules`](Self::modules). It blocks.
     ///
     /// # Errors
     ///
-    /// A host variable is not set or not UTF-8; a directory is missing, is not a directory, or cannot be created. Each error
-    /// names the place in the file.
+    /// A directory is missing, is not a directory, or cannot be created. Each error names the place in the file.
     pub fn grants(&self, module: &Module, missing: Missing) -> Result<(Grants, StandIns)> {
         resolve(module, &self.source, missing)
     }
@@ -52,11 +50,8 @@ pub(crate) fn resolve(module: &Module, source: &Source, missing: Missing) -> Res
     if grant.output {
         grants = grants.output();
     }
-    if let Some(entries) = &grant.environment {
-        let entry = |(name, value): (&Spanned<String>, &Spanned<Variable>)| {
-            Ok((name.get_ref().clone(), place.value(value.get_ref())?))
-        };
-        grants = grants.environment(entries.iter().map(entry).collect::<Result<Vec<_>>>()?);
+    if grant.environment {
+        grants = grants.environment();
     }
     if let Some(directories) = &grant.directories {
         let directory = |directory: &DirectoryGrant| {
@@ -87,22 +82,6 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    fn value(&self, value: &Variable) -> Result<String> {
-        let name = match value {
-            Variable::Text(text) => return Ok(text.clone()),
-            Variable::Host(name) => name,
-        };
-        let problem = match std::env::var(name.get_ref()) {
-            Ok(value) => return Ok(value),
-            Err(VarError::NotUnicode(_)) => "is not UTF-8",
-            Err(VarError::NotPresent) => "is not set",
-        };
-        let variable = format!("the host variable `{name}`");
-        Err(self.invalid(&variable, &name.span(), problem).with_hint(format!(
-            "set it in the environment of pointwork, or write the value itself instead of {{ from = \"{name}\" }}"
-        )))
-    }
-
     /// Ensures that the directory exists. The result takes its place, if it is missing.
     fn host(&self, directory: &DirectoryGrant, missing: Missing) -> Result<Option<TempDir>> {
         let path = directory.host.get_ref();
@@ -153,15 +132,13 @@ mod tests {
     #[test]
     fn grants_are_those_of_the_configuration() {
         let folder = folder();
-        let keys = "clocks = true\noutput = true\nenvironment = { A = \"a\", B = { from = \"CARGO_PKG_NAME\" } }\n\
+        let keys = "clocks = true\noutput = true\nenvironment = true\n\
             directories = [{ host = \".\", guest = \"/here\" }]\nsockets = [\"localhost:1\"]\nhttp = []";
         let (granted, _) = granted(folder.path(), keys, Missing::Create).expect("all of it exists");
         let expected = Grants::new()
             .clocks()
             .output()
-            .environment(
-                [("A", "a"), ("B", "pointwork-config")].map(|(name, value)| (name.to_owned(), value.to_owned())),
-            )
+            .environment()
             .directories([Directory::new(folder.path().join("."), "/here", Access::ReadOnly)])
             .sockets(["localhost:1".to_owned()])
             .http([]);

@@ -62,10 +62,15 @@
 //! clocks = true                 # the time of day
 //! random = true
 //! output = true                 # standard output and error, to the log
-//! environment = { STORE_DIR = "/data", TOKEN = { from = "SHOP_TOKEN" } }
+//! environment = true            # the variables below, for the standard library of wasm32-wasip2
 //! directories = [{ host = "data", guest = "/data", access = "read-write" }]
 //! sockets = ["127.0.0.1:5432", "db.internal:5432"]
 //! http = ["api.example.com", "127.0.0.1:8080"]
+//!
+//! [module.variables]            # of the module above; default: none
+//! STORE_DIR = "/data"
+//! TOKEN = { env = "SHOP_TOKEN" } # the value of an environment variable of the server
+//! KEY = { file = "key.pem" }    # the text of a file
 //!
 //! [limits]                      # of all modules; every key is listed in docs/limits.md
 //! memory = "64MiB"
@@ -105,13 +110,20 @@
 //! | `clocks` | the time of day, and a monotonic clock |
 //! | `random` | random numbers |
 //! | `output` | standard output and error, written to the log line by line |
-//! | `environment` | these variables; `{ from = "NAME" }` is the value of the host's variable, which must be set |
+//! | `environment` | the [variables](#variables) of the module, as environment variables |
 //! | `directories` | the directory `host` at the absolute path `guest`; `access` is `read-only` (the default) or `read-write` |
 //! | `sockets` | TCP connections to these hosts and ports; a name is resolved for each connection |
 //! | `http` | HTTP requests to these hosts; without a port, to the default port of the scheme |
 //!
-//! An empty list or table grants the interface alone, for a module that imports it but does not need it. A directory with
+//! An empty list grants the interface alone, for a module that imports it but does not need it. A directory with
 //! `read-write` is created when the server starts; a directory with `read-only` must exist.
+//!
+//! # Variables
+//!
+//! `[module.variables]` is the configuration of a module, which controllers have as well as channels: constants of a version.
+//! The values of `{ env = "NAME" }` and `{ file = "PATH" }` are read when a version is made: at a load, a swap, a roll-back and a
+//! restart. A value that is missing refuses the change, and the error names the variable. The one line end that a file may end with
+//! is left out. At most 256 variables have names and values of 256 KiB together.
 //!
 //! # Rules
 //!

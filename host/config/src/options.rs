@@ -68,12 +68,13 @@ impl Config {
         }
         options.health = module.health.as_ref().map(|health| health.0.clone());
         options.digest = module.digest.as_ref().map(|digest| digest.0.clone());
+        options.variables = module.variables.variables();
         options.channels = module.channels.iter().map(|channel| channel.0.clone()).collect();
         options
     }
 
     /// The options of a module whose settings a program gives, with its grants: a JSON object with the keys of `[[module]]`,
-    /// as in `{ "memory": "64MiB", "health": "/up", "grant": { "clocks": true } }`. A key whose value is `null` counts as
+    /// as in `{ "memory": "64MiB", "health": "/up", "variables": { "TOKEN": { "env": "SHOP_TOKEN" } } }`. A key whose value is `null` counts as
     /// absent. The keys `name`, `path`, `build` and `target` are unknown.
     ///
     /// The configuration has the limits and the isolation of all modules, which hold where the settings have none. A granted
@@ -81,8 +82,7 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// The text is no JSON object, a key is unknown, or a value is invalid; a host variable or a directory is missing. The
-    /// error names the module, and the key from the root on, as in `grant.directories[0].host`.
+    /// The text is no JSON object, a key is unknown, or a value is invalid; a directory is missing. The error names the module, and the key from the root on, as in `grant.directories[0].host`.
     pub fn module_from_json(&self, name: &str, settings: &str) -> Result<ModuleOptions> {
         let (module, source) = Module::from_json(name, settings)?;
         // Nothing takes the place of a directory that is created.

@@ -1,6 +1,5 @@
 //! Capabilities beyond the contract, and the grants of a module.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use pointwork_core::http::uri::Authority;
@@ -21,7 +20,7 @@ pub enum Capability {
     Random,
     /// `wasi:cli/stdout` and its like: standard output and error go to the host's log, standard input is empty.
     Output,
-    /// `wasi:cli/environment`: environment variables.
+    /// `wasi:cli/environment`: the variables of the module.
     Environment,
     /// `wasi:filesystem`: directories of the host.
     Directories,
@@ -48,7 +47,7 @@ impl Capability {
             Self::Clocks => "clocks = true",
             Self::Random => "random = true",
             Self::Output => "output = true",
-            Self::Environment => "environment = {}",
+            Self::Environment => "environment = true",
             Self::Directories => "directories = []",
             Self::Sockets => "sockets = []",
             Self::Http => "http = []",
@@ -123,7 +122,7 @@ impl Directory {
 ///
 /// let grants = Grants::new()
 ///     .clocks()
-///     .environment([("LANG".to_owned(), "C".to_owned())])
+///     .environment()
 ///     .directories([Directory::new("/var/lib/shop", "/data", Access::ReadWrite)])
 ///     .http(["api.example.com".to_owned()]);
 /// assert!(grants.has(Capability::Http) && !grants.has(Capability::Sockets));
@@ -133,7 +132,7 @@ pub struct Grants {
     clocks: bool,
     random: bool,
     output: bool,
-    pub(crate) environment: Option<BTreeMap<String, String>>,
+    environment: bool,
     pub(crate) directories: Option<Vec<Directory>>,
     pub(crate) sockets: Option<Vec<String>>,
     pub(crate) http: Option<Vec<String>>,
@@ -152,13 +151,8 @@ impl Grants {
         random() => true;
         /// Grants [`Output`](Capability::Output).
         output() => true;
-    }
-
-    /// Grants [`Environment`](Capability::Environment) with these variables; those of the host are not included.
-    #[must_use]
-    pub fn environment(mut self, variables: impl IntoIterator<Item = (String, String)>) -> Self {
-        self.environment.get_or_insert_default().extend(variables);
-        self
+        /// Grants [`Environment`](Capability::Environment), which has the [variables](crate::Variables) of the module.
+        environment() => true;
     }
 
     /// Grants [`Directories`](Capability::Directories) with these.
@@ -191,21 +185,20 @@ impl Grants {
             Capability::Clocks => self.clocks,
             Capability::Random => self.random,
             Capability::Output => self.output,
-            Capability::Environment => self.environment.is_some(),
+            Capability::Environment => self.environment,
             Capability::Directories => self.directories.is_some(),
             Capability::Sockets => self.sockets.is_some(),
             Capability::Http => self.http.is_some(),
         }
     }
 
-    /// One readable text for each capability that is granted, without the values of the environment.
+    /// One readable text for each capability that is granted.
     pub fn describe(&self) -> Vec<String> {
         let describe = |capability: Capability| {
             let values: Vec<String> = match capability {
-                Capability::Clocks | Capability::Random | Capability::Output => {
+                Capability::Clocks | Capability::Random | Capability::Output | Capability::Environment => {
                     return self.has(capability).then(|| capability.to_string());
                 }
-                Capability::Environment => self.environment.as_ref()?.keys().cloned().collect(),
                 Capability::Directories => {
                     let directories = self.directories.as_ref()?.iter();
                     directories
@@ -273,15 +266,15 @@ mod tests {
     }
 
     #[test]
-    fn the_description_has_no_values() {
+    fn the_description_has_what_is_behind_a_grant() {
         let grants = Grants::new()
             .clocks()
-            .environment([("TOKEN".to_owned(), "secret".to_owned())])
+            .environment()
             .directories([Directory::new("/srv", "/data", Access::ReadWrite)])
             .sockets([]);
         let expected = [
             "clocks",
-            "environment TOKEN",
+            "environment",
             "directories /data (read-write)",
             "sockets none",
         ];

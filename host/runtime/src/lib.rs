@@ -36,6 +36,7 @@ mod limits;
 mod scheduling;
 mod setters;
 mod store;
+mod variables;
 mod worker;
 
 /// Fuzz targets.
@@ -71,6 +72,7 @@ pub use limits::{Breaker, CompileOptions, Isolation, ModuleLimits, ModuleOptions
 pub use scheduling::fibers::{is_polled_again, off_fiber, on_fiber};
 pub use scheduling::status::{ModuleState, Usage};
 pub use store::{CacheDirectory, RecordedVersions, StateDirectory};
+pub use variables::Variables;
 pub use worker::Worker;
 
 pub use pointwork_core::limits::{Amount, Limit, LimitError, Limits};

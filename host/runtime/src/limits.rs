@@ -5,7 +5,7 @@ use std::time::Duration;
 use pointwork_core::limits;
 use serde::Deserialize;
 
-use crate::{Grants, Worker};
+use crate::{Grants, Variables, Worker};
 
 limits! {
     /// The limits of one module.
@@ -184,6 +184,8 @@ limits! {
         limits: Option<ModuleLimits> = None;
         /// The capabilities beyond the contract. Default: none (spec C5).
         grants: Grants = Grants::default();
+        /// The configuration of the module, which is constant for a version. Default: none.
+        variables: Variables = Variables::default();
         /// Whether its calls share instances. Default: `None`, which is [`Isolation::Shared`] for an asynchronous module and
         /// [`Isolation::Exclusive`] for a synchronous one.
         isolation: Option<Isolation> = None;

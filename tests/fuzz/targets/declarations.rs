@@ -4,7 +4,7 @@
 use pointwork_core::is_unprintable;
 use pointwork_core::routing::{MAX_NAME_BYTES, MAX_TOTAL_PATTERN_BYTES, Pattern};
 
-use super::{check, first_difference, routes};
+use super::{NeededVariables, check, first_difference, routes};
 use crate::ErrorKind;
 use crate::guest::bindings::manifest::{Channel, Controller, Listener, Manifest, Route};
 use crate::guest::bindings::types::Property;
@@ -17,6 +17,9 @@ pub(crate) fn manifest(input: &[u8]) {
     let declared = read(&String::from_utf8_lossy(input));
     assert_eq!(first_difference(&declared, &declared), None);
     if let Err(message) = check("m", &declared) {
+        return told(&message);
+    }
+    if let Err(message) = NeededVariables::read("m", &declared.metadata) {
         return told(&message);
     }
     let routes = match routes("m", &declared) {

@@ -50,7 +50,11 @@ pub(crate) fn of_app(limits: &Limits, cache: &Path) -> Value {
 
 /// The settings of a module.
 pub(crate) fn of_module(settings: &ModuleSettings) -> Value {
-    let ModuleSettings { options, grant } = settings;
+    let ModuleSettings {
+        options,
+        grant,
+        variables,
+    } = settings;
     let mut told = changed(options);
     if let Some(limits) = &options.limits {
         told.extend(changed(limits));
@@ -72,6 +76,9 @@ pub(crate) fn of_module(settings: &ModuleSettings) -> Value {
     }
     if !grant.is_null() {
         tell("grant", grant.clone());
+    }
+    if !variables.is_null() {
+        tell("variables", variables.clone());
     }
     Value::Object(told)
 }

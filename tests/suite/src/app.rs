@@ -153,14 +153,20 @@ async fn apply(app: &App, transport: &Arc<dyn Transport>, step: Step) -> Result<
     done.map_err(|error| Refusal::from_error(&error))
 }
 
-/// The options with their grants.
+/// The options with their grants and variables.
 fn module_options(name: &str, settings: ModuleSettings) -> Result<ModuleOptions, Refusal> {
-    let ModuleSettings { options, grant } = settings;
-    if grant.is_null() {
+    let ModuleSettings {
+        options,
+        grant,
+        variables,
+    } = settings;
+    if grant.is_null() && variables.is_null() {
         return Ok(options);
     }
-    let granted = Config::default().module_from_json(name, &json!({ "grant": grant }).to_string());
-    Ok(options.grants(granted.map_err(|error| Refusal::from_error(&error))?.grants))
+    let json = json!({ "grant": grant, "variables": variables }).to_string();
+    let read = Config::default().module_from_json(name, &json);
+    let read = read.map_err(|error| Refusal::from_error(&error))?;
+    Ok(options.grants(read.grants).variables(read.variables))
 }
 
 /// Registers a handler through the method's own function, if there is one.

@@ -152,24 +152,37 @@ impl fmt::Debug for Step {
 /// The options of a module.
 #[derive(Clone, Debug, Default)]
 pub struct ModuleSettings {
-    /// All but the grants.
+    /// All but the grants and the variables.
     pub options: ModuleOptions,
     /// The grants, with the keys of `[module.grant]` in `pointwork.toml`.
     pub grant: Value,
+    /// The variables, as in `[module.variables]`.
+    pub variables: Value,
 }
 
 impl ModuleSettings {
     /// The usual options, and these grants.
     pub fn granting(grant: Value) -> Self {
-        let options = ModuleOptions::new();
-        Self { options, grant }
+        Self {
+            grant,
+            ..Self::from(ModuleOptions::new())
+        }
+    }
+
+    /// With these variables.
+    #[must_use]
+    pub fn variables(self, variables: Value) -> Self {
+        Self { variables, ..self }
     }
 }
 
 impl From<ModuleOptions> for ModuleSettings {
     fn from(options: ModuleOptions) -> Self {
-        let grant = Value::Null;
-        Self { options, grant }
+        Self {
+            options,
+            grant: Value::Null,
+            variables: Value::Null,
+        }
     }
 }
 

@@ -15,6 +15,7 @@ mod mapping;
 mod metadata;
 mod path;
 mod signature;
+mod variables;
 
 use proc_macro::TokenStream;
 
@@ -32,6 +33,17 @@ pub fn controller(arguments: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn channel(arguments: TokenStream, item: TokenStream) -> TokenStream {
     block::expand::<listener::Listener>(arguments.into(), item.into()).into()
+}
+
+/// The variables of a module as the fields of a struct.
+///
+/// `pointwork_guest::Variables` has the guide.
+#[proc_macro_derive(Variables, attributes(variable))]
+pub fn variables(item: TokenStream) -> TokenStream {
+    match syn::parse(item) {
+        Ok(input) => variables::derive(&input).into(),
+        Err(error) => error.to_compile_error().into(),
+    }
 }
 
 /// Attributes that `#[controller]` and `#[channel]` remove before the compiler expands them. One that the compiler does

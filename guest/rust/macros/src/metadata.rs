@@ -32,6 +32,14 @@ impl Metadata {
     }
 }
 
+impl Metadata {
+    /// Summary and description as one text; empty if there are no docs.
+    pub(crate) fn text(&self) -> String {
+        let docs = self.0.iter().filter(|(key, _)| *key != "deprecated");
+        docs.map(|(_, text)| text.as_str()).collect::<Vec<_>>().join("\n\n")
+    }
+}
+
 impl ToTokens for Metadata {
     fn to_tokens(&self, tokens: &mut TokenStream) {
         let all = self.0.iter().map(|(key, value)| quote!((#key, #value)));

@@ -9,12 +9,13 @@ pub(crate) mod native;
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) use native::{
     NativeBodyReader as BodyReader, NativeBodyWriter as BodyWriter, NativeContext as Context,
-    NativeDelivery as Delivery, blocking, hand_over, log, waiting,
+    NativeDelivery as Delivery, blocking, environment, hand_over, log, waiting,
 };
 
 #[cfg(target_arch = "wasm32")]
 pub(crate) use crate::bindings::imports::{
     context::{BodyReader, BodyWriter, Context},
+    environment,
     events::Delivery,
     log,
 };

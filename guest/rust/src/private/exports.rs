@@ -16,6 +16,7 @@ use crate::controller::Metadata;
 use crate::delivery::Delivery;
 use crate::failure::Failure;
 use crate::reply::Outcome;
+use crate::variables::schema;
 use pointwork_events::Payload;
 
 type Delivered = Result<types::Payload, types::Failure>;
@@ -158,6 +159,11 @@ fn manifest<M: Module>() -> Manifest {
     let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     let [name, version, description] = M::PACKAGE.map(|value| value.and_then(text));
     let description = description.map(|value| property("description", &value));
+    let mut metadata: Vec<_> = description.into_iter().collect();
+    // A module without variables does not link what writes their schema.
+    if !M::VARIABLES.is_empty() {
+        metadata.push(property("variables-schema", &schema(M::VARIABLES)));
+    }
     Manifest {
         name,
         version,
@@ -166,7 +172,7 @@ fn manifest<M: Module>() -> Manifest {
         controllers: controllers(M::CONTROLLERS),
         channels: channels(M::CHANNELS),
         events_used: events_used::<M>(),
-        metadata: description.into_iter().collect(),
+        metadata,
     }
 }
 

@@ -40,6 +40,8 @@ pub use served::{NotListable, Served};
 pub use text::{joined, length, text};
 pub use uses::{EventName, NotAnEvent};
 
+pub use crate::variables::{GivenVariables, NeededVariable};
+
 /// The kinds of arguments. A handler or listener takes each kind at most once, except for the first two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArgumentKind {

@@ -9,6 +9,7 @@ use crate::controller::{Metadata, Route};
 use crate::delivery::{AsyncDelivery, Delivery};
 use crate::failure::Failure;
 use crate::reply::Outcome;
+use crate::variables::NeededVariable;
 use pointwork_events::Payload;
 
 /// The declaration of a controller.
@@ -44,6 +45,8 @@ pub trait Module {
     const CHANNELS: &'static [DeclaredChannel];
     /// The events behind `uses:`.
     const EVENTS_USED: &'static [&'static str];
+    /// Those of the type behind `variables:`.
+    const VARIABLES: &'static [NeededVariable];
 }
 
 /// The functions of a synchronous module.
@@ -186,13 +189,14 @@ pub const fn places<const N: usize>(
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __module {
-    ($form:ident channels: $($channel:ty),+ $(,)? $(; uses: $($used:tt)+)?) => {
-        $crate::__module! { @ $form [] [$($channel),+] [$($($used)+)?] }
+    ($form:ident channels: $($channel:ty),+ $(,)? $(; variables: $variables:ty)? $(; uses: $($used:tt)+)?) => {
+        $crate::__module! { @ $form [] [$($channel),+] [$($variables)?] [$($($used)+)?] }
     };
-    ($form:ident $($controller:ty),+ $(,)? $(; channels: $($channel:ty),+ $(,)?)? $(; uses: $($used:tt)+)?) => {
-        $crate::__module! { @ $form [$($controller),+] [$($($channel),+)?] [$($($used)+)?] }
+    ($form:ident $($controller:ty),+ $(,)? $(; channels: $($channel:ty),+ $(,)?)? $(; variables: $variables:ty)?
+        $(; uses: $($used:tt)+)?) => {
+        $crate::__module! { @ $form [$($controller),+] [$($($channel),+)?] [$($variables)?] [$($($used)+)?] }
     };
-    (@ $form:ident [$($controller:ty),*] [$($channel:ty),*] [$($used:tt)*]) => {
+    (@ $form:ident [$($controller:ty),*] [$($channel:ty),*] [$($variables:ty)?] [$($used:tt)*]) => {
         // A second `module!` beside it does not compile.
         #[allow(dead_code, reason = "it is a name only")]
         const ONE_MODULE_PER_CRATE: () = ();
@@ -212,6 +216,8 @@ macro_rules! __module {
                 const CHANNELS: &'static [$crate::__private::DeclaredChannel] =
                     &[$($crate::__private::$form::channel::<$channel>()),*];
                 const EVENTS_USED: &'static [&'static str] = $crate::__uses!([] $($used)*);
+                const VARIABLES: &'static [$crate::__private::NeededVariable] =
+                    $crate::__variables!($($variables)?);
             }
 
             $crate::__check_form! { $form }
@@ -228,7 +234,8 @@ macro_rules! __module {
         ::core::compile_error!(
             "expected the controllers of the module, `module! { Products, Health }`, its channels, \
              `module! { channels: Db }`, or both, `module! { Products, Health; channels: Db }`; the asynchronous form \
-             begins with `async;`, and events of helper functions follow `; uses:`"
+             begins with `async;`, the type of the configuration follows `; variables:`, and then events of helper functions \
+             `; uses:`"
         );
     };
 }
@@ -289,6 +296,18 @@ macro_rules! __list {
             #[unsafe(link_section = "pointwork:listed")]
             static LISTED: [u8; length(&LINES)] = joined(&LINES);
         };
+    };
+}
+
+/// The variables of the type behind `variables:`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __variables {
+    () => {
+        &[]
+    };
+    ($variables:ty) => {
+        <$variables as $crate::Variables>::NEEDED
     };
 }
 

@@ -9,6 +9,7 @@ use super::block_on;
 use super::events::listeners;
 use super::reaction::Reaction;
 use super::request::TestRequest;
+use crate::backend::native::environment::with_variables;
 use crate::backend::native::{NativeContext, NativeDelivery, TestDelivery, instant};
 use crate::channel::Channel;
 use crate::delivery::AsyncDelivery;
@@ -106,7 +107,8 @@ impl TestEvent {
         let exchange = self.context.map(TestRequest::into_exchange);
         let context = exchange.clone().map(NativeContext);
         let argument = AsyncDelivery::new(NativeDelivery::new(Rc::clone(&delivery), context));
-        let result = block_on(C::deliver_async(listener, argument, self.payload));
+        let delivering = C::deliver_async(listener, argument, self.payload);
+        let result = with_variables(&delivery.variables, || block_on(delivering));
         Reaction::new(delivery, result, exchange)
     }
 }

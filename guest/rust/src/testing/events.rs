@@ -8,7 +8,7 @@ use crate::backend::native::Bus;
 use crate::bindings::types;
 use crate::failure::Failure;
 
-/// Declares the functions that set the listeners of a test, whose bus is in this field of this field.
+/// Declares the functions that set the listeners of a test, whose bus is in this field of this field, and its variables.
 macro_rules! listeners {
     ($field:tt $bus:ident) => {
         /// Sets the listener of an event that the code under test calls. A call without a listener fails with
@@ -22,6 +22,16 @@ macro_rules! listeners {
         pub fn fail<E: $crate::IoEvent>(mut self, failure: $crate::Failure) -> Self {
             let failure = $crate::bindings::types::Failure::from(failure);
             self.$field.$bus.listen(E::NAME, move |_| Err(failure.clone()));
+            self
+        }
+
+        /// Sets a variable of the module for [`Variables::read`](crate::Variables::read); without it there are none.
+        /// `std::env::var` has the variables of the test's process.
+        pub fn variable(mut self, name: &str, value: &str) -> Self {
+            self.$field.variables.push($crate::bindings::types::Property {
+                name: name.into(),
+                value: value.into(),
+            });
             self
         }
     };

@@ -87,6 +87,33 @@
 //! assert_eq!(reaction.reply().text(), "tea");
 //! ```
 //!
+//! The variables of the module, which [`Variables`](trait@crate::Variables) reads, are those of the test:
+//!
+//! ```
+//! use pointwork_guest::testing::TestRequest;
+//! use pointwork_guest::{Variables, controller};
+//!
+//! #[derive(Variables)]
+//! struct Settings {
+//!     page_size: u32,
+//! }
+//!
+//! struct Products;
+//!
+//! #[controller("products")]
+//! impl Products {
+//!     #[get]
+//!     fn list(settings: Settings) -> String {
+//!         format!("{} on each page", settings.page_size)
+//!     }
+//! }
+//!
+//! let answer = TestRequest::get("/products").variable("PAGE_SIZE", "20").run::<Products>();
+//! assert_eq!(answer.text(), "20 on each page");
+//! let answer = TestRequest::get("/products").variable("PAGE_SIZE", "many").run::<Products>();
+//! assert_eq!(answer.status(), 500);
+//! ```
+//!
 //! There are no limits, no middleware, no other modules, and replies are not sanitised. Test the replies that clients
 //! get against a running host.
 

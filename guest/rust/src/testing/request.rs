@@ -9,6 +9,7 @@ use super::answer::Answer;
 use super::block_on;
 use super::events::listeners;
 use super::routing::{find, params};
+use crate::backend::native::environment::with_variables;
 use crate::backend::native::{Exchange, NativeContext, instant};
 use crate::bindings::types::Header;
 use crate::context::{AsyncContext, Context};
@@ -156,7 +157,8 @@ impl TestRequest {
             exchange.body.take();
         }
         let context = AsyncContext::new(NativeContext(Rc::clone(&exchange)));
-        let outcome = block_on(C::handle_async(found.route.handler, context));
+        let handling = C::handle_async(found.route.handler, context);
+        let outcome = with_variables(&exchange.variables, || block_on(handling));
         Answer::new(exchange, outcome)
     }
 
@@ -179,7 +181,8 @@ impl TestRequest {
     /// ```
     pub fn run_with<R: IntoOutcome>(self, code: impl FnOnce(Context) -> R) -> Answer {
         let exchange = self.into_exchange();
-        let outcome = code(Context::new(NativeContext(Rc::clone(&exchange)))).into_outcome();
+        let context = Context::new(NativeContext(Rc::clone(&exchange)));
+        let outcome = with_variables(&exchange.variables, || code(context)).into_outcome();
         Answer::new(exchange, outcome)
     }
 
@@ -187,7 +190,8 @@ impl TestRequest {
     /// would wake.
     pub fn run_with_async<R: IntoOutcome>(self, code: impl AsyncFnOnce(AsyncContext) -> R) -> Answer {
         let exchange = self.into_exchange();
-        let outcome = block_on(code(AsyncContext::new(NativeContext(Rc::clone(&exchange))))).into_outcome();
+        let context = AsyncContext::new(NativeContext(Rc::clone(&exchange)));
+        let outcome = with_variables(&exchange.variables, || block_on(code(context))).into_outcome();
         Answer::new(exchange, outcome)
     }
 }

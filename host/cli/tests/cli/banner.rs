@@ -61,7 +61,7 @@ MODULE    EVENTS USED
 products  db:product:all, db:product:count, db:product:create, db:product:delete, db:product:one, db:product:search, db:product:update, db:product:views, product:viewed, response:send
 
 MODULE  ASKS                                              GRANTED
-store   clocks, random, output, environment, directories  clocks; random; output; environment STORE_DIR; directories /data (read-write)
+store   clocks, random, output, environment, directories  clocks; random; output; environment; directories /data (read-write)
 
 
 "#]]

@@ -48,23 +48,13 @@ fn invalid_grant_is_refused_with_file_line_and_column() {
             "invalid type: string \"yes\", expected a boolean in pointwork.toml:4:10",
         ),
         (
-            "environment = { \"A=B\" = \"c\" }",
-            "`A=B` is not a valid name of an environment variable in pointwork.toml:4:17\n\
-             hint: a name is not empty and contains neither `=` nor a zero byte",
+            "environment = { PORT = \"80\" }",
+            "invalid type: map, expected a boolean in pointwork.toml:4:15",
         ),
         (
-            "environment = { PORT = 80 }",
-            "invalid type: integer `80`, expected a string, or { from = \"HOST_VARIABLE\" } in pointwork.toml:4:24",
-        ),
-        (
-            "environment = { TOKEN = { form = \"T\" } }",
-            "unknown key `form` in pointwork.toml:4:27\nhint: did you mean `from`?",
-        ),
-        (
-            "environment = { TOKEN = { from = \"POINTWORK_TEST_NEVER_SET\" } }",
-            "the host variable `POINTWORK_TEST_NEVER_SET`, granted to module `store` in pointwork.toml:4:34, is not set\n\
-             hint: set it in the environment of pointwork, or write the value itself instead of \
-             { from = \"POINTWORK_TEST_NEVER_SET\" }",
+            "environment = true\n[module.variables]\nPIN = 424242",
+            "the value of a variable is a number, expected a string, { env = \"HOST_VARIABLE\" } or { file = \"PATH\" } in \
+             pointwork.toml:6:7",
         ),
         (
             "directories = [{ host = \".\", guest = \"data\" }]",
@@ -215,8 +205,9 @@ fn component_is_checked_with_the_grants_of_a_configuration() {
   granted  clocks
            random
            output
-           environment STORE_DIR
+           environment
            directories /data (read-write)
+  vars     STORE_DIR
 ...
 "#]]);
     assert!(!folder.path().join("data").exists(), "a look changes nothing");
@@ -234,13 +225,12 @@ hint: its modules are loaded from `store.wasm`
 }
 
 #[test]
-fn grants_are_listed_without_the_values_of_the_environment() {
+fn grants_are_listed_without_the_values_of_variables() {
     let folder = folder();
     let module = Guest::new().channel(Channel::new("shop").on("open", Program::new()));
     write(&folder, "shop.wasm", module.build());
-    let config = "[[module]]\npath = \"shop.wasm\"\n[module.grant]\n\
-        environment = { TOKEN = { from = \"SHOP_TOKEN\" }, LANG = \"C\" }\n\
-        sockets = [\"127.0.0.1:5432\"]\nhttp = []\n";
+    let config = "[[module]]\npath = \"shop.wasm\"\nvariables = { TOKEN = { env = \"SHOP_TOKEN\" }, LANG = \"C\" }\n\
+        [module.grant]\nenvironment = true\nsockets = [\"127.0.0.1:5432\"]\nhttp = []\n";
     write(&folder, "pointwork.toml", config);
     let server = Server::start_with(folder.path(), [""; 0], |command| {
         command.env("SHOP_TOKEN", "open sesame");
@@ -252,7 +242,7 @@ fn grants_are_listed_without_the_values_of_the_environment() {
         .1;
     snapbox::assert_data_eq!(
         table.split("\n\n").next().unwrap_or_default(),
-        "     GRANTED\nshop    nothing  environment LANG, TOKEN; sockets 127.0.0.1:5432; http none"
+        "     GRANTED\nshop    nothing  environment; sockets 127.0.0.1:5432; http none"
     );
     assert!(!server.banner.contains("sesame"), "{}", server.banner);
 }
@@ -267,7 +257,7 @@ fn component_with_many_imports_has_a_line_for_each() {
       clocks = true
       random = true
       output = true
-      environment = {}
+      environment = true
       directories = []
 ";
     assert!(text.contains(lines), "{text}");

@@ -29,6 +29,7 @@ mod serve;
 mod server;
 #[cfg(unix)]
 mod state;
+mod variables;
 mod versions;
 mod warnings;
 mod watch;

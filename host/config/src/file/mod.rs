@@ -14,6 +14,7 @@ mod source;
 mod sqlite;
 mod table;
 mod values;
+mod variables;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -25,7 +26,7 @@ use serde::Deserialize;
 
 pub use self::adapter::Adapter;
 pub(crate) use self::channels::Driver;
-pub(crate) use self::grant::{DirectoryGrant, Grant, Variable};
+pub(crate) use self::grant::{DirectoryGrant, Grant};
 pub use self::hosts::Listen;
 pub(crate) use self::limits::LimitValues;
 pub use self::operation::{Admin, AdminAddress, Cache};
@@ -35,6 +36,7 @@ pub(crate) use self::source::Source;
 pub(crate) use self::sqlite::SqliteChannel;
 pub use self::values::Prefix;
 use self::values::{ChannelName, Digest, Health, Network};
+use self::variables::VariableTable;
 use crate::error::{Error, ErrorKind, Result};
 
 /// The size of the largest file.
@@ -106,6 +108,8 @@ pub struct Module {
     pub target: Option<String>,
     /// The capabilities beyond the contract.
     pub(crate) grant: Grant,
+    /// The configuration of the module itself.
+    pub(crate) variables: VariableTable,
     /// The path that is requested before a version is published.
     pub(crate) health: Option<Health>,
     /// The SHA-256 of the component.

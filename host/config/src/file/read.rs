@@ -31,7 +31,7 @@ pub(super) const OF_THE_APPLICATION: &[&str] = &[
 ];
 
 /// The keys of a module that a program may set, limits aside.
-const OF_A_MODULE: &[&str] = &["grant", "health", "digest", "channels", "isolation"];
+const OF_A_MODULE: &[&str] = &["grant", "variables", "health", "digest", "channels", "isolation"];
 
 /// Reads a file in the directory `base`.
 pub(super) fn file(source: &Source, base: &Path) -> Result<Config, Problem> {
@@ -54,6 +54,7 @@ pub(super) fn settings_of_module(source: &Source) -> Result<Module, Problem> {
     table::expect_keys(&settings, &keys)?;
     let mut module = module(source, span, settings)?;
     module.grant.check(Path::new(""))?;
+    module.variables.check(Path::new(""))?;
     Ok(module)
 }
 
@@ -149,6 +150,7 @@ fn modules(value: Spanned<DeValue<'_>>, source: &Source, base: &Path) -> Result<
         module.path = base.join(module.path);
         join(base, &mut module.build);
         module.grant.check(base)?;
+        module.variables.check(base)?;
         modules.push(module);
     }
     Ok(modules)

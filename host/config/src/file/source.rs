@@ -1,12 +1,13 @@
 //! Where the settings were written: the places in errors.
 
+use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value as Json};
 
 /// The origin of settings.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Source {
     /// A file; the path is empty if there is none.
     File { path: PathBuf, text: String },
@@ -21,12 +22,19 @@ pub(crate) enum Source {
 /// A value of the settings. Values are numbered in the order in which they are read, from 0 for the root. A span in the tree is
 /// a range of numbers: the span of value `n` starts at `2 * n + 1`, that of its key at `2 * n`, since an error in a key differs
 /// from an error in its value.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     /// The keys and indexes that lead to the value from the root, as in `grant.http[0]`; empty for the root.
     pub(super) path: String,
     /// The value in JSON, without what a list or an object contains.
     pub(super) written: String,
+}
+
+/// Without the text, which may have secrets.
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Source").field(&self.whole()).finish()
+    }
 }
 
 impl Default for Source {

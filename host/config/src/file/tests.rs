@@ -9,6 +9,7 @@ mod json;
 mod limits;
 mod module;
 mod operation;
+mod variables;
 
 fn parse(text: &str) -> Result<Config> {
     Config::parse(text, "shop/pointwork.toml")
@@ -192,7 +193,7 @@ fn unknown_key_names_the_place_and_the_nearest_key() {
 fn unknown_key_far_from_all_lists_them() {
     let refusal = refusal("[[module]]\npath = \"a.wasm\"\nzzz = 1");
     let start = "unknown key `zzz` in shop/pointwork.toml:3:1 | expected `name`, `path`, `build`, `target`, `grant`, \
-                 `health`, `digest`, `channels`, `isolation`, `memory`, ";
+                 `variables`, `health`, `digest`, `channels`, `isolation`, `memory`, ";
     assert!(refusal.starts_with(start), "{refusal}");
     for key in super::limits::LimitTable::Module.keys() {
         assert!(refusal.contains(&format!("`{key}`")), "{key}: {refusal}");

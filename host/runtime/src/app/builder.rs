@@ -9,7 +9,7 @@ use super::App;
 use crate::app::changes::Change;
 use crate::app::module::ModuleInfo;
 use crate::app::publish::Purpose;
-use crate::{Breaker, Error, ErrorKind, Grants, Isolation, ModuleLimits, ModuleOptions, OrError, Trial};
+use crate::{Breaker, Error, ErrorKind, Grants, Isolation, ModuleLimits, ModuleOptions, OrError, Trial, Variables};
 
 /// Loads, swaps or restores one module: its component, its options, then [`load`](Self::load), [`swap`](Self::swap) or
 /// [`restore`](Self::restore). [`App::module`] makes it.
@@ -94,6 +94,7 @@ impl ModuleBuilder {
     options! {
         limits(limits: ModuleLimits) => limits;
         grants(grants: Grants) => grants;
+        variables(variables: Variables) => variables;
         isolation(isolation: Isolation) => isolation;
         breaker(breaker: Breaker) => breaker;
         trial(trial: Trial) => trial;
@@ -134,8 +135,9 @@ impl ModuleBuilder {
     /// Replaces the component of a module; its routes and channels may change. Calls in flight end on the old version,
     /// the next request meets the whole new table (spec S1).
     ///
-    /// The module keeps the options that are not set, [`digest`](Self::digest) aside. If it serves these bytes with these
-    /// options already, nothing changes: the result is [`Unchanged`](crate::ChangeKind::Unchanged), no `server:changed` is
+    /// The module keeps the options that are not set, [`digest`](Self::digest) aside; the values of its variables are read
+    /// again. If it serves these bytes with these options and values already, nothing changes: the result is
+    /// [`Unchanged`](crate::ChangeKind::Unchanged), no `server:changed` is
     /// emitted, and a roll-back leads where it led before (spec S4).
     ///
     /// # Errors

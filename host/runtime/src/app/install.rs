@@ -45,6 +45,7 @@ impl App {
             state.binder.module(name).cloned()
         };
         let refused = |error: Error| error.in_module(name);
+        let options = self.resolved(options).await.map_err(refused)?;
         if let Some(current) = current
             && self.is_version(&current, &component.digest, &options)
         {
@@ -57,6 +58,16 @@ impl App {
         let proposal = Proposal::Install { module, bytes, purpose };
         let change = self.publish(proposal).await.map_err(refused)?;
         Ok((info, change))
+    }
+
+    /// The options with the present values of their variables (spec H10).
+    pub(super) async fn resolved(&self, mut options: ModuleOptions) -> Result<ModuleOptions, Error> {
+        if !options.variables.is_empty() {
+            let variables = std::mem::take(&mut options.variables);
+            let reading = move || variables.resolve();
+            options.variables = self.0.threads.blocking(ErrorKind::Read, reading).await?;
+        }
+        Ok(options)
     }
 
     /// Checks, compiles and instantiates a component, reads its declarations, and checks its health.
@@ -72,7 +83,8 @@ impl App {
         Ok(module)
     }
 
-    /// Whether a version was made from the component of that digest, with the same options (spec S4).
+    /// Whether a version was made from the component of that digest, with the same options and values of variables (spec
+    /// S4).
     pub(super) fn is_version(&self, version: &Module, digest: &str, options: &ModuleOptions) -> bool {
         let with_limits = |options: &ModuleOptions| {
             let mut options = options.clone();

@@ -18,7 +18,7 @@ use crate::scheduling::admission::Admission;
 use crate::scheduling::status::Usage;
 use crate::scheduling::threads::Threads;
 use crate::store::KeptRoute;
-use crate::{Capability, Error, ErrorKind, ModuleOptions, OrError};
+use crate::{Capability, Error, ErrorKind, ModuleOptions, OrError, Variables};
 
 /// A loaded module, as the application lists it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,6 +58,9 @@ pub struct ModuleInfo {
     pub capabilities: Vec<Capability>,
     /// The capabilities that it is granted, one text each; see [`Grants::describe`](crate::Grants::describe).
     pub granted: Vec<String>,
+    /// The names of its variables, without their values.
+    #[serde(default)]
+    pub variables: Vec<String>,
     /// Declarations that are legal but probably mistakes, a sentence each: a method in lower case, a method `ALL`, a body
     /// that is read chunk by chunk without a route that streams. They are logged at load too.
     pub warnings: Vec<String>,
@@ -120,6 +123,7 @@ impl Module {
         if declared.channels.is_empty() {
             inspection.check_no_capability(&options.grants)?;
         }
+        manifest.variables.check(&options.variables)?;
         // Each instance opens what it is granted; a directory that is missing is better found now.
         drop(pre.store().or_error(ErrorKind::Probe, "its grants cannot be given")?);
         let mut warnings = lint::warnings(manifest.routes.iter().map(|(route, _)| route));
@@ -139,6 +143,7 @@ impl Module {
             size,
             capabilities: inspection.capabilities(),
             granted: options.grants.describe(),
+            variables: options.variables.names().map(str::to_owned).collect(),
             package: declared.name.clone(),
             package_version: declared.version.clone(),
             sdk: declared.sdk.clone(),
@@ -158,13 +163,26 @@ impl Module {
         })
     }
 
+    /// The same version with these variables, without instances.
+    ///
+    /// # Errors
+    /// [`Refused`](ErrorKind::Refused) if a value does not fit.
+    pub(crate) fn with_variables(&self, variables: Variables) -> Result<Self, Error> {
+        self.manifest.variables.check(&variables)?;
+        Ok(self.fresh_with(variables))
+    }
+
     /// The same version without instances, with fresh admission.
     pub(crate) fn fresh(&self) -> Self {
+        self.fresh_with(self.options.variables.clone())
+    }
+
+    fn fresh_with(&self, variables: Variables) -> Self {
         Self {
             info: self.info.clone(),
-            options: self.options.clone(),
+            instances: self.instances.fresh(variables.values().clone()),
+            options: self.options.clone().variables(variables),
             manifest: self.manifest.clone(),
-            instances: self.instances.fresh(),
         }
     }
 

@@ -22,13 +22,15 @@ impl App {
 
     /// The previous version. If it was current in an earlier process, it comes from the state directory.
     async fn previous(&self, name: &str) -> Result<Arc<Module>, Error> {
-        let options = {
+        let previous = {
             let state = self.open_state()?;
             let current = state.binder.expect_module(name)?;
-            if let Some(previous) = state.past.get(name).and_then(|past| past.previous.clone()) {
-                return Ok(previous);
-            }
-            current.options.clone()
+            let previous = state.past.get(name).and_then(|past| past.previous.clone());
+            previous.ok_or_else(|| current.options.clone())
+        };
+        let options = match previous {
+            Ok(previous) => return self.with_present_variables(previous).await,
+            Err(options) => self.resolved(options).await.map_err(|error| error.in_module(name))?,
         };
         let directory = self.directory();
         let recorded = directory.and_then(|directory| {
@@ -44,6 +46,16 @@ impl App {
             .build(name, Component::new(component), options.digest(digest))
             .await;
         module.map(Arc::new).map_err(|error| error.in_module(name))
+    }
+
+    /// The version with the present values of its variables.
+    async fn with_present_variables(&self, version: Arc<Module>) -> Result<Arc<Module>, Error> {
+        let refused = |error: Error| error.in_module(&version.info.name);
+        let options = self.resolved(version.options.clone()).await.map_err(refused)?;
+        if options.variables == version.options.variables {
+            return Ok(version);
+        }
+        version.with_variables(options.variables).map(Arc::new).map_err(refused)
     }
 
     /// Begins the canary trial of a version: if it fails, the module is rolled back.

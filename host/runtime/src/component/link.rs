@@ -62,6 +62,7 @@ pub(crate) async fn compile(
             streams: Arc::new(StreamPermits::new(&limits, executor)),
             limits,
             grants: Arc::new(options.grants),
+            variables: options.variables.values().clone(),
         };
         let pre = link(&component, &engine, &inspection, code.form, guest, tenancy)?;
         Ok((pre, inspection))

@@ -14,6 +14,7 @@ use crate::guest::memory::MAX_HANDLES;
 use crate::guest::{Guest, VersionState};
 use crate::scheduling::call_history::CallHistory;
 use crate::scheduling::meter::slice_used;
+use crate::variables::Values;
 
 /// A version of a module, ready to be instantiated: wasmtime's [`InstancePre`] with what our instances need beside it.
 #[derive(Clone)]
@@ -72,9 +73,10 @@ impl ModulePre {
         Ok(instance)
     }
 
-    /// The same version with fresh admission, neither cut nor retired, and not current.
-    pub(crate) fn fresh(&self) -> Self {
+    /// The same version with these variables and fresh admission, neither cut nor retired, and not current.
+    pub(crate) fn fresh(&self, variables: Values) -> Self {
         let mut version = self.version.clone();
+        version.variables = variables;
         version.admission = Arc::new(version.admission.fresh());
         version.streams = Arc::new(version.streams.fresh());
         Self {

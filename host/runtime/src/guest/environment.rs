@@ -95,8 +95,15 @@ impl environment::Host for Guest {
     }
 
     fn variables(&mut self) -> Result<Vec<types::Property>> {
-        // The configuration of a module has no variables.
-        Ok(Vec::new())
+        // Outside of a call, as when its manifest is read, the module depends on nothing.
+        if self.own.arrived.is_none() {
+            return Ok(Vec::new());
+        }
+        let property = |(name, value): &(String, String)| types::Property {
+            name: name.clone(),
+            value: value.clone(),
+        };
+        Ok(self.variables.iter().map(property).collect())
     }
 }
 

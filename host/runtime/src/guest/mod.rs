@@ -35,6 +35,7 @@ use crate::limits::ModuleLimits;
 use crate::scheduling::admission::{Admission, Counted};
 use crate::scheduling::call_history::CallHistory;
 use crate::scheduling::meter::SLICE;
+use crate::variables::Values;
 
 use self::body::{Reader, Writer};
 use self::budget::Budget;
@@ -83,6 +84,7 @@ pub(crate) struct Guest {
     /// The latest time that a call of the instance was told.
     latest: Option<SystemTime>,
     random: Random,
+    variables: Values,
     /// The time slices until a trap; `None` without one.
     slices: Option<u64>,
     cpu: Duration,
@@ -96,6 +98,7 @@ pub(crate) struct VersionState {
     pub(crate) limits: ModuleLimits,
     pub(crate) memory: HostMemory,
     pub(crate) grants: Arc<Grants>,
+    pub(crate) variables: Values,
     /// Whether it imports more than the contract.
     pub(crate) uses_wasi: bool,
     /// Whether several calls share an instance at a time.
@@ -117,7 +120,7 @@ impl Guest {
         let call = CurrentCall::default();
         let wasi = version
             .uses_wasi
-            .then(|| Wasi::new(grants, &version.module, &lines, &call).map(Box::new));
+            .then(|| Wasi::new(grants, &version.variables, &version.module, &lines, &call).map(Box::new));
         let mut table = ResourceTable::new();
         table.set_max_capacity(MAX_HANDLES);
         Ok(Self {
@@ -141,6 +144,7 @@ impl Guest {
             own: CallState::default(),
             latest: None,
             random: Random::default(),
+            variables: version.variables.clone(),
             slices: version.traps_at_cpu_limit.then_some(u64::MAX),
             cpu: limits.cpu,
         })

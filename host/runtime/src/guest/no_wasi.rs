@@ -8,11 +8,18 @@ use super::Guest;
 use super::budget::Budget;
 use super::spans::CurrentCall;
 use crate::grants::Grants;
+use crate::variables::Values;
 
 pub(crate) enum Wasi {}
 
 impl Wasi {
-    pub(super) fn new(_: &Arc<Grants>, _: &Arc<str>, _: &Arc<Budget>, _: &CurrentCall) -> wasmtime::Result<Self> {
+    pub(super) fn new(
+        _: &Arc<Grants>,
+        _: &Values,
+        _: &Arc<str>,
+        _: &Arc<Budget>,
+        _: &CurrentCall,
+    ) -> wasmtime::Result<Self> {
         Err(wasmtime::format_err!("this host has no WASI"))
     }
 }

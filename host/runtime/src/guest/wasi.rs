@@ -25,6 +25,7 @@ use super::output::{LineBuffer, OutputStream};
 use super::spans::CurrentCall;
 use crate::grants::{Access, Capability, Grants};
 use crate::guest::limiter::Exceeded;
+use crate::variables::Values;
 
 /// The most bytes of one list of headers that a guest makes for a request of its own.
 const MAX_FIELDS: usize = 32 * 1024;
@@ -49,6 +50,7 @@ impl Wasi {
     /// If a directory cannot be opened.
     pub(super) fn new(
         grants: &Arc<Grants>,
+        variables: &Values,
         module: &Arc<str>,
         lines: &Arc<Budget>,
         call: &CurrentCall,
@@ -58,8 +60,10 @@ impl Wasi {
             builder.stdout(Lines::new(module, OutputStream::Output, lines, call));
             builder.stderr(Lines::new(module, OutputStream::Error, lines, call));
         }
-        for (name, value) in grants.environment.iter().flatten() {
-            builder.env(name, value);
+        if grants.has(Capability::Environment) {
+            for (name, value) in variables.iter() {
+                builder.env(name, value);
+            }
         }
         for directory in grants.directories.iter().flatten() {
             let permissions = match directory.access {

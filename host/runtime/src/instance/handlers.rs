@@ -22,6 +22,7 @@ use crate::guest::payload::payload_out;
 use crate::scheduling::admission::Counted;
 use crate::scheduling::call_history::{CallHistories, CallHistory, Callee};
 use crate::scheduling::threads::Threads;
+use crate::variables::Values;
 
 /// The instances of a version of a module, and the history of its calls.
 pub(crate) struct Instances {
@@ -53,9 +54,9 @@ impl Instances {
         instances
     }
 
-    /// The same version without instances and without history.
-    pub(crate) fn fresh(&self) -> Arc<Self> {
-        Self::new(Arc::new(self.pre.fresh()), self.threads.clone())
+    /// The same version with these variables, without instances and without history.
+    pub(crate) fn fresh(&self, variables: Values) -> Arc<Self> {
+        Self::new(Arc::new(self.pre.fresh(variables)), self.threads.clone())
     }
 
     /// Frees instances that were idle for too long, or every idle one if the version is retired.

@@ -3,7 +3,7 @@
 #[path = "../../rust-std/src/calls.rs"]
 mod calls;
 
-use calls::{Std, Wait};
+use calls::{Settings, Std, Wait};
 use pointwork_guest::{AsyncContext, Failure, Path, controller, module};
 
 /// The handler that waits.
@@ -19,4 +19,4 @@ impl Halves {
     }
 }
 
-module! { async; Std, Halves }
+module! { async; Std, Halves; variables: Settings }

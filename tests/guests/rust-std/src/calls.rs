@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 use std::{env, fs, io, thread};
 
-use pointwork_guest::{Path, controller, events};
+use pointwork_guest::{Path, Variables, controller, events};
 use uuid::Uuid;
 
 events! {
@@ -65,6 +65,15 @@ pub fn print_rest(name: &str) -> &'static str {
     "printed"
 }
 
+/// Variables that may be missing.
+#[derive(Variables)]
+pub struct Settings {
+    /// The words of a greeting.
+    greeting: Option<String>,
+    #[variable(default = 20)]
+    page_size: u32,
+}
+
 /// A handler for each group of calls.
 pub struct Std;
 
@@ -83,6 +92,13 @@ impl Std {
     #[get("variables")]
     fn variables() -> String {
         variables()
+    }
+
+    /// The variables by type, and one of them by the standard library.
+    #[get("settings")]
+    fn settings(settings: Settings) -> String {
+        let Settings { greeting, page_size } = settings;
+        format!("{greeting:?} {page_size} {:?}", env::var("GREETING"))
     }
 
     /// The time, the time after some work, and what the monotonic clock says of that work, in nanoseconds.

@@ -2,7 +2,7 @@
 
 mod calls;
 
-use calls::{Std, Wait};
+use calls::{Settings, Std, Wait};
 use pointwork_guest::{Context, Failure, Path, controller, module};
 
 /// The handler that waits.
@@ -18,4 +18,4 @@ impl Halves {
     }
 }
 
-module! { Std, Halves }
+module! { Std, Halves; variables: Settings }

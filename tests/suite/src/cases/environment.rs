@@ -1,9 +1,11 @@
-//! What a program needs around it: time, random numbers, variables, output, and the id of an event (spec H10, H11, C6).
+//! What a program needs around it: time, random numbers, output, and the id of an event (spec H10, H11, C6). The variables are in
+//! `variables.rs`.
 
 use std::collections::BTreeSet;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
+use serde_json::json;
 use tracing::Level;
 
 use super::eventually;
@@ -12,15 +14,14 @@ use crate::client::Request;
 use crate::flavor::Flavor;
 use crate::guest::{Channel, Controller, End, Guest, Program, Step};
 use crate::logs::Line;
-use crate::subject::AppSpec;
+use crate::subject::{AppSpec, Settings};
 
 cases![
     host;
     the_time_of_a_call_is_the_arrival_of_its_request: H10;
     the_time_of_a_listener_is_the_arrival_of_its_event: H10;
     random_numbers_differ: H10;
-    a_module_has_no_variables: H10;
-    outside_of_a_call_there_is_neither_time_nor_chance: H10, H11;
+    outside_of_a_call_there_is_neither_time_nor_chance: H10, H11, V2;
     a_printed_line_ends_with_its_call: H11;
     a_printed_line_ends_at_8_kib: H11;
     a_call_that_traps_has_printed: H11;
@@ -102,16 +103,6 @@ async fn random_numbers_differ(harness: Harness) -> Result<()> {
     Ok(())
 }
 
-async fn a_module_has_no_variables(harness: Harness) -> Result<()> {
-    for form in Flavor::MODULES {
-        let program = Program::text("<").step(Step::Variables).say(">");
-        let live = harness.start(module(form, "m", |t| t.get("it", program))).await?;
-        assert_eq!(live.get("/it").await?.text(), "<>", "{form}");
-        live.shutdown().await;
-    }
-    Ok(())
-}
-
 /// The printed lines of a module.
 fn printed(harness: &Harness, module: &str) -> Vec<Line> {
     let (module, from) = (format!(" module={module} "), " from=std");
@@ -150,8 +141,9 @@ async fn outside_of_a_call_there_is_neither_time_nor_chance(harness: Harness) ->
         let guest = Guest::with(Controller::new("Things", "/").get("it", Program::text("it")))
             .when_described(tells("described"))
             .when_started(tells("started"));
+        let variables = Settings::default().variables(json!({ "A": "a" }));
         let live = harness
-            .start(AppSpec::new().load(name, form.form(guest).build()))
+            .start(AppSpec::new().load_with(name, form.form(guest).build(), variables))
             .await?;
         assert_eq!(live.get("/it").await?.text(), "it", "{form}");
         // Two instances were made, and the manifest was read twice.

@@ -18,7 +18,7 @@ cases![
     what_is_not_granted_refuses_the_module_by_name [RustWasi]: C5;
     an_interface_with_nothing_behind_it_reaches_nothing [RustWasi]: C5;
     a_directory_is_what_was_granted_and_no_more [RustWasi]: C5;
-    variables_are_those_that_were_granted [RustWasi]: C5;
+    variables_are_those_of_the_module [RustWasi]: C5, V1;
     output_goes_to_the_log [RustWasi]: C5;
     a_connection_goes_to_a_granted_address_only [RustWasi]: C5;
     a_request_goes_to_a_granted_host_only [RustWasi]: C5;
@@ -30,7 +30,7 @@ fn interfaces() -> Value {
         "clocks": true,
         "random": true,
         "output": true,
-        "environment": {},
+        "environment": true,
         "directories": [],
         "sockets": [],
         "http": [],
@@ -148,8 +148,11 @@ async fn a_directory_is_what_was_granted_and_no_more(harness: Harness) -> Result
     Ok(())
 }
 
-async fn variables_are_those_that_were_granted(harness: Harness) -> Result<()> {
-    let live = start(&harness, interfaces_with("environment", json!({ "COLOUR": "green" }))).await?;
+async fn variables_are_those_of_the_module(harness: Harness) -> Result<()> {
+    let component = harness.fixture(Fixture::RustWasi).await?;
+    let settings = Settings::granting(interfaces()).variables(json!({ "COLOUR": "green" }));
+    let app = AppSpec::new().load_with("outside", component, settings);
+    let live = harness.start(app.register("POST", "/:event", relay)).await?;
     assert_eq!(
         tell(&live, "variable", json!("COLOUR")).await?,
         json!({ "ok": "green" })

@@ -24,6 +24,7 @@ mod rust_guests;
 mod sandbox;
 mod standard_library;
 mod streams;
+mod variables;
 mod watch;
 
 use std::sync::Arc;
@@ -56,6 +57,7 @@ pub fn all() -> Vec<Case> {
         refusals::all,
         contract::all,
         environment::all,
+        variables::all,
         guests::all,
         rust_guests::all,
         sandbox::all,

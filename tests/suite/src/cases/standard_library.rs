@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context as _, Result};
 use futures_util::future::try_join;
 use pointwork_core::{CrashKind, Delivery, Payload};
+use serde_json::json;
 use tracing::Level;
 
 use super::eventually;
@@ -13,7 +14,7 @@ use crate::case::{Harness, Live, cases};
 use crate::client::Request;
 use crate::fixtures::Fixture;
 use crate::logs::Line;
-use crate::subject::AppSpec;
+use crate::subject::{AppSpec, Settings};
 
 cases![
     host;
@@ -24,6 +25,8 @@ cases![
     random_bits_differ_between_requests_and_instances [RustStd, RustStdAsync]: H10, H12;
     outside_of_a_request_time_and_random_bits_are_constant [RustStd, RustStdAsync]: H10, H12;
     files_sockets_and_threads_are_errors_and_no_traps [RustStd, RustStdAsync]: H12, C5;
+    variables_are_those_of_the_standard_library_and_of_a_type [RustStd, RustStdAsync]: H12, V1, V6;
+    variables_that_do_not_fit_their_type_refuse_the_module [RustStd, RustStdAsync]: V5, V6;
     sleeping_and_exiting_trap_with_a_sentence [RustStd, RustStdAsync]: H12, E1;
 ];
 
@@ -237,6 +240,63 @@ async fn files_sockets_and_threads_are_errors_and_no_traps(harness: Harness) -> 
         assert_eq!(live.get("/std/outside").await?.text(), "14 attempts, worked: []");
         assert_eq!(live.get("/std/variables").await?.text(), "0 0 0");
         live.ends_without_a_crash().await?;
+    }
+    Ok(())
+}
+
+async fn variables_are_those_of_the_standard_library_and_of_a_type(harness: Harness) -> Result<()> {
+    for (fixture, form) in FORMS {
+        let component = harness.fixture(fixture).await?;
+        let settings = Settings::default().variables(json!({ "GREETING": "hello", "PAGE_SIZE": "50", "OTHER": "" }));
+        let configured = AppSpec::new().load_with("settings", component, settings);
+        let live = harness.start(configured).await?;
+        for _ in 0..2 {
+            let text = live.get("/std/settings").await?.text();
+            assert_eq!(text, "Some(\"hello\") 50 Ok(\"hello\")", "{form}");
+            assert_eq!(live.get("/std/variables").await?.text(), "3 0 0", "{form}");
+        }
+        let statuses = live.control().statuses();
+        let metadata = &statuses.first().context("a module")?.info.metadata;
+        let schema = metadata.iter().find(|(name, _)| name == "variables-schema");
+        let (_, schema) = schema.context("it declares its variables")?;
+        let declared = json!({
+            "type": "object",
+            "properties": {
+                "GREETING": { "type": "string", "description": "The words of a greeting." },
+                "PAGE_SIZE": { "type": "integer", "minimum": 0, "maximum": 4_294_967_295_u32 },
+            },
+            "required": [],
+        });
+        assert_eq!(serde_json::from_str::<serde_json::Value>(schema)?, declared, "{form}");
+        live.ends_without_a_crash().await?;
+        // As many and as long as there may be.
+        let most = (0..256).map(|number| (format!("V{number:03}"), json!("x".repeat(1_020))));
+        let most = Settings::default().variables(most.collect::<serde_json::Map<_, _>>().into());
+        let most = AppSpec::new().load_with("settings", harness.fixture(fixture).await?, most);
+        let live = harness.start(most).await?;
+        assert_eq!(live.get("/std/variables").await?.text(), "256 0 0", "{form}");
+        live.ends_without_a_crash().await?;
+        let live = harness.start(app(&harness, fixture, "settings").await?).await?;
+        assert_eq!(
+            live.get("/std/settings").await?.text(),
+            "None 20 Err(NotPresent)",
+            "{form}"
+        );
+        live.ends_without_a_crash().await?;
+    }
+    Ok(())
+}
+
+async fn variables_that_do_not_fit_their_type_refuse_the_module(harness: Harness) -> Result<()> {
+    for (fixture, form) in FORMS {
+        for value in ["sesame", "-1", "4294967296", ""] {
+            let settings = Settings::default().variables(json!({ "PAGE_SIZE": value }));
+            let app = AppSpec::new().load_with("settings", harness.fixture(fixture).await?, settings);
+            let refusal = harness.refusal(app).await?;
+            let expected = "the variable `PAGE_SIZE` does not fit: expected a whole number from 0 to 4294967295";
+            assert!(refusal.contains(expected), "{form}: {refusal}");
+            assert!(!refusal.contains("sesame"), "{form}: {refusal}");
+        }
     }
     Ok(())
 }

@@ -133,7 +133,7 @@ async fn wasi_reads_a_file() -> Result<()> {
         .clocks()
         .random()
         .output()
-        .environment([])
+        .environment()
         .sockets([])
         .http([])
         .directories([Directory::new(folder.path(), "/data", Access::ReadOnly)]);

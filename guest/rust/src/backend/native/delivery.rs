@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::bus::Bus;
 use super::context::NativeContext;
-use crate::bindings::types::{Failure, Instant, Payload};
+use crate::bindings::types::{Failure, Instant, Payload, Property};
 
 /// An event without its payload, and everything that a listener did with it.
 #[derive(Debug)]
@@ -17,6 +17,7 @@ pub(crate) struct TestDelivery {
     pub(crate) deadline: Option<Instant>,
     pub(crate) cancelled: bool,
     pub(crate) bus: Bus,
+    pub(crate) variables: Vec<Property>,
 }
 
 impl TestDelivery {
@@ -29,6 +30,7 @@ impl TestDelivery {
             deadline: None,
             cancelled: false,
             bus: Bus::default(),
+            variables: Vec::new(),
         }
     }
 }

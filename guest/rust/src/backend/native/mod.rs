@@ -9,6 +9,7 @@ pub(crate) mod blocking;
 mod bus;
 mod context;
 mod delivery;
+pub(crate) mod environment;
 mod exchange;
 pub(crate) mod waiting;
 

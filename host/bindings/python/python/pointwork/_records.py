@@ -74,6 +74,8 @@ class ModuleInfo:
     """The capabilities that it imports, beyond the contract."""
     granted: list[str] = field(default_factory=list)
     """The capabilities that it is granted, one text each."""
+    variables: list[str] = field(default_factory=list)
+    """The names of its variables, without their values."""
     warnings: list[str] = field(default_factory=list)
     """Declarations that are legal but probably mistakes."""
     state: Any = None

@@ -26,7 +26,7 @@ fn every_capability_is_read() {
         clocks = true
         random = true
         output = false
-        environment = { STORE_DIR = "/data", TOKEN = { from = "SHOP_TOKEN" } }
+        environment = true
         directories = [{ host = "data", guest = "/data/", access = "read-write" }, { host = "/srv", guest = "/" }]
         sockets = ["127.0.0.1:5432", "db.internal:5432"]
         http = ["api.example.com", "127.0.0.1:8080"]
@@ -36,13 +36,7 @@ fn every_capability_is_read() {
     let grant = config.modules[0].grant.clone();
     assert_eq!((grant.clocks, grant.random, grant.output), (true, true, false));
 
-    let environment = grant.environment.expect("it is there");
-    assert_eq!(environment["STORE_DIR"].get_ref(), &Variable::Text("/data".to_owned()));
-    let Variable::Host(name) = environment["TOKEN"].get_ref() else {
-        panic!("`TOKEN` comes from the host");
-    };
-    assert_eq!(name.get_ref(), "SHOP_TOKEN");
-    assert_eq!(config.source.place(&name.span()), "shop/pointwork.toml:8:63");
+    assert!(grant.environment);
 
     let directories = grant.directories.expect("they are there");
     let places: Vec<_> = directories
@@ -76,9 +70,8 @@ fn every_capability_is_read() {
 fn empty_lists_are_grants_and_an_empty_table_is_none() {
     assert_eq!(granted(""), Grant::default());
     assert_eq!(
-        granted("environment = {}\ndirectories = []\nsockets = []\nhttp = []"),
+        granted("environment = false\ndirectories = []\nsockets = []\nhttp = []"),
         Grant {
-            environment: Some(BTreeMap::new()),
             directories: Some(Vec::new()),
             sockets: Some(Vec::new()),
             http: Some(Vec::new()),
@@ -124,52 +117,12 @@ fn value_of_another_type_says_what_was_expected() {
             "invalid type: integer `80`, expected a string in shop/pointwork.toml:4:9",
         ),
         (
-            "environment = { PORT = 80 }",
-            "invalid type: integer `80`, expected a string, or { from = \"HOST_VARIABLE\" } \
-             in shop/pointwork.toml:4:24",
+            "environment = { PORT = \"80\" }",
+            "invalid type: map, expected a boolean in shop/pointwork.toml:4:15",
         ),
     ] {
         assert_eq!(refused(keys), message);
     }
-}
-
-#[test]
-fn environment_entry_has_a_name_and_a_value_that_can_be_one() {
-    for (keys, message) in [
-        (
-            "environment = { \"A=B\" = \"c\" }",
-            "`A=B` is not a valid name of an environment variable in shop/pointwork.toml:4:17 | \
-             a name is not empty and contains neither `=` nor a zero byte",
-        ),
-        (
-            "environment = { \"\" = \"c\" }",
-            "`` is not a valid name of an environment variable in shop/pointwork.toml:4:17 | \
-             a name is not empty and contains neither `=` nor a zero byte",
-        ),
-        (
-            "environment = { A = { from = \"\" } }",
-            "`` is not a valid name of an environment variable in shop/pointwork.toml:4:30 | \
-             a name is not empty and contains neither `=` nor a zero byte",
-        ),
-        (
-            "environment = { A = \"a\\u0000b\" }",
-            "the value of `A` has a zero byte, which is invalid in an environment in shop/pointwork.toml:4:21",
-        ),
-    ] {
-        assert_eq!(refused(keys), message);
-    }
-}
-
-#[test]
-fn source_of_an_environment_entry_has_no_other_key() {
-    assert_eq!(
-        refused("environment = { TOKEN = { form = \"SHOP_TOKEN\" } }"),
-        "unknown key `form` in shop/pointwork.toml:4:27 | did you mean `from`?"
-    );
-    assert_eq!(
-        refused("environment = { TOKEN = {} }"),
-        "missing key `from` in shop/pointwork.toml:4:25"
-    );
 }
 
 #[test]

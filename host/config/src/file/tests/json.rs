@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pointwork::{Access, Directory, Grants, Isolation};
+use pointwork::{Access, Directory, Grants, Isolation, Variables};
 
 use super::*;
 use crate::suggest;
@@ -164,8 +164,9 @@ fn module_has_the_keys_of_the_file_and_what_it_lacks_from_the_application() {
     let config = config.expect("three settings");
     let settings = r#"{
         "instances": 2, "trial": { "calls": 7 }, "health": "/up", "isolation": null,
+        "variables": { "A": "a", "B": { "env": "HOME" }, "C": { "file": "token" }, "D": null },
         "grant": {
-            "clocks": true, "environment": { "A": "a", "B": { "from": "CARGO_PKG_NAME" } },
+            "clocks": true, "environment": true,
             "directories": [{ "host": "src", "guest": "/here" }], "http": ["api.example.com"]
         }
     }"#;
@@ -177,10 +178,12 @@ fn module_has_the_keys_of_the_file_and_what_it_lacks_from_the_application() {
     assert_eq!(options.health.as_deref(), Some("/up"));
     let grants = Grants::new()
         .clocks()
-        .environment([("A", "a"), ("B", "pointwork-config")].map(|(name, value)| (name.to_owned(), value.to_owned())))
+        .environment()
         .directories([Directory::new("src", "/here", Access::ReadOnly)])
         .http(["api.example.com".to_owned()]);
     assert_eq!(options.grants, grants, "paths are relative to the current directory");
+    let variables = Variables::new().value("A", "a").env("B", "HOME").file("C", "token");
+    assert_eq!(options.variables, variables);
     let none = config.module_from_json("shop", "{}").expect("nothing is required");
     assert_eq!(none.limits, None);
 }
@@ -221,11 +224,6 @@ fn grant_that_the_host_lacks_is_named_by_its_key() {
         assert_eq!(error.kind(), ErrorKind::Host);
         error.to_string()
     };
-    assert_eq!(
-        missing(r#"{ "environment": { "TOKEN": { "from": "NO_SUCH_VARIABLE" } } }"#),
-        "the host variable `NO_SUCH_VARIABLE`, granted to module `shop` in `grant.environment.TOKEN.from` of the settings \
-         of module `shop`, is not set"
-    );
     assert_eq!(
         missing(r#"{ "directories": [{ "host": "no/such/folder", "guest": "/data" }] }"#),
         "the directory `no/such/folder`, granted to module `shop` in `grant.directories[0].host` of the settings of module \

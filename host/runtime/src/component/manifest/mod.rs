@@ -6,6 +6,7 @@ mod difference;
 #[path = "../../../../../tests/fuzz/targets/declarations.rs"]
 pub(crate) mod fuzz;
 mod size;
+mod variables;
 
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ use wasmtime::component::TypedFunc;
 use self::check::{body_modes, check};
 use self::difference::first_difference;
 use self::size::size;
+pub(crate) use self::variables::NeededVariables;
 use super::module_pre::ModulePre;
 use crate::Grants;
 use crate::guest::Guest;
@@ -59,6 +61,7 @@ pub(crate) struct Manifest {
     pub(crate) routes: Vec<(DeclaredRoute, BodyMode)>,
     /// Everything, as the module declares it.
     pub(crate) declared: manifest::Manifest,
+    pub(crate) variables: NeededVariables,
     /// Counts it for as long as the version is there.
     _charge: Charge,
 }
@@ -88,7 +91,9 @@ impl Manifest {
                 .with_hint("a manifest depends on nothing but the module: no random number, no time, no setting"));
         }
         let routes = routes(module, &declared)?;
+        let variables = NeededVariables::read(module, &declared.metadata).or_error(ErrorKind::Refused, REFUSED)?;
         Ok(Self {
+            variables,
             _charge: charge(pre, &declared, routes.len())?,
             routes,
             declared,
