@@ -144,6 +144,8 @@ mod controller;
 mod delivery;
 mod extract;
 mod failure;
+mod guard;
+mod guards_run;
 mod json;
 mod method;
 mod module;
@@ -151,13 +153,15 @@ mod payload;
 mod reply;
 mod request;
 mod stream;
+mod waiting;
 
 pub use channel::{BlockingChannel, Channel, Listener};
 pub use context::{AsyncContext, Context};
 pub use controller::{BlockingController, Controller, Metadata, Route};
 pub use delivery::{AsyncDelivery, Delivery};
-pub use extract::{FromBody, FromRequest, Path, Query, RequestBody};
-pub use failure::Failure;
+pub use extract::{FromBody, FromContext, FromRequest, Path, Query, RequestBody};
+pub use failure::{Failure, IntoFailure};
+pub use guard::{AfterHook, Guard, Guarded};
 /// An HTTP status, such as `HttpStatus::NOT_FOUND`: `StatusCode` of the crate `http`.
 pub use http::StatusCode as HttpStatus;
 pub use json::Json;
@@ -273,6 +277,8 @@ pub use pointwork_guest_macros::channel;
 /// }
 /// ```
 pub use pointwork_guest_macros::controller;
+/// Makes an impl block a guard: code that lets a request pass to its handler, or refuses it.
+pub use pointwork_guest_macros::{after, guard};
 pub use reply::{Deferred, IntoOutcome, IntoReply, Outcome, Reply};
 pub use request::Request;
 pub use stream::{BodyReader, BodyWriter};
