@@ -6,7 +6,9 @@ use syn::spanned::Spanned as _;
 use syn::{Generics, LitStr, Type};
 
 use crate::block::Block;
-use crate::expand::{Names, call, check_kinds, dispatch, form, is_kind, number, type_name, without_self};
+use crate::expand::{
+    Names, call, check_kinds, dispatch, form, is_blocking, is_kind, number, ready_async, type_name, without_self,
+};
 use crate::handler::Handler;
 use crate::mapping::Mapping;
 use crate::signature::Signature;
@@ -43,7 +45,7 @@ pub(crate) fn controller(block: &Block, prefix: Option<&LitStr>, handlers: &[Han
     } else {
         (served(Read::Blocking), served(Read::Either))
     };
-    let blocking = if is_async { quote!(::core::option::Option::None) } else { blocking(ty, handlers) };
+    let blocking = if is_async { quote!(::core::option::Option::None) } else { blocking(ty, handlers, &form, &names) };
     let takes_context = takes_context(ty, handlers, &form, &names);
     let (guards, events_used) = all_needed(block, handlers, &form, &names);
     let checks = handlers.iter().map(|handler| checks(ty, handler, &form, &names));
@@ -126,7 +128,7 @@ fn all_needed(
 }
 
 /// The first handler with an argument of the synchronous form only, and the type of the argument.
-fn blocking(ty: &Type, handlers: &[Handler]) -> TokenStream {
+fn blocking(ty: &Type, handlers: &[Handler], form: &TokenStream, names: &Names) -> TokenStream {
     let arguments = handlers
         .iter()
         .flat_map(|handler| handler.signature.arguments.iter().map(move |argument| (handler, argument)));
@@ -134,15 +136,15 @@ fn blocking(ty: &Type, handlers: &[Handler]) -> TokenStream {
     let first = arguments.rev().fold(none.clone(), |rest, (handler, argument)| {
         let (name, shown) = (handler.signature.name(), argument.ty.to_token_stream().to_string().replace(' ', ""));
         let argument = without_self(argument.ty.to_token_stream(), ty);
-        let blocks = quote_spanned!(argument.span()=> ::pointwork_guest::__private::EitherArgument::<#argument, _>::BLOCKS);
+        let blocks = is_blocking(&argument, form, names);
         quote!(if #blocks { ::core::option::Option::Some((#name, #shown)) } else { #rest })
     });
     if first.to_string() == none.to_string() {
         return none;
     }
     quote! {{
-        #[allow(unused_imports, reason = "most arguments have both forms")]
-        use ::pointwork_guest::__private::BlockingArgument as _;
+        #[allow(unused_imports, reason = "an argument may have the asynchronous form")]
+        use ::pointwork_guest::__private::NotAsync as _;
         #first
     }}
 }
@@ -253,13 +255,11 @@ fn body(handler: &Handler, read: Read, form: &TokenStream, names: &Names) -> Tok
     let call = call(&handler.signature, form, names, |argument| {
         let (ty, name, trait_) = (&argument.ty, &argument.name, &names.argument);
         match read {
-            Read::Blocking => quote_spanned!(ty.span()=> #private::ready_now::<#ty, _>(&context, #name)),
+            Read::Blocking => quote_spanned! {ty.span()=>
+                #private::now(<#ty as #trait_<#form, _>>::ready(&context, #name))
+            },
             Read::Async => quote_spanned!(ty.span()=> <#ty as #trait_<#form, _>>::ready(&context, #name).await),
-            Read::Either => quote_spanned! {ty.span()=> {
-                #[allow(unused_imports, reason = "most arguments have both forms")]
-                use #private::BlockingArgument as _;
-                #private::EitherArgument::<#ty, _>::ready(&context, #name).await
-            }},
+            Read::Either => ready_async(ty, name, form, names, &quote!(&context)),
         }
     });
     let outcome = quote_spanned!(handler.signature.output=> ::pointwork_guest::IntoOutcome::into_outcome(value));

@@ -8,6 +8,7 @@ use crate::context::{AsyncContext, Context};
 use crate::controller::{Metadata, Route};
 use crate::delivery::{AsyncDelivery, Delivery};
 use super::guards::{Needed, first_unfit};
+use super::text::same;
 use crate::failure::Failure;
 use crate::guard::DeclaredGuard;
 use crate::payload::Payload;
@@ -143,7 +144,7 @@ pub const fn first_blocking(controllers: &[DeclaredController], channels: &[Decl
                 "` takes `",
                 taken,
                 "`, whose functions block all calls of an asynchronous module while they wait; take ",
-                "`AsyncContext`, or the type of the asynchronous form",
+                if same(taken.as_bytes(), b"Context") { "`AsyncContext`" } else { "one that has the asynchronous form" },
                 ", and make the function `async fn` if it waits",
             ]);
         }

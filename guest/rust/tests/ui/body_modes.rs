@@ -5,16 +5,24 @@ struct Words;
 #[controller]
 impl Words {
     #[post("a", body = "chunked")]
-    fn word() {}
+    fn word() -> &'static str {
+        ""
+    }
 
     #[post("b", body = stream)]
-    fn literal() {}
+    fn literal() -> &'static str {
+        ""
+    }
 
     #[post("c", mode = "stream")]
-    fn key() {}
+    fn key() -> &'static str {
+        ""
+    }
 
     #[request_mapping(method = "NOTIFY", body = "")]
-    fn mapping() {}
+    fn mapping() -> &'static str {
+        ""
+    }
 }
 
 struct Bodies;
