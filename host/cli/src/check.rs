@@ -144,7 +144,11 @@ fn guarded(info: &ModuleInfo) -> Vec<String> {
             named.map(|(_, name)| name.as_str()).collect::<Vec<_>>().join(", ")
         };
         let (guards, hooks) = (names("guard"), names("after"));
-        let after = if hooks.is_empty() { String::new() } else { format!(" after: {hooks}") };
+        let after = if hooks.is_empty() {
+            String::new()
+        } else {
+            format!(" after: {hooks}")
+        };
         let text = format!("{name}: {guards}{after}");
         // The routes of a handler have the same guards.
         if !(guards.is_empty() && hooks.is_empty() || texts.contains(&text)) {

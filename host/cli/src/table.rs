@@ -53,7 +53,9 @@ pub(crate) fn routes(records: &[RouteRecord], modules: &[ModuleInfo]) -> String 
 
 /// The names of the guards of a route, in the order in which they run, as its module declares them.
 pub(crate) fn guards<'a>(record: &RouteRecord, modules: &'a [ModuleInfo]) -> Vec<&'a str> {
-    let module = modules.iter().find(|module| Some(&module.name) == record.module.as_ref());
+    let module = modules
+        .iter()
+        .find(|module| Some(&module.name) == record.module.as_ref());
     let controllers = module.iter().flat_map(|module| &module.controllers);
     let controllers = controllers.filter(|controller| Some(&controller.name) == record.controller.as_ref());
     let mut handlers = controllers.flat_map(|controller| &controller.handlers);

@@ -154,7 +154,13 @@ pub(crate) fn is_kind(block: &Type, argument: &Argument, form: &TokenStream, nam
 }
 
 /// Reads an argument of a handler or guard of form `form` in an asynchronous module.
-pub(crate) fn ready_async(ty: &Type, name: &str, form: &TokenStream, names: &Names, context: &TokenStream) -> TokenStream {
+pub(crate) fn ready_async(
+    ty: &Type,
+    name: &str,
+    form: &TokenStream,
+    names: &Names,
+    context: &TokenStream,
+) -> TokenStream {
     let trait_ = &names.argument;
     quote_spanned! {ty.span()=> {
         #[allow(unused_imports, reason = "an argument may have the asynchronous form")]

@@ -45,7 +45,11 @@ pub(crate) fn controller(block: &Block, prefix: Option<&LitStr>, handlers: &[Han
     } else {
         (served(Read::Blocking), served(Read::Either))
     };
-    let blocking = if is_async { quote!(::core::option::Option::None) } else { blocking(ty, handlers, &form, &names) };
+    let blocking = if is_async {
+        quote!(::core::option::Option::None)
+    } else {
+        blocking(ty, handlers, &form, &names)
+    };
     let takes_context = takes_context(ty, handlers, &form, &names);
     let (guards, events_used) = all_needed(block, handlers, &form, &names);
     let checks = handlers.iter().map(|handler| checks(ty, handler, &form, &names));
@@ -103,12 +107,7 @@ fn needed(ty: &Type, handler: &Handler, form: &TokenStream, names: &Names) -> Ve
 }
 
 /// What all handlers need, and the events of the block with those of its guards.
-fn all_needed(
-    block: &Block,
-    handlers: &[Handler],
-    form: &TokenStream,
-    names: &Names,
-) -> (TokenStream, TokenStream) {
+fn all_needed(block: &Block, handlers: &[Handler], form: &TokenStream, names: &Names) -> (TokenStream, TokenStream) {
     let (ty, own) = (&block.ty, &block.events_used);
     let all: Vec<_> = handlers
         .iter()
@@ -129,12 +128,19 @@ fn all_needed(
 
 /// The first handler with an argument of the synchronous form only, and the type of the argument.
 fn blocking(ty: &Type, handlers: &[Handler], form: &TokenStream, names: &Names) -> TokenStream {
-    let arguments = handlers
-        .iter()
-        .flat_map(|handler| handler.signature.arguments.iter().map(move |argument| (handler, argument)));
+    let arguments = handlers.iter().flat_map(|handler| {
+        handler
+            .signature
+            .arguments
+            .iter()
+            .map(move |argument| (handler, argument))
+    });
     let none = quote!(::core::option::Option::None);
     let first = arguments.rev().fold(none.clone(), |rest, (handler, argument)| {
-        let (name, shown) = (handler.signature.name(), argument.ty.to_token_stream().to_string().replace(' ', ""));
+        let (name, shown) = (
+            handler.signature.name(),
+            argument.ty.to_token_stream().to_string().replace(' ', ""),
+        );
         let argument = without_self(argument.ty.to_token_stream(), ty);
         let blocks = is_blocking(&argument, form, names);
         quote!(if #blocks { ::core::option::Option::Some((#name, #shown)) } else { #rest })
@@ -151,18 +157,25 @@ fn blocking(ty: &Type, handlers: &[Handler], form: &TokenStream, names: &Names) 
 
 /// The first handler that takes the context by value.
 fn takes_context(ty: &Type, handlers: &[Handler], form: &TokenStream, names: &Names) -> TokenStream {
-    handlers.iter().rev().fold(quote!(::core::option::Option::None), |rest, handler| {
-        let name = handler.signature.name();
-        match is_context_taken(ty, handler, form, names) {
-            Some(taken) => quote!(if #taken { ::core::option::Option::Some(#name) } else { #rest }),
-            None => rest,
-        }
-    })
+    handlers
+        .iter()
+        .rev()
+        .fold(quote!(::core::option::Option::None), |rest, handler| {
+            let name = handler.signature.name();
+            match is_context_taken(ty, handler, form, names) {
+                Some(taken) => quote!(if #taken { ::core::option::Option::Some(#name) } else { #rest }),
+                None => rest,
+            }
+        })
 }
 
 /// Whether a handler takes the context by value, as a constant expression; `None` if it takes nothing by value.
 fn is_context_taken(ty: &Type, handler: &Handler, form: &TokenStream, names: &Names) -> Option<TokenStream> {
-    let values = handler.signature.arguments.iter().filter(|argument| !argument.is_reference);
+    let values = handler
+        .signature
+        .arguments
+        .iter()
+        .filter(|argument| !argument.is_reference);
     let values: Vec<_> = values
         .map(|argument| is_kind(ty, argument, form, names, "Context"))
         .collect();
@@ -262,7 +275,11 @@ fn body(handler: &Handler, read: Read, form: &TokenStream, names: &Names) -> Tok
             Read::Either => ready_async(ty, name, form, names, &quote!(&context)),
         }
     });
-    let outcome = quote_spanned!(handler.signature.output=> ::pointwork_guest::IntoOutcome::into_outcome(value));
+    let outcome = if handler.signature.returns_result {
+        quote_spanned!(handler.signature.output=> #private::outcome_of(value))
+    } else {
+        quote_spanned!(handler.signature.output=> ::pointwork_guest::IntoOutcome::into_outcome(value))
+    };
     let hooks = handler.hooks.iter().map(|hook| {
         let run = match read {
             Read::Blocking => quote_spanned! {hook.span()=>

@@ -50,17 +50,29 @@ impl Function for Handler {
             let list = match key.to_string().as_str() {
                 "guard" => &mut read.guards,
                 "after" => &mut read.hooks,
-                other => return Err(syn::Error::new(key.span(), format_args!("unknown key `{other}`, {EXPECTED}"))),
+                other => {
+                    return Err(syn::Error::new(
+                        key.span(),
+                        format_args!("unknown key `{other}`, {EXPECTED}"),
+                    ));
+                }
             };
             if !list.is_empty() {
-                return Err(syn::Error::new(key.span(), format_args!("`{key}` is given twice, expected one list")));
+                return Err(syn::Error::new(
+                    key.span(),
+                    format_args!("`{key}` is given twice, expected one list"),
+                ));
             }
             *list = types(input)?;
             if !input.is_empty() {
                 input.parse::<Token![,]>()?;
             }
         }
-        let found = if read.text.is_none() { "no prefix" } else { "more than one argument" };
+        let found = if read.text.is_none() {
+            "no prefix"
+        } else {
+            "more than one argument"
+        };
         errors::end(input, format_args!("found {found}, {EXPECTED}"))?;
         Ok(read)
     }
@@ -72,7 +84,9 @@ impl Function for Handler {
     fn read(signature: Signature, attributes: &[Attribute], of: &BlockArguments, errors: &mut Errors) -> Self {
         // `check_block_argument` reports a prefix that is not valid.
         let prefix = of.text.as_ref().map(LitStr::value);
-        let prefix = prefix.filter(|prefix| Pattern::parse(prefix).is_ok()).unwrap_or_default();
+        let prefix = prefix
+            .filter(|prefix| Pattern::parse(prefix).is_ok())
+            .unwrap_or_default();
         let (mut guards, mut hooks) = (Added::default(), Added::default());
         let mut mappings = Vec::new();
         for attribute in attributes {
@@ -108,6 +122,7 @@ impl Function for Handler {
 
     fn check(handlers: &[Self], errors: &mut Errors) {
         duplicates::check(handlers, errors);
+        check_contexts(handlers, errors);
     }
 
     fn expand(block: &Block, arguments: &BlockArguments, handlers: &[Self]) -> TokenStream {
@@ -116,6 +131,29 @@ impl Function for Handler {
 
     fn stub(ty: &Type, generics: &Generics) -> TokenStream {
         expand_handler::stub(ty, generics)
+    }
+}
+
+/// An error for each `Context`, by its name, in a block of the asynchronous form.
+fn check_contexts(handlers: &[Handler], errors: &mut Errors) {
+    let waits = |handler: &&Handler| handler.signature.is_async || handler.signature.takes_async;
+    let Some(first) = handlers.iter().find(waits) else {
+        return;
+    };
+    for handler in handlers {
+        for argument in &handler.signature.arguments {
+            let Type::Path(path) = &argument.ty else { continue };
+            let last = path.path.segments.last();
+            if last.is_some_and(|last| last.ident == "Context" && last.arguments.is_empty()) {
+                let message = format!(
+                    "handler `{}` takes `Context`, whose functions block, and handler `{}` makes the controller asynchronous; \
+                     take `AsyncContext`, and await its calls",
+                    handler.signature.name(),
+                    first.signature.name()
+                );
+                errors.at(&argument.ty, message);
+            }
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use crate::extract::FromContext as _;
 use crate::failure::{Failure, IntoFailure};
 use crate::form::{Blocking, Form};
 use crate::guard::{DeclaredGuard, Guard, Guarded};
-use crate::reply::Outcome;
+use crate::reply::{IntoOutcome, Outcome};
 use crate::waiting;
 
 /// The return type of a guard.
@@ -50,8 +50,13 @@ pub fn outcome_now(future: impl Future<Output = Outcome>) -> Outcome {
     waiting::now(async { Ok(future.await) }).unwrap_or_else(Outcome::Thrown)
 }
 
+/// The outcome of a handler whose return type is written as `Result`: an error that does not convert is named.
+pub fn outcome_of<T: IntoOutcome, E: IntoFailure>(result: Result<T, E>) -> Outcome {
+    result.into_outcome()
+}
+
 /// The outcome with the body that a module gives its errors. Status and headers are those of the error.
-pub fn shaped<R: crate::IntoOutcome>(outcome: Outcome, shape: impl FnOnce(&Failure) -> R) -> Outcome {
+pub fn shaped<R: IntoOutcome>(outcome: Outcome, shape: impl FnOnce(&Failure) -> R) -> Outcome {
     let Outcome::Thrown(failure) = outcome else {
         return outcome;
     };
@@ -60,7 +65,9 @@ pub fn shaped<R: crate::IntoOutcome>(outcome: Outcome, shape: impl FnOnce(&Failu
         Outcome::Reply(reply) => {
             let reply = reply.status(failure.status());
             let headers = failure.headers().iter();
-            Outcome::Reply(headers.fold(reply, |reply, (name, value)| reply.header(name.as_str(), value.as_slice())))
+            Outcome::Reply(headers.fold(reply, |reply, (name, value)| {
+                reply.header(name.as_str(), value.as_slice())
+            }))
         }
         Outcome::Thrown(_) | Outcome::Deferred => Outcome::Thrown(failure),
     }

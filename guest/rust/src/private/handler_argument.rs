@@ -40,10 +40,7 @@ pub trait HandlerArgument<F: Form, Marker>: Sized {
     type Ready;
 
     /// The first step.
-    fn ready(
-        context: &Context<F>,
-        argument: &'static str,
-    ) -> impl Future<Output = Result<Self::Ready, Failure>>;
+    fn ready(context: &Context<F>, argument: &'static str) -> impl Future<Output = Result<Self::Ready, Failure>>;
 
     /// The first step in an asynchronous module, for a function without `async`.
     fn ready_async<A: AsyncArgument<Self, Self::Ready>>(

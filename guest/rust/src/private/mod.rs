@@ -28,10 +28,11 @@ mod served;
 mod text;
 mod uses;
 
+pub use crate::guard::DeclaredGuard;
 pub use event_name::{is_first, is_own_name, own_name};
 pub use guards::{
-    GuardResult, Needed, events, events_length, first_unfit, guard, guard_now, metadata, metadata_length, now, outcome_now,
-    shaped,
+    GuardResult, Needed, events, events_length, first_unfit, guard, guard_now, metadata, metadata_length, now,
+    outcome_now, outcome_of, shaped,
 };
 pub use handler_argument::{FormOf, HandlerArgument, NotAsync};
 pub use listener_argument::{ListenerArgument, check_payload};
@@ -41,7 +42,6 @@ pub use module::{
     first_blocking, first_unfit_guard, first_without_context, places, unknown_handler, unknown_listener,
 };
 pub use routes::{PARTS, conflict, count};
-pub use crate::guard::DeclaredGuard;
 pub use served::{NotListable, Served};
 pub use text::{joined, length, text};
 pub use uses::{EventName, NotAnEvent};

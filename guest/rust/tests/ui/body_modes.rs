@@ -30,14 +30,20 @@ struct Bodies;
 #[controller("bodies")]
 impl Bodies {
     #[post("a", body = "none")]
-    fn text(_text: String) {}
+    fn text(_text: String) -> &'static str {
+        ""
+    }
 
     #[post("b", body = "none")]
     #[put("b")]
-    fn json(_json: &Json<u64>) {}
+    fn json(_json: &Json<u64>) -> &'static str {
+        ""
+    }
 
     #[post("c", body = "stream")]
-    fn stream(_bytes: Vec<u8>) {}
+    fn stream(_bytes: Vec<u8>) -> &'static str {
+        ""
+    }
 }
 
 fn main() {}

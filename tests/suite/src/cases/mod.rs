@@ -10,6 +10,7 @@ mod environment;
 mod errors;
 mod framing;
 mod grants;
+mod guards;
 mod guests;
 mod limits;
 mod manifest;
@@ -56,6 +57,7 @@ pub fn all() -> Vec<Case> {
         refusals::all,
         contract::all,
         environment::all,
+        guards::all,
         guests::all,
         rust_guests::all,
         sandbox::all,
