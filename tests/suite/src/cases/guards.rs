@@ -27,7 +27,7 @@ const FORMS: [Fixture; 2] = [Fixture::RustGuards, Fixture::RustGuardsAsync];
 
 async fn bookings(harness: &Harness, fixture: Fixture) -> Result<AppSpec> {
     let mut limits = ModuleLimits::new();
-    limits.cpu_time = std::time::Duration::from_millis(300);
+    limits.cpu = std::time::Duration::from_millis(300);
     let module = harness.fixture(fixture).await?;
     Ok(AppSpec::new()
         .load_with("bookings", module, ModuleOptions::new().limits(limits))
@@ -90,8 +90,8 @@ async fn guards_of_one_value_are_told_apart(harness: Harness) -> Result<()> {
 async fn a_manifest_has_guards_and_their_events(harness: Harness) -> Result<()> {
     for fixture in FORMS {
         let live = harness.start(bookings(&harness, fixture).await?).await?;
-        let modules = live.control().modules();
-        let info = modules.first().expect("the module");
+        let statuses = live.control().statuses();
+        let info = &statuses.first().expect("the module").info;
         let handlers = info.controllers.iter().flat_map(|controller| &controller.handlers);
         let of = |name: &str| {
             let mut handlers = handlers.clone();
@@ -121,7 +121,7 @@ async fn a_guard_that_traps_or_loops_ends_its_request_alone(harness: Harness) ->
         assert_eq!(crash.kind, CrashKind::Trap);
         let reply = live.get("/odd/loops").await?;
         assert!(reply.status >= 500, "{}", reply.text());
-        let limited = |crash: &pointwork_core::Crash| crash.limit.as_deref() == Some("cpu-time");
+        let limited = |crash: &pointwork_core::Crash| crash.limit.as_deref() == Some("cpu");
         live.crashes().expect("the limit", limited).await?;
         assert_eq!(live.send(get("/bookings/admin", "ada")).await?.status, 200);
         live.shutdown().await;
