@@ -146,8 +146,8 @@ fn check_contexts(handlers: &[Handler], errors: &mut Errors) {
             let last = path.path.segments.last();
             if last.is_some_and(|last| last.ident == "Context" && last.arguments.is_empty()) {
                 let message = format!(
-                    "handler `{}` takes `Context`, whose functions block, and handler `{}` makes the controller asynchronous; \
-                     take `AsyncContext`, and await its calls",
+                    "handler `{}` takes `Context`, whose functions block, in a controller of the asynchronous form: handler \
+                     `{}` is `async` or takes `AsyncContext`; take `AsyncContext`, and await its calls",
                     handler.signature.name(),
                     first.signature.name()
                 );
