@@ -19,11 +19,16 @@ Examples:
   pointwork routes --adapter trillium           the routes on that server
   pointwork routes --json | jq '.[].path'
 
-Each route has method, path, origin, module, controller and handler, in the order of registration.
-The origin is `decorator` without a server, since the module declares the route, and `replay` with
-a server of `--adapter` or the configuration, which registers it. Routes that the server cannot
-serve are marked. Tables of the modules' channels and of the events that they use follow, but not
-as JSON. The command does not listen.";
+Each route has method, path, module, controller and handler, in the order of registration. Routes
+that the server of `--adapter` or the configuration cannot serve are marked. Tables of the modules'
+channels and of the events that they use follow, but not as JSON. The command does not listen.
+
+A column has the guards of each route, where a module declares some.
+
+In JSON a route has an `origin` too: `replay` if its module was loaded before the server that has
+registered it, as in `pointwork serve`; `decorator` if the module was loaded after it, or there is
+no server; `manual` if the program registered the route and no module declares it, which only
+a program with the library does.";
 
 /// The options of `pointwork routes`.
 #[derive(Debug, clap::Args)]

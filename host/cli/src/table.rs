@@ -22,7 +22,9 @@ pub(crate) fn columns<const N: usize>(titles: [&str; N], rows: impl IntoIterator
     table.trim_fmt()
 }
 
-/// The table of routes (spec M3), with a column of guards if a route has one.
+/// The table of routes (spec M3). The module says where a route comes from; the two origins of a module's route differ
+/// only in whether the module or the server came first, so the table does not have them.
+/// There is a column of guards if a route has one.
 pub(crate) fn routes(records: &[RouteRecord], modules: &[ModuleInfo]) -> String {
     let guards: Vec<_> = records
         .iter()
@@ -33,7 +35,6 @@ pub(crate) fn routes(records: &[RouteRecord], modules: &[ModuleInfo]) -> String 
         [
             "METHOD",
             "PATH",
-            "ORIGIN",
             "MODULE",
             "HANDLER",
             if has_guards { "GUARDS" } else { "" },
@@ -42,7 +43,6 @@ pub(crate) fn routes(records: &[RouteRecord], modules: &[ModuleInfo]) -> String 
             [
                 record.method.clone(),
                 record.path.clone(),
-                record.origin.to_string(),
                 record.module.clone().unwrap_or_default(),
                 handler(record),
                 guards,

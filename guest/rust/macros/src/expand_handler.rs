@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::{ToTokens as _, quote, quote_spanned};
 use syn::spanned::Spanned as _;
-use syn::{Generics, LitStr, Type};
+use syn::{LitStr, Type};
 
 use crate::block::Block;
 use crate::expand::{
@@ -15,8 +15,13 @@ use crate::signature::Signature;
 
 pub(crate) fn controller(block: &Block, prefix: Option<&LitStr>, handlers: &[Handler]) -> TokenStream {
     let Block {
-        ty, metadata, place, ..
+        ty,
+        generics,
+        metadata,
+        place,
+        ..
     } = block;
+    let (parameters, _, bounds) = generics.split_for_impl();
     let name = type_name(ty);
     let prefix = prefix.map_or_else(|| "/".to_owned(), LitStr::value);
     let count = number(handlers.len());
@@ -55,7 +60,7 @@ pub(crate) fn controller(block: &Block, prefix: Option<&LitStr>, handlers: &[Han
     let checks = handlers.iter().map(|handler| checks(ty, handler, &form, &names));
     quote! {
         #[automatically_derived]
-        impl ::pointwork_guest::Controller for #ty {
+        impl #parameters ::pointwork_guest::Controller for #ty #bounds {
             const NAME: &'static str = #name;
             const PREFIX: &'static str = #prefix;
             const HANDLERS: u32 = #count;
@@ -180,41 +185,6 @@ fn is_context_taken(ty: &Type, handler: &Handler, form: &TokenStream, names: &Na
         .map(|argument| is_kind(ty, argument, form, names, "Context"))
         .collect();
     (!values.is_empty()).then(|| quote!((#(#values)||*)))
-}
-
-/// A controller without handlers.
-pub(crate) fn stub(ty: &Type, generics: &Generics) -> TokenStream {
-    let (parameters, _, bounds) = generics.split_for_impl();
-    quote! {
-        #[automatically_derived]
-        impl #parameters ::pointwork_guest::Controller for #ty #bounds {
-            const NAME: &'static str = "";
-            const PREFIX: &'static str = "/";
-            const HANDLERS: u32 = 0;
-            const ROUTES: &'static [::pointwork_guest::Route] = &[];
-            const METADATA: ::pointwork_guest::Metadata = &[];
-            const EVENTS_USED: &'static [::core::option::Option<&'static str>] = &[];
-            const PLACE: &'static str = "";
-            const BLOCKING: ::core::option::Option<(&'static str, &'static str)> = ::core::option::Option::None;
-            const TAKES_CONTEXT: ::core::option::Option<&'static str> = ::core::option::Option::None;
-            const GUARDS: &'static [::pointwork_guest::__private::Needed] = &[];
-            type Form = ::pointwork_guest::form::Blocking;
-
-            fn handle(
-                _: u32,
-                _: ::pointwork_guest::Context,
-            ) -> (::pointwork_guest::Outcome, ::core::option::Option<::pointwork_guest::Context>) {
-                ::pointwork_guest::__private::unknown_handler()
-            }
-
-            async fn handle_async(
-                _: u32,
-                _: ::pointwork_guest::AsyncContext,
-            ) -> (::pointwork_guest::Outcome, ::core::option::Option<::pointwork_guest::AsyncContext>) {
-                ::pointwork_guest::__private::unknown_handler()
-            }
-        }
-    }
 }
 
 fn routes(index: u32, handler: &Handler, needed: &[TokenStream]) -> Vec<TokenStream> {

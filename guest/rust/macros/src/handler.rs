@@ -4,7 +4,7 @@ use pointwork_patterns::Pattern;
 use proc_macro2::TokenStream;
 use syn::parse::ParseStream;
 use syn::punctuated::Punctuated;
-use syn::{Attribute, Generics, Ident, LitStr, Meta, Token, Type, bracketed};
+use syn::{Attribute, Ident, LitStr, Meta, Token, Type, bracketed};
 
 use crate::block::{self, Block, BlockArguments, Function};
 use crate::duplicates;
@@ -127,10 +127,6 @@ impl Function for Handler {
 
     fn expand(block: &Block, arguments: &BlockArguments, handlers: &[Self]) -> TokenStream {
         expand_handler::controller(block, arguments.text.as_ref(), handlers)
-    }
-
-    fn stub(ty: &Type, generics: &Generics) -> TokenStream {
-        expand_handler::stub(ty, generics)
     }
 }
 
