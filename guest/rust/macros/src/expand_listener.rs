@@ -27,8 +27,10 @@ pub(crate) fn channel(block: &Block, name: &LitStr, listeners: &[Listener]) -> T
     let (is_async, form) = form(listeners.iter().map(|listener| &listener.signature));
     let names = Names {
         argument: quote!(::pointwork_guest::__private::ListenerArgument),
-        source: quote!(delivery),
-        error: quote!(::core::result::Result::Err),
+        source: quote!(::core::option::Option::Some(delivery)),
+        lent: None,
+        last: None,
+        fail: quote!(return ::core::result::Result::Err(error)),
     };
     let unknown = quote!(::core::result::Result::Err(
         ::pointwork_guest::__private::unknown_listener()

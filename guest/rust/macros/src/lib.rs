@@ -9,6 +9,7 @@ mod events_used;
 mod expand;
 mod expand_handler;
 mod expand_listener;
+mod guard;
 mod handler;
 mod listener;
 mod mapping;
@@ -44,6 +45,22 @@ pub fn variables(item: TokenStream) -> TokenStream {
         Ok(input) => variables::derive(&input).into(),
         Err(error) => error.to_compile_error().into(),
     }
+}
+
+/// Makes an inherent impl block a guard: code that lets a request pass to its handler or refuses it.
+///
+/// `pointwork_guest::guard` has the guide.
+#[proc_macro_attribute]
+pub fn guard(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    guard::expand(guard::Kind::Guard, arguments.into(), item.into()).into()
+}
+
+/// Makes an inherent impl block an after-hook: code that sees and may change what became of a request.
+///
+/// `pointwork_guest::after` has the guide.
+#[proc_macro_attribute]
+pub fn after(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    guard::expand(guard::Kind::After, arguments.into(), item.into()).into()
 }
 
 /// Attributes that `#[controller]` and `#[channel]` remove before the compiler expands them. One that the compiler does

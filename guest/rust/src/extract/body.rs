@@ -1,8 +1,9 @@
 use pointwork_events::json::{JSON, from_json, is_json};
 use serde::de::DeserializeOwned;
 
-use crate::context::{AsyncContext, Context};
+use crate::context::Context;
 use crate::failure::Failure;
+use crate::form::Form;
 use crate::json::Json;
 use crate::request::Request;
 
@@ -29,29 +30,18 @@ pub trait FromBody: Sized {
 /// `Vec<u8>` or `String`.
 pub trait RequestBody: Sized {
     #[doc(hidden)]
-    fn read(context: &Context) -> Result<Self, Failure>;
-
-    #[doc(hidden)]
-    fn read_async(context: &AsyncContext) -> impl Future<Output = Result<Self, Failure>>;
+    fn read<F: Form>(context: &Context<F>) -> impl Future<Output = Result<Self, Failure>>;
 }
 
 impl RequestBody for Vec<u8> {
-    fn read(context: &Context) -> Result<Self, Failure> {
-        context.body()
-    }
-
-    fn read_async(context: &AsyncContext) -> impl Future<Output = Result<Self, Failure>> {
-        context.body()
+    fn read<F: Form>(context: &Context<F>) -> impl Future<Output = Result<Self, Failure>> {
+        F::body(context)
     }
 }
 
 impl RequestBody for String {
-    fn read(context: &Context) -> Result<Self, Failure> {
-        context.text()
-    }
-
-    fn read_async(context: &AsyncContext) -> impl Future<Output = Result<Self, Failure>> {
-        context.text()
+    fn read<F: Form>(context: &Context<F>) -> impl Future<Output = Result<Self, Failure>> {
+        F::text(context)
     }
 }
 

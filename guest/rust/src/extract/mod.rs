@@ -1,10 +1,12 @@
 //! Extractors: arguments of handlers that are read from the request.
 
 mod body;
+mod context;
 mod path;
 mod query;
 
 pub use body::{FromBody, RequestBody};
+pub use context::FromContext;
 pub use path::Path;
 pub use query::Query;
 

@@ -158,7 +158,7 @@ impl TestRequest {
         }
         let context = AsyncContext::new(NativeContext(Rc::clone(&exchange)));
         let handling = C::handle_async(found.route.handler, context);
-        let outcome = with_variables(&exchange.variables, || block_on(handling));
+        let (outcome, _context) = with_variables(&exchange.variables, || block_on(handling));
         Answer::new(exchange, outcome)
     }
 

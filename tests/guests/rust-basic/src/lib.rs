@@ -130,7 +130,7 @@ impl Replies {
     }
 
     #[get("nothing")]
-    fn nothing() {}
+    fn nothing(_ctx: &Context) {}
 
     #[get("sent")]
     fn sent(ctx: Context) -> Result<Context, Failure> {

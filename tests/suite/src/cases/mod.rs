@@ -10,6 +10,7 @@ mod environment;
 mod errors;
 mod framing;
 mod grants;
+mod guards;
 mod guests;
 mod limits;
 mod manifest;
@@ -58,6 +59,7 @@ pub fn all() -> Vec<Case> {
         contract::all,
         environment::all,
         variables::all,
+        guards::all,
         guests::all,
         rust_guests::all,
         sandbox::all,
