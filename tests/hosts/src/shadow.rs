@@ -230,8 +230,7 @@ fn gone() -> Failure {
 }
 
 fn words_of(payload: Payload) -> [Vec<u8>; 2] {
-    let (content_type, data) = payload.into_parts();
-    [content_type.as_bytes().to_vec(), data.to_vec()]
+    [payload.content_type().as_bytes().to_vec(), payload.data().to_vec()]
 }
 
 fn failure_of(told: HostError) -> Failure {

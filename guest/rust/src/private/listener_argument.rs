@@ -131,7 +131,7 @@ impl<E: Event, F> PayloadOf<E, ByHandedOverContext> for Context<F> {}
 impl<E: Event, F> PayloadOf<E, ByOptionalContext> for Option<Context<F>> {}
 #[diagnostic::do_not_recommend]
 impl<E: Event> PayloadOf<E, ByPayload> for Payload {}
-impl<E: Event, T: PayloadIs<E::Payload>> PayloadOf<E, ByValue> for T {}
+impl<E: Event, T: DeserializeOwned + PayloadIs<E::Payload>> PayloadOf<E, ByValue> for T {}
 
 /// Implemented by `T` itself only.
 pub trait PayloadIs<T> {}

@@ -67,7 +67,7 @@ pub trait OutputOf<E, Marker> {}
 
 #[diagnostic::do_not_recommend]
 impl<E: Event> OutputOf<E, AsPayload> for Payload {}
-impl<E: Event, T: OutputIs<E::Output>> OutputOf<E, AsValue> for T {}
+impl<E: Event, T: Serialize + OutputIs<E::Output>> OutputOf<E, AsValue> for T {}
 #[diagnostic::do_not_recommend]
 impl<E: Event, T: OutputOf<E, M>, X, M> OutputOf<E, AsResult<M>> for Result<T, X> {}
 

@@ -30,7 +30,7 @@ fn configured(more: &str) -> TempDir {
         SECRETS[0]
     );
     write(folder.path(), "pointwork.toml", &config);
-    write(folder.path(), "secrets/token", &format!("{}\n", SECRETS[2]));
+    write(folder.path(), "secrets/token", format!("{}\n", SECRETS[2]));
     folder
 }
 
@@ -180,7 +180,7 @@ hint: set them below its [[module]]:
         text.contains("caused by: the variable `PORT` does not fit: expected a whole number\n"),
         "{text}"
     );
-    write(folder.path(), "pointwork.toml", &config.replace("many", "80"));
+    write(folder.path(), "pointwork.toml", config.replace("many", "80"));
     pointwork(folder.path())
         .args(["check", "shop.wasm", "-c", "pointwork.toml"])
         .assert()

@@ -138,7 +138,7 @@ async fn payloads_are_given_by_value_and_type() {
     });
     let double = |delivery: Delivery, payload: Payload| async move {
         delivery.emit::<Seen>(2);
-        Payload::json(&(payload.to::<u64>()? * 2))
+        Ok(Payload::json(&(payload.to::<u64>()? * 2))?)
     };
     stand.listen("math", "double", double).unwrap();
     let send = |mut delivery: Delivery, payload: Payload| async move {

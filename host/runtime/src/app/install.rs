@@ -6,7 +6,7 @@ use super::App;
 use crate::app::changes::Change;
 use crate::app::module::{Component, Module, ModuleInfo};
 use crate::app::publish::{Proposal, Purpose};
-use crate::{Error, ModuleOptions};
+use crate::{Error, ErrorKind, ModuleOptions};
 
 impl App {
     /// Builds a module and publishes it. A refusal is reported as `server:refused`.

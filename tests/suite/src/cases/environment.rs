@@ -14,7 +14,7 @@ use crate::client::Request;
 use crate::flavor::Flavor;
 use crate::guest::{Channel, Controller, End, Guest, Program, Step};
 use crate::logs::Line;
-use crate::subject::{AppSpec, Settings};
+use crate::subject::{AppSpec, ModuleSettings};
 
 cases![
     host;
@@ -141,7 +141,7 @@ async fn outside_of_a_call_there_is_neither_time_nor_chance(harness: Harness) ->
         let guest = Guest::with(Controller::new("Things", "/").get("it", Program::text("it")))
             .when_described(tells("described"))
             .when_started(tells("started"));
-        let variables = Settings::default().variables(json!({ "A": "a" }));
+        let variables = ModuleSettings::default().variables(json!({ "A": "a" }));
         let live = harness
             .start(AppSpec::new().load_with(name, form.form(guest).build(), variables))
             .await?;

@@ -150,7 +150,7 @@ async fn a_directory_is_what_was_granted_and_no_more(harness: Harness) -> Result
 
 async fn variables_are_those_of_the_module(harness: Harness) -> Result<()> {
     let component = harness.fixture(Fixture::RustWasi).await?;
-    let settings = Settings::granting(interfaces()).variables(json!({ "COLOUR": "green" }));
+    let settings = ModuleSettings::granting(interfaces()).variables(json!({ "COLOUR": "green" }));
     let app = AppSpec::new().load_with("outside", component, settings);
     let live = harness.start(app.register("POST", "/:event", relay)).await?;
     assert_eq!(

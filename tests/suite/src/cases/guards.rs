@@ -33,9 +33,9 @@ async fn bookings(harness: &Harness, fixture: Fixture) -> Result<AppSpec> {
         .load_with("bookings", module, ModuleOptions::new().limits(limits))
         .answers("users", "verify", |payload| {
             let token: String = payload.to()?;
-            Payload::json(&(token != "nobody").then_some(token))
+            Ok(Payload::json(&(token != "nobody").then_some(token))?)
         })
-        .answers("bookings", "count", |_| Payload::json(&3))
+        .answers("bookings", "count", |_| Ok(Payload::json(&3)?))
         .answers("noted", "passed", |_| Ok(Payload::null())))
 }
 

@@ -14,7 +14,7 @@ use crate::case::{Harness, Live, cases};
 use crate::client::Request;
 use crate::fixtures::Fixture;
 use crate::logs::Line;
-use crate::subject::{AppSpec, Settings};
+use crate::subject::{AppSpec, ModuleSettings};
 
 cases![
     host;
@@ -247,7 +247,8 @@ async fn files_sockets_and_threads_are_errors_and_no_traps(harness: Harness) -> 
 async fn variables_are_those_of_the_standard_library_and_of_a_type(harness: Harness) -> Result<()> {
     for (fixture, form) in FORMS {
         let component = harness.fixture(fixture).await?;
-        let settings = Settings::default().variables(json!({ "GREETING": "hello", "PAGE_SIZE": "50", "OTHER": "" }));
+        let settings =
+            ModuleSettings::default().variables(json!({ "GREETING": "hello", "PAGE_SIZE": "50", "OTHER": "" }));
         let configured = AppSpec::new().load_with("settings", component, settings);
         let live = harness.start(configured).await?;
         for _ in 0..2 {
@@ -271,7 +272,7 @@ async fn variables_are_those_of_the_standard_library_and_of_a_type(harness: Harn
         live.ends_without_a_crash().await?;
         // As many and as long as there may be.
         let most = (0..256).map(|number| (format!("V{number:03}"), json!("x".repeat(1_020))));
-        let most = Settings::default().variables(most.collect::<serde_json::Map<_, _>>().into());
+        let most = ModuleSettings::default().variables(most.collect::<serde_json::Map<_, _>>().into());
         let most = AppSpec::new().load_with("settings", harness.fixture(fixture).await?, most);
         let live = harness.start(most).await?;
         assert_eq!(live.get("/std/variables").await?.text(), "256 0 0", "{form}");
@@ -290,7 +291,7 @@ async fn variables_are_those_of_the_standard_library_and_of_a_type(harness: Harn
 async fn variables_that_do_not_fit_their_type_refuse_the_module(harness: Harness) -> Result<()> {
     for (fixture, form) in FORMS {
         for value in ["sesame", "-1", "4294967296", ""] {
-            let settings = Settings::default().variables(json!({ "PAGE_SIZE": value }));
+            let settings = ModuleSettings::default().variables(json!({ "PAGE_SIZE": value }));
             let app = AppSpec::new().load_with("settings", harness.fixture(fixture).await?, settings);
             let refusal = harness.refusal(app).await?;
             let expected = "the variable `PAGE_SIZE` does not fit: expected a whole number from 0 to 4294967295";

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::case::{Harness, Live, cases};
 use crate::flavor::Flavor;
 use crate::guest::{Controller, Guest, Program, Step as Say};
-use crate::subject::{AppSpec, Settings, Step};
+use crate::subject::{AppSpec, ModuleSettings, Step};
 
 cases![
     host;
@@ -32,8 +32,8 @@ fn tells(form: Flavor) -> Guest {
     form.form(Guest::with(Controller::new("Things", "/").get("it", program)))
 }
 
-fn with(variables: Value) -> Settings {
-    Settings::default().variables(variables)
+fn with(variables: Value) -> ModuleSettings {
+    ModuleSettings::default().variables(variables)
 }
 
 fn configured(form: Flavor, variables: Value) -> AppSpec {

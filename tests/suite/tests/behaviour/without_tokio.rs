@@ -141,7 +141,7 @@ async fn wasi_reads_a_file() -> Result<()> {
     app.module("outside").bytes(&*component).options(options).load().await?;
     app.get("/note", |ctx: Context| async move {
         let text = ctx.call_raw("outside:read", Payload::json("/data/note")?).await?;
-        text.to::<String>()
+        Ok::<String, Failure>(text.to()?)
     })?;
     let (status, body) = join(respond(&app, get("/note")?)).await?;
     ensure!(status == StatusCode::OK && body == "written", "{status} {body}");

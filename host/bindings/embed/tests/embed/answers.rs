@@ -19,7 +19,7 @@ fn an_answer_at_once_is_given_on_the_callers_thread_and_the_request_never_leaves
     let by_listener = seen.clone();
     let function = listener(move |event, answer| {
         by_listener.lock().unwrap().push(thread::current().id());
-        assert_eq!((event.event(), event.payload.data().as_ref()), ("ask", &b"said"[..]));
+        assert_eq!((event.event(), event.payload.data()), ("ask", &b"said"[..]));
         assert!(event.request_id().is_some());
         answer.send(Ok(Payload::json("heard").unwrap())).unwrap();
     });
@@ -73,7 +73,7 @@ fn a_function_in_a_thread_of_its_own_may_block() {
 #[test]
 fn a_function_that_throws_panics_or_never_answers_fails_the_request_and_no_other() {
     let host = host();
-    let function = listener(|event, answer| match event.payload.data().as_ref() {
+    let function = listener(|event, answer| match event.payload.data() {
         b"throws" => answer
             .send(Err(Fault::Threw("KeyError: 'name' (shop.py:7)".to_owned())))
             .unwrap(),
@@ -292,7 +292,7 @@ fn emitted_events_and_handed_over_requests_reach_functions() {
     let host = host();
     let (sender, heard) = mpsc::channel();
     let function = listener(move |event, answer| {
-        sender.send(event.payload.data().clone()).unwrap();
+        sender.send(event.payload.data().to_vec()).unwrap();
         answer.send(Ok(Payload::null())).unwrap();
     });
     host.listen("db", "seen", function).unwrap();
@@ -310,7 +310,7 @@ fn emitted_events_and_handed_over_requests_reach_functions() {
         &Guest::with(Controller::new("Emitting", "").get("/", program)),
     );
     assert_eq!(text(get(&host, "/")), "taken over");
-    assert_eq!(heard.recv_timeout(crate::world::PATIENCE).unwrap(), "1");
+    assert_eq!(heard.recv_timeout(crate::world::PATIENCE).unwrap(), b"1");
 }
 
 #[test]
