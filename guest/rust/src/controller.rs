@@ -3,7 +3,7 @@
 use std::future::Future;
 
 use crate::context::{AsyncContext, Context};
-use crate::form::{Form, Synchronous};
+use crate::form::{ModuleForm, Synchronous};
 use crate::reply::Outcome;
 
 /// Handlers with a common path prefix.
@@ -35,7 +35,7 @@ pub trait Controller {
     const BLOCKING: Option<&'static str>;
 
     /// [`Async`](crate::form::Async) if one of its handlers is an `async fn`, or takes a context of that form.
-    type Form: Form;
+    type Form: ModuleForm;
 
     /// Runs one handler, in the synchronous form of a module.
     #[doc(hidden)]

@@ -9,10 +9,10 @@ pub enum Blocking {}
 pub enum Async {}
 
 /// [`Blocking`] or [`Async`].
-pub trait Form: sealed::Sealed + 'static {}
+pub trait ModuleForm: sealed::Sealed + 'static {}
 
-impl Form for Blocking {}
-impl Form for Async {}
+impl ModuleForm for Blocking {}
+impl ModuleForm for Async {}
 
 /// The form of a controller or channel that fits a synchronous module: [`Blocking`].
 #[diagnostic::on_unimplemented(
@@ -21,7 +21,7 @@ impl Form for Async {}
     note = "write `module! {{ async; … }}` to make the module asynchronous, or make its functions plain `fn` that take \
             `Context` and `Delivery`"
 )]
-pub trait Synchronous: Form {}
+pub trait Synchronous: ModuleForm {}
 
 impl Synchronous for Blocking {}
 

@@ -57,12 +57,14 @@
 //!
 //! - [`Context`] or `&Context` ([`AsyncContext`] in an asynchronous module): the request, its reply, and
 //!   everything else that a controller can do;
-//! - [`Path<T>`](Path), the path parameter with the argument's name, and [`Query<T>`](Query);
-//! - one of [`Json<T>`](Json), `String` and `Vec<u8>`, the body;
-//! - types that implement [`FromRequest`] or [`FromBody`].
+//! - [`Path<T>`](Path), the path parameter with the argument's name, [`Params<T>`](Params), all path parameters, [`Query<T>`](Query)
+//!   and [`HeaderMap`], all headers;
+//! - one of [`Json<T>`](Json), [`Form<T>`](Form), `String` and `Vec<u8>`, the body;
+//! - types that implement [`FromRequest`] or [`FromBody`];
+//! - `Option` of them, `None` if the request does not have the value, and `Result<…, Failure>`.
 //!
 //! If an argument cannot be read, the handler does not run, and the reply is 400 with the position and what was
-//! expected. [`IntoOutcome`] and [`IntoReply`] list the return types.
+//! expected. A handler that takes a `Result` runs and gets the failure. [`IntoOutcome`] and [`IntoReply`] list the return types.
 //!
 //! Every error is a [`Failure`]: [`Context::throw`] makes one, calls and bodies return one, and a handler or listener
 //! returns it, or an error of yours that converts into it.
@@ -156,10 +158,11 @@ pub use channel::{BlockingChannel, Channel, Listener};
 pub use context::{AsyncContext, Context};
 pub use controller::{BlockingController, Controller, Metadata, Route};
 pub use delivery::{AsyncDelivery, Delivery};
-pub use extract::{FromBody, FromRequest, Path, Query, RequestBody};
+pub use extract::{Form, FromBody, FromRequest, OptionalFromRequest, Params, Path, Query, RequestBody};
 pub use failure::Failure;
 /// An HTTP status, such as `HttpStatus::NOT_FOUND`: `StatusCode` of the crate `http`.
 pub use http::StatusCode as HttpStatus;
+pub use http::{HeaderMap, HeaderName, HeaderValue};
 pub use json::Json;
 pub use method::RequestMethod;
 pub use payload::Payload;

@@ -2,16 +2,18 @@ use serde::de::DeserializeOwned;
 
 use crate::context::{AsyncContext, Context};
 use crate::failure::Failure;
-use crate::json::{JSON, Json, from_json, is_json};
+use crate::json::{CONTENT_TYPE, JSON, Json, from_json, is_json};
 use crate::request::Request;
 
-/// A type that handlers can take as an argument, read from the request body: [`Json`], `String` and `Vec<u8>`. A
-/// handler takes at most one.
+/// A type that handlers can take as an argument, read from the request body: [`Json`], [`Form`](super::Form), `String`,
+/// `Vec<u8>`, and `Option` and `Result<…, Failure>` of them. A handler takes at most one.
+///
+/// `Option` is `None` if the request has no body: it is empty and has no `content-type`.
 ///
 /// The SDK waits for the body; an implementation converts it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be read from a request body",
-    note = "take `Json<…>`, `String` or `Vec<u8>`, or implement `FromBody`"
+    note = "take `Json<…>`, `Form<…>`, `String` or `Vec<u8>`, or implement `FromBody`"
 )]
 pub trait FromBody: Sized {
     /// How the SDK reads the body: `Vec<u8>`, or `String` if it must be UTF-8.
@@ -28,6 +30,9 @@ pub trait FromBody: Sized {
 /// `Vec<u8>` or `String`.
 pub trait RequestBody: Sized {
     #[doc(hidden)]
+    fn is_empty(&self) -> bool;
+
+    #[doc(hidden)]
     fn read(context: &Context) -> Result<Self, Failure>;
 
     #[doc(hidden)]
@@ -35,6 +40,10 @@ pub trait RequestBody: Sized {
 }
 
 impl RequestBody for Vec<u8> {
+    fn is_empty(&self) -> bool {
+        self.is_empty()
+    }
+
     fn read(context: &Context) -> Result<Self, Failure> {
         context.body()
     }
@@ -45,12 +54,52 @@ impl RequestBody for Vec<u8> {
 }
 
 impl RequestBody for String {
+    fn is_empty(&self) -> bool {
+        self.is_empty()
+    }
+
     fn read(context: &Context) -> Result<Self, Failure> {
         context.text()
     }
 
     fn read_async(context: &AsyncContext) -> impl Future<Output = Result<Self, Failure>> {
         context.text()
+    }
+}
+
+/// A body that may fail to be read, for a handler that gets the failure.
+impl<B: RequestBody> RequestBody for Result<B, Failure> {
+    fn is_empty(&self) -> bool {
+        self.as_ref().is_ok_and(B::is_empty)
+    }
+
+    fn read(context: &Context) -> Result<Self, Failure> {
+        Ok(B::read(context))
+    }
+
+    async fn read_async(context: &AsyncContext) -> Result<Self, Failure> {
+        Ok(B::read_async(context).await)
+    }
+}
+
+/// `None` if the request has no body.
+impl<T: FromBody> FromBody for Option<T> {
+    type Body = T::Body;
+
+    fn from_body(body: T::Body, request: &Request, argument: &'static str) -> Result<Self, Failure> {
+        if body.is_empty() && request.header(CONTENT_TYPE).is_none() {
+            return Ok(None);
+        }
+        T::from_body(body, request, argument).map(Some)
+    }
+}
+
+/// The handler runs and gets the failure.
+impl<T: FromBody> FromBody for Result<T, Failure> {
+    type Body = Result<T::Body, Failure>;
+
+    fn from_body(body: Self::Body, request: &Request, argument: &'static str) -> Result<Self, Failure> {
+        Ok(body.and_then(|body| T::from_body(body, request, argument)))
     }
 }
 
@@ -74,14 +123,24 @@ impl<T: DeserializeOwned> FromBody for Json<T> {
     type Body = Vec<u8>;
 
     fn from_body(body: Vec<u8>, request: &Request, _argument: &'static str) -> Result<Self, Failure> {
-        if let Some(content_type) = request.header("content-type")
-            && !is_json(&content_type)
-        {
-            let message = format!("body: expected `content-type: {JSON}`, got `{content_type}`");
-            return Err(Failure::new(415_u16, message));
-        }
+        check_type(request, is_json, JSON)?;
         from_json(&body)
             .map(Self)
             .map_err(|error| Failure::new(400_u16, format!("body: {error}")))
+    }
+}
+
+/// Refuses a body of another content type. A body without one is read.
+pub(super) fn check_type(
+    request: &Request,
+    is_right: impl FnOnce(&str) -> bool,
+    expected: &str,
+) -> Result<(), Failure> {
+    match request.header(CONTENT_TYPE) {
+        Some(found) if !is_right(&found) => {
+            let message = format!("body: expected `content-type: {expected}`, got `{found}`");
+            Err(Failure::new(415_u16, message))
+        }
+        _ => Ok(()),
     }
 }

@@ -12,7 +12,7 @@ use crate::backend::native::{Exchange, NativeContext, instant};
 use crate::bindings::types::Header;
 use crate::context::{AsyncContext, Context};
 use crate::controller::Controller;
-use crate::json::JSON;
+use crate::json::{FORM, JSON};
 use crate::reply::IntoOutcome;
 
 /// A request for one controller, with closures as listeners of the events that it calls; see the [module docs](super).
@@ -61,6 +61,23 @@ impl TestRequest {
     pub fn json<T: Serialize + ?Sized>(self, value: &T) -> Self {
         let body = serde_json::to_vec(value).expect("the body can be written as JSON");
         self.header("content-type", JSON).body(body)
+    }
+
+    /// Sets the body to the value as an HTML form, and the `content-type`: a struct, or pairs of names and values. Panics if
+    /// the value cannot be written as a form.
+    pub fn form<T: Serialize + ?Sized>(self, value: &T) -> Self {
+        let body = serde_html_form::to_string(value).expect("the body can be written as a form");
+        self.header("content-type", FORM).body(body)
+    }
+
+    /// Adds a cookie, as it is, to the header `cookie`.
+    pub fn cookie(mut self, name: &str, value: &str) -> Self {
+        let mut headers = self.0.headers.iter_mut();
+        match headers.find(|header| header.name == "cookie") {
+            Some(header) => header.value.extend(format!("; {name}={value}").into_bytes()),
+            None => return self.header("cookie", format!("{name}={value}")),
+        }
+        self
     }
 
     /// Sets the scheme, `http` without it.
