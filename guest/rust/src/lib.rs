@@ -146,6 +146,7 @@ mod controller;
 mod delivery;
 mod extract;
 mod failure;
+mod header;
 mod json;
 mod method;
 mod module;
@@ -276,6 +277,6 @@ pub use pointwork_guest_macros::channel;
 /// }
 /// ```
 pub use pointwork_guest_macros::controller;
-pub use reply::{Deferred, IntoOutcome, IntoReply, Outcome, Reply};
+pub use reply::{Created, Deferred, Html, IntoOutcome, IntoReply, NoContent, Outcome, Redirect, Reply, ReplyParts};
 pub use request::Request;
 pub use stream::{BodyReader, BodyWriter};

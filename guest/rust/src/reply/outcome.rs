@@ -29,12 +29,13 @@ pub struct Deferred;
 #[diagnostic::on_unimplemented(
     message = "a handler cannot return `{Self}`",
     label = "expected a reply",
-    note = "a handler returns text, bytes, `Json<…>`, a status, `(status, …)`, `Reply`, `Option` or `Result` of those, \
+    note = "a handler returns text, bytes, `Json<…>`, a status, `(status, …)`, `(status, [headers], …)`, `Reply`, `Option` or `Result` of those, \
             `()`, or the context",
     note = "to reply with a serializable value as JSON, return `Json(…)`"
 )]
 pub trait IntoOutcome {
     /// Converts the value.
+    #[track_caller]
     fn into_outcome(self) -> Outcome;
 }
 

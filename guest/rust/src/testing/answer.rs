@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::events::{self, read};
 use crate::backend::native::{Exchange, SentReply};
 use crate::bindings::types::{Body, Header};
+use crate::failure::Failure;
 use crate::payload::Payload;
 use crate::reply::Outcome;
 
@@ -20,20 +21,31 @@ pub struct Answer {
     exchange: Rc<Exchange>,
     reply: Option<SentReply>,
     replied_twice: bool,
+    failure: Option<Failure>,
 }
 
 impl Answer {
     pub(super) fn new(exchange: Rc<Exchange>, outcome: Outcome) -> Self {
-        let replied = match outcome {
-            Outcome::Reply(reply) => exchange.reply(SentReply::Reply(reply.into())),
-            Outcome::Thrown(failure) => exchange.reply(SentReply::Thrown(failure.into())),
-            Outcome::Deferred => Ok(()),
+        let returned = match outcome {
+            Outcome::Reply(reply) => Some(reply.into_raw()),
+            Outcome::Thrown(failure) => Some(Err(failure)),
+            Outcome::Deferred => None,
+        };
+        let failure = match &returned {
+            Some(Err(failure)) => Some(failure.clone()),
+            _ => None,
+        };
+        let replied = match returned {
+            Some(Ok(reply)) => exchange.reply(SentReply::Reply(reply)),
+            Some(Err(failure)) => exchange.reply(SentReply::Thrown(failure.into())),
+            None => Ok(()),
         };
         let reply = exchange.reply.take();
         Self {
             exchange,
             reply,
             replied_twice: replied.is_err(),
+            failure,
         }
     }
 
@@ -79,6 +91,12 @@ impl Answer {
         }
     }
 
+    /// The error that the handler returned, with what the client does not get: the code and the message of a failed call,
+    /// and of a reply that is not valid HTTP. `None` if it returned no error.
+    pub fn failure(&self) -> Option<&Failure> {
+        self.failure.as_ref()
+    }
+
     #[track_caller]
     fn sent_headers(&self) -> &[Header] {
         match self.reply() {
@@ -93,6 +111,17 @@ impl Answer {
         let mut headers = self.sent_headers().iter();
         let header = headers.find(|header| header.name.eq_ignore_ascii_case(name))?;
         Some(String::from_utf8_lossy(&header.value).into_owned())
+    }
+
+    /// The value of the cookie of that name that the reply sets last, as it is; `None` if it sets none.
+    #[track_caller]
+    pub fn cookie(&self, name: &str) -> Option<String> {
+        let mut headers = self.sent_headers().iter().rev();
+        headers.find_map(|header| {
+            let text = String::from_utf8_lossy(&header.value);
+            let (found, value) = text.split(';').next()?.split_once('=')?;
+            (header.name.eq_ignore_ascii_case("set-cookie") && found.trim() == name).then(|| value.trim().to_owned())
+        })
     }
 
     /// All headers that the handler set, in order: a header that was set twice, such as `set-cookie`, occurs twice.
