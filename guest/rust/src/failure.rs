@@ -83,7 +83,16 @@ impl Failure {
         }
     }
 
-    /// A reply that is not valid HTTP, which is the fault of the module. The client does not get the message.
+    /// A fault of the module itself. The message is logged, and the client does not get it.
+    #[cfg(feature = "cookies")]
+    pub(crate) fn internal(of: &'static str, message: String) -> Self {
+        Self {
+            called: Some(of),
+            ..Self::new(500_u16, message)
+        }
+    }
+
+    /// A reply that is not valid HTTP, which is a fault of the module.
     pub(crate) fn invalid_reply(message: String) -> Self {
         Self {
             called: Some("reply"),

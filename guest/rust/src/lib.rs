@@ -125,6 +125,12 @@
 //!
 //! # Features
 //!
+//! None is on by default. Handlers pay for what they use.
+//!
+//! - `cookies`: `Cookies`, plain and signed, and the crate `cookie`.
+//! - `garde`: `Valid`, which validates other arguments by the crate `garde`.
+//! - `headers`: `TypedHeader`, for the headers of the crate `headers`.
+//! - `multipart`: `Multipart`, bodies with files.
 //! - `testing`: the module `testing`, for unit tests of controllers and channels without a host.
 
 #[doc(hidden)]
@@ -141,8 +147,11 @@ pub mod testing;
 mod abi;
 mod backend;
 mod channel;
+mod conditional;
 mod context;
 mod controller;
+#[cfg(feature = "cookies")]
+mod cookies;
 mod delivery;
 mod extract;
 mod failure;
@@ -150,22 +159,37 @@ mod header;
 mod json;
 mod method;
 mod module;
+#[cfg(feature = "multipart")]
+mod multipart;
 mod payload;
 mod reply;
 mod request;
 mod stream;
+#[cfg(feature = "headers")]
+mod typed_header;
+#[cfg(feature = "garde")]
+mod valid;
 
 pub use channel::{BlockingChannel, Channel, Listener};
+pub use conditional::{Conditions, ETag, LastModified, Unmodified, Validators};
 pub use context::{AsyncContext, Context};
 pub use controller::{BlockingController, Controller, Metadata, Route};
+#[cfg(feature = "cookies")]
+pub use cookie;
+#[cfg(feature = "cookies")]
+pub use cookies::{CookieKey, Cookies};
 pub use delivery::{AsyncDelivery, Delivery};
 pub use extract::{Form, FromBody, FromRequest, OptionalFromRequest, Params, Path, Query, RequestBody};
 pub use failure::Failure;
+#[cfg(feature = "headers")]
+pub use headers;
 /// An HTTP status, such as `HttpStatus::NOT_FOUND`: `StatusCode` of the crate `http`.
 pub use http::StatusCode as HttpStatus;
 pub use http::{HeaderMap, HeaderName, HeaderValue};
 pub use json::Json;
 pub use method::RequestMethod;
+#[cfg(feature = "multipart")]
+pub use multipart::{AsyncMultipart, Multipart, Part};
 pub use payload::Payload;
 pub use pointwork_events::{Event, IoEvent, events};
 /// Makes an impl block a channel: `#[channel("db")]` (spec C1).
@@ -280,3 +304,7 @@ pub use pointwork_guest_macros::controller;
 pub use reply::{Created, Deferred, Html, IntoOutcome, IntoReply, NoContent, Outcome, Redirect, Reply, ReplyParts};
 pub use request::Request;
 pub use stream::{BodyReader, BodyWriter};
+#[cfg(feature = "headers")]
+pub use typed_header::TypedHeader;
+#[cfg(feature = "garde")]
+pub use valid::Valid;

@@ -28,6 +28,8 @@ pub enum ByContext {}
 )]
 pub trait HandlerArgument<F, Marker>: Sized {
     const KIND: ArgumentKind;
+    /// Whether the handler reads the body itself, in its form.
+    const READS_BODY: bool = false;
     /// The body, if the argument is made of it, or `()`.
     type Body;
     type Ready;
@@ -69,6 +71,9 @@ macro_rules! no_body {
         }
     };
 }
+
+#[cfg(feature = "multipart")]
+pub(in crate::private) use no_body;
 
 impl<F, T: FromRequest> HandlerArgument<F, ByRequest> for T {
     const KIND: ArgumentKind = if T::IS_PATH_PARAM {

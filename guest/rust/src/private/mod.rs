@@ -18,6 +18,8 @@ mod handler_argument;
 mod listener_argument;
 mod listener_result;
 mod module;
+#[cfg(feature = "multipart")]
+mod multipart_argument;
 #[cfg(target_arch = "wasm32")]
 mod output;
 #[cfg(target_arch = "wasm32")]

@@ -87,7 +87,7 @@ impl Reply {
     }
 
     /// Adds the headers of another reply, and its error.
-    fn headers_of(mut self, head: Self) -> Self {
+    pub(crate) fn headers_of(mut self, head: Self) -> Self {
         self.raw.headers.extend(head.raw.headers);
         self.invalid = self.invalid.or(head.invalid);
         self

@@ -70,6 +70,35 @@ impl TestRequest {
         self.header("content-type", FORM).body(body)
     }
 
+    /// Adds a field to a body of the type `multipart/form-data`.
+    pub fn part(self, name: &str, content: impl AsRef<[u8]>) -> Self {
+        self.multipart(&format!("content-disposition: form-data; name=\"{name}\""), content.as_ref())
+    }
+
+    /// Adds a file to a body of the type `multipart/form-data`.
+    pub fn file(self, name: &str, file_name: &str, content_type: &str, content: impl AsRef<[u8]>) -> Self {
+        let head = format!(
+            "content-disposition: form-data; name=\"{name}\"; filename=\"{file_name}\"\r\ncontent-type: {content_type}"
+        );
+        self.multipart(&head, content.as_ref())
+    }
+
+    fn multipart(self, head: &str, content: &[u8]) -> Self {
+        const END: &[u8] = b"--test-boundary--\r\n";
+        let mut body = self.0.body.take().unwrap_or_default();
+        let is_first = !body.ends_with(END);
+        body.truncate(body.len() - if is_first { 0 } else { END.len() });
+        body.extend(format!("--test-boundary\r\n{head}\r\n\r\n").into_bytes());
+        body.extend_from_slice(content);
+        body.extend_from_slice(b"\r\n");
+        body.extend_from_slice(END);
+        let request = self.body(body);
+        if is_first {
+            return request.header("content-type", "multipart/form-data; boundary=test-boundary");
+        }
+        request
+    }
+
     /// Adds a cookie, as it is, to the header `cookie`.
     pub fn cookie(mut self, name: &str, value: &str) -> Self {
         let mut headers = self.0.headers.iter_mut();
